@@ -13,7 +13,6 @@
 #include "ops/index/nonzero.h"
 #include "ops/index/select.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
@@ -21,6 +20,7 @@
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/room.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

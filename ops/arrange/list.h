@@ -2,6 +2,7 @@
 
 #include "ops/arrange/arrange.h"
 #include "ops/arrange/assemble.h"
+#include "ops/arrange/triangle.h"
 #include "ops/op_info.h"
 
 namespace lamella {
@@ -12,6 +13,7 @@ using ArrangeOps = OpList<  //
     AtLeast3d, BroadcastArrays, Meshgrid,  // arrange
     DStack, ColumnStack, HSplit, VSplit, DSplit, FlipLr, FlipUd, Rot90, Ravel, Unflatten, SlidingWindow, BlockDiag,
     CartesianProd, Combinations,  // assemble
+    Tril, Triu                    // triangle
     >;
 
 }  // namespace lamella

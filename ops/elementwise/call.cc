@@ -11,12 +11,12 @@
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/launch.h"
-#include "ops/elementwise/order.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
+#include "ops/support/order.h"
 #include "ops/support/promotion.h"
 
 // The way from a call with operands to a kernel, and the single autograd layer that records every elementwise operator.

@@ -7,13 +7,13 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/trigonometry.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/complex_view.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

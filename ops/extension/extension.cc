@@ -1,8 +1,6 @@
 #include "ops/extension/extension.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <string>
 #include <vector>
 
@@ -10,12 +8,8 @@
 #include "engine/registry/dispatcher.h"
 #include "engine/registry/entry.h"
 #include "engine/runtime/device_backend.h"
-#include "ops/elementwise/launch.h"
-#include "ops/elementwise/list.h"
 #include "ops/extension/host_fallback.h"
-#include "ops/movement/strided.h"
-#include "ops/shape/broadcast.h"
-#include "ops/support/checks.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -26,133 +20,24 @@ using registry::Value;
 
 constexpr DeviceType kType = DeviceType::PrivateUse1;
 
-const Record* fallback() noexcept {
-  const Record* const record = registry::fallback_for(backend_key(kType));
-  return record && !record->function.is_fallthrough() ? record : nullptr;
-}
-
 /// True if the extension registered a fallback of its own, which then sees every call.
 bool has_own_fallback() noexcept {
-  const Record* const record = fallback();
+  const Record* const record = extension::fallback();
   return record && !record->function.is(host_fallback);
 }
 
-OperatorHandle handle_of(std::string_view op) {
-  return Dispatcher::singleton().find_schema_or_throw("lamella::" + std::string(op));
-}
-
-/// Returns the operator's handle, looked up once per elementwise operator, because every step of a program calls
-/// several.
-OperatorHandle handle_of(const ElementwiseOp& op) {
-  static std::array<std::atomic<registry::OperatorEntry*>, ElementwiseOps::size> known{};
-  std::atomic<registry::OperatorEntry*>& entry = known[static_cast<std::size_t>(op.index)];
-  if (registry::OperatorEntry* const found = entry.load(std::memory_order_acquire)) return OperatorHandle(found);
-  const OperatorHandle handle = handle_of(op.info->name);
-  entry.store(handle.entry(), std::memory_order_release);
-  return handle;
-}
-
-bool has_own_kernel(const OperatorHandle& handle) noexcept {
-  const Record* const record =
-      handle.entry()->device_kernels[static_cast<std::size_t>(kType)].load(std::memory_order_acquire);
-  return record && !record->function.is_fallthrough();
-}
-
-/// Returns x broadcast to `shape` as a contiguous tensor on the device.
-Tensor laid_out(const Tensor& x, const Dims& shape, Device device) {
-  if (x.device() == device && x.is_contiguous() && x.shape() == shape) return x;
-  Tensor full = empty(shape, x.dtype(), device);
-  write_values(full, x.shape() == shape ? x : broadcast_to(x, shape), "broadcast_to");
-  return full;
-}
-
 /// Throws if a kernel's result does not have the given shape, dtype and device.
-void check_result(std::string_view op, const Value& result, DimsView shape, DType dtype, Device device) {
+void check_result(const OperatorHandle& handle, const Value& result, DimsView shape, DType dtype, Device device) {
   const Tensor* const y = result.is_tensor() ? &result.tensor() : nullptr;
   const bool fits =
       y && y->defined() && std::ranges::equal(y->shape(), shape) && y->dtype() == dtype && y->device() == device;
   if (fits) return;
-  fail<RuntimeError>("[", op, "] the kernel for ", name(backend_key(kType)), " returned ",
-                     y ? describe(*y) : std::string("no tensor"), ", where ", dtype, to_string(shape), " on ", device,
-                     " was wanted");
-}
-
-/// True if x is the only owner of its memory: not a view, not shared, not batched.
-bool is_sole(const Tensor& x) {
-  return x->use_count() == 1 && x->storage->unique() && (x->flags & TensorImpl::kView) == 0 && !x->hidden &&
-         x->data == x->storage->data && x.is_contiguous() && !x->storage->deleter && !x->storage->embedded;
-}
-
-/// Writes the values of `result` into `out`: by swapping their memory if it is not shared, else by a copy.
-void settle(const Tensor& out, const Tensor& result, bool fresh) {
-  if (!fresh || !is_sole(out) || !is_sole(result)) return write_values(out, result, "copy");
-  std::swap(out->storage->data, result->storage->data);
-  std::swap(out->storage->bytes, result->storage->bytes);
-  std::swap(out->storage->context, result->storage->context);
-  std::swap(out->data, result->data);
-}
-
-/// Runs the extension's kernel on operands broadcast to out's shape, or its own fallback on the operands as given.
-/// Returns false if there is neither, or if it declines.
-bool run_forward(const ElementwiseOp& op, const OperatorHandle& handle, std::span<const Tensor* const> operands,
-                 const Tensor& out, bool fresh) {
-  const bool own = has_own_kernel(handle);
-  if (!own && !has_own_fallback()) return false;
-  if (handle.schema().arguments.size() != operands.size()) return false;
-  std::array<Tensor, ElementwiseOp::kMaxInputs> tensors;
-  std::array<Arg, ElementwiseOp::kMaxInputs> args;
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    tensors[k] = own ? laid_out(*operands[k], out.shape(), out.device()) : *operands[k];
-    args[k] = tensors[k];
-  }
-  Value result;
-  if (!handle.run_device_kernel(kType, !own, args.data(), &result)) return false;
-  check_result(op.info->name, result, out.shape(), out.dtype(), out.device());
-  settle(out, result.take_tensor(), fresh);
-  return true;
-}
-
-/// Runs the gradient formula on tensors; the kernels for its parts compute it.
-void run_formula(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> read, const Tensor& out) {
-  const auto input = static_cast<std::size_t>(wrt);
-  std::array<Tensor, StridedLoop::kMaxOperands> operands;
-  std::size_t next = 0;
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    if (op.reads[input] >> k & 1) operands[k] = *read[next++];
-  }
-  const Tensor gradient = op.formulas[input](operands.data());
-  write_values(out, gradient.shape() == out.shape() ? gradient : broadcast_to(gradient, out.shape()), op.info->name);
-}
-
-void run_on_host(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out) {
-  std::array<Tensor, StridedLoop::kMaxOperands> host;
-  std::array<const Tensor*, StridedLoop::kMaxOperands> list;
-  for (std::size_t k = 0; k < operands.size(); ++k) {
-    host[k] = moved(*operands[k], kCPU);
-    list[k] = &host[k];
-  }
-  const Tensor result = empty(out.shape(), out.dtype());
-  // The kernel's dtype is that of the inputs; the first operand may be a mask.
-  const Tensor& typed = *operands[op.mask_input && operands.size() > 1 ? 1 : 0];
-  launch_elementwise(op, wrt, std::span(list.data(), operands.size()), result, typed.dtype());
-  write_values(out, result, op.info->name);
+  fail<RuntimeError>("[", handle.name().substr(sizeof("lamella::") - 1), "] the kernel for ", name(backend_key(kType)),
+                     " returned ", y ? describe(*y) : std::string("no tensor"), ", where ", dtype, to_string(shape),
+                     " on ", device, " was wanted");
 }
 
 }  // namespace
-
-bool falls_back_to_host(Device device) noexcept { return is_extension(device) && fallback(); }
-
-std::string extension_kernel_names() {
-  std::string names;
-  for (const OperatorHandle& handle : Dispatcher::singleton().operators("lamella")) {
-    if (has_own_kernel(handle)) names += (names.empty() ? "" : ", ") + handle.name().substr(sizeof("lamella::") - 1);
-  }
-  return names;
-}
-
-void require_fallback(std::string_view op, Device device) {
-  if (!falls_back_to_host(device)) no_kernel(op, device);
-}
 
 Tensor moved(const Tensor& x, Device device) {
   if (x.device() == device && x.is_contiguous()) return x;
@@ -165,7 +50,11 @@ namespace extension {
 
 std::optional<Tensor> call_kernel(std::string_view op, std::span<const Arg> given, DimsView shape, DType dtype,
                                   Device device) {
-  const OperatorHandle handle = handle_of(op);
+  return call_kernel(handle_of(op), given, shape, dtype, device);
+}
+
+std::optional<Tensor> call_kernel(const OperatorHandle& handle, std::span<const Arg> given, DimsView shape, DType dtype,
+                                  Device device) {
   const bool own = has_own_kernel(handle);
   if (!own && !has_own_fallback()) return std::nullopt;
   const Schema& schema = handle.schema();
@@ -177,22 +66,8 @@ std::optional<Tensor> call_kernel(std::string_view op, std::span<const Arg> give
   const BackendDeviceGuard guard(device);
   Value result;
   if (!handle.run_device_kernel(kType, !own, args.data(), &result)) return std::nullopt;
-  check_result(op, result, shape, dtype, device);
+  check_result(handle, result, shape, dtype, device);
   return result.take_tensor();
-}
-
-void launch(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType) {
-  const autograd::NoGrad scope;
-  const BackendDeviceGuard guard(out.device());
-  const OperatorHandle handle = handle_of(op);
-  if (wrt < 0) {
-    const bool fresh = std::ranges::none_of(operands, [&](const Tensor* x) { return x->same(out); });
-    if (run_forward(op, handle, operands, out, fresh)) return;
-  } else if (has_own_kernel(handle) || !fallback()) {
-    return run_formula(op, wrt, operands, out);
-  }
-  require_fallback(op.info->name, out.device());
-  run_on_host(op, wrt, operands, out);
 }
 
 }  // namespace extension

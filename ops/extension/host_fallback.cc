@@ -9,7 +9,7 @@
 #include "engine/registry/dispatcher.h"
 #include "engine/runtime/generator.h"
 #include "ops/extension/extension.h"
-#include "ops/movement/strided.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

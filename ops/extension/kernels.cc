@@ -7,9 +7,9 @@
 #include "engine/core/error.h"
 #include "engine/core/host.h"
 #include "engine/runtime/device_backend.h"
+#include "ops/extension/elementwise.h"
 #include "ops/extension/extension.h"
 #include "ops/linalg/matmul.h"
-#include "ops/movement/strided.h"
 #include "ops/nn/softmax.h"
 #include "ops/random/fill.h"
 #include "ops/reduce/reduce.h"
@@ -17,6 +17,7 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

@@ -9,16 +9,16 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
+#include "ops/elementwise/in_place.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/along.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/in_place.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/region.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

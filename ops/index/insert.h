@@ -3,10 +3,10 @@
 #include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/operand.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 

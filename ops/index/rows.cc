@@ -5,6 +5,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/index/loops.h"
 #include "ops/movement/cast.h"
+#include "ops/shape/hide.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"

@@ -1,10 +1,12 @@
 #include "ops/linalg/cholesky.h"
 
 #include "engine/autograd/layers/function.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"
 #include "ops/linalg/adjoint.h"
+#include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"

@@ -4,6 +4,7 @@
 
 #include "engine/autograd/layers/function.h"
 #include "engine/autograd/trace/departure.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/complex.h"

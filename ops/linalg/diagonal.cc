@@ -4,10 +4,10 @@
 
 #include "engine/autograd/layers/function.h"
 #include "ops/index/insert.h"
-#include "ops/movement/strided.h"
 #include "ops/reduce/sum.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

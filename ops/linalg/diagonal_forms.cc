@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ops/arrange/arrange.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
-#include "ops/creation/triangle.h"
 #include "ops/elementwise/where.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/movement/cast.h"

@@ -16,8 +16,8 @@
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/triangles.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/support/strided.h"
 
 namespace lamella::linalg {
 namespace {

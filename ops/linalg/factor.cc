@@ -9,9 +9,9 @@
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/triangles.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/permute.h"
 #include "ops/support/checks.h"
+#include "ops/support/strided.h"
 
 namespace lamella::linalg {
 void write_unit(const Tensor& x) {

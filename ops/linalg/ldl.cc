@@ -8,8 +8,8 @@
 #include "ops/linalg/batches.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

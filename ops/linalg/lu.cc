@@ -4,6 +4,7 @@
 
 #include "engine/autograd/layers/function.h"
 #include "ops/arrange/arrange.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"

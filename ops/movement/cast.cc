@@ -1,10 +1,10 @@
 #include "ops/movement/cast.h"
 
 #include "engine/autograd/layers/function.h"
-#include "ops/elementwise/order.h"
-#include "ops/movement/strided.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/order.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -84,6 +84,21 @@ Tensor ToDevice::call(const Tensor& x, std::optional<Device> device, std::option
   check_defined(x, "to_device");
   if (stream) fail<NotImplementedError>("[to_device] only the current stream is supported: leave out `stream`");
   return !device || x.device() == *device ? x : ToDeviceLayer::apply(x, *device);
+}
+
+Tensor as_floating(const Tensor& x, std::string_view op) {
+  check_defined(x, op);
+  check_dtype(x, Floating | Integral | Boolean, op);
+  return is_floating(x.dtype()) ? x : cast(x, kDefaultFloat);
+}
+
+Tensor as_inexact(const Tensor& x, std::string_view op) {
+  check_defined(x, op);
+  return is_differentiable(x.dtype()) ? x : cast(x, kDefaultFloat);
+}
+
+Tensor in_dtype(const Operand& operand, DType dtype) {
+  return operand.is_number() ? number_tensor(operand.number(), dtype) : astype(operand.tensor(), dtype, /*copy=*/false);
 }
 
 }  // namespace lamella

@@ -5,13 +5,13 @@
 #include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/item_type.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -72,7 +72,8 @@ Tensor place(const Tensor& x, const Tensor& positions, std::int64_t axis, std::i
   }
   Dims shape = x.shape();
   if (x.ndim() > 0) shape[static_cast<std::size_t>(axis)] = n;
-  Tensor y = zeros(shape, x.dtype(), x.device());
+  Tensor y = empty(shape, x.dtype(), x.device());
+  write_value(y, 0, op);
   if (y.device().is_meta() || x.numel() == 0) return y;
   if (!x.device().is_cpu()) {
     const auto place_there = [&](const Tensor& a, const Tensor& b) { return place(a, b, axis, n, op); };

@@ -6,15 +6,16 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/nn/conv_problem.h"
 #include "ops/nn/spatial.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/onednn.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/hide.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

@@ -7,10 +7,10 @@
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

@@ -9,6 +9,7 @@
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/square.h"
 #include "ops/linalg/norms.h"
+#include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"

@@ -12,12 +12,12 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/extrema.h"
+#include "ops/elementwise/in_place.h"
 #include "ops/elementwise/sqrt.h"
-#include "ops/movement/in_place.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella::optim {
 namespace {

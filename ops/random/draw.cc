@@ -14,11 +14,11 @@
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/random/examples.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace random {

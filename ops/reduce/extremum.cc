@@ -7,12 +7,12 @@
 #include "ops/elementwise/logical.h"
 #include "ops/elementwise/predicates.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/may_hold.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
-#include "ops/support/may_hold.h"
 
 namespace lamella {
 namespace {

@@ -19,6 +19,7 @@
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
+#include "ops/reduce/may_hold.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
@@ -26,7 +27,6 @@
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
-#include "ops/support/may_hold.h"
 
 namespace lamella {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/movement/cast.h"
 #include "ops/scan/cumulative.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"

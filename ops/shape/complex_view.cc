@@ -6,9 +6,9 @@
 #include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

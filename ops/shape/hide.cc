@@ -4,7 +4,10 @@
 
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/layers/function.h"
+#include "engine/core/thread_state.h"
 #include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -80,6 +83,13 @@ struct ShowFn : Function<ShowFn> {
   }
 };
 
+Tensor as_rows(const Tensor& x, const HiddenAxis& axis) {
+  const Tensor shown = show_axis(x, axis.level, axis.size);
+  Dims shape = x.shape();
+  shape[0] *= axis.size;
+  return reshape(shown, shape);
+}
+
 }  // namespace
 
 Tensor hide_axis(const Tensor& x, std::uint64_t level) {
@@ -103,6 +113,18 @@ Tensor move_axis(const Tensor& x, std::int64_t from, std::int64_t to, const char
   }
   order.insert(order.begin() + target, source);
   return permute_dims(x, order);
+}
+
+void dead_axes_to_rows(Tensor& a, Tensor& b, const HiddenAxes* own) {
+  if (!is_batched(a) && !is_batched(b)) return;
+  const auto& live = autograd::thread_state().batch_levels;
+  for (const HiddenAxis& axis : hidden_axes(pointers(a, b))) {
+    if ((own && std::ranges::find(*own, axis.level, &HiddenAxis::level) != own->end()) ||
+        std::ranges::find(live, axis.level) != live.end())
+      continue;
+    a = as_rows(a, axis);
+    b = as_rows(b, axis);
+  }
 }
 
 }  // namespace lamella

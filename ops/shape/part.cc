@@ -6,12 +6,11 @@
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
-#include "ops/movement/in_place.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/complex_view.h"
 #include "ops/shape/hide.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -82,7 +81,7 @@ std::size_t axis_to_cut(const Tensor& part) {
 /// Adds values into `part`, whose windows may overlap: in pieces without overlap, one after the other.
 void add_windows(const Tensor& part, const Tensor& values) {
   if (!overlaps_itself(part.shape(), part.strides())) {
-    add_(part, values);
+    autograd::primitives().add_in_place(part, values);
     return;
   }
   const std::size_t axis = axis_to_cut(part);

@@ -1,8 +1,8 @@
 #include "ops/shape/region.h"
 
 #include "engine/autograd/layers/function.h"
-#include "ops/movement/strided.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

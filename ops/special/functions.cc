@@ -12,7 +12,6 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/exp.h"
 #include "ops/elementwise/log.h"
-#include "ops/elementwise/order.h"
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/extension/extension.h"
@@ -21,6 +20,7 @@
 #include "ops/special/slopes.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/order.h"
 
 namespace lamella {
 namespace {

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/extension/extension.h"
-#include "ops/movement/cast.h"
+#include "ops/support/extension_device.h"
 
 namespace lamella {
 
@@ -55,17 +54,6 @@ void no_kernel(std::string_view op, Device device) {
 
 void no_kernel(std::string_view op, DType dtype, Device device) {
   fail<NotImplementedError>("[", op, "] has no kernel for dtype ", dtype, " on ", device);
-}
-
-Tensor as_floating(const Tensor& x, std::string_view op) {
-  check_defined(x, op);
-  check_dtype(x, Floating | Integral | Boolean, op);
-  return is_floating(x.dtype()) ? x : cast(x, kDefaultFloat);
-}
-
-Tensor as_inexact(const Tensor& x, std::string_view op) {
-  check_defined(x, op);
-  return is_differentiable(x.dtype()) ? x : cast(x, kDefaultFloat);
 }
 
 }  // namespace lamella

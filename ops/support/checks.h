@@ -34,10 +34,4 @@ Kernel require_kernel(Kernel kernel, std::string_view op, DType dtype, Device de
   return kernel;
 }
 
-/// Returns x if it is floating, or x cast to the default floating dtype if it is an integer or bool; throws TypeError
-/// if it is complex.
-Tensor as_floating(const Tensor& x, std::string_view op);
-/// Returns x if it is floating or complex, or x cast to the default floating dtype if it is an integer or bool.
-Tensor as_inexact(const Tensor& x, std::string_view op);
-
 }  // namespace lamella

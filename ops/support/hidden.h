@@ -78,8 +78,4 @@ inline void check_room(const Tensor& x, const Tensor& value, const char* op) {
     check_room_for_batched(x, value, op);
 }
 
-/// Turns hidden axes of vmap calls that have ended, unless they are in `own` (may be null), into rows of a and b. A
-/// gradient that sums over the first axis of both then needs no separate sum over the examples. Recorded on the tape.
-void dead_axes_to_rows(Tensor& a, Tensor& b, const HiddenAxes* own);
-
 }  // namespace lamella

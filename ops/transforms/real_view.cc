@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "engine/core/modes.h"
+#include "ops/elementwise/in_place.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/in_place.h"
 
 namespace lamella::autograd {
 namespace {

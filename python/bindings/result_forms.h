@@ -12,8 +12,8 @@
 
 #include "engine/core/modes.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/results.h"
 #include "ops/op_info.h"
-#include "ops/support/results.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 

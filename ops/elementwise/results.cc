@@ -1,15 +1,15 @@
-#include "ops/support/results.h"
+#include "ops/elementwise/results.h"
 
 #include <array>
 
 #include "engine/autograd/recording/recorder.h"
 #include "engine/autograd/trace/departure.h"
+#include "ops/elementwise/in_place.h"
 #include "ops/elementwise/launch.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/in_place.h"
-#include "ops/movement/strided.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

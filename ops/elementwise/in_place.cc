@@ -1,4 +1,4 @@
-#include "ops/movement/in_place.h"
+#include "ops/elementwise/in_place.h"
 
 #include <algorithm>
 
@@ -10,11 +10,11 @@
 #include "ops/elementwise/launch.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/promotion.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

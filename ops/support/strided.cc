@@ -1,4 +1,4 @@
-#include "ops/movement/strided.h"
+#include "ops/support/strided.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,10 +6,10 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/extension/extension.h"
 #include "ops/operand.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/extension_device.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {

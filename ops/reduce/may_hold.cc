@@ -1,4 +1,4 @@
-#include "ops/support/may_hold.h"
+#include "ops/reduce/may_hold.h"
 
 #include <algorithm>
 

@@ -7,17 +7,17 @@
 #include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
-#include "ops/creation/triangle.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/where.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -174,19 +174,6 @@ void triangle_into(const Tensor& x, Side side, std::int64_t k, const char* op) {
 }
 
 }  // namespace
-
-Tensor Eye::call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, DiagonalNumber k, std::optional<DType> dtype,
-                 std::optional<Device> device) {
-  const std::int64_t columns = n_cols.value_or(n_rows);
-  if (n_rows < 0 || columns < 0) fail<ValueError>("[eye] sizes must not be negative, got ", n_rows, " and ", columns);
-  const Tensor out = zeros({n_rows, columns}, dtype, device);
-  const std::int64_t diagonal = std::clamp(k.value, -n_rows, columns);
-  const std::int64_t row = std::max<std::int64_t>(0, -diagonal);
-  const std::int64_t column = std::max<std::int64_t>(0, diagonal);
-  const std::int64_t length = std::min(n_rows - row, columns - column);
-  if (length > 0) write_value(make_view(out, Dims{length}, Dims{columns + 1}, row * columns + column), 1, info.name);
-  return out;
-}
 
 Tensor Tril::call(const Tensor& x, DiagonalNumber k) { return checked_triangle(x, Side::Lower, k.value, info.name); }
 Tensor Triu::call(const Tensor& x, DiagonalNumber k) { return checked_triangle(x, Side::Upper, k.value, info.name); }

@@ -1,9 +1,8 @@
-#include "ops/elementwise/order.h"
+#include "ops/support/order.h"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "ops/creation/creation.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
