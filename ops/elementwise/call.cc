@@ -15,7 +15,6 @@
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
-#include "ops/support/hidden.h"
 #include "ops/support/order.h"
 #include "ops/support/promotion.h"
 

@@ -22,7 +22,6 @@
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
-#include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/promotion.h"

@@ -24,7 +24,6 @@
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
-#include "ops/support/dtypes.h"
 
 // Derivatives of operators, as layers with derivatives of their own; see Note [Slopes].
 

@@ -52,8 +52,7 @@ void settle(const Tensor& out, const Tensor& result, bool fresh) {
 
 /// Runs the extension's kernel on operands broadcast to out's shape, or its own fallback on the operands as given.
 /// Returns false if there is neither, or if it declines.
-bool run_forward(const ElementwiseOp& op, const OperatorHandle& handle, std::span<const Tensor* const> operands,
-                 const Tensor& out, bool fresh) {
+bool run_forward(const OperatorHandle& handle, std::span<const Tensor* const> operands, const Tensor& out, bool fresh) {
   if (handle.schema().arguments.size() != operands.size()) return false;
   const bool own = has_own_kernel(handle);
   std::array<Tensor, ElementwiseOp::kMaxInputs> tensors;
@@ -101,7 +100,7 @@ void launch(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> ope
   const OperatorHandle handle = handle_of(op);
   if (wrt < 0) {
     const bool fresh = std::ranges::none_of(operands, [&](const Tensor* x) { return x->same(out); });
-    if (run_forward(op, handle, operands, out, fresh)) return;
+    if (run_forward(handle, operands, out, fresh)) return;
   } else if (has_own_kernel(handle) || !fallback()) {
     return run_formula(op, wrt, operands, out);
   }

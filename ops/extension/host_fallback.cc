@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/core/error.h"
-#include "engine/registry/dispatcher.h"
 #include "engine/runtime/generator.h"
 #include "ops/extension/extension.h"
 #include "ops/support/strided.h"

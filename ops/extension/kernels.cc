@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 
-#include "engine/core/error.h"
 #include "engine/core/host.h"
 #include "engine/runtime/device_backend.h"
 #include "ops/extension/elementwise.h"

@@ -20,12 +20,9 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
-#include "ops/shape/broadcast.h"
-#include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
-#include "ops/support/promotion.h"
 #include "ops/support/unfollowed.h"
 
 namespace lamella {

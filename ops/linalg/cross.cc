@@ -5,7 +5,6 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/linalg/adjoint.h"
-#include "ops/linalg/products.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
@@ -13,7 +12,6 @@
 #include "ops/simd/convert.h"
 #include "ops/simd/lane.h"
 #include "ops/support/hidden.h"
-#include "ops/support/promotion.h"
 
 namespace lamella {
 namespace {

@@ -12,7 +12,6 @@
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
-#include "ops/movement/cast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 

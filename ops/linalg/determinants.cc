@@ -1,5 +1,4 @@
 #include <cmath>
-#include <complex>
 
 #include "ops/linalg/factor.h"
 #include "ops/linalg/factor_parts.h"

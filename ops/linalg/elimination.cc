@@ -4,13 +4,11 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <string>
 #include <vector>
 
 #include "engine/core/error.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/linalg/batches.h"
 #include "ops/linalg/column_groups.h"
 #include "ops/linalg/factor_parts.h"

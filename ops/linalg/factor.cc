@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "engine/core/error.h"
-#include "ops/creation/creation.h"
 #include "ops/linalg/elimination.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"

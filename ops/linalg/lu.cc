@@ -3,7 +3,6 @@
 #include <array>
 
 #include "engine/autograd/layers/function.h"
-#include "ops/arrange/arrange.h"
 #include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
@@ -16,7 +15,6 @@
 #include "ops/movement/pick_along.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
-#include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 

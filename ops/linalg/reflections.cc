@@ -9,7 +9,6 @@
 #include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
-#include "ops/extension/extension.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/batches.h"
 #include "ops/linalg/factor_parts.h"
@@ -22,7 +21,6 @@
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
-#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {

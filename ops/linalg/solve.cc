@@ -4,6 +4,7 @@
 
 #include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -16,7 +17,6 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
-#include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"

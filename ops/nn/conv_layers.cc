@@ -13,7 +13,6 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/hide.h"
 #include "ops/shape/reshape.h"
-#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/strided.h"
 

@@ -27,7 +27,6 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
-#include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"

@@ -7,7 +7,6 @@
 #include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/rounding.h"
 #include "ops/extension/extension.h"

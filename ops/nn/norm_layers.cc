@@ -16,7 +16,6 @@
 #include "ops/nn/norm_columns.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
-#include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/caches.h"
 #include "ops/support/hidden.h"

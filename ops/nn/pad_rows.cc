@@ -12,7 +12,6 @@
 #include "ops/movement/cast.h"
 #include "ops/operand.h"
 #include "ops/runtime/cpu_loader.h"
-#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/item_type.h"
 

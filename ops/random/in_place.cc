@@ -8,7 +8,6 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/in_place.h"
-#include "ops/movement/cast.h"
 #include "ops/random/distributions.h"
 #include "ops/random/draw.h"
 #include "ops/random/random.h"

@@ -5,9 +5,7 @@
 
 #include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
-#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"

@@ -1,7 +1,5 @@
 #include "ops/shape/hide.h"
 
-#include <algorithm>
-
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/core/thread_state.h"

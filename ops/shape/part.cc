@@ -5,8 +5,6 @@
 
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/layers/function.h"
-#include "ops/creation/creation.h"
-#include "ops/shape/broadcast.h"
 #include "ops/shape/complex_view.h"
 #include "ops/shape/hide.h"
 #include "ops/support/hidden.h"

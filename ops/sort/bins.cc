@@ -5,12 +5,10 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/search.h"
-#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {

@@ -4,7 +4,6 @@
 
 #include "engine/core/modes.h"
 #include "ops/arrange/arrange.h"
-#include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/extrema.h"

@@ -8,7 +8,6 @@
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/pick_along.h"

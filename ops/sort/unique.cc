@@ -10,7 +10,6 @@
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/arrange/arrange.h"
-#include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"

@@ -1,7 +1,6 @@
 #include "ops/special/functions.h"
 
 #include <cmath>
-#include <numbers>
 #include <string>
 
 #include "engine/autograd/layers/function.h"

@@ -1,13 +1,10 @@
 #include "python/bindings/copies.h"
 
-#include <algorithm>
-
 #include "engine/core/modes.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
 #include "python/bindings/numpy.h"
-#include "python/bindings/py_ref.h"
 #include "python/bindings/signature.h"
 #include "python/bindings/tensor_type.h"
 

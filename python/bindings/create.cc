@@ -5,7 +5,6 @@
 #include "ops/movement/cast.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/dlpack.h"
-#include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
 #include "python/bindings/numpy.h"

@@ -4,10 +4,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
-#include "engine/core/host.h"
 #include "engine/runtime/device_backend.h"
 #include "engine/runtime/device_query.h"
 #include "python/bindings/convert.h"

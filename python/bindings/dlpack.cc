@@ -2,8 +2,6 @@
 
 #include <climits>
 #include <cstdint>
-#include <memory>
-#include <optional>
 
 #include "engine/autograd/backward/lent.h"
 #include "engine/core/foreign.h"

@@ -10,7 +10,6 @@
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
-#include "python/bindings/numpy.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {

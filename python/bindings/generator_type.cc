@@ -1,7 +1,6 @@
 #include "python/bindings/generator_type.h"
 
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 

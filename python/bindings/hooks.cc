@@ -1,7 +1,6 @@
 #include "python/bindings/hooks.h"
 
 #include <algorithm>
-#include <new>
 #include <string_view>
 
 #include "engine/autograd/backward/hooks.h"

@@ -4,7 +4,6 @@
 
 #include <any>
 #include <mutex>
-#include <new>
 #include <unordered_map>
 
 #include "engine/autograd/diagnosis/inspect.h"

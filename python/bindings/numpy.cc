@@ -7,7 +7,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "engine/autograd/backward/lent.h"
 #include "engine/autograd/layers/host_values.h"

@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "python/bindings/definition.h"

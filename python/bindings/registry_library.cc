@@ -1,12 +1,9 @@
-#include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/registry/checks.h"
-#include "engine/registry/entry.h"
 #include "engine/registry/library.h"
 #include "engine/registry/load.h"
 #include "python/bindings/errors.h"

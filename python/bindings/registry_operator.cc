@@ -10,12 +10,10 @@
 #include "engine/core/host.h"
 #include "engine/registry/dispatcher.h"
 #include "engine/registry/entry.h"
-#include "engine/registry/library.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
 #include "python/bindings/named_result.h"
 #include "python/bindings/registry_values.h"
-#include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
 namespace {

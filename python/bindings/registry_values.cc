@@ -1,7 +1,6 @@
 #include "python/bindings/registry_values.h"
 
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 #include "engine/core/error.h"

@@ -3,7 +3,6 @@
 #include <structmember.h>
 
 #include <array>
-#include <new>
 #include <vector>
 
 #include "engine/autograd/graph/place.h"
@@ -12,7 +11,6 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/numpy.h"
-#include "python/bindings/operators.h"
 #include "python/bindings/tensor_slots.h"
 #include "python/bindings/visit.h"
 

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/modes.h"
 #include "engine/registry/pending.h"
 #include "ops/user_op/call.h"
 #include "ops/user_op/schema.h"

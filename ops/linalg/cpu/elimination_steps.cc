@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "ops/cpu/aligned.h"
 #include "ops/linalg/cpu/elimination_table.h"

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <type_traits>
 #include <utility>
 
 #include "ops/cpu/tile.h"

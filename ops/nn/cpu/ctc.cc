@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "ops/reduce/cpu/loops.h"
-#include "ops/simd/vec.h"
 
 // Graves et al., "Connectionist temporal classification", ICML 2006: alpha and beta are their forward and backward
 // variables, as logarithms. Blanks and labels are stored separately, because a blank is reached from two states only

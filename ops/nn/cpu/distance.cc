@@ -7,7 +7,6 @@
 
 #include "ops/cpu/fused.h"
 #include "ops/reduce/cpu/loops.h"
-#include "ops/simd/vec_functions.h"
 
 namespace lamella::cpu {
 namespace {

@@ -7,7 +7,6 @@
 #include "ops/nn/cpu/pool_table.h"
 #include "ops/reduce/cpu/loops.h"
 #include "ops/simd/vec.h"
-#include "ops/simd/vec_functions.h"
 
 namespace lamella::cpu {
 namespace {
