@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/arrange/arrange.h"
 #include "ops/arrange/overlap.h"
 #include "ops/creation/creation.h"
@@ -19,6 +18,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/room.h"
 #include "ops/support/strided.h"
 
@@ -169,9 +169,7 @@ struct Windows {
   Dims shape;  ///< shape of the tensor
 };
 
-struct SlidingWindowLayer : Function<SlidingWindowLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct SlidingWindowLayer : LinearOperatorLayer<SlidingWindowLayer> {
   static constexpr std::string_view name = "sliding_window";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Windows& windows) {
@@ -218,9 +216,7 @@ struct Corners {
 };
 
 /// Places matrices of one dtype on the diagonal of a zero matrix. Each gradient is the block of dy, as a view.
-struct BlockDiagLayer : Function<BlockDiagLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct BlockDiagLayer : LinearOperatorLayer<BlockDiagLayer> {
   static constexpr std::string_view name = "block_diag";
 
   static Tensor forward(Context& ctx, const std::vector<Tensor>& blocks) {

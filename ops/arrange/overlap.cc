@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/arrange/assemble.h"
@@ -11,6 +10,7 @@
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -69,9 +69,7 @@ struct Overlap {
   std::int64_t step = 0;
 };
 
-struct OverlapLayer : Function<OverlapLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct OverlapLayer : LinearOperatorLayer<OverlapLayer> {
   static constexpr std::string_view name = kName;
 
   static Tensor forward(Context& ctx, const Tensor& x, std::int64_t step, std::int64_t length) {

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/arrange/triangle.h"
@@ -17,6 +16,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
@@ -142,9 +142,7 @@ Tensor triangle(const Tensor& x, Side side, std::int64_t k) {
   return out;
 }
 
-struct TriangleFn : Function<TriangleFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct TriangleFn : LinearOperatorLayer<TriangleFn> {
   static constexpr std::string_view name = "triangle";
 
   static Tensor forward(Context& ctx, const Tensor& x, Side side, std::int64_t k) {

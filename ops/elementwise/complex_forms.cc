@@ -1,7 +1,6 @@
 #include "ops/elementwise/complex_forms.h"
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/arithmetic.h"
@@ -13,15 +12,14 @@
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
 
 /// Written part by part: multiplying by i would turn infinite parts into NaN.
-struct MakeComplexLayer : Function<MakeComplexLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct MakeComplexLayer : LinearOperatorLayer<MakeComplexLayer> {
   static constexpr std::string_view name = "complex";
 
   static Tensor forward(Context& ctx, const Tensor& re, const Tensor& im) {

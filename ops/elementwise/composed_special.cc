@@ -4,7 +4,6 @@
 #include <limits>
 #include <numbers>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
@@ -24,6 +23,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/promotion.h"
 
 namespace lamella {
@@ -106,8 +106,7 @@ Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b,
 }
 
 /// -x log(x). Its derivative -1 - log(x) is written out: that of the product would be 0 times infinity at 0.
-struct EntrLayer : Function<EntrLayer> {
-  static constexpr bool kChecksGradients = false;
+struct EntrLayer : OperatorLayer<EntrLayer> {
   static constexpr std::string_view name = "entr";
 
   static Tensor forward(Context& ctx, const Tensor& x) {

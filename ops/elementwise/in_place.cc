@@ -2,31 +2,21 @@
 
 #include <algorithm>
 
-#include "engine/autograd/backward/lent.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/recording/recorder.h"
-#include "engine/autograd/trace/departure.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/launch.h"
+#include "ops/elementwise/results.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/promotion.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
-
-/// Rank of the dtype's kind: bool, integer, floating, complex. An in-place result must not be of a higher rank than x.
-int kind_of(DType dtype) { return dtype == DType::Bool ? 0 : is_integral(dtype) ? 1 : is_floating(dtype) ? 2 : 3; }
-
-void check_result(const Tensor& x, DType result, const char* op) {
-  if (kind_of(result) > kind_of(x.dtype())) {
-    fail<TypeError>("[", op, "] a result of dtype ", result, " cannot be written into a tensor of dtype ", x.dtype());
-  }
-}
 
 void check_shape(const Tensor& x, DimsView other, const char* op) {
   if (!broadcasts_to(other, x.shape())) {
@@ -35,9 +25,7 @@ void check_shape(const Tensor& x, DimsView other, const char* op) {
 }
 
 /// Makes another handle on the same values, with a node of its own on the tape.
-struct AssignFn : Function<AssignFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct AssignFn : LinearOperatorLayer<AssignFn> {
   static constexpr std::string_view name = "copy_";
   static Tensor forward(Context&, const Tensor& x) { return make_alias(x); }
   static Tensor backward(Context&, const Tensor& dy) { return dy; }
@@ -55,24 +43,6 @@ Tensor fill(const Tensor& x, Scalar value, const char* op) {
 
 }  // namespace
 
-void check_writable(const Tensor& x, const char* op) {
-  if (x->storage->has_mark(Storage::kReadOnly | Storage::kLent)) [[unlikely]] {
-    if (x->storage->has_mark(Storage::kReadOnly)) fail<RuntimeError>("[", op, "] the tensor's memory is read-only");
-    autograd::end_loan(*x->storage);
-  }
-  if ((x->flags & TensorImpl::kInference) && !autograd::is_inference_mode_enabled()) {
-    fail<RuntimeError>("[", op,
-                       "] a tensor made in inference_mode cannot be changed in place outside it; work on a copy made "
-                       "outside (clone())");
-  }
-  if (has_repeated_elements(x)) {
-    const bool broadcast = x->hidden || std::ranges::find(x.strides(), 0) != x.strides().end();
-    fail<RuntimeError>("[", op, "] cannot write into a ",
-                       broadcast ? "broadcast tensor" : "tensor with windows that overlap",
-                       ", whose elements share memory; work on a copy (clone())");
-  }
-}
-
 Tensor update_in_place(const ElementwiseOp& formula, const Tensor& x, const Operand& other, const char* op) {
   check_defined(x, op);
   check_writable(x, op);
@@ -89,11 +59,8 @@ Tensor update_in_place(const ElementwiseOp& formula, const Tensor& x, const Oper
     const Tensor before = reads_operands ? clone(x) : x;
     const Tensor result = tensor && tensor->same(x) ? call_elementwise(formula, before, before)
                                                     : call_elementwise(formula, before, other);
-    check_result(x, result.dtype(), op);
-    const Tensor kept = cast(result, x.dtype());
-    write_values(x, kept, op);
-    mark_written(x, op);
-    autograd::take_place(x, kept);
+    check_kind(x, result.dtype(), op);
+    assign_recorded(x, result, op);
     return x;
   }
   const autograd::NoGrad no_grad;
@@ -103,25 +70,16 @@ Tensor update_in_place(const ElementwiseOp& formula, const Tensor& x, const Oper
                       !formula.mask_output;
   if (direct) {
     Tensor y = tensor ? *tensor : number_tensor(other.number(), x.dtype());
-    const auto same_places = [&] {
-      return y->data == x->data && y.shape() == x.shape() && y.strides() == x.strides() && !is_batched(x) &&
-             !is_batched(y);
-    };
-    if (tensor && !same_places() && may_overlap(x, y)) y = clone(y);
+    const bool same = same_places(x, y) && !is_batched(x) && !is_batched(y);
+    if (tensor && !same && may_overlap(x, y)) y = clone(y);
     const Tensor* const operands[] = {&x, &y};
     launch_elementwise(formula, -1, operands, x, x.dtype());
   } else {
     const Tensor result = call_elementwise(formula, x, other);
-    check_result(x, result.dtype(), op);
+    check_kind(x, result.dtype(), op);
     write_values(x, result, op);
   }
-  mark_written(x, op);
-  if (tensor) {
-    const Tensor* const inputs[] = {tensor};
-    autograd::note_derived(inputs, x);
-    if (autograd::is_tracing()) [[unlikely]]
-      autograd::note_departure(op, inputs, x);
-  }
+  finish_out(std::span(&tensor, tensor ? 1 : 0), x, op);
   return x;
 }
 
@@ -160,11 +118,8 @@ Tensor CopyInPlace::call(const Tensor& x, const Operand& source) {
   const autograd::NoGrad no_grad;
   const Tensor values = broadcast_to(from, x.shape());
   write_values(x, may_overlap(x, values) ? clone(values) : values, kOp);
-  mark_written(x, kOp);
   const Tensor* const inputs[] = {&from};
-  autograd::note_derived(inputs, x);
-  if (autograd::is_tracing()) [[unlikely]]
-    autograd::note_departure(kOp, inputs, x);
+  finish_out(inputs, x, kOp);
   return x;
 }
 
@@ -190,17 +145,12 @@ Tensor MaskedFillInPlace::call(const Tensor& x, const Tensor& mask, const Operan
   const bool recorded = autograd::records_in_place(kOp, x, tensor ? *tensor : Tensor());
   const autograd::GradMode mode(recorded && autograd::is_grad_enabled());
   const Tensor result = where(mask, value, x);
-  check_result(x, result.dtype(), kOp);
-  const Tensor kept = cast(result, x.dtype());
-  write_values(x, kept, kOp);
-  mark_written(x, kOp);
+  check_kind(x, result.dtype(), kOp);
   if (recorded) {
-    autograd::take_place(x, kept);
-  } else if (tensor) {
-    const Tensor* const inputs[] = {tensor};
-    autograd::note_derived(inputs, x);
-    if (autograd::is_tracing()) [[unlikely]]
-      autograd::note_departure(kOp, inputs, x);
+    assign_recorded(x, result, kOp);
+  } else {
+    write_values(x, result, kOp);
+    finish_out(std::span(&tensor, tensor ? 1 : 0), x, kOp);
   }
   return x;
 }

@@ -96,8 +96,4 @@ struct ElementwiseOp;
 /// is of a higher kind. `name` is the operation's name in messages.
 Tensor update_in_place(const ElementwiseOp& op, const Tensor& x, const Operand& other, const char* name);
 
-/// Throws RuntimeError if x must not be written to: its memory is read-only, its elements share memory, or it is an
-/// inference tensor outside of inference mode.
-void check_writable(const Tensor& x, const char* op);
-
 }  // namespace lamella

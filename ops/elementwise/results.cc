@@ -1,12 +1,13 @@
 #include "ops/elementwise/results.h"
 
+#include <algorithm>
 #include <array>
 
+#include "engine/autograd/backward/lent.h"
 #include "engine/autograd/recording/recorder.h"
-#include "engine/autograd/trace/departure.h"
-#include "ops/elementwise/in_place.h"
 #include "ops/elementwise/launch.h"
 #include "ops/movement/cast.h"
+#include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/strided.h"
@@ -24,10 +25,7 @@ void check_fits(const Tensor& to, const Tensor& result, const char* op) {
     fail<ValueError>("[", op, "] a result of shape ", result.shape(), " cannot be written into a tensor of shape ",
                      to.shape());
   }
-  if (kind_of(result.dtype()) > kind_of(to.dtype())) {
-    fail<TypeError>("[", op, "] a result of dtype ", result.dtype(), " cannot be written into a tensor of dtype ",
-                    to.dtype());
-  }
+  check_kind(to, result.dtype(), op);
 }
 
 void write_result(const Tensor& to, const Tensor& result, const char* op) {
@@ -36,11 +34,42 @@ void write_result(const Tensor& to, const Tensor& result, const char* op) {
   if (!result.same(to)) write_values(to, may_overlap(to, result) ? clone(result) : result, op);
 }
 
+}  // namespace
+
+void check_writable(const Tensor& x, const char* op) {
+  if (x->storage->has_mark(Storage::kReadOnly | Storage::kLent)) [[unlikely]] {
+    if (x->storage->has_mark(Storage::kReadOnly)) fail<RuntimeError>("[", op, "] the tensor's memory is read-only");
+    autograd::end_loan(*x->storage);
+  }
+  if ((x->flags & TensorImpl::kInference) && !autograd::is_inference_mode_enabled()) {
+    fail<RuntimeError>("[", op,
+                       "] a tensor made in inference_mode cannot be changed in place outside it; work on a copy made "
+                       "outside (clone())");
+  }
+  if (has_repeated_elements(x)) {
+    const bool broadcast = x->hidden || std::ranges::find(x.strides(), 0) != x.strides().end();
+    fail<RuntimeError>("[", op, "] cannot write into a ",
+                       broadcast ? "broadcast tensor" : "tensor with windows that overlap",
+                       ", whose elements share memory; work on a copy (clone())");
+  }
+}
+
+void check_kind(const Tensor& to, DType result, const char* op) {
+  if (kind_of(result) > kind_of(to.dtype())) {
+    fail<TypeError>("[", op, "] a result of dtype ", result, " cannot be written into a tensor of dtype ", to.dtype());
+  }
+}
+
+void assign_recorded(const Tensor& x, const Tensor& result, const char* op) {
+  const Tensor kept = cast(result, x.dtype());
+  write_values(x, kept, op);
+  mark_written(x, op);
+  autograd::take_place(x, kept);
+}
+
 bool same_places(const Tensor& a, const Tensor& b) {
   return a->data == b->data && a.shape() == b.shape() && a.strides() == b.strides() && a.dtype() == b.dtype();
 }
-
-}  // namespace
 
 void check_out(std::span<const Tensor* const> inputs, const Tensor& out, const char* op) {
   check_defined(out, op);
@@ -58,13 +87,6 @@ void check_out(std::span<const Tensor* const> inputs, const Tensor& out, const c
 void write_out(const Tensor& out, const Tensor& result, const char* op) {
   const autograd::NoGrad off;
   write_result(out, result, op);
-}
-
-void finish_out(std::span<const Tensor* const> inputs, const Tensor& out, const char* op) {
-  mark_written(out, op);
-  autograd::note_derived(inputs, out);
-  if (autograd::is_tracing()) [[unlikely]]
-    autograd::note_departure(op, inputs, out);
 }
 
 bool launch_into(const ElementwiseOp& op, std::span<const Operand* const> operands, const Tensor& to) {
@@ -121,10 +143,7 @@ void InPlaceCall::finish(const Tensor& result) {
     return;
   }
   check_fits(x_, result, op_);
-  const Tensor kept = cast(result, x_.dtype());
-  write_values(x_, kept, op_);
-  mark_written(x_, op_);
-  autograd::take_place(x_, kept);
+  assign_recorded(x_, result, op_);
 }
 
 void InPlaceCall::finish_written() { finish_out(others_, x_, op_); }

@@ -4,11 +4,22 @@
 
 #include "engine/core/tensor.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/support/along.h"
 
 // Writing results into existing tensors: the common part of `out=` and of the in-place forms of operators (`relu_`).
 // The bindings generate both from an operator's `call`.
 
 namespace lamella {
+
+/// Throws RuntimeError if x must not be written to: its memory is read-only, its elements share memory, or it is an
+/// inference tensor outside of inference mode.
+void check_writable(const Tensor& x, const char* op);
+/// Throws TypeError if a result of the given dtype is of a higher kind than `to` (bool, integer, floating, complex).
+void check_kind(const Tensor& to, DType result, const char* op);
+/// Writes the recorded result of an in-place call into x, cast, and puts x in its place on the tape.
+void assign_recorded(const Tensor& x, const Tensor& result, const char* op);
+/// True if both tensors are the same elements.
+bool same_places(const Tensor& a, const Tensor& b);
 
 /// Checks `out` before a call whose result is written there. Throws RuntimeError if `out` cannot be written to, or if a
 /// gradient would be lost: gradients are recorded, and an input or `out` requires one.
@@ -17,7 +28,10 @@ void check_out(std::span<const Tensor* const> inputs, const Tensor& out, const c
 /// kind.
 void write_out(const Tensor& out, const Tensor& result, const char* op);
 /// Marks `out` as written and notes what it derives from; called after it holds the result.
-void finish_out(std::span<const Tensor* const> inputs, const Tensor& out, const char* op);
+inline void finish_out(std::span<const Tensor* const> inputs, const Tensor& out, const char* op) {
+  mark_written(out, op);
+  note_unrecorded(op, inputs, out);
+}
 
 /// Computes the operator directly into `to`, off the tape. Returns false if that is impossible (different dtypes,
 /// shapes or devices, or operands that overlap with `to`); the caller then computes a result and copies it.

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -16,6 +15,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
@@ -89,9 +89,7 @@ Tensor everywhere(Scalar value, const Tensor& like, const Tensor& index) {
   return broadcast_to(to_device(number_tensor(value, like.dtype()), like.device()), index.shape());
 }
 
-struct ScatterFn : Function<ScatterFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ScatterFn : LinearOperatorLayer<ScatterFn> {
   static constexpr std::string_view name = "scatter";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
@@ -114,9 +112,7 @@ struct ScatterFn : Function<ScatterFn> {
   }
 };
 
-struct ScatterAddFn : Function<ScatterAddFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ScatterAddFn : LinearOperatorLayer<ScatterAddFn> {
   static constexpr std::string_view name = "scatter_add";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
@@ -142,8 +138,7 @@ struct ScatterAddFn : Function<ScatterAddFn> {
 };
 
 /// Multiplies elements of x by the values in order.
-struct ScatterProductFn : Function<ScatterProductFn> {
-  static constexpr bool kChecksGradients = false;
+struct ScatterProductFn : OperatorLayer<ScatterProductFn> {
   static constexpr std::string_view name = "scatter_prod";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
@@ -203,8 +198,7 @@ struct Extremum {
 };
 
 /// The extremum of x's elements (if include_self) and the values.
-struct ScatterExtremumFn : Function<ScatterExtremumFn> {
-  static constexpr bool kChecksGradients = false;
+struct ScatterExtremumFn : OperatorLayer<ScatterExtremumFn> {
   static constexpr std::string_view name = "scatter_extremum";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis,

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/recording/recorder.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
@@ -23,6 +22,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/unfollowed.h"
 
 namespace lamella {
@@ -98,8 +98,7 @@ Tensor added_outer(const Tensor& input, const Tensor& vec1, const Tensor& vec2, 
 Tensor scaled(const Tensor& x, Scalar factor) { return is_one(factor) ? x : multiply(x, factor); }
 
 /// Addr for real numbers. The gradients of the vectors are matrix-vector products, which read the matrix once.
-struct AddrLayer : Function<AddrLayer> {
-  static constexpr bool kChecksGradients = false;
+struct AddrLayer : OperatorLayer<AddrLayer> {
   static constexpr std::string_view name = "addr";
 
   static Tensor forward(Context& ctx, const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar beta,

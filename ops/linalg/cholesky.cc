@@ -1,6 +1,5 @@
 #include "ops/linalg/cholesky.h"
 
-#include "engine/autograd/layers/function.h"
 #include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
@@ -13,6 +12,7 @@
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -31,8 +31,7 @@ Tensor run_cholesky_inverse(const Tensor& factor, bool upper, const char* op) {
 
 /// The inverse y of x = l l^H changes by -y (dl l^H + l dl^H) y. So the gradient of l is the lower triangle of -y (dy +
 /// dy^H) y l, and that of u, with x = u^H u, the upper triangle of -u y (dy + dy^H) y.
-struct CholeskyInverseLayer : Function<CholeskyInverseLayer> {
-  static constexpr bool kChecksGradients = false;
+struct CholeskyInverseLayer : OperatorLayer<CholeskyInverseLayer> {
   static constexpr std::string_view name = "linalg_cholesky_inverse";
 
   static Tensor forward(Context& ctx, const Tensor& factor, bool upper) {

@@ -1,7 +1,6 @@
 #include "ops/linalg/cross.h"
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/linalg/adjoint.h"
@@ -12,6 +11,7 @@
 #include "ops/simd/convert.h"
 #include "ops/simd/lane.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -51,8 +51,7 @@ void cross_products(const T* a, const T* b, T* y, std::int64_t step, std::int64_
   }
 }
 
-struct CrossLayer : Function<CrossLayer> {
-  static constexpr bool kChecksGradients = false;
+struct CrossLayer : OperatorLayer<CrossLayer> {
   static constexpr bool kMultilinear = true;
   static constexpr std::string_view name = "cross";
 

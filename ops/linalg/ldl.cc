@@ -3,12 +3,12 @@
 #include <tuple>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/batches.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
 #include "ops/shape/broadcast.h"
+#include "ops/support/layer.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
@@ -49,8 +49,7 @@ Tensor run_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bo
 
 /// db is the solution for dy with the adjoint of x: x itself if Hermitian or real, its conjugate if complex and
 /// symmetric.
-struct LdlSolveLayer : Function<LdlSolveLayer> {
-  static constexpr bool kChecksGradients = false;
+struct LdlSolveLayer : OperatorLayer<LdlSolveLayer> {
   static constexpr std::string_view name = "linalg_ldl_solve";
 
   static Tensor forward(Context& ctx, const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {

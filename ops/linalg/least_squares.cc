@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
@@ -16,6 +15,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -44,8 +44,7 @@ Tensor bounds(const Tensor& x, const std::optional<Tensor>& rtol) {
 
 /// With the pseudoinverse p of x, y = p b and z = p^H dy: db = z,   dx = -z y^H + (b - x y) (p z)^H + (p^H y) (dy - p x
 /// dy)^H.
-struct LstsqLayer : Function<LstsqLayer> {
-  static constexpr bool kChecksGradients = false;
+struct LstsqLayer : OperatorLayer<LstsqLayer> {
   static constexpr std::string_view name = "linalg_lstsq";
 
   static std::vector<Tensor> forward(Context& ctx, const Tensor& x, const Tensor& b, const std::optional<Tensor>& rtol,

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/extrema.h"
 #include "ops/elementwise/sqrt.h"
@@ -12,6 +11,7 @@
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -29,8 +29,7 @@ struct Spectrum {
 /// Returns the y with x y + y x = c, for Hermitian x (Higham, section 6.1): in the basis of x's eigenvectors each
 /// number is divided by the sum of two eigenvalues. The map is its own adjoint: dc is the solution for dy, dx = -dc y^H
 /// - y^H dc.
-struct LyapunovLayer : Function<LyapunovLayer> {
-  static constexpr bool kChecksGradients = false;
+struct LyapunovLayer : OperatorLayer<LyapunovLayer> {
   static constexpr std::string_view name = "linalg_matrix_sqrth";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& c, const Spectrum* spectrum) {
@@ -56,8 +55,7 @@ struct LyapunovLayer : Function<LyapunovLayer> {
 };
 
 /// From y y = x follows dy y + y dy = dx.
-struct SqrthLayer : Function<SqrthLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SqrthLayer : OperatorLayer<SqrthLayer> {
   static constexpr std::string_view name = "linalg_matrix_sqrth";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -80,8 +78,7 @@ struct SqrthLayer : Function<SqrthLayer> {
 /// A change of x turns u by u r and changes h by the rest of u^H dx, r h + dh, where r is skew: r h + h r is twice the
 /// skew part of u^H dx. With m = u^H du - p h, where p is the Hermitian part of dh, dx = u (l + p) + (1 - u u^H) du
 /// h^-1,   l h + h l = m - m^H.
-struct PolarLayer : Function<PolarLayer> {
-  static constexpr bool kChecksGradients = false;
+struct PolarLayer : OperatorLayer<PolarLayer> {
   static constexpr std::string_view name = "linalg_polar";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {

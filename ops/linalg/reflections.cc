@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/modes.h"
 #include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
@@ -21,6 +20,7 @@
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -96,8 +96,7 @@ Tensor with_zeros(const Tensor& x, std::int64_t axis, std::int64_t size) {
 
 /// q is 1 - v w, where (1 + s) w = t v^H, s = t triu(v^H v, 1) and t is the diagonal of tau (Joffrain et al.,
 /// Accumulating Householder transformations, revisited, 2006); backward is the chain rule along these equations.
-struct HouseholderLayer : Function<HouseholderLayer> {
-  static constexpr bool kChecksGradients = false;
+struct HouseholderLayer : OperatorLayer<HouseholderLayer> {
   static constexpr std::string_view name = "linalg_householder_product";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& tau) {
@@ -128,8 +127,7 @@ struct HouseholderLayer : Function<HouseholderLayer> {
 
 /// y = c - v w, where s w = t v^H c for q, and w = t^H s^-H v^H c for q^H, with s = 1 + t triu(v^H v, 1) and t the
 /// diagonal of tau.
-struct OrmqrLayer : Function<OrmqrLayer> {
-  static constexpr bool kChecksGradients = false;
+struct OrmqrLayer : OperatorLayer<OrmqrLayer> {
   static constexpr std::string_view name = "linalg_ormqr";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& tau, const Tensor& c, bool of_adjoint) {

@@ -1,8 +1,8 @@
 #include "ops/movement/cast.h"
 
-#include "engine/autograd/layers/function.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/order.h"
 #include "ops/support/strided.h"
 
@@ -10,9 +10,7 @@ namespace lamella {
 namespace {
 
 /// Returns a copy in `dtype`, contiguous or with its axes in the order of x's; the gradient is cast back.
-struct CastLayer : Function<CastLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct CastLayer : LinearOperatorLayer<CastLayer> {
   static constexpr std::string_view name = "cast";
 
   static Tensor forward(Context& ctx, const Tensor& x, DType dtype, bool in_order) {
@@ -26,9 +24,7 @@ struct CastLayer : Function<CastLayer> {
   static Tensor backward(Context& ctx, const Tensor& dy) { return cast(dy, ctx.input_metas[0].dtype); }
 };
 
-struct CloneLayer : Function<CloneLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct CloneLayer : LinearOperatorLayer<CloneLayer> {
   static constexpr std::string_view name = "clone";
 
   static Tensor forward(Context&, const Tensor& x) {
@@ -39,9 +35,7 @@ struct CloneLayer : Function<CloneLayer> {
   static Tensor backward(Context&, const Tensor& dy) { return dy; }
 };
 
-struct ToDeviceLayer : Function<ToDeviceLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ToDeviceLayer : LinearOperatorLayer<ToDeviceLayer> {
   static constexpr std::string_view name = "to_device";
 
   static Tensor forward(Context& ctx, const Tensor& x, Device device) {

@@ -1,7 +1,6 @@
 #include "ops/nn/conv_layers.h"
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"
@@ -14,6 +13,7 @@
 #include "ops/shape/hide.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
@@ -209,8 +209,7 @@ Tensor batched_weight(const Tensor& x, const Tensor& y, const ConvSetting& setti
 
 // ---- recorded; see Note [Convolution]
 
-struct OutputLayer : Function<OutputLayer> {
-  static constexpr bool kChecksGradients = false;
+struct OutputLayer : OperatorLayer<OutputLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& w, const std::optional<Tensor>& bias,
@@ -262,8 +261,7 @@ struct OutputLayer : Function<OutputLayer> {
   }
 };
 
-struct InputLayer : Function<InputLayer> {
-  static constexpr bool kChecksGradients = false;
+struct InputLayer : OperatorLayer<InputLayer> {
   static constexpr bool kMultilinear = true;
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
@@ -293,8 +291,7 @@ struct InputLayer : Function<InputLayer> {
   }
 };
 
-struct WeightLayer : Function<WeightLayer> {
-  static constexpr bool kChecksGradients = false;
+struct WeightLayer : OperatorLayer<WeightLayer> {
   static constexpr bool kMultilinear = true;
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/autograd/backward/backward.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
@@ -32,6 +31,7 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -149,8 +149,7 @@ Tensor composed(const Tensor& log_p, const Tensor& targets, const Tensor& input_
 }
 
 /// CTC loss by kernels, one sequence per task. A gradient that is itself recorded is computed by the composition.
-struct CtcFn : Function<CtcFn> {
-  static constexpr bool kChecksGradients = false;
+struct CtcFn : OperatorLayer<CtcFn> {
   static constexpr std::string_view name = kName;
 
   static bool applies(const Tensor& log_p, const Tensor& input_lengths, const Tensor& target_lengths) {

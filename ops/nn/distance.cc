@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/recording/recorder.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
@@ -37,6 +36,7 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -194,8 +194,7 @@ Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weig
 }
 
 /// Distances with p = 1 or 2 between all rows of a and b, which are contiguous and have the same leading axes.
-struct DistancesLayer : Function<DistancesLayer> {
-  static constexpr bool kChecksGradients = false;
+struct DistancesLayer : OperatorLayer<DistancesLayer> {
   static constexpr std::string_view name = "cdist";
 
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b, double p) {
@@ -239,8 +238,7 @@ struct Pairs {
   Tensor differences(const Tensor& x) const { return subtract(take(x, first, 0), take(x, second, 0)); }
 };
 
-struct PairDistancesLayer : Function<PairDistancesLayer> {
-  static constexpr bool kChecksGradients = false;
+struct PairDistancesLayer : OperatorLayer<PairDistancesLayer> {
   static constexpr std::string_view name = "pdist";
 
   static Tensor forward(Context& ctx, const Tensor& x, double p) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/arithmetic.h"
@@ -16,6 +15,7 @@
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -195,9 +195,7 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
 }
 
 /// Resampling in both directions; each is the other's transpose.
-struct ResampleFn : Function<ResampleFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ResampleFn : LinearOperatorLayer<ResampleFn> {
   static constexpr const char* name = "interpolate";
 
   static Tensor forward(Context& ctx, const Tensor& x, const PlanPtr& plan, std::size_t axis, bool transposed) {

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
@@ -14,6 +13,7 @@
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/hidden.h"
 #include "ops/support/item_type.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -298,9 +298,7 @@ struct Padded {
   Dims shape;
 };
 
-struct FoldFn : Function<FoldFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct FoldFn : LinearOperatorLayer<FoldFn> {
   static constexpr std::string_view name = "pad_backward";
 
   static Tensor forward(Context& ctx, const Tensor& dy, const Padded* given) {
@@ -310,8 +308,7 @@ struct FoldFn : Function<FoldFn> {
   static Tensor backward(Context& ctx, const Tensor& ddx);
 };
 
-struct PadFn : Function<PadFn> {
-  static constexpr bool kChecksGradients = false;
+struct PadFn : OperatorLayer<PadFn> {
   static constexpr std::string_view name = "pad";
 
   static Tensor forward(Context& ctx, const Tensor& x, const PadSettings* padding) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
@@ -10,6 +9,7 @@
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
@@ -88,8 +88,7 @@ Tensor put(const Tensor& dy, const Tensor& places, const SharedPlan& plan, const
 
 /// Base of pooling layers whose tag is their operator's name.
 template <class Layer>
-struct PoolLayer : Function<Layer> {
-  static constexpr bool kChecksGradients = false;
+struct PoolLayer : OperatorLayer<Layer> {
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
  protected:

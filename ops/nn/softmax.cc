@@ -1,6 +1,5 @@
 #include "ops/nn/softmax.h"
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
@@ -22,6 +21,7 @@
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -141,8 +141,7 @@ Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_
 
 /// dx = y (dy - sum(dy y)), and dy - exp(y) sum(dy) for the logarithm. `axis` counts from the end: -1 is the last one.
 template <bool kLog>
-struct SoftmaxFn : Function<SoftmaxFn<kLog>> {
-  static constexpr bool kChecksGradients = false;
+struct SoftmaxFn : OperatorLayer<SoftmaxFn<kLog>> {
   static constexpr const char* name = name_of(kLog);
 
   static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
@@ -13,6 +12,7 @@
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/item_type.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -174,9 +174,7 @@ Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op
 
 /// Unfolding and folding; each is the other's transpose.
 template <bool kUnfold>
-struct WindowsFn : Function<WindowsFn<kUnfold>> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct WindowsFn : LinearOperatorLayer<WindowsFn<kUnfold>> {
   static constexpr const char* name = kUnfold ? "unfold" : "fold";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Windows& windows) {

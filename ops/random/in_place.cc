@@ -7,7 +7,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex_forms.h"
-#include "ops/elementwise/in_place.h"
+#include "ops/elementwise/results.h"
 #include "ops/random/distributions.h"
 #include "ops/random/draw.h"
 #include "ops/random/random.h"

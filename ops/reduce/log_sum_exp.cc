@@ -25,6 +25,7 @@
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -108,8 +109,7 @@ struct LogSumExpFn : Function<LogSumExpFn> {
 };
 
 /// dx = dy, broadcast; 0 where x is NaN.
-struct NanSumFn : Function<NanSumFn> {
-  static constexpr bool kChecksGradients = false;
+struct NanSumFn : OperatorLayer<NanSumFn> {
   static constexpr std::string_view name = "nansum";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims) {

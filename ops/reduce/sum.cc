@@ -1,6 +1,5 @@
 #include "ops/reduce/sum.h"
 
-#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/square.h"
 #include "ops/extension/extension.h"
@@ -11,14 +10,13 @@
 #include "ops/support/along.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
 
 /// dx = dy, broadcast. 16-bit floats are summed in float32, and the result may keep that dtype.
-struct SumLayer : Function<SumLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct SumLayer : LinearOperatorLayer<SumLayer> {
   static constexpr std::string_view name = "sum";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims, std::optional<DType> dtype) {
@@ -29,8 +27,7 @@ struct SumLayer : Function<SumLayer> {
 };
 
 /// dx = 2 x dy. The squares of 16-bit floats are summed in float32, and the result may keep that dtype.
-struct SquareSumLayer : Function<SquareSumLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SquareSumLayer : OperatorLayer<SquareSumLayer> {
   static constexpr std::string_view name = "square_sum";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims, std::optional<DType> dtype) {

@@ -1,15 +1,13 @@
 #include "ops/shape/broadcast.h"
 
 #include "engine/autograd/graph/primitives.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/support/checks.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
 
-struct BroadcastLayer : Function<BroadcastLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct BroadcastLayer : LinearOperatorLayer<BroadcastLayer> {
   static constexpr std::string_view name = "broadcast_to";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& shape) {

@@ -1,11 +1,11 @@
 #include "ops/shape/hide.h"
 
 #include "engine/autograd/graph/primitives.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/thread_state.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -16,8 +16,7 @@ struct Hidden {
   bool repeated = false;
 };
 
-struct HideFn : Function<HideFn> {
-  static constexpr bool kChecksGradients = false;
+struct HideFn : OperatorLayer<HideFn> {
   static constexpr std::string_view name = "hide_axis";
 
   static Tensor forward(Context& ctx, const Tensor& x, std::uint64_t level) {
@@ -39,8 +38,7 @@ struct HideFn : Function<HideFn> {
   static Tensor jvp(Context& ctx, const Tensor& dx) { return hide_axis(dx, ctx.state<Hidden>().level); }
 };
 
-struct ShowFn : Function<ShowFn> {
-  static constexpr bool kChecksGradients = false;
+struct ShowFn : OperatorLayer<ShowFn> {
   static constexpr std::string_view name = "show_axis";
 
   static Tensor forward(Context& ctx, const Tensor& x, std::uint64_t level, std::int64_t size) {

@@ -6,7 +6,6 @@
 
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/movement/cast.h"
@@ -15,6 +14,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
@@ -121,9 +121,7 @@ struct Parts {
 };
 
 /// Joins inputs of one dtype and matching shapes. Each gradient is the input's part of dy, as a view.
-struct ConcatLayer : Function<ConcatLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ConcatLayer : LinearOperatorLayer<ConcatLayer> {
   static constexpr std::string_view name = "concat";
 
   static Tensor forward(Context& ctx, const std::vector<Tensor>& arrays, std::size_t axis) {
@@ -161,9 +159,7 @@ struct ConcatLayer : Function<ConcatLayer> {
 };
 
 /// Splits a tensor with a single node for all parts, whose gradients are joined again.
-struct SplitLayer : Function<SplitLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct SplitLayer : LinearOperatorLayer<SplitLayer> {
   static constexpr std::string_view name = "split";
 
   static std::vector<Tensor> forward(Context& ctx, const Tensor& x, const Dims& sizes, std::size_t axis) {

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "engine/autograd/graph/primitives.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/shape/complex_view.h"
 #include "ops/shape/hide.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
@@ -86,9 +86,7 @@ void add_windows(const Tensor& part, const Tensor& values) {
   for (std::int64_t i = 0; i < part.shape()[axis]; ++i) add_windows(entry_of(part, axis, i), entry_of(values, axis, i));
 }
 
-struct TakeFn : Function<TakeFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct TakeFn : LinearOperatorLayer<TakeFn> {
   static constexpr std::string_view name = "take_view";
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
@@ -101,9 +99,7 @@ struct TakeFn : Function<TakeFn> {
   static Tensor backward(Context& ctx, const Tensor& dy);
 };
 
-struct PlaceFn : Function<PlaceFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PlaceFn : LinearOperatorLayer<PlaceFn> {
   static constexpr std::string_view name = "place_view";
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
@@ -122,9 +118,7 @@ struct PlaceFn : Function<PlaceFn> {
   static Tensor backward(Context& ctx, const Tensor& dy) { return TakeFn::apply(dy, ctx.state<ViewGeometry>()); }
 };
 
-struct ClearFn : Function<ClearFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ClearFn : LinearOperatorLayer<ClearFn> {
   static constexpr std::string_view name = "clear_view";
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {

@@ -1,7 +1,7 @@
 #include "ops/shape/region.h"
 
-#include "engine/autograd/layers/function.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
@@ -42,9 +42,7 @@ Region::Axis read_integer(std::int64_t index, std::int64_t source, std::int64_t 
 }
 
 /// Returns a tensor of the given shape that is x in the region and zero elsewhere: the gradient of a slice.
-struct PlaceFn : Function<PlaceFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PlaceFn : LinearOperatorLayer<PlaceFn> {
   static constexpr std::string_view name = "place";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Region* region, const Dims* shape) {
@@ -57,9 +55,7 @@ struct PlaceFn : Function<PlaceFn> {
   static Tensor backward(Context& ctx, const Tensor& dy) { return slice(dy, ctx.state<Region>()); }
 };
 
-struct SliceFn : Function<SliceFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct SliceFn : LinearOperatorLayer<SliceFn> {
   static constexpr std::string_view name = "slice";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Region* region) {

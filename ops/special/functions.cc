@@ -3,7 +3,6 @@
 #include <cmath>
 #include <string>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/arithmetic.h"
@@ -19,6 +18,7 @@
 #include "ops/special/slopes.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/order.h"
 
 namespace lamella {
@@ -60,8 +60,7 @@ Tensor evaluated(const Rule& rule, const Tensor& given) {
   return y;
 }
 
-struct SpecialLayer : Function<SpecialLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SpecialLayer : OperatorLayer<SpecialLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const Rule*>(ctx.tag)->name; }
 
   static Tensor forward(Context& ctx, const Tensor& x, const Rule* rule) {

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "engine/autograd/layers/function.h"
+
+namespace lamella {
+
+/// Base of the operators' own layers. They return gradients of the right number, shapes and dtypes, which are therefore
+/// not checked.
+template <class Layer>
+struct OperatorLayer : Function<Layer> {
+  static constexpr bool kChecksGradients = false;
+};
+
+/// Base of those that are linear in all their tensors together, so that `forward` is their rule for tangents, too.
+template <class Layer>
+struct LinearOperatorLayer : OperatorLayer<Layer> {
+  static constexpr bool kLinear = true;
+};
+
+}  // namespace lamella
