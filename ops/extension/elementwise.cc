@@ -7,8 +7,10 @@
 #include "engine/runtime/device_backend.h"
 #include "ops/elementwise/launch.h"
 #include "ops/elementwise/list.h"
+#include "ops/extension/call_kernel.h"
 #include "ops/extension/extension.h"
 #include "ops/shape/broadcast.h"
+#include "ops/support/checks.h"
 #include "ops/support/strided.h"
 
 namespace lamella::extension {

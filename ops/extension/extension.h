@@ -11,6 +11,7 @@
 #include "engine/core/tensor.h"
 #include "engine/core/tensors_in.h"
 #include "engine/registry/value.h"
+#include "ops/support/checks.h"
 #include "ops/support/extension_device.h"
 
 // Operators on a device of an extension.
@@ -40,17 +41,4 @@ auto on_host(std::string_view op, Device device, F&& f, const Xs&... xs) {
   return result;
 }
 
-namespace extension {
-
-/// Runs the kernel of `op` on the device, or the fallback, on these arguments; further arguments of the schema get
-/// their defaults. Throws RuntimeError that names the kernel if the result does not have the given shape and dtype.
-/// Returns nothing if the operator has neither a kernel nor a fallback, or only the fallback to the host, for which the
-/// caller has a better way.
-std::optional<Tensor> call_kernel(std::string_view op, std::span<const registry::Arg> args, DimsView shape, DType dtype,
-                                  Device device);
-/// Does the same for a handle that the caller looked up.
-std::optional<Tensor> call_kernel(const OperatorHandle& handle, std::span<const registry::Arg> args, DimsView shape,
-                                  DType dtype, Device device);
-
-}  // namespace extension
 }  // namespace lamella

@@ -6,6 +6,7 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/device_backend.h"
+#include "ops/extension/call_kernel.h"
 #include "ops/extension/elementwise.h"
 #include "ops/extension/extension.h"
 #include "ops/linalg/matmul.h"
@@ -15,6 +16,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/strided.h"
 

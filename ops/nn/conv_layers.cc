@@ -12,6 +12,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/hide.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/strided.h"

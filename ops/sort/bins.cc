@@ -9,6 +9,7 @@
 #include "ops/movement/cast.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/search.h"
+#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {

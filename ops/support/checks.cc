@@ -56,4 +56,8 @@ void no_kernel(std::string_view op, DType dtype, Device device) {
   fail<NotImplementedError>("[", op, "] has no kernel for dtype ", dtype, " on ", device);
 }
 
+void require_fallback(std::string_view op, Device device) {
+  if (!falls_back_to_host(device)) no_kernel(op, device);
+}
+
 }  // namespace lamella

@@ -27,6 +27,9 @@ void check_same_device(const Tensor& a, const Tensor& b, std::string_view op);
 [[noreturn]] void no_kernel(std::string_view op, Device device);
 [[noreturn]] void no_kernel(std::string_view op, DType dtype, Device device);
 
+/// Throws NotImplementedError, which lists the available kernels, unless falls_back_to_host(device).
+void require_fallback(std::string_view op, Device device);
+
 /// Returns `kernel`; throws NotImplementedError if it is null.
 template <class Kernel>
 Kernel require_kernel(Kernel kernel, std::string_view op, DType dtype, Device device = kCPU) {

@@ -1,7 +1,5 @@
 #include "ops/support/extension_device.h"
 
-#include "ops/support/checks.h"
-
 namespace lamella {
 
 using registry::Record;
@@ -15,10 +13,6 @@ std::string extension_kernel_names() {
       names += (names.empty() ? "" : ", ") + handle.name().substr(sizeof("lamella::") - 1);
   }
   return names;
-}
-
-void require_fallback(std::string_view op, Device device) {
-  if (!falls_back_to_host(device)) no_kernel(op, device);
 }
 
 namespace extension {

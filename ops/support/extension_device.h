@@ -13,8 +13,6 @@ inline bool is_extension(Device device) noexcept { return device.type == DeviceT
 
 /// True if operators without a kernel on `device` may run on the host: an extension's device with a fallback.
 bool falls_back_to_host(Device device) noexcept;
-/// Throws NotImplementedError, which lists the available kernels, unless falls_back_to_host(device).
-void require_fallback(std::string_view op, Device device);
 /// Returns the names of the built-in operators for which the extension has kernels, such as "add, matmul".
 std::string extension_kernel_names();
 
