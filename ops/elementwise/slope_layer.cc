@@ -23,10 +23,7 @@ struct SlopeLayer : OperatorLayer<SlopeLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Order& order) {
     ctx.tag = order.chain;
-    if (ctx.recording()) {
-      ctx.save_for_backward(x);
-      ctx.state<Order>() = order;
-    }
+    save_with<Order>(ctx, order, x);
     return order.at(x);
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {

@@ -293,10 +293,7 @@ struct InversePower : OperatorLayer<InversePower> {
   };
 
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b, int n, bool imaginary) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(a, b);
-      ctx.state<State>() = {n, imaginary};
-    }
+    save_with<State>(ctx, {n, imaginary}, a, b);
     const DType dtype = a.dtype();
     const Tensor x = in_full_precision(b);
     const Tensor y = in_full_precision(a);

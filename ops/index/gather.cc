@@ -96,10 +96,7 @@ struct ScatterFn : LinearOperatorLayer<ScatterFn<kAction>> {
   static constexpr const char* name = kAdds ? "scatter_add" : "scatter";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(index);
-      ctx.state<std::size_t>() = axis;
-    }
+    save_with<std::size_t>(ctx, axis, index);
     const Tensor out = copy_of(x, index, src);
     scatter_along(kAction, out, index, axis, src);
     return out;
@@ -125,10 +122,7 @@ struct ScatterProductFn : OperatorLayer<ScatterProductFn> {
   static constexpr std::string_view name = "scatter_prod";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, src, index);
-      ctx.state<std::size_t>() = axis;
-    }
+    save_with<std::size_t>(ctx, axis, x, src, index);
     const Tensor out = copy_of(x, index, src);
     scatter_along(PickAction::Multiply, out, index, axis, src);
     return out;
@@ -192,10 +186,7 @@ struct ScatterExtremumFn : OperatorLayer<ScatterExtremumFn> {
       scatter_along(PickAction::Write, out, index, axis, broadcast_to(to_device(lowest, x.device()), index.shape()));
     }
     scatter_along(action, out, index, axis, src);
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, src, index, out);
-      ctx.state<Extremum>() = {axis, include_self};
-    }
+    save_with<Extremum>(ctx, {axis, include_self}, x, src, index, out);
     return out;
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {

@@ -103,10 +103,7 @@ struct AddrLayer : OperatorLayer<AddrLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar beta,
                         Scalar alpha) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(vec1, vec2);
-      ctx.state<Factors>() = {beta, alpha};
-    }
+    save_with<Factors>(ctx, {beta, alpha}, vec1, vec2);
     return added_outer(input, vec1, vec2, beta, alpha);
   }
   static std::array<Tensor, 3> backward(Context& ctx, const Tensor& dy) {

@@ -36,10 +36,7 @@ struct CholeskyInverseLayer : OperatorLayer<CholeskyInverseLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& factor, bool upper) {
     Tensor y = run_cholesky_inverse(factor, upper, "linalg_cholesky_inverse");
-    if (ctx.recording()) {
-      ctx.save_for_backward(factor, y);
-      ctx.state<bool>() = upper;
-    }
+    save_with<bool>(ctx, upper, factor, y);
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {

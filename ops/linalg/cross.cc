@@ -56,10 +56,7 @@ struct CrossLayer : OperatorLayer<CrossLayer> {
   static constexpr std::string_view name = "cross";
 
   static Tensor forward(Context& ctx, const Tensor& x1, const Tensor& x2, std::int64_t axis) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(x1, x2);
-      ctx.state<std::int64_t>() = axis;
-    }
+    save_with<std::int64_t>(ctx, axis, x1, x2);
     return product(x1, x2, axis);
   }
   static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dy) {

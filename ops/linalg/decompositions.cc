@@ -144,10 +144,7 @@ struct EigLayer : OperatorLayer<EigLayer> {
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
     auto [w, v] = run_eig(x, true, "linalg_eig");
-    if (ctx.recording()) {
-      ctx.save_for_backward(w, v);
-      ctx.state<DType>() = x.dtype();
-    }
+    save_with<DType>(ctx, x.dtype(), w, v);
     return {w, v};
   }
   static Tensor backward(Context& ctx, const Tensor& dw, const Tensor& dv) {

@@ -53,10 +53,7 @@ struct LdlSolveLayer : OperatorLayer<LdlSolveLayer> {
   static constexpr std::string_view name = "linalg_ldl_solve";
 
   static Tensor forward(Context& ctx, const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(ld, pivots);
-      ctx.state<bool>() = hermitian;
-    }
+    save_with<bool>(ctx, hermitian, ld, pivots);
     return run_ldl_solve(ld, pivots, b, hermitian);
   }
   static std::array<Tensor, 3> backward(Context& ctx, const Tensor& dy) {

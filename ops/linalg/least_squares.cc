@@ -51,10 +51,7 @@ struct LstsqLayer : OperatorLayer<LstsqLayer> {
                                      LeastSquaresDriver driver) {
     const LeastSquares found = run_least_squares(x, b, bounds(x, rtol), driver, "linalg_lstsq");
     ctx.mark_non_differentiable(found.rank, found.singular_values);
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, b, found.solution);
-      ctx.state<std::optional<Tensor>>() = rtol;
-    }
+    save_with<std::optional<Tensor>>(ctx, rtol, x, b, found.solution);
     return {found.solution, found.rank, found.singular_values};
   }
   static std::vector<Tensor> backward(Context& ctx, const TensorList& grads) {

@@ -36,10 +36,7 @@ struct LyapunovLayer : OperatorLayer<LyapunovLayer> {
     const auto& [w, v] = *spectrum;
     const Tensor sums = add(expand_dims(w, -1), expand_dims(w, -2));
     const Tensor y = matmul(matmul(v, divide(matmul(matmul(adjoint(v), c), v), sums)), adjoint(v));
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, y);
-      ctx.state<Spectrum>() = *spectrum;
-    }
+    save_with<Spectrum>(ctx, *spectrum, x, y);
     return y;
   }
   static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dy) {
@@ -62,10 +59,7 @@ struct SqrthLayer : OperatorLayer<SqrthLayer> {
     const std::vector<Tensor> parts = eigh(x);
     const Spectrum root{sqrt(maximum(parts[0], 0)), parts[1]};
     const Tensor y = root.matrix();
-    if (ctx.recording()) {
-      ctx.save_for_backward(y);
-      ctx.state<Spectrum>() = root;
-    }
+    save_with<Spectrum>(ctx, root, y);
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
@@ -86,10 +80,7 @@ struct PolarLayer : OperatorLayer<PolarLayer> {
     const Tensor u = matmul(parts[0], parts[2]);
     const Spectrum spectrum{parts[1], adjoint(parts[2])};
     const Tensor h = spectrum.matrix();
-    if (ctx.recording()) {
-      ctx.save_for_backward(u, h);
-      ctx.state<Spectrum>() = spectrum;
-    }
+    save_with<Spectrum>(ctx, spectrum, u, h);
     return {u, h};
   }
   static Tensor backward(Context& ctx, const Tensor& du, const Tensor& dh) {

@@ -131,10 +131,7 @@ struct OrmqrLayer : OperatorLayer<OrmqrLayer> {
   static constexpr std::string_view name = "linalg_ormqr";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& tau, const Tensor& c, bool of_adjoint) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, tau, c);
-      ctx.state<bool>() = of_adjoint;
-    }
+    save_with<bool>(ctx, of_adjoint, x, tau, c);
     return run_ormqr(x, tau, c, of_adjoint);
   }
   static std::array<Tensor, 3> backward(Context& ctx, const Tensor& dy) {

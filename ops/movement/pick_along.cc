@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
@@ -11,6 +10,7 @@
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/item_type.h"
+#include "ops/support/layer.h"
 #include "ops/support/strided.h"
 
 namespace lamella {
@@ -114,10 +114,7 @@ struct PickFn : Function<PickFn> {
   static constexpr std::string_view name = "pick_along";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& positions, std::int64_t axis, const char* op) {
-    if (ctx.recording()) {
-      ctx.state<Place>() = {axis, x.ndim() == 0 ? 1 : x.shape()[static_cast<std::size_t>(axis)], op};
-      ctx.save_for_backward(positions);
-    }
+    save_with<Place>(ctx, {axis, x.ndim() == 0 ? 1 : x.shape()[static_cast<std::size_t>(axis)], op}, positions);
     return pick(x, positions, axis, op);
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {
@@ -132,10 +129,7 @@ struct PlaceFn : Function<PlaceFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& positions, std::int64_t axis, std::int64_t n,
                         const char* op) {
-    if (ctx.recording()) {
-      ctx.state<Place>() = {axis, n, op};
-      ctx.save_for_backward(positions);
-    }
+    save_with<Place>(ctx, {axis, n, op}, positions);
     return place(x, positions, axis, n, op);
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {

@@ -29,10 +29,7 @@ struct GluFn : OperatorLayer<GluFn> {
   static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {
     const std::vector<Tensor> halves = split(x, 2, axis);
     const Tensor gates = sigmoid(halves[1]);
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, gates);
-      ctx.state<std::int64_t>() = axis;
-    }
+    save_with<std::int64_t>(ctx, axis, x, gates);
     return halves[0] * gates;
   }
 

@@ -216,10 +216,7 @@ struct OutputLayer : OperatorLayer<OutputLayer> {
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& w, const std::optional<Tensor>& bias,
                         const ConvSetting& setting) {
     ctx.tag = setting.op;
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, w);
-      ctx.state<ConvSetting>() = setting;
-    }
+    save_with<ConvSetting>(ctx, setting, x, w);
     if (is_batched(x) || is_batched(w) || (bias && is_batched(*bias))) [[unlikely]] {
       const Tensor y = batched_output(x, w, setting);
       return bias ? add(y, along_channels(*bias, x.ndim() - 2)) : y;
@@ -268,10 +265,7 @@ struct InputLayer : OperatorLayer<InputLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& y, const Tensor& w, const ConvSetting& setting, const Dims& in) {
     ctx.tag = setting.op;
-    if (ctx.recording()) {
-      ctx.save_for_backward(y, w);
-      ctx.state<ConvSetting>() = setting;
-    }
+    save_with<ConvSetting>(ctx, setting, y, w);
     if (is_batched(y) || is_batched(w)) [[unlikely]]
       return batched_input(y, w, setting, in);
     return plain_input(y, w, setting, in);
@@ -299,10 +293,7 @@ struct WeightLayer : OperatorLayer<WeightLayer> {
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& y, const ConvSetting& setting,
                         const Dims& kernel) {
     ctx.tag = setting.op;
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, y);
-      ctx.state<ConvSetting>() = setting;
-    }
+    save_with<ConvSetting>(ctx, setting, x, y);
     if (is_batched(x) || is_batched(y)) [[unlikely]]
       return batched_weight(x, y, setting, kernel);
     return plain_weight(x, y, setting, kernel);

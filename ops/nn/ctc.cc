@@ -170,10 +170,7 @@ struct CtcFn : OperatorLayer<CtcFn> {
                         const T none = args.labels == 0 ? T(0) : T(-kNever);
                         losses.data<T>()[i] = args.steps == 0 ? none : kernels.forward(args);
                       });
-    if (ctx.recording()) {
-      ctx.save_for_backward(log_p, targets, input_lengths, target_lengths, alpha, losses);
-      ctx.state<std::int64_t>() = blank;
-    }
+    save_with<std::int64_t>(ctx, blank, log_p, targets, input_lengths, target_lengths, alpha, losses);
     return losses;
   }
 

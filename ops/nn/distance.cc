@@ -199,10 +199,7 @@ struct DistancesLayer : OperatorLayer<DistancesLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b, double p) {
     Tensor y = all_distances(a, b, p, "cdist");
-    if (ctx.recording()) {
-      ctx.save_for_backward(a, b, y);
-      ctx.state<double>() = p;
-    }
+    save_with<double>(ctx, p, a, b, y);
     return y;
   }
   static std::array<Tensor, 2> backward(Context& ctx, const Tensor& given) {
@@ -243,10 +240,7 @@ struct PairDistancesLayer : OperatorLayer<PairDistancesLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& x, double p) {
     Tensor y = pair_distances(x, p);
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, y);
-      ctx.state<double>() = p;
-    }
+    save_with<double>(ctx, p, x, y);
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& given) {

@@ -233,10 +233,7 @@ struct PolynomialLayer : OperatorLayer<PolynomialLayer> {
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& n, const Kind* kind, int order) {
     constexpr std::int64_t kWork = 32;
     ctx.tag = kind->name;
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, n);
-      ctx.state<State>() = {kind, order};
-    }
+    save_with<State>(ctx, {kind, order}, x, n);
     const auto run = [&]<class T>(const T* degree, std::int64_t step, const T* at, T* y, std::int64_t count) {
       loop_of<T>(kind->family)(degree, step, at, y, count, *kind, order);
     };

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "engine/autograd/layers/function.h"
 
 namespace lamella {
@@ -16,5 +18,13 @@ template <class Layer>
 struct LinearOperatorLayer : OperatorLayer<Layer> {
   static constexpr bool kLinear = true;
 };
+
+/// Keeps a state and tensors for backward if the call is recorded.
+template <class State, class... Tensors>
+void save_with(Context& ctx, const std::type_identity_t<State>& state, const Tensors&... tensors) {
+  if (!ctx.recording()) return;
+  ctx.save_for_backward(tensors...);
+  ctx.state<State>() = state;
+}
 
 }  // namespace lamella
