@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
@@ -172,12 +173,8 @@ PyObject* split(PyObject* self, PyObject* value) {
     static const Signature signature("Generator.split", "n, /");
     const std::int64_t count = read_int(value, {signature, 0});
     if (count < 0) Argument{signature, 0}.wrong_value(str("expected at least 0 streams, got ", count));
-    PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(count))));
     std::vector<Generator> parts = generator_of(self).split(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap_new(std::move(parts[i])));
-    }
-    return list.release();
+    return list_from(parts, [](Generator& part) { return wrap_new(std::move(part)); }).release();
   });
 }
 
@@ -254,8 +251,7 @@ PyObject* get_rng_state(PyObject*, PyObject* const* args, Py_ssize_t count, PyOb
 PyObject* set_rng_state(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("set_rng_state", "state, /, device=None");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     const GeneratorState state = read_state(values[0], {signature, 0});
     default_generator(read_state_device(values[1], {signature, 1})).set_state(state);
     Py_RETURN_NONE;

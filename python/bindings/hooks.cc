@@ -119,8 +119,7 @@ autograd::MultiGradMode read_mode(PyObject* object, const Argument& argument) {
 PyObject* register_multi_grad_hook(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("register_multi_grad_hook", "tensors, fn, *, mode='all'");
-    PyObject* values[3];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<3>(args, count, keywords);
     const std::vector<Tensor> tensors = read_tensors(values[0], {signature, 0});
     PyObject* const function = values[1];
     check_callable(function, "register_multi_grad_hook", "of the gradients");

@@ -6,6 +6,7 @@
 #include "engine/autograd/recording/recorder.h"
 #include "engine/autograd/trace/departure.h"
 #include "python/bindings/checkpoint.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/form.h"
@@ -38,12 +39,9 @@ class Inputs {
   /// Returns the keywords in the order of the signature.
   PyRef sorted_keywords(const Call& call) const {
     if (order_.empty()) return {};
-    PyRef names = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(order_.size()))));
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
-                       Py_NewRef(PyTuple_GET_ITEM(call.keywords, static_cast<Py_ssize_t>(order_[i]))));
-    }
-    return names;
+    return tuple_from(order_, [&](std::size_t place) {
+      return Py_NewRef(PyTuple_GET_ITEM(call.keywords, static_cast<Py_ssize_t>(place)));
+    });
   }
 
   SmallVector<const Tensor*, 4> tensors;
@@ -108,10 +106,8 @@ PyRef run_forward(const Layer& layer, PyObject* context, const Call& call, const
   if (layer.setup_context) {
     PyRef result = PyRef::adopt(checked(
         PyObject_Vectorcall(layer.forward.get(), call.args, static_cast<std::size_t>(call.count), call.keywords)));
-    const PyRef values = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(call.size()))));
-    for (std::size_t i = 0; i < call.size(); ++i) {
-      PyTuple_SET_ITEM(values.get(), static_cast<Py_ssize_t>(i), Py_NewRef(inputs.argument(call, i)));
-    }
+    const PyRef values = tuple_from(std::views::iota(std::size_t{0}, call.size()),
+                                    [&](std::size_t i) { return Py_NewRef(inputs.argument(call, i)); });
     PyObject* args[] = {context, values.get(), result.get()};
     Py_DECREF(checked(PyObject_Vectorcall(layer.setup_context.get(), args, 3, nullptr)));
     return result;

@@ -8,6 +8,7 @@
 
 #include "engine/autograd/diagnosis/inspect.h"
 #include "engine/autograd/graph/origin.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/hooks.h"
@@ -82,14 +83,10 @@ PyObject* get_name(PyObject* self, void*) {
 
 PyObject* get_next_functions(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
-    const auto& edges = alive(self).edges();
-    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(edges.size()))));
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-      PyRef node = PyRef::adopt(wrap_node(edges[i].node));
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
-                       checked(Py_BuildValue("(OI)", node.get(), edges[i].input_nr)));
-    }
-    return tuple.release();
+    const auto pair = [](const Edge& edge) {
+      return Py_BuildValue("(OI)", PyRef::adopt(wrap_node(edge.node)).get(), edge.input_nr);
+    };
+    return tuple_from(alive(self).edges(), pair).release();
   });
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "python/bindings/containers.h"
 #include "python/bindings/definition.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/py_ref.h"
@@ -21,11 +22,7 @@ void set(const PyRef& dict, const char* key, const PyRef& value) {
 }
 
 PyRef tuple_of(const std::vector<PyRef>& items) {
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(items.size()))));
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyRef(items[i]).release());
-  }
-  return tuple;
+  return tuple_from(items, [](const PyRef& item) { return item; });
 }
 
 PyRef dtype_names(DTypeSet dtypes) {

@@ -10,6 +10,7 @@
 #include "engine/core/host.h"
 #include "engine/registry/dispatcher.h"
 #include "engine/registry/entry.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
 #include "python/bindings/named_result.h"
@@ -149,11 +150,7 @@ PyObject* results_to_python(const Binding& binding, std::span<Value> results) {
     for (Value& result : results) tensors.push_back(result.take_tensor());
     return named_result(binding.result_type, std::move(tensors));
   }
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(results.size()))));
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(k), value_to_python(std::move(results[k])).release());
-  }
-  return tuple.release();
+  return tuple_from(results, [](Value& result) { return value_to_python(std::move(result)); }).release();
 }
 
 /// Number of elements in the call's tensors.

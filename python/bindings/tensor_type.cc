@@ -7,6 +7,7 @@
 
 #include "engine/autograd/graph/place.h"
 #include "engine/core/error.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/create.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
@@ -176,11 +177,7 @@ PyObject* wrap(Tensor x) noexcept {
 PyRef wrap_ref(Tensor x) { return PyRef::adopt(checked(wrap(std::move(x)))); }
 
 PyRef wrap_all(std::span<const Tensor> tensors) {
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size()))));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])));
-  }
-  return tuple;
+  return tuple_from(tensors, [](const Tensor& x) { return wrap(x); });
 }
 
 PyObject* wrap_as(PyTypeObject* type, Tensor x) {
