@@ -214,15 +214,7 @@ PyTypeObject* make_context_type() {
            "inputs and outputs. `apply` makes one for each call.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella.autograd.PyLayerContext",
-      .basicsize = sizeof(ContextObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-      .slots = slots,
-  };
-  context_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return context_type;
+  return context_type = new_type<ContextObject>("lamella.autograd.PyLayerContext", slots, Py_TPFLAGS_HAVE_GC);
 }
 
 PyObject* new_context(Context* context) {

@@ -346,13 +346,7 @@ PyTypeObject* make_generator_type() {
            "each has its own (see fork and split). ValueError for the device 'meta', where nothing is drawn.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{.name = "lamella.Generator",
-                          .basicsize = sizeof(GeneratorObject),
-                          .itemsize = 0,
-                          .flags = Py_TPFLAGS_DEFAULT,
-                          .slots = slots};
-  generator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return generator_type;
+  return generator_type = new_type<GeneratorObject>("lamella.Generator", slots);
 }
 
 Generator* read_generator(PyObject* object, const Argument& argument) {

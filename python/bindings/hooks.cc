@@ -242,15 +242,7 @@ PyTypeObject* make_hook_handle_type() {
                          "manager it does so\nwhen the block ends.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella.autograd.HookHandle",
-      .basicsize = sizeof(HandleObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-      .slots = slots,
-  };
-  handle_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return handle_type;
+  return handle_type = new_type<HandleObject>("lamella.autograd.HookHandle", slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);
 }
 
 }  // namespace lamella::python

@@ -305,15 +305,7 @@ PyTypeObject* make_layer_type() {
                       "tensor that forward returned and returns one for each tensor argument, or for each argument.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella.PyLayer",
-      .basicsize = sizeof(PyObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-      .slots = slots,
-  };
-  layer_base = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return layer_base;
+  return layer_base = new_type<PyObject>("lamella.PyLayer", slots, Py_TPFLAGS_BASETYPE);
 }
 
 }  // namespace lamella::python

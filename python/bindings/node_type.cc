@@ -12,6 +12,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/hooks.h"
+#include "python/bindings/method.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/tensor_type.h"
 #include "python/bindings/visit.h"
@@ -204,15 +205,8 @@ PyTypeObject* make_node_type() {
       {Py_tp_doc, const_cast<char*>("A recorded operation, as Tensor.grad_fn shows it.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella.autograd.Node",
-      .basicsize = sizeof(NodeObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-      .slots = slots,
-  };
-  node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return node_type;
+  return node_type = new_type<NodeObject>("lamella.autograd.Node", slots,
+                                          Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION);
 }
 
 bool is_node(PyObject* object) noexcept { return Py_IS_TYPE(object, node_type); }

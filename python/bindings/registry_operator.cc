@@ -492,15 +492,8 @@ PyTypeObject* make_operator_type() {
       {Py_tp_methods, methods},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella._C._Operator",
-      .basicsize = sizeof(OperatorObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-      .slots = slots,
-  };
-  operator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return operator_type;
+  return operator_type = new_type<OperatorObject>("lamella._C._Operator", slots,
+                                                  Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION);
 }
 
 PyMethodDef* registry_functions() { return registry_method_defs; }

@@ -11,6 +11,7 @@
 #include "python/bindings/create.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
+#include "python/bindings/method.h"
 #include "python/bindings/numpy.h"
 #include "python/bindings/tensor_slots.h"
 #include "python/bindings/visit.h"
@@ -209,15 +210,7 @@ PyTypeObject* make_tensor_type() {
   add_number_slots(slots);
   add_index_slots(slots);
   slots.push_back({0, nullptr});
-  PyType_Spec spec{
-      .name = "lamella.Tensor",
-      .basicsize = sizeof(TensorObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-      .slots = slots.data(),
-  };
-  tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return tensor_type;
+  return tensor_type = new_type<TensorObject>("lamella.Tensor", slots.data(), Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC);
 }
 
 }  // namespace lamella::python
