@@ -44,8 +44,8 @@ int workspace(T answer, const char* op) {
 inline void settle_threads() {
   constexpr int kOwnThreads = 1;
   [[maybe_unused]] static const bool settled = [] {
-    constexpr Routine<"openblas_get_parallel", decltype(openblas_get_parallel)> get_parallel;
-    constexpr Routine<"openblas_set_num_threads", decltype(openblas_set_num_threads)> set_num_threads;
+    constexpr Routine<"openblas_get_parallel", int()> get_parallel;
+    constexpr Routine<"openblas_set_num_threads", void(int)> set_num_threads;
     if (get_parallel() == kOwnThreads) set_num_threads(1);
     return true;
   }();
