@@ -39,12 +39,7 @@ void ldl(const Tensor& columns, const Tensor& pivots, const Tensor& infos, bool 
       T* const a = columns.data<T>() + i * all.size();
       auto* const exchanges = pivots.data<std::int32_t>() + i * n;
       int info = 0;
-      T answer(0);
-      int size = -1;
-      factorize("L", &n, a, &n, exchanges, &answer, &size, &info, 1);
-      size = workspace(answer, op);
-      std::vector<T> work(static_cast<std::size_t>(size));
-      factorize("L", &n, a, &n, exchanges, work.data(), &size, &info, 1);
+      with_workspace<T>(op, [&](T* work, int size) { factorize("L", &n, a, &n, exchanges, work, &size, &info, 1); });
       if (infos.defined()) {
         infos.data<std::int32_t>()[i] = info;
       } else if (info > 0) {
