@@ -10,17 +10,16 @@
 
 namespace lamella::python {
 
-namespace detail {
-inline PyObject* owned(PyObject* object) { return checked(object); }
-inline PyObject* owned(PyRef object) { return checked(object.release()); }
-}  // namespace detail
+/// Returns a new reference for a container to keep; throws if it is null.
+inline PyObject* for_container(PyObject* object) { return checked(object); }
+inline PyObject* for_container(PyRef object) { return checked(object.release()); }
 
 /// Returns the tuple of make(item), a new reference or a PyRef, for each item of a range; throws if one is null.
 template <class Range, class Make>
 PyRef tuple_from(Range&& range, Make&& make) {
   PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(std::ranges::size(range)))));
   Py_ssize_t next = 0;
-  for (auto&& item : range) PyTuple_SET_ITEM(tuple.get(), next++, detail::owned(make(item)));
+  for (auto&& item : range) PyTuple_SET_ITEM(tuple.get(), next++, for_container(make(item)));
   return tuple;
 }
 
@@ -29,7 +28,7 @@ template <class Range, class Make>
 PyRef list_from(Range&& range, Make&& make) {
   PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(std::ranges::size(range)))));
   Py_ssize_t next = 0;
-  for (auto&& item : range) PyList_SET_ITEM(list.get(), next++, detail::owned(make(item)));
+  for (auto&& item : range) PyList_SET_ITEM(list.get(), next++, for_container(make(item)));
   return list;
 }
 
