@@ -36,21 +36,21 @@ ROOMS = (
     ("engine/autograd/layers",),
     ("engine/autograd/forward_mode", "engine/registry"),
 )
-#: The rooms of ops, lowest first: folders, and patterns of files, of which the longest that fits a file names its room.
-#: Files include those of their own room and of the rooms above it in this table.
+#: The rooms of ops, lowest first: folders with what is in them, and files. A file includes those of its own room and of
+#: the rooms above it in this table.
 OPS_ROOMS = (
     ("ops/simd",),
     ("ops/op_info.h",),
-    # The kernels' tables, and the descriptions that the kernels get.
-    ("ops/*/cpu/*table.h", "ops/elementwise/loop.h", "ops/optim/formulas.h", "ops/random/fill.h"),
-    ("ops/cpu", "ops/runtime"),
+    # The tables of kernels, and the loops that families share.
+    ("ops/cpu", "ops/cpu/tables"),
+    ("ops/runtime",),
     ("ops/operand.*", "ops/support"),
+    ("ops/cuda",),
     ("ops/extension",),
     ("ops/movement",),
     ("ops/creation",),
     ("ops/shape",),
     ("ops/elementwise",),
-    ("ops/cuda", "ops/elementwise/cuda", "ops/movement/cuda"),
     ("ops/scan",),
     ("ops/reduce",),
     ("ops/index",),
@@ -62,11 +62,11 @@ OPS_ROOMS = (
     ("ops/optim",),
     ("ops/nn",),
     ("ops/fft",),
-    ("ops/all_ops.h",),
+    # The list of all operators, and what names the kernels and operators of all families.
+    ("ops/registration",),
     ("ops/transforms",),
     ("ops/user_op",),
-    # The tables that name the kernels and operators of all families.
-    ("ops/api", "ops/extension/elementwise.*", "ops/extension/kernels.cc", "ops/cpu/module.cc", "ops/cuda/kernels.cc"),
+    ("ops/api",),
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}

@@ -14,6 +14,7 @@
 #include "ops/elementwise/in_place.h"
 #include "ops/elementwise/results.h"
 #include "ops/elementwise/sqrt.h"
+#include "ops/optim/formulas.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
-#include "ops/movement/cpu/movement_table.h"
+#include "ops/cpu/tables/movement.h"
 
 namespace lamella {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "ops/all_ops.h"
+#include "ops/registration/all_ops.h"
 #include "python/bindings/definition.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"

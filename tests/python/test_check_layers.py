@@ -57,8 +57,8 @@ def test_this_tree_is_right(check: ModuleType) -> None:
         ("ops/simd/good.h", "ops/simd/part.h"),
         ("ops/transforms/good.cc", "ops/reduce/part.h"),
         ("ops/linalg/good.cc", "ops/reduce/part.h"),
-        ("ops/extension/kernels.cc", "ops/linalg/part.h"),
-        ("ops/runtime/good.h", "ops/reduce/cpu/part_table.h"),
+        ("ops/registration/extension_kernels.cc", "ops/linalg/part.h"),
+        ("ops/runtime/good.h", "ops/cpu/part.h"),
         ("ops/api/lamella/good.h", "ops/transforms/part.h"),
     ],
 )

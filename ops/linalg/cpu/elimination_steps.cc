@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "ops/cpu/aligned.h"
-#include "ops/linalg/cpu/elimination_table.h"
+#include "ops/cpu/tables/elimination.h"
 #include "ops/linalg/cpu/transpose_into.h"
 #include "ops/linalg/cpu/triangle_panel.h"
 

@@ -1,4 +1,4 @@
-#include "ops/nn/cpu/ctc_table.h"
+#include "ops/cpu/tables/ctc.h"
 
 #include <algorithm>
 #include <cmath>

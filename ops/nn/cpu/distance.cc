@@ -1,4 +1,4 @@
-#include "ops/nn/cpu/distance_table.h"
+#include "ops/cpu/tables/distance.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "ops/nn/cpu/pool_table.h"
+#include "ops/cpu/tables/pool.h"
 #include "ops/reduce/cpu/loops.h"
 #include "ops/simd/vec.h"
 

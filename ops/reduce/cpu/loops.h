@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "ops/cpu/pairs.h"
+#include "ops/cpu/tables/reduce.h"
 #include "ops/cpu/tile.h"
-#include "ops/reduce/cpu/table.h"
 #include "ops/reduce/cpu/widen.h"
 #include "ops/simd/convert.h"
 #include "ops/simd/vec.h"

@@ -2,7 +2,7 @@
 #include <complex>
 
 #include "ops/cpu/complex_product.h"
-#include "ops/reduce/cpu/table.h"
+#include "ops/cpu/tables/reduce.h"
 #include "ops/simd/convert.h"
 
 // The gradient of a product with respect to each factor is the product of all others: the product of those before it

@@ -1,4 +1,4 @@
-#include "ops/extension/elementwise.h"
+#include "ops/registration/extension_elementwise.h"
 
 #include <algorithm>
 #include <array>

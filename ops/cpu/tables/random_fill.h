@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-#include "ops/random/fill.h"
+namespace lamella::random {
+struct Fill;
+}
 
 namespace lamella::cpu {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/core/dtype.h"
-#include "ops/elementwise/loop.h"
+#include "ops/cpu/tables/loop.h"
 
 namespace lamella::cpu {
 

@@ -2,7 +2,12 @@
 
 #include <cstdint>
 
-#include "ops/optim/formulas.h"
+namespace lamella::optim {
+template <class S>
+struct SgdNumbers;
+template <class S>
+struct AdamNumbers;
+}  // namespace lamella::optim
 
 namespace lamella::cpu {
 

@@ -12,11 +12,11 @@
 
 #include "engine/registry/convert.h"
 #include "engine/registry/library.h"
-#include "ops/all_ops.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/nn/spatial.h"
 #include "ops/operand.h"
+#include "ops/registration/all_ops.h"
 
 namespace lamella {
 
@@ -244,7 +244,7 @@ std::string schema(const Entry& entry) {
 }
 
 void define_all() {
-  const registry::Place place("ops/all_ops.h", 1);
+  const registry::Place place("ops/registration/all_ops.h", 1);
   static auto* const library = new Library(Library::Kind::Fragment, "lamella", DispatchKey::Undefined, place);
   for (const Entry& entry : kEntries) {
     auto kernel = registry::KernelFunction::boxed(entry.call, const_cast<void*>(entry.function), nullptr);
