@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
@@ -173,8 +172,13 @@ PyObject* split(PyObject* self, PyObject* value) {
     static const Signature signature("Generator.split", "n, /");
     const std::int64_t count = read_int(value, {signature, 0});
     if (count < 0) Argument{signature, 0}.wrong_value(str("expected at least 0 streams, got ", count));
+    // The list comes first: of a number that no memory holds it raises MemoryError.
+    PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(count))));
     std::vector<Generator> parts = generator_of(self).split(static_cast<std::size_t>(count));
-    return list_from(parts, [](Generator& part) { return wrap_new(std::move(part)); }).release();
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap_new(std::move(parts[i])));
+    }
+    return list.release();
   });
 }
 
