@@ -13,6 +13,8 @@ OPS = ROOT / "ops"
 TESTS = ROOT / "tests" / "python" / "ops"
 #: A use of the CPU's table of kernels, or of the table of a device.
 USE = re.compile(r"cpu_kernels\(\)\.(\w+)|DeviceKernels::(\w+)")
+#: A class that holds a derivative: a `Function`, or a layer made of one.
+LAYER = re.compile(r": (?:Function|\w*Layer)<")
 INCLUDE = re.compile(r'^#include "(ops/\w+/\w+)\.h"$', re.MULTILINE)
 
 
@@ -71,7 +73,7 @@ def gradient(info: dict[str, Any], header: Path) -> str:
     if info["elementwise"]:
         return "with the formula" if any(info["differentiable"]) else "none"
     stem = header.with_suffix("")
-    own = [source for source in sources(stem) if source.stem.startswith(stem.name) and ": Function<" in text(source)]
+    own = [source for source in sources(stem) if source.stem.startswith(stem.name) and LAYER.search(text(source))]
     return ", ".join(source.relative_to(ROOT).as_posix() for source in own) or "composed, or none"
 
 

@@ -28,9 +28,11 @@ struct OpInfo {
   const char* name;
   /// One or more sentences for the docs.
   const char* doc;
-  /// Python parameters, as in a `def`: "x, /, *, axis=None, keepdims=False". Elementwise ops may leave it out.
+  /// Python parameters, as in a `def`: "x, /, *, axis=None, keepdims=False". Elementwise operators and those of one
+  /// tensor, "x, /", may leave it out.
   const char* parameters = nullptr;
-  /// A Python expression over names of `lm`, run as a test.
+  /// A Python expression over names of `lm`, run as a test. Without one it is the operator's value at
+  /// `full([2], 0.5)`.
   const char* example = nullptr;
   /// A Python expression that computes the same value with numpy (`np`) or scipy.special (`sp`) from the arguments, or
   /// null.
@@ -57,6 +59,25 @@ struct OpInfo {
   /// The operands that are settings, up to two.
   Setting settings[2] = {};
 };
+
+namespace detail {
+template <class R, class X>
+constexpr bool takes_one(R (*)(X)) {
+  return true;
+}
+constexpr bool takes_one(...) { return false; }
+}  // namespace detail
+
+/// Returns the operator's Python parameters, as in a `def`.
+template <class Op>
+constexpr const char* parameters_of() {
+  if (Op::info.parameters) return Op::info.parameters;
+  if constexpr (requires { Op::kParameters; }) {
+    return Op::kParameters;
+  } else {
+    return detail::takes_one(&Op::call) ? "x, /" : "";
+  }
+}
 
 /// True for an operator that computes each element of the result from the elements at the same position of its
 /// operands.

@@ -1,6 +1,6 @@
 #include "ops/operand.h"
 
-#include "ops/movement/convert.h"
+#include "ops/simd/convert.h"
 
 namespace lamella {
 

@@ -9,8 +9,8 @@
 #include <new>
 
 #include "engine/core/error.h"
-#include "engine/core/memory_limit.h"
 #include "engine/core/small_blocks.h"
+#include "engine/core/spare_memory.h"
 
 namespace lamella {
 namespace {

@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <fstream>
 
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
+#include "engine/core/spare_memory.h"
 
 namespace lamella {
 namespace {
@@ -35,11 +34,6 @@ bool can_map(std::size_t bytes) noexcept {
   ::munmap(block, bytes);
   return true;
 }
-
-/// Enough for an error's text and the objects around it, and small enough to be in the heap, where freed memory is
-/// available to every allocation.
-constexpr std::size_t kSpareBytes = std::size_t{96} << 10;
-std::atomic<void*> spare{std::malloc(kSpareBytes)};
 
 /// Touches the page `bytes` below; not inlined, so that its frame has that size.
 [[gnu::noinline]] void touch_below(std::size_t bytes) noexcept { static_cast<volatile char*>(alloca(bytes))[0] = 0; }
@@ -67,14 +61,6 @@ void fail_out_of_memory(std::size_t bytes, std::string_view op, std::string_view
 
 void require_room(std::size_t bytes, std::string_view op, std::string_view purpose) {
   if (memory_is_limited() && !has_room(bytes)) fail_out_of_memory(bytes, op, purpose);
-}
-
-SpareMemory::SpareMemory() noexcept { std::free(spare.exchange(nullptr)); }
-
-SpareMemory::~SpareMemory() {
-  void* const block = std::malloc(kSpareBytes);
-  void* none = nullptr;
-  if (block && !spare.compare_exchange_strong(none, block)) std::free(block);
 }
 
 void stretch_stack() noexcept {

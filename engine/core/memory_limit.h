@@ -24,15 +24,6 @@ void require_room(std::size_t bytes, std::string_view op, std::string_view purpo
 /// Returns "N bytes are held by tensors, M are taken from the system in all", for the CPU.
 std::string describe_memory();
 
-/// Frees a reserved block for a scope, so that an error's message can be written when there is no other memory left.
-class SpareMemory {
- public:
-  SpareMemory() noexcept;
-  ~SpareMemory();
-  SpareMemory(const SpareMemory&) = delete;
-  SpareMemory& operator=(const SpareMemory&) = delete;
-};
-
 /// Extends the main thread's stack for deep calls, to at most half of its limit: the system grows it page by page, and
 /// ends the process if a memory limit forbids that. Does nothing on other threads, whose stacks have a fixed size.
 void stretch_stack() noexcept;

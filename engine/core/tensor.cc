@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 
 #include "engine/core/access_watch.h"
 #include "engine/core/allocator.h"

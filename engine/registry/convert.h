@@ -120,53 +120,31 @@ struct Converter<std::string> {
 };
 
 /// Lists: kernels get a view of the caller's list, or a copy.
+template <class T, Type::Base kBase, Arg::Kind kKind, auto kOfArg, auto kOfValue>
+struct ListConverterOf {
+  static constexpr Type::Base base = kBase;
+  static std::span<const T> view(const Arg& arg) {
+    detail::expect(arg, kKind);
+    return {arg.*kOfArg, arg.size};
+  }
+  static std::span<const T> view(const Value& value) { return (value.*kOfValue)(); }
+};
 template <class T>
 struct ListConverter;
 template <>
-struct ListConverter<Tensor> {
-  static constexpr Type::Base base = Type::Base::Tensor;
-  static std::span<const Tensor> view(const Arg& arg) {
-    detail::expect(arg, Arg::Kind::Tensors);
-    return {arg.tensors, arg.size};
-  }
-  static std::span<const Tensor> view(const Value& value) { return value.tensors(); }
-};
+struct ListConverter<Tensor>
+    : ListConverterOf<Tensor, Type::Base::Tensor, Arg::Kind::Tensors, &Arg::tensors, &Value::tensors> {};
 template <>
-struct ListConverter<std::int64_t> {
-  static constexpr Type::Base base = Type::Base::Int;
-  static std::span<const std::int64_t> view(const Arg& arg) {
-    detail::expect(arg, Arg::Kind::Ints);
-    return {arg.integers, arg.size};
-  }
-  static std::span<const std::int64_t> view(const Value& value) { return value.integers(); }
-};
+struct ListConverter<std::int64_t>
+    : ListConverterOf<std::int64_t, Type::Base::Int, Arg::Kind::Ints, &Arg::integers, &Value::integers> {};
 template <>
-struct ListConverter<double> {
-  static constexpr Type::Base base = Type::Base::Float;
-  static std::span<const double> view(const Arg& arg) {
-    detail::expect(arg, Arg::Kind::Floats);
-    return {arg.numbers, arg.size};
-  }
-  static std::span<const double> view(const Value& value) { return value.numbers(); }
-};
+struct ListConverter<double>
+    : ListConverterOf<double, Type::Base::Float, Arg::Kind::Floats, &Arg::numbers, &Value::numbers> {};
 template <>
-struct ListConverter<bool> {
-  static constexpr Type::Base base = Type::Base::Bool;
-  static std::span<const bool> view(const Arg& arg) {
-    detail::expect(arg, Arg::Kind::Bools);
-    return {arg.truths, arg.size};
-  }
-  static std::span<const bool> view(const Value& value) { return value.truths(); }
-};
+struct ListConverter<bool> : ListConverterOf<bool, Type::Base::Bool, Arg::Kind::Bools, &Arg::truths, &Value::truths> {};
 template <>
-struct ListConverter<std::string_view> {
-  static constexpr Type::Base base = Type::Base::Str;
-  static std::span<const std::string_view> view(const Arg& arg) {
-    detail::expect(arg, Arg::Kind::Strs);
-    return {arg.texts, arg.size};
-  }
-  static std::span<const std::string_view> view(const Value& value) { return value.texts(); }
-};
+struct ListConverter<std::string_view>
+    : ListConverterOf<std::string_view, Type::Base::Str, Arg::Kind::Strs, &Arg::texts, &Value::texts> {};
 
 template <class T>
   requires requires { ListConverter<T>::base; }

@@ -1,7 +1,5 @@
 #include "engine/registry/entry.h"
 
-#include "engine/core/error.h"
-
 namespace lamella::registry {
 namespace {
 

@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "engine/core/error.h"
-#include "engine/registry/convert.h"
 
 namespace lamella::registry {
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "engine/core/allocator.h"

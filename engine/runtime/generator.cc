@@ -12,7 +12,6 @@
 #include "engine/runtime/device_query.h"
 #include "engine/runtime/philox.h"
 #include "engine/runtime/random_lease.h"
-#include "engine/runtime/random_replay.h"
 
 namespace lamella {
 namespace {

@@ -1,11 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
 #include "engine/core/device.h"
+
+// Note [Random numbers that are drawn again]
+// A computation that is run again must draw the numbers that it drew before. Resetting the default generators for that
+// would disturb every other thread that draws meanwhile, and be disturbed by them. So it gets generators of its own,
+// which start from the earlier states; nothing has to be restored afterwards.
 
 // Note [Random streams]
 // A stream is a Philox key, the generator's 64-bit seed; its numbers are those of the counters (n, 0, 0) for n = 0, 1,
@@ -102,5 +108,33 @@ std::vector<DeviceRngState> rng_states(std::span<const Device> devices);
 /// Restores default generators to states that rng_states() returned; with those of all devices, also the generators
 /// that were first used since. Throws RuntimeError if this machine lacks one of the devices; then nothing has changed.
 void restore_rng_states(std::span<const DeviceRngState> states);
+
+/// The states of the default generators.
+class RandomState {
+ public:
+  static RandomState now() { return RandomState(rng_states()); }
+  /// Restores the default generators to these states.
+  void restore() const { restore_rng_states(states_); }
+
+  friend bool operator==(const RandomState&, const RandomState&) = default;
+
+ private:
+  explicit RandomState(std::vector<DeviceRngState> states) : states_(std::move(states)) {}
+
+  std::vector<DeviceRngState> states_;
+};
+
+/// Replaces the default generators of this thread in a scope by others, which go on from `start`.
+class RandomReplay {
+ public:
+  explicit RandomReplay(const RandomState& start);
+  ~RandomReplay();
+  RandomReplay(const RandomReplay&) = delete;
+  RandomReplay& operator=(const RandomReplay&) = delete;
+
+ private:
+  struct Generators;
+  std::unique_ptr<Generators> generators_;
+};
 
 }  // namespace lamella

@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "ops/movement/convert.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/intrinsics.h"
 #include "ops/simd/isa.h"
 #include "ops/simd/native.h"

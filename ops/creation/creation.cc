@@ -1,9 +1,9 @@
 #include "ops/creation/creation.h"
 
-#include "ops/movement/strided.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/promotion.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -49,6 +49,19 @@ Tensor FullLike::call(const Tensor& x, Scalar fill_value, std::optional<DType> d
 Tensor EmptyLike::call(const Tensor& x, std::optional<DType> dtype, std::optional<Device> device) {
   check_defined(x, info.name);
   return empty_beside(x, x.shape(), dtype.value_or(x.dtype()), device.value_or(x.device()));
+}
+
+Tensor Eye::call(std::int64_t n_rows, std::optional<std::int64_t> n_cols, DiagonalNumber k, std::optional<DType> dtype,
+                 std::optional<Device> device) {
+  const std::int64_t columns = n_cols.value_or(n_rows);
+  if (n_rows < 0 || columns < 0) fail<ValueError>("[eye] sizes must not be negative, got ", n_rows, " and ", columns);
+  const Tensor out = zeros({n_rows, columns}, dtype, device);
+  const std::int64_t diagonal = std::clamp(k.value, -n_rows, columns);
+  const std::int64_t row = std::max<std::int64_t>(0, -diagonal);
+  const std::int64_t column = std::max<std::int64_t>(0, diagonal);
+  const std::int64_t length = std::min(n_rows - row, columns - column);
+  if (length > 0) write_value(make_view(out, Dims{length}, Dims{columns + 1}, row * columns + column), 1, info.name);
+  return out;
 }
 
 }  // namespace lamella

@@ -151,30 +151,6 @@ struct Eye {
                      std::optional<DType> dtype, std::optional<Device> device);
 };
 
-struct Tril {
-  static constexpr OpInfo info{.name = "tril",
-                               .doc = "The lower triangles of the matrices in the last two axes: 0 above diagonal k.",
-                               .parameters = "x, /, *, k=0",
-                               .example = "tril(ones([3, 3]))",
-                               .reference = "np.tril(x, k)",
-                               .out = true,
-                               .in_place = true};
-  static Tensor call(const Tensor& x, DiagonalNumber k);
-  static void into(const Tensor& x, DiagonalNumber k);
-};
-
-struct Triu {
-  static constexpr OpInfo info{.name = "triu",
-                               .doc = "The upper triangles of the matrices in the last two axes: 0 below diagonal k.",
-                               .parameters = "x, /, *, k=0",
-                               .example = "triu(ones([3, 3]))",
-                               .reference = "np.triu(x, k)",
-                               .out = true,
-                               .in_place = true};
-  static Tensor call(const Tensor& x, DiagonalNumber k);
-  static void into(const Tensor& x, DiagonalNumber k);
-};
-
 inline Tensor zeros(const Dims& shape, std::optional<DType> dtype = std::nullopt,
                     std::optional<Device> device = std::nullopt) {
   return Zeros::call(shape, dtype, device);
@@ -207,7 +183,5 @@ inline Tensor eye(std::int64_t n_rows, std::optional<std::int64_t> n_cols = std:
                   std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt) {
   return Eye::call(n_rows, n_cols, k, dtype, device);
 }
-inline Tensor tril(const Tensor& x, std::int64_t k = 0) { return Tril::call(x, k); }
-inline Tensor triu(const Tensor& x, std::int64_t k = 0) { return Triu::call(x, k); }
 
 }  // namespace lamella

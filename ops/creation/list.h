@@ -6,9 +6,8 @@
 namespace lamella {
 
 /// Operators that create tensors.
-using CreationOps = OpList<  //
-    Zeros, Ones, Full, Empty, ZerosLike, OnesLike, FullLike, EmptyLike, Arange, Linspace, Logspace, Eye, Tril,
-    Triu  // creation
+using CreationOps = OpList<                                                                              //
+    Zeros, Ones, Full, Empty, ZerosLike, OnesLike, FullLike, EmptyLike, Arange, Linspace, Logspace, Eye  // creation
     >;
 
 }  // namespace lamella

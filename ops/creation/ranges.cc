@@ -8,7 +8,7 @@
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/convert.h"
+#include "ops/simd/convert.h"
 #include "ops/support/checks.h"
 
 namespace lamella {

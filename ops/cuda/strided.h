@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "ops/cuda/fast_divide.h"
-#include "ops/elementwise/launch.h"
 #include "ops/simd/hd.h"
+#include "ops/support/strided_loop.h"
 
 namespace lamella::cuda {
 

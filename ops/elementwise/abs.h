@@ -8,7 +8,6 @@ struct Sign : Unary<Sign> {
   static constexpr OpInfo info{
       .name = "sign",
       .doc = "-1, 0 or 1; NaN for NaN; x / |x| for complex x, and 0 for 0. The gradient of real x is 0.",
-      .example = "sign(full([2], 0.5))",
       .reference = "np.sign(x)",
       .dtypes = Real,
       .kinks = {0.0, __builtin_nan("")}};
@@ -28,7 +27,6 @@ struct Abs : Unary<Abs> {
   static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "abs",
                                .doc = "The absolute value, a real number. The subgradient at 0 is 0.",
-                               .example = "abs(full([2], 0.5))",
                                .reference = "np.abs(x)",
                                .dtypes = Numeric,
                                .kinks = {0.0, __builtin_nan("")}};

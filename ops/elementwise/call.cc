@@ -4,19 +4,18 @@
 #include "engine/autograd/autocast/autocast.h"
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/trace/departure.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/launch.h"
-#include "ops/elementwise/order.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
-#include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/order.h"
 #include "ops/support/promotion.h"
 
 // The way from a call with operands to a kernel, and the single autograd layer that records every elementwise operator.
@@ -92,8 +91,7 @@ Tensor compute(const ElementwiseOp& op, std::span<const Tensor* const> operands)
 }
 
 /// The autograd layer of every elementwise operator. It saves the operands that the gradient formulas read.
-struct Elementwise : Function<Elementwise> {
-  static constexpr bool kChecksGradients = false;
+struct Elementwise : OperatorLayer<Elementwise> {
   static std::string name_of(const Context& ctx) { return static_cast<const ElementwiseOp*>(ctx.tag)->info->name; }
 
   template <class... Inputs>

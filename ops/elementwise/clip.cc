@@ -3,10 +3,10 @@
 #include <array>
 #include <limits>
 
+#include "ops/elementwise/results.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtype_limits.h"
 #include "ops/support/promotion.h"
-#include "ops/support/results.h"
 
 namespace lamella {
 namespace {

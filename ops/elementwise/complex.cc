@@ -1,10 +1,8 @@
 #include "ops/elementwise/complex.h"
 
 #include "ops/creation/creation.h"
-#include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
-#include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/complex_view.h"

@@ -7,11 +7,8 @@ namespace lamella {
 // The parts of complex numbers. Real tensors are returned unchanged; conj has kernels for complex dtypes only.
 
 struct Conj : Unary<Conj> {
-  static constexpr OpInfo info{.name = "conj",
-                               .doc = "The complex conjugate; real x itself.",
-                               .example = "conj(full([2], 0.5))",
-                               .reference = "np.conj(x)",
-                               .dtypes = Complex};
+  static constexpr OpInfo info{
+      .name = "conj", .doc = "The complex conjugate; real x itself.", .reference = "np.conj(x)", .dtypes = Complex};
   static constexpr bool kHolomorphic = false;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
@@ -27,8 +24,6 @@ struct Conj : Unary<Conj> {
 struct RealPart {
   static constexpr OpInfo info{.name = "real",
                                .doc = "The real part, a view of complex x; real x itself.",
-                               .parameters = "x, /",
-                               .example = "real(full([2], 0.5))",
                                .reference = "np.real(x)",
                                .method = false,
                                .out = true};
@@ -38,8 +33,6 @@ struct RealPart {
 struct ImaginaryPart {
   static constexpr OpInfo info{.name = "imag",
                                .doc = "The imaginary part, a view of complex x; new zeros for real x.",
-                               .parameters = "x, /",
-                               .example = "imag(full([2], 0.5))",
                                .reference = "np.imag(x)",
                                .method = false,
                                .out = true};
@@ -51,7 +44,6 @@ struct Angle : Unary<Angle> {
                                .doc =
                                    "The angle in the complex plane, from -pi to pi; 0 or pi for real x, NaN for NaN. "
                                    "The subgradient at 0 is 0.",
-                               .example = "angle(full([2], 0.5))",
                                .reference = "np.where(np.isnan(x), np.nan, np.angle(x))",
                                .dtypes = Floating | Complex,
                                .kinks = {0.0, __builtin_nan("")}};

@@ -1,27 +1,25 @@
 #include "ops/elementwise/complex_forms.h"
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/trigonometry.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/complex_view.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
 
 /// Written part by part: multiplying by i would turn infinite parts into NaN.
-struct MakeComplexLayer : Function<MakeComplexLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct MakeComplexLayer : LinearOperatorLayer<MakeComplexLayer> {
   static constexpr std::string_view name = "complex";
 
   static Tensor forward(Context& ctx, const Tensor& re, const Tensor& im) {
@@ -35,11 +33,8 @@ struct MakeComplexLayer : Function<MakeComplexLayer> {
 
  private:
   static Tensor join(const Tensor& re, const Tensor& im) {
-    if (is_batched(re) || is_batched(im)) [[unlikely]] {
-      const HiddenAxes axes = hidden_axes(pointers(re, im));
-      const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
-      return hide_in_place(join(whole(re), whole(im)), axes);
-    }
+    if (is_batched(re) || is_batched(im)) [[unlikely]]
+      return over_examples(join, re, im);
     if (re.device().is_cpu() && re.is_contiguous() && im.is_contiguous()) return interleaved(re, im);
     const Tensor y = empty(re.shape(), complex_dtype(re.dtype()), re.device());
     if (y.device().is_meta() || y.numel() == 0) return y;

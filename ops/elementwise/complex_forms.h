@@ -34,7 +34,6 @@ struct ViewAsReal {
   static constexpr OpInfo info{
       .name = "view_as_real",
       .doc = "The parts of complex numbers, real and imaginary, along a new last axis of size 2: a view.",
-      .parameters = "x, /",
       .example = "view_as_real(full([2], 1j))",
       .reference = "np.stack([np.real(x), np.imag(x)], -1)",
       .dtypes = Complex};
@@ -48,7 +47,6 @@ struct ViewAsComplex {
           "The complex numbers whose parts, real and imaginary, lie along the last axis of x, of size 2: a view. In "
           "memory the parts must lie in pairs: the last axis with stride 1, all others with even strides, and the "
           "first part an even number of parts from the begin.",
-      .parameters = "x, /",
       .example = "view_as_complex(ones([3, 2]))",
       .reference = "x[..., 0] + 1j * x[..., 1]",
       .dtypes = DTypeSet{DType::Float32} | DType::Float64};

@@ -6,17 +6,13 @@
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/bitwise.h"
-#include "ops/elementwise/clip.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/complex_forms.h"
-#include "ops/elementwise/log.h"
 #include "ops/elementwise/predicates.h"
 #include "ops/elementwise/special.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
-#include "ops/reduce/extremum.h"
-#include "ops/reduce/sum.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtype_limits.h"
 #include "ops/support/promotion.h"
@@ -63,10 +59,6 @@ Tensor IsClose::call(const Operand& a, const Operand& b, double rtol, double ato
   const Tensor near = (abs(x - y) <= atol + rtol * abs(y)) & isfinite(y);
   const Tensor close = same | near;
   return equal_nan ? close | (isnan(x) & isnan(y)) : close;
-}
-
-Tensor AllClose::call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan) {
-  return all(isclose(a, b, rtol, atol, equal_nan));
 }
 
 Tensor NanToNum::call(const Tensor& x, double nan, const std::optional<double>& posinf,

@@ -12,7 +12,6 @@ namespace lamella {
 struct Positive {
   static constexpr OpInfo info{.name = "positive",
                                .doc = "x itself.",
-                               .parameters = "x, /",
                                .example = "positive(ones([2]))",
                                .reference = "np.positive(x)",
                                .dtypes = Numeric};
@@ -22,7 +21,6 @@ struct Positive {
 struct Deg2Rad {
   static constexpr OpInfo info{.name = "deg2rad",
                                .doc = "Degrees to radians: x * pi / 180.",
-                               .parameters = "x, /",
                                .example = "deg2rad(full([2], 90.0))",
                                .reference = "np.deg2rad(x)",
                                .dtypes = Floating};
@@ -32,7 +30,6 @@ struct Deg2Rad {
 struct Rad2Deg {
   static constexpr OpInfo info{.name = "rad2deg",
                                .doc = "Radians to degrees: x * 180 / pi.",
-                               .parameters = "x, /",
                                .example = "rad2deg(full([2], 1.5))",
                                .reference = "np.rad2deg(x)",
                                .dtypes = Floating};
@@ -60,15 +57,6 @@ struct IsClose {
   static Tensor call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan);
 };
 
-struct AllClose {
-  static constexpr OpInfo info{.name = "allclose",
-                               .doc = "True if isclose() holds for all elements: a 0-d bool tensor.",
-                               .parameters = "a, b, /, *, rtol=1e-05, atol=1e-08, equal_nan=False",
-                               .example = "allclose(ones([2]), full([2], 1.000001))",
-                               .reference = "np.allclose(a, b)"};
-  static Tensor call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan);
-};
-
 struct NanToNum {
   static constexpr OpInfo info{
       .name = "nan_to_num",
@@ -89,10 +77,6 @@ inline Tensor polygamma(std::int64_t n, const Tensor& x) { return Polygamma::cal
 inline Tensor isclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
                       bool equal_nan = false) {
   return IsClose::call(a, b, rtol, atol, equal_nan);
-}
-inline Tensor allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
-                       bool equal_nan = false) {
-  return AllClose::call(a, b, rtol, atol, equal_nan);
 }
 inline Tensor nan_to_num(const Tensor& x, double nan = 0, const std::optional<double>& posinf = std::nullopt,
                          const std::optional<double>& neginf = std::nullopt) {

@@ -4,7 +4,6 @@
 #include <limits>
 #include <numbers>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
@@ -22,9 +21,9 @@
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
-#include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/promotion.h"
 
 namespace lamella {
@@ -107,8 +106,7 @@ Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b,
 }
 
 /// -x log(x). Its derivative -1 - log(x) is written out: that of the product would be 0 times infinity at 0.
-struct EntrLayer : Function<EntrLayer> {
-  static constexpr bool kChecksGradients = false;
+struct EntrLayer : OperatorLayer<EntrLayer> {
   static constexpr std::string_view name = "entr";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -159,9 +157,7 @@ Tensor MvLgamma::call(const Tensor& given, std::int64_t p) {
 }
 
 Tensor Ldexp::call(const Tensor& given, const Tensor& exponent) {
-  check_defined(given, info.name);
-  check_defined(exponent, info.name);
-  const Tensor y = multiply(as_inexact(given), exp2(as_inexact(exponent)));
+  const Tensor y = multiply(as_inexact(given, info.name), exp2(as_inexact(exponent, info.name)));
   // A whole exponent keeps the dtype of a floating x.
   return is_differentiable(given.dtype()) && !is_differentiable(exponent.dtype()) ? cast(y, given.dtype()) : y;
 }

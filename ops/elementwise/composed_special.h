@@ -13,7 +13,6 @@ namespace lamella {
 struct IsPosInf {
   static constexpr OpInfo info{.name = "isposinf",
                                .doc = "True where x is infinity.",
-                               .parameters = "x, /",
                                .example = "isposinf(full([2], float('inf')))",
                                .reference = "np.isposinf(x)",
                                .dtypes = Real | Boolean};
@@ -23,7 +22,6 @@ struct IsPosInf {
 struct IsNegInf {
   static constexpr OpInfo info{.name = "isneginf",
                                .doc = "True where x is minus infinity.",
-                               .parameters = "x, /",
                                .example = "isneginf(full([2], float('-inf')))",
                                .reference = "np.isneginf(x)",
                                .dtypes = Real | Boolean};
@@ -33,7 +31,6 @@ struct IsNegInf {
 struct IsReal {
   static constexpr OpInfo info{.name = "isreal",
                                .doc = "True where x is a real number: its imaginary part is 0, or it has none.",
-                               .parameters = "x, /",
                                .example = "isreal(full([2], 1j))",
                                .reference = "np.isreal(x)"};
   static Tensor call(const Tensor& x);
@@ -52,8 +49,6 @@ struct Xlog1py {
 struct Entr {
   static constexpr OpInfo info{.name = "entr",
                                .doc = "-x * log(x), a term of an entropy: 0 at 0, minus infinity below.",
-                               .parameters = "x, /",
-                               .example = "entr(full([2], 0.5))",
                                .reference = "sp.entr(x)",
                                .dtypes = Floating};
   static Tensor call(const Tensor& x);
@@ -63,7 +58,6 @@ struct Ndtr {
   static constexpr OpInfo info{
       .name = "ndtr",
       .doc = "The distribution function of the standard normal distribution: erfc(-x / sqrt(2)) / 2.",
-      .parameters = "x, /",
       .example = "ndtr(zeros([2]))",
       .reference = "sp.ndtr(x)",
       .dtypes = Floating};

@@ -7,11 +7,8 @@
 namespace lamella {
 
 struct Erf : Unary<Erf> {
-  static constexpr OpInfo info{.name = "erf",
-                               .doc = "The error function.",
-                               .example = "erf(full([2], 0.5))",
-                               .reference = "sp.erf(x)",
-                               .dtypes = Floating};
+  static constexpr OpInfo info{
+      .name = "erf", .doc = "The error function.", .reference = "sp.erf(x)", .dtypes = Floating};
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {

@@ -7,7 +7,6 @@ namespace lamella {
 struct Exp : Unary<Exp> {
   static constexpr OpInfo info{.name = "exp",
                                .doc = "The exponential e ** x.",
-                               .example = "exp(full([2], 0.5))",
                                .reference = "np.exp(x)",
                                .dtypes = Floating | Complex,
                                .autocast = Autocast::Float32};
@@ -25,7 +24,6 @@ struct Exp : Unary<Exp> {
 struct Expm1 : Unary<Expm1> {
   static constexpr OpInfo info{.name = "expm1",
                                .doc = "exp(x) - 1, accurate near 0.",
-                               .example = "expm1(full([2], 0.5))",
                                .reference = "np.expm1(x)",
                                .dtypes = Floating | Complex,
                                .autocast = Autocast::Float32};

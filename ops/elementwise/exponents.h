@@ -9,11 +9,8 @@
 namespace lamella {
 
 struct Exp2 : Unary<Exp2> {
-  static constexpr OpInfo info{.name = "exp2",
-                               .doc = "2 ** x.",
-                               .example = "exp2(full([2], 0.5))",
-                               .reference = "np.exp2(x)",
-                               .dtypes = Floating | Complex};
+  static constexpr OpInfo info{
+      .name = "exp2", .doc = "2 ** x.", .reference = "np.exp2(x)", .dtypes = Floating | Complex};
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {

@@ -8,7 +8,6 @@
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/bitwise.h"
 #include "ops/elementwise/compare.h"
@@ -16,7 +15,6 @@
 #include "ops/movement/cast.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
-#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {

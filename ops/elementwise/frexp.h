@@ -13,7 +13,6 @@ struct Frexp {
                                    "x as mantissa * 2 ** exponent, with a mantissa between 0.5 and 1 (or -0.5 and -1) "
                                    "and an int32 exponent. 0, infinities and NaN are their own mantissa, with the "
                                    "exponent 0. In the mantissa's gradient the exponent is a constant.",
-                               .parameters = "x, /",
                                .example = "frexp(asarray([1.0, -6.0]))",
                                .dtypes = Floating};
   static constexpr const char* kFields[] = {"mantissa", "exponent"};

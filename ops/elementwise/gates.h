@@ -15,7 +15,6 @@ namespace lamella {
 struct Silu : Unary<Silu> {
   static constexpr OpInfo info{.name = "silu",
                                .doc = "x * sigmoid(x), also called swish (Elfwing et al., 2017).",
-                               .example = "silu(full([2], 0.5))",
                                .reference = "x / (1 + np.exp(-x))",
                                .dtypes = Floating | Complex,
                                .method = false};
@@ -38,7 +37,6 @@ struct Silu : Unary<Silu> {
 struct Mish : Unary<Mish> {
   static constexpr OpInfo info{.name = "mish",
                                .doc = "x * tanh(log(1 + exp(x))) (Misra, 2019).",
-                               .example = "mish(full([2], 0.5))",
                                .reference = "x * np.tanh(np.logaddexp(0, x))",
                                .dtypes = Floating,
                                .method = false};
@@ -58,7 +56,6 @@ struct Mish : Unary<Mish> {
 struct Hardsigmoid : Unary<Hardsigmoid> {
   static constexpr OpInfo info{.name = "hardsigmoid",
                                .doc = "x / 6 + 1 / 2 limited to [0, 1]. At the bounds, -3 and 3, the derivative is 0.",
-                               .example = "hardsigmoid(full([2], 0.5))",
                                .reference = "np.minimum(np.maximum(x + 3, 0), 6) / 6",
                                .dtypes = Floating,
                                .sample_low = -5,
@@ -78,7 +75,6 @@ struct Hardsigmoid : Unary<Hardsigmoid> {
 struct Hardswish : Unary<Hardswish> {
   static constexpr OpInfo info{.name = "hardswish",
                                .doc = "x * hardsigmoid(x) (Howard et al., 2019). The derivative is 0 at -3 and 1 at 3.",
-                               .example = "hardswish(full([2], 0.5))",
                                .reference = "x * np.minimum(np.maximum(x + 3, 0), 6) / 6",
                                .dtypes = Floating,
                                .sample_low = -5,

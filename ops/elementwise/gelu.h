@@ -15,7 +15,6 @@ struct GeluErf : Unary<GeluErf> {
   static constexpr OpInfo info{
       .name = "gelu_erf",
       .doc = "x * Phi(x), with the distribution function Phi of the standard normal distribution.",
-      .example = "gelu_erf(full([2], 0.5))",
       .reference = "0.5 * x * (1 + sp.erf(x / np.sqrt(2)))",
       .dtypes = Floating,
       .method = false};
@@ -42,7 +41,6 @@ struct GeluTanh : Unary<GeluTanh> {
   static constexpr OpInfo info{
       .name = "gelu_tanh",
       .doc = "The approximation of gelu by tanh: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).",
-      .example = "gelu_tanh(full([2], 0.5))",
       .reference = "0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))",
       .dtypes = Floating,
       .method = false};

@@ -7,7 +7,6 @@ namespace lamella {
 struct Log : Unary<Log> {
   static constexpr OpInfo info{.name = "log",
                                .doc = "The natural logarithm; NaN below 0.",
-                               .example = "log(full([2], 0.5))",
                                .reference = "np.log(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = 0.05,
@@ -27,7 +26,6 @@ struct Log : Unary<Log> {
 struct Log1p : Unary<Log1p> {
   static constexpr OpInfo info{.name = "log1p",
                                .doc = "log(1 + x), accurate near 0.",
-                               .example = "log1p(full([2], 0.5))",
                                .reference = "np.log1p(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = -0.9,
@@ -47,7 +45,6 @@ struct Log1p : Unary<Log1p> {
 struct Log2 : Unary<Log2> {
   static constexpr OpInfo info{.name = "log2",
                                .doc = "The logarithm to base 2.",
-                               .example = "log2(full([2], 0.5))",
                                .reference = "np.log2(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = 0.05,
@@ -67,7 +64,6 @@ struct Log2 : Unary<Log2> {
 struct Log10 : Unary<Log10> {
   static constexpr OpInfo info{.name = "log10",
                                .doc = "The logarithm to base 10.",
-                               .example = "log10(full([2], 0.5))",
                                .reference = "np.log10(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = 0.05,

@@ -2,7 +2,6 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
-#include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/exp.h"
 #include "ops/elementwise/exponents.h"
 #include "ops/elementwise/log.h"
@@ -11,7 +10,6 @@
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
-#include "ops/shape/complex_view.h"
 #include "ops/support/checks.h"
 #include "ops/support/promotion.h"
 

@@ -95,7 +95,6 @@ struct Fmod : Binary<Fmod> {
 struct SignBit : Unary<SignBit> {
   static constexpr OpInfo info{.name = "signbit",
                                .doc = "True where the sign bit is set, also for zeros and NaN.",
-                               .example = "signbit(full([2], 0.5))",
                                .reference = "np.signbit(x)",
                                .dtypes = Floating};
   template <class X>
@@ -107,7 +106,6 @@ struct SignBit : Unary<SignBit> {
 struct Frac : Unary<Frac> {
   static constexpr OpInfo info{.name = "frac",
                                .doc = "x without its integer part: x - trunc(x).",
-                               .example = "frac(full([2], 0.5))",
                                .reference = "x - np.trunc(x)",
                                .dtypes = Floating,
                                .kinks = {0.0, -1.0, 1.0, __builtin_nan("")}};
@@ -124,7 +122,6 @@ struct Frac : Unary<Frac> {
 struct Rsqrt : Unary<Rsqrt> {
   static constexpr OpInfo info{.name = "rsqrt",
                                .doc = "1 / sqrt(x).",
-                               .example = "rsqrt(full([2], 0.5))",
                                .reference = "1 / np.sqrt(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = 0.1,
@@ -224,7 +221,6 @@ struct Lerp : Ternary<Lerp> {
 struct Sinc : Unary<Sinc> {
   static constexpr OpInfo info{.name = "sinc",
                                .doc = "sin(pi * x) / (pi * x), and 1 at 0.",
-                               .example = "sinc(full([2], 0.5))",
                                .reference = "np.sinc(x)",
                                .dtypes = Floating | Complex};
   static constexpr bool kTakesLong = true;

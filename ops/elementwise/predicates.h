@@ -6,11 +6,8 @@
 namespace lamella {
 
 struct IsNan : Unary<IsNan> {
-  static constexpr OpInfo info{.name = "isnan",
-                               .doc = "True where x is NaN.",
-                               .example = "isnan(full([2], 0.5))",
-                               .reference = "np.isnan(x)",
-                               .dtypes = AnyDType};
+  static constexpr OpInfo info{
+      .name = "isnan", .doc = "True where x is NaN.", .reference = "np.isnan(x)", .dtypes = AnyDType};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return isnan(x);
@@ -18,11 +15,8 @@ struct IsNan : Unary<IsNan> {
 };
 
 struct IsInf : Unary<IsInf> {
-  static constexpr OpInfo info{.name = "isinf",
-                               .doc = "True where x is infinite.",
-                               .example = "isinf(full([2], 0.5))",
-                               .reference = "np.isinf(x)",
-                               .dtypes = AnyDType};
+  static constexpr OpInfo info{
+      .name = "isinf", .doc = "True where x is infinite.", .reference = "np.isinf(x)", .dtypes = AnyDType};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return isinf(x);
@@ -32,7 +26,6 @@ struct IsInf : Unary<IsInf> {
 struct IsFinite : Unary<IsFinite> {
   static constexpr OpInfo info{.name = "isfinite",
                                .doc = "True where x is neither NaN nor infinite.",
-                               .example = "isfinite(full([2], 0.5))",
                                .reference = "np.isfinite(x)",
                                .dtypes = AnyDType};
   template <class X>

@@ -8,7 +8,6 @@ struct Relu : Unary<Relu> {
   static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "relu",
                                .doc = "max(x, 0); NaN stays NaN. The subgradient at 0 is 0.",
-                               .example = "relu(full([2], 0.5))",
                                .reference = "np.maximum(x, 0)",
                                .dtypes = Real,
                                .kinks = {0.0, __builtin_nan("")}};

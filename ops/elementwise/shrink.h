@@ -62,7 +62,6 @@ struct Softshrink : Binary<Softshrink> {
 struct Tanhshrink : Unary<Tanhshrink> {
   static constexpr OpInfo info{.name = "tanhshrink",
                                .doc = "x - tanh(x).",
-                               .example = "tanhshrink(full([2], 0.5))",
                                .reference = "x - np.tanh(x)",
                                .dtypes = Floating | Complex,
                                .method = false};

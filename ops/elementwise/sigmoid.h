@@ -8,7 +8,6 @@ namespace lamella {
 struct Sigmoid : Unary<Sigmoid> {
   static constexpr OpInfo info{.name = "sigmoid",
                                .doc = "The logistic function 1 / (1 + exp(-x)).",
-                               .example = "sigmoid(full([2], 0.5))",
                                .reference = "1 / (1 + np.exp(-x))",
                                .dtypes = Floating | Complex};
   static constexpr bool kTakesLong = true;

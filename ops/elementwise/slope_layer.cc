@@ -1,8 +1,8 @@
 #include "ops/elementwise/slope_layer.h"
 
-#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/movement/cast.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -18,16 +18,12 @@ struct Order {
   }
 };
 
-struct SlopeLayer : Function<SlopeLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SlopeLayer : OperatorLayer<SlopeLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const SlopeChain*>(ctx.tag)->name; }
 
   static Tensor forward(Context& ctx, const Tensor& x, const Order& order) {
     ctx.tag = order.chain;
-    if (ctx.recording()) {
-      ctx.save_for_backward(x);
-      ctx.state<Order>() = order;
-    }
+    save_with<Order>(ctx, order, x);
     return order.at(x);
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {

@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 
-#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
@@ -24,7 +23,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
-#include "ops/support/dtypes.h"
+#include "ops/support/layer.h"
 
 // Derivatives of operators, as layers with derivatives of their own; see Note [Slopes].
 
@@ -285,8 +284,7 @@ Tensor along(const std::array<Tensor, 2>& slopes, const Tensor& da, const Tensor
 
 /// The real or imaginary part of (b + i a)^-n times a factor. All derivatives of atan2(a, b) have this form; the
 /// derivatives of this one have n + 1.
-struct InversePower : Function<InversePower> {
-  static constexpr bool kChecksGradients = false;
+struct InversePower : OperatorLayer<InversePower> {
   static constexpr std::string_view name = "atan2";
 
   struct State {
@@ -295,10 +293,7 @@ struct InversePower : Function<InversePower> {
   };
 
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b, int n, bool imaginary) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(a, b);
-      ctx.state<State>() = {n, imaginary};
-    }
+    save_with<State>(ctx, {n, imaginary}, a, b);
     const DType dtype = a.dtype();
     const Tensor x = in_full_precision(b);
     const Tensor y = in_full_precision(a);
@@ -332,8 +327,7 @@ struct InversePower : Function<InversePower> {
 };
 
 /// a / y with y = hypot(a, b): its derivative by a is (b / y)^2 / y, and by b it is -(a / y) (b / y) / y.
-struct Direction : Function<Direction> {
-  static constexpr bool kChecksGradients = false;
+struct Direction : OperatorLayer<Direction> {
   static constexpr std::string_view name = "hypot";
 
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b) {

@@ -16,7 +16,6 @@ struct Softplus : Ternary<Softplus> {
           "log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold. beta and threshold are "
           "constants to derivatives.",
       .parameters = "x, /, beta=1.0, threshold=20.0",
-      .example = "softplus(full([2], 0.5))",
       .reference = "np.where(beta * x > threshold, x, np.logaddexp(0, beta * x) / beta)",
       .dtypes = Floating,
       .method = false,
@@ -38,7 +37,6 @@ struct Softplus : Ternary<Softplus> {
 struct LogSigmoid : Unary<LogSigmoid> {
   static constexpr OpInfo info{.name = "log_sigmoid",
                                .doc = "The logarithm of sigmoid, without its rounding to 0.",
-                               .example = "log_sigmoid(full([2], 0.5))",
                                .reference = "sp.log_expit(x)",
                                .dtypes = Floating,
                                .method = false};
@@ -56,7 +54,6 @@ struct LogSigmoid : Unary<LogSigmoid> {
 struct Softsign : Unary<Softsign> {
   static constexpr OpInfo info{.name = "softsign",
                                .doc = "x / (1 + |x|).",
-                               .example = "softsign(full([2], 0.5))",
                                .reference = "x / (1 + np.abs(x))",
                                .dtypes = Floating,
                                .kinks = {0.0, __builtin_nan("")},

@@ -11,7 +11,6 @@ namespace lamella {
 struct Erfc : Unary<Erfc> {
   static constexpr OpInfo info{.name = "erfc",
                                .doc = "1 - erf(x), accurate where the result is near 0.",
-                               .example = "erfc(full([2], 0.5))",
                                .reference = "sp.erfc(x)",
                                .dtypes = Floating};
   static constexpr bool kTakesLong = true;
@@ -28,7 +27,6 @@ struct Erfc : Unary<Erfc> {
 struct Erfinv : Unary<Erfinv> {
   static constexpr OpInfo info{.name = "erfinv",
                                .doc = "The inverse of erf; NaN beyond [-1, 1].",
-                               .example = "erfinv(full([2], 0.5))",
                                .reference = "sp.erfinv(x)",
                                .dtypes = Floating,
                                .sample_low = -0.9,
@@ -68,7 +66,6 @@ struct Zeta : Binary<Zeta> {
 struct Digamma : Unary<Digamma> {
   static constexpr OpInfo info{.name = "digamma",
                                .doc = "The derivative of lgamma.",
-                               .example = "digamma(full([2], 0.5))",
                                .reference = "sp.digamma(x)",
                                .dtypes = Floating,
                                .sample_low = 0.3,
@@ -87,7 +84,6 @@ struct Digamma : Unary<Digamma> {
 struct Lgamma : Unary<Lgamma> {
   static constexpr OpInfo info{.name = "lgamma",
                                .doc = "The logarithm of the absolute value of the gamma function.",
-                               .example = "lgamma(full([2], 0.5))",
                                .reference = "sp.gammaln(x)",
                                .dtypes = Floating,
                                .sample_low = 0.3,

@@ -7,7 +7,6 @@ namespace lamella {
 struct Sqrt : Unary<Sqrt> {
   static constexpr OpInfo info{.name = "sqrt",
                                .doc = "The square root; NaN below 0. The derivative at 0 is infinite.",
-                               .example = "sqrt(full([2], 0.5))",
                                .reference = "np.sqrt(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = 0.05,

@@ -6,11 +6,7 @@ namespace lamella {
 
 struct Square : Unary<Square> {
   static constexpr bool kShortFormula = true;
-  static constexpr OpInfo info{.name = "square",
-                               .doc = "x * x.",
-                               .example = "square(full([2], 0.5))",
-                               .reference = "np.square(x)",
-                               .dtypes = Numeric};
+  static constexpr OpInfo info{.name = "square", .doc = "x * x.", .reference = "np.square(x)", .dtypes = Numeric};
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
     return x * x;
@@ -26,7 +22,6 @@ struct Square : Unary<Square> {
 struct Reciprocal : Unary<Reciprocal> {
   static constexpr OpInfo info{.name = "reciprocal",
                                .doc = "1 / x.",
-                               .example = "reciprocal(full([2], 0.5))",
                                .reference = "np.reciprocal(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = 0.2,

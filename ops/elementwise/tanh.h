@@ -6,11 +6,8 @@
 namespace lamella {
 
 struct Tanh : Unary<Tanh> {
-  static constexpr OpInfo info{.name = "tanh",
-                               .doc = "The hyperbolic tangent.",
-                               .example = "tanh(full([2], 0.5))",
-                               .reference = "np.tanh(x)",
-                               .dtypes = Floating | Complex};
+  static constexpr OpInfo info{
+      .name = "tanh", .doc = "The hyperbolic tangent.", .reference = "np.tanh(x)", .dtypes = Floating | Complex};
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {

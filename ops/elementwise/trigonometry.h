@@ -8,11 +8,8 @@
 namespace lamella {
 
 struct Sin : Unary<Sin> {
-  static constexpr OpInfo info{.name = "sin",
-                               .doc = "The sine of x in radians.",
-                               .example = "sin(full([2], 0.5))",
-                               .reference = "np.sin(x)",
-                               .dtypes = Floating | Complex};
+  static constexpr OpInfo info{
+      .name = "sin", .doc = "The sine of x in radians.", .reference = "np.sin(x)", .dtypes = Floating | Complex};
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
@@ -25,11 +22,8 @@ struct Sin : Unary<Sin> {
 };
 
 struct Cos : Unary<Cos> {
-  static constexpr OpInfo info{.name = "cos",
-                               .doc = "The cosine of x in radians.",
-                               .example = "cos(full([2], 0.5))",
-                               .reference = "np.cos(x)",
-                               .dtypes = Floating | Complex};
+  static constexpr OpInfo info{
+      .name = "cos", .doc = "The cosine of x in radians.", .reference = "np.cos(x)", .dtypes = Floating | Complex};
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& x) {
@@ -44,7 +38,6 @@ struct Cos : Unary<Cos> {
 struct Tan : Unary<Tan> {
   static constexpr OpInfo info{.name = "tan",
                                .doc = "The tangent of x in radians.",
-                               .example = "tan(full([2], 0.5))",
                                .reference = "np.tan(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = -1.2,
@@ -63,7 +56,6 @@ struct Tan : Unary<Tan> {
 struct Asin : Unary<Asin> {
   static constexpr OpInfo info{.name = "asin",
                                .doc = "The inverse of sin, from -pi/2 to pi/2; NaN for real x beyond [-1, 1].",
-                               .example = "asin(full([2], 0.5))",
                                .reference = "np.arcsin(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = -0.9,
@@ -82,7 +74,6 @@ struct Asin : Unary<Asin> {
 struct Acos : Unary<Acos> {
   static constexpr OpInfo info{.name = "acos",
                                .doc = "The inverse of cos, from 0 to pi; NaN for real x beyond [-1, 1].",
-                               .example = "acos(full([2], 0.5))",
                                .reference = "np.arccos(x)",
                                .dtypes = Floating | Complex,
                                .sample_low = -0.9,
@@ -101,7 +92,6 @@ struct Acos : Unary<Acos> {
 struct Atan : Unary<Atan> {
   static constexpr OpInfo info{.name = "atan",
                                .doc = "The inverse of tan, from -pi/2 to pi/2.",
-                               .example = "atan(full([2], 0.5))",
                                .reference = "np.arctan(x)",
                                .dtypes = Floating | Complex};
   static constexpr bool kTakesLong = true;

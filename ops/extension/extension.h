@@ -11,7 +11,8 @@
 #include "engine/core/tensor.h"
 #include "engine/core/tensors_in.h"
 #include "engine/registry/value.h"
-#include "ops/elementwise/elementwise.h"
+#include "ops/support/checks.h"
+#include "ops/support/extension_device.h"
 
 // Operators on a device of an extension.
 //
@@ -23,15 +24,6 @@
 // work as on other devices, and an extension that registers nothing but the fallback has every operator.
 
 namespace lamella {
-
-inline bool is_extension(Device device) noexcept { return device.type == DeviceType::PrivateUse1; }
-
-/// True if operators without a kernel on `device` may run on the host: an extension's device with a fallback.
-bool falls_back_to_host(Device device) noexcept;
-/// Throws NotImplementedError, which lists the available kernels, unless falls_back_to_host(device).
-void require_fallback(std::string_view op, Device device);
-/// Returns the names of the built-in operators for which the extension has kernels, such as "add, matmul".
-std::string extension_kernel_names();
 
 /// Returns a contiguous copy of x on another device, or x itself if it is there and contiguous; not recorded.
 Tensor moved(const Tensor& x, Device device);
@@ -49,17 +41,4 @@ auto on_host(std::string_view op, Device device, F&& f, const Xs&... xs) {
   return result;
 }
 
-namespace extension {
-
-/// Runs the kernel of `op` on the device, or the fallback, on these arguments; further arguments of the schema get
-/// their defaults. Throws RuntimeError that names the kernel if the result does not have the given shape and dtype.
-/// Returns nothing if the operator has neither a kernel nor a fallback, or only the fallback to the host, for which the
-/// caller has a better way.
-std::optional<Tensor> call_kernel(std::string_view op, std::span<const registry::Arg> args, DimsView shape, DType dtype,
-                                  Device device);
-
-/// Implements DeviceKernels::elementwise for an extension's device.
-void launch(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType dtype);
-
-}  // namespace extension
 }  // namespace lamella

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "engine/core/error.h"
-#include "engine/registry/dispatcher.h"
 #include "engine/runtime/generator.h"
 #include "ops/extension/extension.h"
-#include "ops/movement/strided.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

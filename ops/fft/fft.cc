@@ -4,7 +4,6 @@
 #include <functional>
 #include <vector>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
@@ -12,6 +11,7 @@
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -195,7 +195,7 @@ void transform(const Form& form, const Tensor& x, const Tensor& y) {
 
 Tensor run(const Tensor& given, const Form& form, const char* op) {
   if (is_batched(given)) [[unlikely]]
-    return hide_in_place(run(physical(given, *given->hidden), form, op), *given->hidden);
+    return over_examples([&](const Tensor& shown) { return run(shown, form, op); }, given);
   if (form.kind == FftKind::ComplexToReal && !form.others.empty()) {
     Form before{.axis = form.others[0], .length = given.size(form.others[0]), .forward = form.forward};
     before.others.assign(form.others.begin() + 1, form.others.end());
@@ -219,9 +219,7 @@ Tensor run(const Tensor& given, const Form& form, const char* op) {
   return y;
 }
 
-struct ComplexLayer : Function<ComplexLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ComplexLayer : LinearOperatorLayer<ComplexLayer> {
   static constexpr std::string_view name = "fft_c2c";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Form& form) {
@@ -237,9 +235,7 @@ struct ComplexLayer : Function<ComplexLayer> {
 
 /// Transforms between real and complex numbers: with dx[j] = Re sum_k w[k] conj(e[j, k]) dy[k], where the weights w, 2
 /// or 1, belong to the transform, each is the other's gradient.
-struct RealLayer : Function<RealLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct RealLayer : LinearOperatorLayer<RealLayer> {
   static constexpr const char* op_of(FftKind kind) { return kind == FftKind::RealToComplex ? "fft_r2c" : "fft_c2r"; }
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 

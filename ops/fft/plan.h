@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <memory>
 
-#include "ops/fft/cpu/table.h"
+#include "ops/cpu/tables/fft.h"
 #include "ops/runtime/cpu_loader.h"
 
 namespace lamella::fft {
 
 /// Returns a plan for transforms of `length` complex numbers, with its tables, kept for later calls with that length.
-/// Any length of at least 1; its largest prime factors determine the algorithm (ops/fft/cpu/table.h). T is float or
+/// Any length of at least 1; its largest prime factors determine the algorithm (ops/cpu/tables/fft.h). T is float or
 /// double.
 template <class T>
 using PlanOf = std::shared_ptr<const cpu::FftPlan<T>>;

@@ -3,6 +3,9 @@
 #include <cmath>
 
 #include "engine/core/modes.h"
+#include "ops/arrange/arrange.h"
+#include "ops/arrange/assemble.h"
+#include "ops/arrange/overlap.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
@@ -11,10 +14,7 @@
 #include "ops/movement/cast.h"
 #include "ops/nn/pad.h"
 #include "ops/reduce/extremum.h"
-#include "ops/shape/arrange.h"
-#include "ops/shape/assemble.h"
 #include "ops/shape/broadcast.h"
-#include "ops/shape/overlap.h"
 #include "ops/shape/permute.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
@@ -72,8 +72,7 @@ bool has_zero(const Tensor& x) {
 Tensor Stft::call(const Tensor& given, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
                   std::optional<std::int64_t> win_length, const std::optional<Tensor>& window, bool center,
                   std::string_view pad_mode, bool normalized, std::optional<bool> onesided, bool return_complex) {
-  check_defined(given, info.name);
-  Tensor x = is_complex(given.dtype()) ? given : as_floating(given, info.name);
+  Tensor x = as_inexact(given, info.name);
   check_dtype(x, info.dtypes, info.name);
   if (!return_complex) {
     fail<ValueError>("[stft] return_complex=False is not supported: take view_as_real() of the complex result");

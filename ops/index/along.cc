@@ -1,6 +1,5 @@
 #include "ops/index/along.h"
 
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"
@@ -12,11 +11,12 @@
 #include "ops/index/plan.h"
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -172,9 +172,7 @@ struct Unchecked {
   bool from_end = false;
 };
 
-struct GatherAlongFn : Function<GatherAlongFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct GatherAlongFn : LinearOperatorLayer<GatherAlongFn> {
   static constexpr std::string_view name = "gather";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& index, std::size_t axis,
@@ -204,9 +202,7 @@ struct GatherAlongFn : Function<GatherAlongFn> {
   }
 };
 
-struct PlaceAlongFn : Function<PlaceAlongFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PlaceAlongFn : LinearOperatorLayer<PlaceAlongFn> {
   static constexpr std::string_view name = "place_along";
 
   static Tensor forward(Context& ctx, const Tensor& values, const Tensor& index, std::size_t axis, const Dims& shape) {

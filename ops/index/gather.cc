@@ -3,22 +3,20 @@
 #include <limits>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
-#include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/along.h"
-#include "ops/index/region.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/in_place.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/region.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -91,68 +89,40 @@ Tensor everywhere(Scalar value, const Tensor& like, const Tensor& index) {
   return broadcast_to(to_device(number_tensor(value, like.dtype()), like.device()), index.shape());
 }
 
-struct ScatterFn : Function<ScatterFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
-  static constexpr std::string_view name = "scatter";
+/// Writes the values into a copy of x, or adds them.
+template <PickAction kAction>
+struct ScatterFn : LinearOperatorLayer<ScatterFn<kAction>> {
+  static constexpr bool kAdds = kAction == PickAction::Add;
+  static constexpr const char* name = kAdds ? "scatter_add" : "scatter";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(index);
-      ctx.state<std::size_t>() = axis;
-    }
+    save_with<std::size_t>(ctx, axis, index);
     const Tensor out = copy_of(x, index, src);
-    scatter_along(PickAction::Write, out, index, axis, src);
+    scatter_along(kAction, out, index, axis, src);
     return out;
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {
     const std::size_t axis = ctx.state<std::size_t>();
     const auto along = static_cast<std::int64_t>(axis);
-    const Tensor index = index_along(dy, ctx.saved_tensors<1>()[0], along, "scatter", false);
+    const bool wants_src = autograd::is_needed(ctx.node()->edges()[1]);
     TensorList grads(3);
-    if (autograd::is_needed(ctx.node()->edges()[0])) grads[0] = apply(dy, everywhere(0, dy, index), index, axis);
-    if (autograd::is_needed(ctx.node()->edges()[1])) grads[1] = gather_last(dy, index, axis);
+    if (kAdds) grads[0] = dy;
+    if (kAdds && !wants_src) return grads;
+    const Tensor index = index_along(dy, ctx.saved_tensors<1>()[0], along, name, false);
+    if (!kAdds && autograd::is_needed(ctx.node()->edges()[0]))
+      grads[0] = ScatterFn::apply(dy, everywhere(0, dy, index), index, axis);
+    if (wants_src) grads[1] = kAdds ? gather_along(dy, index, axis) : gather_last(dy, index, axis);
     return grads;
   }
 };
-
-struct ScatterAddFn : Function<ScatterAddFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
-  static constexpr std::string_view name = "scatter_add";
-
-  static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(index);
-      ctx.state<std::size_t>() = axis;
-    }
-    const Tensor out = copy_of(x, index, src);
-    scatter_along(PickAction::Add, out, index, axis, src);
-    return out;
-  }
-  static TensorList backward(Context& ctx, const Tensor& dy) {
-    const std::size_t axis = ctx.state<std::size_t>();
-    TensorList grads(3);
-    grads[0] = dy;
-    if (autograd::is_needed(ctx.node()->edges()[1])) {
-      const auto along = static_cast<std::int64_t>(axis);
-      const Tensor index = index_along(dy, ctx.saved_tensors<1>()[0], along, "scatter_add", false);
-      grads[1] = gather_along(dy, index, axis);
-    }
-    return grads;
-  }
-};
+using ScatterAddFn = ScatterFn<PickAction::Add>;
 
 /// Multiplies elements of x by the values in order.
-struct ScatterProductFn : Function<ScatterProductFn> {
-  static constexpr bool kChecksGradients = false;
+struct ScatterProductFn : OperatorLayer<ScatterProductFn> {
   static constexpr std::string_view name = "scatter_prod";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, src, index);
-      ctx.state<std::size_t>() = axis;
-    }
+    save_with<std::size_t>(ctx, axis, x, src, index);
     const Tensor out = copy_of(x, index, src);
     scatter_along(PickAction::Multiply, out, index, axis, src);
     return out;
@@ -205,8 +175,7 @@ struct Extremum {
 };
 
 /// The extremum of x's elements (if include_self) and the values.
-struct ScatterExtremumFn : Function<ScatterExtremumFn> {
-  static constexpr bool kChecksGradients = false;
+struct ScatterExtremumFn : OperatorLayer<ScatterExtremumFn> {
   static constexpr std::string_view name = "scatter_extremum";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& src, const Tensor& index, std::size_t axis,
@@ -217,10 +186,7 @@ struct ScatterExtremumFn : Function<ScatterExtremumFn> {
       scatter_along(PickAction::Write, out, index, axis, broadcast_to(to_device(lowest, x.device()), index.shape()));
     }
     scatter_along(action, out, index, axis, src);
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, src, index, out);
-      ctx.state<Extremum>() = {axis, include_self};
-    }
+    save_with<Extremum>(ctx, {axis, include_self}, x, src, index, out);
     return out;
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {
@@ -268,7 +234,8 @@ Tensor scatter_mean(const Arguments& given, bool include_self) {
   const bool low = x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16;
   const DType dtype = low ? DType::Float32 : x.dtype();
   const Tensor own = cast(x, dtype);
-  const Tensor base = include_self ? own : ScatterFn::apply(own, everywhere(0, own, index), index, axis);
+  const Tensor base =
+      include_self ? own : ScatterFn<PickAction::Write>::apply(own, everywhere(0, own, index), index, axis);
   const Tensor total = ScatterAddFn::apply(base, cast(src, dtype), index, axis);
   Tensor count = place_along(everywhere(1, own, index), index, axis, x.shape());
   count = include_self ? add(count, 1) : where(equal(count, 0), 1, count);
@@ -278,7 +245,7 @@ Tensor scatter_mean(const Arguments& given, bool include_self) {
 Tensor reduced(const Arguments& given, std::string_view reduce, bool include_self, const char* op) {
   const auto [x, index, src, axis] = given;
   const auto replaced = [&](Scalar value) {
-    return include_self ? x : ScatterFn::apply(x, everywhere(value, x, index), index, axis);
+    return include_self ? x : ScatterFn<PickAction::Write>::apply(x, everywhere(value, x, index), index, axis);
   };
   if (reduce == "sum" || reduce == "add") return ScatterAddFn::apply(replaced(0), src, index, axis);
   if (reduce == "prod" || reduce == "mul" || reduce == "multiply")
@@ -312,7 +279,7 @@ Tensor Gather::call(const Tensor& x, std::int64_t axis, const Tensor& index) {
 
 Tensor Scatter::call(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& src) {
   const Arguments given = read_arguments(x, axis, index, src, info.name);
-  return shaped_like(x, ScatterFn::apply(given.x, given.src, given.index, given.axis));
+  return shaped_like(x, ScatterFn<PickAction::Write>::apply(given.x, given.src, given.index, given.axis));
 }
 
 Tensor Scatter::into(const Tensor& x, std::int64_t axis, const Tensor& index, const Operand& src) {
@@ -351,7 +318,7 @@ Tensor PutAlongAxis::call(const Tensor& x, const Tensor& indices, const Operand&
     check_same_device(x, values.tensor(), info.name);
     given.src = broadcast_to(cast(values.tensor(), x.dtype()), shape);
   }
-  if (reduce == "assign") return ScatterFn::apply(given.x, given.src, given.index, given.axis);
+  if (reduce == "assign") return ScatterFn<PickAction::Write>::apply(given.x, given.src, given.index, given.axis);
   return reduced(given, reduce, include_self, info.name);
 }
 

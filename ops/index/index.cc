@@ -6,17 +6,19 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/in_place.h"
+#include "ops/elementwise/results.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/loops.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/plan.h"
-#include "ops/index/region.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/in_place.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/region.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/along.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 #include "ops/support/unfollowed.h"
 
 namespace lamella {
@@ -312,9 +314,7 @@ void set_index(const Tensor& x, const IndexItems& items, const Operand& value) {
   write(x, items, source);
   mark_written(x, "setitem");
   const Tensor* const inputs[] = {&source};
-  autograd::note_derived(inputs, x);
-  if (autograd::is_tracing()) [[unlikely]]
-    autograd::note_departure("setitem", inputs, x);
+  note_unrecorded("setitem", inputs, x);
 }
 
 Tensor copy_with_room(const Tensor& x, std::span<const Tensor* const> others) {

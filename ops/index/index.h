@@ -1,28 +1,10 @@
 #pragma once
 
-#include <optional>
-#include <variant>
-#include <vector>
-
 #include "engine/core/tensor.h"
 #include "ops/operand.h"
+#include "ops/shape/region.h"
 
 namespace lamella {
-
-/// A slice start:stop:step, as in Python.
-struct Slice {
-  std::optional<std::int64_t> start;
-  std::optional<std::int64_t> stop;
-  std::int64_t step = 1;
-};
-/// `...`: as many whole axes as the other items leave.
-struct Ellipsis {};
-/// `None`: a new axis of size 1.
-struct NewAxis {};
-
-/// An item of x[a, b, ...]: an integer, a slice, an ellipsis, a new axis, or a tensor of integers or bools.
-using IndexItem = std::variant<std::int64_t, Slice, Ellipsis, NewAxis, Tensor>;
-using IndexItems = std::vector<IndexItem>;
 
 /// Returns x[items], as numpy defines it. Integers, slices, `...` and None give a view. With a tensor among the items
 /// the result is a copy: tensors of integers (and plain integers beside them) are broadcast together and pick elements;

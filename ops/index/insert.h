@@ -1,21 +1,19 @@
 #pragma once
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/operand.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 
 /// Copies x and writes values, of x's dtype, into a part of the copy that is a view. A Place has `Tensor of(x)`, that
 /// part off the tape, and `Tensor part(x)`, which is recorded.
 template <class Place>
-struct InsertFn : Function<InsertFn<Place>> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct InsertFn : LinearOperatorLayer<InsertFn<Place>> {
   static constexpr std::string_view name = "insert";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& values, const Place* place) {

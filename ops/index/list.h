@@ -15,7 +15,7 @@ namespace lamella {
 using IndexOps = OpList<                                                                             //
     Gather, Scatter, ScatterAdd, ScatterReduce, PutAlongAxis,                                        // gather
     Nonzero,                                                                                         // nonzero
-    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere, NonzeroStatic,                          // place
+    SelectScatter, SliceScatter, Put, IndexReduce, ArgWhere,                                         // place
     UnravelIndex, RavelMultiIndex,                                                                   // ravel
     IndexSelect, IndexAdd, IndexCopy, IndexFill, IndexPut, MaskedSelect, MaskedScatter, MaskedFill,  // select
     Take, TakeAlongAxis                                                                              // take

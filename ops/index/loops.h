@@ -5,7 +5,7 @@
 #include "engine/core/dtype.h"
 #include "engine/core/shape.h"
 #include "engine/core/tensor.h"
-#include "ops/index/cpu/loops_table.h"
+#include "ops/cpu/tables/index_loops.h"
 
 // The CPU loops behind indexing with tensors and behind gather() and scatter().
 

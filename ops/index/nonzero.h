@@ -13,7 +13,6 @@ struct Nonzero {
       .doc =
           "The positions of the elements that are not zero, in row-major order: for each axis an int64 tensor of "
           "their indices along it.",
-      .parameters = "x, /",
       .example = "nonzero(eye(3))",
       .dtypes = AnyDType};
   /// Throws ValueError for a 0-d tensor, RuntimeError on meta, where the number of positions is unknown.

@@ -4,18 +4,18 @@
 #include <memory>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/index/loops.h"
 #include "ops/index/picks.h"
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -205,9 +205,7 @@ void keep(Context& ctx, const Plan& plan, const Dims& shape) {
 
 // Calls with batched tensors go by rows. A tangent may be batched where the tensor is not, so forward checks again.
 
-struct PlacePicksFn : Function<PlacePicksFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PlacePicksFn : LinearOperatorLayer<PlacePicksFn> {
   static constexpr std::string_view name = "place_picks";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Plan& plan, const Dims& shape) {
@@ -223,9 +221,7 @@ struct PlacePicksFn : Function<PlacePicksFn> {
   }
 };
 
-struct PickFn : Function<PickFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PickFn : LinearOperatorLayer<PickFn> {
   static constexpr std::string_view name = "pick";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Plan& plan) {
@@ -241,9 +237,7 @@ struct PickFn : Function<PickFn> {
   }
 };
 
-struct AddPicksFn : Function<AddPicksFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct AddPicksFn : LinearOperatorLayer<AddPicksFn> {
   static constexpr std::string_view name = "add_picks";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& value, const Plan& plan) {

@@ -1,14 +1,15 @@
 #include "ops/index/rows.h"
 
-#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/index/loops.h"
 #include "ops/movement/cast.h"
+#include "ops/shape/hide.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -104,9 +105,7 @@ Tensor scatter_examples(const Tensor& x, const Tensor& rows, std::int64_t count)
   return examples.hidden(scatter(examples.matrix(x), examples.rows(rows, count), examples.count() * count), count);
 }
 
-struct GatherFn : Function<GatherFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct GatherFn : LinearOperatorLayer<GatherFn> {
   static constexpr std::string_view name = "gather_rows";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& rows) {
@@ -131,9 +130,7 @@ struct GatherFn : Function<GatherFn> {
   };
 };
 
-struct ScatterFn : Function<ScatterFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ScatterFn : LinearOperatorLayer<ScatterFn> {
   static constexpr std::string_view name = "scatter_rows";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& rows, std::int64_t count) {

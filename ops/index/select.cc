@@ -2,20 +2,20 @@
 
 #include "engine/autograd/recording/recorder.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/in_place.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/index.h"
 #include "ops/index/loops.h"
 #include "ops/index/nonzero.h"
 #include "ops/index/plan.h"
-#include "ops/index/region.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/in_place.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/region.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

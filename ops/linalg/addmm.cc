@@ -4,7 +4,6 @@
 #include <array>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/recording/recorder.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
@@ -20,12 +19,10 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
-#include "ops/shape/broadcast.h"
-#include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
-#include "ops/support/promotion.h"
+#include "ops/support/layer.h"
 #include "ops/support/unfollowed.h"
 
 namespace lamella {
@@ -101,16 +98,12 @@ Tensor added_outer(const Tensor& input, const Tensor& vec1, const Tensor& vec2, 
 Tensor scaled(const Tensor& x, Scalar factor) { return is_one(factor) ? x : multiply(x, factor); }
 
 /// Addr for real numbers. The gradients of the vectors are matrix-vector products, which read the matrix once.
-struct AddrLayer : Function<AddrLayer> {
-  static constexpr bool kChecksGradients = false;
+struct AddrLayer : OperatorLayer<AddrLayer> {
   static constexpr std::string_view name = "addr";
 
   static Tensor forward(Context& ctx, const Tensor& input, const Tensor& vec1, const Tensor& vec2, Scalar beta,
                         Scalar alpha) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(vec1, vec2);
-      ctx.state<Factors>() = {beta, alpha};
-    }
+    save_with<Factors>(ctx, {beta, alpha}, vec1, vec2);
     return added_outer(input, vec1, vec2, beta, alpha);
   }
   static std::array<Tensor, 3> backward(Context& ctx, const Tensor& dy) {

@@ -1,16 +1,18 @@
 #include "ops/linalg/cholesky.h"
 
-#include "engine/autograd/layers/function.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"
 #include "ops/linalg/adjoint.h"
+#include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -18,12 +20,8 @@ namespace {
 using namespace linalg;
 
 Tensor run_cholesky_inverse(const Tensor& factor, bool upper, const char* op) {
-  if (is_batched(factor)) [[unlikely]]
-    return hide_in_place(run_cholesky_inverse(physical(factor, *factor->hidden), upper, op), *factor->hidden);
-  if (is_extension(factor.device())) {
-    const auto run_there = [&](const Tensor& host) { return run_cholesky_inverse(host, upper, op); };
-    return on_host(op, factor.device(), run_there, factor);
-  }
+  if (!is_plain(factor)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& plain) { return run_cholesky_inverse(plain, upper, op); }, factor);
   Tensor y = clone(factor);
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) no_kernel(op, y.device());
@@ -33,16 +31,12 @@ Tensor run_cholesky_inverse(const Tensor& factor, bool upper, const char* op) {
 
 /// The inverse y of x = l l^H changes by -y (dl l^H + l dl^H) y. So the gradient of l is the lower triangle of -y (dy +
 /// dy^H) y l, and that of u, with x = u^H u, the upper triangle of -u y (dy + dy^H) y.
-struct CholeskyInverseLayer : Function<CholeskyInverseLayer> {
-  static constexpr bool kChecksGradients = false;
+struct CholeskyInverseLayer : OperatorLayer<CholeskyInverseLayer> {
   static constexpr std::string_view name = "linalg_cholesky_inverse";
 
   static Tensor forward(Context& ctx, const Tensor& factor, bool upper) {
     Tensor y = run_cholesky_inverse(factor, upper, "linalg_cholesky_inverse");
-    if (ctx.recording()) {
-      ctx.save_for_backward(factor, y);
-      ctx.state<bool>() = upper;
-    }
+    save_with<bool>(ctx, upper, factor, y);
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {

@@ -1,18 +1,17 @@
 #include "ops/linalg/cross.h"
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/linalg/adjoint.h"
-#include "ops/linalg/products.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/convert.h"
+#include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
 #include "ops/simd/complex.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/lane.h"
 #include "ops/support/hidden.h"
-#include "ops/support/promotion.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -52,16 +51,12 @@ void cross_products(const T* a, const T* b, T* y, std::int64_t step, std::int64_
   }
 }
 
-struct CrossLayer : Function<CrossLayer> {
-  static constexpr bool kChecksGradients = false;
+struct CrossLayer : OperatorLayer<CrossLayer> {
   static constexpr bool kMultilinear = true;
   static constexpr std::string_view name = "cross";
 
   static Tensor forward(Context& ctx, const Tensor& x1, const Tensor& x2, std::int64_t axis) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(x1, x2);
-      ctx.state<std::int64_t>() = axis;
-    }
+    save_with<std::int64_t>(ctx, axis, x1, x2);
     return product(x1, x2, axis);
   }
   static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dy) {

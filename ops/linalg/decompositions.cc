@@ -2,8 +2,7 @@
 
 #include <array>
 
-#include "engine/autograd/layers/function.h"
-#include "engine/autograd/trace/departure.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/complex.h"
@@ -11,20 +10,15 @@
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
-#include "ops/movement/cast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/along.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
 
 using namespace linalg;
-
-/// True if a call with x is recorded, or x has a tangent.
-bool is_followed(const Tensor& x) {
-  const Tensor* const inputs[] = {&x};
-  return autograd::should_record(inputs) || autograd::any_dual(std::span(&x, 1));
-}
 
 Tensor unit_like(const Tensor& square) {
   return eye(square.size(-1), std::nullopt, 0, real_dtype(square.dtype()), square.device());
@@ -40,8 +34,7 @@ Tensor plus(const Tensor& sum, const Tensor& x) { return sum.defined() ? add(sum
 
 /// With the gradient dl of l: dx = l^-H p l^-1, made Hermitian, where p is the lower triangle of l^H dl with half of
 /// its diagonal. Giles, section 4.
-struct CholeskyLayer : Function<CholeskyLayer> {
-  static constexpr bool kChecksGradients = false;
+struct CholeskyLayer : OperatorLayer<CholeskyLayer> {
   static constexpr std::string_view name = "linalg_cholesky";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -60,8 +53,7 @@ struct CholeskyLayer : Function<CholeskyLayer> {
 };
 
 /// Cholesky factorization of matrices that may not be positive definite, with LAPACK's info.
-struct CholeskyExLayer : Function<CholeskyExLayer> {
-  static constexpr bool kChecksGradients = false;
+struct CholeskyExLayer : OperatorLayer<CholeskyExLayer> {
   static constexpr std::string_view name = "linalg_cholesky_ex";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
@@ -76,8 +68,7 @@ struct CholeskyExLayer : Function<CholeskyExLayer> {
 };
 
 /// QR: Walter and Lehmann, section 4.3; Liao et al., section III.
-struct QrLayer : Function<QrLayer> {
-  static constexpr bool kChecksGradients = false;
+struct QrLayer : OperatorLayer<QrLayer> {
   static constexpr std::string_view name = "linalg_qr";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x, bool complete) {
@@ -125,8 +116,7 @@ struct QrLayer : Function<QrLayer> {
 
 /// With the gradients dw and dv of values w and vectors v: dx = v (diag(dw) + (v^H dv) / e) v^H, made Hermitian, where
 /// e[i, j] = w[j] - w[i] off the diagonal, and the quotient is 0 on it. Giles, section 3.1.
-struct EighLayer : Function<EighLayer> {
-  static constexpr bool kChecksGradients = false;
+struct EighLayer : OperatorLayer<EighLayer> {
   static constexpr std::string_view name = "linalg_eigh";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
@@ -149,16 +139,12 @@ struct EighLayer : Function<EighLayer> {
 
 /// With the gradients dw and dv of values w and vectors v: dx = v^-H (diag(dw) + k) v^H, where off the diagonal k =
 /// (v^H dv - v^H v diag(re(v^H dv))) / conj(e), e[i, j] = w[j] - w[i]. Giles, section 3.1, for vectors of length 1.
-struct EigLayer : Function<EigLayer> {
-  static constexpr bool kChecksGradients = false;
+struct EigLayer : OperatorLayer<EigLayer> {
   static constexpr std::string_view name = "linalg_eig";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
     auto [w, v] = run_eig(x, true, "linalg_eig");
-    if (ctx.recording()) {
-      ctx.save_for_backward(w, v);
-      ctx.state<DType>() = x.dtype();
-    }
+    save_with<DType>(ctx, x.dtype(), w, v);
     return {w, v};
   }
   static Tensor backward(Context& ctx, const Tensor& dw, const Tensor& dv) {
@@ -183,8 +169,7 @@ struct EigLayer : Function<EigLayer> {
 ///   dx = u (skew(u^H du) / e s + s skew(v^H dv) / e + diag(ds)) v^H
 ///        + (1 - u u^H) du s^-1 v^H + u s^-1 dvh (1 - v v^H),   e[i, j] = s[j]^2 - s[i]^2
 /// and for complex numbers the diagonal of skew(u^H du) / (2 s) within the first bracket.
-struct SvdLayer : Function<SvdLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SvdLayer : OperatorLayer<SvdLayer> {
   static constexpr std::string_view name = "linalg_svd";
 
   static std::array<Tensor, 3> forward(Context& ctx, const Tensor& x, bool full) {
@@ -247,9 +232,7 @@ Tensor unrecorded(const char* op, const Tensor& x, F&& compute) {
   const autograd::NoGrad no_grad;
   const Tensor y = compute();
   const Tensor* const inputs[] = {&x};
-  autograd::note_derived(inputs, y);
-  if (autograd::is_tracing()) [[unlikely]]
-    autograd::note_departure(op, inputs, y);
+  note_unrecorded(op, inputs, y);
   return y;
 }
 

@@ -96,7 +96,6 @@ struct LinalgEig {
           "both "
           "complex. ValueError for elements that are not finite. The gradient is not finite where two eigenvalues are "
           "the same, and a function of the vectors is to be one that their phases do not change.",
-      .parameters = "x, /",
       .example = "linalg.eig(eye(2))",
       .reference = "np.linalg.eig(x)",
       .dtypes = linalg::Decomposable,
@@ -108,7 +107,6 @@ struct LinalgEigvals {
   static constexpr OpInfo info{
       .name = "linalg_eigvals",
       .doc = "The complex eigenvalues, in no order, of square matrices. ValueError for elements that are not finite.",
-      .parameters = "x, /",
       .example = "linalg.eigvals(eye(2))",
       .reference = "np.linalg.eigvals(x)",
       .dtypes = linalg::Decomposable,
@@ -138,7 +136,6 @@ struct LinalgSvdvals {
   static constexpr OpInfo info{
       .name = "linalg_svdvals",
       .doc = "The singular values of matrices, descending. ValueError for elements that are not finite.",
-      .parameters = "x, /",
       .example = "linalg.svdvals(ones([3, 2]))",
       .reference = "np.linalg.svd(x, compute_uv=False)",
       .dtypes = linalg::Decomposable,

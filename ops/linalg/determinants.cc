@@ -1,22 +1,14 @@
 #include <cmath>
-#include <complex>
 
-#include "ops/extension/extension.h"
 #include "ops/linalg/factor.h"
 #include "ops/linalg/factor_parts.h"
-#include "ops/support/hidden.h"
 
 namespace lamella::linalg {
 
 std::pair<Tensor, Tensor> run_slogdet(const Factors& factors) {
-  if (is_batched(factors.lu)) [[unlikely]] {
-    const HiddenAxes& axes = *factors.lu->hidden;
-    const auto [sign, logarithm] = run_slogdet({physical(factors.lu, axes), physical(factors.pivots, axes)});
-    return {hide_in_place(sign, axes), hide_in_place(logarithm, axes)};
-  }
-  if (is_extension(factors.lu.device())) {
-    const auto run_there = [](const Tensor& a, const Tensor& pivots) { return run_slogdet({a, pivots}); };
-    return on_host("linalg_slogdet", factors.lu.device(), run_there, factors.lu, factors.pivots);
+  if (!is_plain(factors.lu)) [[unlikely]] {
+    const auto run = [](const Tensor& a, const Tensor& pivots) { return run_slogdet({a, pivots}); };
+    return with_plain("linalg_slogdet", run, factors.lu, factors.pivots);
   }
   const Tensor& lu = factors.lu;
   const Tensor sign = beside(lu, {}, lu.dtype());
@@ -44,13 +36,9 @@ std::pair<Tensor, Tensor> run_slogdet(const Factors& factors) {
 }
 
 Tensor run_det(const Factors& factors) {
-  if (is_batched(factors.lu)) [[unlikely]] {
-    const HiddenAxes& axes = *factors.lu->hidden;
-    return hide_in_place(run_det({physical(factors.lu, axes), physical(factors.pivots, axes)}), axes);
-  }
-  if (is_extension(factors.lu.device())) {
-    const auto run_there = [](const Tensor& a, const Tensor& pivots) { return run_det({a, pivots}); };
-    return on_host("linalg_det", factors.lu.device(), run_there, factors.lu, factors.pivots);
+  if (!is_plain(factors.lu)) [[unlikely]] {
+    const auto run = [](const Tensor& a, const Tensor& pivots) { return run_det({a, pivots}); };
+    return with_plain("linalg_det", run, factors.lu, factors.pivots);
   }
   const Tensor& lu = factors.lu;
   const Tensor det = beside(lu, {}, lu.dtype());

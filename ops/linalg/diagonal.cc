@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "engine/autograd/layers/function.h"
 #include "ops/index/insert.h"
-#include "ops/movement/strided.h"
 #include "ops/reduce/sum.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -56,9 +56,7 @@ struct Plane {
 };
 
 /// The gradient of a diagonal.
-struct PlaceDiagonalLayer : Function<PlaceDiagonalLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PlaceDiagonalLayer : LinearOperatorLayer<PlaceDiagonalLayer> {
   static constexpr std::string_view name = "place_diagonal";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Plane* plane) {
@@ -71,9 +69,7 @@ struct PlaceDiagonalLayer : Function<PlaceDiagonalLayer> {
   static Tensor backward(Context& ctx, const Tensor& dy);
 };
 
-struct DiagonalLayer : Function<DiagonalLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct DiagonalLayer : LinearOperatorLayer<DiagonalLayer> {
   static constexpr std::string_view name = "diagonal";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Plane* plane) {

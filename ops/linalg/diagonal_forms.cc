@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
-#include "ops/creation/creation.h"
-#include "ops/creation/triangle.h"
-#include "ops/elementwise/where.h"
+#include "ops/arrange/arrange.h"
+#include "ops/arrange/triangle.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/movement/cast.h"
-#include "ops/shape/arrange.h"
-#include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/promotion.h"

@@ -4,20 +4,18 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <string>
 #include <vector>
 
 #include "engine/core/error.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/linalg/batches.h"
 #include "ops/linalg/column_groups.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/triangles.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/support/strided.h"
 
 namespace lamella::linalg {
 namespace {

@@ -3,17 +3,14 @@
 #include <numeric>
 
 #include "engine/core/error.h"
-#include "ops/creation/creation.h"
-#include "ops/extension/extension.h"
 #include "ops/linalg/elimination.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/triangles.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/permute.h"
 #include "ops/support/checks.h"
-#include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella::linalg {
 void write_unit(const Tensor& x) {
@@ -36,13 +33,8 @@ void check_square(const Tensor& x, const char* op) {
 }
 
 std::pair<Tensor, Tensor> run_cholesky(const Tensor& x, bool allowed, const char* op) {
-  if (is_batched(x)) [[unlikely]] {
-    const auto [y, info] = run_cholesky(physical(x, *x->hidden), allowed, op);
-    return {hide_in_place(y, *x->hidden), allowed ? hide_in_place(info, *x->hidden) : Tensor()};
-  }
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_cholesky(host, allowed, op); }, x);
-  }
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& host) { return run_cholesky(host, allowed, op); }, x);
   const Tensor y = rows_of(x);
   const Tensor info = allowed ? beside(x, {}, DType::Int32) : Tensor();
   if (is_computed(y, op)) {
@@ -53,13 +45,8 @@ std::pair<Tensor, Tensor> run_cholesky(const Tensor& x, bool allowed, const char
 }
 
 Factors run_factor(const Tensor& x, Singular singular, const char* op) {
-  if (is_batched(x)) [[unlikely]] {
-    const Factors factors = run_factor(physical(x, *x->hidden), singular, op);
-    return {hide_in_place(factors.lu, *x->hidden), hide_in_place(factors.pivots, *x->hidden)};
-  }
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_factor(host, singular, op); }, x);
-  }
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& host) { return run_factor(host, singular, op); }, x);
   Factors factors{rows_of(x), beside(x, {x.size(-1)}, DType::Int32)};
   if (!is_computed(x, op) || x.numel() == 0) return factors;
   if (has_elimination(x)) {
@@ -72,16 +59,11 @@ Factors run_factor(const Tensor& x, Singular singular, const char* op) {
 }
 
 Tensor run_solve(const Factors& factors, const Tensor& b, bool adjoint, const char* op) {
-  if (is_batched(factors.lu) || is_batched(b)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(factors.lu, b));
-    const auto whole = [&](const Tensor& x) { return contiguous(physical(x, axes, 0, MissingAxis::Repeated)); };
-    return hide_in_place(run_solve({whole(factors.lu), whole(factors.pivots)}, whole(b), adjoint, op), axes);
-  }
-  if (is_extension(b.device())) {
-    const auto run_there = [&](const Tensor& lu, const Tensor& pivots, const Tensor& host) {
-      return run_solve({lu, pivots}, host, adjoint, op);
+  if (!is_plain(factors.lu) || !is_plain(b)) [[unlikely]] {
+    const auto run = [&](const Tensor& lu, const Tensor& pivots, const Tensor& right) {
+      return run_solve({contiguous(lu), contiguous(pivots)}, contiguous(right), adjoint, op);
     };
-    return on_host(op, b.device(), run_there, factors.lu, factors.pivots, b);
+    return with_plain(op, run, factors.lu, factors.pivots, b);
   }
   if (is_computed(b, op) && b.numel() > 0 && has_elimination(b)) return solve_eliminated(factors, b, adjoint);
   const Tensor columns = columns_of(b);
@@ -90,13 +72,8 @@ Tensor run_solve(const Factors& factors, const Tensor& b, bool adjoint, const ch
 }
 
 std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op) {
-  if (is_batched(x)) [[unlikely]] {
-    const auto [lu, pivots] = run_lu(physical(x, *x->hidden), op);
-    return {hide_in_place(lu, *x->hidden), hide_in_place(pivots, *x->hidden)};
-  }
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_lu(host, op); }, x);
-  }
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& host) { return run_lu(host, op); }, x);
   const Tensor pivots = beside(x, {std::min(x.size(-2), x.size(-1))}, DType::Int32);
   if (x.numel() > 0 && has_elimination(x)) {
     const Tensor rows = rows_of(x);
@@ -109,11 +86,8 @@ std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op) {
 }
 
 Tensor run_permutation(const Tensor& given, std::int64_t rows, const char* op) {
-  if (is_batched(given)) [[unlikely]]
-    return hide_in_place(run_permutation(physical(given, *given->hidden), rows, op), *given->hidden);
-  if (is_extension(given.device())) {
-    return on_host(op, given.device(), [&](const Tensor& host) { return run_permutation(host, rows, op); }, given);
-  }
+  if (!is_plain(given)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& host) { return run_permutation(host, rows, op); }, given);
   const Tensor pivots = contiguous(given);
   Dims shape = pivots.shape();
   const std::int64_t count = shape.back();
@@ -136,13 +110,8 @@ Tensor run_permutation(const Tensor& given, std::int64_t rows, const char* op) {
 
 std::pair<Tensor, Tensor> run_inverse(const Tensor& x, Singular singular, const char* op) {
   const bool allowed = singular == Singular::Allowed;
-  if (is_batched(x)) [[unlikely]] {
-    const auto [y, info] = run_inverse(physical(x, *x->hidden), singular, op);
-    return {hide_in_place(y, *x->hidden), allowed ? hide_in_place(info, *x->hidden) : Tensor()};
-  }
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_inverse(host, singular, op); }, x);
-  }
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& host) { return run_inverse(host, singular, op); }, x);
   const Tensor rows = rows_of(x);
   const Tensor info = allowed ? beside(x, {}, DType::Int32) : Tensor();
   if (is_computed(x, op)) {
@@ -154,16 +123,9 @@ std::pair<Tensor, Tensor> run_inverse(const Tensor& x, Singular singular, const 
 }
 
 Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const char* op) {
-  if (is_batched(x) || is_batched(b)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(x, b));
-    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
-    return hide_in_place(run_triangular(whole(x), whole(b), triangle, op), axes);
-  }
-  if (is_extension(x.device())) {
-    const auto run_there = [&](const Tensor& one, const Tensor& other) {
-      return run_triangular(one, other, triangle, op);
-    };
-    return on_host(op, x.device(), run_there, x, b);
+  if (!is_plain(x) || !is_plain(b)) [[unlikely]] {
+    const auto run = [&](const Tensor& one, const Tensor& other) { return run_triangular(one, other, triangle, op); };
+    return with_plain(op, run, x, b);
   }
   Tensor y = rows_of(b);
   if (!is_computed(y, op) || y.numel() == 0) return y;
@@ -172,13 +134,8 @@ Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const
 }
 
 std::pair<Tensor, Tensor> run_qr(const Tensor& x, bool complete, const char* op) {
-  if (is_batched(x)) [[unlikely]] {
-    const auto [q, r] = run_qr(physical(x, *x->hidden), complete, op);
-    return {hide_in_place(q, *x->hidden), hide_in_place(r, *x->hidden)};
-  }
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_qr(host, complete, op); }, x);
-  }
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& host) { return run_qr(host, complete, op); }, x);
   const std::int64_t m = x.size(-2);
   const std::int64_t n = x.size(-1);
   const std::int64_t k = complete ? m : std::min(m, n);
@@ -191,13 +148,8 @@ std::pair<Tensor, Tensor> run_qr(const Tensor& x, bool complete, const char* op)
 }
 
 std::pair<Tensor, Tensor> run_eigh(const Tensor& x, bool vectors, const char* op) {
-  if (is_batched(x)) [[unlikely]] {
-    const auto [values, columns] = run_eigh(physical(x, *x->hidden), vectors, op);
-    return {hide_in_place(values, *x->hidden), vectors ? hide_in_place(columns, *x->hidden) : Tensor()};
-  }
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_eigh(host, vectors, op); }, x);
-  }
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& host) { return run_eigh(host, vectors, op); }, x);
   const Tensor values = beside(x, {x.size(-1)}, real_dtype(x.dtype()));
   const Tensor columns = columns_of(x);
   if (is_computed(x, op) && x.numel() > 0) lapack::eigh(columns, values, vectors, op);
@@ -205,13 +157,8 @@ std::pair<Tensor, Tensor> run_eigh(const Tensor& x, bool vectors, const char* op
 }
 
 std::pair<Tensor, Tensor> run_eig(const Tensor& x, bool vectors, const char* op) {
-  if (is_batched(x)) [[unlikely]] {
-    const auto [values, columns] = run_eig(physical(x, *x->hidden), vectors, op);
-    return {hide_in_place(values, *x->hidden), vectors ? hide_in_place(columns, *x->hidden) : Tensor()};
-  }
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_eig(host, vectors, op); }, x);
-  }
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& host) { return run_eig(host, vectors, op); }, x);
   const DType dtype = complex_dtype(x.dtype());
   const Tensor values = beside(x, {x.size(-1)}, dtype);
   const Tensor columns = vectors ? empty(x.shape(), dtype, x.device()) : Tensor();
@@ -220,15 +167,8 @@ std::pair<Tensor, Tensor> run_eig(const Tensor& x, bool vectors, const char* op)
 }
 
 Singulars run_svd(const Tensor& x, SingularVectors vectors, const char* op) {
-  if (is_batched(x)) [[unlikely]] {
-    const HiddenAxes& axes = *x->hidden;
-    const Singulars found = run_svd(physical(x, axes), vectors, op);
-    const auto hide = [&](const Tensor& y) { return y.defined() ? hide_in_place(y, axes) : Tensor(); };
-    return {hide(found.u), hide(found.s), hide(found.vh)};
-  }
-  if (is_extension(x.device())) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run_svd(host, vectors, op); }, x);
-  }
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(op, [&](const Tensor& host) { return run_svd(host, vectors, op); }, x);
   const std::int64_t m = x.size(-2);
   const std::int64_t n = x.size(-1);
   const std::int64_t k = std::min(m, n);
@@ -251,18 +191,11 @@ Singulars run_svd(const Tensor& x, SingularVectors vectors, const char* op) {
 
 LeastSquares run_least_squares(const Tensor& x, const Tensor& b, const Tensor& rcond, LeastSquaresDriver driver,
                                const char* op) {
-  if (is_batched(x) || is_batched(b) || is_batched(rcond)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(x, b, rcond));
-    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
-    const LeastSquares found = run_least_squares(whole(x), whole(b), whole(rcond), driver, op);
-    return {hide_in_place(found.solution, axes), hide_in_place(found.rank, axes),
-            hide_in_place(found.singular_values, axes)};
-  }
-  if (is_extension(x.device())) {
-    const auto run_there = [&](const Tensor& matrices, const Tensor& right, const Tensor& bounds) {
+  if (!is_plain(x) || !is_plain(b) || !is_plain(rcond)) [[unlikely]] {
+    const auto run = [&](const Tensor& matrices, const Tensor& right, const Tensor& bounds) {
       return run_least_squares(matrices, right, bounds, driver, op);
     };
-    return on_host(op, x.device(), run_there, x, b, rcond);
+    return with_plain(op, run, x, b, rcond);
   }
   const std::int64_t m = x.size(-2);
   const std::int64_t n = x.size(-1);

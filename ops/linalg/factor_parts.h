@@ -4,9 +4,11 @@
 
 #include "engine/core/tensor.h"
 #include "ops/creation/creation.h"
+#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/permute.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 // Common parts of the calls of LAPACK on tensors: copies in its order, and result tensors.
 
@@ -17,6 +19,15 @@ inline bool is_computed(const Tensor& x, const char* op) {
   if (x.device().is_meta()) return false;
   if (!x.device().is_cpu()) no_kernel(op, x.device());
   return true;
+}
+
+/// True if LAPACK may see the memory of x: no axis is hidden, and it is not on a device of an extension.
+inline bool is_plain(const Tensor& x) { return !is_batched(x) && !is_extension(x.device()); }
+/// Returns f(plain tensors) for tensors of one device of which at least one is not plain.
+template <class F, class... Tensors>
+auto with_plain(const char* op, F&& f, const Tensor& x, const Tensors&... xs) {
+  if (is_batched(pointers(x, xs...))) return over_examples(f, x, xs...);
+  return on_host(op, x.device(), f, x, xs...);
 }
 
 /// Returns a row-major copy of the matrices.

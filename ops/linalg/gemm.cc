@@ -9,10 +9,10 @@
 #include "ops/elementwise/launch.h"
 #include "ops/linalg/gemv.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/runtime/onednn.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
-#include "ops/linalg/cpu/matmul_table.h"
+#include "ops/cpu/tables/matmul.h"
 
 // Products in which one side is a single row or column, on the CPU; limited by memory bandwidth.
 

@@ -131,12 +131,8 @@ void inverse(const Tensor& a, const Tensor& infos, const char* op) {
         std::fill_n(matrix, all.size(), T(std::numeric_limits<typename Routines<T>::Real>::quiet_NaN()));
         return;
       }
-      T answer(0);
-      int size = -1;
-      Routines<T>::getri(&n, matrix, &lda, pivots.data(), &answer, &size, &info);
-      size = workspace(answer, op);
-      std::vector<T> work(static_cast<std::size_t>(size));
-      Routines<T>::getri(&n, matrix, &lda, pivots.data(), work.data(), &size, &info);
+      with_workspace<T>(
+          op, [&](T* work, int size) { Routines<T>::getri(&n, matrix, &lda, pivots.data(), work, &size, &info); });
     });
   });
 }
@@ -240,14 +236,7 @@ void svd(const Tensor& a, const Singulars& to, SingularVectors vectors, const ch
         }
         return info;
       };
-      T answer(0);
-      call(&answer, -1);
-      std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
-      const int info = call(work.data(), static_cast<int>(work.size()));
-      if (info > 0) {
-        fail<ValueError>("[", op, "] the singular values of ", which(i, all.count),
-                         " did not converge (LAPACK's info is ", info, ")");
-      }
+      check_converged(with_workspace<T>(op, call), "singular values", i, all.count, op);
     });
   });
 }

@@ -40,12 +40,21 @@ int workspace(T answer, const char* op) {
   return to_int(std::max<std::int64_t>(1, static_cast<std::int64_t>(size)), op);
 }
 
+/// Returns call(workspace, its size) for a workspace of the size that call(answer, -1) asks for.
+template <class T, class F>
+auto with_workspace(const char* op, F&& call) {
+  T answer(0);
+  call(&answer, -1);
+  std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
+  return call(work.data(), static_cast<int>(work.size()));
+}
+
 /// Restricts OpenBLAS to one thread if it has threads of its own, which do not know of ours.
 inline void settle_threads() {
   constexpr int kOwnThreads = 1;
   [[maybe_unused]] static const bool settled = [] {
-    constexpr Routine<"openblas_get_parallel", decltype(openblas_get_parallel)> get_parallel;
-    constexpr Routine<"openblas_set_num_threads", decltype(openblas_set_num_threads)> set_num_threads;
+    constexpr Routine<"openblas_get_parallel", int()> get_parallel;
+    constexpr Routine<"openblas_set_num_threads", void(int)> set_num_threads;
     if (get_parallel() == kOwnThreads) set_num_threads(1);
     return true;
   }();
@@ -87,6 +96,13 @@ void for_each_matrix(const char* op, std::int64_t count, std::int64_t work, F&& 
 /// Returns "matrix 3 of the batch", or "the matrix".
 inline std::string which(std::int64_t i, std::int64_t count) {
   return count == 1 ? std::string("the matrix") : str("matrix ", i, " of the batch");
+}
+
+/// Throws ValueError if LAPACK's info says that an iteration for matrix i of a batch did not end.
+inline void check_converged(int info, const char* values, std::int64_t i, std::int64_t count, const char* op) {
+  if (info <= 0) return;
+  fail<ValueError>("[", op, "] the ", values, " of ", which(i, count), " did not converge (LAPACK's info is ", info,
+                   ")");
 }
 
 /// Calls f(lane, x) for all numbers, separately for the parts of complex ones; kLanes independent lanes hide the

@@ -59,11 +59,7 @@ void eigh(const Tensor& columns, const Tensor& values, bool vectors, const char*
         check_finite(lower, n - j, i, all.count, op);
         most = std::max(most, largest(lower, n - j));
       }
-      const auto check = [&](int info) {
-        if (info <= 0) return;
-        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK's info is ",
-                         info, ")");
-      };
+      const auto check = [&](int info) { check_converged(info, "eigenvalues", i, all.count, op); };
       if constexpr (std::is_floating_point_v<T>) {
         if (vectors && has_parts(n, most)) {
           check(eigh_by_parts(n, a, w, op));
@@ -146,14 +142,7 @@ void eig(const Tensor& columns, const Tensor& values, const Tensor& vector_colum
         }
         return info;
       };
-      T answer(0);
-      call(&answer, -1);
-      std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
-      const int info = call(work.data(), static_cast<int>(work.size()));
-      if (info > 0) {
-        fail<ValueError>("[", op, "] the eigenvalues of ", which(i, all.count), " did not converge (LAPACK's info is ",
-                         info, ")");
-      }
+      check_converged(with_workspace<T>(op, call), "eigenvalues", i, all.count, op);
       if constexpr (kReal) join_pairs(n, real.data(), real.data() + n, own.data(), w, v);
     });
   });

@@ -25,14 +25,10 @@ void geqrf(const Tensor& columns, const Tensor& tau, const char* op) {
         reflections.write_factors(factors);
         return;
       }
-      const auto call = [&](T* work, int size) {
+      with_workspace<T>(op, [&](T* work, int size) {
         int info = 0;
         Routines<T>::geqrf(&m, &n, a, &lda, factors, work, &size, &info);
-      };
-      T answer(0);
-      call(&answer, -1);
-      std::vector<T> work(static_cast<std::size_t>(workspace(answer, op)));
-      call(work.data(), static_cast<int>(work.size()));
+      });
     });
   });
 }
@@ -55,13 +51,10 @@ void householder(const Tensor& columns, const Tensor& tau, const Tensor& q_colum
         return;
       }
       std::copy_n(a, all.size(), q);
-      int info = 0;
-      int size = -1;
-      T answer(0);
-      Routines<T>::ungqr(&m, &n, &steps, q, &lda, factors, &answer, &size, &info);
-      size = workspace(answer, op);
-      std::vector<T> work(static_cast<std::size_t>(size));
-      Routines<T>::ungqr(&m, &n, &steps, q, &lda, factors, work.data(), &size, &info);
+      with_workspace<T>(op, [&](T* work, int size) {
+        int info = 0;
+        Routines<T>::ungqr(&m, &n, &steps, q, &lda, factors, work, &size, &info);
+      });
     });
   });
 }

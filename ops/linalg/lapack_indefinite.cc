@@ -3,59 +3,18 @@
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/lapack_batches.h"
 
-extern "C" {
-void ssytrf_(const char*, const int*, float*, const int*, int*, float*, const int*, int*, std::size_t);
-void ssytrs_(const char*, const int*, const int*, const float*, const int*, const int*, float*, const int*, int*,
-             std::size_t);
-void dsytrf_(const char*, const int*, double*, const int*, int*, double*, const int*, int*, std::size_t);
-void dsytrs_(const char*, const int*, const int*, const double*, const int*, const int*, double*, const int*, int*,
-             std::size_t);
-void csytrf_(const char*, const int*, lapack_c*, const int*, int*, lapack_c*, const int*, int*, std::size_t);
-void csytrs_(const char*, const int*, const int*, const lapack_c*, const int*, const int*, lapack_c*, const int*, int*,
-             std::size_t);
-void chetrf_(const char*, const int*, lapack_c*, const int*, int*, lapack_c*, const int*, int*, std::size_t);
-void chetrs_(const char*, const int*, const int*, const lapack_c*, const int*, const int*, lapack_c*, const int*, int*,
-             std::size_t);
-void zsytrf_(const char*, const int*, lapack_z*, const int*, int*, lapack_z*, const int*, int*, std::size_t);
-void zsytrs_(const char*, const int*, const int*, const lapack_z*, const int*, const int*, lapack_z*, const int*, int*,
-             std::size_t);
-void zhetrf_(const char*, const int*, lapack_z*, const int*, int*, lapack_z*, const int*, int*, std::size_t);
-void zhetrs_(const char*, const int*, const int*, const lapack_z*, const int*, const int*, lapack_z*, const int*, int*,
-             std::size_t);
-}
-
 namespace lamella::linalg::lapack {
 namespace {
 
 template <class T>
-struct IndefiniteRoutines;
-template <>
-struct IndefiniteRoutines<float> {
-  static constexpr Routine<"ssytrf_", decltype(ssytrf_)> sytrf{};
-  static constexpr Routine<"ssytrs_", decltype(ssytrs_)> sytrs{};
-  static constexpr Routine<"ssytrf_", decltype(ssytrf_)> hetrf{};
-  static constexpr Routine<"ssytrs_", decltype(ssytrs_)> hetrs{};
-};
-template <>
-struct IndefiniteRoutines<double> {
-  static constexpr Routine<"dsytrf_", decltype(dsytrf_)> sytrf{};
-  static constexpr Routine<"dsytrs_", decltype(dsytrs_)> sytrs{};
-  static constexpr Routine<"dsytrf_", decltype(dsytrf_)> hetrf{};
-  static constexpr Routine<"dsytrs_", decltype(dsytrs_)> hetrs{};
-};
-template <>
-struct IndefiniteRoutines<std::complex<float>> {
-  static constexpr Routine<"csytrf_", decltype(csytrf_)> sytrf{};
-  static constexpr Routine<"csytrs_", decltype(csytrs_)> sytrs{};
-  static constexpr Routine<"chetrf_", decltype(chetrf_)> hetrf{};
-  static constexpr Routine<"chetrs_", decltype(chetrs_)> hetrs{};
-};
-template <>
-struct IndefiniteRoutines<std::complex<double>> {
-  static constexpr Routine<"zsytrf_", decltype(zsytrf_)> sytrf{};
-  static constexpr Routine<"zsytrs_", decltype(zsytrs_)> sytrs{};
-  static constexpr Routine<"zhetrf_", decltype(zhetrf_)> hetrf{};
-  static constexpr Routine<"zhetrs_", decltype(zhetrs_)> hetrs{};
+struct IndefiniteRoutines {
+  using Factorize = void(Option, Size, T*, Size, int*, T*, Size, int*, Length);
+  using Solve = void(Option, Size, Size, const T*, Size, Size, T*, Size, int*, Length);
+
+  static constexpr RoutineOf<T, "sytrf", Factorize> sytrf{};
+  static constexpr RoutineOf<T, "sytrs", Solve> sytrs{};
+  static constexpr RoutineOfEither<T, "sytrf", "hetrf", Factorize> hetrf{};
+  static constexpr RoutineOfEither<T, "sytrs", "hetrs", Solve> hetrs{};
 };
 
 /// True if LAPACK can apply the exchanges: those of 2 x 2 blocks come in pairs.
@@ -80,12 +39,7 @@ void ldl(const Tensor& columns, const Tensor& pivots, const Tensor& infos, bool 
       T* const a = columns.data<T>() + i * all.size();
       auto* const exchanges = pivots.data<std::int32_t>() + i * n;
       int info = 0;
-      T answer(0);
-      int size = -1;
-      factorize("L", &n, a, &n, exchanges, &answer, &size, &info, 1);
-      size = workspace(answer, op);
-      std::vector<T> work(static_cast<std::size_t>(size));
-      factorize("L", &n, a, &n, exchanges, work.data(), &size, &info, 1);
+      with_workspace<T>(op, [&](T* work, int size) { factorize("L", &n, a, &n, exchanges, work, &size, &info, 1); });
       if (infos.defined()) {
         infos.data<std::int32_t>()[i] = info;
       } else if (info > 0) {

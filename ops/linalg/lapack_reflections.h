@@ -1,65 +1,24 @@
 #pragma once
 
 #include <algorithm>
-#include <complex>
 #include <cstddef>
 #include <memory>
 #include <type_traits>
 
 #include "ops/linalg/lapack_routines.h"
 
-extern "C" {
-void sgeqrt3_(const int*, const int*, float*, const int*, float*, const int*, int*);
-void dgeqrt3_(const int*, const int*, double*, const int*, double*, const int*, int*);
-void cgeqrt3_(const int*, const int*, lapack_c*, const int*, lapack_c*, const int*, int*);
-void zgeqrt3_(const int*, const int*, lapack_z*, const int*, lapack_z*, const int*, int*);
-
-void slarft_(const char*, const char*, const int*, const int*, const float*, const int*, const float*, float*,
-             const int*, std::size_t, std::size_t);
-void dlarft_(const char*, const char*, const int*, const int*, const double*, const int*, const double*, double*,
-             const int*, std::size_t, std::size_t);
-void clarft_(const char*, const char*, const int*, const int*, const lapack_c*, const int*, const lapack_c*, lapack_c*,
-             const int*, std::size_t, std::size_t);
-void zlarft_(const char*, const char*, const int*, const int*, const lapack_z*, const int*, const lapack_z*, lapack_z*,
-             const int*, std::size_t, std::size_t);
-
-void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
-            const float*, const int*, const float*, float*, const int*, std::size_t, std::size_t);
-void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*, const double*, const int*,
-            const double*, const int*, const double*, double*, const int*, std::size_t, std::size_t);
-void cgemm_(const char*, const char*, const int*, const int*, const int*, const lapack_c*, const lapack_c*, const int*,
-            const lapack_c*, const int*, const lapack_c*, lapack_c*, const int*, std::size_t, std::size_t);
-void zgemm_(const char*, const char*, const int*, const int*, const int*, const lapack_z*, const lapack_z*, const int*,
-            const lapack_z*, const int*, const lapack_z*, lapack_z*, const int*, std::size_t, std::size_t);
-}
-
 namespace lamella::linalg::lapack {
 
 template <class T>
-struct QrRoutines;
-template <>
-struct QrRoutines<float> {
-  static constexpr Routine<"sgeqrt3_", decltype(sgeqrt3_)> geqrt3{};
-  static constexpr Routine<"slarft_", decltype(slarft_)> larft{};
-  static constexpr Routine<"sgemm_", decltype(sgemm_)> gemm{};
-};
-template <>
-struct QrRoutines<double> {
-  static constexpr Routine<"dgeqrt3_", decltype(dgeqrt3_)> geqrt3{};
-  static constexpr Routine<"dlarft_", decltype(dlarft_)> larft{};
-  static constexpr Routine<"dgemm_", decltype(dgemm_)> gemm{};
-};
-template <>
-struct QrRoutines<std::complex<float>> {
-  static constexpr Routine<"cgeqrt3_", decltype(cgeqrt3_)> geqrt3{};
-  static constexpr Routine<"clarft_", decltype(clarft_)> larft{};
-  static constexpr Routine<"cgemm_", decltype(cgemm_)> gemm{};
-};
-template <>
-struct QrRoutines<std::complex<double>> {
-  static constexpr Routine<"zgeqrt3_", decltype(zgeqrt3_)> geqrt3{};
-  static constexpr Routine<"zlarft_", decltype(zlarft_)> larft{};
-  static constexpr Routine<"zgemm_", decltype(zgemm_)> gemm{};
+struct QrRoutines {
+  static constexpr RoutineOf<T, "geqrt3", void(Size, Size, T*, Size, T*, Size, int*)> geqrt3{};
+  static constexpr RoutineOf<T, "larft",
+                             void(Option, Option, Size, Size, const T*, Size, const T*, T*, Size, Length, Length)>
+      larft{};
+  static constexpr RoutineOf<T, "gemm",
+                             void(Option, Option, Size, Size, Size, const T*, const T*, Size, const T*, Size, const T*,
+                                  T*, Size, Length, Length)>
+      gemm{};
 };
 
 /// A product q of reflections, grouped in blocks of 1 - v t v^H (Schreiber and Van Loan, A storage-efficient WY

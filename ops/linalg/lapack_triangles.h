@@ -1,58 +1,19 @@
 #pragma once
 
-#include <complex>
 #include <cstddef>
 
 #include "ops/linalg/lapack_routines.h"
 
-extern "C" {
-void strtri_(const char*, const char*, const int*, float*, const int*, int*, std::size_t, std::size_t);
-void dtrtri_(const char*, const char*, const int*, double*, const int*, int*, std::size_t, std::size_t);
-void ctrtri_(const char*, const char*, const int*, lapack_c*, const int*, int*, std::size_t, std::size_t);
-void ztrtri_(const char*, const char*, const int*, lapack_z*, const int*, int*, std::size_t, std::size_t);
-
-void slauum_(const char*, const int*, float*, const int*, int*, std::size_t);
-void dlauum_(const char*, const int*, double*, const int*, int*, std::size_t);
-void clauum_(const char*, const int*, lapack_c*, const int*, int*, std::size_t);
-void zlauum_(const char*, const int*, lapack_z*, const int*, int*, std::size_t);
-
-void strmm_(const char*, const char*, const char*, const char*, const int*, const int*, const float*, const float*,
-            const int*, float*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
-void dtrmm_(const char*, const char*, const char*, const char*, const int*, const int*, const double*, const double*,
-            const int*, double*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
-void ctrmm_(const char*, const char*, const char*, const char*, const int*, const int*, const lapack_c*,
-            const lapack_c*, const int*, lapack_c*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
-void ztrmm_(const char*, const char*, const char*, const char*, const int*, const int*, const lapack_z*,
-            const lapack_z*, const int*, lapack_z*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
-}
-
 namespace lamella::linalg::lapack {
 
 template <class T>
-struct TriangleRoutines;
-template <>
-struct TriangleRoutines<float> {
-  static constexpr Routine<"strtri_", decltype(strtri_)> trtri{};
-  static constexpr Routine<"slauum_", decltype(slauum_)> lauum{};
-  static constexpr Routine<"strmm_", decltype(strmm_)> trmm{};
-};
-template <>
-struct TriangleRoutines<double> {
-  static constexpr Routine<"dtrtri_", decltype(dtrtri_)> trtri{};
-  static constexpr Routine<"dlauum_", decltype(dlauum_)> lauum{};
-  static constexpr Routine<"dtrmm_", decltype(dtrmm_)> trmm{};
-};
-template <>
-struct TriangleRoutines<std::complex<float>> {
-  static constexpr Routine<"ctrtri_", decltype(ctrtri_)> trtri{};
-  static constexpr Routine<"clauum_", decltype(clauum_)> lauum{};
-  static constexpr Routine<"ctrmm_", decltype(ctrmm_)> trmm{};
-};
-template <>
-struct TriangleRoutines<std::complex<double>> {
-  static constexpr Routine<"ztrtri_", decltype(ztrtri_)> trtri{};
-  static constexpr Routine<"zlauum_", decltype(zlauum_)> lauum{};
-  static constexpr Routine<"ztrmm_", decltype(ztrmm_)> trmm{};
+struct TriangleRoutines {
+  static constexpr RoutineOf<T, "trtri", void(Option, Option, Size, T*, Size, int*, Length, Length)> trtri{};
+  static constexpr RoutineOf<T, "lauum", void(Option, Size, T*, Size, int*, Length)> lauum{};
+  static constexpr RoutineOf<T, "trmm",
+                             void(Option, Option, Option, Option, Size, Size, const T*, const T*, Size, T*, Size,
+                                  Length, Length, Length, Length)>
+      trmm{};
 };
 
 /// Inverts the triangle of a, "L" or "U", in place by halves: the inverses of the halves are multiplied by the block

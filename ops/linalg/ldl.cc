@@ -3,15 +3,13 @@
 #include <tuple>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
-#include "ops/extension/extension.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/batches.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/broadcast.h"
-#include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -23,14 +21,8 @@ constexpr const char* kSolve = "linalg_ldl_solve";
 
 /// Factors x. If `refused`, a singular block throws, and the third result is 0.
 std::tuple<Tensor, Tensor, Tensor> run_ldl(const Tensor& x, bool hermitian, bool refused) {
-  if (is_batched(x)) [[unlikely]] {
-    const HiddenAxes& axes = *x->hidden;
-    const auto [ld, pivots, info] = run_ldl(physical(x, axes), hermitian, refused);
-    return {hide_in_place(ld, axes), hide_in_place(pivots, axes), hide_in_place(info, axes)};
-  }
-  if (is_extension(x.device())) {
-    return on_host(kFactor, x.device(), [&](const Tensor& host) { return run_ldl(host, hermitian, refused); }, x);
-  }
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(kFactor, [&](const Tensor& plain) { return run_ldl(plain, hermitian, refused); }, x);
   const Tensor columns = columns_of(x);
   const Tensor pivots = beside(x, {x.size(-1)}, DType::Int32);
   const Tensor info = beside(x, {}, DType::Int32);
@@ -42,16 +34,11 @@ std::tuple<Tensor, Tensor, Tensor> run_ldl(const Tensor& x, bool hermitian, bool
 }
 
 Tensor run_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
-  if (is_batched(ld) || is_batched(pivots) || is_batched(b)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(ld, pivots, b));
-    const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
-    return hide_in_place(run_ldl_solve(whole(ld), whole(pivots), whole(b), hermitian), axes);
-  }
-  if (is_extension(b.device())) {
-    const auto run_there = [&](const Tensor& factors, const Tensor& exchanges, const Tensor& right) {
+  if (!is_plain(ld) || !is_plain(pivots) || !is_plain(b)) [[unlikely]] {
+    const auto run = [&](const Tensor& factors, const Tensor& exchanges, const Tensor& right) {
       return run_ldl_solve(factors, exchanges, right, hermitian);
     };
-    return on_host(kSolve, b.device(), run_there, ld, pivots, b);
+    return with_plain(kSolve, run, ld, pivots, b);
   }
   const Tensor columns = columns_of(b);
   if (is_computed(b, kSolve) && b.numel() > 0) {
@@ -62,15 +49,11 @@ Tensor run_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bo
 
 /// db is the solution for dy with the adjoint of x: x itself if Hermitian or real, its conjugate if complex and
 /// symmetric.
-struct LdlSolveLayer : Function<LdlSolveLayer> {
-  static constexpr bool kChecksGradients = false;
+struct LdlSolveLayer : OperatorLayer<LdlSolveLayer> {
   static constexpr std::string_view name = "linalg_ldl_solve";
 
   static Tensor forward(Context& ctx, const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(ld, pivots);
-      ctx.state<bool>() = hermitian;
-    }
+    save_with<bool>(ctx, hermitian, ld, pivots);
     return run_ldl_solve(ld, pivots, b, hermitian);
   }
   static std::array<Tensor, 3> backward(Context& ctx, const Tensor& dy) {

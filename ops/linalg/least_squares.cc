@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
@@ -16,6 +15,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -44,18 +44,14 @@ Tensor bounds(const Tensor& x, const std::optional<Tensor>& rtol) {
 
 /// With the pseudoinverse p of x, y = p b and z = p^H dy: db = z,   dx = -z y^H + (b - x y) (p z)^H + (p^H y) (dy - p x
 /// dy)^H.
-struct LstsqLayer : Function<LstsqLayer> {
-  static constexpr bool kChecksGradients = false;
+struct LstsqLayer : OperatorLayer<LstsqLayer> {
   static constexpr std::string_view name = "linalg_lstsq";
 
   static std::vector<Tensor> forward(Context& ctx, const Tensor& x, const Tensor& b, const std::optional<Tensor>& rtol,
                                      LeastSquaresDriver driver) {
     const LeastSquares found = run_least_squares(x, b, bounds(x, rtol), driver, "linalg_lstsq");
     ctx.mark_non_differentiable(found.rank, found.singular_values);
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, b, found.solution);
-      ctx.state<std::optional<Tensor>>() = rtol;
-    }
+    save_with<std::optional<Tensor>>(ctx, rtol, x, b, found.solution);
     return {found.solution, found.rank, found.singular_values};
   }
   static std::vector<Tensor> backward(Context& ctx, const TensorList& grads) {

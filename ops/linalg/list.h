@@ -2,6 +2,7 @@
 
 #include "ops/linalg/addmm.h"
 #include "ops/linalg/cholesky.h"
+#include "ops/linalg/covariance.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/diagonal_forms.h"
@@ -25,6 +26,7 @@ namespace lamella {
 using LinalgOps = OpList<                                     //
     Mm, Mv, Bmm, Inner, Addmm, Addmv, Addr, Baddbmm, Addbmm,  // addmm
     LinalgCholeskySolve, LinalgCholeskyInverse,               // cholesky
+    Cov, CorrCoef,                                            // covariance
     LinalgCholesky, LinalgCholeskyEx, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgEig, LinalgEigvals, LinalgSvd,
     LinalgSvdvals,                                                         // decompositions
     Diagonal, Trace,                                                       // diagonal

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "engine/autograd/layers/function.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -11,13 +11,12 @@
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
-#include "ops/shape/arrange.h"
+#include "ops/movement/pick_along.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
-#include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
-#include "ops/sort/pick.h"
 #include "ops/support/checks.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -46,8 +45,7 @@ Tensor put_back(const Tensor& x, const Tensor& permutation) {
 /// With d the gradient of both factors in one matrix, for square matrices: p^T dx = l^-H (tril(l^H dl, -1) + triu(du
 /// u^H)) u^-H. For tall matrices the rows below, l2 u, have the gradient dl2 u^-H, and subtract l2^H dl2 from du u^H;
 /// for wide ones the columns to the right, l u2, have the gradient l^-H du2, and subtract du2 u2^H from l^H dl.
-struct LuLayer : Function<LuLayer> {
-  static constexpr bool kChecksGradients = false;
+struct LuLayer : OperatorLayer<LuLayer> {
   static constexpr std::string_view name = "linalg_lu_factor";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {

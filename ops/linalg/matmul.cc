@@ -1,15 +1,17 @@
 #include "ops/linalg/matmul.h"
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/gemm.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/hide.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -52,8 +54,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
 }
 
 /// Matrix product of operands with at least two axes, one dtype and equal inner sizes.
-struct MatmulLayer : Function<MatmulLayer> {
-  static constexpr bool kChecksGradients = false;
+struct MatmulLayer : OperatorLayer<MatmulLayer> {
   static constexpr bool kMultilinear = true;
   static constexpr std::string_view name = "matmul";
 

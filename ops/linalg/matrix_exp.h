@@ -14,7 +14,6 @@ struct LinalgMatrixExp {
           "where s is such that the norm of x / 2^s is small (Higham, The scaling and squaring method for the matrix "
           "exponential revisited, 2005). Elements that are not finite give NaN. 16-bit "
           "numbers are computed in float32.",
-      .parameters = "x, /",
       .example = "linalg.matrix_exp(zeros([2, 2]))",
       .reference = "sp.linalg.expm(x)",
       .dtypes = Floating | Complex,

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/extrema.h"
 #include "ops/elementwise/sqrt.h"
@@ -12,6 +11,7 @@
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -29,18 +29,14 @@ struct Spectrum {
 /// Returns the y with x y + y x = c, for Hermitian x (Higham, section 6.1): in the basis of x's eigenvectors each
 /// number is divided by the sum of two eigenvalues. The map is its own adjoint: dc is the solution for dy, dx = -dc y^H
 /// - y^H dc.
-struct LyapunovLayer : Function<LyapunovLayer> {
-  static constexpr bool kChecksGradients = false;
+struct LyapunovLayer : OperatorLayer<LyapunovLayer> {
   static constexpr std::string_view name = "linalg_matrix_sqrth";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& c, const Spectrum* spectrum) {
     const auto& [w, v] = *spectrum;
     const Tensor sums = add(expand_dims(w, -1), expand_dims(w, -2));
     const Tensor y = matmul(matmul(v, divide(matmul(matmul(adjoint(v), c), v), sums)), adjoint(v));
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, y);
-      ctx.state<Spectrum>() = *spectrum;
-    }
+    save_with<Spectrum>(ctx, *spectrum, x, y);
     return y;
   }
   static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dy) {
@@ -56,18 +52,14 @@ struct LyapunovLayer : Function<LyapunovLayer> {
 };
 
 /// From y y = x follows dy y + y dy = dx.
-struct SqrthLayer : Function<SqrthLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SqrthLayer : OperatorLayer<SqrthLayer> {
   static constexpr std::string_view name = "linalg_matrix_sqrth";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
     const std::vector<Tensor> parts = eigh(x);
     const Spectrum root{sqrt(maximum(parts[0], 0)), parts[1]};
     const Tensor y = root.matrix();
-    if (ctx.recording()) {
-      ctx.save_for_backward(y);
-      ctx.state<Spectrum>() = root;
-    }
+    save_with<Spectrum>(ctx, root, y);
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
@@ -80,8 +72,7 @@ struct SqrthLayer : Function<SqrthLayer> {
 /// A change of x turns u by u r and changes h by the rest of u^H dx, r h + dh, where r is skew: r h + h r is twice the
 /// skew part of u^H dx. With m = u^H du - p h, where p is the Hermitian part of dh, dx = u (l + p) + (1 - u u^H) du
 /// h^-1,   l h + h l = m - m^H.
-struct PolarLayer : Function<PolarLayer> {
-  static constexpr bool kChecksGradients = false;
+struct PolarLayer : OperatorLayer<PolarLayer> {
   static constexpr std::string_view name = "linalg_polar";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
@@ -89,10 +80,7 @@ struct PolarLayer : Function<PolarLayer> {
     const Tensor u = matmul(parts[0], parts[2]);
     const Spectrum spectrum{parts[1], adjoint(parts[2])};
     const Tensor h = spectrum.matrix();
-    if (ctx.recording()) {
-      ctx.save_for_backward(u, h);
-      ctx.state<Spectrum>() = spectrum;
-    }
+    save_with<Spectrum>(ctx, spectrum, u, h);
     return {u, h};
   }
   static Tensor backward(Context& ctx, const Tensor& du, const Tensor& dh) {

@@ -18,7 +18,6 @@ struct LinalgMatrixSqrth {
           "The Hermitian positive definite matrices y with y @ y == x, for Hermitian positive definite x, of which the "
           "lower triangles are read. Negative eigenvalues count as 0. ValueError for elements that are not finite. The "
           "gradient is Hermitian, and infinite or NaN where a matrix is singular.",
-      .parameters = "x, /",
       .example = "linalg.matrix_sqrth(full([1, 1], 4.0))",
       .dtypes = linalg::Decomposable,
       .method = false};
@@ -32,7 +31,6 @@ struct LinalgPolar {
           "u with orthonormal columns and Hermitian h without negative eigenvalues with u @ h == x, for matrices that "
           "have at least as many rows as columns. ValueError for elements that are not finite. The gradient wants "
           "matrices of full rank.",
-      .parameters = "x, /",
       .example = "linalg.polar(full([1, 1], -4.0))",
       .dtypes = linalg::Decomposable,
       .method = false};

@@ -6,7 +6,6 @@
 #include "ops/linalg/cross.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
-#include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"

@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "engine/autograd/layers/function.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
@@ -20,6 +20,7 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -63,8 +64,7 @@ struct Tolerances {
 
 /// Hermitian matrices completed from x's lower triangles. The gradient is taken with respect to all of their elements,
 /// as for every function of Hermitian matrices.
-struct CompletionLayer : Function<CompletionLayer> {
-  static constexpr bool kChecksGradients = false;
+struct CompletionLayer : OperatorLayer<CompletionLayer> {
   static constexpr std::string_view name = "linalg_pinv";
 
   static Tensor forward(Context&, const Tensor& x) {
@@ -75,8 +75,7 @@ struct CompletionLayer : Function<CompletionLayer> {
 };
 
 /// With the pseudoinverse p of x: dx = -p^H dp p^H + (1 - x p) dp^H p p^H + p^H p dp^H (1 - p x).
-struct PinvLayer : Function<PinvLayer> {
-  static constexpr bool kChecksGradients = false;
+struct PinvLayer : OperatorLayer<PinvLayer> {
   static constexpr std::string_view name = "linalg_pinv";
 
   static Tensor forward(Context& ctx, const Tensor& x, const std::optional<Tensor>& rtol,

@@ -1,7 +1,6 @@
 #include "ops/linalg/reflection_blocks.h"
 
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/linalg/batches.h"
 #include "ops/linalg/column_groups.h"
 #include "ops/movement/cast.h"

@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/modes.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
-#include "ops/extension/extension.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/batches.h"
 #include "ops/linalg/factor_parts.h"
@@ -21,7 +20,7 @@
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
-#include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -30,11 +29,8 @@ using namespace linalg;
 
 std::pair<Tensor, Tensor> run_geqrf(const Tensor& x) {
   const char* const op = LinalgGeqrf::info.name;
-  if (is_batched(x)) [[unlikely]] {
-    const auto [a, tau] = run_geqrf(physical(x, *x->hidden));
-    return {hide_in_place(a, *x->hidden), hide_in_place(tau, *x->hidden)};
-  }
-  if (is_extension(x.device())) return on_host(op, x.device(), run_geqrf, x);
+  if (!is_plain(x)) [[unlikely]]
+    return with_plain(op, run_geqrf, x);
   const Tensor columns = columns_of(x);
   const Tensor tau = beside(x, {std::min(x.size(-1), x.size(-2))}, x.dtype());
   if (is_computed(x, op) && x.numel() > 0) lapack::geqrf(columns, tau, op);
@@ -43,12 +39,8 @@ std::pair<Tensor, Tensor> run_geqrf(const Tensor& x) {
 
 Tensor run_householder(const Tensor& x, const Tensor& tau) {
   const char* const op = LinalgHouseholderProduct::info.name;
-  if (is_batched(x) || is_batched(tau)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(x, tau));
-    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
-    return hide_in_place(run_householder(whole(x), whole(tau)), axes);
-  }
-  if (is_extension(x.device())) return on_host(op, x.device(), run_householder, x, tau);
+  if (!is_plain(x) || !is_plain(tau)) [[unlikely]]
+    return with_plain(op, run_householder, x, tau);
   if (has_reflections(x)) {
     const Tensor q = beside(x, {x.size(-2), x.size(-1)}, x.dtype());
     if (x.numel() > 0) form_columns(x, tau, q);
@@ -63,16 +55,11 @@ Tensor run_householder(const Tensor& x, const Tensor& tau) {
 
 Tensor run_ormqr(const Tensor& x, const Tensor& tau, const Tensor& c, bool adjoint) {
   const char* const op = LinalgOrmqr::info.name;
-  if (is_batched(x) || is_batched(tau) || is_batched(c)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(x, tau, c));
-    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
-    return hide_in_place(run_ormqr(whole(x), whole(tau), whole(c), adjoint), axes);
-  }
-  if (is_extension(c.device())) {
-    const auto run_there = [&](const Tensor& vectors, const Tensor& factors, const Tensor& operand) {
+  if (!is_plain(x) || !is_plain(tau) || !is_plain(c)) [[unlikely]] {
+    const auto run = [&](const Tensor& vectors, const Tensor& factors, const Tensor& operand) {
       return run_ormqr(vectors, factors, operand, adjoint);
     };
-    return on_host(op, c.device(), run_there, x, tau, c);
+    return with_plain(op, run, x, tau, c);
   }
   const bool reflects = tau.numel() > 0 && c.numel() > 0;
   if (has_reflections(c) || !reflects) {
@@ -109,8 +96,7 @@ Tensor with_zeros(const Tensor& x, std::int64_t axis, std::int64_t size) {
 
 /// q is 1 - v w, where (1 + s) w = t v^H, s = t triu(v^H v, 1) and t is the diagonal of tau (Joffrain et al.,
 /// Accumulating Householder transformations, revisited, 2006); backward is the chain rule along these equations.
-struct HouseholderLayer : Function<HouseholderLayer> {
-  static constexpr bool kChecksGradients = false;
+struct HouseholderLayer : OperatorLayer<HouseholderLayer> {
   static constexpr std::string_view name = "linalg_householder_product";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& tau) {
@@ -141,15 +127,11 @@ struct HouseholderLayer : Function<HouseholderLayer> {
 
 /// y = c - v w, where s w = t v^H c for q, and w = t^H s^-H v^H c for q^H, with s = 1 + t triu(v^H v, 1) and t the
 /// diagonal of tau.
-struct OrmqrLayer : Function<OrmqrLayer> {
-  static constexpr bool kChecksGradients = false;
+struct OrmqrLayer : OperatorLayer<OrmqrLayer> {
   static constexpr std::string_view name = "linalg_ormqr";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& tau, const Tensor& c, bool of_adjoint) {
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, tau, c);
-      ctx.state<bool>() = of_adjoint;
-    }
+    save_with<bool>(ctx, of_adjoint, x, tau, c);
     return run_ormqr(x, tau, c, of_adjoint);
   }
   static std::array<Tensor, 3> backward(Context& ctx, const Tensor& dy) {

@@ -14,7 +14,6 @@ struct LinalgGeqrf {
       .doc =
           "QR factorizations as LAPACK's geqrf keeps them: r in the upper triangles of a, below them the vectors of "
           "reflections of which q is the product, and their factors tau. They have no gradient.",
-      .parameters = "x, /",
       .example = "linalg.geqrf(ones([3, 2])).tau",
       .dtypes = linalg::Decomposable,
       .method = false};

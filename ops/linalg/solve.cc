@@ -3,7 +3,7 @@
 #include <array>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -16,12 +16,12 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
-#include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -32,8 +32,7 @@ using namespace linalg;
 Tensor as_matrices(const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); }
 
 /// y = x^-1 b or x^-H b. db is the solution of the adjoint equation for dy, dx = -db y^H or -y db^H.
-struct SolveLayer : Function<SolveLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SolveLayer : OperatorLayer<SolveLayer> {
   static constexpr std::string_view name = "linalg_solve";
 
   struct State {
@@ -73,8 +72,7 @@ Tensor first_zero_pivot(const Factors& factors) {
 }
 
 /// solve() for matrices that may be singular, with the number of the zero pivot.
-struct SolveExLayer : Function<SolveExLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SolveExLayer : OperatorLayer<SolveExLayer> {
   static constexpr std::string_view name = "linalg_solve_ex";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x, const Tensor& b) {
@@ -94,8 +92,7 @@ struct SolveExLayer : Function<SolveExLayer> {
 };
 
 /// solve() with triangular x.
-struct TriangularLayer : Function<TriangularLayer> {
-  static constexpr bool kChecksGradients = false;
+struct TriangularLayer : OperatorLayer<TriangularLayer> {
   static constexpr std::string_view name = "linalg_solve_triangular";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& b, Triangle triangle) {
@@ -123,8 +120,7 @@ struct TriangularLayer : Function<TriangularLayer> {
 };
 
 /// dx = -y^H dy y^H.
-struct InverseLayer : Function<InverseLayer> {
-  static constexpr bool kChecksGradients = false;
+struct InverseLayer : OperatorLayer<InverseLayer> {
   static constexpr std::string_view name = "linalg_inv";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -140,8 +136,7 @@ struct InverseLayer : Function<InverseLayer> {
 };
 
 /// The inverse of matrices that may be singular, with the number of the zero pivot.
-struct InverseExLayer : Function<InverseExLayer> {
-  static constexpr bool kChecksGradients = false;
+struct InverseExLayer : OperatorLayer<InverseExLayer> {
   static constexpr std::string_view name = "linalg_inv_ex";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
@@ -167,8 +162,7 @@ bool has_zero(const Tensor& x) {
 }
 
 /// dx = dy times the conjugate cofactors: y x^-H if no matrix is singular.
-struct DetLayer : Function<DetLayer> {
-  static constexpr bool kChecksGradients = false;
+struct DetLayer : OperatorLayer<DetLayer> {
   static constexpr std::string_view name = "linalg_det";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -195,8 +189,7 @@ struct DetLayer : Function<DetLayer> {
 };
 
 /// dx = (dlog - i im(conj(dsign) sign)) x^-H; the sign of a real matrix is constant.
-struct SlogdetLayer : Function<SlogdetLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SlogdetLayer : OperatorLayer<SlogdetLayer> {
   static constexpr std::string_view name = "linalg_slogdet";
 
   static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {

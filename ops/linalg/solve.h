@@ -63,7 +63,6 @@ struct LinalgInv {
                                .doc =
                                    "The inverses of square matrices; ValueError where one is singular. To multiply by "
                                    "an inverse, solve() takes less time and is more accurate.",
-                               .parameters = "x, /",
                                .example = "linalg.inv(full([1, 1], 2.0))",
                                .reference = "np.linalg.inv(x)",
                                .dtypes = linalg::Decomposable,
@@ -91,7 +90,6 @@ struct LinalgDet {
                                .doc =
                                    "The determinants of square matrices. The gradient is right for singular matrices, "
                                    "too: the cofactors, from a singular value decomposition.",
-                               .parameters = "x, /",
                                .example = "linalg.det(eye(2))",
                                .reference = "np.linalg.det(x)",
                                .dtypes = linalg::Decomposable,
@@ -105,7 +103,6 @@ struct LinalgSlogdet {
       .doc =
           "The sign of the determinants of square matrices (1, -1 or 0; for complex ones of magnitude 1, or 0) and the "
           "logarithm of their magnitude, -inf for a singular matrix, at which a gradient is a ValueError.",
-      .parameters = "x, /",
       .example = "linalg.slogdet(eye(2))",
       .reference = "np.linalg.slogdet(x)",
       .dtypes = linalg::Decomposable,

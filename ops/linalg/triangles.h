@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/linalg/cpu/triangles_table.h"
+#include "ops/cpu/tables/triangles.h"
 #include "ops/linalg/factor.h"
 
 // Triangular systems of real numbers, by our own kernels: OpenBLAS's (0.3.21) take twice as long with vectors of 64

@@ -1,18 +1,16 @@
 #include "ops/movement/cast.h"
 
-#include "engine/autograd/layers/function.h"
-#include "ops/elementwise/order.h"
-#include "ops/movement/strided.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/order.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
 
 /// Returns a copy in `dtype`, contiguous or with its axes in the order of x's; the gradient is cast back.
-struct CastLayer : Function<CastLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct CastLayer : LinearOperatorLayer<CastLayer> {
   static constexpr std::string_view name = "cast";
 
   static Tensor forward(Context& ctx, const Tensor& x, DType dtype, bool in_order) {
@@ -26,9 +24,7 @@ struct CastLayer : Function<CastLayer> {
   static Tensor backward(Context& ctx, const Tensor& dy) { return cast(dy, ctx.input_metas[0].dtype); }
 };
 
-struct CloneLayer : Function<CloneLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct CloneLayer : LinearOperatorLayer<CloneLayer> {
   static constexpr std::string_view name = "clone";
 
   static Tensor forward(Context&, const Tensor& x) {
@@ -39,9 +35,7 @@ struct CloneLayer : Function<CloneLayer> {
   static Tensor backward(Context&, const Tensor& dy) { return dy; }
 };
 
-struct ToDeviceLayer : Function<ToDeviceLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ToDeviceLayer : LinearOperatorLayer<ToDeviceLayer> {
   static constexpr std::string_view name = "to_device";
 
   static Tensor forward(Context& ctx, const Tensor& x, Device device) {
@@ -84,6 +78,21 @@ Tensor ToDevice::call(const Tensor& x, std::optional<Device> device, std::option
   check_defined(x, "to_device");
   if (stream) fail<NotImplementedError>("[to_device] only the current stream is supported: leave out `stream`");
   return !device || x.device() == *device ? x : ToDeviceLayer::apply(x, *device);
+}
+
+Tensor as_floating(const Tensor& x, std::string_view op) {
+  check_defined(x, op);
+  check_dtype(x, Floating | Integral | Boolean, op);
+  return is_floating(x.dtype()) ? x : cast(x, kDefaultFloat);
+}
+
+Tensor as_inexact(const Tensor& x, std::string_view op) {
+  check_defined(x, op);
+  return is_differentiable(x.dtype()) ? x : cast(x, kDefaultFloat);
+}
+
+Tensor in_dtype(const Operand& operand, DType dtype) {
+  return operand.is_number() ? number_tensor(operand.number(), dtype) : astype(operand.tensor(), dtype, /*copy=*/false);
 }
 
 }  // namespace lamella

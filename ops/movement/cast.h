@@ -1,9 +1,11 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
+#include "ops/operand.h"
 
 namespace lamella {
 
@@ -35,7 +37,6 @@ struct AsType {
 struct Clone {
   static constexpr OpInfo info{.name = "clone",
                                .doc = "A contiguous copy of x. The gradient goes to x as it is.",
-                               .parameters = "x, /",
                                .example = "clone(ones([2]))",
                                .reference = "np.array(x)"};
   static Tensor call(const Tensor& x);
@@ -45,7 +46,6 @@ struct Contiguous {
   static constexpr OpInfo info{
       .name = "contiguous",
       .doc = "x itself where its elements lie in row-major order, a copy in that order otherwise.",
-      .parameters = "x, /",
       .example = "contiguous(ones([2, 3]).T)",
       .reference = "np.ascontiguousarray(x)"};
   static Tensor call(const Tensor& x);
@@ -70,5 +70,13 @@ inline Tensor astype(const Tensor& x, DType dtype, bool copy = true, std::option
 inline Tensor clone(const Tensor& x) { return Clone::call(x); }
 inline Tensor contiguous(const Tensor& x) { return Contiguous::call(x); }
 inline Tensor to_device(const Tensor& x, Device device) { return ToDevice::call(x, device, std::nullopt); }
+
+/// Returns x if it is floating, or x cast to the default floating dtype if it is an integer or bool; throws TypeError
+/// if it is complex.
+Tensor as_floating(const Tensor& x, std::string_view op);
+/// Returns x if it is floating or complex, or x cast to the default floating dtype if it is an integer or bool.
+Tensor as_inexact(const Tensor& x, std::string_view op);
+/// Returns an operand as a tensor of `dtype`; a number becomes a 0-d tensor on the CPU.
+Tensor in_dtype(const Operand& operand, DType dtype);
 
 }  // namespace lamella

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
 #include "engine/core/modes.h"
 #include "ops/elementwise/arithmetic.h"
@@ -17,23 +16,20 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 #include "ops/support/unfollowed.h"
 
 namespace lamella {
 namespace {
 
 /// Writes both halves of the gradient directly into dx; as separate operators they would be joined afterwards.
-struct GluFn : Function<GluFn> {
-  static constexpr bool kChecksGradients = false;
+struct GluFn : OperatorLayer<GluFn> {
   static constexpr std::string_view name = "glu";
 
   static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {
     const std::vector<Tensor> halves = split(x, 2, axis);
     const Tensor gates = sigmoid(halves[1]);
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, gates);
-      ctx.state<std::int64_t>() = axis;
-    }
+    save_with<std::int64_t>(ctx, axis, x, gates);
     return halves[0] * gates;
   }
 

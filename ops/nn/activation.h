@@ -10,7 +10,6 @@ namespace lamella {
 struct Relu6 {
   static constexpr OpInfo info{.name = "relu6",
                                .doc = "x limited to [0, 6]. The derivative is 0 at 0 and at 6 (hardtanh's).",
-                               .parameters = "x, /",
                                .example = "relu6(full([2], 7.0))",
                                .reference = "np.minimum(np.maximum(x, 0), 6)",
                                .dtypes = Floating,

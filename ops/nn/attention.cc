@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "engine/autograd/layers/function.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/clip.h"
@@ -20,6 +19,7 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -49,8 +49,7 @@ struct Saved {
 };
 
 /// Attention by tiles; see Note [Attention by tiles]. The mask is a constant here, and all leading axes are equal.
-struct AttentionFn : Function<AttentionFn> {
-  static constexpr bool kChecksGradients = false;
+struct AttentionFn : OperatorLayer<AttentionFn> {
   static constexpr const char* name = kName;
 
   static Tensor forward(Context& ctx, const Tensor& query, const Tensor& key, const Tensor& value,

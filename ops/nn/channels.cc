@@ -4,7 +4,6 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/index/gather.h"
 #include "ops/linalg/einsum.h"
-#include "ops/movement/cast.h"
 #include "ops/nn/spatial.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"

@@ -1,20 +1,21 @@
 #include "ops/nn/conv_layers.h"
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/nn/conv_problem.h"
 #include "ops/nn/spatial.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/onednn.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/hide.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -209,17 +210,13 @@ Tensor batched_weight(const Tensor& x, const Tensor& y, const ConvSetting& setti
 
 // ---- recorded; see Note [Convolution]
 
-struct OutputLayer : Function<OutputLayer> {
-  static constexpr bool kChecksGradients = false;
+struct OutputLayer : OperatorLayer<OutputLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& w, const std::optional<Tensor>& bias,
                         const ConvSetting& setting) {
     ctx.tag = setting.op;
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, w);
-      ctx.state<ConvSetting>() = setting;
-    }
+    save_with<ConvSetting>(ctx, setting, x, w);
     if (is_batched(x) || is_batched(w) || (bias && is_batched(*bias))) [[unlikely]] {
       const Tensor y = batched_output(x, w, setting);
       return bias ? add(y, along_channels(*bias, x.ndim() - 2)) : y;
@@ -262,17 +259,13 @@ struct OutputLayer : Function<OutputLayer> {
   }
 };
 
-struct InputLayer : Function<InputLayer> {
-  static constexpr bool kChecksGradients = false;
+struct InputLayer : OperatorLayer<InputLayer> {
   static constexpr bool kMultilinear = true;
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
   static Tensor forward(Context& ctx, const Tensor& y, const Tensor& w, const ConvSetting& setting, const Dims& in) {
     ctx.tag = setting.op;
-    if (ctx.recording()) {
-      ctx.save_for_backward(y, w);
-      ctx.state<ConvSetting>() = setting;
-    }
+    save_with<ConvSetting>(ctx, setting, y, w);
     if (is_batched(y) || is_batched(w)) [[unlikely]]
       return batched_input(y, w, setting, in);
     return plain_input(y, w, setting, in);
@@ -293,18 +286,14 @@ struct InputLayer : Function<InputLayer> {
   }
 };
 
-struct WeightLayer : Function<WeightLayer> {
-  static constexpr bool kChecksGradients = false;
+struct WeightLayer : OperatorLayer<WeightLayer> {
   static constexpr bool kMultilinear = true;
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& y, const ConvSetting& setting,
                         const Dims& kernel) {
     ctx.tag = setting.op;
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, y);
-      ctx.state<ConvSetting>() = setting;
-    }
+    save_with<ConvSetting>(ctx, setting, x, y);
     if (is_batched(x) || is_batched(y)) [[unlikely]]
       return batched_weight(x, y, setting, kernel);
     return plain_weight(x, y, setting, kernel);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/autograd/backward/backward.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
@@ -27,12 +26,12 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
-#include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -150,8 +149,7 @@ Tensor composed(const Tensor& log_p, const Tensor& targets, const Tensor& input_
 }
 
 /// CTC loss by kernels, one sequence per task. A gradient that is itself recorded is computed by the composition.
-struct CtcFn : Function<CtcFn> {
-  static constexpr bool kChecksGradients = false;
+struct CtcFn : OperatorLayer<CtcFn> {
   static constexpr std::string_view name = kName;
 
   static bool applies(const Tensor& log_p, const Tensor& input_lengths, const Tensor& target_lengths) {
@@ -172,10 +170,7 @@ struct CtcFn : Function<CtcFn> {
                         const T none = args.labels == 0 ? T(0) : T(-kNever);
                         losses.data<T>()[i] = args.steps == 0 ? none : kernels.forward(args);
                       });
-    if (ctx.recording()) {
-      ctx.save_for_backward(log_p, targets, input_lengths, target_lengths, alpha, losses);
-      ctx.state<std::int64_t>() = blank;
-    }
+    save_with<std::int64_t>(ctx, blank, log_p, targets, input_lengths, target_lengths, alpha, losses);
     return losses;
   }
 

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/recording/recorder.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
+#include "ops/arrange/arrange.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
@@ -29,7 +29,6 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
-#include "ops/shape/arrange.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
@@ -37,6 +36,7 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -194,16 +194,12 @@ Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weig
 }
 
 /// Distances with p = 1 or 2 between all rows of a and b, which are contiguous and have the same leading axes.
-struct DistancesLayer : Function<DistancesLayer> {
-  static constexpr bool kChecksGradients = false;
+struct DistancesLayer : OperatorLayer<DistancesLayer> {
   static constexpr std::string_view name = "cdist";
 
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b, double p) {
     Tensor y = all_distances(a, b, p, "cdist");
-    if (ctx.recording()) {
-      ctx.save_for_backward(a, b, y);
-      ctx.state<double>() = p;
-    }
+    save_with<double>(ctx, p, a, b, y);
     return y;
   }
   static std::array<Tensor, 2> backward(Context& ctx, const Tensor& given) {
@@ -239,16 +235,12 @@ struct Pairs {
   Tensor differences(const Tensor& x) const { return subtract(take(x, first, 0), take(x, second, 0)); }
 };
 
-struct PairDistancesLayer : Function<PairDistancesLayer> {
-  static constexpr bool kChecksGradients = false;
+struct PairDistancesLayer : OperatorLayer<PairDistancesLayer> {
   static constexpr std::string_view name = "pdist";
 
   static Tensor forward(Context& ctx, const Tensor& x, double p) {
     Tensor y = pair_distances(x, p);
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, y);
-      ctx.state<double>() = p;
-    }
+    save_with<double>(ctx, p, x, y);
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& given) {
@@ -286,12 +278,6 @@ bool has_layer(const Tensor& x, double p) {
 
 void check_p(double p, const char* op) {
   if (!(p >= 0)) fail<ValueError>("[", op, "] p must be at least 0, got ", p);
-}
-
-/// Returns x cast to a floating dtype if it holds integers; complex tensors unchanged.
-Tensor as_numbers(const Tensor& x, const char* op) {
-  check_defined(x, op);
-  return is_complex(x.dtype()) ? x : as_floating(x, op);
 }
 
 }  // namespace
@@ -340,20 +326,20 @@ Tensor Pdist::call(const Tensor& given, double p) {
 Tensor Dist::call(const Tensor& x1, const Tensor& x2, double p) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Dist>(x1, x2, p);
-  const Tensor difference = subtract(as_numbers(x1, info.name), as_numbers(x2, info.name));
+  const Tensor difference = subtract(as_inexact(x1, info.name), as_inexact(x2, info.name));
   const Tensor flat = reshape(is_complex(difference.dtype()) ? abs(difference) : difference, {-1});
   if (p >= 0) return cast(norm_of(cast(flat, promote_types(flat.dtype(), DType::Float32)), p), flat.dtype());
   return LinalgVectorNorm::call(flat, Dims{0}, false, p);
 }
 
 Tensor Normalize::call(const Tensor& given, double p, const Dims& axis, double eps) {
-  const Tensor x = as_numbers(given, info.name);
+  const Tensor x = as_inexact(given, info.name);
   if (x.ndim() == 0) return reshape(call(reshape(x, {1}), p, axis, eps), Dims{});
   return divide(x, maximum(LinalgVectorNorm::call(x, axis, true, p), eps));
 }
 
 Tensor Renorm::call(const Tensor& given, double p, std::int64_t axis, double maxnorm) {
-  const Tensor x = as_numbers(given, info.name);
+  const Tensor x = as_inexact(given, info.name);
   if (!(p > 0)) fail<ValueError>("[renorm] p must be above 0, got ", p);
   if (!(maxnorm >= 0)) fail<ValueError>("[renorm] maxnorm must not be negative, got ", maxnorm);
   if (x.ndim() < 2) fail<ValueError>("[renorm] needs at least two axes, got shape ", x.shape());

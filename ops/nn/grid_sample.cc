@@ -6,7 +6,6 @@
 
 #include "engine/autograd/backward/backward.h"
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
@@ -30,6 +29,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -204,8 +204,7 @@ Tensor composed(const Tensor& x, const Tensor& grid, const Setting& setting) {
 }
 
 /// Samples images on the CPU by kernels. A gradient that is itself recorded is computed by the composition.
-struct GridSampleFn : Function<GridSampleFn> {
-  static constexpr bool kChecksGradients = false;
+struct GridSampleFn : OperatorLayer<GridSampleFn> {
   static constexpr std::string_view name = "grid_sample";
 
   static bool applies(const Tensor& x, const Tensor& grid, const Setting& setting) {

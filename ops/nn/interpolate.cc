@@ -4,10 +4,8 @@
 #include <cmath>
 #include <memory>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/rounding.h"
 #include "ops/extension/extension.h"
@@ -17,6 +15,7 @@
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -156,10 +155,8 @@ Plan plan_area(std::int64_t in, std::int64_t out) {
 
 /// `axis` counts from the end, starting with 1, because hidden axes are in front.
 Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transposed) {
-  if (is_batched(given)) [[unlikely]] {
-    const HiddenAxes axes = *given->hidden;
-    return hide_in_place(run(physical(given, axes), plan, axis, transposed), axes);
-  }
+  if (is_batched(given)) [[unlikely]]
+    return over_examples([&](const Tensor& shown) { return run(shown, plan, axis, transposed); }, given);
   const Tensor x = contiguous(given);
   const std::size_t at = x.ndim() - axis;
   Dims shape = x.shape();
@@ -198,9 +195,7 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
 }
 
 /// Resampling in both directions; each is the other's transpose.
-struct ResampleFn : Function<ResampleFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ResampleFn : LinearOperatorLayer<ResampleFn> {
   static constexpr const char* name = "interpolate";
 
   static Tensor forward(Context& ctx, const Tensor& x, const PlanPtr& plan, std::size_t axis, bool transposed) {

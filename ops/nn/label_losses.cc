@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -13,7 +12,6 @@
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/reduction.h"
-#include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/scan/cumulative.h"
 #include "ops/shape/join.h"

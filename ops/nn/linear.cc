@@ -1,18 +1,19 @@
 #include "ops/nn/linear.h"
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/gemm.h"
 #include "ops/linalg/matmul.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/hide.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -48,8 +49,7 @@ Tensor rows_times_weight(const Tensor& x, const Tensor& weight, const std::optio
 }
 
 /// The linear layer on rows of x; the bias may be absent.
-struct LinearLayer : Function<LinearLayer> {
-  static constexpr bool kChecksGradients = false;
+struct LinearLayer : OperatorLayer<LinearLayer> {
   static constexpr std::string_view name = "linear";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/arithmetic.h"
@@ -16,10 +15,10 @@
 #include "ops/nn/norm_columns.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
-#include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/caches.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 // Note [Normalization]
 // The usual call is one kernel forward and one backward, which saves the mean and deviation only.
@@ -348,8 +347,7 @@ bool has_small_planes(const Tensor& x, NormOver over) {
   return over == NormOver::Batch && x.size(3) < kSmallPlane && x.size(0) > 1;
 }
 
-struct NormLayer : Function<NormLayer> {
-  static constexpr bool kChecksGradients = false;
+struct NormLayer : OperatorLayer<NormLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
   static Tensor forward(Context& ctx, const Tensor& given, const std::optional<Tensor>& weight,
@@ -420,8 +418,7 @@ struct NormLayer : Function<NormLayer> {
   }
 };
 
-struct ScaleShiftLayer : Function<ScaleShiftLayer> {
-  static constexpr bool kChecksGradients = false;
+struct ScaleShiftLayer : OperatorLayer<ScaleShiftLayer> {
   static constexpr std::string_view name = "scale_and_shift";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& scale, const Tensor& shift) {

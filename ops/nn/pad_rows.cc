@@ -5,16 +5,15 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/cast.h"
 #include "ops/operand.h"
 #include "ops/runtime/cpu_loader.h"
-#include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/item_type.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -260,10 +259,8 @@ void add_padded(const T* dy, const PaddedRows& all, T* dx) {
 }
 
 Tensor padded(const Tensor& x, const PadSettings& padding) {
-  if (is_batched(x)) [[unlikely]] {
-    const HiddenAxes axes = *x->hidden;
-    return hide_in_place(padded(physical(x, axes), padding), axes);
-  }
+  if (is_batched(x)) [[unlikely]]
+    return over_examples([&](const Tensor& shown) { return padded(shown, padding); }, x);
   const Tensor y = empty(padded_shape(x.shape(), padding), x.dtype(), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   const PaddedRows rows(x.shape(), padding);
@@ -301,9 +298,7 @@ struct Padded {
   Dims shape;
 };
 
-struct FoldFn : Function<FoldFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct FoldFn : LinearOperatorLayer<FoldFn> {
   static constexpr std::string_view name = "pad_backward";
 
   static Tensor forward(Context& ctx, const Tensor& dy, const Padded* given) {
@@ -313,8 +308,7 @@ struct FoldFn : Function<FoldFn> {
   static Tensor backward(Context& ctx, const Tensor& ddx);
 };
 
-struct PadFn : Function<PadFn> {
-  static constexpr bool kChecksGradients = false;
+struct PadFn : OperatorLayer<PadFn> {
   static constexpr std::string_view name = "pad";
 
   static Tensor forward(Context& ctx, const Tensor& x, const PadSettings* padding) {

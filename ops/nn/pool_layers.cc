@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -82,14 +82,9 @@ struct Memory {
   const char* op = nullptr;
 };
 
-Tensor spread(const Tensor& dy, const SharedPlan& plan, const char* op);
-Tensor pick(const Tensor& x, const Tensor& places, const SharedPlan& plan, const char* op);
-Tensor put(const Tensor& dy, const Tensor& places, const SharedPlan& plan, const char* op);
-
 /// Base of pooling layers whose tag is their operator's name.
 template <class Layer>
-struct PoolLayer : Function<Layer> {
-  static constexpr bool kChecksGradients = false;
+struct PoolLayer : OperatorLayer<Layer> {
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
  protected:
@@ -99,55 +94,35 @@ struct PoolLayer : Function<Layer> {
   }
 };
 
-struct SumLayer : PoolLayer<SumLayer> {
+/// Sums windows or, transposed, spreads elements over their windows.
+template <bool kSums>
+struct SumLayer : PoolLayer<SumLayer<kSums>> {
   static constexpr bool kLinear = true;
   static Tensor forward(Context& ctx, const Tensor& x, const SharedPlan& plan, const char* op) {
-    remember(ctx, plan, op);
-    return map_planes({*plan, op, &cpu::PoolKernels::sum}, x, {}, plan->out());
+    SumLayer::remember(ctx, plan, op);
+    const auto kernel = kSums ? &cpu::PoolKernels::sum : &cpu::PoolKernels::spread;
+    return map_planes({*plan, op, kernel}, x, {}, kSums ? plan->out() : plan->in());
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const Memory& memory = ctx.state<Memory>();
-    return spread(dy, memory.plan, memory.op);
+    return SumLayer<!kSums>::apply(dy, memory.plan, memory.op);
   }
 };
 
-struct SpreadLayer : PoolLayer<SpreadLayer> {
-  static constexpr bool kLinear = true;
-  static Tensor forward(Context& ctx, const Tensor& dy, const SharedPlan& plan, const char* op) {
-    remember(ctx, plan, op);
-    return map_planes({*plan, op, &cpu::PoolKernels::spread}, dy, {}, plan->in());
-  }
-  static Tensor backward(Context& ctx, const Tensor& dx) {
-    const Memory& memory = ctx.state<Memory>();
-    return pool_sum(dx, memory.plan, memory.op);
-  }
-};
-
-struct PickLayer : PoolLayer<PickLayer> {
+/// Picks elements at places of windows or, transposed, puts elements to their places.
+template <bool kPicks>
+struct PickLayer : PoolLayer<PickLayer<kPicks>> {
   static constexpr bool kLinear = true;
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& places, const SharedPlan& plan, const char* op) {
-    remember(ctx, plan, op);
+    PickLayer::remember(ctx, plan, op);
     ctx.save_for_backward(places);
-    return map_planes({*plan, op, &cpu::PoolKernels::pick}, x, places, plan->out());
+    const auto kernel = kPicks ? &cpu::PoolKernels::pick : &cpu::PoolKernels::put;
+    return map_planes({*plan, op, kernel}, x, places, kPicks ? plan->out() : plan->in());
   }
   static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dy) {
     const auto [places] = ctx.saved_tensors<1>();
     const Memory& memory = ctx.state<Memory>();
-    return {put(dy, places, memory.plan, memory.op), Tensor()};
-  }
-};
-
-struct PutLayer : PoolLayer<PutLayer> {
-  static constexpr bool kLinear = true;
-  static Tensor forward(Context& ctx, const Tensor& dy, const Tensor& places, const SharedPlan& plan, const char* op) {
-    remember(ctx, plan, op);
-    ctx.save_for_backward(places);
-    return map_planes({*plan, op, &cpu::PoolKernels::put}, dy, places, plan->in());
-  }
-  static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dx) {
-    const auto [places] = ctx.saved_tensors<1>();
-    const Memory& memory = ctx.state<Memory>();
-    return {pick(dx, places, memory.plan, memory.op), Tensor()};
+    return {PickLayer<!kPicks>::apply(dy, places, memory.plan, memory.op), Tensor()};
   }
 };
 
@@ -170,22 +145,14 @@ struct MaxLayer : PoolLayer<MaxLayer> {
   static Tensor backward(Context& ctx, const TensorList& grads) {
     const auto [places] = ctx.saved_tensors<1>();
     const Memory& memory = ctx.state<Memory>();
-    return put(grads[0], places, memory.plan, memory.op);
+    return PickLayer<false>::apply(grads[0], places, memory.plan, memory.op);
   }
   static TensorList jvp(Context& ctx, const Tensor& dx) {
     const auto [places] = ctx.saved_tensors<1>();
     const Memory& memory = ctx.state<Memory>();
-    return {pick(dx, places, memory.plan, memory.op), Tensor()};
+    return {PickLayer<true>::apply(dx, places, memory.plan, memory.op), Tensor()};
   }
 };
-
-Tensor spread(const Tensor& dy, const SharedPlan& plan, const char* op) { return SpreadLayer::apply(dy, plan, op); }
-Tensor pick(const Tensor& x, const Tensor& places, const SharedPlan& plan, const char* op) {
-  return PickLayer::apply(x, places, plan, op);
-}
-Tensor put(const Tensor& dy, const Tensor& places, const SharedPlan& plan, const char* op) {
-  return PutLayer::apply(dy, places, plan, op);
-}
 
 }  // namespace
 
@@ -235,6 +202,6 @@ std::array<Tensor, 2> pool_max(const Tensor& x, const SharedPlan& plan, bool pla
   return {results[0], places ? results[1] : Tensor()};
 }
 
-Tensor pool_sum(const Tensor& x, const SharedPlan& plan, const char* op) { return SumLayer::apply(x, plan, op); }
+Tensor pool_sum(const Tensor& x, const SharedPlan& plan, const char* op) { return SumLayer<true>::apply(x, plan, op); }
 
 }  // namespace lamella

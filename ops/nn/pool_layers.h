@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/core/tensor.h"
-#include "ops/nn/cpu/pool_table.h"
+#include "ops/cpu/tables/pool.h"
 
 namespace lamella {
 

@@ -9,9 +9,9 @@
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/square.h"
 #include "ops/linalg/norms.h"
+#include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
-#include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
@@ -43,9 +43,7 @@ Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, doub
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<PairwiseDistance>(x1, x2, p, eps, keepdims);
   if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p must be a number, got NaN");
-  check_defined(x1, info.name);
-  check_defined(x2, info.name);
-  const Tensor difference = as_inexact(x1) - as_inexact(x2) + eps;
+  const Tensor difference = as_inexact(x1, info.name) - as_inexact(x2, info.name) + eps;
   if (difference.ndim() == 0) fail<ValueError>("[pairwise_distance] x1 and x2 need an axis, got 0-d tensors");
   if (p <= 0) return linalg::vector_norm(difference, Dims{-1}, keepdims, p);
   const Tensor d = is_complex(difference.dtype()) ? abs(difference) : difference;

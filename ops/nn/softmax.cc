@@ -1,6 +1,5 @@
 #include "ops/nn/softmax.h"
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
@@ -22,6 +21,7 @@
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -121,10 +121,8 @@ Tensor gradient_on_cpu(const Tensor& y, const Tensor& dy, std::size_t axis, bool
 
 /// `axis` counts from the end, because hidden axes are in front.
 Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log) {
-  if (is_batched(given)) [[unlikely]] {
-    const HiddenAxes axes = *given->hidden;
-    return hide_in_place(run_forward(physical(given, axes), axis_from_end, log), axes);
-  }
+  if (is_batched(given)) [[unlikely]]
+    return over_examples([&](const Tensor& shown) { return run_forward(shown, axis_from_end, log); }, given);
   const Tensor x = contiguous(given);
   if (x.device().is_meta() || x.numel() == 0) return empty_like(x);
   return device_kernel<&DeviceKernels::softmax>(x.device(), name_of(log))(x, x.ndim() - axis_from_end, log);
@@ -132,9 +130,8 @@ Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log) {
 
 Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_from_end, bool log) {
   if (is_batched(output) || is_batched(given)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(output, given));
-    const auto whole = [&](const Tensor& x) { return physical(x, axes, 0, MissingAxis::Repeated); };
-    return hide_in_place(run_backward(whole(output), whole(given), axis_from_end, log), axes);
+    const auto run = [&](const Tensor& y, const Tensor& dy) { return run_backward(y, dy, axis_from_end, log); };
+    return over_examples(run, output, given);
   }
   const Tensor y = contiguous(output);
   if (y.device().is_meta() || y.numel() == 0) return empty_like(y);
@@ -144,8 +141,7 @@ Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_
 
 /// dx = y (dy - sum(dy y)), and dy - exp(y) sum(dy) for the logarithm. `axis` counts from the end: -1 is the last one.
 template <bool kLog>
-struct SoftmaxFn : Function<SoftmaxFn<kLog>> {
-  static constexpr bool kChecksGradients = false;
+struct SoftmaxFn : OperatorLayer<SoftmaxFn<kLog>> {
   static constexpr const char* name = name_of(kLog);
 
   static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
@@ -13,6 +12,7 @@
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/item_type.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -132,10 +132,8 @@ void for_each_plane(std::int64_t count, std::int64_t elements, const F& convert)
 
 /// x is [.., channels, height, width] to unfold, [.., channels * window, places] to fold; the leading axes stay.
 Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op) {
-  if (is_batched(given)) [[unlikely]] {
-    const HiddenAxes axes = *given->hidden;
-    return hide_in_place(run(physical(given, axes), w, unfolding, op), axes);
-  }
+  if (is_batched(given)) [[unlikely]]
+    return over_examples([&](const Tensor& shown) { return run(shown, w, unfolding, op); }, given);
   if (!unfolding && !kSums.contains(given.dtype())) {
     const DType wide = is_integral(given.dtype()) ? DType::UInt64 : DType::Float32;
     return cast(run(cast(given, wide), w, unfolding, op), given.dtype());
@@ -176,9 +174,7 @@ Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op
 
 /// Unfolding and folding; each is the other's transpose.
 template <bool kUnfold>
-struct WindowsFn : Function<WindowsFn<kUnfold>> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct WindowsFn : LinearOperatorLayer<WindowsFn<kUnfold>> {
   static constexpr const char* name = kUnfold ? "unfold" : "fold";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Windows& windows) {

@@ -5,19 +5,21 @@
 #include <vector>
 
 #include "engine/autograd/recording/recorder.h"
-#include "engine/autograd/trace/departure.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/extrema.h"
+#include "ops/elementwise/in_place.h"
+#include "ops/elementwise/results.h"
 #include "ops/elementwise/sqrt.h"
-#include "ops/movement/in_place.h"
-#include "ops/movement/strided.h"
+#include "ops/optim/formulas.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella::optim {
 namespace {
@@ -69,9 +71,7 @@ void finish(const Target& target, const char* op) {
   }
   mark_written(target.parameter, op);
   const Tensor* const inputs[] = {&target.gradient};
-  autograd::note_derived(inputs, target.parameter);
-  if (autograd::is_tracing()) [[unlikely]]
-    autograd::note_departure(op, inputs, target.parameter);
+  note_unrecorded(op, inputs, target.parameter);
 }
 
 /// Calls body(target, first, last) for ranges that cover the elements of all targets, on several threads if there are

@@ -1,20 +1,14 @@
 #include "ops/random/draw.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "engine/core/half.h"
 #include "engine/core/host.h"
-#include "engine/core/modes.h"
 #include "engine/core/thread_state.h"
 #include "engine/runtime/parallel.h"
-#include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/random/examples.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/device_kernels.h"

@@ -7,9 +7,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex_forms.h"
-#include "ops/movement/cast.h"
-#include "ops/movement/in_place.h"
-#include "ops/movement/strided.h"
+#include "ops/elementwise/results.h"
 #include "ops/random/distributions.h"
 #include "ops/random/draw.h"
 #include "ops/random/random.h"
@@ -17,6 +15,7 @@
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

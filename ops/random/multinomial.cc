@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "engine/core/host.h"
@@ -10,7 +9,6 @@
 #include "ops/movement/cast.h"
 #include "ops/random/distributions.h"
 #include "ops/random/draw.h"
-#include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 

@@ -1,18 +1,18 @@
 #include "ops/reduce/extremum.h"
 
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/trace/departure.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/logical.h"
 #include "ops/elementwise/predicates.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/may_hold.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
-#include "ops/support/may_hold.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -20,8 +20,7 @@ namespace {
 using cpu::Reduction;
 
 /// dx = dy / k for each of the k elements that equal the extremum, 0 for the others.
-struct ExtremumLayer : Function<ExtremumLayer> {
-  static constexpr bool kChecksGradients = false;
+struct ExtremumLayer : OperatorLayer<ExtremumLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const OpInfo*>(ctx.tag)->name; }
 
   static Tensor forward(Context& ctx, const Tensor& x, const OpInfo* info, Reduction reduction, const Dims& axes,

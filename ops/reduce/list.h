@@ -10,12 +10,12 @@
 namespace lamella {
 
 /// Operators that reduce axes.
-using ReduceOps = OpList<                                                                 //
-    Max, Min, ArgMax, ArgMin, Any, All, CountNonzero,                                     // extremum
-    LogSumExp, NanSum, NanMean,                                                           // log_sum_exp
-    Sum, Mean, Prod,                                                                      // sum
-    VarMean, StdMean, AMinMax, Trapezoid, CumulativeTrapezoid, Cov, CorrCoef, Bucketize,  // summary
-    Var, Std                                                                              // variance
+using ReduceOps = OpList<                                                 //
+    Max, Min, ArgMax, ArgMin, Any, All, CountNonzero,                     // extremum
+    LogSumExp, NanSum, NanMean,                                           // log_sum_exp
+    Sum, Mean, Prod, SumTo,                                               // sum
+    VarMean, StdMean, AMinMax, AllClose, Trapezoid, CumulativeTrapezoid,  // summary
+    Var, Std                                                              // variance
     >;
 
 }  // namespace lamella

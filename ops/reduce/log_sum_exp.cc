@@ -5,9 +5,7 @@
 
 #include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
-#include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
@@ -19,6 +17,7 @@
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
+#include "ops/reduce/may_hold.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
@@ -26,7 +25,7 @@
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
-#include "ops/support/may_hold.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -110,8 +109,7 @@ struct LogSumExpFn : Function<LogSumExpFn> {
 };
 
 /// dx = dy, broadcast; 0 where x is NaN.
-struct NanSumFn : Function<NanSumFn> {
-  static constexpr bool kChecksGradients = false;
+struct NanSumFn : OperatorLayer<NanSumFn> {
   static constexpr std::string_view name = "nansum";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims) {

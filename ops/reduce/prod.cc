@@ -1,8 +1,6 @@
 #include <algorithm>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
-#include "engine/autograd/trace/departure.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
@@ -22,6 +20,7 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -91,8 +90,7 @@ Tensor times_others(const Tensor& given, const Tensor& dy) {
 
 /// Product along the middle axis of [outer, n, inner]. The gradient of a factor is dy times the product of the others,
 /// computed without a division, so that it is exact at zeros.
-struct ProdFn : Function<ProdFn> {
-  static constexpr bool kChecksGradients = false;
+struct ProdFn : OperatorLayer<ProdFn> {
   static constexpr std::string_view name = "prod";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -147,9 +145,7 @@ Tensor Prod::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdim
   Tensor y;
   if (!recorded) {
     y = reduce(cpu::Reduction::Prod, values, axes, keepdims, "prod");
-    autograd::note_derived(inputs, y);
-    if (autograd::is_tracing()) [[unlikely]]
-      autograd::note_departure("prod", inputs, y);
+    note_unrecorded("prod", inputs, y);
   } else if (values.numel() == 0) {
     y = add(sum(values, axes, keepdims), 1);  // an empty product is 1; the sum keeps it connected to x
   } else if (has_tangent || is_batched(values) || !values.device().is_cpu()) {

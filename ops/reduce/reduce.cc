@@ -8,13 +8,13 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {

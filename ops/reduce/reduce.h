@@ -4,7 +4,7 @@
 
 #include "engine/autograd/saved/context.h"
 #include "engine/core/tensor.h"
-#include "ops/reduce/cpu/table.h"
+#include "ops/cpu/tables/reduce.h"
 
 namespace lamella {
 

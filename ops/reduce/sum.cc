@@ -1,23 +1,22 @@
 #include "ops/reduce/sum.h"
 
-#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/square.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/accumulation.h"
 #include "ops/reduce/reduce.h"
+#include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
 
 /// dx = dy, broadcast. 16-bit floats are summed in float32, and the result may keep that dtype.
-struct SumLayer : Function<SumLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct SumLayer : LinearOperatorLayer<SumLayer> {
   static constexpr std::string_view name = "sum";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims, std::optional<DType> dtype) {
@@ -28,8 +27,7 @@ struct SumLayer : Function<SumLayer> {
 };
 
 /// dx = 2 x dy. The squares of 16-bit floats are summed in float32, and the result may keep that dtype.
-struct SquareSumLayer : Function<SquareSumLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SquareSumLayer : OperatorLayer<SquareSumLayer> {
   static constexpr std::string_view name = "square_sum";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, bool keepdims, std::optional<DType> dtype) {
@@ -69,14 +67,26 @@ Tensor Sum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims
 Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Mean>(x, axis, keepdims);
-  check_defined(x, "mean");
-  const Tensor values = is_complex(x.dtype()) ? x : as_floating(x, "mean");
+  const Tensor values = as_inexact(x, "mean");
   const Dims axes = normalize_axes_or_scalar(values, axis, "mean");
   double n = 1;
   for (const std::int64_t a : axes) n *= static_cast<double>(values.shape()[static_cast<std::size_t>(a)]);
   // Divides before rounding: the sum of many 16-bit floats may exceed their range.
   if (is_half(x.dtype())) return cast(divide(sum_of(values, axes, keepdims, DType::Float32), n), x.dtype());
   return divide(sum_of(values, axes, keepdims), n);
+}
+
+Tensor SumTo::call(const Tensor& x, const Dims& shape) {
+  check_defined(x, "sum_to");
+  if (x.shape() == shape) return x;
+  if (!broadcasts_to(shape, x.shape()))
+    fail<ValueError>("[sum_to] shape ", shape, " does not broadcast to ", x.shape());
+  const std::size_t added = x.ndim() - shape.size();
+  Dims axes;
+  for (std::size_t i = 0; i < x.ndim(); ++i) {
+    if (i < added || (shape[i - added] == 1 && x.shape()[i] != 1)) axes.push_back(static_cast<std::int64_t>(i));
+  }
+  return reshape(sum(x, axes), shape);
 }
 
 Tensor square_sum(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype) {

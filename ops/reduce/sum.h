@@ -53,6 +53,15 @@ struct Prod {
   static Tensor call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, std::optional<DType> dtype);
 };
 
+struct SumTo {
+  static constexpr OpInfo info{
+      .name = "sum_to",
+      .doc = "x summed over the axes along which `shape` is broadcast to x's shape: the gradient of broadcast_to.",
+      .parameters = "x, /, shape",
+      .example = "sum_to(ones([2, 3]), [1, 3])"};
+  static Tensor call(const Tensor& x, const Dims& shape);
+};
+
 inline Tensor sum(const Tensor& x, const std::optional<Dims>& axis = std::nullopt, bool keepdims = false,
                   std::optional<DType> dtype = std::nullopt) {
   return Sum::call(x, axis, keepdims, dtype);
@@ -78,5 +87,6 @@ inline Tensor prod(const Tensor& x, const std::optional<Dims>& axis = std::nullo
 inline Tensor prod(const Tensor& x, std::int64_t axis, bool keepdims = false) {
   return Prod::call(x, Dims{axis}, keepdims, std::nullopt);
 }
+inline Tensor sum_to(const Tensor& x, const Dims& shape) { return SumTo::call(x, shape); }
 
 }  // namespace lamella

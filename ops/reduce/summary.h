@@ -5,6 +5,7 @@
 
 #include "engine/core/tensor.h"
 #include "ops/op_info.h"
+#include "ops/operand.h"
 
 // Statistics composed of several reductions.
 
@@ -43,6 +44,15 @@ struct AMinMax {
   static std::vector<Tensor> call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims);
 };
 
+struct AllClose {
+  static constexpr OpInfo info{.name = "allclose",
+                               .doc = "True if isclose() holds for all elements: a 0-d bool tensor.",
+                               .parameters = "a, b, /, *, rtol=1e-05, atol=1e-08, equal_nan=False",
+                               .example = "allclose(ones([2]), full([2], 1.000001))",
+                               .reference = "np.allclose(a, b)"};
+  static Tensor call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan);
+};
+
 struct Trapezoid {
   static constexpr OpInfo info{.name = "trapezoid",
                                .doc =
@@ -68,46 +78,9 @@ struct CumulativeTrapezoid {
   static Tensor call(const Tensor& y, const std::optional<Tensor>& x, double dx, std::int64_t axis);
 };
 
-struct Cov {
-  static constexpr OpInfo info{
-      .name = "cov",
-      .doc =
-          "The covariances of the rows of a matrix, one for each variable, with a column for each observation; a "
-          "vector is one row. `fweights` says how often each observation was made, `aweights` how much it counts; the "
-          "sums are divided by the number less `correction`. Of one variable the result is a 0-d tensor.",
-      .parameters = "x, /, *, correction=1, fweights=None, aweights=None",
-      .example = "cov(asarray([[1.0, 2.0, 4.0], [2.0, 1.0, 0.0]]))",
-      .reference = "np.cov(x, ddof=correction, fweights=fweights, aweights=aweights)",
-      .dtypes = Floating | Complex};
-  /// Throws ValueError for more than two axes, or for weights that are negative or of another length.
-  static Tensor call(const Tensor& x, std::int64_t correction, const std::optional<Tensor>& fweights,
-                     const std::optional<Tensor>& aweights);
-};
-
-struct CorrCoef {
-  static constexpr OpInfo info{
-      .name = "corrcoef",
-      .doc =
-          "The correlations of the rows of a matrix: cov(x) divided by the standard deviations of both rows, limited "
-          "to [-1, 1].",
-      .parameters = "x, /",
-      .example = "corrcoef(asarray([[1.0, 2.0, 4.0], [2.0, 1.0, 0.0]]))",
-      .reference = "np.corrcoef(x)",
-      .dtypes = Floating | Complex};
-  static Tensor call(const Tensor& x);
-};
-
-struct Bucketize {
-  static constexpr OpInfo info{
-      .name = "bucketize",
-      .doc =
-          "The number of the interval between `boundaries`, a vector in ascending order, that contains each element of "
-          "x. Intervals are open to the left and closed to the right, or vice versa with `right`.",
-      .parameters = "x, boundaries, /, *, right=False",
-      .example = "bucketize(asarray([0.5, 2.0]), asarray([1.0, 2.0]))",
-      .reference = "np.searchsorted(boundaries, x, 'right' if right else 'left')",
-      .dtypes = Real | Boolean};
-  static Tensor call(const Tensor& x, const Tensor& boundaries, bool right);
-};
+inline Tensor allclose(const Operand& a, const Operand& b, double rtol = 1e-5, double atol = 1e-8,
+                       bool equal_nan = false) {
+  return AllClose::call(a, b, rtol, atol, equal_nan);
+}
 
 }  // namespace lamella

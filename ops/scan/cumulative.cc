@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/autograd/recording/recorder.h"
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"
@@ -12,13 +11,14 @@
 #include "ops/elementwise/exp.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/pick_along.h"
 #include "ops/scan/recurrence.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
-#include "ops/sort/pick.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -51,10 +51,7 @@ struct CumProdFn : Function<CumProdFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {
     Tensor y = run_scan(Scan::Prod, x, axis, false, "cumulative_prod");
-    if (ctx.recording()) {
-      ctx.state<std::int64_t>() = axis;
-      ctx.save_for_backward(x, y);
-    }
+    save_with<std::int64_t>(ctx, axis, x, y);
     return y;
   }
   /// The product is y_i = x_i y_(i-1), a recurrence with the gradient dx_i = g_i y_(i-1), which needs no division.
@@ -71,10 +68,7 @@ struct LogCumSumExpFn : Function<LogCumSumExpFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {
     Tensor y = run_scan(Scan::LogSumExp, x, axis, false, "logcumsumexp");
-    if (ctx.recording()) {
-      ctx.state<std::int64_t>() = axis;
-      ctx.save_for_backward(x, y);
-    }
+    save_with<std::int64_t>(ctx, axis, x, y);
     return y;
   }
   /// dx_i = sum over j >= i of dy_j exp(x_i - y_j), conjugated for complex numbers. The sum is a recurrence with the
@@ -160,8 +154,7 @@ Tensor CumProd::call(const Tensor& x, std::int64_t axis, std::optional<DType> dt
 }
 
 Tensor LogCumSumExp::call(const Tensor& given, std::int64_t axis) {
-  check_defined(given, info.name);
-  const Tensor x = as_inexact(given);
+  const Tensor x = as_inexact(given, info.name);
   return LogCumSumExpFn::apply(x, normalize_axis_or_scalar(x, axis, info.name));
 }
 

@@ -2,8 +2,8 @@
 
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/movement/cast.h"
 #include "ops/scan/cumulative.h"
-#include "ops/shape/arrange.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
@@ -38,7 +38,7 @@ Tensor evenly_spaced(const Line& f, const Operand& h, bool second_order) {
 Tensor at_places(const Line& f, const Tensor& places, bool second_order) {
   Dims shape(f.x.ndim(), 1);
   shape[static_cast<std::size_t>(f.axis)] = f.n - 1;
-  const Tensor steps = reshape(diff(is_complex(places.dtype()) ? places : as_floating(places, "gradient")), shape);
+  const Tensor steps = reshape(diff(as_inexact(places, "gradient")), shape);
   const Line step{steps, f.axis, f.n - 1};
   const Tensor before = step.at(0, f.n - 2);
   const Tensor after = step.at(1, f.n - 2);
@@ -64,7 +64,7 @@ std::vector<Tensor> NumericalGradient::call(const Tensor& given,
                                             const std::optional<Dims>& axis, std::int64_t edge_order) {
   check_defined(given, info.name);
   const std::vector<HeldOperand> spacing = given_spacing.value_or(std::vector<HeldOperand>{Scalar(1)});
-  const Tensor x = is_complex(given.dtype()) ? given : as_floating(given, info.name);
+  const Tensor x = as_inexact(given, info.name);
   if (edge_order != 1 && edge_order != 2) fail<ValueError>("[gradient] edge_order must be 1 or 2, got ", edge_order);
   static_cast<void>(normalize_axes(axis, x.ndim(), info.name));  // throws if an axis is repeated
   Dims axes;

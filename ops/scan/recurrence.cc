@@ -1,6 +1,5 @@
 #include "ops/scan/recurrence.h"
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
@@ -13,6 +12,7 @@
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -72,10 +72,7 @@ struct RecurrenceFn : Function<RecurrenceFn> {
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b, std::int64_t axis, bool reverse,
                         const char* op) {
     Tensor y = run_recurrence(a, b, axis, reverse, op);
-    if (ctx.recording()) {
-      ctx.state<Call>() = {axis, reverse, op};
-      ctx.save_for_backward(a, y);
-    }
+    save_with<Call>(ctx, {axis, reverse, op}, a, y);
     return y;
   }
   static TensorList backward(Context& ctx, const Tensor& dy) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
-#include "ops/scan/cpu/table.h"
+#include "ops/cpu/tables/scan.h"
 
 namespace lamella {
 

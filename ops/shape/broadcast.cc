@@ -1,16 +1,13 @@
 #include "ops/shape/broadcast.h"
 
-#include "engine/autograd/layers/function.h"
-#include "ops/reduce/sum.h"
-#include "ops/shape/reshape.h"
+#include "engine/autograd/graph/primitives.h"
 #include "ops/support/checks.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
 
-struct BroadcastLayer : Function<BroadcastLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct BroadcastLayer : LinearOperatorLayer<BroadcastLayer> {
   static constexpr std::string_view name = "broadcast_to";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& shape) {
@@ -22,7 +19,9 @@ struct BroadcastLayer : Function<BroadcastLayer> {
     }
     return make_view(x, shape, strides);
   }
-  static Tensor backward(Context& ctx, const Tensor& dy) { return sum_to(dy, ctx.input_metas[0].shape); }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    return autograd::primitives().sum_to(dy, ctx.input_metas[0].shape);
+  }
 };
 
 }  // namespace
@@ -34,19 +33,6 @@ Tensor BroadcastTo::call(const Tensor& x, const Dims& shape) {
   if (!broadcasts_to(x.shape(), shape))
     fail<ValueError>("[broadcast_to] shape ", x.shape(), " does not broadcast to ", shape);
   return BroadcastLayer::apply(x, shape);
-}
-
-Tensor SumTo::call(const Tensor& x, const Dims& shape) {
-  check_defined(x, "sum_to");
-  if (x.shape() == shape) return x;
-  if (!broadcasts_to(shape, x.shape()))
-    fail<ValueError>("[sum_to] shape ", shape, " does not broadcast to ", x.shape());
-  const std::size_t added = x.ndim() - shape.size();
-  Dims axes;
-  for (std::size_t i = 0; i < x.ndim(); ++i) {
-    if (i < added || (shape[i - added] == 1 && x.shape()[i] != 1)) axes.push_back(static_cast<std::int64_t>(i));
-  }
-  return reshape(sum(x, axes), shape);
 }
 
 }  // namespace lamella

@@ -17,16 +17,6 @@ struct BroadcastTo {
   static Tensor call(const Tensor& x, const Dims& shape);
 };
 
-struct SumTo {
-  static constexpr OpInfo info{
-      .name = "sum_to",
-      .doc = "x summed over the axes along which `shape` is broadcast to x's shape: the gradient of broadcast_to.",
-      .parameters = "x, /, shape",
-      .example = "sum_to(ones([2, 3]), [1, 3])"};
-  static Tensor call(const Tensor& x, const Dims& shape);
-};
-
 inline Tensor broadcast_to(const Tensor& x, const Dims& shape) { return BroadcastTo::call(x, shape); }
-inline Tensor sum_to(const Tensor& x, const Dims& shape) { return SumTo::call(x, shape); }
 
 }  // namespace lamella

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -31,9 +31,7 @@ Tensor reinterpret(const Tensor& x, DType dtype, const Dims& shape, const Dims& 
 }
 
 template <int kPart>
-struct PartLayer : Function<PartLayer<kPart>> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PartLayer : LinearOperatorLayer<PartLayer<kPart>> {
   static constexpr std::string_view name = kPart == 0 ? "real" : "imag";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -46,9 +44,7 @@ struct PartLayer : Function<PartLayer<kPart>> {
   }
 };
 
-struct FromImaginaryLayer : Function<FromImaginaryLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct FromImaginaryLayer : LinearOperatorLayer<FromImaginaryLayer> {
   static constexpr std::string_view name = "from_imaginary";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -63,7 +59,7 @@ struct FromImaginaryLayer : Function<FromImaginaryLayer> {
  private:
   static Tensor place(const Tensor& x) {
     if (is_batched(x)) [[unlikely]]
-      return hide_in_place(place(physical(x, *x->hidden)), *x->hidden);
+      return over_examples(place, x);
     const Tensor y = empty(x.shape(), complex_dtype(x.dtype()), x.device());
     write_value(y, 0, "imag");
     write_values(part_view(y, 1), x, "imag");
@@ -71,9 +67,7 @@ struct FromImaginaryLayer : Function<FromImaginaryLayer> {
   }
 };
 
-struct PairsLayer : Function<PairsLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PairsLayer : LinearOperatorLayer<PairsLayer> {
   static constexpr std::string_view name = "view_as_complex";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -90,9 +84,7 @@ struct PairsLayer : Function<PairsLayer> {
   }
 };
 
-struct PartsLayer : Function<PartsLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PartsLayer : LinearOperatorLayer<PartsLayer> {
   static constexpr std::string_view name = "view_as_real";
 
   static Tensor forward(Context& ctx, const Tensor& x) {

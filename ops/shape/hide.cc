@@ -1,10 +1,11 @@
 #include "ops/shape/hide.h"
 
-#include <algorithm>
-
-#include "engine/autograd/layers/function.h"
-#include "ops/reduce/sum.h"
+#include "engine/autograd/graph/primitives.h"
+#include "engine/core/thread_state.h"
 #include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -15,8 +16,7 @@ struct Hidden {
   bool repeated = false;
 };
 
-struct HideFn : Function<HideFn> {
-  static constexpr bool kChecksGradients = false;
+struct HideFn : OperatorLayer<HideFn> {
   static constexpr std::string_view name = "hide_axis";
 
   static Tensor forward(Context& ctx, const Tensor& x, std::uint64_t level) {
@@ -38,8 +38,7 @@ struct HideFn : Function<HideFn> {
   static Tensor jvp(Context& ctx, const Tensor& dx) { return hide_axis(dx, ctx.state<Hidden>().level); }
 };
 
-struct ShowFn : Function<ShowFn> {
-  static constexpr bool kChecksGradients = false;
+struct ShowFn : OperatorLayer<ShowFn> {
   static constexpr std::string_view name = "show_axis";
 
   static Tensor forward(Context& ctx, const Tensor& x, std::uint64_t level, std::int64_t size) {
@@ -71,13 +70,21 @@ struct ShowFn : Function<ShowFn> {
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const Hidden& hidden = ctx.state<Hidden>();
-    return hidden.repeated ? sum(dy, 0) : hide_axis(dy, hidden.level);
+    return hidden.repeated ? autograd::primitives().sum_to(dy, DimsView(dy.shape()).subspan(1))
+                           : hide_axis(dy, hidden.level);
   }
   static Tensor jvp(Context& ctx, const Tensor& dx) {
     const Hidden& hidden = ctx.state<Hidden>();
     return show_axis(dx, hidden.level, hidden.size);
   }
 };
+
+Tensor as_rows(const Tensor& x, const HiddenAxis& axis) {
+  const Tensor shown = show_axis(x, axis.level, axis.size);
+  Dims shape = x.shape();
+  shape[0] *= axis.size;
+  return reshape(shown, shape);
+}
 
 }  // namespace
 
@@ -92,8 +99,6 @@ Tensor hide_axis(const Tensor& x, std::int64_t axis, std::uint64_t level) {
 
 Tensor show_axis(const Tensor& x, std::uint64_t level, std::int64_t size) { return ShowFn::apply(x, level, size); }
 
-Tensor sum_hidden(const Tensor& x, std::uint64_t level) { return sum(show_axis(x, level, 1), 0); }
-
 Tensor move_axis(const Tensor& x, std::int64_t from, std::int64_t to, const char* op) {
   const std::int64_t source = normalize_axis(from, x.ndim(), op);
   const std::int64_t target = normalize_axis(to, x.ndim(), op);
@@ -104,6 +109,18 @@ Tensor move_axis(const Tensor& x, std::int64_t from, std::int64_t to, const char
   }
   order.insert(order.begin() + target, source);
   return permute_dims(x, order);
+}
+
+void dead_axes_to_rows(Tensor& a, Tensor& b, const HiddenAxes* own) {
+  if (!is_batched(a) && !is_batched(b)) return;
+  const auto& live = autograd::thread_state().batch_levels;
+  for (const HiddenAxis& axis : hidden_axes(pointers(a, b))) {
+    if ((own && std::ranges::find(*own, axis.level, &HiddenAxis::level) != own->end()) ||
+        std::ranges::find(live, axis.level) != live.end())
+      continue;
+    a = as_rows(a, axis);
+    b = as_rows(b, axis);
+  }
 }
 
 }  // namespace lamella

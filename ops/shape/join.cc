@@ -6,16 +6,16 @@
 
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/graph/running_pass.h"
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/index/region.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/shape/region.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -121,9 +121,7 @@ struct Parts {
 };
 
 /// Joins inputs of one dtype and matching shapes. Each gradient is the input's part of dy, as a view.
-struct ConcatLayer : Function<ConcatLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ConcatLayer : LinearOperatorLayer<ConcatLayer> {
   static constexpr std::string_view name = "concat";
 
   static Tensor forward(Context& ctx, const std::vector<Tensor>& arrays, std::size_t axis) {
@@ -161,9 +159,7 @@ struct ConcatLayer : Function<ConcatLayer> {
 };
 
 /// Splits a tensor with a single node for all parts, whose gradients are joined again.
-struct SplitLayer : Function<SplitLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct SplitLayer : LinearOperatorLayer<SplitLayer> {
   static constexpr std::string_view name = "split";
 
   static std::vector<Tensor> forward(Context& ctx, const Tensor& x, const Dims& sizes, std::size_t axis) {
@@ -287,7 +283,7 @@ Tensor Flip::call(const Tensor& x, const std::optional<Dims>& axis) {
   IndexItems items(x.ndim(), Slice{});
   for (const std::int64_t a : normalize_axes(axis, x.ndim(), info.name))
     std::get<Slice>(items[static_cast<std::size_t>(a)]).step = -1;
-  return index(x, items);
+  return slice(x, basic_region(x.shape(), items));
 }
 
 Tensor Roll::call(const Tensor& x, const Dims& shift, const std::optional<Dims>& axis) {

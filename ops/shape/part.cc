@@ -3,14 +3,12 @@
 #include <limits>
 #include <utility>
 
-#include "engine/autograd/layers/function.h"
-#include "ops/creation/creation.h"
-#include "ops/movement/in_place.h"
-#include "ops/movement/strided.h"
-#include "ops/shape/broadcast.h"
+#include "engine/autograd/graph/primitives.h"
 #include "ops/shape/complex_view.h"
 #include "ops/shape/hide.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -81,16 +79,14 @@ std::size_t axis_to_cut(const Tensor& part) {
 /// Adds values into `part`, whose windows may overlap: in pieces without overlap, one after the other.
 void add_windows(const Tensor& part, const Tensor& values) {
   if (!overlaps_itself(part.shape(), part.strides())) {
-    add_(part, values);
+    autograd::primitives().add_in_place(part, values);
     return;
   }
   const std::size_t axis = axis_to_cut(part);
   for (std::int64_t i = 0; i < part.shape()[axis]; ++i) add_windows(entry_of(part, axis, i), entry_of(values, axis, i));
 }
 
-struct TakeFn : Function<TakeFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct TakeFn : LinearOperatorLayer<TakeFn> {
   static constexpr std::string_view name = "take_view";
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
@@ -103,9 +99,7 @@ struct TakeFn : Function<TakeFn> {
   static Tensor backward(Context& ctx, const Tensor& dy);
 };
 
-struct PlaceFn : Function<PlaceFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PlaceFn : LinearOperatorLayer<PlaceFn> {
   static constexpr std::string_view name = "place_view";
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {
@@ -113,7 +107,7 @@ struct PlaceFn : Function<PlaceFn> {
     const Laid laid = lay_out(geometry, x, true);
     const Dims distinct = distinct_shape(geometry);
     const Tensor part = make_view(laid.part, distinct, geometry.strides);
-    const Tensor values = sum_to(x, distinct);
+    const Tensor values = autograd::primitives().sum_to(x, distinct);
     if (overlaps_itself(distinct, geometry.strides)) {
       add_windows(part, values);
     } else {
@@ -124,9 +118,7 @@ struct PlaceFn : Function<PlaceFn> {
   static Tensor backward(Context& ctx, const Tensor& dy) { return TakeFn::apply(dy, ctx.state<ViewGeometry>()); }
 };
 
-struct ClearFn : Function<ClearFn> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ClearFn : LinearOperatorLayer<ClearFn> {
   static constexpr std::string_view name = "clear_view";
 
   static Tensor forward(Context& ctx, const Tensor& x, const ViewGeometry& geometry) {

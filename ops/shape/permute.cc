@@ -1,8 +1,8 @@
 #include "ops/shape/permute.h"
 
-#include "engine/autograd/layers/function.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -14,9 +14,7 @@ Dims inverse(const Dims& axes) {
   return result;
 }
 
-struct PermuteLayer : Function<PermuteLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct PermuteLayer : LinearOperatorLayer<PermuteLayer> {
   static constexpr std::string_view name = "permute_dims";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes) {

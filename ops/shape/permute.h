@@ -18,7 +18,6 @@ struct PermuteDims {
 struct MatrixTranspose {
   static constexpr OpInfo info{.name = "matrix_transpose",
                                .doc = "A view of x, which has at least two axes, with the last two exchanged.",
-                               .parameters = "x, /",
                                .example = "matrix_transpose(ones([2, 3]))",
                                .reference = "np.swapaxes(x, -1, -2)"};
   static Tensor call(const Tensor& x);

@@ -1,11 +1,11 @@
 #include "ops/shape/reshape.h"
 
-#include "engine/autograd/layers/function.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/strided.h"
 #include "ops/shape/view.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/strided.h"
 
 namespace lamella {
 namespace {
@@ -36,9 +36,7 @@ Dims complete_shape(const Tensor& x, const Dims& shape) {
 
 /// Returns a view of x in the new shape if its strides allow, else a contiguous copy. The gradient is reshaped to x's
 /// shape.
-struct ReshapeLayer : Function<ReshapeLayer> {
-  static constexpr bool kChecksGradients = false;
-  static constexpr bool kLinear = true;
+struct ReshapeLayer : LinearOperatorLayer<ReshapeLayer> {
   static constexpr std::string_view name = "reshape";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& shape) {

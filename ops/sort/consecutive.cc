@@ -1,6 +1,7 @@
 #include "ops/sort/consecutive.h"
 
 #include "engine/core/modes.h"
+#include "ops/arrange/arrange.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -9,7 +10,6 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/scan/cumulative.h"
-#include "ops/shape/arrange.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"

@@ -11,7 +11,7 @@
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/runtime/cpu_loader.h"
-#include "ops/shape/arrange.h"
+#include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/bins.h"
 #include "ops/support/along.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "engine/core/modes.h"
-#include "ops/creation/creation.h"
+#include "ops/arrange/arrange.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/extrema.h"
@@ -12,7 +12,6 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
-#include "ops/shape/arrange.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/bins.h"
 #include "ops/sort/histogram.h"

@@ -4,6 +4,7 @@
 #include "ops/sort/consecutive.h"
 #include "ops/sort/histogram.h"
 #include "ops/sort/histogram_grid.h"
+#include "ops/sort/nonzero_static.h"
 #include "ops/sort/quantiles.h"
 #include "ops/sort/search.h"
 #include "ops/sort/sort.h"
@@ -16,8 +17,9 @@ using SortOps = OpList<                                                   //
     UniqueConsecutive,                                                    // consecutive
     BinCount, Histogram,                                                  // histogram
     Histc, HistogramDd,                                                   // histogram_grid
+    NonzeroStatic,                                                        // nonzero_static
     Median, NanMedian, Quantile, NanQuantile, Percentile, NanPercentile,  // quantiles
-    SearchSorted, IsIn,                                                   // search
+    SearchSorted, IsIn, Bucketize,                                        // search
     Sort, ArgSort, TopK, KthValue, ModeValue,                             // sort
     UniqueAll, UniqueCounts, UniqueInverse, UniqueValues, Unique          // unique
     >;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/core/modes.h"
-#include "ops/creation/creation.h"
+#include "ops/arrange/arrange.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/extrema.h"
@@ -14,12 +14,11 @@
 #include "ops/elementwise/where.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/pick_along.h"
 #include "ops/reduce/sum.h"
-#include "ops/shape/arrange.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
-#include "ops/sort/pick.h"
 #include "ops/sort/rows.h"
 #include "ops/sort/sort.h"
 #include "ops/support/along.h"

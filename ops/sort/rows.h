@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
-#include "ops/sort/cpu/rows_table.h"
+#include "ops/cpu/tables/sorted_rows.h"
 
 namespace lamella {
 

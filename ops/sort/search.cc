@@ -8,12 +8,11 @@
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
-#include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/pick_along.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/keys.h"
-#include "ops/sort/pick.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -262,6 +261,13 @@ Tensor IsIn::call(const Operand& x1, const Operand& x2, bool invert) {
   const autograd::NoGrad no_grad;
   const auto [values, among] = promoted(x1, x2, info.name);
   return is_among(values, reshape(among, Dims{-1}), invert);
+}
+
+Tensor Bucketize::call(const Tensor& x, const Tensor& boundaries, bool right) {
+  check_defined(x, info.name);
+  check_defined(boundaries, info.name);
+  if (boundaries.ndim() != 1) fail<ValueError>("[bucketize] boundaries must have one axis, got ", boundaries.shape());
+  return searchsorted(boundaries, x, right ? "right" : "left");
 }
 
 }  // namespace lamella

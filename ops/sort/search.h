@@ -37,6 +37,19 @@ struct IsIn {
   static Tensor call(const Operand& x1, const Operand& x2, bool invert);
 };
 
+struct Bucketize {
+  static constexpr OpInfo info{
+      .name = "bucketize",
+      .doc =
+          "The number of the interval between `boundaries`, a vector in ascending order, that contains each element of "
+          "x. Intervals are open to the left and closed to the right, or vice versa with `right`.",
+      .parameters = "x, boundaries, /, *, right=False",
+      .example = "bucketize(asarray([0.5, 2.0]), asarray([1.0, 2.0]))",
+      .reference = "np.searchsorted(boundaries, x, 'right' if right else 'left')",
+      .dtypes = Real | Boolean};
+  static Tensor call(const Tensor& x, const Tensor& boundaries, bool right);
+};
+
 inline Tensor searchsorted(const Tensor& x1, const Operand& x2, std::string_view side = "left",
                            const std::optional<Tensor>& sorter = std::nullopt) {
   return SearchSorted::call(x1, x2, side, sorter);

@@ -1,9 +1,9 @@
 #include "ops/sort/sort.h"
 
 #include "engine/core/modes.h"
+#include "ops/movement/pick_along.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
-#include "ops/sort/pick.h"
 #include "ops/sort/rows.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"

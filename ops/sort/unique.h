@@ -16,7 +16,6 @@ struct UniqueAll {
           "the position of each value's first occurrence, the position of each of x's elements among the values, and "
           "the number of occurrences of each. Each NaN is a distinct value; complex numbers are ordered by real part "
           "first.",
-      .parameters = "x, /",
       .example = "unique_all(asarray([3, 1, 3]))"};
   static constexpr const char* kFields[] = {"values", "indices", "inverse_indices", "counts"};
   static std::vector<Tensor> call(const Tensor& x);
@@ -25,7 +24,6 @@ struct UniqueAll {
 struct UniqueCounts {
   static constexpr OpInfo info{.name = "unique_counts",
                                .doc = "The (values, counts) of unique_all.",
-                               .parameters = "x, /",
                                .example = "unique_counts(asarray([3, 1, 3]))"};
   static constexpr const char* kFields[] = {"values", "counts"};
   static std::vector<Tensor> call(const Tensor& x);
@@ -34,7 +32,6 @@ struct UniqueCounts {
 struct UniqueInverse {
   static constexpr OpInfo info{.name = "unique_inverse",
                                .doc = "The (values, inverse_indices) of unique_all.",
-                               .parameters = "x, /",
                                .example = "unique_inverse(asarray([3, 1, 3]))"};
   static constexpr const char* kFields[] = {"values", "inverse_indices"};
   static std::vector<Tensor> call(const Tensor& x);
@@ -43,7 +40,6 @@ struct UniqueInverse {
 struct UniqueValues {
   static constexpr OpInfo info{.name = "unique_values",
                                .doc = "The values of unique_all.",
-                               .parameters = "x, /",
                                .example = "unique_values(asarray([3, 1, 3]))",
                                .reference = "np.unique(x, equal_nan=False)"};
   static Tensor call(const Tensor& x);

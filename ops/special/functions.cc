@@ -1,10 +1,8 @@
 #include "ops/special/functions.h"
 
 #include <cmath>
-#include <numbers>
 #include <string>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/elementwise/arithmetic.h"
@@ -12,7 +10,6 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/exp.h"
 #include "ops/elementwise/log.h"
-#include "ops/elementwise/order.h"
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/extension/extension.h"
@@ -21,6 +18,8 @@
 #include "ops/special/slopes.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
+#include "ops/support/layer.h"
+#include "ops/support/order.h"
 
 namespace lamella {
 namespace {
@@ -37,10 +36,8 @@ struct Rule {
 };
 
 Tensor evaluated(const Rule& rule, const Tensor& given) {
-  if (is_batched(given)) [[unlikely]] {
-    const HiddenAxes axes = *given->hidden;
-    return hide_in_place(evaluated(rule, physical(given, axes)), axes);
-  }
+  if (is_batched(given)) [[unlikely]]
+    return over_examples([&](const Tensor& shown) { return evaluated(rule, shown); }, given);
   const Tensor* const operands[] = {&given};
   Tensor y = empty_in_order(operands, given.shape(), given.dtype(), given.device());
   const std::int64_t n = y.numel();
@@ -63,8 +60,7 @@ Tensor evaluated(const Rule& rule, const Tensor& given) {
   return y;
 }
 
-struct SpecialLayer : Function<SpecialLayer> {
-  static constexpr bool kChecksGradients = false;
+struct SpecialLayer : OperatorLayer<SpecialLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const Rule*>(ctx.tag)->name; }
 
   static Tensor forward(Context& ctx, const Tensor& x, const Rule* rule) {

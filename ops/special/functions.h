@@ -14,8 +14,6 @@ namespace lamella {
 struct I0 : NumberByNumber {
   static constexpr OpInfo info{.name = "i0",
                                .doc = "The modified Bessel function of the first kind, of order 0.",
-                               .parameters = "x, /",
-                               .example = "i0(full([2], 0.5))",
                                .reference = "sp.i0(x)",
                                .dtypes = Floating};
   static Tensor call(const Tensor& x);
@@ -24,8 +22,6 @@ struct I0 : NumberByNumber {
 struct I0e : NumberByNumber {
   static constexpr OpInfo info{.name = "i0e",
                                .doc = "exp(-abs(x)) * i0(x), which does not overflow.",
-                               .parameters = "x, /",
-                               .example = "i0e(full([2], 0.5))",
                                .reference = "sp.i0e(x)",
                                .dtypes = Floating};
   static Tensor call(const Tensor& x);
@@ -34,8 +30,6 @@ struct I0e : NumberByNumber {
 struct I1 : NumberByNumber {
   static constexpr OpInfo info{.name = "i1",
                                .doc = "The modified Bessel function of the first kind, of order 1.",
-                               .parameters = "x, /",
-                               .example = "i1(full([2], 0.5))",
                                .reference = "sp.i1(x)",
                                .dtypes = Floating};
   static Tensor call(const Tensor& x);
@@ -44,8 +38,6 @@ struct I1 : NumberByNumber {
 struct I1e : NumberByNumber {
   static constexpr OpInfo info{.name = "i1e",
                                .doc = "exp(-abs(x)) * i1(x), which does not overflow.",
-                               .parameters = "x, /",
-                               .example = "i1e(full([2], 0.5))",
                                .reference = "sp.i1e(x)",
                                .dtypes = Floating};
   static Tensor call(const Tensor& x);
@@ -54,8 +46,6 @@ struct I1e : NumberByNumber {
 struct ModifiedBesselK0 : NumberByNumber {
   static constexpr OpInfo info{.name = "modified_bessel_k0",
                                .doc = "The modified Bessel function of the second kind, of order 0; NaN below 0.",
-                               .parameters = "x, /",
-                               .example = "modified_bessel_k0(full([2], 0.5))",
                                .reference = "sp.k0(x)",
                                .dtypes = Floating,
                                .sample_low = 0.1};
@@ -65,8 +55,6 @@ struct ModifiedBesselK0 : NumberByNumber {
 struct ModifiedBesselK1 : NumberByNumber {
   static constexpr OpInfo info{.name = "modified_bessel_k1",
                                .doc = "The modified Bessel function of the second kind, of order 1; NaN below 0.",
-                               .parameters = "x, /",
-                               .example = "modified_bessel_k1(full([2], 0.5))",
                                .reference = "sp.k1(x)",
                                .dtypes = Floating,
                                .sample_low = 0.1};
@@ -76,8 +64,6 @@ struct ModifiedBesselK1 : NumberByNumber {
 struct ScaledModifiedBesselK0 : NumberByNumber {
   static constexpr OpInfo info{.name = "scaled_modified_bessel_k0",
                                .doc = "exp(x) * modified_bessel_k0(x), which does not underflow.",
-                               .parameters = "x, /",
-                               .example = "scaled_modified_bessel_k0(full([2], 0.5))",
                                .reference = "sp.k0e(x)",
                                .dtypes = Floating,
                                .sample_low = 0.1};
@@ -87,8 +73,6 @@ struct ScaledModifiedBesselK0 : NumberByNumber {
 struct ScaledModifiedBesselK1 : NumberByNumber {
   static constexpr OpInfo info{.name = "scaled_modified_bessel_k1",
                                .doc = "exp(x) * modified_bessel_k1(x), which does not underflow.",
-                               .parameters = "x, /",
-                               .example = "scaled_modified_bessel_k1(full([2], 0.5))",
                                .reference = "sp.k1e(x)",
                                .dtypes = Floating,
                                .sample_low = 0.1};
@@ -98,8 +82,6 @@ struct ScaledModifiedBesselK1 : NumberByNumber {
 struct BesselJ0 : NumberByNumber {
   static constexpr OpInfo info{.name = "bessel_j0",
                                .doc = "The Bessel function of the first kind, of order 0.",
-                               .parameters = "x, /",
-                               .example = "bessel_j0(full([2], 0.5))",
                                .reference = "sp.j0(x)",
                                .dtypes = Floating};
   static Tensor call(const Tensor& x);
@@ -108,8 +90,6 @@ struct BesselJ0 : NumberByNumber {
 struct BesselJ1 : NumberByNumber {
   static constexpr OpInfo info{.name = "bessel_j1",
                                .doc = "The Bessel function of the first kind, of order 1.",
-                               .parameters = "x, /",
-                               .example = "bessel_j1(full([2], 0.5))",
                                .reference = "sp.j1(x)",
                                .dtypes = Floating};
   static Tensor call(const Tensor& x);
@@ -118,8 +98,6 @@ struct BesselJ1 : NumberByNumber {
 struct BesselY0 : NumberByNumber {
   static constexpr OpInfo info{.name = "bessel_y0",
                                .doc = "The Bessel function of the second kind, of order 0; NaN below 0.",
-                               .parameters = "x, /",
-                               .example = "bessel_y0(full([2], 0.5))",
                                .reference = "sp.y0(x)",
                                .dtypes = Floating,
                                .sample_low = 0.1};
@@ -129,8 +107,6 @@ struct BesselY0 : NumberByNumber {
 struct BesselY1 : NumberByNumber {
   static constexpr OpInfo info{.name = "bessel_y1",
                                .doc = "The Bessel function of the second kind, of order 1; NaN below 0.",
-                               .parameters = "x, /",
-                               .example = "bessel_y1(full([2], 0.5))",
                                .reference = "sp.y1(x)",
                                .dtypes = Floating,
                                .sample_low = 0.1};
@@ -140,28 +116,20 @@ struct BesselY1 : NumberByNumber {
 struct SphericalBesselJ0 : NumberByNumber {
   static constexpr OpInfo info{.name = "spherical_bessel_j0",
                                .doc = "sin(x) / x, and 1 at 0: the spherical Bessel function of the first kind.",
-                               .parameters = "x, /",
-                               .example = "spherical_bessel_j0(full([2], 0.5))",
                                .reference = "sp.spherical_jn(0, x)",
                                .dtypes = Floating};
   static Tensor call(const Tensor& x);
 };
 
 struct AiryAi : NumberByNumber {
-  static constexpr OpInfo info{.name = "airy_ai",
-                               .doc = "Airy's function Ai.",
-                               .parameters = "x, /",
-                               .example = "airy_ai(full([2], 0.5))",
-                               .reference = "sp.airy(x)[0]",
-                               .dtypes = Floating};
+  static constexpr OpInfo info{
+      .name = "airy_ai", .doc = "Airy's function Ai.", .reference = "sp.airy(x)[0]", .dtypes = Floating};
   static Tensor call(const Tensor& x);
 };
 
 struct Erfcx : NumberByNumber {
   static constexpr OpInfo info{.name = "erfcx",
                                .doc = "exp(x * x) * erfc(x), accurate where that product overflows or is 0.",
-                               .parameters = "x, /",
-                               .example = "erfcx(full([2], 0.5))",
                                .reference = "sp.erfcx(x)",
                                .dtypes = Floating};
   static Tensor call(const Tensor& x);
@@ -183,7 +151,6 @@ struct Ndtri : NumberByNumber {
 struct LogNdtr : NumberByNumber {
   static constexpr OpInfo info{.name = "log_ndtr",
                                .doc = "log(ndtr(x)), accurate where ndtr(x) is near 0 or 1.",
-                               .parameters = "x, /",
                                .example = "log_ndtr(zeros([2]))",
                                .reference = "sp.log_ndtr(x)",
                                .dtypes = Floating};

@@ -3,13 +3,13 @@
 #include <string>
 #include <type_traits>
 
-#include "engine/autograd/layers/function.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/special/operands.h"
 #include "ops/special/pairs.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -24,8 +24,7 @@ struct Rule {
   bool reads_y = false;
 };
 
-struct IncompleteGammaLayer : Function<IncompleteGammaLayer> {
-  static constexpr bool kChecksGradients = false;
+struct IncompleteGammaLayer : OperatorLayer<IncompleteGammaLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const Rule*>(ctx.tag)->name; }
 
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& x, const Rule* rule) {

@@ -31,20 +31,15 @@ inline bool is_repeated(const Tensor& x) {
 /// y, n) is called like PairLoops, and costs `work` times an addition per element. Not recorded.
 template <class F>
 Tensor evaluated(const char* op, const Tensor& a, const Tensor& x, std::int64_t work, F&& run) {
-  if (is_batched(a) || is_batched(x)) [[unlikely]] {
-    const HiddenAxes axes = hidden_axes(pointers(a, x));
-    const auto whole = [&](const Tensor& t) { return physical(t, axes, 0, MissingAxis::Repeated); };
-    return hide_in_place(evaluated(op, whole(a), whole(x), work, run), axes);
-  }
+  const auto again = [&](const Tensor& a_there, const Tensor& x_there) {
+    return evaluated(op, a_there, x_there, work, run);
+  };
+  if (is_batched(a) || is_batched(x)) [[unlikely]]
+    return over_examples(again, a, x);
   Tensor y = empty(x.shape(), x.dtype(), x.device());
   const std::int64_t n = y.numel();
   if (y.device().is_meta() || n == 0) return y;
-  if (!y.device().is_cpu()) {
-    const auto there = [&](const Tensor& host_a, const Tensor& host_x) {
-      return evaluated(op, host_a, host_x, work, run);
-    };
-    return on_host(op, y.device(), there, a, x);
-  }
+  if (!y.device().is_cpu()) return on_host(op, y.device(), again, a, x);
   const std::int64_t step = is_repeated(a) ? 0 : 1;
   const Tensor from_a = step == 0 ? a : contiguous(a);
   const Tensor from_x = contiguous(x);

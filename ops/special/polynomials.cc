@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -14,6 +13,7 @@
 #include "ops/runtime/cpu_loader.h"
 #include "ops/special/operands.h"
 #include "ops/special/pairs.h"
+#include "ops/support/layer.h"
 
 namespace lamella {
 namespace {
@@ -227,17 +227,13 @@ LoopOf<T> loop_of(Family family) {
   return nullptr;
 }
 
-struct PolynomialLayer : Function<PolynomialLayer> {
-  static constexpr bool kChecksGradients = false;
+struct PolynomialLayer : OperatorLayer<PolynomialLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& n, const Kind* kind, int order) {
     constexpr std::int64_t kWork = 32;
     ctx.tag = kind->name;
-    if (ctx.recording()) {
-      ctx.save_for_backward(x, n);
-      ctx.state<State>() = {kind, order};
-    }
+    save_with<State>(ctx, {kind, order}, x, n);
     const auto run = [&]<class T>(const T* degree, std::int64_t step, const T* at, T* y, std::int64_t count) {
       loop_of<T>(kind->family)(degree, step, at, y, count, *kind, order);
     };

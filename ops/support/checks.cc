@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/extension/extension.h"
-#include "ops/movement/cast.h"
+#include "ops/support/extension_device.h"
 
 namespace lamella {
 
@@ -57,12 +56,8 @@ void no_kernel(std::string_view op, DType dtype, Device device) {
   fail<NotImplementedError>("[", op, "] has no kernel for dtype ", dtype, " on ", device);
 }
 
-Tensor as_floating(const Tensor& x, std::string_view op) {
-  check_defined(x, op);
-  check_dtype(x, Floating | Integral | Boolean, op);
-  return is_floating(x.dtype()) ? x : cast(x, kDefaultFloat);
+void require_fallback(std::string_view op, Device device) {
+  if (!falls_back_to_host(device)) no_kernel(op, device);
 }
-
-Tensor as_inexact(const Tensor& x) { return is_differentiable(x.dtype()) ? x : cast(x, kDefaultFloat); }
 
 }  // namespace lamella

@@ -27,18 +27,14 @@ void check_same_device(const Tensor& a, const Tensor& b, std::string_view op);
 [[noreturn]] void no_kernel(std::string_view op, Device device);
 [[noreturn]] void no_kernel(std::string_view op, DType dtype, Device device);
 
+/// Throws NotImplementedError, which lists the available kernels, unless falls_back_to_host(device).
+void require_fallback(std::string_view op, Device device);
+
 /// Returns `kernel`; throws NotImplementedError if it is null.
 template <class Kernel>
 Kernel require_kernel(Kernel kernel, std::string_view op, DType dtype, Device device = kCPU) {
   if (!kernel) no_kernel(op, dtype, device);
   return kernel;
 }
-
-/// Returns x if it is floating, or x cast to the default floating dtype if it is an integer or bool; throws TypeError
-/// if it is complex.
-Tensor as_floating(const Tensor& x, std::string_view op);
-/// Returns x if it is floating or complex, or x cast to the default floating dtype if it is an integer or bool. x must
-/// be defined.
-Tensor as_inexact(const Tensor& x);
 
 }  // namespace lamella

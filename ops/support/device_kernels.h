@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "engine/core/tensor.h"
-#include "ops/reduce/cpu/table.h"
+#include "ops/cpu/tables/reduce.h"
 #include "ops/support/checks.h"
 
 namespace lamella {

@@ -3,9 +3,6 @@
 #include <algorithm>
 
 #include "engine/core/error.h"
-#include "engine/core/thread_state.h"
-#include "ops/shape/hide.h"
-#include "ops/shape/reshape.h"
 
 namespace lamella {
 namespace {
@@ -14,13 +11,6 @@ const HiddenAxis* find_level(const Tensor& x, std::uint64_t level) {
   if (!x->hidden) return nullptr;
   const auto found = std::ranges::find(*x->hidden, level, &HiddenAxis::level);
   return found == x->hidden->end() ? nullptr : found;
-}
-
-Tensor as_rows(const Tensor& x, const HiddenAxis& axis) {
-  const Tensor shown = show_axis(x, axis.level, axis.size);
-  Dims shape = x.shape();
-  shape[0] *= axis.size;
-  return reshape(shown, shape);
 }
 
 }  // namespace
@@ -99,18 +89,6 @@ void check_room_for_batched(const Tensor& x, const Tensor& value, const char* op
   fail<RuntimeError>("[", op, "] under vmap the value stands for each of ", extra[0].size,
                      " examples, and the tensor to be written to holds one for all of them: make that tensor from one "
                      "that is mapped over (zeros_like(x), clone()), or use an operator that returns a new tensor");
-}
-
-void dead_axes_to_rows(Tensor& a, Tensor& b, const HiddenAxes* own) {
-  if (!is_batched(a) && !is_batched(b)) return;
-  const auto& live = autograd::thread_state().batch_levels;
-  for (const HiddenAxis& axis : hidden_axes(pointers(a, b))) {
-    if ((own && std::ranges::find(*own, axis.level, &HiddenAxis::level) != own->end()) ||
-        std::ranges::find(live, axis.level) != live.end())
-      continue;
-    a = as_rows(a, axis);
-    b = as_rows(b, axis);
-  }
 }
 
 }  // namespace lamella

@@ -2,8 +2,10 @@
 
 #include <array>
 #include <span>
+#include <utility>
 
 #include "engine/core/tensor.h"
+#include "engine/core/tensors_in.h"
 
 // Note [Batched tensors] vmap hides the axis that it maps over. A batched tensor shows the shape of one example, and a
 // view of it carries the hidden axes along, so that operators that return views need not handle them. The few functions
@@ -45,6 +47,18 @@ Tensor physical(const Tensor& x, const HiddenAxes& axes, std::size_t ndim = 0,
 /// Hides the leading axes of a new tensor that has no other owner. The strides in `axes` are ignored.
 Tensor hide_in_place(Tensor y, const HiddenAxes& axes);
 
+/// Returns f(physical tensors, in which every hidden axis of one of xs is in front), with these axes hidden in the
+/// tensors of its result, which f has just made. f gets axes that a tensor lacks repeated.
+template <class F, class... Tensors>
+auto over_examples(F&& f, const Tensors&... xs) {
+  const HiddenAxes axes = hidden_axes(pointers(xs...));
+  auto result = f(physical(xs, axes, 0, MissingAxis::Repeated)...);
+  autograd::for_each_tensor(result, [&axes](Tensor& y) {
+    if (y.defined()) y = hide_in_place(std::move(y), axes);
+  });
+  return result;
+}
+
 /// Returns the sizes of `axes` followed by `shape`: the physical shape of a tensor that hides `axes`.
 Dims with_axes(const HiddenAxes& axes, DimsView shape);
 /// Returns a new tensor that shows `shape` and hides the axes that the inputs hide.
@@ -63,9 +77,5 @@ inline void check_room(const Tensor& x, const Tensor& value, const char* op) {
   if (is_batched(value)) [[unlikely]]
     check_room_for_batched(x, value, op);
 }
-
-/// Turns hidden axes of vmap calls that have ended, unless they are in `own` (may be null), into rows of a and b. A
-/// gradient that sums over the first axis of both then needs no separate sum over the examples. Recorded on the tape.
-void dead_axes_to_rows(Tensor& a, Tensor& b, const HiddenAxes* own);
 
 }  // namespace lamella

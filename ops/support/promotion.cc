@@ -1,6 +1,5 @@
 #include "ops/support/promotion.h"
 
-#include "ops/movement/cast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 
@@ -35,10 +34,6 @@ DType promoted_dtype(std::span<const Operand* const> operands) {
     if (operand->is_number()) dtype = with_number(dtype, operand->number().kind());
   }
   return dtype;
-}
-
-Tensor in_dtype(const Operand& operand, DType dtype) {
-  return operand.is_number() ? number_tensor(operand.number(), dtype) : astype(operand.tensor(), dtype, /*copy=*/false);
 }
 
 bool can_cast(DType from, DType to) {

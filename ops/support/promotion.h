@@ -20,9 +20,6 @@ DType default_dtype(Scalar::Kind kind);
 /// operands must be defined.
 DType promoted_dtype(std::span<const Operand* const> operands);
 
-/// Returns an operand as a tensor of `dtype`; a number becomes a 0-d tensor on the CPU.
-Tensor in_dtype(const Operand& operand, DType dtype);
-
 /// True if promote_types(from, to) is `to`.
 bool can_cast(DType from, DType to);
 

@@ -9,7 +9,7 @@
 #include "engine/autograd/graph/place.h"
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"
-#include "ops/movement/in_place.h"
+#include "ops/elementwise/in_place.h"
 #include "ops/shape/reshape.h"
 
 namespace lamella::autograd {

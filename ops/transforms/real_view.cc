@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <limits>
 #include <numeric>
 
 #include "engine/core/modes.h"
+#include "ops/elementwise/in_place.h"
 #include "ops/movement/cast.h"
-#include "ops/movement/in_place.h"
 
 namespace lamella::autograd {
 namespace {

@@ -9,6 +9,7 @@
 #include "engine/registry/dispatcher.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/support/checks.h"
 #include "ops/user_op/maybe.h"
 #include "ops/user_op/schema.h"
 #if LAMELLA_WITH_CUDA

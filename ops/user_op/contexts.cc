@@ -2,7 +2,6 @@
 
 #include "engine/core/error.h"
 #include "ops/user_op/call.h"
-#include "ops/user_op/schema.h"
 
 namespace lamella::user_op {
 

@@ -9,7 +9,7 @@
 #include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
 #include "engine/registry/dispatcher.h"
-#include "ops/shape/arrange.h"
+#include "ops/arrange/arrange.h"
 #include "ops/shape/join.h"
 #include "ops/user_op/call.h"
 #include "ops/user_op/schema.h"

@@ -8,7 +8,6 @@
 
 #include "engine/core/error.h"
 #include "engine/registry/library.h"
-#include "ops/user_op/call.h"
 #include "ops/user_op/schema.h"
 
 namespace lamella::user_op {

@@ -4,6 +4,7 @@
 #include "engine/autograd/graph/place.h"
 #include "ops/elementwise/complex.h"
 #include "ops/shape/permute.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/node_type.h"
@@ -12,14 +13,6 @@
 
 namespace lamella::python {
 namespace {
-
-PyObject* to_tuple(const Dims& dims) {
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(dims.size()))));
-  for (std::size_t i = 0; i < dims.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(dims[i])));
-  }
-  return tuple.release();
-}
 
 /// Getter of a property: wraps the result of `Read` for the tensor.
 template <auto Read>
@@ -84,9 +77,9 @@ std::int64_t output_nr(const Tensor& x) {
 }
 
 PyGetSetDef attributes[] = {
-    {"shape", get<[](const Tensor& x) { return to_tuple(x.shape()); }>, nullptr, "The sizes of the axes, a tuple.",
-     nullptr},
-    {"strides", get<[](const Tensor& x) { return to_tuple(x.strides()); }>, nullptr,
+    {"shape", get<[](const Tensor& x) { return tuple_of_ints(x.shape()).release(); }>, nullptr,
+     "The sizes of the axes, a tuple.", nullptr},
+    {"strides", get<[](const Tensor& x) { return tuple_of_ints(x.strides()).release(); }>, nullptr,
      "For each axis, how many elements lie between one index and the next.", nullptr},
     {"ndim", get<[](const Tensor& x) { return number(static_cast<std::int64_t>(x.ndim())); }>, nullptr,
      "The number of axes.", nullptr},

@@ -83,8 +83,7 @@ PyObject* get_autocast_dtype(PyObject*, PyObject* const* args, Py_ssize_t count,
 PyObject* set_autocast_dtype(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("set_autocast_dtype", "device_type, dtype");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     const DeviceType type = read_device_type(values[0], {signature, 0});
     autograd::set_autocast_dtype(type, read_dtype(values[1], {signature, 1}));
     Py_RETURN_NONE;

@@ -77,8 +77,7 @@ PyObject* grad(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
     static const Signature signature("grad",
                                      "outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, "
                                      "allow_unused=None, materialize_grads=False, is_grads_batched=False");
-    PyObject* values[8];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<8>(args, count, keywords);
     const std::vector<Tensor> outputs = one_or_more(values[0], {signature, 0});
     const std::vector<autograd::GradTarget> inputs = targets(values[1], {signature, 1});
     const std::vector<Tensor> grad_outputs = gradients(values[2], {signature, 2});
@@ -101,8 +100,7 @@ PyObject* backward(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
   return guarded([&]() -> PyObject* {
     static const Signature signature("backward",
                                      "tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None");
-    PyObject* values[5];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<5>(args, count, keywords);
     const std::vector<Tensor> tensors = one_or_more(values[0], {signature, 0});
     const std::vector<Tensor> grads = gradients(values[1], {signature, 1});
     const bool create_graph = read<bool>(values[3], {signature, 3});
@@ -155,8 +153,7 @@ PyMethodDef autograd_method_defs[] = {
 PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("backward", "self, grad=None, retain_graph=None, create_graph=False, inputs=None");
-    PyObject* values[5] = {self};
-    signature.bind(args, count, keywords, values, 1);
+    const auto values = signature.bound<5>(args, count, keywords, self);
     Tensor grad;
     if (values[1] != Py_None) grad = read<const Tensor&>(values[1], {signature, 1});
     const bool create_graph = read<bool>(values[3], {signature, 3});

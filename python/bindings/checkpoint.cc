@@ -8,8 +8,8 @@
 #include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/saved/context.h"
+#include "engine/runtime/generator.h"
 #include "engine/runtime/random_lease.h"
-#include "engine/runtime/random_replay.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
@@ -78,8 +78,7 @@ PyObject* checkpoint(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
   return guarded([&]() -> PyObject* {
     static const Signature signature(
         "checkpoint", "function, args, kwargs, tensors, recompute, preserve_rng_state, check, early_stop, policy, /");
-    PyObject* values[9];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<9>(args, count, keywords);
     if (!PyTuple_Check(values[1])) Argument{signature, 1}.wrong_type("a tuple", values[1]);
     if (!PyDict_Check(values[2])) Argument{signature, 2}.wrong_type("a dict", values[2]);
     autograd::CheckpointOptions options{.preserve_rng_state = read<bool>(values[5], {signature, 5}),
@@ -104,8 +103,7 @@ PyObject* checkpoint(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
 PyObject* call_with_random_lease(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("call_with_random_lease", "function, args, /");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     if (!PyTuple_Check(values[1])) Argument{signature, 1}.wrong_type("a tuple", values[1]);
     const RandomLease lease;
     auto state = std::make_unique<RandomState>(RandomState::now());
@@ -121,8 +119,7 @@ PyObject* call_with_random_lease(PyObject*, PyObject* const* args, Py_ssize_t co
 PyObject* call_with_random_state(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("call_with_random_state", "state, function, args, /");
-    PyObject* values[3];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<3>(args, count, keywords);
     const auto* state = static_cast<const RandomState*>(checked(PyCapsule_GetPointer(values[0], kStateCapsule)));
     if (!PyTuple_Check(values[2])) Argument{signature, 2}.wrong_type("a tuple", values[2]);
     const RandomReplay replay(*state);
@@ -142,8 +139,7 @@ PyObject* detach_like(PyObject*, PyObject* tensor) {
 PyObject* call_noting_reads(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("call_noting_reads", "function, args, /");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     if (!PyTuple_Check(values[1])) Argument{signature, 1}.wrong_type("a tuple", values[1]);
     auto log = std::make_unique<std::shared_ptr<autograd::ReadLog>>(std::make_shared<autograd::ReadLog>());
     const PyRef capsule = PyRef::adopt(checked(PyCapsule_New(log.get(), kReadsCapsule, [](PyObject* self) {
@@ -158,8 +154,7 @@ PyObject* call_noting_reads(PyObject*, PyObject* const* args, Py_ssize_t count, 
 PyObject* call_comparing_reads(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("call_comparing_reads", "reads, function, args, /");
-    PyObject* values[3];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<3>(args, count, keywords);
     if (!PyTuple_Check(values[2])) Argument{signature, 2}.wrong_type("a tuple", values[2]);
     const auto* log =
         static_cast<const std::shared_ptr<autograd::ReadLog>*>(checked(PyCapsule_GetPointer(values[0], kReadsCapsule)));

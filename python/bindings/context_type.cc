@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include "engine/core/modes.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/likeness.h"
 #include "python/bindings/method.h"
@@ -76,11 +77,8 @@ PyObject* get_saved_tensors(PyObject* self, void*) {
 PyObject* get_needs_input_grad(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     const Context& context = context_of(self, "needs_input_grad");
-    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(context.arguments.size()))));
-    for (std::size_t i = 0; i < context.arguments.size(); ++i) {
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyBool_FromLong(context.needs_input_grad(i)));
-    }
-    return tuple.release();
+    const auto is_needed = [&](std::size_t i) { return PyBool_FromLong(context.needs_input_grad(i)); };
+    return tuple_from(std::views::iota(std::size_t{0}, context.arguments.size()), is_needed).release();
   });
 }
 
@@ -216,15 +214,7 @@ PyTypeObject* make_context_type() {
            "inputs and outputs. `apply` makes one for each call.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella.autograd.PyLayerContext",
-      .basicsize = sizeof(ContextObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-      .slots = slots,
-  };
-  context_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return context_type;
+  return context_type = new_type<ContextObject>("lamella.autograd.PyLayerContext", slots, Py_TPFLAGS_HAVE_GC);
 }
 
 PyObject* new_context(Context* context) {

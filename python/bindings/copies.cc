@@ -1,13 +1,10 @@
 #include "python/bindings/copies.h"
 
-#include <algorithm>
-
 #include "engine/core/modes.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
 #include "python/bindings/numpy.h"
-#include "python/bindings/py_ref.h"
 #include "python/bindings/signature.h"
 #include "python/bindings/tensor_type.h"
 
@@ -66,8 +63,7 @@ PyObject* memory_as_bytes(PyObject*, PyObject* object) {
 PyObject* tensor_in_memory(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("_tensor_in_memory", "memory, dtype, shape, strides, offset, /");
-    PyObject* values[5];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<5>(args, count, keywords);
     const Tensor& memory = read<const Tensor&>(values[0], {signature, 0});
     const auto dtype = read<DType>(values[1], {signature, 1});
     const auto shape = read<Dims>(values[2], {signature, 2});

@@ -3,9 +3,9 @@
 #include "engine/autograd/layers/host_values.h"
 #include "engine/core/modes.h"
 #include "ops/movement/cast.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/dlpack.h"
-#include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
 #include "python/bindings/numpy.h"
@@ -46,8 +46,7 @@ Tensor from_array_method(PyObject* object, const CreateOptions& options, bool& s
 PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("asarray", "obj, /, dtype=None, device=None, copy=None");
-    PyObject* values[4];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<4>(args, count, keywords);
     CreateOptions options{.op = "asarray"};
     options.read(values[1], values[2]);
     if (values[3] != Py_None) options.copy = read<bool>(values[3], {signature, 3}) ? Copy::Always : Copy::Never;
@@ -58,8 +57,7 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* 
 PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("tensor", "data, dtype=None, device=None, stop_gradient=True");
-    PyObject* values[4];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<4>(args, count, keywords);
     CreateOptions options{.op = "tensor", .copy = Copy::Always};
     options.read(values[1], values[2]);
     const bool stop_gradient = read<bool>(values[3], {signature, 3});
@@ -84,8 +82,7 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
 PyObject* from_dlpack(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("from_dlpack", "x, /, *, device=None, copy=None");
-    PyObject* values[3];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<3>(args, count, keywords);
     const std::optional<Device> device = read_optional<Device>(values[1], {signature, 1});
     const std::optional<bool> copy = read_optional<bool>(values[2], {signature, 2});
     Tensor x = autograd::came_from_host(tensor_from_dlpack(values[0], "from_dlpack", copy.value_or(true)));
@@ -109,11 +106,7 @@ PyObject* broadcast_shapes_function(PyObject*, PyObject* const* args, Py_ssize_t
       count_elements(next);
       shape = broadcast_shapes(shape, next, "broadcast_shapes");
     }
-    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(shape.size()))));
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(shape[i])));
-    }
-    return tuple.release();
+    return tuple_of_ints(shape).release();
   });
 }
 

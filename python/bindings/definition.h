@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ops/elementwise/elementwise.h"
@@ -40,6 +41,11 @@ struct Definition {
   /// Null for an operator that is not elementwise.
   const ElementwiseOp& (*elementwise)();
 };
+
+/// Returns the operator's example, a Python expression over names of `lm`.
+inline std::string example_of(const OpInfo& info) {
+  return info.example ? info.example : str(info.name, "(full([2], 0.5))");
+}
 
 /// Returns the definitions of the operators of a list. Each list is instantiated in a file of its own, as these files
 /// take longest to compile.

@@ -4,10 +4,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
-#include "engine/core/host.h"
 #include "engine/runtime/device_backend.h"
 #include "engine/runtime/device_query.h"
 #include "python/bindings/convert.h"
@@ -135,8 +133,7 @@ PyObject* synchronize_stream(PyObject*, PyObject* value) {
 PyObject* set_current_stream(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("stream", "device, stream, /");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     const Device device = read_backend_device(values[0], {signature, 0});
     const std::int64_t id = read_int(values[1], {signature, 1});
     std::shared_ptr<BackendStream> given;

@@ -2,8 +2,6 @@
 
 #include <climits>
 #include <cstdint>
-#include <memory>
-#include <optional>
 
 #include "engine/autograd/backward/lent.h"
 #include "engine/core/foreign.h"
@@ -198,8 +196,7 @@ std::pair<int, int> read_pair(PyObject* object, const Argument& argument) {
 PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("__dlpack__", "*, stream=None, max_version=None, dl_device=None, copy=None");
-    PyObject* values[4];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<4>(args, count, keywords);
     const Tensor own = tensor_of(self);
     Tensor x = own;
     leave_tape(x, "__dlpack__");

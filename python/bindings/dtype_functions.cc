@@ -10,7 +10,6 @@
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
-#include "python/bindings/numpy.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
@@ -48,8 +47,7 @@ PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyObject* promote_types_function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("promote_types", "type1, type2, /");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     return dtype_object(promote_types(read_dtype(values[0], {signature, 0}), read_dtype(values[1], {signature, 1})));
   });
 }
@@ -57,8 +55,7 @@ PyObject* promote_types_function(PyObject*, PyObject* const* args, Py_ssize_t co
 PyObject* can_cast_function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("can_cast", "from_, to, /");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     return PyBool_FromLong(can_cast(dtype_or_tensor(values[0], {signature, 0}), read_dtype(values[1], {signature, 1})));
   });
 }
@@ -78,8 +75,7 @@ bool is_kind(DType dtype, PyObject* kind, const Argument& argument) {
 PyObject* isdtype(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("isdtype", "dtype, kind");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     return PyBool_FromLong(is_kind(read_dtype(values[0], {signature, 0}), values[1], {signature, 1}));
   });
 }

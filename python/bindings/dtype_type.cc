@@ -5,6 +5,7 @@
 #include <string>
 
 #include "python/bindings/errors.h"
+#include "python/bindings/method.h"
 #include "python/bindings/numpy.h"
 #include "python/bindings/py_ref.h"
 
@@ -76,12 +77,7 @@ PyTypeObject* make_dtype_type() {
        const_cast<char*>("DType(name)\n--\n\nThe type of a tensor's elements. There is one object for each.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{.name = "lamella.DType",
-                          .basicsize = sizeof(DTypeObject),
-                          .itemsize = 0,
-                          .flags = Py_TPFLAGS_DEFAULT,
-                          .slots = slots};
-  dtype_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  dtype_type = new_type<DTypeObject>("lamella.DType", slots);
   for (std::size_t i = 0; i < kDTypeCount; ++i) {
     auto* object = checked(PyObject_New(DTypeObject, dtype_type));
     object->dtype = static_cast<DType>(i);

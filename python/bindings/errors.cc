@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "engine/core/memory_limit.h"
+#include "engine/core/spare_memory.h"
 #include "python/bindings/checkpoint.h"
 #include "python/bindings/py_ref.h"
 

@@ -26,8 +26,7 @@ PyObject* enter_dual_level(PyObject*, PyObject*) {
 PyObject* exit_dual_level(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("exit_dual_level", "level, /");
-    PyObject* values[1];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<1>(args, count, keywords);
     const auto level = read_level(values[0], {signature, 0});
     if (!level) Argument{signature, 0}.wrong_type("an int", values[0]);
     autograd::exit_dual_level(*level);
@@ -38,8 +37,7 @@ PyObject* exit_dual_level(PyObject*, PyObject* const* args, Py_ssize_t count, Py
 PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("make_dual", "tensor, tangent, level=None");
-    PyObject* values[3];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<3>(args, count, keywords);
     return wrap(autograd::make_dual(read<const Tensor&>(values[0], {signature, 0}),
                                     read<const Tensor&>(values[1], {signature, 1}),
                                     read_level(values[2], {signature, 2})));
@@ -49,8 +47,7 @@ PyObject* make_dual(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
 PyObject* unpack_dual(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("unpack_dual", "tensor, level=None");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     const Tensor& x = read<const Tensor&>(values[0], {signature, 0});
     autograd::UnpackedDual parts = autograd::unpack_dual(x, read_level(values[1], {signature, 1}));
     const PyRef primal =

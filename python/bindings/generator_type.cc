@@ -1,7 +1,6 @@
 #include "python/bindings/generator_type.h"
 
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 
@@ -173,6 +172,7 @@ PyObject* split(PyObject* self, PyObject* value) {
     static const Signature signature("Generator.split", "n, /");
     const std::int64_t count = read_int(value, {signature, 0});
     if (count < 0) Argument{signature, 0}.wrong_value(str("expected at least 0 streams, got ", count));
+    // The list comes first: of a number that no memory holds it raises MemoryError.
     PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(count))));
     std::vector<Generator> parts = generator_of(self).split(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -255,8 +255,7 @@ PyObject* get_rng_state(PyObject*, PyObject* const* args, Py_ssize_t count, PyOb
 PyObject* set_rng_state(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("set_rng_state", "state, /, device=None");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     const GeneratorState state = read_state(values[0], {signature, 0});
     default_generator(read_state_device(values[1], {signature, 1})).set_state(state);
     Py_RETURN_NONE;
@@ -351,13 +350,7 @@ PyTypeObject* make_generator_type() {
            "each has its own (see fork and split). ValueError for the device 'meta', where nothing is drawn.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{.name = "lamella.Generator",
-                          .basicsize = sizeof(GeneratorObject),
-                          .itemsize = 0,
-                          .flags = Py_TPFLAGS_DEFAULT,
-                          .slots = slots};
-  generator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return generator_type;
+  return generator_type = new_type<GeneratorObject>("lamella.Generator", slots);
 }
 
 Generator* read_generator(PyObject* object, const Argument& argument) {

@@ -1,7 +1,6 @@
 #include "python/bindings/hooks.h"
 
 #include <algorithm>
-#include <new>
 #include <string_view>
 
 #include "engine/autograd/backward/hooks.h"
@@ -120,8 +119,7 @@ autograd::MultiGradMode read_mode(PyObject* object, const Argument& argument) {
 PyObject* register_multi_grad_hook(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("register_multi_grad_hook", "tensors, fn, *, mode='all'");
-    PyObject* values[3];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<3>(args, count, keywords);
     const std::vector<Tensor> tensors = read_tensors(values[0], {signature, 0});
     PyObject* const function = values[1];
     check_callable(function, "register_multi_grad_hook", "of the gradients");
@@ -244,15 +242,7 @@ PyTypeObject* make_hook_handle_type() {
                          "manager it does so\nwhen the block ends.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella.autograd.HookHandle",
-      .basicsize = sizeof(HandleObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-      .slots = slots,
-  };
-  handle_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return handle_type;
+  return handle_type = new_type<HandleObject>("lamella.autograd.HookHandle", slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);
 }
 
 }  // namespace lamella::python

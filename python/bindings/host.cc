@@ -1,8 +1,5 @@
 #include "python/bindings/host.h"
 
-#include <Python.h>
-#include <frameobject.h>
-
 #include <array>
 #include <mutex>
 #include <string>

@@ -23,8 +23,7 @@ PyRef text(const std::string& value) {
 PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("explain", "x, of=None");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     const Tensor& x = read<const Tensor&>(values[0], {signature, 0});
     return text(autograd::explain(x, read_optional<Tensor>(values[1], {signature, 1}).value_or(Tensor()))).release();
   });
@@ -48,8 +47,7 @@ std::vector<std::pair<Tensor, std::string>> read_names(PyObject* object, const A
 PyObject* draw(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("draw", "tensors, params, format, max_nodes");
-    PyObject* values[4];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<4>(args, count, keywords);
     const std::vector<Tensor> tensors = read_tensors(values[0], {signature, 0});
     autograd::DrawOptions options;
     options.names = read_names(values[1], {signature, 1});
@@ -76,8 +74,7 @@ PyObject* to_dict(const autograd::GraphStats& stats) {
 PyObject* graph_stats(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("graph_stats", "tensors");
-    PyObject* values[1];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<1>(args, count, keywords);
     return to_dict(autograd::graph_stats(read_tensors(values[0], {signature, 0})));
   });
 }

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <memory>
-#include <string_view>
 
 #include "python/bindings/errors.h"
 #include "python/bindings/py_ref.h"

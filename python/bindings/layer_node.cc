@@ -4,7 +4,6 @@
 #include <array>
 
 #include "engine/autograd/backward/lent.h"
-#include "engine/autograd/graph/accumulate.h"
 #include "engine/autograd/layers/gradient_counts.h"
 #include "engine/autograd/layers/host_values.h"
 #include "engine/autograd/layers/once.h"

@@ -7,6 +7,7 @@
 #include "engine/autograd/recording/recorder.h"
 #include "engine/autograd/trace/departure.h"
 #include "python/bindings/checkpoint.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/context_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/form.h"
@@ -39,12 +40,9 @@ class Inputs {
   /// Returns the keywords in the order of the signature.
   PyRef sorted_keywords(const Call& call) const {
     if (order_.empty()) return {};
-    PyRef names = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(order_.size()))));
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
-                       Py_NewRef(PyTuple_GET_ITEM(call.keywords, static_cast<Py_ssize_t>(order_[i]))));
-    }
-    return names;
+    return tuple_from(order_, [&](std::size_t place) {
+      return Py_NewRef(PyTuple_GET_ITEM(call.keywords, static_cast<Py_ssize_t>(place)));
+    });
   }
 
   SmallVector<const Tensor*, 4> tensors;
@@ -109,10 +107,8 @@ PyRef run_forward(const Layer& layer, PyObject* context, const Call& call, const
   if (layer.setup_context) {
     PyRef result = PyRef::adopt(checked(
         PyObject_Vectorcall(layer.forward.get(), call.args, static_cast<std::size_t>(call.count), call.keywords)));
-    const PyRef values = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(call.size()))));
-    for (std::size_t i = 0; i < call.size(); ++i) {
-      PyTuple_SET_ITEM(values.get(), static_cast<Py_ssize_t>(i), Py_NewRef(inputs.argument(call, i)));
-    }
+    const PyRef values = tuple_from(std::views::iota(std::size_t{0}, call.size()),
+                                    [&](std::size_t i) { return Py_NewRef(inputs.argument(call, i)); });
     PyObject* args[] = {context, values.get(), result.get()};
     Py_DECREF(checked(PyObject_Vectorcall(layer.setup_context.get(), args, 3, nullptr)));
     return result;
@@ -311,15 +307,7 @@ PyTypeObject* make_layer_type() {
                       "tensor that forward returned and returns one for each tensor argument, or for each argument.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella.PyLayer",
-      .basicsize = sizeof(PyObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-      .slots = slots,
-  };
-  layer_base = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return layer_base;
+  return layer_base = new_type<PyObject>("lamella.PyLayer", slots, Py_TPFLAGS_BASETYPE);
 }
 
 }  // namespace lamella::python

@@ -54,8 +54,7 @@ PyObject* detach_in_place(PyObject* self, PyObject*) {
 PyObject* requires_grad_(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("requires_grad_", "self, requires_grad=True");
-    PyObject* values[2] = {self};
-    signature.bind(args, count, keywords, values, 1);
+    const auto values = signature.bound<2>(args, count, keywords, self);
     tensor_of(self).set_requires_grad(read<bool>(values[1], {signature, 1}));
     return Py_NewRef(self);
   });
@@ -76,8 +75,7 @@ PyObject* clear_grad(const Tensor& x) {
 PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("to", "self, target=None, *, dtype=None, device=None");
-    PyObject* values[4] = {self};
-    signature.bind(args, count, keywords, values, 1);
+    const auto values = signature.bound<4>(args, count, keywords, self);
     Tensor x = tensor_of(self);
     std::optional<DType> dtype = read_optional<DType>(values[2], {signature, 2});
     std::optional<Device> device = read_optional<Device>(values[3], {signature, 3});
@@ -96,8 +94,7 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
 PyObject* cuda(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("cuda", "self, index=0");
-    PyObject* values[2] = {self};
-    signature.bind(args, count, keywords, values, 1);
+    const auto values = signature.bound<2>(args, count, keywords, self);
     const std::int64_t index = read_int(values[1], {signature, 1});
     if (index < 0 || index > 127)
       Argument{signature, 1}.wrong_value(str("expected the index of a CUDA device in [0, 128), got ", index));

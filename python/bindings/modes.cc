@@ -202,9 +202,7 @@ PyTypeObject* make_type(const char* name, const char* doc, newfunc make_object, 
       {Py_tp_doc, const_cast<char*>(doc)},
       {0, nullptr},
   };
-  PyType_Spec spec{
-      .name = name, .basicsize = sizeof(ModeObject), .itemsize = 0, .flags = Py_TPFLAGS_DEFAULT, .slots = slots};
-  return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  return new_type<ModeObject>(name, slots);
 }
 
 }  // namespace

@@ -4,14 +4,15 @@
 
 #include <any>
 #include <mutex>
-#include <new>
 #include <unordered_map>
 
 #include "engine/autograd/diagnosis/inspect.h"
 #include "engine/autograd/graph/origin.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/hooks.h"
+#include "python/bindings/method.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/tensor_type.h"
 #include "python/bindings/visit.h"
@@ -83,14 +84,10 @@ PyObject* get_name(PyObject* self, void*) {
 
 PyObject* get_next_functions(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
-    const auto& edges = alive(self).edges();
-    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(edges.size()))));
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-      PyRef node = PyRef::adopt(wrap_node(edges[i].node));
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
-                       checked(Py_BuildValue("(OI)", node.get(), edges[i].input_nr)));
-    }
-    return tuple.release();
+    const auto pair = [](const Edge& edge) {
+      return Py_BuildValue("(OI)", PyRef::adopt(wrap_node(edge.node)).get(), edge.input_nr);
+    };
+    return tuple_from(alive(self).edges(), pair).release();
   });
 }
 
@@ -208,15 +205,8 @@ PyTypeObject* make_node_type() {
       {Py_tp_doc, const_cast<char*>("A recorded operation, as Tensor.grad_fn shows it.")},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella.autograd.Node",
-      .basicsize = sizeof(NodeObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-      .slots = slots,
-  };
-  node_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return node_type;
+  return node_type = new_type<NodeObject>("lamella.autograd.Node", slots,
+                                          Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION);
 }
 
 bool is_node(PyObject* object) noexcept { return Py_IS_TYPE(object, node_type); }

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "engine/autograd/backward/lent.h"
 #include "engine/autograd/layers/host_values.h"
@@ -243,8 +242,7 @@ PyObject* tensor_to_numpy(PyObject* self) {
 PyObject* tensor_array(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("__array__", "dtype=None, copy=None");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     PyRef array = PyRef::adopt(tensor_to_numpy(self));
     if (values[0] != Py_None) {
       const PyRef asarray = numpy_function("asarray");

@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 #include <span>
-#include <type_traits>
 #include <vector>
 
+#include "python/bindings/containers.h"
 #include "python/bindings/definition.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/py_ref.h"
@@ -22,11 +22,7 @@ void set(const PyRef& dict, const char* key, const PyRef& value) {
 }
 
 PyRef tuple_of(const std::vector<PyRef>& items) {
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(items.size()))));
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), PyRef(items[i]).release());
-  }
-  return tuple;
+  return tuple_from(items, [](const PyRef& item) { return item; });
 }
 
 PyRef dtype_names(DTypeSet dtypes) {
@@ -62,7 +58,7 @@ PyRef describe(const OpInfo& info) {
   PyRef dict = PyRef::adopt(checked(PyDict_New()));
   set(dict, "name", text_or_none(info.name));
   set(dict, "doc", text_or_none(info.doc));
-  set(dict, "example", text_or_none(info.example));
+  set(dict, "example", text_or_none(example_of(info).c_str()));
   set(dict, "reference", text_or_none(info.reference));
   set(dict, "dtypes", dtype_names(info.dtypes));
   set(dict, "sample_low", PyRef::adopt(PyFloat_FromDouble(info.sample_low)));

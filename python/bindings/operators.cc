@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "ops/all_ops.h"
+#include "ops/registration/all_ops.h"
 #include "python/bindings/definition.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
@@ -38,7 +38,7 @@ std::string dtype_list(DTypeSet dtypes) {
 const char* docstring(const OpInfo& info, const Signature& signature, bool method) {
   std::string text = str(info.name, signature.text_signature(method), "\n--\n\n", info.doc);
   text += "\n\nDtypes: " + dtype_list(info.dtypes) + ".";
-  if (info.example) text += str("\n\nExample: ``lm.", info.example, "``");
+  text += str("\n\nExample: ``lm.", example_of(info), "``");
   return keep(std::move(text));
 }
 

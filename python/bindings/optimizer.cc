@@ -26,8 +26,7 @@ PyObject* sgd_step(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject*
     static const Signature signature(
         "_sgd_step",
         "parameters, gradients, velocities, first, lr, momentum, dampening, weight_decay, nesterov, maximize");
-    PyObject* values[10];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<10>(args, count, keywords);
     const std::vector<Tensor> parameters = read_tensors(values[0], {signature, 0});
     const std::size_t n = parameters.size();
     const std::vector<Tensor> gradients = read_beside(values[1], {signature, 1}, n, false);
@@ -52,8 +51,7 @@ PyObject* adam_step(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
     static const Signature signature("_adam_step",
                                      "parameters, gradients, means, squares, largest, step, lr, beta1, beta2, eps, "
                                      "weight_decay, decoupled, maximize");
-    PyObject* values[13];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<13>(args, count, keywords);
     const std::vector<Tensor> parameters = read_tensors(values[0], {signature, 0});
     const std::size_t n = parameters.size();
     const std::vector<Tensor> gradients = read_beside(values[1], {signature, 1}, n, false);

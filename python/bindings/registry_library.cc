@@ -1,14 +1,12 @@
-#include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/registry/checks.h"
-#include "engine/registry/entry.h"
 #include "engine/registry/library.h"
 #include "engine/registry/load.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/method.h"
@@ -55,11 +53,7 @@ PyRef keyword_names(const Schema& schema) {
     }
   }
   if (names.empty()) return {};
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(names.size()))));
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), names[i].release());
-  }
-  return tuple;
+  return tuple_from(names, [](const PyRef& name) { return name; });
 }
 
 std::string result_label(const Schema& schema, std::size_t k) {

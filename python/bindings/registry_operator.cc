@@ -10,13 +10,12 @@
 #include "engine/core/host.h"
 #include "engine/registry/dispatcher.h"
 #include "engine/registry/entry.h"
-#include "engine/registry/library.h"
 #include "python/bindings/capture.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
 #include "python/bindings/named_result.h"
 #include "python/bindings/registry_values.h"
-#include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
 namespace {
@@ -152,11 +151,7 @@ PyObject* results_to_python(const Binding& binding, std::span<Value> results) {
     for (Value& result : results) tensors.push_back(result.take_tensor());
     return named_result(binding.result_type, std::move(tensors));
   }
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(results.size()))));
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(k), value_to_python(std::move(results[k])).release());
-  }
-  return tuple.release();
+  return tuple_from(results, [](Value& result) { return value_to_python(std::move(result)); }).release();
 }
 
 /// Number of elements in the call's tensors.
@@ -515,15 +510,8 @@ PyTypeObject* make_operator_type() {
       {Py_tp_methods, methods},
       {0, nullptr},
   };
-  static PyType_Spec spec{
-      .name = "lamella._C._Operator",
-      .basicsize = sizeof(OperatorObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-      .slots = slots,
-  };
-  operator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return operator_type;
+  return operator_type = new_type<OperatorObject>("lamella._C._Operator", slots,
+                                                  Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION);
 }
 
 PyMethodDef* registry_functions() { return registry_method_defs; }

@@ -1,10 +1,10 @@
 #include "python/bindings/registry_values.h"
 
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 #include "engine/core/error.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
@@ -264,11 +264,7 @@ PyRef scalar_to_python(const Scalar& value) {
 
 template <class T, class Convert>
 PyRef list_to_python(const T* values, std::size_t count, Convert&& convert) {
-  PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(count))));
-  for (std::size_t i = 0; i < count; ++i) {
-    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), convert(values[i]).release());
-  }
-  return list;
+  return list_from(std::span(values, count), convert);
 }
 
 }  // namespace

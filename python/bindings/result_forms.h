@@ -12,8 +12,8 @@
 
 #include "engine/core/modes.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/results.h"
 #include "ops/op_info.h"
-#include "ops/support/results.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 
@@ -44,14 +44,6 @@ constexpr bool may_work_in_place() {
   }
 }
 
-template <class Op>
-constexpr const char* parameters_of() {
-  if constexpr (requires { Op::kParameters; }) {
-    return Op::info.parameters ? Op::info.parameters : Op::kParameters;
-  } else {
-    return Op::info.parameters ? Op::info.parameters : "";
-  }
-}
 /// True if the parameters begin with "*arrays".
 constexpr bool is_variadic(std::string_view parameters) {
   return parameters.size() > 1 && parameters[0] == '*' && parameters[1] != ',';

@@ -15,8 +15,7 @@ namespace {
 PyObject* push_hooks(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("saved_tensors_hooks", "pack, unpack, /");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     for (std::size_t i = 0; i < 2; ++i) {
       if (!PyCallable_Check(values[i])) Argument{signature, i}.wrong_type("a function", values[i]);
     }
@@ -29,8 +28,7 @@ PyObject* push_hooks(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
 PyObject* pop_hooks(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("saved_tensors_hooks", "pack, unpack, /");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     const auto& stack = autograd::thread_state().saved_tensor_hooks;
     for (auto entry = stack.rbegin(); entry != stack.rend(); ++entry) {
       const auto* hooks = dynamic_cast<const PythonSavedTensorHooks*>(entry->get());

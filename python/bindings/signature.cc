@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "python/bindings/errors.h"
-#include "python/bindings/py_ref.h"
 
 namespace lamella::python {
 namespace {

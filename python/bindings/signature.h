@@ -2,6 +2,7 @@
 
 #include <Python.h>
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,14 @@ class Signature {
       return;
     }
     bind_slowly(args, count, keywords, values, bound);
+  }
+
+  /// Returns N values as bind() fills them; the first ones are `given`.
+  template <std::size_t N, class... Given>
+  std::array<PyObject*, N> bound(PyObject* const* args, Py_ssize_t count, PyObject* keywords, Given*... given) const {
+    std::array<PyObject*, N> values{given...};
+    bind(args, count, keywords, values.data(), sizeof...(Given));
+    return values;
   }
 
  private:

@@ -3,17 +3,17 @@
 #include <structmember.h>
 
 #include <array>
-#include <new>
 #include <vector>
 
 #include "engine/autograd/graph/place.h"
 #include "engine/core/error.h"
 #include "python/bindings/capture.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/create.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
+#include "python/bindings/method.h"
 #include "python/bindings/numpy.h"
-#include "python/bindings/operators.h"
 #include "python/bindings/tensor_slots.h"
 #include "python/bindings/visit.h"
 
@@ -179,11 +179,7 @@ PyObject* wrap(Tensor x) noexcept {
 PyRef wrap_ref(Tensor x) { return PyRef::adopt(checked(wrap(std::move(x)))); }
 
 PyRef wrap_all(std::span<const Tensor> tensors) {
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(tensors.size()))));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(wrap(tensors[i])));
-  }
-  return tuple;
+  return tuple_from(tensors, [](const Tensor& x) { return wrap(x); });
 }
 
 PyObject* wrap_as(PyTypeObject* type, Tensor x) {
@@ -216,15 +212,7 @@ PyTypeObject* make_tensor_type() {
   add_number_slots(slots);
   add_index_slots(slots);
   slots.push_back({0, nullptr});
-  PyType_Spec spec{
-      .name = "lamella.Tensor",
-      .basicsize = sizeof(TensorObject),
-      .itemsize = 0,
-      .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-      .slots = slots.data(),
-  };
-  tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
-  return tensor_type;
+  return tensor_type = new_type<TensorObject>("lamella.Tensor", slots.data(), Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC);
 }
 
 }  // namespace lamella::python

@@ -7,6 +7,7 @@
 #include "ops/transforms/functional.h"
 #include "ops/transforms/gradcheck.h"
 #include "ops/transforms/own_inputs.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
@@ -17,11 +18,7 @@ namespace lamella::python {
 namespace {
 
 PyRef nested_tuple_of(const std::vector<std::vector<Tensor>>& rows) {
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(rows.size()))));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), wrap_all(rows[i]).release());
-  }
-  return tuple;
+  return tuple_from(rows, [](const std::vector<Tensor>& row) { return wrap_all(row); });
 }
 
 /// Wraps a Python function that takes a tuple of tensors and returns a list or tuple of tensors. Valid while `function`
@@ -38,8 +35,7 @@ autograd::TensorFunction read_function(PyObject* function, const Argument& argum
 PyObject* own_inputs(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("_own_inputs", "inputs, connected, op");
-    PyObject* values[3];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<3>(args, count, keywords);
     const std::vector<Tensor> inputs = read_tensors(values[0], {signature, 0});
     const std::string op(read_text(values[2], {signature, 2}));
     return wrap_all(autograd::own_inputs(inputs, read<bool>(values[1], {signature, 1}), op.c_str())).release();
@@ -49,8 +45,7 @@ PyObject* own_inputs(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
 PyObject* depends_on_others(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("_depends_on_others", "outputs, own");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     const std::vector<Tensor> outputs = read_tensors(values[0], {signature, 0});
     return PyBool_FromLong(autograd::depends_on_others(outputs, read_tensors(values[1], {signature, 1})));
   });
@@ -59,8 +54,7 @@ PyObject* depends_on_others(PyObject*, PyObject* const* args, Py_ssize_t count, 
 template <auto Derivatives>
 PyObject* matrices(const Signature& signature, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
-    PyObject* values[6];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<6>(args, count, keywords);
     const Argument function_argument{signature, 0};
     const autograd::TensorFunction function = read_function(values[0], function_argument);
     const std::vector<Tensor> inputs = read_tensors(values[1], {signature, 1});
@@ -88,8 +82,7 @@ PyObject* hessian(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* 
 template <auto Product>
 PyObject* products(const Signature& signature, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
-    PyObject* values[5];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<5>(args, count, keywords);
     const Argument function_argument{signature, 0};
     const autograd::TensorFunction function = read_function(values[0], function_argument);
     const std::vector<Tensor> inputs = read_tensors(values[1], {signature, 1});
@@ -145,8 +138,7 @@ PyObject* gradcheck(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
   return guarded([&]() -> PyObject* {
     static const Signature signature("gradcheck",
                                      "func, inputs, second, grad_outputs, tolerances, switches, name, input_names");
-    PyObject* values[8];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<8>(args, count, keywords);
     const Argument function_argument{signature, 0};
     const autograd::TensorFunction function = read_function(values[0], function_argument);
     const std::vector<Tensor> inputs = read_tensors(values[1], {signature, 1});

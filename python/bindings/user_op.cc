@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/core/modes.h"
 #include "engine/registry/pending.h"
 #include "ops/user_op/call.h"
 #include "ops/user_op/schema.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
@@ -102,7 +102,7 @@ AttrValue read_attribute(PyObject* object, const Argument& argument) {
 }
 
 /// Reads the arguments op, name, inputs, outputs and attrs.
-Use read_use(const Signature& signature, PyObject** values) {
+Use read_use(const Signature& signature, const std::array<PyObject*, 5>& values) {
   Use use;
   use.op_type_name = text_of(values[0], {signature, 0});
   use.op_name = text_of(values[1], {signature, 1});
@@ -122,18 +122,13 @@ Use read_use(const Signature& signature, PyObject** values) {
 }
 
 PyRef wrap_list(const std::vector<Tensor>& tensors) {
-  PyRef list = PyRef::adopt(checked(PyList_New(static_cast<Py_ssize_t>(tensors.size()))));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap_ref(tensors[i]).release());
-  }
-  return list;
+  return list_from(tensors, [](const Tensor& x) { return wrap(x); });
 }
 
 PyObject* call(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("user_op", "op, name, inputs, outputs, attrs");
-    PyObject* values[5];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<5>(args, count, keywords);
     const user_op::Results results = user_op::call(read_use(signature, values));
     PyRef list = PyRef::adopt(checked(PyList_New(0)));
     for (const auto& [name, tensors] : results) {
@@ -148,8 +143,7 @@ PyObject* call(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
 PyObject* sbp(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("sbp_signatures", "op, name, inputs, outputs, attrs");
-    PyObject* values[5];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<5>(args, count, keywords);
     PyRef list = PyRef::adopt(checked(PyList_New(0)));
     for (const auto& ways : user_op::sbp_signatures(read_use(signature, values))) {
       const PyRef dict = PyRef::adopt(checked(PyDict_New()));
@@ -167,11 +161,7 @@ PyObject* sbp(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keyw
 PyRef wrap_descs(const std::vector<TensorDesc>& descs) {
   PyRef list = PyRef::adopt(checked(PyList_New(0)));
   for (const TensorDesc& desc : descs) {
-    const DimVector& dims = desc.shape().dim_vec();
-    const PyRef shape = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(dims.size()))));
-    for (std::size_t i = 0; i < dims.size(); ++i) {
-      PyTuple_SET_ITEM(shape.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(dims[i])));
-    }
+    const PyRef shape = tuple_of_ints(desc.shape().dim_vec());
     const PyRef dtype =
         PyRef::adopt(checked(dtype_object(user_op::detail::to_dtype(desc.data_type(), "a tensor of an operator"))));
     const PyRef pair = PyRef::adopt(checked(PyTuple_Pack(2, shape.get(), dtype.get())));
@@ -198,8 +188,7 @@ user_op::detail::HostKernel host_kernel(SharedObject function) {
 PyObject* set_kernel(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("set_kernel", "op, kernel");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     if (values[1] != Py_None && !PyCallable_Check(values[1])) {
       Argument{signature, 1}.wrong_type("a function or None", values[1]);
     }
@@ -277,8 +266,7 @@ std::map<std::string, std::vector<user_op::detail::Registration>>& python_made()
 PyObject* define(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("define", "op, inputs, outputs, infer, backward, saved, file, line");
-    PyObject* values[8];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<8>(args, count, keywords);
     user_op::detail::OpDef def;
     def.name = text_of(values[0], {signature, 0});
     const std::vector<std::string> inputs = read_names(values[1], {signature, 1});

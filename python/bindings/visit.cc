@@ -3,7 +3,6 @@
 #include <any>
 #include <mutex>
 
-#include "engine/autograd/graph/accumulate.h"
 #include "engine/autograd/graph/hook_table.h"
 #include "engine/autograd/graph/meta.h"
 #include "python/bindings/checkpoint.h"

@@ -5,6 +5,7 @@
 
 #include "engine/core/error.h"
 #include "ops/shape/hide.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
@@ -33,8 +34,7 @@ std::uint64_t read_level(PyObject* object, const Argument& argument) {
 PyObject* enter(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("_vmap_enter", "size, randomness, /");
-    PyObject* values[2];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<2>(args, count, keywords);
     const std::int64_t size = read_int(values[0], {signature, 0});
     return checked(
         PyLong_FromUnsignedLongLong(autograd::enter_vmap(size, read_randomness(read_text(values[1], {signature, 1})))));
@@ -52,8 +52,7 @@ PyObject* leave(PyObject*, PyObject* level) {
 PyObject* hide(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("_hide_axis", "x, axis, level, /");
-    PyObject* values[3];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<3>(args, count, keywords);
     return wrap(hide_axis(read<const Tensor&>(values[0], {signature, 0}), read_int(values[1], {signature, 1}),
                           read_level(values[2], {signature, 2})));
   });
@@ -62,8 +61,7 @@ PyObject* hide(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
 PyObject* show(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("_show_axis", "x, axis, level, size, /");
-    PyObject* values[4];
-    signature.bind(args, count, keywords, values);
+    const auto values = signature.bound<4>(args, count, keywords);
     const Tensor shown = show_axis(read<const Tensor&>(values[0], {signature, 0}),
                                    read_level(values[2], {signature, 2}), read_int(values[3], {signature, 3}));
     return wrap(move_axis(shown, 0, read_int(values[1], {signature, 1}), "vmap"));
@@ -74,15 +72,10 @@ PyObject* hidden_axes(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("_hidden_axes", "x, /");
     const Tensor& x = read<const Tensor&>(object, {signature, 0});
-    const std::size_t count = x->hidden ? x->hidden->size() : 0;
-    PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(count))));
-    for (std::size_t i = 0; i < count; ++i) {
-      const HiddenAxis& axis = (*x->hidden)[i];
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
-                       checked(Py_BuildValue("(KL)", static_cast<unsigned long long>(axis.level),
-                                             static_cast<long long>(axis.size))));
-    }
-    return tuple.release();
+    const auto pair = [](const HiddenAxis& axis) {
+      return Py_BuildValue("(KL)", static_cast<unsigned long long>(axis.level), static_cast<long long>(axis.size));
+    };
+    return tuple_from(x->hidden ? *x->hidden : HiddenAxes(), pair).release();
   });
 }
 

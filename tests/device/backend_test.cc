@@ -16,9 +16,9 @@
 #include "engine/registry/library.h"
 #include "engine/runtime/device_query.h"
 #include "engine/runtime/generator.h"
-#include "ops/all_ops.h"
 #include "ops/extension/host_fallback.h"
 #include "ops/index/index.h"
+#include "ops/registration/all_ops.h"
 
 // The device exists for the whole program, as a process has one kind of extension devices.
 

@@ -56,6 +56,9 @@ def test_this_tree_is_right(check: ModuleType) -> None:
         ("ops/reduce/good.cc", "engine/autograd/saved/part.h"),
         ("ops/simd/good.h", "ops/simd/part.h"),
         ("ops/transforms/good.cc", "ops/reduce/part.h"),
+        ("ops/linalg/good.cc", "ops/reduce/part.h"),
+        ("ops/registration/extension_kernels.cc", "ops/linalg/part.h"),
+        ("ops/runtime/good.h", "ops/cpu/part.h"),
         ("ops/api/lamella/good.h", "ops/transforms/part.h"),
     ],
 )
@@ -73,6 +76,10 @@ def test_what_goes_downwards_is_right(findings: Callable[[str, str], list[str]],
         ("engine/autograd/graph/bad.h", "engine/runtime/part.h"),  # beside it
         ("ops/reduce/bad.cc", "Python.h"),
         ("ops/reduce/bad.cc", "ops/transforms/part.h"),
+        ("ops/reduce/bad.cc", "ops/linalg/part.h"),
+        ("ops/reduce/cpu/bad.cc", "ops/linalg/cpu/part.h"),
+        ("ops/extension/bad.cc", "ops/linalg/part.h"),
+        ("ops/runtime/bad.h", "ops/reduce/cpu/part.h"),
         ("ops/cpu/bad.cc", "engine/registry/part.h"),
         ("ops/simd/bad.h", "ops/reduce/part.h"),
     ],
@@ -87,6 +94,18 @@ def test_new_room_is_found(findings: Callable[[str, str], list[str]]) -> None:
     (found,) = findings("engine/attic/new.h", "vector")
     assert "engine/attic" in found
     assert "ROOMS" in found
+
+
+def test_new_family_of_operators_is_found(findings: Callable[[str, str], list[str]]) -> None:
+    (found,) = findings("ops/attic/new.h", "vector")
+    assert "ops/attic/new.h" in found
+    assert "OPS_ROOMS" in found
+
+
+def test_each_room_of_ops_holds_a_file(check: ModuleType) -> None:
+    files = [path.relative_to(ROOT).as_posix() for path in (ROOT / "ops").rglob("*") if path.suffix in check.SUFFIXES]
+    held = {room[1] for room in map(check.ops_room, files) if room}
+    assert held == {pattern for patterns in check.OPS_ROOMS for pattern in patterns}
 
 
 def test_rooms_are_in_the_docs(check: ModuleType) -> None:

@@ -5,7 +5,6 @@
 
 #include "engine/autograd/backward/fresh_stack.h"
 #include "engine/autograd/backward/hooks.h"
-#include "engine/autograd/backward/pass_inputs.h"
 #include "engine/autograd/graph/accumulate.h"
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/graph/running_pass.h"
@@ -13,8 +12,8 @@
 #include "engine/autograd/vmap/batched_grads.h"
 #include "engine/core/error.h"
 #include "engine/core/host.h"
-#include "engine/core/memory_limit.h"
 #include "engine/core/modes.h"
+#include "engine/core/spare_memory.h"
 
 // Note [Passes]
 // A pass first walks the graph from its roots, counting for each node how many gradients will arrive, then runs nodes

@@ -2,9 +2,9 @@
 
 #include <initializer_list>
 #include <span>
-#include <variant>
 #include <vector>
 
+#include "engine/autograd/backward/pass_inputs.h"
 #include "engine/autograd/graph/node.h"
 #include "engine/core/tensor.h"
 
@@ -24,9 +24,6 @@ struct GradOptions {
   /// and the results have that axis too.
   bool is_grads_batched = false;
 };
-
-/// Tensor or edge whose gradient is asked for; the tensor of an edge may be gone.
-using GradTarget = std::variant<Tensor, Edge>;
 
 /// Computes the gradients of `tensors` and adds them to the `grad` of the leaves that want one.
 ///

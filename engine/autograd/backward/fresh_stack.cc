@@ -8,6 +8,7 @@
 #include "engine/core/host.h"
 #include "engine/core/memory_limit.h"
 #include "engine/core/modes.h"
+#include "engine/core/spare_memory.h"
 #include "engine/core/thread_state.h"
 #include "engine/runtime/parallel.h"
 

@@ -1,15 +1,18 @@
 #pragma once
 
 #include <span>
+#include <variant>
 #include <vector>
 
-#include "engine/autograd/backward/backward.h"
 #include "engine/autograd/graph/node.h"
 #include "engine/core/tensor.h"
 
 // Checks the arguments of backward() and grad(), and brings them into the form that a pass needs.
 
 namespace lamella::autograd {
+
+/// Tensor or edge whose gradient is asked for; the tensor of an edge may be gone.
+using GradTarget = std::variant<Tensor, Edge>;
 
 /// Edge at which a pass begins, and the gradient that it begins with.
 struct Root {

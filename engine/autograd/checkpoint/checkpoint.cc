@@ -13,8 +13,8 @@
 #include "engine/autograd/tangents/duals.h"
 #include "engine/core/host.h"
 #include "engine/core/thread_state.h"
+#include "engine/runtime/generator.h"
 #include "engine/runtime/random_lease.h"
-#include "engine/runtime/random_replay.h"
 
 // Note [Checkpoints]
 // While a checkpoint's function runs first, hooks save a place holder for each tensor. The graph is an ordinary one,

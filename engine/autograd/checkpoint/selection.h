@@ -15,7 +15,7 @@
 #include "engine/autograd/saved/saved_tensor.h"
 #include "engine/core/tensor.h"
 #include "engine/core/tensors_in.h"
-#include "engine/runtime/random_replay.h"
+#include "engine/runtime/generator.h"
 
 // Note [Selective checkpoints]
 // A checkpoint with a policy asks it, in forward, about every call of an operator or a layer that the function makes

@@ -1,7 +1,5 @@
 #include "engine/autograd/graph/node.h"
 
-#include <new>
-
 #include "engine/autograd/graph/origin.h"
 #include "engine/core/modes.h"
 #include "engine/core/small_blocks.h"

@@ -44,28 +44,6 @@ std::string layer_name() {
   }
 }
 
-/// True unless the layer declares `kChecksGradients = false`: it returns gradients of exactly the right number, shapes
-/// and dtypes, and saves the checks.
-template <class Layer>
-constexpr bool checks_gradients() {
-  if constexpr (requires { Layer::kChecksGradients; }) {
-    return Layer::kChecksGradients;
-  } else {
-    return true;
-  }
-}
-
-/// True if the layer declares `kOnceDifferentiable = true`: its backward is not itself differentiable (it works on raw
-/// memory, say), and a second derivative is an error.
-template <class Layer>
-constexpr bool is_once_differentiable() {
-  if constexpr (requires { Layer::kOnceDifferentiable; }) {
-    return Layer::kOnceDifferentiable;
-  } else {
-    return false;
-  }
-}
-
 /// True if the layer's backward can be called with these gradients.
 template <class Layer, class... Gradients>
 concept TakesGradients = requires(Context& ctx, Gradients... grads) { Layer::backward(ctx, grads...); };

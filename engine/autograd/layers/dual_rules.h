@@ -14,27 +14,6 @@
 
 namespace lamella::autograd::detail {
 
-/// True if the layer declares `static constexpr bool kLinear = true`: it is linear in all its tensors together, so the
-/// tangents are its results for the tangents.
-template <class Layer>
-constexpr bool is_linear() {
-  if constexpr (requires { Layer::kLinear; }) {
-    return Layer::kLinear;
-  } else {
-    return false;
-  }
-}
-/// True if the layer declares `static constexpr bool kMultilinear = true`: it is linear in each of its tensors, so the
-/// tangents are a sum of its results for one tangent each.
-template <class Layer>
-constexpr bool is_multilinear() {
-  if constexpr (requires { Layer::kMultilinear; }) {
-    return Layer::kMultilinear;
-  } else {
-    return false;
-  }
-}
-
 constexpr std::size_t kMaxTangents = 8;
 
 template <class Layer, class... Tangents>
@@ -108,7 +87,7 @@ TensorList apply_to(Replace&& replace, const Args&... args) {
 /// Returns the tangents of a linear or multilinear layer's outputs.
 template <class Layer, class... Args>
 TensorList linear_tangents(const TensorList& tangents, const Args&... args) {
-  if constexpr (is_linear<Layer>()) {
+  if constexpr (Layer::kLinear) {
     return apply_to<Layer>(
         [&](std::size_t k, const Tensor& x) {
           if (tangents[k].defined() || !is_differentiable(x.dtype())) return tangents[k].defined() ? tangents[k] : x;

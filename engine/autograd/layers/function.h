@@ -62,10 +62,10 @@ class FunctionNode final : public Node {
   FunctionNode() : ctx(this) {}
   std::string name() const override { return call_name<Layer>(ctx); }
   TensorList run(TensorList grads) override {
-    if constexpr (checks_gradients<Layer>()) {
+    if constexpr (Layer::kChecksGradients) {
       prepare_gradients(ctx, grads);
-      if (is_once_differentiable<Layer>() && duals_active()) refuse_once_dual(*this, grads);
-      if (is_once_differentiable<Layer>() && is_grad_enabled()) return run_once(std::move(grads));
+      if (Layer::kOnceDifferentiable && duals_active()) refuse_once_dual(*this, grads);
+      if (Layer::kOnceDifferentiable && is_grad_enabled()) return run_once(std::move(grads));
       const RecordedBackward scope(*this);
       lend_all(grads);
       return assign_gradients(*this, ctx, to_entries(call_backward<Layer>(ctx, grads), ctx));
@@ -156,6 +156,15 @@ struct ForwardResult<Layer, Args...> {
 template <class Layer>
 class Function {
  public:
+  /// False if backward returns gradients of exactly the right number, shapes and dtypes, and saves the checks.
+  static constexpr bool kChecksGradients = true;
+  /// True if backward is not itself differentiable (it works on raw memory, say): a second derivative is an error.
+  static constexpr bool kOnceDifferentiable = false;
+  /// True if the layer is linear in all its tensors together, so that the tangents are its results for the tangents.
+  static constexpr bool kLinear = false;
+  /// True if it is linear in each of its tensors, so that the tangents are a sum of its results for one tangent each.
+  static constexpr bool kMultilinear = false;
+
   /// Runs forward on `args` and records the call where an input wants a gradient.
   template <class... Args>
   static typename autograd::detail::ForwardResult<Layer, Args...>::type apply(Args&&... args) {
@@ -166,7 +175,7 @@ class Function {
     static_assert(
         autograd::kHoldsTensors<Result>,
         "forward must return at least one tensor: a Tensor, or a tuple, array, vector or plain struct that holds one");
-    constexpr bool kChecked = autograd::detail::checks_gradients<Layer>();
+    constexpr bool kChecked = Layer::kChecksGradients;
 
     SmallVector<const Tensor*, 4> inputs;
     (autograd::for_each_tensor(args, [&](const Tensor& x) { inputs.push_back(&x); }), ...);
@@ -277,7 +286,7 @@ class Function {
   template <class Result, class Inputs, class... Args>
   static Result apply_dual(autograd::DualCall& duals, bool recording, const Inputs& inputs, Args&&... args) {
     namespace detail = autograd::detail;
-    if constexpr (detail::is_linear<Layer>() || detail::is_multilinear<Layer>()) {
+    if constexpr (Layer::kLinear || Layer::kMultilinear) {
       // Keeps copies, as forward may move its arguments away.
       const std::tuple<detail::Substitute<Args&&>...> kept(args...);
       Result result = [&]() -> Result {
@@ -292,7 +301,7 @@ class Function {
       });
       return result;
     } else {
-      constexpr bool kChecked = detail::checks_gradients<Layer>();
+      constexpr bool kChecked = Layer::kChecksGradients;
       auto* raw = new detail::FunctionNode<Layer>;
       const Ref<Node> node = Ref<Node>::adopt(raw);
       autograd::connect_inputs(*node, inputs);
@@ -317,7 +326,7 @@ class Function {
         if constexpr (detail::has_jvp<Layer>()) {
           if constexpr (kChecked) tangents = duals.prepare(raw->ctx, std::move(tangents));
           return autograd::conform_tangents(*node, outputs, detail::call_jvp<Layer>(*node, raw->ctx, tangents));
-        } else if constexpr (detail::is_once_differentiable<Layer>()) {
+        } else if constexpr (Layer::kOnceDifferentiable) {
           autograd::fail_no_jvp(*node);
         } else {
           return duals.transpose(*node, outputs, tangents);
@@ -336,7 +345,7 @@ class Function {
 
   template <class... Args>
   static auto run_forward(Context& ctx, bool recording, Args&&... args) {
-    if constexpr (autograd::detail::checks_gradients<Layer>()) {
+    if constexpr (Layer::kChecksGradients) {
       const autograd::ForwardScope scope(recording);
       return Layer::forward(ctx, std::forward<Args>(args)...);
     } else {

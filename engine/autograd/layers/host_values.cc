@@ -1,6 +1,5 @@
 #include "engine/autograd/layers/host_values.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/autograd/graph/meta.h"

@@ -8,10 +8,10 @@
 
 #include "ops/cpu/stepped_rows.h"
 #include "ops/cpu/stream.h"
+#include "ops/cpu/tables/elementwise.h"
 #include "ops/elementwise/cpu/few.h"
-#include "ops/elementwise/cpu/table.h"
 #include "ops/elementwise/formula.h"
-#include "ops/movement/convert.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/vec.h"
 
 // The loops around the formulas of CPU kernels. Included by the generated instances; see cmake/elementwise.cmake.

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/cpu/rows.h"
-#include "ops/elementwise/cpu/table.h"
+#include "ops/cpu/tables/elementwise.h"
 
 // See Note [Narrow dtypes].
 

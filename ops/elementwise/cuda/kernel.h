@@ -4,8 +4,8 @@
 #include "ops/elementwise/cuda/args.h"
 #include "ops/elementwise/cuda/table.h"
 #include "ops/elementwise/formula.h"
-#include "ops/movement/convert.h"
 #include "ops/simd/complex.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/lane.h"
 
 // The kernels around the formulas. Included by the generated instances; see cmake/elementwise.cmake.

@@ -4,7 +4,7 @@
 
 #include "ops/cpu/fused.h"
 #include "ops/cpu/pairs.h"
-#include "ops/fft/cpu/table.h"
+#include "ops/cpu/tables/fft.h"
 #include "ops/simd/vec.h"
 
 // Short Fourier transforms of complex numbers whose parts are of type X: one number, or a vector with one number per

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "ops/cpu/aligned.h"
+#include "ops/cpu/tables/fft.h"
 #include "ops/cpu/tile.h"
 #include "ops/fft/cpu/line.h"
-#include "ops/fft/cpu/table.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

@@ -6,8 +6,8 @@
 
 #include "ops/cpu/complex_product.h"
 #include "ops/cpu/short_rows.h"
-#include "ops/index/cpu/loops_table.h"
-#include "ops/movement/convert.h"
+#include "ops/cpu/tables/index_loops.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

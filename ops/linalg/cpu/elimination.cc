@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "ops/cpu/fused.h"
-#include "ops/linalg/cpu/elimination_table.h"
+#include "ops/cpu/tables/elimination.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

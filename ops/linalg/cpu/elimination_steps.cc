@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "ops/cpu/aligned.h"
-#include "ops/linalg/cpu/elimination_table.h"
+#include "ops/cpu/tables/elimination.h"
 #include "ops/linalg/cpu/transpose_into.h"
 #include "ops/linalg/cpu/triangle_panel.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "ops/cpu/fused.h"
-#include "ops/linalg/cpu/matmul_table.h"
+#include "ops/cpu/tables/matmul.h"
 #include "ops/simd/vec.h"
 
 // Products of complex matrices with interleaved parts. With b's numbers (re b, im b) as stored, the sums of (re a) b

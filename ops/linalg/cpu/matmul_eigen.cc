@@ -3,7 +3,7 @@
 #define EIGEN_GEMM_TO_COEFFBASED_THRESHOLD 1
 #include <Eigen/Core>
 
-#include "ops/linalg/cpu/matmul_table.h"
+#include "ops/cpu/tables/matmul.h"
 
 namespace lamella::cpu {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ops/linalg/cpu/matmul_table.h"
+#include "ops/cpu/tables/matmul.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <bit>
-#include <type_traits>
 #include <utility>
 
+#include "ops/cpu/tables/matmul.h"
 #include "ops/cpu/tile.h"
-#include "ops/linalg/cpu/matmul_table.h"
 #include "ops/simd/vec.h"
 
 // Products of a matrix and a vector read each element of the matrix once, so memory bandwidth should limit them.

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/cpu/aligned.h"
-#include "ops/linalg/cpu/reflections_table.h"
+#include "ops/cpu/tables/reflections.h"
 #include "ops/linalg/cpu/transpose_into.h"
 #include "ops/linalg/cpu/triangle_panel.h"
 

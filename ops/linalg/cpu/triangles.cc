@@ -1,4 +1,4 @@
-#include "ops/linalg/cpu/triangles_table.h"
+#include "ops/cpu/tables/triangles.h"
 
 #include "ops/cpu/aligned.h"
 #include "ops/linalg/cpu/triangle_panel.h"

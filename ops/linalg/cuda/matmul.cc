@@ -1,9 +1,7 @@
 #include "ops/linalg/cuda/matmul.h"
 
-#include <algorithm>
 #include <complex>
 
-#include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/cublas.h"
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/stream.h"

@@ -3,9 +3,9 @@
 
 #include "ops/cpu/rows.h"
 #include "ops/cpu/stepped_rows.h"
-#include "ops/elementwise/cpu/table.h"
-#include "ops/movement/convert.h"
-#include "ops/movement/cpu/movement_table.h"
+#include "ops/cpu/tables/elementwise.h"
+#include "ops/cpu/tables/movement.h"
+#include "ops/simd/convert.h"
 
 // Dtypes with kernels convert to each other in one loop, and so do small integers to the dtypes that they usually
 // become. All other pairs are converted in blocks through a dtype with kernels: 16-bit floats only to and from float,

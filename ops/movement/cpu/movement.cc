@@ -6,8 +6,8 @@
 
 #include "ops/cpu/short_rows.h"
 #include "ops/cpu/stepped_rows.h"
+#include "ops/cpu/tables/movement.h"
 #include "ops/cpu/tile.h"
-#include "ops/movement/cpu/movement_table.h"
 #include "ops/simd/native.h"
 
 namespace lamella::cpu {

@@ -6,7 +6,7 @@
 #include "engine/runtime/cuda/check.h"
 #include "ops/cuda/pack.h"
 #include "ops/cuda/strided.h"
-#include "ops/movement/convert.h"
+#include "ops/simd/convert.h"
 
 namespace lamella::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "engine/core/dtype.h"
-#include "ops/elementwise/launch.h"
+#include "ops/support/strided_loop.h"
 
 namespace lamella::cuda {
 

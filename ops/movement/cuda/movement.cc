@@ -8,7 +8,7 @@
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/movement/cuda/kernels.h"
-#include "ops/movement/strided.h"
+#include "ops/support/strided.h"
 
 namespace lamella::cuda {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/nn/cpu/attention_table.h"
+#include "ops/cpu/tables/attention.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

@@ -1,10 +1,9 @@
-#include "ops/nn/cpu/ctc_table.h"
+#include "ops/cpu/tables/ctc.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "ops/reduce/cpu/loops.h"
-#include "ops/simd/vec.h"
 
 // Graves et al., "Connectionist temporal classification", ICML 2006: alpha and beta are their forward and backward
 // variables, as logarithms. Blanks and labels are stored separately, because a blank is reached from two states only

@@ -1,4 +1,4 @@
-#include "ops/nn/cpu/distance_table.h"
+#include "ops/cpu/tables/distance.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 
 #include "ops/cpu/fused.h"
 #include "ops/reduce/cpu/loops.h"
-#include "ops/simd/vec_functions.h"
 
 namespace lamella::cpu {
 namespace {

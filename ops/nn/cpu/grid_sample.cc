@@ -2,8 +2,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ops/cpu/tables/grid_sample.h"
 #include "ops/cpu/tile.h"
-#include "ops/nn/cpu/grid_sample_table.h"
 #include "ops/simd/vec.h"
 
 // The positions of a block are computed once for all channels: the offsets and weights of their neighbors in the image.

@@ -1,4 +1,4 @@
-#include "ops/nn/cpu/interpolate_table.h"
+#include "ops/cpu/tables/interpolate.h"
 
 #include <algorithm>
 #include <type_traits>

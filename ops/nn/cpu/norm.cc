@@ -1,4 +1,4 @@
-#include "ops/nn/cpu/norm_table.h"
+#include "ops/cpu/tables/norm.h"
 
 #include <cmath>
 

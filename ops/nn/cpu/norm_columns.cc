@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "ops/nn/cpu/norm_table.h"
+#include "ops/cpu/tables/norm.h"
 
 // Planes of few elements, processed as adjacent columns. The compiler vectorizes the loops over the columns of a row.
 

@@ -4,10 +4,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "ops/nn/cpu/pool_table.h"
+#include "ops/cpu/tables/pool.h"
 #include "ops/reduce/cpu/loops.h"
 #include "ops/simd/vec.h"
-#include "ops/simd/vec_functions.h"
 
 namespace lamella::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/nn/cpu/softmax_table.h"
+#include "ops/cpu/tables/softmax.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-#include "ops/optim/cpu/steps_table.h"
+#include "ops/cpu/tables/optimizer_steps.h"
+#include "ops/optim/formulas.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

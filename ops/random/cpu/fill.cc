@@ -5,7 +5,8 @@
 #include <numbers>
 #include <utility>
 
-#include "ops/random/cpu/fill_table.h"
+#include "ops/cpu/tables/random_fill.h"
+#include "ops/random/fill.h"
 #include "ops/simd/vec.h"
 
 // Philox for as many counters at once as a register has 64-bit lanes. A lane holds one 32-bit word of its counter's

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "ops/cpu/pairs.h"
+#include "ops/cpu/tables/reduce.h"
 #include "ops/cpu/tile.h"
-#include "ops/movement/convert.h"
-#include "ops/reduce/cpu/table.h"
 #include "ops/reduce/cpu/widen.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/vec.h"
 
 // Sums are pairwise: halves are added, down to blocks, so that the rounding error grows with the logarithm of the

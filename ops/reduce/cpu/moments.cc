@@ -1,4 +1,4 @@
-#include "ops/reduce/cpu/moments_table.h"
+#include "ops/cpu/tables/moments.h"
 
 #include <algorithm>
 

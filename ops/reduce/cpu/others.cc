@@ -2,8 +2,8 @@
 #include <complex>
 
 #include "ops/cpu/complex_product.h"
-#include "ops/movement/convert.h"
-#include "ops/reduce/cpu/table.h"
+#include "ops/cpu/tables/reduce.h"
+#include "ops/simd/convert.h"
 
 // The gradient of a product with respect to each factor is the product of all others: the product of those before it
 // times that of those after it, so that zeros need no special case.

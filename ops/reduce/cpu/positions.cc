@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "ops/reduce/cpu/table.h"
+#include "ops/cpu/tables/reduce.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

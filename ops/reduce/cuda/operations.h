@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "engine/core/dtype.h"
-#include "ops/reduce/cpu/table.h"
+#include "ops/cpu/tables/reduce.h"
 #include "ops/simd/integer.h"
 
 // Operations that combine two partial results. Each takes elements `In`, keeps partial results `Partial` and returns

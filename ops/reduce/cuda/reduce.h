@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
-#include "ops/reduce/cpu/table.h"
+#include "ops/cpu/tables/reduce.h"
 
 namespace lamella::cuda {
 

@@ -3,9 +3,9 @@
 #include <type_traits>
 
 #include "ops/cpu/rows.h"
-#include "ops/movement/convert.h"
-#include "ops/scan/cpu/table.h"
+#include "ops/cpu/tables/scan.h"
 #include "ops/simd/any_lane.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

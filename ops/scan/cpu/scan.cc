@@ -8,9 +8,9 @@
 
 #include "ops/cpu/complex_product.h"
 #include "ops/cpu/rows.h"
-#include "ops/movement/convert.h"
+#include "ops/cpu/tables/scan.h"
 #include "ops/scan/cpu/narrow.h"
-#include "ops/scan/cpu/table.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

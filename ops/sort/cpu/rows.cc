@@ -5,8 +5,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/cpu/tables/sorted_rows.h"
 #include "ops/simd/vec.h"
-#include "ops/sort/cpu/rows_table.h"
 #include "ops/sort/keys.h"
 #include "ops/sort/radix.h"
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "ops/cpu/tables/special.h"
 #include "ops/simd/special.h"
 #include "ops/simd/vec.h"
 #include "ops/simd/vec_functions.h"
-#include "ops/special/cpu/table.h"
 
 /// Loops and helpers of the table's special functions.
 namespace lamella::cpu {

@@ -14,7 +14,7 @@ OPERATORS = {info["name"] for info in _C.operators()}
 FEW = 4
 #: Lists that are the only place of what they say.
 ALLOWED = {
-    "ops/reduce/cpu/table.h": "the one table of reductions",
+    "ops/cpu/tables/reduce.h": "the one table of reductions",
     "python/lamella/linalg/__init__.py": "which operators without the prefix belong to the package",
     "python/lamella/nn/functional.py": "which operators PyTorch has in the module of the same name",
     "python/lamella/random.py": "which operators draw random numbers into new tensors",

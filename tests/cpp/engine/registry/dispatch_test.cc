@@ -11,7 +11,7 @@
 #include "engine/autograd/layers/function.h"
 #include "engine/registry/checks.h"
 #include "engine/registry/library.h"
-#include "ops/all_ops.h"
+#include "ops/registration/all_ops.h"
 #include "tests/cpp/messages.h"
 #include "tests/cpp/tensors.h"
 

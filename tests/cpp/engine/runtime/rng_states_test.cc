@@ -10,7 +10,6 @@
 #include "engine/runtime/fork_rng.h"
 #include "engine/runtime/generator.h"
 #include "engine/runtime/random_lease.h"
-#include "engine/runtime/random_replay.h"
 
 // Tests the default generators: one for each device, their states, and scopes that restore them.
 

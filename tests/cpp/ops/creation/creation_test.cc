@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "ops/all_ops.h"
+#include "ops/registration/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 
 namespace lamella::testing {

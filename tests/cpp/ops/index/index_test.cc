@@ -1,7 +1,7 @@
 #include "ops/index/index.h"
 
 #include "engine/core/modes.h"
-#include "ops/all_ops.h"
+#include "ops/registration/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 
 namespace lamella::testing {

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "engine/runtime/parallel.h"
-#include "ops/all_ops.h"
 #include "ops/index/index.h"
+#include "ops/registration/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 
 namespace lamella::testing {

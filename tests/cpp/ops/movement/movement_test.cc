@@ -1,9 +1,10 @@
+#include <cstring>
 #include <limits>
 
 #include "engine/core/modes.h"
-#include "ops/all_ops.h"
 #include "ops/index/index.h"
-#include "ops/movement/strided.h"
+#include "ops/registration/all_ops.h"
+#include "ops/support/strided.h"
 #include "tests/cpp/gradcheck.h"
 
 namespace lamella::testing {

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "engine/runtime/parallel.h"
-#include "ops/all_ops.h"
+#include "ops/registration/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 
 namespace lamella::testing {

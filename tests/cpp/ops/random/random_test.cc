@@ -8,7 +8,7 @@
 #include "engine/runtime/generator.h"
 #include "engine/runtime/parallel.h"
 #include "engine/runtime/philox.h"
-#include "ops/all_ops.h"
+#include "ops/registration/all_ops.h"
 #include "tests/cpp/tensors.h"
 
 namespace lamella::testing {

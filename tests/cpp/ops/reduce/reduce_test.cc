@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "engine/runtime/parallel.h"
-#include "ops/all_ops.h"
 #include "ops/index/index.h"
+#include "ops/registration/all_ops.h"
 #include "tests/cpp/gradcheck.h"
 
 namespace lamella::testing {

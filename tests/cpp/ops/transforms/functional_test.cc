@@ -3,7 +3,7 @@
 #include "engine/autograd/backward/backward.h"
 #include "engine/core/allocator.h"
 #include "engine/core/modes.h"
-#include "ops/all_ops.h"
+#include "ops/registration/all_ops.h"
 #include "tests/cpp/tensors.h"
 
 namespace lamella::testing {

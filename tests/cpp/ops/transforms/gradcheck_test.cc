@@ -3,7 +3,7 @@
 #include <complex>
 
 #include "engine/autograd/layers/function.h"
-#include "ops/all_ops.h"
+#include "ops/registration/all_ops.h"
 #include "tests/cpp/tensors.h"
 
 namespace lamella::testing {

@@ -2,8 +2,8 @@
 
 #include "engine/autograd/backward/backward.h"
 #include "engine/autograd/layers/function.h"
-#include "ops/all_ops.h"
 #include "ops/index/index.h"
+#include "ops/registration/all_ops.h"
 #include "ops/shape/hide.h"
 #include "tests/cpp/tensors.h"
 

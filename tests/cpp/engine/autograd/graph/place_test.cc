@@ -7,8 +7,8 @@
 
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/complex_forms.h"
+#include "ops/elementwise/in_place.h"
 #include "ops/index/index.h"
-#include "ops/movement/in_place.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/part.h"

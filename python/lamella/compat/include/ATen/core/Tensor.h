@@ -16,8 +16,8 @@
 #include "c10/util/ArrayRef.h"
 #include "c10/util/Exception.h"
 #include "engine/autograd/backward/backward.h"
-#include "ops/all_ops.h"
 #include "ops/index/index.h"
+#include "ops/registration/all_ops.h"
 
 namespace at {
 
