@@ -1,5 +1,6 @@
 #include "python/bindings/elementwise_form.h"
 
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -49,50 +50,60 @@ PyObject* with_operands(PyObject** values, const Signature& signature, F&& f) {
   }(std::index_sequence_for<A...>{});
 }
 
+/// Keeps the rare form out of the other one, which is inlined into one function.
+template <class... A>
+[[gnu::cold, gnu::noinline]] PyObject* with_out(const BaseCall& op, PyObject** values, const Signature& signature) {
+  return call_with_out<A...>(op, values, signature);
+}
+
 }  // namespace
 
-template <int kInputs>
-PyObject* ElementwiseForm::call(PyObject* self, PyObject* const* args, Py_ssize_t count,
-                                PyObject* keywords) const noexcept {
-  const BaseCall each{op()};
+template <int kInputs, bool kMethod>
+[[gnu::flatten]] PyObject* ElementwiseForm::call(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                                                 PyObject* keywords, const ElementwiseForm& form) noexcept {
+  const Signature& signature = *form.signature;
   return guarded(
       [&]() -> PyObject* {
         PyObject* values[kInputs + 1] = {self};
-        signature->bind(args, count, keywords, values, self ? 1 : 0);
+        signature.bind(args, count, keywords, values, kMethod ? 1 : 0);
         return with_parameters<kInputs>([&]<class... A>() {
+          const BaseCall op{form.op()};
           if (values[kInputs] != Py_None) [[unlikely]]
-            return call_with_out<A...>(each, values, *signature);
-          return with_operands<A...>(values, *signature, [&](const auto&... x) { return wrap(each.call(x...)); });
+            return with_out<A...>(op, values, signature);
+          return with_operands<A...>(values, signature, [&](const auto&... x) { return wrap(op.call(x...)); });
         });
       },
-      each.name());
+      signature.function());
 }
 
-template <int kInputs>
-PyObject* ElementwiseForm::call_in_place(PyObject* self, PyObject* const* args, Py_ssize_t count,
-                                         PyObject* keywords) const noexcept {
-  const char* const name = in_place_signature->function();
+template <int kInputs, bool kMethod>
+PyObject* ElementwiseForm::call_in_place(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                                         const ElementwiseForm& form) noexcept {
+  const Signature& signature = *form.in_place_signature;
   return guarded(
       [&]() -> PyObject* {
         PyObject* values[kInputs] = {self};
-        in_place_signature->bind(args, count, keywords, values, self ? 1 : 0);
-        const Tensor& x = read<const Tensor&>(values[0], Argument{*in_place_signature, 0});
+        signature.bind(args, count, keywords, values, kMethod ? 1 : 0);
+        const Tensor& x = read<const Tensor&>(values[0], Argument{signature, 0});
         return with_parameters<kInputs>([&]<class... A>() {
-          return with_operands<A...>(values, *in_place_signature, [&](const auto&, const auto&... rest) {
-            return wrap(python::call_in_place(BaseCall{op()}, name, x, rest...));
+          return with_operands<A...>(values, signature, [&](const auto&, const auto&... rest) {
+            return wrap(python::call_in_place(BaseCall{form.op()}, signature.function(), x, rest...));
           });
         });
       },
-      name);
+      signature.function());
 }
 
-template PyObject* ElementwiseForm::call<1>(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) const noexcept;
-template PyObject* ElementwiseForm::call<2>(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) const noexcept;
-template PyObject* ElementwiseForm::call<3>(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) const noexcept;
-template PyObject* ElementwiseForm::call<4>(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) const noexcept;
-template PyObject* ElementwiseForm::call_in_place<1>(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) const noexcept;
-template PyObject* ElementwiseForm::call_in_place<2>(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) const noexcept;
-template PyObject* ElementwiseForm::call_in_place<3>(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) const noexcept;
-template PyObject* ElementwiseForm::call_in_place<4>(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) const noexcept;
+namespace {
 
+template <int... kInputs>
+[[maybe_unused]] auto instantiate(std::integer_sequence<int, kInputs...>) {
+  using Form = ElementwiseForm;
+  return std::tuple{&Form::call<kInputs + 1, false>..., &Form::call<kInputs + 1, true>...,
+                    &Form::call_in_place<kInputs + 1, false>..., &Form::call_in_place<kInputs + 1, true>...};
+}
+// Odr-uses every form, so that each is emitted in this file only.
+[[gnu::used]] const auto kForms = instantiate(std::make_integer_sequence<int, ElementwiseOp::kMaxInputs>());
+
+}  // namespace
 }  // namespace lamella::python

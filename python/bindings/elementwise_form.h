@@ -14,12 +14,15 @@ struct ElementwiseForm {
   const Signature* signature = nullptr;
   const Signature* in_place_signature = nullptr;
 
-  /// Implements f(*operands, out=None); in a method `self` is the first operand, in a function it is null.
-  template <int kInputs>
-  PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const noexcept;
+  /// Implements f(*operands, out=None); in a method `self` is the first operand. The form comes last, so that the other
+  /// arguments stay in the registers in which Python passes them.
+  template <int kInputs, bool kMethod>
+  static PyObject* call(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                        const ElementwiseForm& form) noexcept;
   /// Implements f_(*operands), which overwrites the first one with the result.
-  template <int kInputs>
-  PyObject* call_in_place(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) const noexcept;
+  template <int kInputs, bool kMethod>
+  static PyObject* call_in_place(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                                 const ElementwiseForm& form) noexcept;
 };
 
 }  // namespace lamella::python

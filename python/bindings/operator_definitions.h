@@ -130,17 +130,17 @@ template <class Op>
 struct ElementwiseBinding {
   static inline constinit ElementwiseForm form{.op = elementwise_op<Op>};
 
-  static PyObject* function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return form.call<Op::kInputs>(nullptr, args, count, keywords);
+  static PyObject* function(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return ElementwiseForm::call<Op::kInputs, false>(module, args, count, keywords, form);
   }
   static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return form.call<Op::kInputs>(self, args, count, keywords);
+    return ElementwiseForm::call<Op::kInputs, true>(self, args, count, keywords, form);
   }
-  static PyObject* in_place_function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return form.call_in_place<Op::kInputs>(nullptr, args, count, keywords);
+  static PyObject* in_place_function(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return ElementwiseForm::call_in_place<Op::kInputs, false>(module, args, count, keywords, form);
   }
   static PyObject* in_place_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return form.call_in_place<Op::kInputs>(self, args, count, keywords);
+    return ElementwiseForm::call_in_place<Op::kInputs, true>(self, args, count, keywords, form);
   }
 };
 
