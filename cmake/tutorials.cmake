@@ -1,5 +1,6 @@
 # Builds each tutorial with C++ in it, which is also a project of its own.
 
+# Lets them find pybind11, which is a Python package.
 if(NOT pybind11_DIR)
   execute_process(
     COMMAND ${Python_EXECUTABLE} -m pybind11 --cmakedir
