@@ -2,24 +2,14 @@
 
 if(LAMELLA_BINDINGS)
   find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
-  if(NOT pybind11_DIR)
-    execute_process(
-      COMMAND ${Python_EXECUTABLE} -m pybind11 --cmakedir
-      OUTPUT_VARIABLE pybind11_cmakedir OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-    if(pybind11_cmakedir)
-      set(pybind11_DIR "${pybind11_cmakedir}" CACHE PATH "pybind11's CMake package")
-    endif()
-  endif()
-  set(PYBIND11_FINDPYTHON ON)
-  find_package(pybind11 3 REQUIRED CONFIG)
-
   file(GLOB_RECURSE binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/*.cc)
   # These files are not unity-built: they hold code for each operator, so that compiling them with others saves no time.
   file(GLOB of_each_operator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/operators_*.cc)
   set_source_files_properties(${of_each_operator} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  pybind11_add_module(_C MODULE NO_EXTRAS ${binding_sources})
+  python_add_library(_C MODULE WITH_SOABI ${binding_sources})
+  set_target_properties(_C PROPERTIES CXX_VISIBILITY_PRESET hidden)
   target_link_libraries(_C PRIVATE lamella lamella_settings)
-  lamella_target(_C <pybind11/pybind11.h>)
+  lamella_target(_C <Python.h>)
   # Binds every called function at load time: the first call needs no look-up, and no call a second jump.
   target_link_options(_C PRIVATE LINKER:-Bsymbolic LINKER:-z,now)
   lamella_output(_C)

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace lamella {
@@ -50,18 +53,51 @@ class OutOfMemoryError : public Error {
   using Error::Error;
 };
 
+/// A part of a message and the function that writes it: the code that joins parts is the same for all messages, as it
+/// would take long to compile for each.
+struct MessagePart {
+  const void* value;
+  void (*write)(std::ostream& out, const void* value);
+};
+
+template <class T>
+void write_message_part(std::ostream& out, const void* value) {
+  if constexpr (std::is_function_v<T>) {  // a manipulator, such as std::hex
+    out << reinterpret_cast<T*>(const_cast<void*>(value));
+  } else {
+    out << *static_cast<const T*>(value);
+  }
+}
+void write_message_text(std::ostream& out, const void* text);
+
+template <class T>
+MessagePart message_part(const T& value) {
+  if constexpr (std::is_array_v<T>) {  // a literal, as text of any length
+    return {value, write_message_text};
+  } else if constexpr (std::is_function_v<T>) {
+    return {reinterpret_cast<const void*>(&value), write_message_part<T>};
+  } else {
+    return {&value, write_message_part<T>};
+  }
+}
+
+std::string join_message(std::span<const MessagePart> parts);
+
 /// Returns the concatenation of all parts, each formatted by operator<<.
 template <class... Parts>
 std::string str(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return std::move(out).str();
+  return join_message(std::array<MessagePart, sizeof...(Parts)>{message_part(parts)...});
+}
+
+template <class E>
+[[noreturn, gnu::cold, gnu::noinline]] void fail_with(std::span<const MessagePart> parts) {
+  throw E(join_message(parts));
 }
 
 /// Throws E with the concatenation of all parts as its message.
 template <class E, class... Parts>
 [[noreturn, gnu::cold, gnu::noinline]] void fail(const Parts&... parts) {
-  throw E(str(parts...));
+  fail_with<E>(std::array<MessagePart, sizeof...(Parts)>{message_part(parts)...});
 }
 
 }  // namespace lamella

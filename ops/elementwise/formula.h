@@ -138,5 +138,10 @@ inline constexpr unsigned kKernelOperands = W < 0 ? (1u << Op::kInputs) - 1 : kR
 
 /// Returns the position of operand I among those in `mask`.
 constexpr int operand_slot(unsigned mask, int i) { return std::popcount(mask & ((1u << i) - 1)); }
+/// Returns the operand at a position among those in `mask`, the inverse of operand_slot().
+constexpr int operand_at(unsigned mask, int slot) {
+  for (; slot > 0; --slot) mask &= mask - 1;
+  return std::countr_zero(mask);
+}
 
 }  // namespace lamella

@@ -1,6 +1,6 @@
 // Initializes the module lamella._C.
 
-#include <pybind11/pybind11.h>
+#include <Python.h>
 
 #include "engine/core/memory_limit.h"
 #include "python/bindings/autocast.h"
@@ -93,26 +93,42 @@ void fill(PyObject* module) {
   add_extension_api(module);
 }
 
+/// Returns the module: that of an earlier import, if there was one, as its types exist once.
+PyObject* create(PyObject* spec, PyModuleDef*) {
+  static PyObject* module = nullptr;
+  if (module) return Py_NewRef(module);
+  return guarded([&]() -> PyObject* {
+    const PyRef name = PyRef::adopt(checked(PyObject_GetAttrString(spec, "name")));
+    PyRef created = PyRef::adopt(checked(PyModule_NewObject(name.get())));
+    fill(created.get());
+    module = Py_NewRef(created.get());
+    return created.release();
+  });
+}
+
 }  // namespace
 }  // namespace lamella::python
 
-PYBIND11_MODULE(_C_of_main, module) {
-  module.doc() = "Lamella's engine and operators, for the package lamella.";
-  const bool filled = lamella::python::guarded([&]() -> int {
-                        lamella::python::fill(module.ptr());
-                        return 0;
-                      }) == 0;
-  if (!filled) throw pybind11::error_already_set();
-}
-
-/// Entry point that Python looks up. pybind11's own would wait for ever for the lock of an interpreter beside the main
-/// one; the engine's threads and types know the main one alone.
-extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {
+/// Entry point that Python looks up. It runs for each interpreter, which imports that keep a module's contents do not.
+PyMODINIT_FUNC PyInit__C() {
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     PyErr_SetString(PyExc_ImportError,
                     "[lamella] cannot be imported in a subinterpreter: its types and threads belong to the main "
                     "interpreter; use threads of that one, or processes (multiprocessing)");
     return nullptr;
   }
-  return PyInit__C_of_main();
+  static PyModuleDef_Slot slots[] = {
+      {Py_mod_create, reinterpret_cast<void*>(lamella::python::create)},
+      {0, nullptr},
+  };
+  static PyModuleDef definition{.m_base = PyModuleDef_HEAD_INIT,
+                                .m_name = "_C",
+                                .m_doc = "Lamella's engine and operators, for the package lamella.",
+                                .m_size = 0,
+                                .m_methods = nullptr,
+                                .m_slots = slots,
+                                .m_traverse = nullptr,
+                                .m_clear = nullptr,
+                                .m_free = nullptr};
+  return PyModuleDef_Init(&definition);
 }

@@ -13,6 +13,7 @@
 #include "python/bindings/cuts.h"
 #include "python/bindings/definition.h"
 #include "python/bindings/diagonal.h"
+#include "python/bindings/elementwise_form.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/interval.h"
 #include "python/bindings/named_result.h"
@@ -74,7 +75,7 @@ struct Binding<Op, R (*)(A...)> {
   static PyObject* call(PyObject** values) {
     if constexpr (kTakesOut) {
       if (values[sizeof...(A)] != Py_None) [[unlikely]]
-        return call_with_out<Op, A...>(values, *signature);
+        return call_with_out<A...>(OwnCall<Op>(), values, *signature);
     }
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       // Braces make the arguments be converted from left to right.
@@ -123,6 +124,44 @@ struct Binding<Op, R (*)(A...)> {
   }
 };
 
+/// Binds an elementwise operator whose call is that of its base: code of a few instructions, which hands it to the code
+/// that all of these share.
+template <class Op>
+struct ElementwiseBinding {
+  static inline constinit ElementwiseForm form{.op = elementwise_op<Op>};
+
+  static PyObject* function(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return ElementwiseForm::call<Op::kInputs, false>(module, args, count, keywords, form);
+  }
+  static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return ElementwiseForm::call<Op::kInputs, true>(self, args, count, keywords, form);
+  }
+  static PyObject* in_place_function(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return ElementwiseForm::call_in_place<Op::kInputs, false>(module, args, count, keywords, form);
+  }
+  static PyObject* in_place_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+    return ElementwiseForm::call_in_place<Op::kInputs, true>(self, args, count, keywords, form);
+  }
+};
+
+/// True if an elementwise operator's call is that of its base, and no form of it has code of its own.
+template <class Op>
+constexpr bool calls_its_base() {
+  constexpr auto inherits = []<class Base>(std::type_identity<Base>) {
+    if constexpr (std::is_base_of_v<Base, Op> && std::is_same_v<decltype(&Op::call), decltype(&Base::call)>) {
+      return &Op::call == &Base::call;
+    } else {
+      return false;
+    }
+  };
+  if constexpr (requires { &Op::check_settings; } || requires { &Op::in_kernel; } || requires { &Op::into; }) {
+    return false;
+  } else {
+    return inherits(std::type_identity<Unary<Op>>()) || inherits(std::type_identity<Binary<Op>>()) ||
+           inherits(std::type_identity<Ternary<Op>>()) || inherits(std::type_identity<Quaternary<Op>>());
+  }
+}
+
 /// Types of an operator's parameters, the last of which may be `out`, as a stub file spells them.
 template <class Op, class F = decltype(&Op::call)>
 struct Annotations;
@@ -137,24 +176,35 @@ struct Annotations<Op, R (*)(A...)> {
 
 template <class Op>
 constexpr Definition definition_of() {
-  using B = Binding<Op>;
   const char* const several = requires { Op::kGivesList; } ? "list[Tensor]" : "tuple[Tensor, ...]";
   Definition definition{.info = &Op::info,
                         .parameters = parameters_of<Op>(),
                         .types = Annotations<Op>::kAll,
                         .returns = gives_a_tensor(&Op::call) ? "Tensor" : several,
-                        .takes_out = B::kTakesOut,
-                        .takes_sizes_apart = B::kTakesSizesApart,
-                        .form = {&B::signature, B::function, B::method},
+                        .takes_out = takes_out<Op>(),
+                        .takes_sizes_apart = false,
+                        .form = {},
                         .fields = {},
-                        .result_type = &B::result_type,
+                        .result_type = nullptr,
                         .in_place = {},
                         .elementwise = nullptr};
-  if constexpr (requires { Op::kFields; }) definition.fields = Op::kFields;
-  if constexpr (may_work_in_place<Op>()) {
-    using I = InPlaceBinding<Op>;
-    definition.in_place = {&I::signature, I::function, I::method};
+  if constexpr (calls_its_base<Op>()) {
+    using B = ElementwiseBinding<Op>;
+    definition.form = {&B::form.signature, B::function, B::method};
+    if (may_work_in_place<Op>()) {
+      definition.in_place = {&B::form.in_place_signature, B::in_place_function, B::in_place_method};
+    }
+  } else {
+    using B = Binding<Op>;
+    definition.form = {&B::signature, B::function, B::method};
+    definition.takes_sizes_apart = B::kTakesSizesApart;
+    definition.result_type = &B::result_type;
+    if constexpr (may_work_in_place<Op>()) {
+      using I = InPlaceBinding<Op>;
+      definition.in_place = {&I::signature, I::function, I::method};
+    }
   }
+  if constexpr (requires { Op::kFields; }) definition.fields = Op::kFields;
   if constexpr (IsElementwise<Op>) definition.elementwise = elementwise_op<Op>;
   return definition;
 }

@@ -93,39 +93,57 @@ class TensorsOf {
   SmallVector<const Tensor*, 4> tensors_;
 };
 
-/// Computes an elementwise operator into `to` by one kernel, after its settings are checked as its call() does; false
-/// if one kernel cannot do it.
-template <class Op, class... T>
-bool launch_operands(const Tensor& to, const T&... operands) {
-  if constexpr (requires { &Op::check_settings; }) Op::check_settings(operands...);
-  if constexpr (requires { &Op::in_kernel; }) {
-    if (!Op::in_kernel(operands...)) return false;
-  }
+/// Computes an elementwise operator into `to` by one kernel; false if one kernel cannot do it.
+template <class... T>
+bool launch_operands(const ElementwiseOp& op, const Tensor& to, const T&... operands) {
   const std::array<Operand, sizeof...(T)> list{Operand(operands)...};
-  std::array<const Operand*, Op::kInputs> pointers;  // settings that are no operands follow
+  std::array<const Operand*, sizeof...(T)> pointers;
   for (std::size_t i = 0; i < pointers.size(); ++i) pointers[i] = &list[i];
-  return launch_into(elementwise_op<Op>(), pointers, to);
+  // Settings that are no operands follow these.
+  return launch_into(op, std::span(pointers).first(static_cast<std::size_t>(op.inputs)), to);
 }
 
+/// An operator that the forms below call by its own call().
+template <class Op>
+struct OwnCall {
+  static const char* name() { return Op::info.name; }
+  template <class... T>
+  static auto call(const T&... arguments) {
+    return Op::call(arguments...);
+  }
+  /// Computes into `to` by one kernel, after the settings are checked as call() does; false if that cannot be done.
+  template <class... T>
+  static bool launch(const Tensor& to, const T&... operands) {
+    if constexpr (IsElementwise<Op>) {
+      if constexpr (requires { &Op::check_settings; }) Op::check_settings(operands...);
+      if constexpr (requires { &Op::in_kernel; }) {
+        if (!Op::in_kernel(operands...)) return false;
+      }
+      return launch_operands(elementwise_op<Op>(), to, operands...);
+    } else {
+      return false;
+    }
+  }
+  /// Overwrites x, where the operator has code for that.
+  template <class... T>
+  static void into(const Tensor& x, const T&... rest)
+    requires requires { &Op::into; }
+  {
+    Op::into(x, rest...);
+  }
+};
+
 /// Implements f(..., out=y): `values` has y last.
-template <class Op, class... A>
-PyObject* call_with_out(PyObject** values, const Signature& signature) {
-  constexpr const char* kName = Op::info.name;
+template <class... A>
+PyObject* call_with_out(const auto& op, PyObject** values, const Signature& signature) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) -> PyObject* {
     const std::tuple<typename Held<A>::type...> held{read<A>(values[I], Argument{signature, I})...};
     const Tensor& out = read<const Tensor&>(values[sizeof...(A)], Argument{signature, sizeof...(A)});
     const TensorsOf inputs(std::get<I>(held)...);
-    check_out(inputs, out, kName);
+    check_out(inputs, out, op.name());
     const autograd::NoGrad off;
-    const bool launched = [&] {
-      if constexpr (IsElementwise<Op>) {
-        return launch_operands<Op>(out, std::get<I>(held)...);
-      } else {
-        return false;
-      }
-    }();
-    if (!launched) write_out(out, Op::call(std::get<I>(held)...), kName);
-    finish_out(inputs, out, kName);
+    if (!op.launch(out, std::get<I>(held)...)) write_out(out, op.call(std::get<I>(held)...), op.name());
+    finish_out(inputs, out, op.name());
     return Py_NewRef(values[sizeof...(A)]);
   }(std::index_sequence_for<A...>{});
 }
@@ -143,27 +161,25 @@ decltype(auto) substituted(const T& argument, const Tensor& x, const Tensor& bef
 }
 
 /// Overwrites x with the operator's result for x and the other arguments.
-template <class Op, class... T>
-const Tensor& call_in_place(const char* name, const Tensor& x, const T&... rest) {
+template <class... T>
+const Tensor& call_in_place(const auto& op, const char* name, const Tensor& x, const T&... rest) {
   const TensorsOf others(rest...);
   InPlaceCall in_place(name, x, others);
   if (in_place.recorded()) {
     const Tensor& before = in_place.before();
-    in_place.finish(Op::call(before, substituted(rest, x, before)...));
+    in_place.finish(op.call(before, substituted(rest, x, before)...));
     return x;
   }
   const autograd::NoGrad off;
-  if constexpr (requires { &Op::into; }) {
-    Op::into(x, rest...);
+  if constexpr (requires { op.into(x, rest...); }) {
+    op.into(x, rest...);
     in_place.finish_written();
     return x;
-  } else if constexpr (IsElementwise<Op>) {
-    if (launch_operands<Op>(x, x, rest...)) {
-      in_place.finish_written();
-      return x;
-    }
+  } else if (op.launch(x, x, rest...)) {
+    in_place.finish_written();
+    return x;
   }
-  in_place.finish(Op::call(x, rest...));
+  in_place.finish(op.call(x, rest...));
   return x;
 }
 
@@ -179,7 +195,7 @@ struct InPlaceBinding<Op, Tensor (*)(X, A...)> {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       const Tensor& x = read<const Tensor&>(values[0], Argument{*signature, 0});
       const std::tuple<typename Held<A>::type...> held{read<A>(values[I + 1], Argument{*signature, I + 1})...};
-      return wrap(call_in_place<Op>(signature->function(), x, std::get<I>(held)...));
+      return wrap(call_in_place(OwnCall<Op>(), signature->function(), x, std::get<I>(held)...));
     }(std::index_sequence_for<A...>{});
   }
   static PyObject* function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {

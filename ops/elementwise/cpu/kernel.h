@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "ops/cpu/stepped_rows.h"
@@ -83,6 +85,194 @@ simd::Vec<T> load_every_second(const T* from) {
   }(std::make_integer_sequence<int, kLanes>());
 }
 
+/// The loops over rows and blocks around formulas on vectors of kLanes elements, with operands of the types Elements
+/// and results of the type Out. All formulas of a dtype with the same types share them: compiled for each formula, they
+/// would take longer than the formulas.
+template <class T, int kLanes, class Out, class... Elements>
+struct BlockLoops {
+  static constexpr int kCount = sizeof...(Elements);
+  template <int kSlot>
+  using ElementOf = std::tuple_element_t<kSlot, std::tuple<Elements...>>;
+  static constexpr std::int64_t kBlockBytes = 4096;
+  static constexpr std::int64_t kShortBlockBytes = 1024;
+  static constexpr std::int64_t kBlock = kBlockBytes / static_cast<std::int64_t>(sizeof(T));
+  static constexpr std::int64_t kShortBlock = kShortBlockBytes / static_cast<std::int64_t>(sizeof(T));
+  /// True if a machine vector holds exactly kLanes elements of type E and masked moves support them.
+  template <class E>
+  static constexpr bool kFewAtOnce = kMovesFew<E> && std::is_arithmetic_v<E> && kLanes * sizeof(E) == LM_SIMD_BYTES;
+  static_assert(sizeof(Out) <= sizeof(T));
+
+  struct Formula {
+    /// Computes n elements, a multiple of the lanes.
+    void (*compute_run)(const char* const* operands, const std::int64_t* steps, Out* out, std::int64_t n);
+    /// Computes rows as Note [Short formulas] says; null for a formula that is not short.
+    void (*run_stepped)(const Loop& loop);
+  };
+
+  /// Runs a single contiguous row directly, the most common call.
+  [[gnu::flatten, gnu::noinline]] static void run(const Loop& loop, const Formula& formula) {
+    bool flat = loop.out_inner == 1 && loop.outer == 1 && !streams(loop);
+    for (int k = 0; k < kCount; ++k) flat &= loop.in_inner[k] == 1;
+    if (!flat) return run_rows(loop, formula);
+    const std::int64_t whole = loop.inner - loop.inner % kLanes;
+    auto* const out = reinterpret_cast<Out*>(loop.out);
+    if (whole > 0) formula.compute_run(loop.in, kSteps.data(), out, whole);
+    if (whole < loop.inner) {
+      Blocks blocks;
+      run_block(loop, formula, loop.in, kSteps.data(), out, whole, kBlock, blocks);
+    }
+  }
+
+  /// Sets in[k] to the first element of row j of each operand.
+  static void locate(const Loop& loop, std::int64_t j, const char** in) {
+    constexpr std::int64_t kSizes[] = {sizeof(Elements)...};
+    for (int k = 0; k < kCount; ++k) in[k] = loop.in[k] + j * loop.in_outer[k] * kSizes[k];
+  }
+
+ private:
+  struct Blocks {
+    alignas(64) char memory[kCount + 1][kBlockBytes];
+    /// Address of the element that fills each operand's block, or null.
+    const char* repeated[kCount] = {};
+  };
+
+  /// Bytes per step of each operand if it is contiguous.
+  static constexpr std::array<std::int64_t, kCount> kSteps{kLanes * sizeof(Elements)...};
+
+  [[gnu::noinline]] static void run_rows(const Loop& loop, const Formula& formula) {
+    bool dense = loop.out_inner == 1;
+    for (int k = 0; k < kCount; ++k) dense &= loop.in_inner[k] == 1;
+    const std::int64_t* steps = kSteps.data();
+    std::array<std::int64_t, kCount> own;
+    std::int64_t most = kBlock;
+    bool by_vectors = loop.out_inner == 1;
+    bool second = false;
+    if (!dense) {
+      own = kSteps;
+      for (int k = 0; k < kCount; ++k) {
+        const std::int64_t stride = loop.in_inner[k];
+        if (stride == 0) own[k] = 0;
+        by_vectors &= static_cast<std::uint64_t>(stride) <= 2;
+        second |= stride == 2;
+      }
+      if (by_vectors) most = second || streams(loop) ? kShortBlock : loop.inner;
+      steps = own.data();
+    }
+    const bool fills_vectors = by_vectors && loop.inner >= kLanes && !streams(loop);
+    if (formula.run_stepped) {
+      const bool short_rows = loop.outer > 1 && loop.inner <= kShortBlock;
+      if (fills_vectors && (second || short_rows)) return formula.run_stepped(loop);
+    }
+    const std::int64_t rest = fills_vectors && !second ? loop.inner % kLanes : 0;
+    const std::int64_t whole = dense && !streams(loop) ? loop.inner - loop.inner % kLanes : 0;
+    Blocks blocks;
+    for (std::int64_t j = 0; j < loop.outer; ++j) {
+      auto* const out = reinterpret_cast<Out*>(loop.out) + j * loop.out_outer;
+      const char* in[kCount];
+      locate(loop, j, in);
+      if (rest > 0) compute_end(loop, formula, in, steps, blocks);
+      if (whole > 0) formula.compute_run(in, steps, out, whole);
+      for (std::int64_t i = whole; i < loop.inner - rest;)
+        i += run_block(loop, formula, in, steps, out, i, most, blocks);
+      if (rest > 0) std::memcpy(out + loop.inner - kLanes, blocks.memory[kCount], kLanes * sizeof(Out));
+    }
+    if (streams(loop)) end_stream();
+  }
+
+  /// Computes the last vector of a row into its block. It overlaps the vector before it and is computed before that is
+  /// written, because the row may be written where it is read.
+  static void compute_end(const Loop& loop, const Formula& formula, const char* const* row, const std::int64_t* steps,
+                          Blocks& blocks) {
+    const char* in[kCount];
+    bring<0>(loop, row, loop.inner - kLanes, kLanes, kLanes, blocks, in);
+    formula.compute_run(in, steps, reinterpret_cast<Out*>(blocks.memory[kCount]), kLanes);
+  }
+
+  static bool streams(const Loop& loop) { return kStreams && loop.streams; }
+
+  /// Computes at most `most` elements from element i on; returns their number.
+  static std::int64_t run_block(const Loop& loop, const Formula& formula, const char* const* row,
+                                const std::int64_t* steps, Out* out, std::int64_t i, std::int64_t most,
+                                Blocks& blocks) {
+    std::int64_t n = std::min(most, loop.inner - i);
+    if (n > kLanes) n -= n % kLanes;  // the remainder becomes a block of its own
+    const std::int64_t padded = n < kLanes ? kLanes : n;
+    const char* in[kCount];
+    bring<0>(loop, row, i, n, padded, blocks, in);
+    const bool direct = loop.out_inner == 1 && n == padded;
+    if (direct && !streams(loop)) {
+      formula.compute_run(in, steps, out + i, n);
+    } else {
+      auto* const results = reinterpret_cast<Out*>(blocks.memory[kCount]);
+      formula.compute_run(in, steps, results, padded);
+      if (direct) {
+        stream_block(results, n * static_cast<std::int64_t>(sizeof(Out)), out + i);
+        return n;
+      }
+      if constexpr (kFewAtOnce<Out>) {
+        if (loop.out_inner == 1 && n < kLanes) {
+          scatter_few(results, n, out + i);
+          return n;
+        }
+      }
+      scatter_block(results, n, out + i * loop.out_inner, loop.out_inner);
+    }
+    return n;
+  }
+
+  /// Sets in[k] to the operands' elements from i on, in place or copied to their blocks.
+  template <int kSlot>
+  static void bring(const Loop& loop, const char* const* row, std::int64_t i, std::int64_t n, std::int64_t padded,
+                    Blocks& blocks, const char** in) {
+    if constexpr (kSlot < kCount) {
+      using Element = ElementOf<kSlot>;
+      const std::int64_t stride = loop.in_inner[kSlot];
+      const char* const from = row[kSlot] + i * stride * static_cast<std::int64_t>(sizeof(Element));
+      const auto* const elements = reinterpret_cast<const Element*>(from);
+      auto* const block = reinterpret_cast<Element*>(blocks.memory[kSlot]);
+      in[kSlot] = stride == 1 && n == padded ? from : blocks.memory[kSlot];
+      if (stride == 0) {
+        if (blocks.repeated[kSlot] != from) {
+          repeat(*elements, block);
+          blocks.repeated[kSlot] = from;
+        }
+      } else if (in[kSlot] != from) {
+        bring_side_by_side(elements, stride, n, padded, block);
+      }
+      bring<kSlot + 1>(loop, row, i, n, padded, blocks, in);
+    }
+  }
+
+  template <class Element>
+  static void bring_side_by_side(const Element* from, std::int64_t stride, std::int64_t n, std::int64_t padded,
+                                 Element* block) {
+    if constexpr (kFewAtOnce<Element>) {
+      if (n < kLanes && stride == 1) return gather_few(from, n, one<Element>(), block);
+      if (n < kLanes && stride == 2) return gather_few_apart(from, n, one<Element>(), block);
+    }
+    gather_block(from, stride, n, padded, block);
+  }
+
+  /// Fills a vector with one element.
+  template <class Element>
+  static void repeat(const Element& element, Element* block) {
+    if constexpr (std::is_same_v<Element, bool>) {
+      std::memset(block, element, kLanes);
+    } else if constexpr (kIsHalf<Element>) {
+      fill_vector(std::bit_cast<std::uint16_t>(element), block);
+    } else if constexpr (std::is_arithmetic_v<Element>) {
+      fill_vector(element, block);
+    } else {
+      gather_block(&element, 0, kLanes, kLanes, block);
+    }
+  }
+  template <class Word>
+  static void fill_vector(Word word, void* block) {
+    const auto words = simd::splat<simd::Native<Word, kLanes * sizeof(Word)>>(word);
+    std::memcpy(block, &words, sizeof words);
+  }
+};
+
 /// Kernel W of Op on elements T, computed on vectors V: forward (-1), or the gradient of input W. See Note [Blocks].
 template <class Op, class T, int W, class V = typename simd::OperandOf<simd::Vec, T>::type>
 struct ElementwiseKernel {
@@ -92,13 +282,6 @@ struct ElementwiseKernel {
   using Y = ForwardResult<Op, X>;
   static_assert(std::is_same_v<typename X::value_type, T>);
   static constexpr int kLanes = X::size;
-  static constexpr std::int64_t kBlockBytes = 4096;
-  static constexpr std::int64_t kShortBlockBytes = 1024;
-  static constexpr std::int64_t kBlock = kBlockBytes / static_cast<std::int64_t>(sizeof(T));
-  static constexpr std::int64_t kShortBlock = kShortBlockBytes / static_cast<std::int64_t>(sizeof(T));
-  /// True if a machine vector holds exactly kLanes elements of type E and masked moves support them.
-  template <class E>
-  static constexpr bool kFewAtOnce = kMovesFew<E> && std::is_arithmetic_v<E> && kLanes * sizeof(E) == LM_SIMD_BYTES;
 
   template <int I>
   using MemoryOf =
@@ -129,11 +312,15 @@ struct ElementwiseKernel {
   }
 
   using Out = typename decltype(compute(std::declval<Source>()))::value_type;
-  static_assert(sizeof(Out) <= sizeof(T));
 
   /// See Note [Short formulas].
   static constexpr bool kIsShort =
       W < 0 && has_short_formulas(dtype_of<T>) && Op::kShortFormula && std::is_same_v<X, simd::Vec<T>>;
+
+  using Loops = typename decltype([]<int... kSlot>(std::integer_sequence<int, kSlot...>) {
+    return std::type_identity<
+        BlockLoops<T, kLanes, Out, typename MemoryOf<operand_at(kOperands, kSlot)>::element...>>();
+  }(std::make_integer_sequence<int, kCount>()))::type;
 
   /// Passes operands to the formula that are contiguous, every second element, or repeated.
   struct SteppedSource {
@@ -149,77 +336,9 @@ struct ElementwiseKernel {
     }
   };
 
-  /// Runs a single contiguous row directly, the most common call.
-  [[gnu::flatten]] static void run(const Loop& loop) {
-    bool flat = loop.out_inner == 1 && loop.outer == 1 && !streams(loop);
-    for (int k = 0; k < kCount; ++k) flat &= loop.in_inner[k] == 1;
-    if (!flat) return run_rows(loop);
-    const std::int64_t whole = loop.inner - loop.inner % kLanes;
-    auto* const out = reinterpret_cast<Out*>(loop.out);
-    if (whole > 0) compute_run(loop.in, kSteps.data(), out, whole);
-    if (whole < loop.inner) {
-      Blocks blocks;
-      run_block(loop, loop.in, kSteps.data(), out, whole, kBlock, blocks);
-    }
-  }
+  static void run(const Loop& loop) { Loops::run(loop, kFormula); }
 
  private:
-  struct Blocks {
-    alignas(64) char memory[kCount + 1][kBlockBytes];
-    /// Address of the element that fills each operand's block, or null.
-    const char* repeated[kCount] = {};
-  };
-
-  /// Bytes per step of each operand if it is contiguous.
-  static constexpr auto kSteps = [] {
-    std::array<std::int64_t, kCount> steps{};
-    [&]<int... I>(std::integer_sequence<int, I...>) {
-      ((kOperands >> I & 1 ? void(steps[operand_slot(kOperands, I)] = kLanes * sizeof(typename MemoryOf<I>::element))
-                           : void()),
-       ...);
-    }(std::make_integer_sequence<int, Loop::kMaxOperands>());
-    return steps;
-  }();
-
-  [[gnu::noinline]] static void run_rows(const Loop& loop) {
-    bool dense = loop.out_inner == 1;
-    for (int k = 0; k < kCount; ++k) dense &= loop.in_inner[k] == 1;
-    const std::int64_t* steps = kSteps.data();
-    std::array<std::int64_t, kCount> own;
-    std::int64_t most = kBlock;
-    bool by_vectors = loop.out_inner == 1;
-    bool second = false;
-    if (!dense) {
-      own = kSteps;
-      for (int k = 0; k < kCount; ++k) {
-        const std::int64_t stride = loop.in_inner[k];
-        if (stride == 0) own[k] = 0;
-        by_vectors &= static_cast<std::uint64_t>(stride) <= 2;
-        second |= stride == 2;
-      }
-      if (by_vectors) most = second || streams(loop) ? kShortBlock : loop.inner;
-      steps = own.data();
-    }
-    const bool fills_vectors = by_vectors && loop.inner >= kLanes && !streams(loop);
-    if constexpr (kIsShort) {
-      const bool short_rows = loop.outer > 1 && loop.inner <= kShortBlock;
-      if (fills_vectors && (second || short_rows)) return run_stepped(loop);
-    }
-    const std::int64_t rest = fills_vectors && !second ? loop.inner % kLanes : 0;
-    const std::int64_t whole = dense && !streams(loop) ? loop.inner - loop.inner % kLanes : 0;
-    Blocks blocks;
-    for (std::int64_t j = 0; j < loop.outer; ++j) {
-      auto* const out = reinterpret_cast<Out*>(loop.out) + j * loop.out_outer;
-      const char* in[kCount];
-      locate<0>(loop, j, in);
-      if (rest > 0) compute_end(loop, in, steps, blocks);
-      if (whole > 0) compute_run(in, steps, out, whole);
-      for (std::int64_t i = whole; i < loop.inner - rest;) i += run_block(loop, in, steps, out, i, most, blocks);
-      if (rest > 0) std::memcpy(out + loop.inner - kLanes, blocks.memory[kCount], kLanes * sizeof(Out));
-    }
-    if (streams(loop)) end_stream();
-  }
-
   /// Computes rows of at least one vector whose operands are contiguous, every second element or repeated; see Note
   /// [Short formulas]. The last vector of a row may overlap the one before it. It is computed first, because the row
   /// may be written where it is read.
@@ -238,7 +357,7 @@ struct ElementwiseKernel {
     for (std::int64_t j = 0; j < loop.outer; ++j) {
       auto* const out = reinterpret_cast<T*>(loop.out) + j * loop.out_outer;
       const char* in[kCount];
-      locate<0>(loop, j, in);
+      Loops::locate(loop, j, in);
       for (int k = 0; k < kCount; ++k) {
         if (strides[k] == 0) repeated[k] = X(*reinterpret_cast<const T*>(in[k]));
       }
@@ -256,16 +375,6 @@ struct ElementwiseKernel {
     }
   }
 
-  /// Computes the last vector of a row into its block. It overlaps the vector before it and is computed before that is
-  /// written, because the row may be written where it is read.
-  static void compute_end(const Loop& loop, const char* const* row, const std::int64_t* steps, Blocks& blocks) {
-    const char* in[kCount];
-    bring<0>(loop, row, loop.inner - kLanes, kLanes, kLanes, blocks, in);
-    compute_run(in, steps, reinterpret_cast<Out*>(blocks.memory[kCount]), kLanes);
-  }
-
-  static bool streams(const Loop& loop) { return kStreams && loop.streams; }
-
   /// Computes n elements, a multiple of the lanes. Holds the only copy of a formula that is not short.
   [[gnu::noinline]] static void compute_run(const char* const* operands, const std::int64_t* steps, Out* out,
                                             std::int64_t n) {
@@ -281,98 +390,13 @@ struct ElementwiseKernel {
     }
   }
 
-  /// Computes at most `most` elements from element i on; returns their number.
-  static std::int64_t run_block(const Loop& loop, const char* const* row, const std::int64_t* steps, Out* out,
-                                std::int64_t i, std::int64_t most, Blocks& blocks) {
-    std::int64_t n = std::min(most, loop.inner - i);
-    if (n > kLanes) n -= n % kLanes;  // the remainder becomes a block of its own
-    const std::int64_t padded = n < kLanes ? kLanes : n;
-    const char* in[kCount];
-    bring<0>(loop, row, i, n, padded, blocks, in);
-    const bool direct = loop.out_inner == 1 && n == padded;
-    if (direct && !streams(loop)) {
-      compute_run(in, steps, out + i, n);
+  static constexpr typename Loops::Formula kFormula = [] {
+    if constexpr (kIsShort) {
+      return typename Loops::Formula{compute_run, run_stepped};
     } else {
-      auto* const results = reinterpret_cast<Out*>(blocks.memory[kCount]);
-      compute_run(in, steps, results, padded);
-      if (direct) {
-        stream_block(results, n * static_cast<std::int64_t>(sizeof(Out)), out + i);
-        return n;
-      }
-      if constexpr (kFewAtOnce<Out>) {
-        if (loop.out_inner == 1 && n < kLanes) {
-          scatter_few(results, n, out + i);
-          return n;
-        }
-      }
-      scatter_block(results, n, out + i * loop.out_inner, loop.out_inner);
+      return typename Loops::Formula{compute_run, nullptr};
     }
-    return n;
-  }
-
-  /// Sets in[k] to the operands' elements from i on, in place or copied to their blocks.
-  template <int I>
-  static void bring(const Loop& loop, const char* const* row, std::int64_t i, std::int64_t n, std::int64_t padded,
-                    Blocks& blocks, const char** in) {
-    if constexpr (kOperands >> I) {
-      if constexpr (kOperands >> I & 1) {
-        constexpr int kSlot = operand_slot(kOperands, I);
-        using Element = typename MemoryOf<I>::element;
-        const std::int64_t stride = loop.in_inner[kSlot];
-        const char* const from = row[kSlot] + i * stride * static_cast<std::int64_t>(sizeof(Element));
-        const auto* const elements = reinterpret_cast<const Element*>(from);
-        auto* const block = reinterpret_cast<Element*>(blocks.memory[kSlot]);
-        in[kSlot] = stride == 1 && n == padded ? from : blocks.memory[kSlot];
-        if (stride == 0) {
-          if (blocks.repeated[kSlot] != from) {
-            repeat<typename MemoryOf<I>::vector>(*elements, block);
-            blocks.repeated[kSlot] = from;
-          }
-        } else if (in[kSlot] != from) {
-          bring_side_by_side(elements, stride, n, padded, block);
-        }
-      }
-      bring<I + 1>(loop, row, i, n, padded, blocks, in);
-    }
-  }
-
-  template <class Element>
-  static void bring_side_by_side(const Element* from, std::int64_t stride, std::int64_t n, std::int64_t padded,
-                                 Element* block) {
-    if constexpr (kFewAtOnce<Element>) {
-      if (n < kLanes && stride == 1) return gather_few(from, n, one<Element>(), block);
-      if (n < kLanes && stride == 2) return gather_few_apart(from, n, one<Element>(), block);
-    }
-    gather_block(from, stride, n, padded, block);
-  }
-
-  /// Fills a vector with one element.
-  template <class Vector, class Element>
-  static void repeat(const Element& element, Element* block) {
-    if constexpr (std::is_same_v<Element, bool>) {
-      std::memset(block, element, kLanes);
-    } else if constexpr (kIsHalf<Element>) {
-      const auto words = simd::splat<simd::Native<std::uint16_t, 2 * kLanes>>(std::bit_cast<std::uint16_t>(element));
-      std::memcpy(static_cast<void*>(block), &words, sizeof(words));
-    } else if constexpr (std::is_arithmetic_v<Element> && std::is_same_v<typename Vector::value_type, Element>) {
-      Vector(element).store(block);
-    } else {
-      gather_block(&element, 0, kLanes, kLanes, block);
-    }
-  }
-
-  /// Sets in[k] to the first element of row j of each operand.
-  template <int I>
-  static void locate(const Loop& loop, std::int64_t j, const char** in) {
-    if constexpr (kOperands >> I) {
-      if constexpr (kOperands >> I & 1) {
-        constexpr int kSlot = operand_slot(kOperands, I);
-        in[kSlot] = loop.in[kSlot] +
-                    j * loop.in_outer[kSlot] * static_cast<std::int64_t>(sizeof(typename MemoryOf<I>::element));
-      }
-      locate<I + 1>(loop, j, in);
-    }
-  }
+  }();
 };
 
 template <class Op, class T, int W>

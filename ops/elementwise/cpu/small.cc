@@ -8,13 +8,15 @@
 namespace lamella::cpu {
 namespace {
 
+/// Operators computed directly on integers of 8 and 16 bits, to whose results a sign makes no difference: unsigned
+/// integers have the kernels of signed ones.
+using OfEitherSign =
+    OpList<Add, Subtract, Multiply, Negative, Square, Where, Floor, Ceil, Trunc, Round, IsNan, IsInf, IsFinite, Equal,
+           NotEqual, LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot>;
+
 /// Operators computed directly on integers of 8 and 16 bits.
-using OfIntegers =
-    OpList<Add, Subtract, Multiply, Negative, Abs, Sign, Square, Relu, Maximum, Minimum, ClipBetween, Where,  //
-           Floor, Ceil, Trunc, Round, IsNan, IsInf, IsFinite,                                                 //
-           Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual,                                           //
-           LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseLeftShift,
-           BitwiseRightShift, BitwiseNot>;
+using OfIntegers = OpList<Abs, Sign, Relu, Maximum, Minimum, ClipBetween, Less, LessEqual, Greater, GreaterEqual,
+                          BitwiseLeftShift, BitwiseRightShift>;
 
 /// Operators that need no arithmetic, and `nextafter`, whose result must not be rounded.
 using OfFloats = OpList<Negative, Abs, Sign, CopySign, SignBit, IsNan, IsInf, IsFinite, NextAfter, Relu, Maximum,
@@ -37,6 +39,15 @@ void fill(ElementwiseTable& table) {
   Ops::for_each([&]<class Op> { (fill_one<Op, T>(table), ...); });
 }
 
+/// Gives the operators the kernels that they have for From.
+template <class Ops, class From, class T>
+void share(ElementwiseTable& table) {
+  Ops::for_each([&]<class Op> {
+    auto& kernels = table.forward[ElementwiseOps::index_of<Op>()];
+    kernels[static_cast<int>(dtype_of<T>)] = kernels[static_cast<int>(dtype_of<From>)];
+  });
+}
+
 template <class Ops, class T>
 void fill_in_registers(ElementwiseTable& table) {
   if constexpr (simd::kHasBrief<T>) Ops::for_each([&]<class Op> { fill_one<Op, T, simd::Brief<T>>(table); });
@@ -45,6 +56,9 @@ void fill_in_registers(ElementwiseTable& table) {
 }  // namespace
 
 void fill_elementwise_small(ElementwiseTable& table) {
+  fill<OfEitherSign, std::int8_t, std::int16_t>(table);
+  share<OfEitherSign, std::int8_t, std::uint8_t>(table);
+  share<OfEitherSign, std::int16_t, std::uint16_t>(table);
   fill<OfIntegers, std::int8_t, std::int16_t, std::uint8_t, std::uint16_t>(table);
   fill<OfFloats, Half, BFloat16>(table);
   fill_in_registers<OfFloatsInRegisters, Half>(table);

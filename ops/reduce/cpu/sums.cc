@@ -81,9 +81,16 @@ void fill_reduce_sums(ReduceKernels& kernels) {
     set_reductions<SumOp, T...>(kernels, Reduction::Sum);
     set_reductions<ProdOp, T...>(kernels, Reduction::Prod);
   };
-  fill.operator()<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t>();
-  fill.operator()<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>();
+  fill.operator()<std::int8_t, std::int16_t, std::int32_t, std::int64_t>();
+  fill.operator()<std::uint8_t, std::uint16_t, std::uint32_t>();
   fill.operator()<Half, BFloat16, float, double, std::complex<float>, std::complex<double>>();
+  // Integers wrap around, so that a sign makes no difference to results of 64 bits.
+  const auto share = [&]<class T>(DType dtype) {
+    set_reduction<SumOp, T>(kernels, Reduction::Sum, dtype);
+    set_reduction<ProdOp, T>(kernels, Reduction::Prod, dtype);
+  };
+  share.operator()<std::int64_t>(DType::UInt64);
+  share.operator()<std::uint8_t>(DType::Bool);
   set_reductions<NanSumOp, Half, BFloat16, float, double>(kernels, Reduction::NanSum);
   set_reductions<SquareSumOp, Half, BFloat16, float, double>(kernels, Reduction::SquareSum);
 }

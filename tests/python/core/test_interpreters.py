@@ -70,3 +70,20 @@ def test_a_subinterpreter(way: str, statement: str, before: str) -> None:
     printed = run(way, statement, before)
     assert "ImportError [lamella]" in printed and "subinterpreter" in printed and "processes" in printed
     assert "it worked" not in printed and printed.endswith("lives\n")
+
+
+def test_a_second_import_gives_the_same_module() -> None:
+    """The types of the module exist once, so that tensors of an earlier import are those of a later one."""
+    program = """
+        import importlib, sys
+        import lamella as lm
+        first = sys.modules.pop("lamella._C")
+        x = lm.ones([2])
+        second = importlib.import_module("lamella._C")
+        assert second is first and isinstance(x, second.Tensor) and second.__name__ == "lamella._C"
+        assert second.sum(x).item() == 2
+        print("lives")
+    """
+    line = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(line, capture_output=True, text=True, env=extensions.environment(), timeout=120)
+    assert done.returncode == 0 and done.stdout == "lives\n", done.stdout + done.stderr
