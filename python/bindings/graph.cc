@@ -1,7 +1,6 @@
 // Binds engine/graph: the type _Graph, which the package lamella.graph wraps. Values are ids, -1 for none.
 
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
+#include "python/bindings/graph.h"
 
 #include <map>
 #include <memory>
@@ -14,16 +13,17 @@
 #include "engine/graph/graph.h"
 #include "engine/registry/dispatcher.h"
 #include "ops/fusion/fuse.h"
+#include "python/bindings/adapted.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/graph.h"
+#include "python/bindings/method.h"
 #include "python/bindings/registry_values.h"
 #include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
 namespace {
 
-namespace py = pybind11;
 using graph::Graph;
 using graph::GraphFunction;
 using graph::GraphNode;
@@ -67,57 +67,54 @@ GraphFunction function_at(std::size_t position) {
   };
 }
 
+using Ids = std::vector<std::int64_t>;
+
 ValueId to_id(std::int64_t id) { return id < 0 ? kNoValue : static_cast<ValueId>(id); }
 std::int64_t from_id(ValueId id) { return id == kNoValue ? -1 : static_cast<std::int64_t>(id); }
 
-std::vector<ValueId> to_ids(const std::vector<std::int64_t>& ids) {
+std::vector<ValueId> to_ids(const Ids& ids) {
   std::vector<ValueId> result;
   for (const std::int64_t id : ids) result.push_back(to_id(id));
   return result;
 }
-std::vector<std::int64_t> from_ids(const std::vector<ValueId>& ids) {
-  std::vector<std::int64_t> result;
+Ids from_ids(const std::vector<ValueId>& ids) {
+  Ids result;
   for (const ValueId id : ids) result.push_back(from_id(id));
   return result;
 }
 
-const Tensor& to_tensor(const py::handle& object) {
-  if (!is_tensor(object.ptr())) fail<TypeError>("[graph] expected a Tensor, got ", type_name(object.ptr()));
-  return tensor_of(object.ptr());
-}
-
-ValueType to_type(const py::handle& dtype, const std::vector<std::int64_t>& shape) {
+ValueType to_type(PyObject* dtype, const Ids& shape) {
   ValueType type;
-  if (!as_dtype(dtype.ptr(), type.dtype)) fail<TypeError>("[graph] expected a dtype, got ", type_name(dtype.ptr()));
+  if (!as_dtype(dtype, type.dtype)) fail<TypeError>("[graph] expected a dtype, got ", type_name(dtype));
   type.shape = Dims(shape.begin(), shape.end());
   return type;
 }
 
-std::vector<ValueType> to_types(const py::list& list) {
+/// Reads a list of pairs of a dtype and a shape.
+std::vector<ValueType> to_types(PyObject* list) {
   std::vector<ValueType> types;
-  for (const py::handle& item : list) {
-    const auto pair = py::reinterpret_borrow<py::tuple>(item);
-    types.push_back(to_type(pair[0], pair[1].cast<std::vector<std::int64_t>>()));
+  for (PyObject* pair : Adapted<std::vector<PyObject*>>::from(list)) {
+    const PyRef dtype = PyRef::adopt(checked(PySequence_GetItem(pair, 0)));
+    const PyRef shape = PyRef::adopt(checked(PySequence_GetItem(pair, 1)));
+    types.push_back(to_type(dtype.get(), Adapted<Ids>::from(shape.get())));
   }
   return types;
 }
 
-py::object to_object(PyRef object) { return py::reinterpret_steal<py::object>(object.release()); }
-
 /// Describes an argument: ("value", id), ("values", ids) or ("constant", object, text).
-py::tuple describe_argument(const NodeArgument& argument) {
+PyRef describe_argument(const NodeArgument& argument) {
   switch (argument.kind) {
     case NodeArgument::Kind::Value:
-      return py::make_tuple("value", from_id(argument.values[0]));
+      return adapted_tuple(std::string("value"), from_id(argument.values[0]));
     case NodeArgument::Kind::Values:
-      return py::make_tuple("values", from_ids(argument.values));
+      return adapted_tuple(std::string("values"), from_ids(argument.values));
     case NodeArgument::Kind::Constant:
       break;
   }
-  return py::make_tuple("constant", to_object(value_to_python(argument.constant.view())), argument.constant.str());
+  return adapted_tuple(std::string("constant"), value_to_python(argument.constant.view()), argument.constant.str());
 }
 
-const char* kind_name(GraphNode::Kind kind) {
+std::string kind_name(GraphNode::Kind kind) {
   switch (kind) {
     case GraphNode::Kind::Operator:
       return "operator";
@@ -130,207 +127,231 @@ const char* kind_name(GraphNode::Kind kind) {
 }
 
 /// A graph with the executors that its runs have made.
-class GraphObject {
+class Program {
  public:
-  explicit GraphObject(Graph graph) : graph_(std::move(graph)) {}
+  explicit Program(Graph graph) : graph_(std::move(graph)) {}
 
+  /// Returns the graph for a change.
   Graph& graph() {
-    executors_.clear();  // the caller changes the graph
+    executors_.clear();
     return graph_;
   }
   const Graph& view() const { return graph_; }
 
-  std::vector<std::int64_t> add_operator(const std::string& name, const py::list& arguments,
-                                         const std::vector<bool>& references, const py::list& results,
-                                         std::vector<std::int64_t> list_sizes, std::string where) {
-    const OperatorHandle op = Dispatcher::singleton().find_schema_or_throw(name);
-    const auto& wanted = op.schema().arguments;
-    if (arguments.size() != wanted.size() || references.size() != wanted.size())
-      fail<ValueError>("[", name, "] takes ", wanted.size(), " arguments, got ", arguments.size());
-    std::vector<NodeArgument> given;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const py::object object = arguments[i];
-      if (!references[i]) {
-        CallStorage storage;
-        const registry::Arg view = read_value(object.ptr(), wanted[i].type, {op.full_name(), wanted[i].name}, storage);
-        given.push_back(NodeArgument::of(registry::Value(view)));
-      } else if (py::isinstance<py::list>(object)) {
-        given.push_back(NodeArgument::of(to_ids(object.cast<std::vector<std::int64_t>>())));
-      } else {
-        given.push_back(NodeArgument::of(to_id(object.cast<std::int64_t>())));
-      }
-    }
-    return from_ids(
-        graph().add_operator(op, std::move(given), to_types(results), std::move(list_sizes), std::move(where)).results);
-  }
-
-  py::tuple value(std::int64_t id) const {
-    const GraphValue& value = graph_.value(to_id(id));
-    const std::vector<std::int64_t> shape(value.type.shape.begin(), value.type.shape.end());
-    const char* const origins[] = {"input", "captured", "result"};
-    return py::make_tuple(value.name, to_object(PyRef::adopt(checked(dtype_object(value.type.dtype)))),
-                          py::tuple(py::cast(shape)), origins[static_cast<std::size_t>(value.origin)],
-                          value.stop_gradient, to_object(wrap_ref(value.captured)));
-  }
-
-  py::list nodes() const {
-    py::list list;
-    for (const GraphNode& node : graph_.nodes()) {
-      py::list arguments;
-      for (std::size_t i = 0; i < node.arguments.size(); ++i) {
-        const std::string name = node.op ? node.op->schema().arguments[i].name : "";
-        arguments.append(py::make_tuple(name, describe_argument(node.arguments[i])));
-      }
-      list.append(py::make_tuple(kind_name(node.kind), node.name, arguments, from_ids(node.results), node.list_sizes,
-                                 node.effects, node.no_grad, node.where));
-    }
-    return list;
-  }
-
-  py::list run(const py::dict& feeds, const std::vector<std::int64_t>& fetches, bool prune, bool fuse,
-               const py::list& functions) {
+  std::shared_ptr<graph::Executor> executor(const Ids& fetches, bool prune, bool fuse) {
     auto& executor = executors_[{fetches, prune, fuse}];
     if (!executor) {
       const std::vector<ValueId> ids = to_ids(fetches);
       executor = std::make_shared<graph::Executor>(fuse ? fusion::fuse(graph_, ids) : graph_, ids, prune);
     }
-    const std::shared_ptr<graph::Executor> held = executor;  // a function of the graph may change it
-    std::vector<Tensor> tensors;
-    for (const ValueId id : held->inputs()) {
-      const py::object name = py::cast(graph_.value(id).name);
-      tensors.push_back(feeds.contains(name) ? to_tensor(feeds[name]) : Tensor());
-    }
-    const FunctionsInRun scope(functions.ptr());
-    std::string failed;
-    try {
-      py::list results;
-      for (Tensor& x : held->run(tensors, failed)) results.append(to_object(wrap_ref(std::move(x))));
-      return results;
-    } catch (...) {
-      set_python_error();
-      if (!failed.empty()) add_note("in " + failed + " of the graph '" + graph_.name + "'");
-      throw_python_error();
-    }
+    return executor;
   }
 
  private:
   Graph graph_;
-  std::map<std::tuple<std::vector<std::int64_t>, bool, bool>, std::shared_ptr<graph::Executor>> executors_;
+  std::map<std::tuple<Ids, bool, bool>, std::shared_ptr<graph::Executor>> executors_;
 };
 
-/// Calls f as an entry point from Python.
-template <class F>
-auto entry(F&& f) {
+/// Python object of a graph.
+struct GraphObject {
+  PyObject_HEAD Program* program;
+};
+
+PyTypeObject* graph_type = nullptr;
+
+Program& program_of(PyObject* self) { return *reinterpret_cast<GraphObject*>(self)->program; }
+
+PyRef new_graph(Graph graph) {
+  PyRef object = PyRef::adopt(checked(graph_type->tp_alloc(graph_type, 0)));
+  reinterpret_cast<GraphObject*>(object.get())->program = new Program(std::move(graph));
+  return object;
+}
+
+PyObject* create_graph(PyTypeObject*, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const char* name = nullptr;
+    if (!PyArg_ParseTuple(args, "s:_Graph", &name)) return nullptr;
+    return new_graph(Graph(name)).release();
+  });
+}
+
+void destroy_graph(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  delete reinterpret_cast<GraphObject*>(self)->program;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// The methods take and return what Adapted converts.
+
+Ids add_operator(Program& program, const std::string& name, const std::vector<PyObject*>& arguments,
+                 const std::vector<bool>& references, PyObject* results, Ids list_sizes, std::string where) {
+  const OperatorHandle op = Dispatcher::singleton().find_schema_or_throw(name);
+  const auto& wanted = op.schema().arguments;
+  if (arguments.size() != wanted.size() || references.size() != wanted.size())
+    fail<ValueError>("[", name, "] takes ", wanted.size(), " arguments, got ", arguments.size());
+  std::vector<NodeArgument> given;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    PyObject* const object = arguments[i];
+    if (!references[i]) {
+      CallStorage storage;
+      const registry::Arg view = read_value(object, wanted[i].type, {op.full_name(), wanted[i].name}, storage);
+      given.push_back(NodeArgument::of(registry::Value(view)));
+    } else if (PyList_Check(object)) {
+      given.push_back(NodeArgument::of(to_ids(Adapted<Ids>::from(object))));
+    } else {
+      given.push_back(NodeArgument::of(to_id(Adapted<std::int64_t>::from(object))));
+    }
+  }
+  return from_ids(program.graph()
+                      .add_operator(op, std::move(given), to_types(results), std::move(list_sizes), std::move(where))
+                      .results);
+}
+
+Ids add_function(Program& program, std::string name, std::int64_t position, const Ids& inputs, PyObject* results,
+                 bool effects, std::string where) {
+  return from_ids(program.graph()
+                      .add_function(std::move(name), function_at(static_cast<std::size_t>(position)), to_ids(inputs),
+                                    to_types(results), effects, std::move(where))
+                      .results);
+}
+
+Ids add_gradients(Program& program, const Ids& targets, const Ids& inputs, const Ids& begin, std::string where) {
+  return from_ids(
+      program.graph().add_gradients(to_ids(targets), to_ids(inputs), to_ids(begin), std::move(where)).results);
+}
+
+PyRef value(const Program& program, std::int64_t id) {
+  if (id < 0 || static_cast<std::size_t>(id) >= program.view().values().size())
+    fail<IndexError>("[graph] there is no value ", id);
+  const GraphValue& value = program.view().value(to_id(id));
+  constexpr const char* kOrigins[] = {"input", "captured", "result"};
+  return adapted_tuple(value.name, PyRef::adopt(checked(dtype_object(value.type.dtype))),
+                       tuple_of_ints(value.type.shape), std::string(kOrigins[static_cast<std::size_t>(value.origin)]),
+                       value.stop_gradient, value.captured);
+}
+
+PyRef nodes(const Program& program) {
+  return list_from(program.view().nodes(), [](const GraphNode& node) {
+    std::size_t next = 0;
+    const PyRef arguments = list_from(node.arguments, [&](const NodeArgument& argument) {
+      const std::size_t i = next++;
+      return adapted_tuple(node.op ? node.op->schema().arguments[i].name : std::string(), describe_argument(argument));
+    });
+    return adapted_tuple(kind_name(node.kind), node.name, arguments, from_ids(node.results), node.list_sizes,
+                         node.effects, node.no_grad, node.where);
+  });
+}
+
+std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, bool prune, bool fuse,
+                        PyObject* functions) {
+  // Held here, as a function of the graph may change it.
+  const std::shared_ptr<graph::Executor> executor = program.executor(fetches, prune, fuse);
+  std::vector<Tensor> tensors;
+  for (const ValueId id : executor->inputs()) {
+    const PyRef name = Adapted<std::string>::to(executor->graph().value(id).name);
+    PyObject* const tensor = PyDict_GetItemWithError(feeds, name.get());
+    if (!tensor && PyErr_Occurred()) throw_python_error();
+    tensors.push_back(tensor ? Adapted<Tensor>::from(tensor) : Tensor());
+  }
+  const FunctionsInRun scope(functions);
+  std::string failed;
   try {
-    return f();
-  } catch (const py::error_already_set&) {
-    throw;
-  } catch (const py::builtin_exception&) {
-    throw;
+    return executor->run(tensors, failed);
   } catch (...) {
     set_python_error();
-    throw py::error_already_set();
+    if (!failed.empty()) add_note("in " + failed + " of the graph '" + executor->graph().name + "'");
+    throw_python_error();
   }
 }
 
-GraphObject parse(const std::string& text, const py::dict& captured, const std::vector<std::string>& functions) {
-  std::unordered_map<std::string, Tensor> tensors;
-  for (const auto& [name, tensor] : captured) tensors.emplace(name.cast<std::string>(), to_tensor(tensor));
-  std::unordered_map<std::string, GraphFunction> by_name;
-  for (std::size_t i = 0; i < functions.size(); ++i) by_name.emplace(functions[i], function_at(i));
-  return GraphObject(Graph::parse(text, tensors, by_name));
+PyObject* parse(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    if (count != 3 || !PyDict_Check(args[1])) fail<TypeError>("parse(text, captured, functions)");
+    std::unordered_map<std::string, Tensor> tensors;
+    PyObject *name = nullptr, *tensor = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(args[1], &at, &name, &tensor);)
+      tensors.emplace(Adapted<std::string>::from(name), Adapted<Tensor>::from(tensor));
+    std::unordered_map<std::string, GraphFunction> by_name;
+    const auto functions = Adapted<std::vector<std::string>>::from(args[2]);
+    for (std::size_t i = 0; i < functions.size(); ++i) by_name.emplace(functions[i], function_at(i));
+    return new_graph(Graph::parse(Adapted<std::string>::from(args[0]), tensors, by_name)).release();
+  });
 }
+
+template <auto F>
+PyMethodDef def(const char* name) {
+  return {name, as_c_function(adapted_method<F, program_of>), METH_FASTCALL, nullptr};
+}
+
+PyMethodDef graph_methods[] = {
+    def<+[](Program& p, std::string name, PyObject* dtype, const Ids& shape) {
+      return from_id(p.graph().add_input(std::move(name), to_type(dtype, shape)));
+    }>("add_input"),
+    def<+[](Program& p, std::string name, PyObject* dtype, const Ids& shape) {
+      return from_id(p.graph().declare(std::move(name), to_type(dtype, shape)));
+    }>("declare"),
+    def<+[](Program& p, std::int64_t declared, std::int64_t computed) {
+      p.graph().define(to_id(declared), to_id(computed));
+    }>("define"),
+    def<+[](Program& p, const Tensor& x, std::string name) {
+      return from_id(p.graph().add_captured(x, std::move(name)));
+    }>("add_captured"),
+    def<+[](Program& p, const Tensor& x) { return from_id(p.view().find_captured(x).value_or(kNoValue)); }>(
+        "find_captured"),
+    def<+[](Program& p, std::int64_t id, const Tensor& x) { p.graph().replace_captured(to_id(id), x); }>(
+        "replace_captured"),
+    def<add_operator>("add_operator"),
+    def<add_function>("add_function"),
+    def<add_gradients>("add_gradients"),
+    def<+[](Program& p, bool off) { p.graph().set_no_grad(off); }>("set_no_grad"),
+    def<+[](Program& p, const std::string& name) { return from_id(p.view().find(name).value_or(kNoValue)); }>("find"),
+    def<+[](Program& p, std::int64_t id, std::string name) { p.graph().rename(to_id(id), std::move(name)); }>("rename"),
+    def<+[](Program& p, std::int64_t id, bool stop) { p.graph().set_stop_gradient(to_id(id), stop); }>(
+        "set_stop_gradient"),
+    def<value>("value"),
+    def<+[](Program& p) { return static_cast<std::int64_t>(p.view().values().size()); }>("value_count"),
+    def<nodes>("nodes"),
+    def<+[](Program& p) { return p.view().text(); }>("text"),
+    def<+[](Program& p) { p.view().verify(); }>("verify"),
+    def<+[](Program& p) { return new_graph(p.view()); }>("clone"),
+    def<+[](Program& p, const Ids& fetches) { return new_graph(p.view().pruned(to_ids(fetches))); }>("pruned"),
+    def<+[](Program& p, const Ids& fetches) { return new_graph(fusion::fuse(p.view(), to_ids(fetches))); }>("fused"),
+    def<+[](Program& p, const Ids& kept) { return new_graph(p.view().compacted(to_ids(kept))); }>("compacted"),
+    def<+[](Program& p) { return new_graph(p.view().for_inference()); }>("for_inference"),
+    def<run>("run"),
+    {"parse", as_c_function(parse), METH_FASTCALL | METH_STATIC, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyObject* graph_name(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* { return Adapted<std::string>::to(program_of(self).view().name).release(); });
+}
+
+PyGetSetDef graph_attributes[] = {
+    {"name", graph_name, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
 
 }  // namespace
 
-void add_graph(PyObject* module) {
-  auto m = py::reinterpret_borrow<py::module_>(module);
-  using G = GraphObject;
-  py::class_<G>(m, "_Graph")
-      .def(py::init([](std::string name) { return G(Graph(std::move(name))); }))
-      .def_property_readonly("name", [](const G& g) { return g.view().name; })
-      .def("add_input",
-           [](G& g, std::string name, const py::object& dtype, const std::vector<std::int64_t>& shape) {
-             return entry([&] { return from_id(g.graph().add_input(std::move(name), to_type(dtype, shape))); });
-           })
-      .def("declare",
-           [](G& g, std::string name, const py::object& dtype, const std::vector<std::int64_t>& shape) {
-             return entry([&] { return from_id(g.graph().declare(std::move(name), to_type(dtype, shape))); });
-           })
-      .def("define",
-           [](G& g, std::int64_t declared, std::int64_t computed) {
-             return entry([&] { g.graph().define(to_id(declared), to_id(computed)); });
-           })
-      .def("for_inference", [](const G& g) { return entry([&] { return G(g.view().for_inference()); }); })
-      .def("add_captured",
-           [](G& g, const py::object& x, std::string name) {
-             return entry([&] { return from_id(g.graph().add_captured(to_tensor(x), std::move(name))); });
-           })
-      .def("find_captured",
-           [](const G& g, const py::object& x) {
-             return entry([&] { return from_id(g.view().find_captured(to_tensor(x)).value_or(kNoValue)); });
-           })
-      .def("replace_captured",
-           [](G& g, std::int64_t id, const py::object& x) {
-             return entry([&] { g.graph().replace_captured(to_id(id), to_tensor(x)); });
-           })
-      .def("add_operator",
-           [](G& g, const std::string& name, const py::list& arguments, const std::vector<bool>& references,
-              const py::list& results, std::vector<std::int64_t> list_sizes, std::string where) {
-             return entry([&] {
-               return g.add_operator(name, arguments, references, results, std::move(list_sizes), std::move(where));
-             });
-           })
-      .def("add_function",
-           [](G& g, std::string name, std::size_t position, const std::vector<std::int64_t>& inputs,
-              const py::list& results, bool effects, std::string where) {
-             return entry([&] {
-               return from_ids(g.graph()
-                                   .add_function(std::move(name), function_at(position), to_ids(inputs),
-                                                 to_types(results), effects, std::move(where))
-                                   .results);
-             });
-           })
-      .def("add_gradients",
-           [](G& g, const std::vector<std::int64_t>& targets, const std::vector<std::int64_t>& inputs,
-              const std::vector<std::int64_t>& begin, std::string where) {
-             return entry([&] {
-               return from_ids(
-                   g.graph().add_gradients(to_ids(targets), to_ids(inputs), to_ids(begin), std::move(where)).results);
-             });
-           })
-      .def("set_no_grad", [](G& g, bool off) { g.graph().set_no_grad(off); })
-      .def("find", [](const G& g, const std::string& name) { return from_id(g.view().find(name).value_or(kNoValue)); })
-      .def("rename", [](G& g, std::int64_t id,
-                        std::string name) { return entry([&] { g.graph().rename(to_id(id), std::move(name)); }); })
-      .def("set_stop_gradient", [](G& g, std::int64_t id, bool stop) { g.graph().set_stop_gradient(to_id(id), stop); })
-      .def("value", [](const G& g, std::int64_t id) { return entry([&] { return g.value(id); }); })
-      .def("value_count", [](const G& g) { return g.view().values().size(); })
-      .def("nodes", [](const G& g) { return entry([&] { return g.nodes(); }); })
-      .def("text", [](const G& g) { return entry([&] { return g.view().text(); }); })
-      .def("verify", [](const G& g) { return entry([&] { g.view().verify(); }); })
-      .def("clone", [](const G& g) { return G(g.view()); })
-      .def("pruned",
-           [](const G& g, const std::vector<std::int64_t>& fetches) {
-             return entry([&] { return G(g.view().pruned(to_ids(fetches))); });
-           })
-      .def("fused",
-           [](const G& g, const std::vector<std::int64_t>& fetches) {
-             return entry([&] { return G(fusion::fuse(g.view(), to_ids(fetches))); });
-           })
-      .def("compacted",
-           [](const G& g, const std::vector<std::int64_t>& kept) {
-             return entry([&] { return G(g.view().compacted(to_ids(kept))); });
-           })
-      .def("run",
-           [](G& g, const py::dict& feeds, const std::vector<std::int64_t>& fetches, bool prune, bool fuse,
-              const py::list& functions) {
-             return entry([&] { return g.run(feeds, fetches, prune, fuse, functions); });
-           })
-      .def_static("parse",
-                  [](const std::string& text, const py::dict& captured, const std::vector<std::string>& functions) {
-                    return entry([&] { return parse(text, captured, functions); });
-                  });
+PyTypeObject* make_graph_type() {
+  static PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(create_graph)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(destroy_graph)},
+      {Py_tp_methods, graph_methods},
+      {Py_tp_getset, graph_attributes},
+      {0, nullptr},
+  };
+  static PyType_Spec spec{
+      .name = "lamella._C._Graph",
+      .basicsize = sizeof(GraphObject),
+      .itemsize = 0,
+      .flags = Py_TPFLAGS_DEFAULT,
+      .slots = slots,
+  };
+  graph_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)));
+  return graph_type;
 }
 
 }  // namespace lamella::python

@@ -4,7 +4,7 @@
 
 namespace lamella::python {
 
-/// Adds the type of graphs to the module; lamella.graph wraps it.
-void add_graph(PyObject* module);
+/// Makes the type of graphs, which lamella.graph wraps.
+PyTypeObject* make_graph_type();
 
 }  // namespace lamella::python

@@ -89,7 +89,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, registry_functions()));
   checked(PyModule_AddFunctions(module, registration_functions()));
   checked(PyModule_AddFunctions(module, capture_functions()));
-  add_graph(module);
+  checked(PyModule_AddType(module, make_graph_type()));
   add_extension_api(module);
 }
 
