@@ -16,8 +16,9 @@ struct Executor::Step {
   const GraphNode* node;
   /// Values that no later step needs.
   std::vector<ValueId> last_uses;
-  /// Of a gradients node: keep the tape for a later one, and record the pass for a later one.
+  /// True if a gradients node keeps the tape for a later one.
   bool retain_graph = false;
+  /// True if a gradients node records its pass for a later one.
   bool create_graph = false;
 };
 

@@ -50,8 +50,8 @@ class Schema {
 
   /// Reads a text (schema_parser.cc). ValueError with the text and a caret under the character where it is wrong.
   static Schema parse(std::string_view text);
-  /// Reads a constant of the type, in the notation of defaults, that begins at position `at` of the text, which is moved
-  /// behind it. ValueError as for parse().
+  /// Reads a constant of the type, in the notation of defaults, that begins at position `at` of the text, which is
+  /// moved behind it. ValueError as for parse().
   static registry::Value parse_value(std::string_view text, const registry::Type& type, std::size_t& at);
 
   /// "ns::name", or "name" if the text had no namespace.

@@ -28,8 +28,6 @@ namespace {
 
 constexpr std::int64_t kGrain = 8192;  // elements per task
 
-constexpr const char* name_of(bool log) { return log ? LogSoftmax::info.name : Softmax::info.name; }
-
 /// A tensor as [outer, width, inner] with the softmax's axis in the middle.
 struct Slabs {
   std::int64_t outer = 1;
@@ -80,7 +78,7 @@ void with_kernels(DType dtype, const char* op, F&& f) {
 Tensor softmax_on_cpu(const Tensor& x, std::size_t axis, bool log) {
   Tensor y = empty_like(x);
   const Slabs slabs(x, axis);
-  with_kernels(x.dtype(), name_of(log), [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
+  with_kernels(x.dtype(), softmax_name(log), [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
     const T* from = x.data<T>();
     T* to = y.data<T>();
     if (slabs.inner == 1) {
@@ -100,7 +98,7 @@ Tensor softmax_on_cpu(const Tensor& x, std::size_t axis, bool log) {
 Tensor gradient_on_cpu(const Tensor& y, const Tensor& dy, std::size_t axis, bool log) {
   Tensor dx = empty_like(y);
   const Slabs slabs(y, axis);
-  with_kernels(y.dtype(), name_of(log), [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
+  with_kernels(y.dtype(), softmax_name(log), [&]<class T>(const cpu::SoftmaxKernels<T>& kernels, T) {
     if (slabs.inner == 1) {
       slabs.for_each_part([&](std::int64_t at, std::int64_t rows) {
         kernels.backward(y.data<T>() + at, dy.data<T>() + at, dx.data<T>() + at, rows, slabs.width, log);
@@ -125,7 +123,7 @@ Tensor run_forward(const Tensor& given, std::size_t axis_from_end, bool log) {
     return over_examples([&](const Tensor& shown) { return run_forward(shown, axis_from_end, log); }, given);
   const Tensor x = contiguous(given);
   if (x.device().is_meta() || x.numel() == 0) return empty_like(x);
-  return device_kernel<&DeviceKernels::softmax>(x.device(), name_of(log))(x, x.ndim() - axis_from_end, log);
+  return device_kernel<&DeviceKernels::softmax>(x.device(), softmax_name(log))(x, x.ndim() - axis_from_end, log);
 }
 
 Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_from_end, bool log) {
@@ -135,14 +133,14 @@ Tensor run_backward(const Tensor& output, const Tensor& given, std::size_t axis_
   }
   const Tensor y = contiguous(output);
   if (y.device().is_meta() || y.numel() == 0) return empty_like(y);
-  const auto kernel = device_kernel<&DeviceKernels::softmax_gradient>(y.device(), name_of(log));
+  const auto kernel = device_kernel<&DeviceKernels::softmax_gradient>(y.device(), softmax_name(log));
   return kernel(y, contiguous(given), y.ndim() - axis_from_end, log);
 }
 
 /// dx = y (dy - sum(dy y)), and dy - exp(y) sum(dy) for the logarithm. `axis` counts from the end: -1 is the last one.
 template <bool kLog>
 struct SoftmaxFn : OperatorLayer<SoftmaxFn<kLog>> {
-  static constexpr const char* name = name_of(kLog);
+  static constexpr const char* name = softmax_name(kLog);
 
   static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {
     Tensor y = run_forward(x, static_cast<std::size_t>(-axis), kLog);

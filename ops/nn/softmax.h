@@ -38,6 +38,9 @@ struct LogSoftmax {
   static Tensor call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype);
 };
 
+/// Returns the name of softmax, or of its logarithm.
+constexpr const char* softmax_name(bool log) { return log ? LogSoftmax::info.name : Softmax::info.name; }
+
 struct Softmin {
   static constexpr OpInfo info{.name = "softmin",
                                .doc = "softmax of -x. x is cast to `dtype` first, where one is given.",

@@ -197,7 +197,7 @@ auto kernel_of_host(std::string_view op) {
 }
 
 Tensor softmax_there(const Tensor& x, std::size_t axis, bool log) {
-  const char* const op = log ? LogSoftmax::info.name : Softmax::info.name;
+  const char* const op = softmax_name(log);
   const std::array<Arg, 2> args{x, std::int64_t{-1}};
   if (auto y = extension::call_kernel(op, args, x.shape(), x.dtype(), x.device())) return *y;
   const auto run = [&](const Tensor& host) { return kernel_of_host<&DeviceKernels::softmax>(op)(host, axis, log); };
@@ -205,7 +205,7 @@ Tensor softmax_there(const Tensor& x, std::size_t axis, bool log) {
 }
 
 Tensor softmax_gradient_there(const Tensor& y, const Tensor& dy, std::size_t axis, bool log) {
-  const char* const op = log ? LogSoftmax::info.name : Softmax::info.name;
+  const char* const op = softmax_name(log);
   const auto run = [&](const Tensor& a, const Tensor& b) {
     return kernel_of_host<&DeviceKernels::softmax_gradient>(op)(a, b, axis, log);
   };

@@ -67,7 +67,7 @@ template <int kInputs, bool kMethod>
         PyObject* values[kInputs + 1] = {self};
         signature.bind(args, count, keywords, values, kMethod ? 1 : 0);
         return with_parameters<kInputs>([&]<class... A>() {
-          const BaseCall op{form.op()};
+          const BaseCall op{form.op};
           if (values[kInputs] != Py_None) [[unlikely]]
             return with_out<A...>(op, values, signature);
           return with_operands<A...>(values, signature, [&](const auto&... x) { return wrap(op.call(x...)); });
@@ -87,7 +87,7 @@ PyObject* ElementwiseForm::call_in_place(PyObject* self, PyObject* const* args, 
         const Tensor& x = read<const Tensor&>(values[0], Argument{signature, 0});
         return with_parameters<kInputs>([&]<class... A>() {
           return with_operands<A...>(values, signature, [&](const auto&, const auto&... rest) {
-            return wrap(python::call_in_place(BaseCall{form.op()}, signature.function(), x, rest...));
+            return wrap(python::call_in_place(BaseCall{form.op}, signature.function(), x, rest...));
           });
         });
       },

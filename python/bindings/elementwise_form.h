@@ -10,7 +10,7 @@ namespace lamella::python {
 /// The functions and methods by which Python calls an elementwise operator whose call is that of its base. Their code
 /// is compiled for each number of operands, not for each operator, as that takes long.
 struct ElementwiseForm {
-  const ElementwiseOp& (*op)();
+  const ElementwiseOp& op;
   const Signature* signature = nullptr;
   const Signature* in_place_signature = nullptr;
 

@@ -128,7 +128,8 @@ struct Binding<Op, R (*)(A...)> {
 /// that all of these share.
 template <class Op>
 struct ElementwiseBinding {
-  static inline constinit ElementwiseForm form{.op = elementwise_op<Op>};
+  // Made when the module is loaded, so that a call finds the description without another call.
+  static inline ElementwiseForm form{.op = elementwise_op<Op>()};
 
   static PyObject* function(PyObject* module, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
     return ElementwiseForm::call<Op::kInputs, false>(module, args, count, keywords, form);

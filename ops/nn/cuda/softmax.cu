@@ -81,7 +81,7 @@ struct Grid {
 /// Calls f.operator()<T>() for float32 and float64.
 template <class F>
 void with_type(Device device, DType dtype, bool log, F&& f) {
-  const char* const op = log ? "log_softmax" : "softmax";
+  const char* const op = softmax_name(log);
   const DeviceGuard guard(device);
   if (dtype == DType::Float32) {
     f.template operator()<float>();

@@ -45,7 +45,7 @@ def _where() -> str:
 
 
 class _Operator:
-    """What a recorder needs to know about a registered operator."""
+    """Description of a registered operator for a recorder."""
 
     def __init__(self, call: Any) -> None:
         self.call = call

@@ -59,7 +59,7 @@ def fits(shape: Sequence[int], declared: Sequence[int]) -> bool:
 
 
 class InputSpec:
-    """What a variable looks like, without the variable.
+    """Name, dtype and shape of a variable that does not exist yet.
 
     Args:
         shape: sizes; -1 or None for one that is known later.
