@@ -239,6 +239,17 @@ class Graph:
         symbols = [self._recorder._symbol(x) for x in inputs]
         return self._add_function(name, run, symbols, types, effects, _where())
 
+    def call(self, name: str, function: Callable[[Sequence[Tensor]], Any], inputs: Sequence[Tensor]) -> Any:
+        """Adds a call of ``function(tensors)`` whenever the graph runs, like a custom layer's.
+
+        The shapes of its results are found by calls with tensors on ``meta``, or with small samples where it reads
+        elements.
+
+        Returns:
+            What the function returns, a tensor or a tree of tensors, with symbols in their places.
+        """
+        return self._recorder.function(name, function, inputs)
+
     def write(self, target: Tensor, value: Tensor) -> None:
         """Adds a write of ``value`` into a captured tensor."""
         with lm.no_grad():

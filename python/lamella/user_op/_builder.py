@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -56,9 +57,20 @@ class UserOp:
 
     def InferAndTryRun(self) -> Self:  # noqa: N802 (the dialect's name)
         """Computes the outputs: those that were declared by ``Output``, in that order."""
-        declared = self._use[3]
-        results = dict(_C._user_op_call(*self._use))
-        self._results = [x for name in declared or results for x in results[name]]
+        op, name, inputs, declared, attrs = self._use
+        names = [key for key, tensors in inputs.items() for _ in tensors]
+
+        def run(tensors: Sequence[Tensor]) -> list[Tensor]:
+            given: dict[str, list[Tensor]] = {key: [] for key in inputs}
+            for key, x in zip(names, tensors, strict=True):
+                given[key].append(x)
+            results = dict(_C._user_op_call(op, name, given, declared, attrs))
+            return [x for key in declared or results for x in results[key]]
+
+        tensors = [x for key in inputs for x in inputs[key]]
+        graphs = sys.modules.get("lamella.graph")  # there is no symbol unless it was imported
+        symbol = next((x for x in tensors if graphs and isinstance(x, graphs.Symbol)), None)
+        self._results = symbol.graph.call(op, run, tensors) if symbol is not None else run(tensors)
         return self
 
     def RemoteBlobList(self) -> list[Tensor]:  # noqa: N802

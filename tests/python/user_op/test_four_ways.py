@@ -132,3 +132,28 @@ def test_one_gradient_alone(ways, way):
         assert ways[way](x, w).stop_gradient
     meta = ways[way](*(lm.empty((4, 2), device="meta") for _ in range(2)))
     assert (meta.shape, meta.device) == ((4, 2), "meta")
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "Function"])
+def test_all_are_nodes_of_a_graph(ways, way):
+    graph = lm.graph.Graph(way)
+    symbols = [graph.input(name, "float64", [-1, 3]) for name in ("x", "w")]
+    with lm.graph.recording(graph):
+        z = ways[way](*symbols) * 2
+    assert [node.kind for node in graph.nodes][-1] == "operator" and len(graph.nodes) == 2 and z.shape == (-1, 3)
+    gradients = graph.gradients(z.sum(), symbols)
+    x, w = leaves((2, 3))
+    expected = ways[way](x, w) * 2
+    expected.sum().backward()
+    got = graph.run({"x": x.detach(), "w": w.detach()}, [z, *gradients])
+    for mine, wanted in zip(got, (expected, x.grad, w.grad), strict=True):
+        np.testing.assert_array_equal(mine.detach().numpy(), wanted.detach().numpy())
+
+
+def test_a_function_in_cpp_that_a_graph_cannot_see_is_refused(ways):
+    graph = lm.graph.Graph("Function")
+    x = graph.input("x", "float64", [2])
+    with lm.graph.recording(graph):
+        z = ways["Function"](x, x)
+        with pytest.raises(ValueError, match="meta"):
+            lm.add(z, x)
