@@ -22,6 +22,8 @@ struct Modes {
     kPacking = 8,
     /// Operators cast their inputs by their policies; see autocast.h.
     kAutocast = 16,
+    /// Calls are recorded as nodes of a graph; see capture.h.
+    kCapture = 32,
   };
 
   /// True if operations are recorded.

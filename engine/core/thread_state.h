@@ -20,6 +20,7 @@ class SavedTensorHooks;
 class AccessWatch;
 class Anomaly;
 class Selection;
+class CallCapture;
 
 /// The scopes that a thread has entered, besides its Modes; few programs use them. A pass that continues in another
 /// thread takes them along.
@@ -39,6 +40,8 @@ struct ThreadState {
   std::shared_ptr<Selection> selection;
   /// Set while a checkpoint's function runs: what its calls read is noted, or compared.
   std::shared_ptr<AccessWatch> access_watch;
+  /// Set while a graph is recorded, along with Modes::kCapture.
+  CallCapture* capture = nullptr;
   /// The gradients or tangents that the innermost backward or jvp in the host language was given.
   const TensorList* incoming = nullptr;
   /// True if values that the host language read from tensors may influence what that backward or jvp computes.

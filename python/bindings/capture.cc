@@ -2,14 +2,22 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "engine/autograd/recording/capture.h"
+#include "engine/core/modes.h"
+#include "engine/core/thread_state.h"
 #include "engine/registry/entry.h"
+#include "python/bindings/adapted.h"
+#include "python/bindings/containers.h"
 #include "python/bindings/definition.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/gil.h"
 #include "python/bindings/method.h"
 #include "python/bindings/signature.h"
 
@@ -37,11 +45,14 @@ std::vector<CapturePoint>& points() {
   return *all;
 }
 
+/// Makes an object this thread's recorder, or takes the recorder away; returns the one before. References move along.
+PyObject* exchange_recorder(PyObject* next) noexcept;
+
 /// Takes the recorder away from this thread while it works.
 class Suspended {
  public:
-  Suspended() noexcept : recorder_(std::exchange(recorder, nullptr)) {}
-  ~Suspended() { recorder = recorder_; }
+  Suspended() noexcept : recorder_(exchange_recorder(nullptr)) {}
+  ~Suspended() { exchange_recorder(recorder_); }
   Suspended(const Suspended&) = delete;
   Suspended& operator=(const Suspended&) = delete;
 
@@ -62,6 +73,44 @@ PyRef tuple_of(std::span<PyObject* const> items) {
 PyRef answer(PyObject* result) {
   PyRef owned = PyRef::adopt(checked(result));
   return owned.get() == Py_NotImplemented ? PyRef() : std::move(owned);
+}
+
+/// Calls a capsule's function with a list of tensors.
+PyObject* run_captured(PyObject* capsule, PyObject* tensors) {
+  return guarded([&]() -> PyObject* {
+    const auto* const run = static_cast<autograd::CallCapture::Run*>(checked(PyCapsule_GetPointer(capsule, nullptr)));
+    return Adapted<std::vector<Tensor>>::to((*run)(Adapted<std::vector<Tensor>>::from(tensors))).release();
+  });
+}
+
+/// Hands the recorder calls of C++ layers.
+class LayerCapture final : public autograd::CallCapture {
+ public:
+  std::optional<std::vector<Tensor>> capture(const std::string& name, std::span<const Tensor* const> inputs,
+                                             Run run) override {
+    const GilHold gil;
+    const PyRef tensors = list_from(inputs, [](const Tensor* x) { return wrap_ref(*x); });
+    static PyMethodDef function{"layer", run_captured, METH_O, nullptr};
+    const PyRef capsule = PyRef::adopt(checked(PyCapsule_New(new Run(std::move(run)), nullptr, [](PyObject* object) {
+      delete static_cast<Run*>(PyCapsule_GetPointer(object, nullptr));
+    })));
+    const PyRef call = PyRef::adopt(checked(PyCFunction_New(&function, capsule.get())));
+    const Suspended suspended;
+    const PyRef results =
+        answer(PyObject_CallMethod(suspended.held(), "cpp_layer", "sOO", name.c_str(), tensors.get(), call.get()));
+    if (!results) return {};
+    return Adapted<std::vector<Tensor>>::from(results.get());
+  }
+};
+
+LayerCapture layer_capture;
+
+PyObject* exchange_recorder(PyObject* next) noexcept {
+  auto& bits = autograd::modes().interceptors;
+  constexpr auto kCapture = autograd::Modes::kCapture;
+  bits = static_cast<std::uint8_t>(next ? bits | kCapture : bits & ~kCapture);
+  autograd::thread_state().capture = next ? &layer_capture : nullptr;
+  return std::exchange(recorder, next);
 }
 
 /// Hands the recorder an operator's name and its arguments, one for each parameter.
@@ -129,7 +178,7 @@ void add(CapturePoint point) {
 PyObject* set_recorder(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     PyObject* const next = object == Py_None ? nullptr : Py_NewRef(object);
-    PyObject* const before = std::exchange(recorder, next);
+    PyObject* const before = exchange_recorder(next);
     const int change = (next != nullptr) - (before != nullptr);
     if (change > 0 && recording_threads == 0) {
       exchange_tables(true);

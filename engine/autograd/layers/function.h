@@ -13,11 +13,13 @@
 #include "engine/autograd/layers/dual_rules.h"
 #include "engine/autograd/layers/layer_gradients.h"
 #include "engine/autograd/layers/once.h"
+#include "engine/autograd/recording/capture.h"
 #include "engine/autograd/recording/recorder.h"
 #include "engine/autograd/saved/context.h"
 #include "engine/autograd/trace/departure.h"
 #include "engine/autograd/vmap/vmap_rule.h"
 #include "engine/core/tensors_in.h"
+#include "engine/core/thread_state.h"
 
 namespace lamella {
 
@@ -183,10 +185,21 @@ class Function {
       if (!x->defined()) fail<ValueError>("[", autograd::detail::layer_name<Layer>(), "] got an undefined tensor");
     }
     if constexpr (std::is_copy_constructible_v<Result>) {
-      if (autograd::modes().interceptors & autograd::Modes::kSelective) [[unlikely]] {
-        return autograd::select_call<Result>(autograd::detail::layer_name<Layer>(), inputs, [&]() -> Result {
-          return apply_within<Result>(std::forward<Args>(args)...);
-        });
+      constexpr std::uint8_t kSeen = autograd::Modes::kSelective | autograd::Modes::kCapture;
+      if (autograd::modes().interceptors & kSeen) [[unlikely]] {
+        if constexpr (kChecked && (autograd::kOwnsItsValue<std::decay_t<Args>> && ...)) {
+          if (autograd::CallCapture* const capture = autograd::thread_state().capture) {
+            const auto call = [](auto&... arg) -> Result { return apply_within<Result>(arg...); };
+            if (auto result = autograd::capture_layer<Result, decltype(call), std::decay_t<Args>...>(
+                    *capture, autograd::detail::layer_name<Layer>(), inputs, call, args...))
+              return std::move(*result);
+          }
+        }
+        if (autograd::modes().interceptors & autograd::Modes::kSelective) {
+          return autograd::select_call<Result>(autograd::detail::layer_name<Layer>(), inputs, [&]() -> Result {
+            return apply_within<Result>(std::forward<Args>(args)...);
+          });
+        }
       }
     }
 

@@ -124,6 +124,12 @@ class Recorder:
 
         return self.function(layer.__name__, apply, tensors)
 
+    def cpp_layer(self, name: str, tensors: list[Tensor], run: Callable[[list[Tensor]], list[Tensor]]) -> Any:
+        """Records a call of a layer written in C++, or leaves it to be run now."""
+        if not any(isinstance(x, Symbol) for x in tensors):
+            return NotImplemented
+        return self.function(name, lambda given: run(list(given)), tensors)
+
     def function(self, name: str, function: Callable[[Sequence[Tensor]], Any], inputs: Sequence[Tensor]) -> Any:
         """Records a call of a function of tensors, whose results' shapes those on meta tensors tell."""
         symbols = [self._symbol(x) for x in inputs]
