@@ -125,8 +125,14 @@ class Update:
             if self.scope is not None:
                 self.optimizer.state = scope.states.get(self, {})
             self.scope = weakref.ref(scope)
+        state = self.optimizer.state
         for group, places in zip(self.optimizer.param_groups, self.groups, strict=True):
-            group["params"] = [_tensor(place, scope) for place in places]
+            tensors = [_tensor(place, scope) for place in places]
+            for old, new in zip(group["params"], tensors, strict=True):
+                if old is not new and id(old) in state:
+                    # A state that was loaded before the first run is that of the variables.
+                    state[id(new)] = state.pop(id(old))
+            group["params"] = tensors
 
     def forget(self) -> None:
         """Drops what the optimizer remembers in the scope of the run: the parameters start anew."""

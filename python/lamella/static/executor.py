@@ -175,7 +175,7 @@ def _check_fed(
     program: Program, feeds: Mapping[str, lm.Tensor], fetches: list[Symbol], scope: Scope, prune: bool
 ) -> None:
     """Raises for an input that a node or a fetch reads and that has no value."""
-    missing = {*program.fed, *program.held} - set(feeds)
+    missing = {*program.fed, *program.held, *program.undefined} - set(feeds)
     if not missing:
         return
     graph = program.graph.prune(fetches) if prune else program.graph
@@ -187,6 +187,11 @@ def _check_fed(
     for name, reader in readers.items():
         if name in program.held:
             program.value("Executor.run", name, scope)
+        if name in program.undefined:
+            raise ValueError(
+                f"[Executor.run] no operator of the program computes '{name}', which {reader} reads: it was only "
+                "declared"
+            )
         raise ValueError(
             f"[Executor.run] the variable '{name}', which {reader} reads, was not fed: "
             f"run(feed={{'{name}': array}}, ...)"

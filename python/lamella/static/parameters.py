@@ -19,7 +19,7 @@ Initializer = Callable[[lm.Tensor], Any]
 
 
 class ParamAttr:
-    """What a parameter is called, how it starts and whether it is trained.
+    """Names a parameter and says how it starts and whether it is trained.
 
     Args:
         name: the parameter's name; a new one by default.

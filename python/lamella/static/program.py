@@ -50,6 +50,8 @@ class Program:
         self._blocks = [Block(self)]
         #: Names of the variables that were declared as ones through which no gradient flows.
         self.stopped: set[str] = set()
+        #: Names of the variables that were declared and that nothing computes yet.
+        self.undefined: set[str] = set()
         #: The updates of optimizers, in order.
         self.updates: list[Any] = []
         #: Names of the variables that get their starting values from this program.
@@ -152,6 +154,7 @@ class Program:
         )
         for declared, result in zip(outputs, results, strict=True):
             result.stop_gradient = not differentiable or declared.name in self.stopped
+            self.undefined.discard(declared.name)
             self.graph.define(declared, result)
 
     def add_initializer(self, name: str, dtype: Any, shape: tuple[int, ...], fill: Callable[..., Any]) -> None:
@@ -229,6 +232,7 @@ class Program:
         copy.random_seed = self.random_seed
         if not for_test:
             copy.updates = list(self.updates)
+        copy.undefined, copy.stopped = set(self.undefined), set(self.stopped)
         copy.initialized = set(self.initialized)
         copy.prepares = self.prepares
         return copy
@@ -398,6 +402,7 @@ class Block:
             if known.dtype != dtype or tuple(known.shape) != sizes:
                 raise ValueError(f"[create_var] '{name}' is {_look(known)} already, not {dtype}{list(sizes)}")
             return known
+        self.program.undefined.add(name)
         if stop_gradient:
             self.program.stopped.add(name)
         return self.program.graph.declare(name, dtype, sizes)

@@ -59,7 +59,7 @@ def fits(shape: Sequence[int], declared: Sequence[int]) -> bool:
 
 
 class InputSpec:
-    """What a variable looks like, without the variable.
+    """Dtype, shape and name of a variable, without the variable.
 
     Args:
         shape: sizes; -1 or None for one that is known later.

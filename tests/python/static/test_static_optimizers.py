@@ -161,6 +161,44 @@ def test_saved_states_go_on(bench, rng, batches, name, tmp_path):
     assert_same(trained.values(), after)
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_state_may_be_loaded_before_the_first_run(bench, rng, batches, name):
+    values = start(rng)
+    with static.program.paused():
+        parameters = [lm.tensor(value, stop_gradient=False) for value in values]
+        eager = getattr(optim, name)(parameters, lr=0.1)
+        for x in batches[:STEPS]:
+            network(lm.tensor(x), *parameters).backward()
+            eager.step()
+            eager.zero_grad()
+    middle = [p.detach().numpy().copy() for p in parameters]
+    trained = Trained(bench, name, {"lr": 0.1})
+    bench.start()
+    trained.set(middle)
+    trained.optimizer.load_state_dict(eager.state_dict())
+    losses = trained.train(batches[STEPS:])
+    with static.program.paused():
+        for x, loss in zip(batches[STEPS:], losses, strict=True):
+            expected = network(lm.tensor(x), *parameters)
+            expected.backward()
+            eager.step()
+            eager.zero_grad()
+            assert loss == expected.item()
+    assert_same(trained.values(), [p.detach().numpy() for p in parameters])
+
+
+def test_two_losses_with_parameters_of_their_own(bench):
+    x = static.data("x", [-1, 2])
+    a, b = static.create_parameter([2, 1], name="a"), static.create_parameter([2, 1], name="b")
+    first, second = lm.mean(lm.square(x @ a)), lm.mean(lm.square(x @ b - 1))
+    optim.SGD([a], 0.1).minimize(first)
+    optim.Adam([b], 0.1).minimize(second)
+    bench.start()
+    feed = {"x": np.array([[1, 2], [3, -1]], "float32")}
+    losses = [bench.run(feed, [first, second]) for _ in range(40)]
+    assert losses[-1][0] < 0.1 * losses[0][0] and losses[-1][1] < 0.1 * losses[0][1]
+
+
 def test_modules_are_trained_as_eagerly(bench, rng):
     with static.program.paused():
         models = [lm.nn.Sequential(lm.nn.Linear(4, 5), lm.nn.Tanh(), lm.nn.Linear(5, 1)) for _ in range(2)]

@@ -368,10 +368,21 @@ def test_runs_that_fail_name_the_variable(bench, case):
     assert bench.run(GOOD, ["y"])[0].shape == (1, 2)
 
 
-def test_a_variable_that_is_declared_and_not_computed(bench):
-    out = bench.declare("out", [1])
-    with pytest.raises(ValueError, match="no operator of the program computes 'out'"):
-        bench.run(fetch_list=[out])
+READERS = {
+    "a fetch": (lambda out: out, "fetch_list"),
+    "an operator": (lambda out: out + 1, "lamella::add"),
+    "a list": (lambda out: lm.concat([out, out]), "lamella::concat"),
+    "a gradient": (lambda out: static.gradients(lm.sum(out * out), out)[0], "lamella::multiply"),
+    "a function": (lambda out: static.py_func(np.tanh, out, declare("other", [1])), "py_func"),
+}
+
+
+@pytest.mark.parametrize("case", READERS)
+def test_a_variable_that_is_declared_and_not_computed(bench, case):
+    read, reader = READERS[case]
+    fetched = read(bench.declare("out", [1]))
+    with pytest.raises(ValueError, match=f"no operator of the program computes 'out', which '?{reader}"):
+        bench.run(fetch_list=[fetched])
 
 
 VALUES = {
