@@ -40,7 +40,7 @@ ROOMS = (
 )
 #: Folders of ops that no operator includes: they are made of operators, and seen by fronts alone. (The families of
 #: operators include one another as their formulas do.)
-ABOVE_OPERATORS = ("ops/api/lamella", "ops/transforms", "ops/user_op")
+ABOVE_OPERATORS = ("ops/api/lamella", "ops/fusion", "ops/transforms", "ops/user_op")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 

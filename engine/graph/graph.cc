@@ -251,11 +251,16 @@ Graph Graph::pruned(std::span<const ValueId> fetches) const {
     keep[i] = std::ranges::any_of(node.results, is_needed);
     if (keep[i]) for_each_argument(node, [&](ValueId id) { needed[id] = true; });
   }
-  Graph graph = *this;
-  graph.nodes_.clear();
+  std::vector<GraphNode> kept;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (keep[i]) graph.nodes_.push_back(nodes_[i]);
+    if (keep[i]) kept.push_back(nodes_[i]);
   }
+  return with_nodes(std::move(kept));
+}
+
+Graph Graph::with_nodes(std::vector<GraphNode> nodes) const {
+  Graph graph = *this;
+  graph.nodes_ = std::move(nodes);
   return graph;
 }
 

@@ -141,6 +141,8 @@ class Graph {
 
   /// Returns a graph of the nodes that the fetches need, without effects, with the same ids of values.
   Graph pruned(std::span<const ValueId> fetches) const;
+  /// Returns a graph of the same values with other nodes.
+  Graph with_nodes(std::vector<GraphNode> nodes) const;
   /// Returns a graph without gradients and what is computed from them, and with "training" arguments of operators off,
   /// with the same ids of values.
   Graph for_inference() const;

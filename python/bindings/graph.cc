@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "engine/graph/executor.h"
 #include "engine/graph/graph.h"
 #include "engine/registry/dispatcher.h"
+#include "ops/fusion/fuse.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/graph.h"
@@ -185,9 +187,13 @@ class GraphObject {
     return list;
   }
 
-  py::list run(const py::dict& feeds, const std::vector<std::int64_t>& fetches, bool prune, const py::list& functions) {
-    auto& executor = executors_[{fetches, prune}];
-    if (!executor) executor = std::make_shared<graph::Executor>(graph_, to_ids(fetches), prune);
+  py::list run(const py::dict& feeds, const std::vector<std::int64_t>& fetches, bool prune, bool fuse,
+               const py::list& functions) {
+    auto& executor = executors_[{fetches, prune, fuse}];
+    if (!executor) {
+      const std::vector<ValueId> ids = to_ids(fetches);
+      executor = std::make_shared<graph::Executor>(fuse ? fusion::fuse(graph_, ids) : graph_, ids, prune);
+    }
     const std::shared_ptr<graph::Executor> held = executor;  // a function of the graph may change it
     std::vector<Tensor> tensors;
     for (const ValueId id : held->inputs()) {
@@ -209,7 +215,7 @@ class GraphObject {
 
  private:
   Graph graph_;
-  std::map<std::pair<std::vector<std::int64_t>, bool>, std::shared_ptr<graph::Executor>> executors_;
+  std::map<std::tuple<std::vector<std::int64_t>, bool, bool>, std::shared_ptr<graph::Executor>> executors_;
 };
 
 /// Calls f as an entry point from Python.
@@ -308,13 +314,19 @@ void add_graph(PyObject* module) {
            [](const G& g, const std::vector<std::int64_t>& fetches) {
              return entry([&] { return G(g.view().pruned(to_ids(fetches))); });
            })
+      .def("fused",
+           [](const G& g, const std::vector<std::int64_t>& fetches) {
+             return entry([&] { return G(fusion::fuse(g.view(), to_ids(fetches))); });
+           })
       .def("compacted",
            [](const G& g, const std::vector<std::int64_t>& kept) {
              return entry([&] { return G(g.view().compacted(to_ids(kept))); });
            })
       .def("run",
-           [](G& g, const py::dict& feeds, const std::vector<std::int64_t>& fetches, bool prune,
-              const py::list& functions) { return entry([&] { return g.run(feeds, fetches, prune, functions); }); })
+           [](G& g, const py::dict& feeds, const std::vector<std::int64_t>& fetches, bool prune, bool fuse,
+              const py::list& functions) {
+             return entry([&] { return g.run(feeds, fetches, prune, fuse, functions); });
+           })
       .def_static("parse",
                   [](const std::string& text, const py::dict& captured, const std::vector<std::string>& functions) {
                     return entry([&] { return parse(text, captured, functions); });

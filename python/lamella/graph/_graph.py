@@ -282,7 +282,12 @@ class Graph:
     # Running
 
     def run(
-        self, feeds: Mapping[str, Tensor] | None = None, fetches: Sequence[Symbol | str] = (), *, prune: bool = False
+        self,
+        feeds: Mapping[str, Tensor] | None = None,
+        fetches: Sequence[Symbol | str] = (),
+        *,
+        prune: bool = False,
+        fuse: bool = True,
     ) -> list[Tensor]:
         """Runs the graph.
 
@@ -290,6 +295,8 @@ class Graph:
             feeds: a tensor for each input, by name.
             fetches: the values to return, as symbols or names.
             prune: run only what the fetches need, and nodes with effects.
+            fuse: join elementwise operators, so that what lies between them is not written to memory. Results keep
+                their bits; gradients are the same to the rounding of their sums.
 
         Returns:
             The fetched values.
@@ -307,7 +314,7 @@ class Graph:
         symbols = [self.symbol(x) if isinstance(x, str) else self._recorder._symbol(x) for x in fetches]
         previous = _C._set_recorder(None)
         try:
-            results: list[Tensor] = self._core.run(feeds, [x._id for x in symbols], prune, self._functions)
+            results: list[Tensor] = self._core.run(feeds, [x._id for x in symbols], prune, fuse, self._functions)
         finally:
             _C._set_recorder(previous)
         return results
@@ -328,6 +335,11 @@ class Graph:
         """Returns a copy that has only what the fetches need."""
         ids = [self._core.find(x) if isinstance(x, str) else x._id for x in fetches]
         return self._like(self._core.pruned(ids))
+
+    def fused(self, fetches: Sequence[Symbol | str]) -> Graph:
+        """Returns a copy in which elementwise operators are joined, as they are in runs with these fetches."""
+        ids = [self._core.find(x) if isinstance(x, str) else x._id for x in fetches]
+        return self._like(self._core.fused(ids))
 
     def compact(self, kept: Sequence[Symbol | str] = ()) -> Graph:
         """Returns a copy that lacks the inputs and captured tensors that no node uses, but for those of ``kept``."""

@@ -1,0 +1,228 @@
+#include "ops/fusion/fuse.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+
+#include "ops/elementwise/list.h"
+#include "ops/fusion/program.h"
+
+namespace lamella::fusion {
+namespace {
+
+using graph::Graph;
+using graph::GraphNode;
+using graph::kNoValue;
+using graph::NodeArgument;
+using graph::ValueId;
+using graph::ValueType;
+
+/// Returns the elementwise operator that a node calls, or null: one whose arguments are all operands.
+const ElementwiseOp* elementwise_of(const GraphNode& node) {
+  static const auto* const known = [] {
+    auto* all = new std::unordered_map<std::string_view, const ElementwiseOp*>;
+    ElementwiseOps::for_each([&]<class Op> {
+      const ElementwiseOp& op = elementwise_op<Op>();
+      // An operator with settings checks them in its call.
+      if (op.info->settings[0].operand < 0) all->emplace(op.info->name, &op);
+    });
+    return all;
+  }();
+  if (node.kind != GraphNode::Kind::Operator || !node.name.starts_with("lamella::")) return nullptr;
+  const auto found = known->find(std::string_view(node.name).substr(9));
+  if (found == known->end() || node.arguments.size() != static_cast<std::size_t>(found->second->inputs)) return nullptr;
+  return found->second;
+}
+
+/// Nodes that become one, which runs in the place of the last of them.
+struct Cluster {
+  std::vector<std::size_t> nodes;
+  ValueType type;  // of the operands that are no masks
+  bool no_grad = false;
+  bool open = true;
+  /// The cluster that this one was joined to, or itself.
+  std::size_t joined;
+};
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, std::span<const ValueId> fetches)
+      : graph_(graph), cluster_of_value_(graph.values().size(), kNone), read_outside_(graph.values().size(), false) {
+    for (const ValueId id : fetches) read_outside_.at(id) = true;
+  }
+
+  Graph run() {
+    const std::vector<GraphNode>& nodes = graph_.nodes();
+    cluster_of_node_.assign(nodes.size(), kNone);
+    for (std::size_t i = 0; i < nodes.size(); ++i) place(i);
+    find_outside_reads();
+    std::vector<GraphNode> result;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const std::size_t c = cluster_of_node_[i] == kNone ? kNone : root(cluster_of_node_[i]);
+      if (c == kNone || clusters_[c].nodes.size() < 2) {
+        result.push_back(nodes[i]);
+      } else if (clusters_[c].nodes.back() == i) {
+        result.push_back(build(clusters_[c]));
+      }
+    }
+    return graph_.with_nodes(std::move(result));
+  }
+
+ private:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  std::size_t root(std::size_t c) const {
+    while (clusters_[c].joined != c) c = clusters_[c].joined;
+    return c;
+  }
+
+  bool is_mask(ValueId id) const { return graph_.value(id).type.dtype == DType::Bool; }
+
+  /// Returns the type of a node's elements if it can be part of a program; nothing otherwise.
+  std::optional<ValueType> type_of(const GraphNode& node) const {
+    const ElementwiseOp* const op = elementwise_of(node);
+    if (!op || graph_.value(node.results[0]).stop_gradient) return {};
+    ValueType type = graph_.value(node.results[0]).type;
+    if (op->mask_output != (type.dtype == DType::Bool)) return {};
+    std::optional<DType> dtype;
+    for (std::size_t k = 0; k < node.arguments.size(); ++k) {
+      const NodeArgument& argument = node.arguments[k];
+      if (argument.kind == NodeArgument::Kind::Constant) {
+        const bool number = argument.constant.kind() == registry::Value::Kind::Scalar &&
+                            argument.constant.scalar().kind() != Scalar::Kind::Complex;
+        if (!number || (op->mask_input && k == 0)) return {};
+        continue;
+      }
+      if (argument.kind != NodeArgument::Kind::Value || argument.values[0] == kNoValue) return {};
+      const ValueType& given = graph_.value(argument.values[0]).type;
+      if (!given.shape.empty() && given.shape != type.shape) return {};
+      if ((given.dtype == DType::Bool) != (op->mask_input && k == 0)) return {};
+      if (given.dtype == DType::Bool) continue;
+      if (dtype && given.dtype != *dtype) return {};
+      dtype = given.dtype;
+    }
+    if (!dtype || (*dtype != DType::Float32 && *dtype != DType::Float64) || type.shape.empty()) return {};
+    if (!op->mask_output && type.dtype != *dtype) return {};
+    type.dtype = *dtype;
+    return type;
+  }
+
+  void close(ValueId id) {
+    if (const std::size_t c = cluster_of_value_[id]; c != kNone) clusters_[root(c)].open = false;
+  }
+
+  void place(std::size_t i) {
+    const GraphNode& node = graph_.nodes()[i];
+    const std::optional<ValueType> type = type_of(node);
+    if (!type) {
+      graph::for_each_argument(node, [&](ValueId id) { close(id); });
+      // A node with effects may write to what a program reads, and gradients ask for any value.
+      if (node.effects || node.kind != GraphNode::Kind::Operator) {
+        for (Cluster& cluster : clusters_) cluster.open = false;
+      }
+      return;
+    }
+    std::size_t home = kNone;
+    graph::for_each_argument(node, [&](ValueId id) {
+      const std::size_t c = cluster_of_value_[id] == kNone ? kNone : root(cluster_of_value_[id]);
+      if (c == kNone || c == home) return;
+      const bool fits = clusters_[c].open && clusters_[c].type == *type && clusters_[c].no_grad == node.no_grad;
+      if (!fits) {
+        clusters_[c].open = false;
+      } else if (home == kNone) {
+        home = c;
+      } else {
+        join(home, c);
+      }
+    });
+    if (home == kNone) {
+      home = clusters_.size();
+      clusters_.push_back({.nodes = {}, .type = *type, .no_grad = node.no_grad, .open = true, .joined = home});
+    }
+    clusters_[home].nodes.push_back(i);
+    cluster_of_node_[i] = home;
+    cluster_of_value_[node.results[0]] = home;
+  }
+
+  void join(std::size_t home, std::size_t other) {
+    std::vector<std::size_t> all;
+    std::ranges::merge(clusters_[home].nodes, clusters_[other].nodes, std::back_inserter(all));
+    clusters_[home].nodes = std::move(all);
+    clusters_[other].joined = home;
+  }
+
+  void find_outside_reads() {
+    const std::vector<GraphNode>& nodes = graph_.nodes();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const std::size_t here = cluster_of_node_[i] == kNone ? kNone : root(cluster_of_node_[i]);
+      graph::for_each_argument(nodes[i], [&](ValueId id) {
+        const std::size_t there = cluster_of_value_[id] == kNone ? kNone : root(cluster_of_value_[id]);
+        if (there != here) read_outside_[id] = true;
+      });
+    }
+  }
+
+  GraphNode build(const Cluster& cluster) const {
+    auto program = std::make_shared<Program>();
+    program->name = "fused";
+    std::unordered_map<ValueId, int> registers;
+    std::vector<ValueId> inputs;
+    GraphNode fused{.kind = GraphNode::Kind::Function,
+                    .name = {},
+                    .op = {},
+                    .function = {},
+                    .arguments = {},
+                    .results = {},
+                    .list_sizes = {},
+                    .effects = false,
+                    .no_grad = cluster.no_grad,
+                    .where = graph_.nodes()[cluster.nodes.back()].where};
+    for (const std::size_t i : cluster.nodes) {
+      const GraphNode& node = graph_.nodes()[i];
+      const ElementwiseOp& op = *elementwise_of(node);
+      SmallVector<int, 4> operands;
+      for (const NodeArgument& argument : node.arguments) {
+        if (argument.kind == NodeArgument::Kind::Constant) {
+          operands.push_back(program->add_constant(argument.constant.scalar()));
+          continue;
+        }
+        const ValueId id = argument.values[0];
+        const auto found = registers.find(id);
+        if (found != registers.end()) {
+          operands.push_back(found->second);
+          continue;
+        }
+        inputs.push_back(id);
+        registers[id] = program->add_register(Register::Kind::Input, program->inputs++, is_mask(id));
+        operands.push_back(registers[id]);
+      }
+      program->name += (program->instructions.empty() ? " " : "-") + std::string(op.info->name);
+      registers[node.results[0]] = program->add(op, std::move(operands));
+      if (!read_outside_[node.results[0]]) continue;
+      program->outputs.push_back(registers[node.results[0]]);
+      fused.results.push_back(node.results[0]);
+    }
+    program->drop_unread();
+    fused.name = program->name;
+    fused.arguments = {NodeArgument::of(inputs)};
+    fused.function = [program = std::shared_ptr<const Program>(program)](const std::vector<Tensor>& given) {
+      return apply(program, given);
+    };
+    return fused;
+  }
+
+  const Graph& graph_;
+  std::vector<Cluster> clusters_;
+  std::vector<std::size_t> cluster_of_node_;
+  std::vector<std::size_t> cluster_of_value_;
+  /// True for values that are read outside of their cluster.
+  std::vector<bool> read_outside_;
+};
+
+}  // namespace
+
+Graph fuse(const Graph& graph, std::span<const ValueId> fetches) { return Fuser(graph, fetches).run(); }
+
+}  // namespace lamella::fusion

@@ -1,0 +1,126 @@
+// The autograd layer of fused programs.
+
+#include <algorithm>
+
+#include "engine/autograd/backward/backward.h"
+#include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/graph/running_pass.h"
+#include "engine/autograd/layers/function.h"
+#include "ops/fusion/program.h"
+
+namespace lamella::fusion {
+namespace {
+
+/// Calls the elementwise operator of an instruction.
+Tensor call(const Instruction& instruction, const std::vector<Operand>& operands) {
+  const ElementwiseOp& op = *instruction.op;
+  switch (op.inputs) {
+    case 1:
+      return call_elementwise(op, operands[0]);
+    case 2:
+      return call_elementwise(op, operands[0], operands[1]);
+    case 3:
+      return call_elementwise(op, operands[0], operands[1], operands[2]);
+    default:
+      return call_elementwise(op, operands[0], operands[1], operands[2], operands[3]);
+  }
+}
+
+/// Runs a program without gradient instructions by calls of its operators, as the eager program does.
+std::vector<Tensor> call_one_by_one(const Program& program, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> values(program.registers.size());
+  for (std::size_t r = 0; r < values.size(); ++r) {
+    const Register& one = program.registers[r];
+    if (one.kind == Register::Kind::Input) values[r] = inputs[static_cast<std::size_t>(one.index)];
+  }
+  for (const Instruction& instruction : program.instructions) {
+    std::vector<Operand> operands;
+    for (const int operand : instruction.operands) {
+      const auto r = static_cast<std::size_t>(operand);
+      const Register& one = program.registers[r];
+      if (one.kind == Register::Kind::Constant) {
+        operands.emplace_back(program.constants[static_cast<std::size_t>(one.index)]);
+      } else {
+        operands.emplace_back(values[r]);
+      }
+    }
+    values[static_cast<std::size_t>(instruction.result)] = call(instruction, operands);
+  }
+  std::vector<Tensor> outputs;
+  for (const int output : program.outputs)
+    outputs.push_back(output < 0 ? Tensor() : values[static_cast<std::size_t>(output)]);
+  return outputs;
+}
+
+struct Fused : Function<Fused> {
+  static constexpr bool kChecksGradients = false;
+  static std::string name_of(const Context& ctx) { return static_cast<const Program*>(ctx.tag)->name; }
+
+  static std::vector<Tensor> forward(Context& ctx, const std::shared_ptr<const Program>& program,
+                                     const std::vector<Tensor>& inputs) {
+    std::vector<Tensor> outputs = run(*program, inputs);
+    ctx.state<std::shared_ptr<const Program>>() = program;
+    ctx.tag = program.get();
+    ctx.save_for_backward(std::span<const Tensor>(inputs));
+    return outputs;
+  }
+
+  static TensorList backward(Context& ctx, const TensorList& grads) {
+    const Program& program = *ctx.state<std::shared_ptr<const Program>>();
+    TensorList saved = ctx.saved_tensors();
+    std::vector<Tensor> inputs(saved.begin(), saved.end());
+    std::vector<bool> wanted, given;
+    for (std::size_t i = 0; i < inputs.size(); ++i) wanted.push_back(autograd::is_needed(ctx.node()->edges()[i]));
+    for (const Tensor& grad : grads) given.push_back(grad.defined());
+    if (autograd::is_grad_enabled() || autograd::any_dual(inputs)) return recorded(program, inputs, wanted, grads);
+    for (const Tensor& grad : grads) {
+      if (grad.defined()) inputs.push_back(in_blocks(grad));
+    }
+    const std::vector<Tensor> results = run(*program.gradient(wanted, given), inputs);
+    return TensorList(results.begin(), results.end());
+  }
+
+ private:
+  /// Returns a gradient as run() takes it: contiguous, or the one number that it repeats.
+  static Tensor in_blocks(const Tensor& grad) {
+    if (grad.is_contiguous()) return grad;
+    if (std::ranges::all_of(grad.strides(), [](std::int64_t stride) { return stride == 0; }))
+      return make_view(grad, Dims(), Dims(), 0);
+    return autograd::primitives().clone(grad);
+  }
+
+  /// Computes the gradients so that they have derivatives: through the operators, called one by one.
+  static TensorList recorded(const Program& program, const std::vector<Tensor>& inputs, const std::vector<bool>& wanted,
+                             const TensorList& grads) {
+    const std::vector<Tensor> outputs = call_one_by_one(program, inputs);
+    std::vector<Tensor> targets, seeds, sources;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (!grads[i].defined() || outputs[i].stop_gradient()) continue;
+      targets.push_back(outputs[i]);
+      seeds.push_back(grads[i]);
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (wanted[i]) sources.push_back(inputs[i]);
+    }
+    const std::vector<Tensor> found =
+        autograd::grad(targets, sources, seeds, {.create_graph = true, .allow_unused = true});
+    TensorList results(inputs.size());
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (wanted[i]) results[i] = found[next++];
+    }
+    return results;
+  }
+};
+
+}  // namespace
+
+std::vector<Tensor> apply(const std::shared_ptr<const Program>& program, const std::vector<Tensor>& inputs) {
+  const bool single_wants_gradient =
+      std::ranges::any_of(inputs, [](const Tensor& x) { return x.ndim() == 0 && !x.stop_gradient(); });
+  if (!fits(*program, inputs) || (single_wants_gradient && autograd::is_grad_enabled()))
+    return call_one_by_one(*program, inputs);
+  return Fused::apply(program, inputs);
+}
+
+}  // namespace lamella::fusion

@@ -1,0 +1,157 @@
+#include "ops/fusion/program.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "engine/core/modes.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/launch.h"
+
+namespace lamella::fusion {
+
+/// Programs of gradients by the inputs that want one and the outputs that have one.
+struct Program::Gradients {
+  std::mutex mutex;
+  std::map<std::pair<std::vector<bool>, std::vector<bool>>, std::shared_ptr<const Program>> made;
+};
+
+Program::Program() : gradients_(std::make_shared<Gradients>()) {}
+
+std::shared_ptr<const Program> Program::gradient(const std::vector<bool>& wanted,
+                                                 const std::vector<bool>& given) const {
+  const std::lock_guard lock(gradients_->mutex);
+  auto& program = gradients_->made[{wanted, given}];
+  if (!program) program = std::make_shared<const Program>(gradient_of(*this, wanted, given));
+  return program;
+}
+
+int Program::add_register(Register::Kind kind, int index, bool mask) {
+  registers.push_back({kind, index, mask});
+  return static_cast<int>(registers.size()) - 1;
+}
+
+int Program::add_constant(const Scalar& value) {
+  constants.push_back(value);
+  return add_register(Register::Kind::Constant, static_cast<int>(constants.size()) - 1, false);
+}
+
+int Program::add(const ElementwiseOp& op, SmallVector<int, 4> operands) {
+  const int result = add_register(Register::Kind::Result, 0, op.mask_output);
+  instructions.push_back({&op, -1, std::move(operands), result});
+  return result;
+}
+
+int Program::add_gradient(const ElementwiseOp& op, int wrt, SmallVector<int, 4> operands) {
+  const int result = add_register(Register::Kind::Result, 0, false);
+  instructions.push_back({&op, wrt, std::move(operands), result});
+  return result;
+}
+
+void Program::drop_unread() {
+  std::vector<bool> read(registers.size(), false);
+  for (const int output : outputs) {
+    if (output >= 0) read[static_cast<std::size_t>(output)] = true;
+  }
+  std::vector<Instruction> kept;
+  for (std::size_t i = instructions.size(); i-- > 0;) {
+    if (!read[static_cast<std::size_t>(instructions[i].result)]) continue;
+    for (const int operand : instructions[i].operands) read[static_cast<std::size_t>(operand)] = true;
+    kept.push_back(std::move(instructions[i]));
+  }
+  std::ranges::reverse(kept);
+  instructions = std::move(kept);
+}
+
+namespace {
+
+/// Returns the factor of a gradient formula that reads the incoming gradient alone, which is linear in it.
+Scalar factor_of(const ElementwiseOp& op, int wrt) {
+  const autograd::InternalScope scope;
+  std::vector<Tensor> operands(static_cast<std::size_t>(op.inputs) + 2);
+  operands.back() = number_tensor(1.0, DType::Float64);
+  const Tensor factor = op.formulas[static_cast<std::size_t>(wrt)](operands.data());
+  return *factor.data<double>();
+}
+
+/// Builds the program of the gradients.
+class Reverse {
+ public:
+  Reverse(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given)
+      : forward_(program), result_(copy_of(program)), grads_(program.registers.size(), -1) {
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (!given[i]) continue;
+      const int dy = result_.add_register(Register::Kind::Input, result_.inputs++, false);
+      accumulate(program.outputs[i], dy);
+    }
+    for (std::size_t i = program.instructions.size(); i-- > 0;) step(program.instructions[i]);
+    result_.outputs.assign(static_cast<std::size_t>(program.inputs), -1);
+    for (std::size_t r = 0; r < program.registers.size(); ++r) {
+      const Register& one = program.registers[r];
+      if (one.kind == Register::Kind::Input && wanted[static_cast<std::size_t>(one.index)])
+        result_.outputs[static_cast<std::size_t>(one.index)] = grads_[r];
+    }
+    result_.name += "-backward";
+    result_.drop_unread();
+  }
+
+  Program take() { return std::move(result_); }
+
+ private:
+  static Program copy_of(const Program& program) {
+    Program copy;
+    copy.inputs = program.inputs;
+    copy.constants = program.constants;
+    copy.registers = program.registers;
+    copy.instructions = program.instructions;
+    copy.name = program.name;
+    return copy;
+  }
+
+  void accumulate(int target, int grad) {
+    int& sum = grads_[static_cast<std::size_t>(target)];
+    sum = sum < 0 ? grad : result_.add(elementwise_op<Add>(), {sum, grad});
+  }
+
+  void step(const Instruction& instruction) {
+    const int dy = grads_[static_cast<std::size_t>(instruction.result)];
+    if (dy < 0) return;
+    const ElementwiseOp& op = *instruction.op;
+    for (int i = 0; i < op.inputs; ++i) {
+      const unsigned reads = op.reads[static_cast<std::size_t>(i)];
+      const int target = instruction.operands[static_cast<std::size_t>(i)];
+      const Register& to = forward_.registers[static_cast<std::size_t>(target)];
+      if (!reads || to.mask || to.kind == Register::Kind::Constant) continue;
+      accumulate(target, has_fused_backward(op, i) ? fused(op, i, reads, instruction, dy) : scaled(op, i, dy));
+    }
+  }
+
+  int fused(const ElementwiseOp& op, int wrt, unsigned reads, const Instruction& instruction, int dy) {
+    SmallVector<int, 4> operands;
+    for (int k = 0; k <= op.inputs + 1; ++k) {
+      if (!(reads >> k & 1)) continue;
+      operands.push_back(k < op.inputs    ? instruction.operands[static_cast<std::size_t>(k)]
+                         : k == op.inputs ? instruction.result
+                                          : dy);
+    }
+    return result_.add_gradient(op, wrt, std::move(operands));
+  }
+
+  int scaled(const ElementwiseOp& op, int wrt, int dy) {
+    const Scalar factor = factor_of(op, wrt);
+    return factor.to<double>() == 1 ? dy : result_.add(elementwise_op<Multiply>(), {dy, result_.add_constant(factor)});
+  }
+
+  const Program& forward_;
+  Program result_;
+  /// The register of the gradient of each of the program's registers; -1 while there is none.
+  std::vector<int> grads_;
+};
+
+}  // namespace
+
+Program gradient_of(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given) {
+  return Reverse(program, wanted, given).take();
+}
+
+}  // namespace lamella::fusion

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/core/small_vector.h"
+#include "engine/core/tensor.h"
+#include "ops/elementwise/elementwise.h"
+
+// Note [Fused programs]
+// A chain of elementwise operators reads and writes each of its intermediate results in memory, which takes longer than
+// computing them. A fused program runs the same kernels on one block of elements after the other, so that what lies
+// between them stays in the first cache: memory is read once for each input and written once for each output. The
+// kernels are those of the eager operators, and so is every bit of the results. The gradient of a program is a program,
+// which computes the intermediate results that it needs anew; where several gradients are summed, their order may be
+// another one than on the tape.
+
+namespace lamella::fusion {
+
+/// A value of a program.
+struct Register {
+  enum class Kind : std::uint8_t { Input, Constant, Result };
+
+  Kind kind = Kind::Result;
+  /// Position among the program's inputs or constants.
+  int index = 0;
+  /// True if the elements are bools.
+  bool mask = false;
+};
+
+/// A call of an elementwise kernel: the operator's own, or that of the gradient of input `wrt`.
+struct Instruction {
+  const ElementwiseOp* op = nullptr;
+  int wrt = -1;
+  /// Registers of the operands, in the order in which the kernel reads them.
+  SmallVector<int, 4> operands;
+  int result = 0;
+};
+
+/// Elementwise operators on operands of one shape, or single numbers, and one dtype (masks beside it), in order.
+struct Program {
+  Program();
+
+  int inputs = 0;
+  std::vector<Scalar> constants;
+  std::vector<Register> registers;
+  std::vector<Instruction> instructions;
+  /// Registers of the outputs; -1 for one that is not computed.
+  std::vector<int> outputs;
+  /// "fused multiply-tanh-add".
+  std::string name;
+
+  int add_register(Register::Kind kind, int index, bool mask);
+  int add_constant(const Scalar& value);
+  /// Adds a call of the operator; returns the register of its result.
+  int add(const ElementwiseOp& op, SmallVector<int, 4> operands);
+  /// Adds a call of the gradient kernel of input `wrt`.
+  int add_gradient(const ElementwiseOp& op, int wrt, SmallVector<int, 4> operands);
+  /// Removes instructions whose results nobody reads.
+  void drop_unread();
+  /// Returns gradient_of() this program, which is made once for each pair of arguments.
+  std::shared_ptr<const Program> gradient(const std::vector<bool>& wanted, const std::vector<bool>& given) const;
+
+ private:
+  struct Gradients;
+  mutable std::shared_ptr<Gradients> gradients_;
+};
+
+/// Returns the program of the gradients of `program`: its inputs are those of the program, then the gradient of each
+/// output for which `given` is set; its outputs are the gradients of the inputs for which `wanted` is set, -1 for
+/// others and for those that no gradient reaches.
+Program gradient_of(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given);
+
+/// True if the program can run on these tensors block by block: on the CPU, contiguous, of one shape and dtype, which
+/// has kernels of its own. Otherwise its operators are called one by one.
+bool fits(const Program& program, std::span<const Tensor> inputs);
+/// Runs a program for which fits() is true; returns its outputs, undefined ones for -1.
+std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs);
+
+/// Computes the program's outputs as a recorded operation with one node.
+std::vector<Tensor> apply(const std::shared_ptr<const Program>& program, const std::vector<Tensor>& inputs);
+
+}  // namespace lamella::fusion
