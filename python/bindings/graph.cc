@@ -189,6 +189,12 @@ class GraphObject {
 
   py::list run(const py::dict& feeds, const std::vector<std::int64_t>& fetches, bool prune, bool fuse,
                const py::list& functions) {
+    for (const auto& [key, tensor] : feeds) {
+      const std::string name = py::str(key);
+      const auto id = graph_.find(name);
+      if (!id || graph_.value(*id).origin != GraphValue::Origin::Input)
+        fail<ValueError>("[", graph_.name, "] got a feed for '", name, "', which is no input of the graph");
+    }
     auto& executor = executors_[{fetches, prune, fuse}];
     if (!executor) {
       const std::vector<ValueId> ids = to_ids(fetches);

@@ -174,5 +174,5 @@ def _create(
     symbol = program.hold(name, dtype, shape, trainable=trainable, is_parameter=is_parameter)
     startup = default_startup_program()
     if is_new and name not in startup.initialized:
-        startup.add_initializer(name, dtype, shape, fill)
+        startup.add_initializer(name, dtype, shape, fill, trainable)
     return symbol
