@@ -113,18 +113,33 @@ PROGRAMS = {
             x.astype("float64"),
             F.softmax(x),
             paddle.maximum(x, paddle.zeros([3])),
+            x.sum(axis=[0, 1], keepdim=True),
+            x.max(axis=1, keepdim=True),
+            x.reshape([0, 6]).unsqueeze(1).squeeze(1).t(),
+            x.transpose([1, 0, 2]),
+            x.flatten(1),
+            x.split([1, -1], axis=2)[1],
+            paddle.numel(x),
+            paddle.expand(paddle.unsqueeze(x, 1), [-1, 4, 2, 3]),
+            x.clip(-0.5, 0.5),
         ]
         n = rng.normal(size=(5, 2, 3)).astype("float32")
         e = np.exp(n)
         expected = [
             n + 1, n.reshape(5, 6), n.reshape(-1, 3), n.sum(1, keepdims=True), n.mean(-1),
             np.concatenate([n, n * 2], 1), n.transpose(0, 2, 1), n @ n.transpose(0, 2, 1), n[:, 0], n.astype("int64"),
-            n.astype("float64"), e / e.sum(-1, keepdims=True), np.maximum(n, 0),
+            n.astype("float64"), e / e.sum(-1, keepdims=True), np.maximum(n, 0), n.sum((0, 1), keepdims=True),
+            n.max(1, keepdims=True), n.reshape(5, 6).T, n.transpose(1, 0, 2), n.reshape(5, 6), n[..., 1:], np.array(30),
+            np.repeat(n[:, None], 4, 1), n.clip(-0.5, 0.5),
         ]
         assert results[1].shape == [-1, 6] and results[2].shape == [-1, 3]
         for found, wanted in zip(exe.run(feed={"x": n}, fetch_list=results), expected, strict=True):
             np.testing.assert_allclose(found, wanted, 1e-5, 1e-6)
             assert found.dtype == wanted.dtype
+        w = paddle.create_parameter([2], "float32")
+        assert (w.persistable, w.is_parameter, w.trainable) == (True, True, True)
+        assert (x.persistable, x.is_parameter, x.trainable) == (False, False, False)
+        assert x.block is main.global_block() and [v for v in main.list_vars() if v.persistable][0] is w
         """,
     "gradients": """
         x = paddle.static.data("x", [-1, 3])
