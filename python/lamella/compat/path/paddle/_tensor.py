@@ -70,9 +70,8 @@ def _clear_gradient(self: Tensor, set_to_zero: bool = True) -> None:
         self.grad = None
 
 
-def _held(self: Symbol) -> bool:
-    program = static.program.program_of("persistable", self)
-    return self.name in program.held or self.name in program.graph.captured
+def _persistable(self: Symbol) -> bool:
+    return self.name in static.program.program_of("persistable", self).held or _is_parameter(self)
 
 
 def _is_parameter(self: Symbol) -> bool:
@@ -117,7 +116,7 @@ _item("dim", lambda self: self.ndim)
 _item("place", property(lambda self: self.device, doc="Where the tensor is."))
 _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
-_symbol.persistable = property(_held, doc="True if the variable keeps its value from run to run.")
+_symbol.persistable = property(_persistable, doc="True if the variable keeps its value from run to run.")
 _symbol.is_parameter = property(_is_parameter, doc="True for a parameter.")
 _symbol.trainable = property(lambda self: not self.stop_gradient, doc="True for a parameter that is trained.")
 _symbol.block = property(
