@@ -181,7 +181,7 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> feeds, std::string& fa
   feed(*state, feeds);
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const bool recorded = i < recorded_steps_ && !steps_[i].node->no_grad;
-    const autograd::GradMode mode(recorded && autograd::is_grad_enabled());
+    const autograd::GradMode mode(recorded);
     try {
       run_step(*state, i);
     } catch (...) {
