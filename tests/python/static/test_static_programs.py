@@ -1,6 +1,8 @@
 """Programs, scopes, feeds and fetches, gradients, copies, and errors that name the variable and the operator."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -487,3 +489,25 @@ def test_threads_run_one_program(bench, rng):
     for thread in threads:
         thread.join()
     assert all((np.array(found[i]) == expected[i]).all() for i in range(8))
+
+
+def test_programs_are_freed(rng):
+    def work():
+        main, startup, scope = static.Program(), static.Program(), static.Scope()
+        with static.program_guard(main, startup), static.scope_guard(scope):
+            x = static.data("x", [-1, 3])
+            out = main.current_block().create_var("out", "float32", [-1, 4])
+            static.py_func(np.tanh, static.nn.fc(x, 4), out, lambda x, y, dy: np.array(dy))
+            loss = lm.mean(out)
+            test = main.clone(for_test=True)
+            optimizer = lm.optim.Adam(main.all_parameters())
+            optimizer.minimize(loss)
+            executor = static.Executor()
+            executor.run(startup)
+            for program in (main, test):
+                executor.run(program, {"x": rng.normal(size=(2, 3)).astype("float32")}, [loss])
+        return [weakref.ref(each) for each in (main, startup, scope, test, optimizer, main.graph)]
+
+    references = work()
+    gc.collect()
+    assert [each() for each in references] == [None] * 6
