@@ -27,8 +27,9 @@ def py_func(
     one it is called at once.
 
     Args:
-        func: called as ``func(*x)`` with a tensor for each input, which numpy takes as an array. It returns an array,
-            a tensor or numbers for each output: one, or a list or tuple of them; None where there are no outputs.
+        func: called as ``func(*x)`` with a tensor for each input, a copy, which numpy takes as an array. It returns an
+            array, a tensor or numbers for each output: one, or a list or tuple of them; None where there are no
+            outputs.
         x: the inputs: a variable (a tensor outside of a program), a list or tuple of them, or None.
         out: the outputs: variables that ``Block.create_var`` has declared, in the same forms. Outside of a program they
             may also be an :class:`InputSpec`, which says dtype and shape, or a tensor, which takes the result.
@@ -122,7 +123,7 @@ class _Call:
 
     def forward(self, inputs: Sequence[lm.Tensor]) -> tuple[lm.Tensor, ...]:
         """Calls the function and checks what it returns."""
-        returned = self.func(*(each.detach() for each in inputs))
+        returned = self.func(*map(_copy, inputs))
         wanted = len(self.outputs)
         if wanted == 0:
             if returned is not None and not (isinstance(returned, (list, tuple)) and not returned):
@@ -161,8 +162,8 @@ class _Call:
     ) -> list[lm.Tensor | None]:
         """Calls the function of gradients and checks what it returns; ``inputs`` has shape, dtype and wish of each."""
         assert self.backward_func is not None
-        given = [None if grad is None else grad.detach() for grad in grads]
-        returned = self.backward_func(*(each.detach() for each in kept), *given)
+        given = [None if grad is None else _copy(grad) for grad in grads]
+        returned = self.backward_func(*map(_copy, kept), *given)
         listed = _results(returned, len(inputs))
         if len(listed) != len(inputs):
             raise ValueError(
@@ -262,10 +263,16 @@ def _results(returned: Any, count: int) -> list[Any]:
     return list(returned)
 
 
+def _copy(x: lm.Tensor) -> lm.Tensor:
+    """Returns a copy: numpy may write into its memory, which nobody would notice in a tensor of the program."""
+    with lm.no_grad():
+        return x.detach().clone()
+
+
 def _tensor(what: str, value: Any) -> lm.Tensor:
     """Returns a new tensor with the values of an array, a tensor or numbers."""
     if isinstance(value, lm.Tensor):
-        return value.detach().clone()
+        return _copy(value)
     try:
         return lm.asarray(value, copy=True)
     except (TypeError, ValueError) as error:

@@ -212,6 +212,35 @@ def test_results_are_copies(bench):
     assert a.tolist() == [1, 1] and b.tolist() == [2, 2]
 
 
+@pytest.mark.parametrize("eager", [False, True], ids=["program", "eager"])
+def test_functions_may_write_into_what_they_are_given(bench, rng, eager):
+    def square(x):
+        x = np.asarray(x)
+        x *= x
+        return x
+
+    def square_grad(x, y, dy):
+        x, y, dy = np.asarray(x), np.asarray(y), np.asarray(dy)
+        dy *= 2 * x
+        x[:] = y[:] = 0
+        return dy
+
+    values = rng.normal(size=3).astype("float32")
+    if eager:
+        with static.program.paused():
+            x = lm.tensor(values, stop_gradient=False)
+            y = static.py_func(square, x, Spec([3]), square_grad)
+            lm.sum(y * y + x * x).backward()
+            found, slope = y.detach().numpy(), x.grad.numpy()
+            np.testing.assert_array_equal(x.detach().numpy(), values)
+    else:
+        x, y = static.data("x", [3]), bench.declare("y", [3])
+        static.py_func(square, x, y, square_grad)
+        found, slope = bench.run({"x": values}, [y, *static.gradients(lm.sum(y * y + x * x), x)])
+    np.testing.assert_allclose(found, values**2, 1e-6)
+    np.testing.assert_allclose(slope, 4 * values**3 + 2 * values, 1e-5)
+
+
 def test_a_variable_may_be_computed_twice(bench):
     x = static.data("x", [2])
     out = bench.declare("out", [2])
