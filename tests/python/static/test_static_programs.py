@@ -115,6 +115,22 @@ def test_variables_of_a_block(bench):
     assert (y.dtype, tuple(y.shape)) == (lm.float64, (-1, 2)) and "1 nodes" in repr(bench.main)
 
 
+def test_the_text_says_which_inputs_want_gradients(bench):
+    static.data("x", [-1])
+    static.data("y", [2]).stop_gradient = False
+    static.create_parameter([3], name="w")
+    static.create_global_var([1], 0, "int64", name="n")
+    text = str(bench.main).splitlines()
+    assert text[1:] == [
+        "input %x: float32[-1]",
+        "input %y: float32[2] grad",
+        "input %w: float32[3] grad",
+        "input %n: int64[1]",
+    ]
+    copy = lm.graph.Graph.parse(str(bench.main))
+    assert [symbol.stop_gradient for symbol in copy.symbols] == [True, False, False, True]
+
+
 def test_names_are_unique():
     with static.unique_name.guard():
         assert [static.unique_name.generate("fc") for _ in range(3)] == ["fc_0", "fc_1", "fc_2"]
