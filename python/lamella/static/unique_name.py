@@ -6,7 +6,6 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-
 _lock = threading.Lock()
 _shared: dict[str, int] = {}
 

@@ -94,6 +94,40 @@ PROGRAMS = {
         exe.run(startup)
         assert (np.array(net[0].weight) != first).any() and exe.run(test, {"x": data}, [loss])[0] > after
         """,
+    "layers for images and sequences": """
+        nn = paddle.nn
+        paddle.disable_static()
+        for static in (False, True):
+            (paddle.enable_static if static else paddle.disable_static)()
+            net = nn.Sequential(
+                nn.Conv2D(1, 4, 3, padding=1), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2), nn.AvgPool2D([2, 2]),
+                nn.Flatten(), nn.LayerNorm(16), nn.Linear(16, 3),
+            )
+            table = nn.Embedding(10, 3, padding_idx=0)
+            images, ids = rng.normal(size=(8, 1, 8, 8)).astype("float32"), rng.integers(0, 10, (8,))
+            make = lambda x, i: F.cross_entropy(net(x) + table(i), i % 3)
+            parameters = net.parameters() + table.parameters()
+            optimizer = paddle.optimizer.Adam(0.05, parameters=parameters)
+            losses = []
+            if static:
+                loss = make(paddle.static.data("x", [-1, 1, 8, 8]), paddle.static.data("i", [-1], "int64"))
+                test = main.clone(for_test=True)
+                optimizer.minimize(loss)
+                exe.run(startup)
+                feed = {"x": images, "i": ids}
+                losses = [float(exe.run(feed=feed, fetch_list=[loss])[0]) for _ in range(30)]
+                assert abs(float(exe.run(test, feed, [loss])[0]) - losses[-1]) < 0.5
+            else:
+                for _ in range(30):
+                    loss = make(paddle.to_tensor(images), paddle.to_tensor(ids))
+                    loss.backward()
+                    optimizer.step()
+                    optimizer.clear_grad()
+                    losses.append(float(loss))
+            assert losses[-1] < 0.3 * losses[0], (static, losses)
+            assert (np.array(net[1]._mean) != 0).any() and len(parameters) == 9
+            assert not np.array(table.weight)[0].any()
+        """,
     "operators": """
         x = paddle.static.data("x", [-1, 2, 3])
         total = x

@@ -30,10 +30,13 @@ _TENSOR = {
 }
 _LAYERS = {
     "activation": "GELU ReLU Sigmoid Softmax Tanh",
-    "common": "Flatten Linear",
+    "common": "Dropout Embedding Flatten Linear",
     "container": "LayerList Sequential",
+    "conv": "Conv2D",
     "layers": "Layer",
     "loss": "CrossEntropyLoss MSELoss",
+    "norm": "BatchNorm1D BatchNorm2D BatchNorm3D LayerNorm",
+    "pooling": "AvgPool2D MaxPool2D",
 }
 _INITIALIZERS = {
     "assign": "Assign",
@@ -73,8 +76,8 @@ PATHS: Paths = {
     "paddle.framework.framework": {"paddle": "get_default_dtype"},
     "paddle.framework.random": {"paddle": "seed"},
     "paddle.nn.functional.activation": {"paddle.nn.functional": "gelu log_softmax relu sigmoid softmax tanh"},
-    "paddle.nn.functional.common": {"paddle.nn.functional": "linear"},
-    "paddle.nn.functional.loss": {"paddle.nn.functional": "cross_entropy mse_loss"},
+    "paddle.nn.functional.common": {"paddle.nn.functional": "dropout linear"},
+    "paddle.nn.functional.loss": {"paddle.nn.functional": "cross_entropy mse_loss square_error_cost"},
     **{f"paddle.nn.initializer.{name}": {"paddle.nn.initializer": names} for name, names in _INITIALIZERS.items()},
     "paddle.nn.layer": {"paddle.nn": " ".join(_LAYERS.values())},
     **{f"paddle.nn.layer.{name}": {"paddle.nn": names} for name, names in _LAYERS.items()},
