@@ -11,7 +11,7 @@ from lamella import graph as graphs
 from lamella.graph import Symbol
 
 from .program import Program, default_startup_program, program_of
-from .scope import Scope, ScopeVariable, running_scope
+from .scope import Scope, ScopeVariable, current_run, running_scope
 from .unique_name import node_name
 
 #: What the name of a gradient has behind that of its variable.
@@ -156,8 +156,19 @@ class Update:
             self.bind(scope)
 
     def __call__(self, *tensors: lm.Tensor) -> None:
-        """Makes a step with these gradients; a module's own gradients are as before afterwards."""
-        self.bind(running_scope())
+        """Makes a step with these gradients, and the steps before it: they wait until all gradients are there.
+
+        A parameter may be needed for a later gradient with the value that it had.
+        """
+        run = current_run()
+        run.steps.append((self, tensors))
+        if self is run.last_update:
+            for update, given in run.steps:
+                update.step(run.scope, given)
+
+    def step(self, scope: Scope, tensors: Sequence[lm.Tensor]) -> None:
+        """Makes a step with these parameters and gradients; a module's own gradients are as before afterwards."""
+        self.bind(scope)
         targets = self._tensors
         kept = [(target, target.grad) for target in [*targets, *self._idle]]
         try:

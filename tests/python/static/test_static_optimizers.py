@@ -199,6 +199,51 @@ def test_two_losses_with_parameters_of_their_own(bench):
     assert losses[-1][0] < 0.1 * losses[0][0] and losses[-1][1] < 0.1 * losses[0][1]
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_two_losses_with_the_same_parameters(bench, rng, batches, name):
+    """Both gradients are taken before the first step: a parameter is needed for the second with its old value."""
+    x = static.data("x", [-1, 4], "float64")
+    parameters = [static.create_parameter(s, "float64", name=n) for n, s in (("w", [4, 3]), ("v", [3, 1]))]
+
+    def losses(x, w, v):
+        y = lm.tanh(x @ w) @ v
+        return lm.mean(y), lm.mean(lm.square(y - 1))
+
+    built = losses(x, *parameters)
+    for loss in built:
+        getattr(optim, name)(parameters, lr=0.1).minimize(loss)
+    bench.start()
+    values = [rng.normal(size=tuple(p.shape)) for p in parameters]
+    for p, value in zip(parameters, values, strict=True):
+        bench.scope.find_var(p.name).get_tensor().set(value)
+    found = [bench.run({"x": x}, built) for x in batches[:STEPS]]
+    with static.program.paused():
+        tensors = [lm.tensor(value, stop_gradient=False) for value in values]
+        optimizers = [getattr(optim, name)(tensors, lr=0.1) for _ in built]
+        for x, results in zip(batches, found, strict=False):
+            eager = losses(lm.tensor(x), *tensors)
+            np.testing.assert_allclose(results, [loss.item() for loss in eager], 1e-10)
+            grads = [lm.grad(loss, tensors, retain_graph=True) for loss in eager]
+            for optimizer, slopes in zip(optimizers, grads, strict=True):
+                for tensor, slope in zip(tensors, slopes, strict=True):
+                    tensor.grad = slope
+                optimizer.step()
+    for p, tensor in zip(parameters, tensors, strict=True):
+        np.testing.assert_allclose(bench.array(p.name), tensor.detach().numpy(), 1e-10)
+
+
+@pytest.mark.parametrize("size", [3, 1000])
+def test_what_stands_before_and_after_an_update(bench, size):
+    w = static.create_parameter([size], name="w", attr=lm.nn.init.ones_)
+    before = w * 2 + 1
+    loss = lm.sum(w * w)
+    optim.SGD([w], lr=0.25).minimize(loss)
+    after, both = w * 2 + 1, (w + before) * 1
+    bench.start()
+    found = bench.run(fetch_list=[before, after, both, w, loss])
+    assert [value.ravel()[0] for value in found] == [3, 2, 3.5, 0.5, size]
+
+
 def test_modules_are_trained_as_eagerly(bench, rng):
     with static.program.paused():
         models = [lm.nn.Sequential(lm.nn.Linear(4, 5), lm.nn.Tanh(), lm.nn.Linear(5, 1)) for _ in range(2)]
