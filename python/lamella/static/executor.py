@@ -89,7 +89,11 @@ class Executor:
             [] if fetch_list is None else list(fetch_list) if isinstance(fetch_list, (list, tuple)) else [fetch_list]
         )
         last_update = program.updates[-1] if program.updates else None
-        with paused(), run_in(scope, last_update), _seeded(program, scope) if program.random_seed else _UNSEEDED:
+        with (
+            paused(),
+            run_in(scope, self.device, last_update),
+            _seeded(program, scope) if program.random_seed else _UNSEEDED,
+        ):
             feeds = self._feeds(program, feed, scope)
             wanted = [program.find("Executor.run", each) for each in listed if not _is_constant(each)]
             if len(feeds) != len(program.fed) + len(program.held) or program.undefined:

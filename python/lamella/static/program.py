@@ -13,7 +13,7 @@ from lamella import graph as graphs
 from lamella.graph import Symbol
 
 from . import unique_name
-from .scope import Scope, check_scope, global_scope, running_scope
+from .scope import Scope, check_scope, global_scope, running_device, running_scope
 from .spec import checked_dtype, checked_shape
 
 #: A value of a program: a tensor without values, on which everything that a tensor has is recorded.
@@ -189,12 +189,13 @@ class Program:
         """Adds a node that gives a variable of the scope its starting value: ``fill`` overwrites a tensor."""
 
         def initialize() -> None:
-            value = lm.zeros(shape, dtype=dtype)
+            value = lm.zeros(shape, dtype=dtype, device=running_device())
             with lm.no_grad():
                 fill(value)
             value.stop_gradient = not trainable
             variable = running_scope().var(name)
-            if variable.value is None or tuple(variable.value.shape) != shape or variable.value.dtype != dtype:
+            held = variable.value
+            if held is None or (tuple(held.shape), held.dtype, held.device) != (shape, dtype, value.device):
                 variable.value = value
             else:
                 variable.get_tensor().set(value)

@@ -10,6 +10,7 @@ import lamella as lm
 from lamella.graph import Symbol
 
 from .program import program_of, recording_program
+from .scope import running_device
 from .spec import InputSpec, fits
 from .unique_name import node_name
 
@@ -138,7 +139,7 @@ class _Call:
                 f"[py_func] '{self.title}' returned {len(listed)} results for {wanted} outputs "
                 f"({', '.join(each.name for each in self.outputs)})"
             )
-        device = inputs[0].device if inputs else "cpu"
+        device = inputs[0].device if inputs else running_device()
         return tuple(self._output(each, value, device) for each, value in zip(self.outputs, listed, strict=True))
 
     def _output(self, declared: _Declared, value: Any, device: Any) -> lm.Tensor:
@@ -158,9 +159,9 @@ class _Call:
         return result.to(device)
 
     def backward(
-        self, kept: Sequence[lm.Tensor], inputs: Sequence[tuple[Any, Any, bool]], grads: Sequence[lm.Tensor | None]
+        self, kept: Sequence[lm.Tensor], inputs: Sequence[tuple[Any, Any, Any, bool]], grads: Sequence[lm.Tensor | None]
     ) -> list[lm.Tensor | None]:
-        """Calls the function of gradients and checks what it returns; ``inputs`` has shape, dtype and wish of each."""
+        """Calls the function of gradients and checks what it returns; ``inputs`` says how each looks."""
         assert self.backward_func is not None
         given = [None if grad is None else _copy(grad) for grad in grads]
         returned = self.backward_func(*map(_copy, kept), *given)
@@ -171,7 +172,7 @@ class _Call:
                 f"inputs ({', '.join(self.inputs)}); return None for an input without a gradient"
             )
         found: list[lm.Tensor | None] = []
-        for name, (shape, dtype, wanted), value in zip(self.inputs, inputs, listed, strict=True):
+        for name, (shape, dtype, device, wanted), value in zip(self.inputs, inputs, listed, strict=True):
             what = f"[py_func] the backward_func of '{self.title}': the gradient of '{name}'"
             if value is None:
                 found.append(None)
@@ -179,7 +180,7 @@ class _Call:
             grad = _tensor(what, value)
             if tuple(grad.shape) != shape:
                 raise ValueError(f"{what} has shape {list(grad.shape)}, the input {list(shape)}")
-            found.append(grad.astype(dtype) if wanted else None)
+            found.append(grad.astype(dtype).to(device) if wanted else None)
         return found
 
 
@@ -192,7 +193,7 @@ class PyFunc(lm.PyLayer):
         results = call.forward(inputs)
         ctx.set_materialize_grads(False)
         ctx.call = call
-        ctx.inputs = [(tuple(each.shape), each.dtype, not each.stop_gradient) for each in inputs]
+        ctx.inputs = [(tuple(each.shape), each.dtype, each.device, not each.stop_gradient) for each in inputs]
         kept = [each for index, each in enumerate([*inputs, *results]) if index not in call.skipped]
         ctx.save_for_backward(*kept)
         return results

@@ -172,12 +172,14 @@ class Run:
 
     Attributes:
         scope: has the values of parameters.
+        device: on which the program runs.
         last_update: the last of the program's optimizers, which makes the steps of all.
         steps: the steps that wait for it.
     """
 
-    def __init__(self, scope: Scope, last_update: Any) -> None:
+    def __init__(self, scope: Scope, device: str, last_update: Any) -> None:
         self.scope = scope
+        self.device = device
         self.last_update = last_update
         self.steps: list[tuple[Any, Sequence[lm.Tensor]]] = []
 
@@ -215,9 +217,9 @@ def scope_guard(scope: Scope) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def run_in(scope: Scope, last_update: Any) -> Iterator[None]:
+def run_in(scope: Scope, device: str, last_update: Any) -> Iterator[None]:
     """Tells the nodes that a run calls of it."""
-    _current.runs.append(Run(scope, last_update))
+    _current.runs.append(Run(scope, device, last_update))
     try:
         yield
     finally:
@@ -227,6 +229,11 @@ def run_in(scope: Scope, last_update: Any) -> Iterator[None]:
 def running_scope() -> Scope:
     """Returns the scope of the innermost run on this thread, or the global one."""
     return _current.runs[-1].scope if _current.runs else global_scope()
+
+
+def running_device() -> str:
+    """Returns the device of the innermost run on this thread, or the CPU."""
+    return _current.runs[-1].device if _current.runs else "cpu"
 
 
 def current_run() -> Run:
