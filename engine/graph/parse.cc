@@ -37,7 +37,8 @@ class Reader {
     bool none = false;
     std::string name;
     ValueType type;
-    bool stops = false;
+    /// True if the value differs from its kind in whether gradients flow through it.
+    bool marked = false;
   };
 
   /// Adds the line's number and text to the message of an error.
@@ -129,7 +130,7 @@ class Reader {
     }
     return type;
   }
-  Definition read_definition() {
+  Definition read_definition(std::string_view mark = "stop") {
     Definition definition;
     if (take("None")) {
       definition.none = true;
@@ -138,7 +139,7 @@ class Reader {
     definition.name = read_name();
     expect(":");
     definition.type = read_type();
-    definition.stops = take("stop");
+    definition.marked = take(mark);
     return definition;
   }
 
@@ -156,10 +157,10 @@ class Reader {
   }
 
   void read_input() {
-    const Definition definition = read_definition();
+    const Definition definition = read_definition("grad");
     if (definition.none) fail<ValueError>("an input has a name");
     const ValueId id = graph_.add_input(definition.name, definition.type);
-    graph_.set_stop_gradient(id, !definition.stops);
+    graph_.set_stop_gradient(id, !definition.marked);
     end_line();
   }
 
@@ -175,7 +176,7 @@ class Reader {
     // A tensor under two names has two values: an alias stands for it the second time.
     const bool known = graph_.find_captured(found->second).has_value();
     const ValueId id = graph_.add_captured(known ? found->second.detach() : found->second, definition.name);
-    graph_.set_stop_gradient(id, definition.stops);
+    graph_.set_stop_gradient(id, definition.marked);
     end_line();
   }
 
@@ -231,7 +232,7 @@ class Reader {
                          results[i].type.str());
       }
       graph_.rename(ids[i], results[i].name);
-      graph_.set_stop_gradient(ids[i], results[i].stops);
+      graph_.set_stop_gradient(ids[i], results[i].marked);
     }
   }
 

@@ -11,9 +11,9 @@
 //     %g: float32[784, 10], None = gradients([%t1], [%w, %x], [])
 //     no_grad lamella::copy_(%w, %y)
 //
-// Arguments that equal the schema's default are left out. A value through which no gradient flows has "stop" behind its
-// type, a function without effects "pure" behind its name. Names with other characters than letters, digits and _.@/-
-// are quoted.
+// Arguments that equal the schema's default are left out. An input through which gradients flow has "grad" behind its
+// type, another value through which none flow has "stop", a function without effects "pure" behind its name. Names with
+// other characters than letters, digits and _.@/- are quoted.
 
 #include <algorithm>
 
@@ -62,8 +62,11 @@ class Writer {
   }
 
   static std::string definition(const GraphValue& value) {
-    const bool stops = value.stop_gradient != (value.origin == GraphValue::Origin::Input);
-    return reference(value.name) + ": " + value.type.str() + (stops ? " stop" : "");
+    const bool input = value.origin == GraphValue::Origin::Input;
+    return reference(value.name) + ": " + value.type.str() +
+           (value.stop_gradient == input ? ""
+            : input                      ? " grad"
+                                         : " stop");
   }
   std::string definition(ValueId id) const { return id == kNoValue ? "None" : definition(graph_.value(id)); }
 

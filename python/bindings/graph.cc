@@ -245,6 +245,13 @@ PyRef nodes(const Program& program) {
 
 std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, bool prune, bool fuse,
                         PyObject* functions) {
+  PyObject *key = nullptr, *fed = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(feeds, &at, &key, &fed);) {
+    const std::string name = Adapted<std::string>::from(key);
+    const auto id = program.view().find(name);
+    if (!id || program.view().value(*id).origin != GraphValue::Origin::Input)
+      fail<ValueError>("[", program.view().name, "] got a feed for '", name, "', which is no input of the graph");
+  }
   // Held here, as a function of the graph may change it.
   const std::shared_ptr<graph::Executor> executor = program.executor(fetches, prune, fuse);
   std::vector<Tensor> tensors;

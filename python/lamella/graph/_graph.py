@@ -317,11 +317,7 @@ class Graph:
             TypeError: an input has another dtype.
             KeyError: there is no value of a fetched name.
         """
-        feeds = dict(feeds or {})
-        for name in feeds:
-            id_ = self._core.find(name)
-            if id_ < 0 or self._described(id_).origin != "input":
-                raise ValueError(f"[{self.name}] got a feed for {name!r}, which is no input of the graph")
+        feeds = feeds if isinstance(feeds, dict) else dict(feeds or {})
         symbols = [self.symbol(x) if isinstance(x, str) else self._recorder._symbol(x) for x in fetches]
         previous = _C._set_recorder(None)
         try:

@@ -18,6 +18,7 @@ Its parameters are variables whose values lie in a :class:`Scope`, where the sta
 from . import nn, unique_name
 from .backward import append_backward, apply_gradients, gradients, minimize
 from .executor import CompiledProgram, Executor
+from .feeder import DataFeeder, batch
 from .files import (
     load,
     load_inference_model,
@@ -51,6 +52,7 @@ __all__ = [
     "CPUPlace",
     "CUDAPlace",
     "CompiledProgram",
+    "DataFeeder",
     "Executor",
     "InputSpec",
     "ParamAttr",
@@ -61,6 +63,7 @@ __all__ = [
     "accuracy",
     "append_backward",
     "apply_gradients",
+    "batch",
     "cpu_places",
     "create_global_var",
     "create_parameter",

@@ -11,7 +11,7 @@ from lamella import graph as graphs
 from lamella.graph import Symbol
 
 from .program import Program, default_startup_program, program_of
-from .scope import Scope, running_scope
+from .scope import Scope, ScopeVariable, current_run, running_scope
 from .unique_name import node_name
 
 #: What the name of a gradient has behind that of its variable.
@@ -115,18 +115,36 @@ class Update:
         ]
         self.targets = [_where(program, parameter) for parameter, _ in pairs]
         self.scope: weakref.ref[Scope] | None = None
+        #: The variables of the scope with the tensors that they had when the optimizer was bound to it.
+        self._bound: list[tuple[ScopeVariable, lm.Tensor]] = []
+        self._tensors: list[lm.Tensor] = []
+        #: Parameters of the optimizer that the loss does not depend on.
+        self._idle: list[lm.Tensor] = []
 
     def bind(self, scope: Scope) -> None:
         """Makes the parameters of ``scope`` those of the optimizer, with what it remembers of them."""
         before = None if self.scope is None else self.scope()
+        if before is scope and all(variable.value is tensor for variable, tensor in self._bound):
+            return
         if before is not scope:
             if before is not None:
                 before.states[self] = self.optimizer.state
             if self.scope is not None:
                 self.optimizer.state = scope.states.get(self, {})
             self.scope = weakref.ref(scope)
+        state = self.optimizer.state
         for group, places in zip(self.optimizer.param_groups, self.groups, strict=True):
-            group["params"] = [_tensor(place, scope) for place in places]
+            tensors = [_tensor(place, scope) for place in places]
+            for old, new in zip(group["params"], tensors, strict=True):
+                if old is not new and id(old) in state:
+                    # A state that was loaded before the first run is that of the variables.
+                    state[id(new)] = state.pop(id(old))
+            group["params"] = tensors
+        self._tensors = [_tensor(place, scope) for place in self.targets]
+        own = {id(tensor) for tensor in self._tensors}
+        self._idle = [p for group in self.optimizer.param_groups for p in group["params"] if id(p) not in own]
+        names = {place for places in [*self.groups, self.targets] for place in places if isinstance(place, str)}
+        self._bound = [(variable, variable.value) for variable in map(scope.var, names) if variable.value is not None]
 
     def forget(self) -> None:
         """Drops what the optimizer remembers in the scope of the run: the parameters start anew."""
@@ -138,23 +156,30 @@ class Update:
             self.bind(scope)
 
     def __call__(self, *tensors: lm.Tensor) -> None:
-        """Makes a step with these gradients; a module's own gradients are as before afterwards."""
-        scope = running_scope()
+        """Makes a step with these gradients, and the steps before it: they wait until all gradients are there.
+
+        A parameter may be needed for a later gradient with the value that it had.
+        """
+        run = current_run()
+        run.steps.append((self, tensors))
+        if self is run.last_update:
+            for update, given in run.steps:
+                update.step(run.scope, given)
+
+    def step(self, scope: Scope, tensors: Sequence[lm.Tensor]) -> None:
+        """Makes a step with these parameters and gradients; a module's own gradients are as before afterwards."""
         self.bind(scope)
-        targets = [_tensor(place, scope) for place in self.targets]
-        kept = [target.grad for target in targets]
-        others = [p for group in self.optimizer.param_groups for p in group["params"]]
-        own = {id(target) for target in targets}
-        idle = [(p, p.grad) for p in others if id(p) not in own]
+        targets = self._tensors
+        kept = [(target, target.grad) for target in [*targets, *self._idle]]
         try:
-            for p, _ in idle:
-                p.grad = None
+            for idle in self._idle:
+                idle.grad = None
             for target, gradient in zip(targets, tensors[len(targets) :], strict=True):
-                target.grad = gradient.detach()
+                target.grad = gradient
             self.optimizer.step()
         finally:
-            for target, gradient in [*zip(targets, kept, strict=True), *idle]:
-                target.grad = gradient
+            for target, before in kept:
+                target.grad = before
 
     def state_by_name(self, scope: Scope) -> dict[str, lm.Tensor]:
         """Returns the tensors that the optimizer remembers in ``scope``, as ``w.exp_avg`` for a parameter ``w``."""

@@ -10,7 +10,7 @@ import lamella as lm
 from lamella.graph import Symbol
 
 from .places import device_of
-from .program import Program, default_main_program, paused
+from .program import Fed, Program, default_main_program, paused
 from .scope import Scope, check_scope, global_scope, run_in
 from .spec import fits
 
@@ -88,16 +88,19 @@ class Executor:
         listed = (
             [] if fetch_list is None else list(fetch_list) if isinstance(fetch_list, (list, tuple)) else [fetch_list]
         )
-        with paused(), run_in(scope), _seeded(program, scope):
+        last_update = program.updates[-1] if program.updates else None
+        with (
+            paused(),
+            run_in(scope, self.device, last_update),
+            _seeded(program, scope) if program.random_seed else _UNSEEDED,
+        ):
             feeds = self._feeds(program, feed, scope)
-            constants = {
-                i: each for i, each in enumerate(listed) if isinstance(each, lm.Tensor) and not _is_symbol(each)
-            }
-            wanted = [program.find("Executor.run", each) for i, each in enumerate(listed) if i not in constants]
-            _check_fed(program, feeds, wanted, scope, use_prune)
+            wanted = [program.find("Executor.run", each) for each in listed if not _is_constant(each)]
+            if len(feeds) != len(program.fed) + len(program.held) or program.undefined:
+                _check_fed(program, feeds, wanted, scope, use_prune)
             scope.programs.add(program)
             found = iter(program.graph.run(feeds, wanted, prune=use_prune))
-            values = [constants[i] if i in constants else next(found) for i in range(len(listed))]
+            values = [each if _is_constant(each) else next(found) for each in listed]
             for each, value in zip(listed, values, strict=True):
                 if value is None:
                     name = each if isinstance(each, str) else each.name
@@ -116,53 +119,65 @@ class Executor:
             feed = feed[0]
         if not isinstance(feed, Mapping):
             raise TypeError(f"[Executor.run] feed is a dict of values by name, not {type(feed).__name__}")
-        inputs = program.fed
         feeds: dict[str, lm.Tensor] = {}
         for name, value in feed.items():
             if not isinstance(name, str):
                 raise TypeError(f"[Executor.run] feed: a variable is fed by its name, not by {type(name).__name__}")
+            if name not in program.fed:
+                program.look_again()
             if name in program.held:
                 raise ValueError(
                     f"[Executor.run] feed: '{name}' is a parameter: its value lies in the scope, "
                     f"global_scope().find_var('{name}').get_tensor().set(...)"
                 )
-            if name not in inputs:
+            if name not in program.fed:
                 raise ValueError(
-                    f"[Executor.run] feed: the program takes no '{name}'; it takes {', '.join(inputs) or 'nothing'}"
+                    f"[Executor.run] feed: the program takes no '{name}'; it takes "
+                    f"{', '.join(program.fed) or 'nothing'}"
                 )
-            feeds[name] = self._fed(inputs[name], value)
+            feeds[name] = self._fed(name, program.fed[name], value)
         for name in program.held:
             variable = scope.find_var(name)
             if variable is not None and variable.value is not None:
                 feeds[name] = program.value("Executor.run", name, scope)
         return feeds
 
-    def _fed(self, variable: Symbol, value: Any) -> lm.Tensor:
+    def _fed(self, name: str, variable: Fed, value: Any) -> lm.Tensor:
         """Returns the value that is fed for a variable, checked."""
-        what = f"[Executor.run] the feed '{variable.name}'"
-        if isinstance(value, Symbol):
-            raise TypeError(f"{what} is a variable of a program; feed an array or a tensor")
-        shape = tuple(variable.shape)
         if isinstance(value, lm.Tensor):
+            if isinstance(value, Symbol):
+                raise TypeError(
+                    f"[Executor.run] the feed '{name}' is a variable of a program; feed an array or a tensor"
+                )
             tensor = value
         else:
             try:
                 tensor = lm.asarray(value)
             except (TypeError, ValueError) as error:
-                raise TypeError(f"{what} is {type(value).__name__}, which is no array: {error}") from error
+                raise TypeError(
+                    f"[Executor.run] the feed '{name}' is {type(value).__name__}, which is no array: {error}"
+                ) from error
             if not hasattr(value, "dtype"):
                 tensor = tensor.astype(variable.dtype)
-        if not fits(tuple(tensor.shape), shape):
-            raise ValueError(f"{what} has shape {list(tensor.shape)}, the variable {list(shape)}")
+        shape = tuple(tensor.shape)
+        if shape != variable.shape and not fits(shape, variable.shape):
+            raise ValueError(
+                f"[Executor.run] the feed '{name}' has shape {list(shape)}, the variable {list(variable.shape)}"
+            )
         if tensor.dtype != variable.dtype:
             raise TypeError(
-                f"{what} is {tensor.dtype}, the variable {variable.dtype}: convert it, array.astype('{variable.dtype}')"
+                f"[Executor.run] the feed '{name}' is {tensor.dtype}, the variable {variable.dtype}: convert it, "
+                f"array.astype('{variable.dtype}')"
             )
-        return tensor.to(self.device)
+        return tensor if self.device == "cpu" and tensor.device == "cpu" else tensor.to(self.device)
 
 
-def _is_symbol(value: Any) -> bool:
-    return isinstance(value, Symbol)
+_UNSEEDED = contextlib.nullcontext()
+
+
+def _is_constant(value: Any) -> bool:
+    """True for a tensor with values, which stands for itself."""
+    return isinstance(value, lm.Tensor) and not isinstance(value, Symbol)
 
 
 def _returned(value: lm.Tensor, return_numpy: bool) -> Any:
@@ -175,7 +190,7 @@ def _check_fed(
     program: Program, feeds: Mapping[str, lm.Tensor], fetches: list[Symbol], scope: Scope, prune: bool
 ) -> None:
     """Raises for an input that a node or a fetch reads and that has no value."""
-    missing = {*program.fed, *program.held} - set(feeds)
+    missing = {*program.fed, *program.held, *program.undefined} - set(feeds)
     if not missing:
         return
     graph = program.graph.prune(fetches) if prune else program.graph
@@ -187,6 +202,11 @@ def _check_fed(
     for name, reader in readers.items():
         if name in program.held:
             program.value("Executor.run", name, scope)
+        if name in program.undefined:
+            raise ValueError(
+                f"[Executor.run] no operator of the program computes '{name}', which {reader} reads: it was only "
+                "declared"
+            )
         raise ValueError(
             f"[Executor.run] the variable '{name}', which {reader} reads, was not fed: "
             f"run(feed={{'{name}': array}}, ...)"
@@ -203,13 +223,10 @@ def _read(node: Any) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _seeded(program: Program, scope: Scope) -> Iterator[None]:
-    """Draws the random numbers of a run from the program's own sequence where it has a seed; else from the process's.
+    """Draws the random numbers of a run from the sequence of a program that has a seed.
 
     A start-up program begins its sequence anew in every run.
     """
-    if not program.random_seed:
-        yield
-        return
     before = lm.random.rng_states()
     try:
         if program.prepares or program not in scope.generators:

@@ -195,13 +195,14 @@ def load_inference_model(
         if name not in found or (name in held and (name not in tensors or name not in inputs)):
             raise damaged(f"the program has no variable '{name}'")
     program = Program.__new__(Program)
-    program.adopt(graph, {name: Held(found[name], bool(is_parameter)) for name, is_parameter in held.items()})
+    program.adopt(graph, {name: Held.of(found[name], bool(is_parameter)) for name, is_parameter in held.items()})
     for name in held:
         variable = found[name]
         if tensors[name].dtype != variable.dtype or tuple(tensors[name].shape) != tuple(variable.shape):
             raise damaged(f"'{name}' is another tensor than the program's")
     scope = global_scope()
     for name in held:
+        tensors[name].stop_gradient = found[name].stop_gradient
         scope.var(name).value = tensors[name]
     return [program, list(feeds), [found[name] for name in fetches]]
 

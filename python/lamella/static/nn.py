@@ -17,8 +17,6 @@ from .py_func import py_func as py_func
 from .spec import checked_dtype
 from .unique_name import node_name
 
-__all__ = ["batch_norm", "conv2d", "dropout", "embedding", "fc", "layer_norm", "py_func"]
-
 
 def fc(
     x: Any,
@@ -292,6 +290,42 @@ def dropout(x: Symbol, p: float = 0.5) -> Symbol:
     need_recording("dropout")
     _check_variables("dropout", [x])
     return cast(Symbol, lm.dropout(x, p, True))
+
+
+def static_pylayer(
+    forward_fn: Callable[..., Any],
+    inputs: Sequence[Any],
+    backward_fn: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Calls a function of variables whose gradient is another function: a :class:`lamella.PyLayer` in two functions.
+
+    Args:
+        forward_fn: called with the inputs; returns a variable, or a list or tuple of them.
+        inputs: the variables.
+        backward_fn: called with the gradients of the results; returns those of the inputs. Without it, none flow.
+        name: not used.
+    """
+    need_recording("static_pylayer")
+    _check_variables("static_pylayer", inputs)
+    for argument, function in (("forward_fn", forward_fn), ("backward_fn", backward_fn)):
+        if not callable(function) and (argument == "forward_fn" or function is not None):
+            raise TypeError(f"[static_pylayer] {argument} is a function, not {type(function).__name__}")
+    if backward_fn is None:
+        with lm.no_grad():
+            return forward_fn(*inputs)
+    backward_of = backward_fn
+
+    class StaticPyLayer(lm.PyLayer):
+        @staticmethod
+        def forward(ctx: Any, *xs: lm.Tensor) -> Any:
+            return forward_fn(*xs)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: lm.Tensor) -> Any:
+            return backward_of(*gradients)
+
+    return StaticPyLayer.apply(*inputs)
 
 
 def printed(

@@ -113,9 +113,8 @@ def create_parameter(
     """
     program = need_recording("create_parameter")
     options = ParamAttr.of("create_parameter", attr)
-    name = (
-        name or options.name or unique_name.generate("create_parameter_0.w" if not is_bias else "create_parameter_0.b")
-    )
+    if name is None:
+        name = options.name or f"{unique_name.generate('create_parameter')}.{'b' if is_bias else 'w'}_0"
     kind, sizes = checked_dtype("create_parameter", dtype, name), checked_shape("create_parameter", shape, name)
     fill = options.initializer or default_initializer or (init.zeros_ if is_bias else xavier_uniform)
     return _create(program, name, kind, sizes, fill, options.trainable, is_parameter=True)
@@ -174,5 +173,5 @@ def _create(
     symbol = program.hold(name, dtype, shape, trainable=trainable, is_parameter=is_parameter)
     startup = default_startup_program()
     if is_new and name not in startup.initialized:
-        startup.add_initializer(name, dtype, shape, fill)
+        startup.add_initializer(name, dtype, shape, fill, trainable)
     return symbol

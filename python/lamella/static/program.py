@@ -13,18 +13,38 @@ from lamella import graph as graphs
 from lamella.graph import Symbol
 
 from . import unique_name
-from .scope import Scope, check_scope, global_scope, running_scope
-from .spec import checked_dtype, checked_shape, fits
+from .scope import Scope, check_scope, global_scope, running_device, running_scope
+from .spec import checked_dtype, checked_shape
 
 #: A value of a program: a tensor without values, on which everything that a tensor has is recorded.
 Variable = Symbol
 
 
+class Fed(NamedTuple):
+    """A variable that every run is fed, and how it looks."""
+
+    symbol: Symbol
+    dtype: Any
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(symbol: Symbol) -> Fed:
+        """Returns the entry of a variable."""
+        return Fed(symbol, symbol.dtype, tuple(symbol.shape))
+
+
 class Held(NamedTuple):
-    """A variable whose value lies in a scope, from run to run."""
+    """A variable whose value lies in a scope, from run to run, and how it looks."""
 
     symbol: Symbol
     is_parameter: bool
+    dtype: Any
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(symbol: Symbol, is_parameter: bool) -> Held:
+        """Returns the entry of a variable."""
+        return Held(symbol, is_parameter, symbol.dtype, tuple(symbol.shape))
 
 
 class Program:
@@ -46,10 +66,12 @@ class Program:
         self.graph = graph
         self.random_seed = 0
         self._held = held
-        self._data = {symbol.name: symbol for symbol in graph.inputs if symbol.name not in held}
+        self._data = {symbol.name: Fed.of(symbol) for symbol in graph.inputs if symbol.name not in held}
         self._blocks = [Block(self)]
         #: Names of the variables that were declared as ones through which no gradient flows.
         self.stopped: set[str] = set()
+        #: Names of the variables that were declared and that nothing computes yet.
+        self.undefined: set[str] = set()
         #: The updates of optimizers, in order.
         self.updates: list[Any] = []
         #: Names of the variables that get their starting values from this program.
@@ -102,14 +124,20 @@ class Program:
         return self._held
 
     @property
-    def fed(self) -> Mapping[str, Symbol]:
+    def fed(self) -> Mapping[str, Fed]:
         """The variables, by name, that every run is fed."""
         return self._data
 
     def add_data(self, name: str, dtype: Any, shape: tuple[int, ...]) -> Symbol:
         """Returns a new variable that every run is fed; ValueError where the name is taken."""
-        symbol = self._data[name] = self.graph.input(name, dtype, shape)
+        symbol = self.graph.input(name, dtype, shape)
+        self._data[name] = Fed.of(symbol)
         return symbol
+
+    def look_again(self) -> None:
+        """Takes note of the names that the program's user has given to variables since they were made."""
+        self._data = {each.symbol.name: each for each in self._data.values()}
+        self._held = {each.symbol.name: each for each in self._held.values()}
 
     def hold(self, name: str, dtype: Any, shape: Sequence[int], *, trainable: bool, is_parameter: bool) -> Symbol:
         """Returns a new variable whose value lies in a scope, or that of this name which looks the same.
@@ -128,7 +156,7 @@ class Program:
             raise ValueError(f"[create_parameter] '{name}' has shape {list(shape)}: its sizes have to be known")
         symbol = self.graph.input(name, dtype, tuple(shape))
         symbol.stop_gradient = not trainable
-        self._held[name] = Held(symbol, is_parameter)
+        self._held[name] = Held.of(symbol, is_parameter)
         return symbol
 
     def add_function(
@@ -152,16 +180,22 @@ class Program:
         )
         for declared, result in zip(outputs, results, strict=True):
             result.stop_gradient = not differentiable or declared.name in self.stopped
+            self.undefined.discard(declared.name)
             self.graph.define(declared, result)
 
-    def add_initializer(self, name: str, dtype: Any, shape: tuple[int, ...], fill: Callable[..., Any]) -> None:
+    def add_initializer(
+        self, name: str, dtype: Any, shape: tuple[int, ...], fill: Callable[..., Any], trainable: bool
+    ) -> None:
         """Adds a node that gives a variable of the scope its starting value: ``fill`` overwrites a tensor."""
 
         def initialize() -> None:
-            value = lm.zeros(shape, dtype=dtype)
-            fill(value)
+            value = lm.zeros(shape, dtype=dtype, device=running_device())
+            with lm.no_grad():
+                fill(value)
+            value.stop_gradient = not trainable
             variable = running_scope().var(name)
-            if variable.value is None or tuple(variable.value.shape) != shape or variable.value.dtype != dtype:
+            held = variable.value
+            if held is None or (tuple(held.shape), held.dtype, held.device) != (shape, dtype, value.device):
                 variable.value = value
             else:
                 variable.get_tensor().set(value)
@@ -225,10 +259,11 @@ class Program:
         """
         copy = Program.__new__(Program)
         graph = self.graph.inference() if for_test else self.graph.clone()
-        copy.adopt(graph, {name: Held(graph.symbol(name), held.is_parameter) for name, held in self._held.items()})
+        copy.adopt(graph, {name: Held.of(graph.symbol(name), held.is_parameter) for name, held in self._held.items()})
         copy.random_seed = self.random_seed
         if not for_test:
             copy.updates = list(self.updates)
+        copy.undefined, copy.stopped = set(self.undefined), set(self.stopped)
         copy.initialized = set(self.initialized)
         copy.prepares = self.prepares
         return copy
@@ -303,17 +338,15 @@ class Program:
             ValueError: it has one of another dtype or shape.
         """
         variable = scope.find_var(name)
-        symbol = self._held[name].symbol
         if variable is None or variable.value is None:
             raise RuntimeError(
                 f"[{op}] the variable '{name}' has no value in this scope: run the start-up program first, "
                 "Executor.run(default_startup_program())"
             )
-        if variable.value.dtype != symbol.dtype or not fits(tuple(variable.value.shape), tuple(symbol.shape)):
-            raise ValueError(f"[{op}] the variable '{name}' is {_look(symbol)}, in the scope {_look(variable.value)}")
-        if variable.value.stop_gradient != symbol.stop_gradient:
-            variable.value.stop_gradient = symbol.stop_gradient
-        return variable.value
+        value, held = variable.value, self._held[name]
+        if value.dtype != held.dtype or tuple(value.shape) != held.shape:
+            raise ValueError(f"[{op}] the variable '{name}' is {_look(held)}, in the scope {_look(value)}")
+        return value
 
     # ---- printing
 
@@ -398,6 +431,7 @@ class Block:
             if known.dtype != dtype or tuple(known.shape) != sizes:
                 raise ValueError(f"[create_var] '{name}' is {_look(known)} already, not {dtype}{list(sizes)}")
             return known
+        self.program.undefined.add(name)
         if stop_gradient:
             self.program.stopped.add(name)
         return self.program.graph.declare(name, dtype, sizes)

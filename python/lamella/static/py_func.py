@@ -6,11 +6,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import lamella as lm
 from lamella.graph import Symbol
 
-from .program import program_of, recording_program
-from .spec import InputSpec, fits
+from .program import Program, program_of, recording_program
+from .scope import running_device
+from .spec import InputSpec, checked_dtype, fits
 from .unique_name import node_name
 
 
@@ -27,17 +30,19 @@ def py_func(
     one it is called at once.
 
     Args:
-        func: called as ``func(*x)`` with a tensor for each input, which numpy takes as an array. It returns an array,
-            a tensor or numbers for each output: one, or a list or tuple of them; None where there are no outputs.
+        func: called as ``func(*x)`` with a tensor for each input, a copy, which numpy takes as an array. It returns an
+            array, a tensor or numbers for each output: one, or a list or tuple of them; None where there are no
+            outputs.
         x: the inputs: a variable (a tensor outside of a program), a list or tuple of them, or None.
-        out: the outputs: variables that ``Block.create_var`` has declared, in the same forms. Outside of a program they
-            may also be an :class:`InputSpec`, which says dtype and shape, or a tensor, which takes the result.
+        out: the outputs: variables that ``Block.create_var`` has declared, in the same forms. They may also be an
+            :class:`InputSpec` or an array, which say dtype and shape of a new variable. Outside of a program they may
+            be a tensor, too; a tensor or an array takes the result.
         backward_func: called with all inputs, all outputs and the gradients of all outputs, None for an output without
             one; returns a gradient for each input, None for an input without one. Without it, no gradient flows.
         skip_vars_in_backward_input: inputs and outputs that ``backward_func`` is not given, in the same forms.
 
     Returns:
-        ``out``, or for an InputSpec the new tensor in its place.
+        ``out``, with a new variable or tensor in the place of each InputSpec and array.
 
     Raises:
         TypeError: an argument is of another kind; a result is no array, or of another dtype than its output.
@@ -48,7 +53,7 @@ def py_func(
     Exceptions of the functions pass through with their own type.
     """
     inputs = _listed("x", x, lm.Tensor)
-    outputs = _listed("out", out, (lm.Tensor, InputSpec))
+    outputs = _listed("out", out, _OUTPUTS)
     title = getattr(func, "__name__", type(func).__name__)
     for name, function, count in (
         ("func", func, len(inputs)),
@@ -70,17 +75,17 @@ def py_func(
     if program is None and any(isinstance(each, Symbol) for each in inputs):
         program = program_of("py_func", next(each for each in inputs if isinstance(each, Symbol)))
     if program is not None:
-        for index, each in enumerate(outputs):
-            if not isinstance(each, Symbol):
-                raise TypeError(
-                    f"[py_func] '{title}': out[{index}] is {type(each).__name__}; in a program it is a variable that "
-                    "Block.create_var(name, dtype, shape) has made"
-                )
-        program.add_function(node_name("py_func"), call, inputs, outputs, backward_func is not None)
-        return out
+        variables = [_variable(program, title, index, each) for index, each in enumerate(outputs)]
+        call.outputs = [_declared(index, each) for index, each in enumerate(variables)]
+        program.add_function(node_name("py_func"), call, inputs, variables, backward_func is not None)
+        return type(out)(variables) if isinstance(out, (list, tuple)) else variables[0] if variables else None
     results = call(*inputs)
     given = [_placed(each, result) for each, result in zip(outputs, results, strict=True)]
     return type(out)(given) if isinstance(out, (list, tuple)) else given[0] if given else None
+
+
+#: Kinds of what says how an output looks.
+_OUTPUTS = (lm.Tensor, InputSpec, np.ndarray)
 
 
 class _Declared(NamedTuple):
@@ -122,7 +127,7 @@ class _Call:
 
     def forward(self, inputs: Sequence[lm.Tensor]) -> tuple[lm.Tensor, ...]:
         """Calls the function and checks what it returns."""
-        returned = self.func(*(each.detach() for each in inputs))
+        returned = self.func(*map(_copy, inputs))
         wanted = len(self.outputs)
         if wanted == 0:
             if returned is not None and not (isinstance(returned, (list, tuple)) and not returned):
@@ -137,7 +142,7 @@ class _Call:
                 f"[py_func] '{self.title}' returned {len(listed)} results for {wanted} outputs "
                 f"({', '.join(each.name for each in self.outputs)})"
             )
-        device = inputs[0].device if inputs else "cpu"
+        device = inputs[0].device if inputs else running_device()
         return tuple(self._output(each, value, device) for each, value in zip(self.outputs, listed, strict=True))
 
     def _output(self, declared: _Declared, value: Any, device: Any) -> lm.Tensor:
@@ -157,12 +162,12 @@ class _Call:
         return result.to(device)
 
     def backward(
-        self, kept: Sequence[lm.Tensor], inputs: Sequence[tuple[Any, Any, bool]], grads: Sequence[lm.Tensor | None]
+        self, kept: Sequence[lm.Tensor], inputs: Sequence[tuple[Any, Any, Any, bool]], grads: Sequence[lm.Tensor | None]
     ) -> list[lm.Tensor | None]:
-        """Calls the function of gradients and checks what it returns; ``inputs`` has shape, dtype and wish of each."""
+        """Calls the function of gradients and checks what it returns; ``inputs`` says how each looks."""
         assert self.backward_func is not None
-        given = [None if grad is None else grad.detach() for grad in grads]
-        returned = self.backward_func(*(each.detach() for each in kept), *given)
+        given = [None if grad is None else _copy(grad) for grad in grads]
+        returned = self.backward_func(*map(_copy, kept), *given)
         listed = _results(returned, len(inputs))
         if len(listed) != len(inputs):
             raise ValueError(
@@ -170,7 +175,7 @@ class _Call:
                 f"inputs ({', '.join(self.inputs)}); return None for an input without a gradient"
             )
         found: list[lm.Tensor | None] = []
-        for name, (shape, dtype, wanted), value in zip(self.inputs, inputs, listed, strict=True):
+        for name, (shape, dtype, device, wanted), value in zip(self.inputs, inputs, listed, strict=True):
             what = f"[py_func] the backward_func of '{self.title}': the gradient of '{name}'"
             if value is None:
                 found.append(None)
@@ -178,7 +183,7 @@ class _Call:
             grad = _tensor(what, value)
             if tuple(grad.shape) != shape:
                 raise ValueError(f"{what} has shape {list(grad.shape)}, the input {list(shape)}")
-            found.append(grad.astype(dtype) if wanted else None)
+            found.append(grad.astype(dtype).to(device) if wanted else None)
         return found
 
 
@@ -191,7 +196,7 @@ class PyFunc(lm.PyLayer):
         results = call.forward(inputs)
         ctx.set_materialize_grads(False)
         ctx.call = call
-        ctx.inputs = [(tuple(each.shape), each.dtype, not each.stop_gradient) for each in inputs]
+        ctx.inputs = [(tuple(each.shape), each.dtype, each.device, not each.stop_gradient) for each in inputs]
         kept = [each for index, each in enumerate([*inputs, *results]) if index not in call.skipped]
         ctx.save_for_backward(*kept)
         return results
@@ -220,8 +225,20 @@ def _name(variable: Any, otherwise: str) -> str:
 
 
 def _declared(index: int, variable: Any) -> _Declared:
-    shape = tuple(variable.shape)
-    return _Declared(_name(variable, f"out[{index}]"), variable.dtype, shape)
+    name = _name(variable, f"out[{index}]")
+    return _Declared(name, checked_dtype("py_func", variable.dtype, name), tuple(variable.shape))
+
+
+def _variable(program: Program, title: str, index: int, out: Any) -> Symbol:
+    """Returns the variable for an output of which only dtype and shape may have been given."""
+    if isinstance(out, Symbol):
+        return out
+    if isinstance(out, lm.Tensor):
+        raise TypeError(
+            f"[py_func] '{title}': out[{index}] is a {type(out).__name__}; in a program it is a variable that "
+            "Block.create_var(name, dtype, shape) has made"
+        )
+    return program.current_block().create_var(getattr(out, "name", None), out.dtype, tuple(out.shape))
 
 
 def _skipped(given: Any, variables: list[Any]) -> set[int]:
@@ -229,7 +246,7 @@ def _skipped(given: Any, variables: list[Any]) -> set[int]:
     if isinstance(given, (set, frozenset)):
         given = list(given)
     positions: set[int] = set()
-    for each in _listed("skip_vars_in_backward_input", given, (lm.Tensor, InputSpec)):
+    for each in _listed("skip_vars_in_backward_input", given, _OUTPUTS):
         found = {index for index, variable in enumerate(variables) if variable is each}
         if not found:
             raise ValueError(
@@ -262,10 +279,16 @@ def _results(returned: Any, count: int) -> list[Any]:
     return list(returned)
 
 
+def _copy(x: lm.Tensor) -> lm.Tensor:
+    """Returns a copy: numpy may write into its memory, which nobody would notice in a tensor of the program."""
+    with lm.no_grad():
+        return x.detach().clone()
+
+
 def _tensor(what: str, value: Any) -> lm.Tensor:
     """Returns a new tensor with the values of an array, a tensor or numbers."""
     if isinstance(value, lm.Tensor):
-        return value.detach().clone()
+        return _copy(value)
     try:
         return lm.asarray(value, copy=True)
     except (TypeError, ValueError) as error:
@@ -273,7 +296,9 @@ def _tensor(what: str, value: Any) -> lm.Tensor:
 
 
 def _placed(out: Any, result: lm.Tensor) -> lm.Tensor:
-    """Puts a result into the tensor that was given for it, or returns it where only dtype and shape were given."""
+    """Puts a result into the tensor or the array that was given for it; returns the tensor."""
+    if isinstance(out, np.ndarray):
+        out[...] = result.detach().numpy()
     if not isinstance(out, lm.Tensor) or isinstance(out, Symbol):
         return result
     return out.copy_(result)

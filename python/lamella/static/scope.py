@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import lamella as lm
@@ -167,12 +167,29 @@ class Scope:
         return f"Scope({', '.join(self._variables)})"
 
 
+class Run:
+    """A run in progress, for the nodes that it calls.
+
+    Attributes:
+        scope: has the values of parameters.
+        device: on which the program runs.
+        last_update: the last of the program's optimizers, which makes the steps of all.
+        steps: the steps that wait for it.
+    """
+
+    def __init__(self, scope: Scope, device: str, last_update: Any) -> None:
+        self.scope = scope
+        self.device = device
+        self.last_update = last_update
+        self.steps: list[tuple[Any, Sequence[lm.Tensor]]] = []
+
+
 class _Current(threading.local):
     """The scopes in force on this thread: those of ``scope_guard``, and those of runs in progress."""
 
     def __init__(self) -> None:
         self.guards: list[Scope] = []
-        self.runs: list[Scope] = []
+        self.runs: list[Run] = []
 
 
 _current = _Current()
@@ -200,9 +217,9 @@ def scope_guard(scope: Scope) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def run_in(scope: Scope) -> Iterator[None]:
-    """Names the scope of a run to the nodes that it calls."""
-    _current.runs.append(scope)
+def run_in(scope: Scope, device: str, last_update: Any) -> Iterator[None]:
+    """Tells the nodes that a run calls of it."""
+    _current.runs.append(Run(scope, device, last_update))
     try:
         yield
     finally:
@@ -211,7 +228,19 @@ def run_in(scope: Scope) -> Iterator[None]:
 
 def running_scope() -> Scope:
     """Returns the scope of the innermost run on this thread, or the global one."""
-    return _current.runs[-1] if _current.runs else global_scope()
+    return _current.runs[-1].scope if _current.runs else global_scope()
+
+
+def running_device() -> str:
+    """Returns the device of the innermost run on this thread, or the CPU."""
+    return _current.runs[-1].device if _current.runs else "cpu"
+
+
+def current_run() -> Run:
+    """Returns the innermost run on this thread; RuntimeError if there is none."""
+    if not _current.runs:
+        raise RuntimeError("[Executor.run] a program with an optimizer is run by an Executor")
+    return _current.runs[-1]
 
 
 def check_scope(op: str, scope: Any) -> Scope:

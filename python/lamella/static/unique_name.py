@@ -6,12 +6,15 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
+_lock = threading.Lock()
+_shared: dict[str, int] = {}
+
 
 class _Counters(threading.local):
-    """Number of names made so far, by prefix; every thread counts for itself."""
+    """Number of names made so far, by key: that of all threads, or within a guard that of the guard."""
 
     def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
+        self.counts = _shared
         self.prefix = ""
         self.scopes: list[str] = []
 
@@ -21,8 +24,9 @@ _names = _Counters()
 
 def generate(key: str) -> str:
     """Returns ``key`` with the number of earlier calls for it behind it: ``fc_0``, then ``fc_1``."""
-    count = _names.counts.get(key, 0)
-    _names.counts[key] = count + 1
+    with _lock:
+        count = _names.counts.get(key, 0)
+        _names.counts[key] = count + 1
     return f"{_names.prefix}{key}_{count}"
 
 

@@ -94,9 +94,11 @@ def test_environment_keeps_what_was_there():
         ("from paddle.nn import Conv9D", "ImportError", "paddle.nn.Conv9D"),
         ("import paddle.nn.functional as F; F.nosuch", "AttributeError", "paddle.nn.functional.nosuch"),
         ("import paddle; paddle.optimizer.Nosuch", "AttributeError", "paddle.optimizer.Nosuch"),
-        ("import paddle; paddle.static.data", "AttributeError", "paddle.static"),
-        ("import paddle.static", "ImportError", "paddle.static"),
-        ("from paddle.static import InputSpec", "ImportError", "paddle.static"),
+        ("import paddle; paddle.jit.to_static", "AttributeError", "paddle.jit"),
+        ("import paddle.jit", "ImportError", "paddle.jit"),
+        ("from paddle.jit import to_static", "ImportError", "paddle.jit"),
+        ("from paddle.static import WeightNormParamAttr", "ImportError", "paddle.static.WeightNormParamAttr"),
+        ("import paddle; paddle.static.nn.cond", "AttributeError", "paddle.static.nn.cond"),
     ],
 )
 def test_what_the_front_lacks_says_so(statement, kind, name):
@@ -108,7 +110,7 @@ except {kind} as error:
 """
     text = output("-c", code)
     assert text.startswith(f"Lamella's paddle front does not have '{name}'")
-    assert ("static graphs and py_func are not supported yet" in text) == ("static" in statement)
+    assert ("functions are not traced yet" in text) == ("jit" in statement)
 
 
 def test_other_missing_modules_are_not_the_fronts_business():

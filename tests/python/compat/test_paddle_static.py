@@ -94,6 +94,40 @@ PROGRAMS = {
         exe.run(startup)
         assert (np.array(net[0].weight) != first).any() and exe.run(test, {"x": data}, [loss])[0] > after
         """,
+    "layers for images and sequences": """
+        nn = paddle.nn
+        paddle.disable_static()
+        for static in (False, True):
+            (paddle.enable_static if static else paddle.disable_static)()
+            net = nn.Sequential(
+                nn.Conv2D(1, 4, 3, padding=1), nn.BatchNorm2D(4), nn.ReLU(), nn.MaxPool2D(2), nn.AvgPool2D([2, 2]),
+                nn.Flatten(), nn.LayerNorm(16), nn.Linear(16, 3),
+            )
+            table = nn.Embedding(10, 3, padding_idx=0)
+            images, ids = rng.normal(size=(8, 1, 8, 8)).astype("float32"), rng.integers(0, 10, (8,))
+            make = lambda x, i: F.cross_entropy(net(x) + table(i), i % 3)
+            parameters = net.parameters() + table.parameters()
+            optimizer = paddle.optimizer.Adam(0.05, parameters=parameters)
+            losses = []
+            if static:
+                loss = make(paddle.static.data("x", [-1, 1, 8, 8]), paddle.static.data("i", [-1], "int64"))
+                test = main.clone(for_test=True)
+                optimizer.minimize(loss)
+                exe.run(startup)
+                feed = {"x": images, "i": ids}
+                losses = [float(exe.run(feed=feed, fetch_list=[loss])[0]) for _ in range(30)]
+                assert abs(float(exe.run(test, feed, [loss])[0]) - losses[-1]) < 0.5
+            else:
+                for _ in range(30):
+                    loss = make(paddle.to_tensor(images), paddle.to_tensor(ids))
+                    loss.backward()
+                    optimizer.step()
+                    optimizer.clear_grad()
+                    losses.append(float(loss))
+            assert losses[-1] < 0.3 * losses[0], (static, losses)
+            assert (np.array(net[1]._mean) != 0).any() and len(parameters) == 9
+            assert not np.array(table.weight)[0].any()
+        """,
     "operators": """
         x = paddle.static.data("x", [-1, 2, 3])
         total = x
@@ -113,18 +147,33 @@ PROGRAMS = {
             x.astype("float64"),
             F.softmax(x),
             paddle.maximum(x, paddle.zeros([3])),
+            x.sum(axis=[0, 1], keepdim=True),
+            x.max(axis=1, keepdim=True),
+            x.reshape([0, 6]).unsqueeze(1).squeeze(1).t(),
+            x.transpose([1, 0, 2]),
+            x.flatten(1),
+            x.split([1, -1], axis=2)[1],
+            paddle.numel(x),
+            paddle.expand(paddle.unsqueeze(x, 1), [-1, 4, 2, 3]),
+            x.clip(-0.5, 0.5),
         ]
         n = rng.normal(size=(5, 2, 3)).astype("float32")
         e = np.exp(n)
         expected = [
             n + 1, n.reshape(5, 6), n.reshape(-1, 3), n.sum(1, keepdims=True), n.mean(-1),
             np.concatenate([n, n * 2], 1), n.transpose(0, 2, 1), n @ n.transpose(0, 2, 1), n[:, 0], n.astype("int64"),
-            n.astype("float64"), e / e.sum(-1, keepdims=True), np.maximum(n, 0),
+            n.astype("float64"), e / e.sum(-1, keepdims=True), np.maximum(n, 0), n.sum((0, 1), keepdims=True),
+            n.max(1, keepdims=True), n.reshape(5, 6).T, n.transpose(1, 0, 2), n.reshape(5, 6), n[..., 1:], np.array(30),
+            np.repeat(n[:, None], 4, 1), n.clip(-0.5, 0.5),
         ]
         assert results[1].shape == [-1, 6] and results[2].shape == [-1, 3]
         for found, wanted in zip(exe.run(feed={"x": n}, fetch_list=results), expected, strict=True):
             np.testing.assert_allclose(found, wanted, 1e-5, 1e-6)
             assert found.dtype == wanted.dtype
+        w = paddle.create_parameter([2], "float32")
+        assert (w.persistable, w.is_parameter, w.trainable) == (True, True, True)
+        assert (x.persistable, x.is_parameter, x.trainable) == (False, False, False)
+        assert x.block is main.global_block() and [v for v in main.list_vars() if v.persistable][0] is w
         """,
     "gradients": """
         x = paddle.static.data("x", [-1, 3])
@@ -179,6 +228,44 @@ PROGRAMS = {
             assert exe.run(base.default_main_program(), {"x": [[1, 2]]}, [y])[0].tolist() == [[3.0]]
         with paddle.utils.unique_name.guard():
             assert paddle.utils.unique_name.generate("fc") == "fc_0"
+        """,
+    "readers, feeders and compiled programs": """
+        import warnings
+        from paddle import base
+        from paddle.base import compiler
+        x, label = paddle.static.data("x", [-1, 2, 2]), paddle.static.data("label", [-1, 1], "int64")
+        y = paddle.sum(x, axis=[1, 2]) + label.astype("float32").squeeze(1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert x == x
+        assert "taken for True, as in Paddle" in str(caught[0].message)
+        raises(RuntimeError, lambda: bool(x > 0), "runs")
+        feeder = base.DataFeeder(feed_list=[x, "label"], place=base.CPUPlace())
+        examples = [(rng.random(4), [i]) for i in range(5)]
+        batches = list(paddle.batch(lambda: iter(examples), batch_size=2)())
+        assert [len(b) for b in batches] == [2, 2, 1]
+        assert len(list(paddle.batch(lambda: iter(examples), 2, drop_last=True)())) == 2
+        program = compiler.CompiledProgram(main)
+        found = [exe.run(program, feed=feeder.feed(b), fetch_list=[y])[0] for b in batches]
+        np.testing.assert_allclose(np.concatenate(found), [e.sum() + i for i, (e, _) in enumerate(examples)], 1e-5)
+        raises(ValueError, lambda: feeder.feed([(1,)]), "example 0", "1 values", "2 variables")
+        raises(ValueError, lambda: feeder.feed([([1, 2], [0])]), "'x'", "[-1, 2, 2]")
+        raises(ValueError, lambda: feeder.feed([]), "no example")
+        raises(ValueError, lambda: base.DataFeeder(["nothing"]), "'nothing'")
+        """,
+    "static_pylayer": """
+        x = paddle.static.data("x", [-1, 3])
+        x.stop_gradient = False
+        for backward, slope in ((lambda dy: 2 * paddle.exp(dy), 2 * np.e), (None, None)):
+            y = paddle.static.nn.static_pylayer(lambda x: paddle.exp(x), [x], backward)
+            grads = paddle.static.gradients(paddle.sum(y), x)
+            n = rng.normal(size=(2, 3)).astype("float32")
+            np.testing.assert_allclose(exe.run(feed={"x": n}, fetch_list=[y])[0], np.exp(n), 1e-5)
+            if slope is None:
+                assert grads == [None]
+            else:
+                np.testing.assert_allclose(exe.run(feed={"x": n}, fetch_list=grads)[0], np.full((2, 3), slope), 1e-5)
+        raises(TypeError, lambda: paddle.static.nn.static_pylayer(3, [x]), "forward_fn")
         """,
     "inference programs": """
         import tempfile

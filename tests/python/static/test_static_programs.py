@@ -1,6 +1,8 @@
 """Programs, scopes, feeds and fetches, gradients, copies, and errors that name the variable and the operator."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -111,6 +113,22 @@ def test_variables_of_a_block(bench):
     y = lm.matmul(x, w)
     assert "lamella::matmul(%x, %w)" in str(bench.main) and bench.main.to_string() == str(bench.main)
     assert (y.dtype, tuple(y.shape)) == (lm.float64, (-1, 2)) and "1 nodes" in repr(bench.main)
+
+
+def test_the_text_says_which_inputs_want_gradients(bench):
+    static.data("x", [-1])
+    static.data("y", [2]).stop_gradient = False
+    static.create_parameter([3], name="w")
+    static.create_global_var([1], 0, "int64", name="n")
+    text = str(bench.main).splitlines()
+    assert text[1:] == [
+        "input %x: float32[-1]",
+        "input %y: float32[2] grad",
+        "input %w: float32[3] grad",
+        "input %n: int64[1]",
+    ]
+    copy = lm.graph.Graph.parse(str(bench.main))
+    assert [symbol.stop_gradient for symbol in copy.symbols] == [True, False, False, True]
 
 
 def test_names_are_unique():
@@ -368,10 +386,21 @@ def test_runs_that_fail_name_the_variable(bench, case):
     assert bench.run(GOOD, ["y"])[0].shape == (1, 2)
 
 
-def test_a_variable_that_is_declared_and_not_computed(bench):
-    out = bench.declare("out", [1])
-    with pytest.raises(ValueError, match="no operator of the program computes 'out'"):
-        bench.run(fetch_list=[out])
+READERS = {
+    "a fetch": (lambda out: out, "fetch_list"),
+    "an operator": (lambda out: out + 1, "lamella::add"),
+    "a list": (lambda out: lm.concat([out, out]), "lamella::concat"),
+    "a gradient": (lambda out: static.gradients(lm.sum(out * out), out)[0], "lamella::multiply"),
+    "a function": (lambda out: static.py_func(np.tanh, out, declare("other", [1])), "py_func"),
+}
+
+
+@pytest.mark.parametrize("case", READERS)
+def test_a_variable_that_is_declared_and_not_computed(bench, case):
+    read, reader = READERS[case]
+    fetched = read(bench.declare("out", [1]))
+    with pytest.raises(ValueError, match=f"no operator of the program computes 'out', which '?{reader}"):
+        bench.run(fetch_list=[fetched])
 
 
 VALUES = {
@@ -476,3 +505,25 @@ def test_threads_run_one_program(bench, rng):
     for thread in threads:
         thread.join()
     assert all((np.array(found[i]) == expected[i]).all() for i in range(8))
+
+
+def test_programs_are_freed(rng):
+    def work():
+        main, startup, scope = static.Program(), static.Program(), static.Scope()
+        with static.program_guard(main, startup), static.scope_guard(scope):
+            x = static.data("x", [-1, 3])
+            out = main.current_block().create_var("out", "float32", [-1, 4])
+            static.py_func(np.tanh, static.nn.fc(x, 4), out, lambda x, y, dy: np.array(dy))
+            loss = lm.mean(out)
+            test = main.clone(for_test=True)
+            optimizer = lm.optim.Adam(main.all_parameters())
+            optimizer.minimize(loss)
+            executor = static.Executor()
+            executor.run(startup)
+            for program in (main, test):
+                executor.run(program, {"x": rng.normal(size=(2, 3)).astype("float32")}, [loss])
+        return [weakref.ref(each) for each in (main, startup, scope, test, optimizer, main.graph)]
+
+    references = work()
+    gc.collect()
+    assert [each() for each in references] == [None] * 6

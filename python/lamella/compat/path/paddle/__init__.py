@@ -31,6 +31,7 @@ from lamella.static import (
     CPUPlace,
     CUDAPlace,
     ParamAttr,
+    batch,
     create_parameter,
     disable_static,
     enable_static,

@@ -264,6 +264,9 @@ def broadcast_to(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     sizes = tuple(x.shape)
     new = _shape(shape)
     shift = len(new) - len(sizes)
+    if -1 in [sizes[i - shift] for i, n in enumerate(new) if n == -1 and i >= shift]:
+        # A size that is known when the program runs stays, as in the sum with zeros of size 1 there.
+        return x + lm.zeros([1 if n == -1 else n for n in new], dtype=x.dtype)
     return lm.broadcast_to(x, tuple(sizes[i - shift] if n == -1 and i >= shift else n for i, n in enumerate(new)))
 
 
@@ -301,6 +304,8 @@ def allclose(
 
 def numel(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the number of elements, as a tensor."""
+    if x.size < 0:  # known when the program runs
+        return lm.sum(lm.ones_like(x, dtype=lm.int64))
     return lm.tensor(x.size)
 
 

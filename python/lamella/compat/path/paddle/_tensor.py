@@ -6,11 +6,12 @@ been imported.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
-from lamella import Tensor
+from lamella import Tensor, static
 from lamella.graph import Symbol
 
 from . import _functions as F  # noqa: N812
@@ -70,15 +71,29 @@ def _clear_gradient(self: Tensor, set_to_zero: bool = True) -> None:
         self.grad = None
 
 
+def _persistable(self: Symbol) -> bool:
+    return self.name in static.program.program_of("persistable", self).held or _is_parameter(self)
+
+
+def _is_parameter(self: Symbol) -> bool:
+    return any(self is each for each in static.program.program_of("is_parameter", self).all_parameters())
+
+
 def _item(name: str, value: Any) -> None:
     setattr(Tensor, name, value)
+
+
+def _operator(name: str, value: Any) -> None:
+    """Sets a method that computes, of tensors and of the variables of programs."""
+    _item(name, value)
+    setattr(Symbol, name, value)
 
 
 _item("shape", property(_shape, doc="The sizes of the axes, as a list."))
 _symbol: Any = Symbol
 _symbol.shape = property(_symbol_shape, doc="The sizes of the axes, as a list; -1 for one known later.")
 for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod"):
-    _item(_name, _reduction(_name))
+    _operator(_name, _reduction(_name))
 for _name in (
     "sum",
     "clip",
@@ -92,7 +107,7 @@ for _name in (
     "transpose",
     "unsqueeze",
 ):
-    _item(_name, getattr(F, _name))
+    _operator(_name, getattr(F, _name))
 _item("backward", _backward)
 _item("numpy", _numpy)
 _item("__array__", _array)
@@ -100,7 +115,41 @@ _item("gradient", _gradient)
 _item("clear_gradient", _clear_gradient)
 _item("dim", lambda self: self.ndim)
 _item("place", property(lambda self: self.device, doc="Where the tensor is."))
-_item("t", lambda self, name=None: self.T if self.ndim > 1 else self)
+_operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
+
+_symbol.persistable = property(_persistable, doc="True if the variable keeps its value from run to run.")
+_symbol.is_parameter = property(_is_parameter, doc="True for a parameter.")
+_symbol.trainable = property(lambda self: not self.stop_gradient, doc="True for a parameter that is trained.")
+_symbol.block = property(
+    lambda self: static.program.program_of("block", self).global_block(), doc="The block of the variable's program."
+)
+
+_native_equal: Any = Symbol.__eq__
+_native_bool: Any = Symbol.__bool__
+
+
+def _equal(self: Symbol, other: Any) -> Any:
+    result = _native_equal(self, other)
+    if isinstance(other, Symbol):
+        result._compares = True
+    return result
+
+
+def _bool(self: Symbol) -> bool:
+    if not getattr(self, "_compares", False):
+        return bool(_native_bool(self))
+    warnings.warn(
+        "a comparison of two variables of a program is taken for True, as in Paddle: their values are known when the "
+        "program runs",
+        UserWarning,
+        stacklevel=2,
+    )
+    return True
+
+
+# Paddle's variables are true, and its tests assert that two are equal: only there an answer is given.
+_symbol.__eq__ = _equal
+_symbol.__bool__ = _bool
 
 # In a program, `x += y` makes a new variable, as in Paddle.
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):

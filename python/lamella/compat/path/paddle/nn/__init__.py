@@ -2,81 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import Any
 
 import lamella as lm
 from lamella.compat.front import close_module
-from lamella.nn import Module, Parameter
-from lamella.static import ParamAttr, default_startup_program, in_dynamic_mode, unique_name
-from lamella.static.program import paused
 
-from . import functional, initializer
+from . import functional, initializer  # noqa: F401
+from ._base import Layer
+from ._images import AvgPool2D, BatchNorm1D, BatchNorm2D, BatchNorm3D, Conv2D, MaxPool2D  # noqa: F401
+from ._tables import Embedding, LayerNorm  # noqa: F401
 from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue  # noqa: F401
-
-
-class Layer(Module):
-    """The base of layers and networks, with Paddle's method names."""
-
-    def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
-        super().__init__()
-        self.__dict__["_name_scope"] = name_scope
-
-    def parameters(self, include_sublayers: bool = True) -> list[Parameter]:  # type: ignore[override]
-        """Returns the parameters as a list."""
-        return list(super().parameters(recurse=include_sublayers))
-
-    def sublayers(self, include_self: bool = False) -> list[Module]:
-        """Returns all layers below this one."""
-        return [module for module in self.modules() if include_self or module is not self]
-
-    def named_sublayers(self, prefix: str = "", include_self: bool = False) -> Iterator[tuple[str, Module]]:
-        """Returns all layers below this one with their names."""
-        return ((n, m) for n, m in self.named_modules(prefix) if include_self or m is not self)
-
-    def add_sublayer(self, name: str, sublayer: Module) -> Module:
-        """Registers a sublayer."""
-        self.add_module(name, sublayer)
-        return sublayer
-
-    def add_parameter(self, name: str, parameter: Parameter) -> Parameter:
-        """Registers a parameter."""
-        self.register_parameter(name, parameter)
-        return parameter
-
-    def full_name(self) -> str:
-        """Returns the layer's name, which those of its parameters begin with: ``linear_0``."""
-        if "_full_name" not in self.__dict__:
-            words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
-            self.__dict__["_full_name"] = unique_name.generate(self.__dict__.get("_name_scope") or words)
-        return str(self.__dict__["_full_name"])
-
-    def create_parameter(
-        self, shape: Any, attr: Any = None, dtype: Any = None, is_bias: bool = False, default_initializer: Any = None
-    ) -> Parameter:
-        """Returns a new parameter: zeros for a bias, else Xavier-uniform, as Paddle draws it.
-
-        While a program is recorded, its start-up program draws the values anew whenever it runs.
-        """
-        options = ParamAttr.of("create_parameter", attr)
-        xavier = initializer.XavierUniform()
-        fill = options.initializer or default_initializer or (initializer.Constant() if is_bias else xavier)
-        with paused():
-            parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype), stop_gradient=not options.trainable)
-            fill(parameter)
-        parameter.name = options.name or unique_name.generate(f"{self.full_name()}.{'b' if is_bias else 'w'}")
-        if not in_dynamic_mode():
-            default_startup_program().add_module_initializer(parameter, fill)
-        return parameter
-
-    def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
-        """Loads a state; entries may be missing or unexpected and are returned."""
-        return self.load_state_dict(state_dict, strict=False)
-
-    def clear_gradients(self, set_to_zero: bool = True) -> None:
-        """Drops the gradients of all parameters."""
-        self.zero_grad()
 
 
 class Linear(Layer):

@@ -4,6 +4,6 @@
 # ruff: noqa: F401
 
 from lamella.compat.front import close_module
-from lamella.static.nn import batch_norm, conv2d, embedding, fc, layer_norm, py_func
+from lamella.static.nn import batch_norm, conv2d, embedding, fc, layer_norm, py_func, static_pylayer
 
 __getattr__ = close_module(__name__)

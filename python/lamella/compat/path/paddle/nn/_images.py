@@ -1,0 +1,149 @@
+"""Paddle's layers for images."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+
+from . import initializer
+from ._base import Layer
+
+
+class Conv2D(Layer):
+    """Convolves images with filters of shape ``(out_channels, in_channels / groups, *kernel_size)``."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        padding_mode: str = "zeros",
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+    ) -> None:
+        super().__init__()
+        if padding_mode != "zeros" or data_format != "NCHW":
+            raise NotImplementedError("[Conv2D] Lamella's paddle front pads with zeros and takes NCHW")
+        window = _pair(kernel_size)
+        normal = initializer.Normal(0.0, math.sqrt(2.0 / (math.prod(window) * in_channels)))
+        sizes = [out_channels, in_channels // groups, *window]
+        self.weight = self.create_parameter(sizes, weight_attr, default_initializer=normal)
+        self.bias = None
+        if bias_attr is not False:
+            self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
+        self.options: dict[str, Any] = {
+            "stride": _pair(stride),
+            "padding": padding.lower() if isinstance(padding, str) else _pair(padding),
+            "dilation": _pair(dilation),
+            "groups": groups,
+        }
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Maps ``(n, in_channels, *size)`` to ``(n, out_channels, *new_size)``."""
+        return lm.conv2d(x, self.weight, self.bias, **self.options)
+
+
+class _BatchNorm(Layer):
+    def __init__(
+        self,
+        num_features: int,
+        momentum: float = 0.9,
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+        use_global_stats: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        if data_format not in ("NC", "NCL", "NCHW", "NCDHW"):
+            raise NotImplementedError("[BatchNorm] in Lamella's paddle front channels are the second axis")
+        self.momentum, self.epsilon, self.use_global_stats = momentum, epsilon, use_global_stats
+        ones = initializer.Constant(1.0)
+        self.weight = self.bias = None
+        if weight_attr is not False:
+            self.weight = self.create_parameter([num_features], weight_attr, default_initializer=ones)
+        if bias_attr is not False:
+            self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
+        self.register_buffer("_mean", lm.zeros((num_features,)))
+        self.register_buffer("_variance", lm.ones((num_features,)))
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Normalizes each channel by the batch, in evaluation by the running mean and variance."""
+        by_batch = self.training and not self.use_global_stats
+        mean, variance, momentum = self._mean, self._variance, 1.0 - self.momentum
+        return lm.batch_norm(x, mean, variance, self.weight, self.bias, by_batch, momentum, self.epsilon)
+
+
+class BatchNorm1D(_BatchNorm):
+    """Normalizes each channel over the batch."""
+
+
+class BatchNorm2D(_BatchNorm):
+    """Normalizes each channel of images over the batch."""
+
+
+class BatchNorm3D(_BatchNorm):
+    """Normalizes each channel of volumes over the batch."""
+
+
+class MaxPool2D(Layer):
+    """The largest element of each window."""
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        return_mask: bool = False,
+        ceil_mode: bool = False,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        if return_mask or data_format != "NCHW":
+            raise NotImplementedError("[MaxPool2D] Lamella's paddle front returns no mask and takes NCHW")
+        self.window = (_pair(kernel_size), None if stride is None else _pair(stride), _pair(padding))
+        self.ceil_mode = ceil_mode
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Maps ``(n, channels, *size)`` to ``(n, channels, *new_size)``."""
+        kernel, stride, padding = self.window
+        return lm.max_pool2d(x, kernel, stride, padding, ceil_mode=self.ceil_mode)
+
+
+class AvgPool2D(Layer):
+    """The mean of each window; of its elements in the image where ``exclusive``."""
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        exclusive: bool = True,
+        divisor_override: int | None = None,
+        data_format: str = "NCHW",
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        if data_format != "NCHW":
+            raise NotImplementedError("[AvgPool2D] Lamella's paddle front takes NCHW")
+        self.window = (_pair(kernel_size), None if stride is None else _pair(stride), _pair(padding))
+        self.options = (ceil_mode, not exclusive, divisor_override)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Maps ``(n, channels, *size)`` to ``(n, channels, *new_size)``."""
+        return lm.avg_pool2d(x, *self.window, *self.options)
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    first, second = (value, value) if isinstance(value, int) else value
+    return int(first), int(second)

@@ -1,0 +1,71 @@
+"""Paddle's layers for sequences."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+from lamella.static import ParamAttr
+
+from . import initializer
+from ._base import Layer
+
+
+class Embedding(Layer):
+    """A table of vectors: integers in, their rows out. Row ``padding_idx`` is 0 and stays so."""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        sparse: bool = False,
+        weight_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.padding_idx = padding_idx
+        options = ParamAttr.of("Embedding", weight_attr)
+        first = options.initializer or initializer.XavierUniform()
+
+        def fill(tensor: lm.Tensor) -> None:
+            first(tensor)
+            if padding_idx is not None:
+                with lm.no_grad():
+                    tensor[padding_idx] = 0
+
+        attr = ParamAttr(options.name, fill, trainable=options.trainable)
+        self.weight = self.create_parameter([num_embeddings, embedding_dim], attr)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x`` with a last axis of size ``embedding_dim``."""
+        return lm.embedding(x, self.weight, self.padding_idx)
+
+
+class LayerNorm(Layer):
+    """Normalizes over the last axes, of sizes ``normalized_shape``."""
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        epsilon: float = 1e-05,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.epsilon = epsilon
+        count = [math.prod(self.sizes)]
+        self.weight = self.bias = None
+        if weight_attr is not False:
+            self.weight = self.create_parameter(count, weight_attr, default_initializer=initializer.Constant(1.0))
+        if bias_attr is not False:
+            self.bias = self.create_parameter(count, bias_attr, is_bias=True)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``."""
+        weight = None if self.weight is None else lm.reshape(self.weight, self.sizes)
+        bias = None if self.bias is None else lm.reshape(self.bias, self.sizes)
+        return lm.layer_norm(x, self.sizes, weight, bias, self.epsilon)
