@@ -58,6 +58,7 @@ class Graph:
         self._function_names: list[str] = []
         self._generators: list[lm.random.Generator] = []
         self._symbols: weakref.WeakValueDictionary[int, Symbol] = weakref.WeakValueDictionary()
+        self._held: list[Symbol] = []
         self._recorder = Recorder(self)
 
     @property

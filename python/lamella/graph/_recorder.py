@@ -128,7 +128,10 @@ class Recorder:
         """Records a call of a layer written in C++, or leaves it to be run now."""
         if not any(isinstance(x, Symbol) for x in tensors):
             return NotImplemented
-        return self.function(name, lambda given: run(list(given)), tensors)
+        results = self.function(name, lambda given: run(list(given)), tensors)
+        # The layer returns their tensors through C++, from where the objects are found again as long as they live.
+        self.graph._held += results
+        return results
 
     def function(self, name: str, function: Callable[[Sequence[Tensor]], Any], inputs: Sequence[Tensor]) -> Any:
         """Records a call of a function of tensors, whose results' shapes those on meta tensors tell."""
