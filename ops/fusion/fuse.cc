@@ -51,6 +51,7 @@ class Fuser {
   Fuser(const Graph& graph, std::span<const ValueId> fetches)
       : graph_(graph), cluster_of_value_(graph.values().size(), kNone), read_outside_(graph.values().size(), false) {
     for (const ValueId id : fetches) read_outside_.at(id) = true;
+    find_last_write();
   }
 
   Graph run() {
@@ -61,7 +62,7 @@ class Fuser {
     std::vector<GraphNode> result;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const std::size_t c = cluster_of_node_[i] == kNone ? kNone : root(cluster_of_node_[i]);
-      if (c == kNone || clusters_[c].nodes.size() < 2) {
+      if (c == kNone || clusters_[c].nodes.size() < 2 || clusters_[c].nodes.back() < last_write_) {
         result.push_back(nodes[i]);
       } else if (clusters_[c].nodes.back() == i) {
         result.push_back(build(clusters_[c]));
@@ -153,6 +154,17 @@ class Fuser {
     clusters_[other].joined = home;
   }
 
+  void find_last_write() {
+    bool gradients = false;
+    for (std::size_t i = graph_.nodes().size(); i-- > 0;) {
+      const GraphNode& node = graph_.nodes()[i];
+      gradients |= node.kind == GraphNode::Kind::Gradients;
+      if (!gradients || !node.op || !node.op->schema().is_mutable()) continue;
+      last_write_ = i;
+      return;
+    }
+  }
+
   void find_outside_reads() {
     const std::vector<GraphNode>& nodes = graph_.nodes();
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -217,6 +229,9 @@ class Fuser {
   std::vector<Cluster> clusters_;
   std::vector<std::size_t> cluster_of_node_;
   std::vector<std::size_t> cluster_of_value_;
+  /// Position of the last write in place before gradients are computed, 0 if there is none. A program saves its inputs
+  /// for its gradient, where the operators may save nothing that the write spoils, so that none is made before it.
+  std::size_t last_write_ = 0;
   /// True for values that are read outside of their cluster.
   std::vector<bool> read_outside_;
 };

@@ -67,6 +67,20 @@ def test_a_write_between_two_operators_keeps_its_place() -> None:
     np.testing.assert_array_equal(graph.run({"x0": a}, [y])[0].numpy(), (lm.exp(a * 2) + lm.tanh(a * 2 + 1)).numpy())
 
 
+def test_a_write_after_a_chain_spoils_no_gradient() -> None:
+    def f(x: Any) -> Any:
+        y = x * 1
+        z = lm.exp(y * 2)  # its gradient needs z, and not y
+        y.add_(1)
+        return (z * y).sum()
+
+    graph, (x,), total = record(f, [3])
+    grad: Any = graph.gradients(total, x)[0]
+    leaf = lm.tensor([0.1, 0.2, 0.3], dtype="float64", stop_gradient=False)
+    (want,) = lm.grad([f(leaf)], [leaf])
+    np.testing.assert_array_equal(graph.run({"x0": leaf.detach()}, [grad])[0].numpy(), want.numpy())
+
+
 @pytest.mark.parametrize("size", [1, 7, 255, 4096, 100_003])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_sizes(size: int, dtype: str) -> None:
