@@ -306,7 +306,7 @@ def _small(value: Any, k: int) -> Any:
     captured = value._graph._described(value._id).captured
     if captured is not None:
         return captured.clone()
-    shape = [SMALL_SIZES[k] if size < 0 else size for size in value.shape]
+    shape = [SMALL_SIZES[k] if size == -1 else size for size in value.shape]
     if k == 1:
         return lm.zeros(shape, dtype=value.dtype)
     count = lm.arange(math.prod(shape)).reshape(shape)

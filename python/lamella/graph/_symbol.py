@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,6 +18,24 @@ if TYPE_CHECKING:
 SAMPLE_SIZES = (5040, 7560)
 #: The same for operators whose results' shapes depend on elements, for which samples have memory.
 SMALL_SIZES = (12, 24)
+
+
+class UnknownSize(int):
+    """The size of an axis that is known only when the graph runs: -1, with which nothing can be computed."""
+
+    def _refuse(self, *_args: Any) -> NoReturn:
+        raise RuntimeError(
+            "[shape] the size of this axis is known only when the graph runs, and is -1 before: nothing can be computed or "
+            "decided with it. In a shape it stands for itself (reshape(x, [-1, 3])); otherwise give the input a size"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __abs__ = _refuse
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refuse
+    __pow__ = __rpow__ = __lshift__ = __rshift__ = __and__ = __or__ = __xor__ = __float__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+_UNKNOWN = UnknownSize(-1)
 
 
 class Symbol(Tensor):
@@ -55,18 +74,14 @@ class Symbol(Tensor):
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The sizes of the axes; -1 for one that is known only when the graph runs."""
-        return self._graph._described(self._id).shape
+        """The sizes of the axes; -1 for one that is known only when the graph runs, with which nothing is computed."""
+        return tuple(_UNKNOWN if size < 0 else size for size in self._graph._described(self._id).shape)
 
     @property
     def size(self) -> int:  # type: ignore[override]
         """The number of elements; -1 where it is known only when the graph runs."""
-        count = 1
-        for size in self.shape:
-            if size < 0:
-                return -1
-            count *= size
-        return count
+        shape = self._graph._described(self._id).shape
+        return -1 if -1 in shape else math.prod(shape)
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
@@ -108,7 +123,7 @@ class Symbol(Tensor):
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("[len] a 0-d tensor has no length")
-        if self.shape[0] < 0:
+        if self.shape[0] == -1:
             self._refuse("len")
         return self.shape[0]
 

@@ -71,6 +71,20 @@ class TestSymbols:
         first, second = x
         assert first.shape == second.shape == (3,) and len(x) == 2
 
+    def test_nothing_is_computed_with_a_size_that_is_not_known(self) -> None:
+        graph, y, _, _ = small_graph()
+        size = y.shape[0]
+        assert size == -1 and y.shape == (-1, 4) and list(y.shape) == [-1, 4] and str(size) == "-1"
+        uses: list[Callable[[], Any]] = [
+            *(lambda: size + 1, lambda: 2 * size, lambda: size // 2, lambda: size**0.5, lambda: -size),
+            *(lambda: size > 0, lambda: min(y.shape), lambda: float(size), lambda: lm.fft.ifft(y, axis=0)),
+        ]
+        with lm.graph.recording(graph):
+            for use in uses:
+                raises(RuntimeError, use, "known only when the graph runs")
+            assert lm.reshape(y, (2, size)).shape == (2, -1)
+        assert y.reshape([size, 2, 2]).shape == (-1, 2, 2)
+
     def test_of_another_graph(self) -> None:
         _, y, _, _ = small_graph()
         other = Graph("other")
