@@ -25,8 +25,8 @@ class UnknownSize(int):
 
     def _refuse(self, *_args: Any) -> NoReturn:
         raise RuntimeError(
-            "[shape] the size of this axis is known only when the graph runs, and is -1 before: nothing can be computed or "
-            "decided with it. In a shape it stands for itself (reshape(x, [-1, 3])); otherwise give the input a size"
+            "[shape] the size of this axis is known only when the graph runs, and is -1 before: nothing is computed "
+            "or decided with it. A shape takes it as it is (reshape(x, [-1, 3])); otherwise give the input a size"
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __abs__ = _refuse
