@@ -132,6 +132,9 @@ class Graph:
         """Adds a tensor that the graph refers to: every run sees the contents that it has then.
 
         Tensors that meet symbols in an operator are captured by themselves.
+
+        Raises:
+            ValueError: the tensor is on ``meta``, or the result of a recorded operation.
         """
         if isinstance(tensor, Symbol):
             return self._recorder._symbol(tensor)
@@ -139,6 +142,11 @@ class Graph:
             raise ValueError(
                 f"[capture] a tensor on 'meta' has no contents: {tensor!r}; it may be the result of a call on a symbol "
                 "outside of recording(graph)"
+            )
+        if not tensor.is_leaf:
+            raise ValueError(
+                f"[capture] a tensor of shape {list(tensor.shape)} is the result of a recorded operation, whose "
+                "history is no part of the graph: compute it while the graph is recorded, or capture its detach()"
             )
         return self._symbol(self._core.add_captured(tensor, name or getattr(tensor, "name", None) or ""))
 
@@ -175,6 +183,11 @@ class Graph:
     # Nodes
 
     def _prepare(self) -> None:
+        if lm.is_autocast_enabled():
+            raise NotImplementedError(
+                "[graph] autocast has no effect when a graph runs: call astype() where the graph is to compute in "
+                "another dtype"
+            )
         self._core.set_no_grad(not lm.is_grad_enabled())
 
     def _add_operator(

@@ -304,6 +304,25 @@ class TestNodes:
         assert y.shape == (-1,)
         assert graph.run({"x": lm.asarray(np.array([1.0, -1, 2, -2, 3, -3]))}, [y])[0].tolist() == [1, 2, 3]
 
+    def test_what_a_graph_cannot_know_is_refused(self) -> None:
+        graph = Graph()
+        x = graph.input("x", "float32", [2, 3])
+        doubled = lm.nn.Parameter(lm.ones([3, 2])) * 2
+        raises(ValueError, lambda: x @ doubled, "result of a recorded operation", "detach()")
+        assert (x @ doubled.detach()).shape == (2, 2)
+        with lm.autocast(), lm.graph.recording(graph):
+            raises(NotImplementedError, lambda: x @ x.T, "autocast")
+        functions: list[Callable[[], Any]] = [
+            lambda: lm.vmap(lambda row: row * 2)(x) + x,
+            lambda: lm.grad([x.sum()], [x]),
+            lambda: lm.jvp(lambda t: t * 2, (x,), (x,))[1] + x,
+            lambda: lm.tensor([x[0, 0], 1.0]),
+        ]
+        with lm.graph.recording(graph):
+            for function in functions:
+                with pytest.raises((ValueError, RuntimeError, TypeError, NotImplementedError)):
+                    function()
+
     def test_wrong_arguments_are_refused_while_recording(self) -> None:
         graph = Graph()
         x = graph.input("x", "float64", [2, 3])
