@@ -101,7 +101,7 @@ std::vector<ValueType> to_types(PyObject* list) {
   return types;
 }
 
-/// Describes an argument: ("value", id), ("values", ids) or ("constant", object, text).
+/// Describes an argument: ("value", id), ("values", ids) or ("constant", object, text); None stands for a generator.
 PyRef describe_argument(const NodeArgument& argument) {
   switch (argument.kind) {
     case NodeArgument::Kind::Value:
@@ -111,7 +111,10 @@ PyRef describe_argument(const NodeArgument& argument) {
     case NodeArgument::Kind::Constant:
       break;
   }
-  return adapted_tuple(std::string("constant"), value_to_python(argument.constant.view()), argument.constant.str());
+  const auto constant = argument.constant.view();
+  const PyRef object =
+      constant.kind == registry::Arg::Kind::Generator ? PyRef::share(Py_None) : value_to_python(constant);
+  return adapted_tuple(std::string("constant"), object, argument.constant.str());
 }
 
 std::string kind_name(GraphNode::Kind kind) {

@@ -32,7 +32,8 @@ class Node(NamedTuple):
     kind: str
     #: Full name of the operator, or name of the function.
     op: str
-    #: Name and value of each argument, with symbols for values of the graph; a function has one, a list of symbols.
+    #: Name and value of each argument, with symbols for values of the graph and None for a generator; a function has
+    #: one argument, a list of symbols.
     arguments: list[tuple[str, Any]]
     results: list[Symbol | None]
     #: For each of an operator's results: number of tensors in a list, or -1 for a single tensor.

@@ -88,6 +88,8 @@ class Recorder:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._operators: dict[str, _Operator] = {}
+        #: Takes the calls of custom layers, in place of their nodes, where it is set.
+        self.inline_layer: Callable[[Any, Sequence[Any], dict[str, Any]], Any] | None = None
 
     def operator(self, name: str, in_place: bool, values: Sequence[Any]) -> Any:
         """Records a built-in operator, or leaves it to be run now."""
@@ -114,9 +116,13 @@ class Recorder:
 
     def layer(self, layer: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Records a call of a custom layer, or leaves it to be run now."""
-        tensors, rebuild = _tree.flatten((list(args), kwargs))
-        if not any(isinstance(x, Symbol) for x in tensors):
+        if not any(isinstance(x, Symbol) for x in _tree.flatten((list(args), kwargs))[0]):
             return NotImplemented
+        return (self.inline_layer or self.layer_node)(layer, args, kwargs)
+
+    def layer_node(self, layer: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Records a call of a custom layer as one node."""
+        tensors, rebuild = _tree.flatten((list(args), kwargs))
 
         def apply(given: Sequence[Tensor]) -> Any:
             positional, named = rebuild(iter(given))
@@ -209,6 +215,14 @@ class Recorder:
 
     def _infer(self, op: _Operator, arguments: Sequence[Any]) -> list[Any]:
         """Returns the operator's results for two sample sizes, of which shapes and dtypes count."""
+        # The calls on samples are none of the graph's, although tensors that it has captured are among them.
+        previous = _C._set_recorder(None)
+        try:
+            return self._sample_results(op, arguments)
+        finally:
+            _C._set_recorder(previous)
+
+    def _sample_results(self, op: _Operator, arguments: Sequence[Any]) -> list[Any]:
         if op.name == "lamella::to_device":
             return [_sampled(arguments[0], k) for k in range(2)]
         with lm.no_grad():
@@ -246,6 +260,8 @@ class Recorder:
             raise
         if len(op.results) == 1:
             samples = [[sample] for sample in samples]
+        elif not op.results:
+            samples = [[], []]
         types: list[tuple[DType, tuple[int, ...]]] = []
         sizes: list[int] = []
         for first, second in zip(*samples, strict=True):
@@ -263,6 +279,8 @@ class Recorder:
     def _results(
         self, op: _Operator, arguments: list[Any], sample: Any, sizes: list[int], symbols: list[Symbol]
     ) -> Any:
+        if not op.results:
+            return None
         remaining = iter(symbols)
         results: list[Any] = []
         for (_, alias), size in zip(op.results, sizes, strict=True):

@@ -117,8 +117,7 @@ class MultiheadAttention(Module):
         else:
             q, k, v = parts
             y = lm.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropped, is_causal=is_causal)
-        n, _, length, _ = y.shape
-        y = lm.reshape(lm.swapaxes(y, 1, 2), (n, length, self.embed_dim))
+        y = lm.flatten(lm.swapaxes(y, 1, 2), 2)
         if not batched:
             return self.out_proj(y[0]), weights
         return self.out_proj(y if self.batch_first else lm.swapaxes(y, 0, 1)), weights
@@ -129,8 +128,7 @@ class MultiheadAttention(Module):
             x = lm.expand_dims(x, 0)
         elif not self.batch_first:
             x = lm.swapaxes(x, 0, 1)
-        n, length, _ = x.shape
-        return lm.swapaxes(lm.reshape(x, (n, length, self.num_heads, self.embed_dim // self.num_heads)), 1, 2)
+        return lm.swapaxes(lm.unflatten(x, 2, (self.num_heads, self.embed_dim // self.num_heads)), 1, 2)
 
     def _mask(
         self, query: lm.Tensor, key_padding_mask: lm.Tensor | None, attn_mask: lm.Tensor | None

@@ -54,6 +54,10 @@ class _Recurrent(Module):
             init.uniform_(parameter, -bound, bound)
 
     def _zeros(self, x: lm.Tensor, *shape: int) -> lm.Tensor:
+        """Returns a state; ``shape`` has -1 where only the run of a graph tells the size of that axis of x."""
+        if -1 in shape:
+            corner = x[tuple(slice(None) if n == -1 else slice(1) for n in shape)]
+            return lm.tile(lm.zeros_like(corner), [1 if n == -1 else n for n in shape])
         return lm.zeros(shape, dtype=x.dtype, device=x.device)
 
 
