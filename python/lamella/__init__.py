@@ -29,6 +29,7 @@ if _typing.TYPE_CHECKING:
     from . import library as library
     from . import linalg as linalg
     from . import nn as nn
+    from . import onnx as onnx
     from . import ops as ops
     from . import optim as optim
     from . import progress as progress
@@ -105,6 +106,7 @@ __getattr__, _loaded_later = _lazy.loader(
             "fractional_max_pool3d",
             "fractional_max_pool3d_with_indices",
         ],
+        "onnx": [],
         "ops": [],
         "optim": [],
         "progress": [],

@@ -26,6 +26,7 @@ PROMISES = {
     "custom-layers.md": 1,
     "derivatives.md": 5,
     "dtypes.md": 6,
+    "onnx.md": 6,
     "hooks.md": 6,
     "linalg.md": 3,
     "finding-out.md": 3,

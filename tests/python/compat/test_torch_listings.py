@@ -211,3 +211,27 @@ assert conveter_custom_op(x, torch.ones(2), meta_outputs=torch.ones(2)).dtype ==
     }
     extensions.write(tmp_path, files)
     extensions.succeed("-m", "lamella.compat", "converter.py", cwd=tmp_path)
+
+
+def test_the_converter_writes_onnx(listings, tmp_path):
+    """From the declaration of the operator to a model with a node of it."""
+    (tmp_path / "custom_reg_op.h").write_text(listings[9], "utf-8")
+    command = ("-m", "lamella.onnx", "custom_reg_op.h", "-o", "auto_generated_ge_raw_custom_ops.py")
+    extensions.succeed(*command, cwd=tmp_path)
+    program = """
+import lamella as lm
+
+library = lm.library.Library("myops", "DEF")
+library.define("my_op(Tensor self, Tensor other) -> Tensor")
+for key in ("CPU", "Meta"):
+    library.impl("my_op", lambda x, y: x + y, key)
+import torch
+"""
+    use = """
+x, y = torch.ones(2), torch.ones(2, dtype=torch.float16)
+model = lm.onnx.export(lambda x, y: torch.ops.myops.my_op(x, y), (x, y))
+print([(node.domain, node.op_type) for node in model.graph.node])
+"""
+    (tmp_path / "program.py").write_text(program + listings[11] + use, "utf-8")
+    printed = extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
+    assert printed.strip() == "[('', 'Cast'), ('custom', 'AddCustom')]"

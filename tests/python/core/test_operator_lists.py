@@ -17,10 +17,11 @@ ALLOWED = {
     "ops/cpu/tables/reduce.h": "the one table of reductions",
     "python/lamella/linalg/__init__.py": "which operators without the prefix belong to the package",
     "python/lamella/nn/functional.py": "which operators PyTorch has in the module of the same name",
+    "python/lamella/onnx/_aliases.py": "which operators give views, which test_onnx_operators.py checks",
     "python/lamella/random.py": "which operators draw random numbers into new tensors",
 }
-#: Fronts translate the names of other systems.
-FRONTS = "python/lamella/compat/"
+#: Fronts, and converters for ONNX, translate the names of other systems.
+FRONTS = ("python/lamella/compat/", "python/lamella/onnx/converters/")
 
 
 def lists_in_cpp(text):

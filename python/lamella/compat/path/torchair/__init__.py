@@ -1,4 +1,7 @@
-"""Names that converters for Ascend's graph mode are registered by. They are kept; no graph is captured yet."""
+"""Names that converters for Ascend's graph mode are registered by.
+
+They are kept as converters of :func:`lamella.onnx.export`, which writes models that Ascend's tools read.
+"""
 
 from lamella.compat.front import close
 

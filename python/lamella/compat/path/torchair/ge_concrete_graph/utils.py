@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import lamella as lm
 from lamella import Tensor
 from lamella.compat.front import close_module
 
 
 def dtype_promote(*tensors: Any, target_dtype: Any) -> Any:
-    """Returns the tensors in ``target_dtype``; what is no tensor stays. One alone is returned by itself."""
-    cast = [x.astype(target_dtype, copy=False) if isinstance(x, Tensor) else x for x in tensors]
+    """Returns tensors, or values of a model, in ``target_dtype``; others stay. One alone is returned by itself."""
+    cast = [_cast(x, target_dtype) for x in tensors]
     return cast[0] if len(cast) == 1 else cast
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x.astype(dtype, copy=False)
+    is_value = type(x).__module__.startswith("lamella.onnx.")  # without loading what needs the package onnx
+    return lm.onnx.cast(x, dtype) if is_value else x
 
 
 __getattr__ = close_module(__name__)
