@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -188,12 +190,7 @@ class Function {
       constexpr std::uint8_t kSeen = autograd::Modes::kSelective | autograd::Modes::kCapture;
       if (autograd::modes().interceptors & kSeen) [[unlikely]] {
         if constexpr (kChecked && (autograd::kOwnsItsValue<std::decay_t<Args>> && ...)) {
-          if (autograd::CallCapture* const capture = autograd::thread_state().capture) {
-            const auto call = [](auto&... arg) -> Result { return apply_within<Result>(arg...); };
-            if (auto result = autograd::capture_layer<Result, decltype(call), std::decay_t<Args>...>(
-                    *capture, autograd::detail::layer_name<Layer>(), inputs, call, args...))
-              return std::move(*result);
-          }
+          if (auto result = apply_captured<Result, Args...>(inputs, args...)) return std::move(*result);
         }
         if (autograd::modes().interceptors & autograd::Modes::kSelective) {
           return autograd::select_call<Result>(autograd::detail::layer_name<Layer>(), inputs, [&]() -> Result {
@@ -293,6 +290,20 @@ class Function {
   template <class Result, class... Args>
   static Result apply_within(Args&&... args) {
     return apply(std::forward<Args>(args)...);
+  }
+
+  /// Hands the call to the graph that is recorded; nothing if it is to be made at once.
+  template <class Result, class... Args>
+  [[gnu::cold, gnu::noinline]] static std::optional<Result> apply_captured(std::span<const Tensor* const> inputs,
+                                                                           std::remove_reference_t<Args>&... args) {
+    autograd::CallCapture* const capture = autograd::thread_state().capture;
+    if (!capture) return {};
+    // The arguments have the types of this call, so that apply() is not compiled for others.
+    const auto call = [](std::decay_t<Args>&... arg) -> Result {
+      return apply_within<Result>(static_cast<Args&&>(arg)...);
+    };
+    return autograd::capture_layer<Result, decltype(call), std::decay_t<Args>...>(
+        *capture, autograd::detail::layer_name<Layer>(), inputs, call, args...);
   }
 
   /// Runs forward for inputs with tangents, and gives the outputs theirs.
