@@ -227,7 +227,7 @@ void Executor::run_operator(State& state, std::size_t at) const {
     tensors = gather(state.slots, node.arguments[position].values);
     call.args[position] = Arg(std::span<const Tensor>(tensors));
   }
-  node.op->call(call.args.data(), call.results.data());
+  if (node.op) node.op->call(call.args.data(), call.results.data());
   for (auto& [position, tensors] : call.lists) tensors.clear();
   std::size_t next = 0;
   for (std::size_t k = 0; k < call.results.size(); ++k) {

@@ -86,7 +86,7 @@ void Graph::check_arguments(const GraphNode& node) const {
   for (const NodeArgument& argument : node.arguments) {
     for (const ValueId id : argument.values) check_value(id, node);
   }
-  if (node.kind != GraphNode::Kind::Operator) return;
+  if (!node.op) return;  // it calls no operator
   const Schema& schema = node.op->schema();
   if (node.arguments.size() != schema.arguments.size()) {
     fail<ValueError>("[graph] ", describe(node), " has ", node.arguments.size(), " arguments, the operator takes ",
@@ -278,9 +278,10 @@ Graph Graph::for_inference() const {
       continue;
     }
     GraphNode& kept = graph.nodes_.emplace_back(node);
-    for (std::size_t i = 0; node.op && i < node.arguments.size(); ++i) {
-      if (node.op->schema().arguments[i].name == "training")
-        kept.arguments[i] = NodeArgument::of(registry::Value(false));
+    if (!node.op) continue;
+    const Schema& schema = node.op->schema();
+    for (std::size_t i = 0; i < node.arguments.size(); ++i) {
+      if (schema.arguments[i].name == "training") kept.arguments[i] = NodeArgument::of(registry::Value(false));
     }
   }
   return graph;

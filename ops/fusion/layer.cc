@@ -47,6 +47,7 @@ std::vector<Tensor> call_one_by_one(const Program& program, const std::vector<Te
     values[static_cast<std::size_t>(instruction.result)] = call(instruction, operands);
   }
   std::vector<Tensor> outputs;
+  outputs.reserve(program.outputs.size());
   for (const int output : program.outputs)
     outputs.push_back(output < 0 ? Tensor() : values[static_cast<std::size_t>(output)]);
   return outputs;

@@ -71,16 +71,11 @@ class Run {
  public:
   Run(const Program& program, std::span<const Tensor> inputs)
       : program_(program), plan_(program), places_(program.registers.size()) {
-    const Tensor* whole = nullptr;
+    // Any tensor that is no single number has the shape of all.
+    const Tensor* whole = &inputs.front();
     for (const Tensor& x : inputs) {
-      if (x.ndim() > 0 || !whole) whole = &x;
+      if (x.ndim() > 0) whole = &x;
       if (x.dtype() != DType::Bool) dtype_ = x.dtype();
-    }
-    for (const Tensor& x : inputs) {
-      if (x.ndim() > 0 && x.dtype() != DType::Bool) {
-        whole = &x;
-        break;
-      }
     }
     elements_ = whole->numel();
     for (const Scalar& value : program.constants) constants_.push_back(number_tensor(value, dtype_));

@@ -57,9 +57,9 @@ std::optional<Result> capture_layer(CallCapture& capture, const std::string& nam
     return results;
   };
   std::optional<std::vector<Tensor>> symbols = capture.capture(name, inputs, run);
-  if (!symbols) return {};
+  if (!symbols || !form->has_value()) return {};
   std::size_t next = 0;
-  for_each_tensor(**form, [&](Tensor& y) {
+  for_each_tensor(form->value(), [&](Tensor& y) {
     if (y.defined()) y = std::move((*symbols)[next++]);
   });
   return std::move(*form);
