@@ -197,6 +197,7 @@ class Reader {
 
   void read_call(std::vector<Definition>& results, std::vector<std::int64_t> sizes) {
     std::vector<ValueType> types;
+    types.reserve(results.size());
     for (const Definition& result : results) types.push_back(result.type);
     const GraphNode* node = nullptr;
     graph_.set_no_grad(take("no_grad "));
@@ -269,8 +270,15 @@ class Reader {
     }
     std::vector<NodeArgument> arguments;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (!given[i] && !wanted[i].default_value) fail<ValueError>("argument '", wanted[i].name, "' is missing");
-      arguments.push_back(given[i] ? std::move(*given[i]) : NodeArgument::of(*wanted[i].default_value));
+      auto& value = given[i];
+      const auto& default_value = wanted[i].default_value;
+      if (value) {
+        arguments.push_back(std::move(*value));
+      } else if (default_value) {
+        arguments.push_back(NodeArgument::of(*default_value));
+      } else {
+        fail<ValueError>("argument '", wanted[i].name, "' is missing");
+      }
     }
     return graph_.add_operator(*op, std::move(arguments), std::move(types), std::move(sizes), read_where());
   }

@@ -120,13 +120,15 @@ class Writer {
   }
 
   std::string operator_arguments(const GraphNode& node) const {
+    if (!node.op) return {};
     const auto& arguments = node.op->schema().arguments;
     std::string text;
     bool named = false;
     for (std::size_t i = 0; i < node.arguments.size(); ++i) {
       const NodeArgument& given = node.arguments[i];
       const bool constant = given.kind == NodeArgument::Kind::Constant;
-      if (constant && arguments[i].default_value && given.constant == *arguments[i].default_value) {
+      const auto& default_value = arguments[i].default_value;
+      if (constant && default_value && given.constant == *default_value) {
         named = true;
         continue;
       }
