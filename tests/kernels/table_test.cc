@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ops/elementwise/list.h"
+#include "ops/random/fill.h"
 #include "ops/runtime/cpu_loader.h"
 
 namespace lamella {
