@@ -46,6 +46,18 @@ class Node(NamedTuple):
     where: str
 
 
+def _lists(function: Callable[..., Any]) -> Callable[[Sequence[Tensor]], list[Any]]:
+    """Returns a function as nodes call it: it takes a list of tensors, and returns one."""
+
+    def run(given: Sequence[Tensor]) -> list[Any]:
+        returned = function(*given)
+        if isinstance(returned, Tensor):
+            return [returned]
+        return [] if returned is None else list(returned)
+
+    return run
+
+
 class Graph:
     """A list of operators on values, recorded once and run often.
 
@@ -242,17 +254,9 @@ class Graph:
             results: dtype and shape of each result, checked in every run.
             effects: False says that the function only computes its results, so that it may be left out.
         """
-        count = len(results)
-
-        def run(given: Sequence[Tensor]) -> list[Any]:
-            returned = function(*given)
-            if isinstance(returned, Tensor):
-                return [returned]
-            return [] if returned is None and not count else list(returned)
-
         types = [(dtype, tuple(int(size) for size in shape)) for dtype, shape in results]
         symbols = [self._recorder._symbol(x) for x in inputs]
-        return self._add_function(name, run, symbols, types, effects, _where())
+        return self._add_function(name, _lists(function), symbols, types, effects, _where())
 
     def call(self, name: str, function: Callable[[Sequence[Tensor]], Any], inputs: Sequence[Tensor]) -> Any:
         """Adds a call of ``function(tensors)`` whenever the graph runs, like a custom layer's.
@@ -397,14 +401,7 @@ class Graph:
         names = list(functions or {})
         graph = Graph(_core=_C._Graph.parse(text, dict(captured or {}), names))
         for name, function in (functions or {}).items():
-
-            def run(given: Sequence[Tensor], function: Callable[..., Any] = function) -> list[Any]:
-                returned = function(*given)
-                if isinstance(returned, Tensor):
-                    return [returned]
-                return [] if returned is None else list(returned)
-
-            graph._functions.append(run)
+            graph._functions.append(_lists(function))
             graph._function_names.append(name)
         return graph
 
