@@ -62,11 +62,8 @@ class Suspended {
   PyObject* recorder_;
 };
 
-PyRef tuple_of(std::span<PyObject* const> items) {
-  PyRef tuple = PyRef::adopt(checked(PyTuple_New(static_cast<Py_ssize_t>(items.size()))));
-  for (std::size_t i = 0; i < items.size(); ++i)
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(items[i]));
-  return tuple;
+PyRef arguments_of(std::span<PyObject* const> items) {
+  return tuple_from(items, [](PyObject* item) { return Py_NewRef(item); });
 }
 
 /// Returns null in place of NotImplemented.
@@ -124,13 +121,13 @@ PyRef capture_operator(const CapturePoint& point, PyObject* self, PyObject* cons
   PyRef gathered;
   const bool variadic = !point.method && point.op->parameters[0] == '*' && point.op->parameters[1] != ',';
   if (variadic || (point.method && point.op->takes_sizes_apart && count > 1)) {
-    gathered = tuple_of({args, static_cast<std::size_t>(count)});
+    gathered = arguments_of({args, static_cast<std::size_t>(count)});
     values[bound++] = gathered.get();
     args += count;
     count = 0;
   }
   signature.bind(args, count, keywords, values.data(), bound);
-  const PyRef arguments = tuple_of(values);
+  const PyRef arguments = arguments_of(values);
   const Suspended suspended;
   return answer(PyObject_CallMethod(suspended.held(), "operator", "sOO", point.op->info->name,
                                     point.in_place ? Py_True : Py_False, arguments.get()));
@@ -202,7 +199,7 @@ bool is_anyone_capturing() noexcept { return recording_threads > 0; }
 
 PyRef capture_call(const char* method, PyObject* callable, PyObject* const* args, Py_ssize_t count,
                    PyObject* keywords) {
-  const PyRef positional = tuple_of({args, static_cast<std::size_t>(count)});
+  const PyRef positional = arguments_of({args, static_cast<std::size_t>(count)});
   const PyRef named = PyRef::adopt(checked(PyDict_New()));
   for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); ++k)
     checked(PyDict_SetItem(named.get(), PyTuple_GET_ITEM(keywords, k), args[count + k]));
