@@ -1,14 +1,16 @@
-"""Checks the symbols and the thread_local memory of the library and of the modules of CPU kernels.
+"""Checks the symbols and the thread_local memory of the library and of its modules.
 
-    python check_symbols.py liblamella.so liblamella_cpu_x86-64-v3.so ...
+    python check_symbols.py liblamella.so [MODULE...] --kernels liblamella_cpu_x86-64-v3.so ...
 
-A module may export its table and nothing else, and may use nothing of the library: a weak symbol compiled for a newer
+A module of CPU kernels may export its table and nothing else, and may use nothing of the library: a weak symbol compiled for a newer
 instruction set, if exported, could replace the library's own of the same name.
 
 The library's thread_local objects must be small: a program that loads it late, as Python does, has about 1.6 kB left
-for those of all its libraries, and reports "cannot allocate memory in static TLS block" if that is not enough.
+for those of all its libraries, and reports "cannot allocate memory in static TLS block" if that is not enough. And they must lie there: memory for others is made when a thread first asks for one, and where there is
+none the C library ends the process.
 """
 
+import argparse
 import subprocess
 import sys
 
@@ -43,17 +45,29 @@ def thread_local_bytes(path: str) -> int:
     return sum(sizes)
 
 
+def asks_late(path: str) -> bool:
+    """True if the library has thread_local objects whose memory is made when they are first used."""
+    output = subprocess.run(["readelf", "--relocs", "--wide", path], check=True, capture_output=True, text=True).stdout
+    return any(kind in output for kind in ("DTPMOD", "TLSDESC"))
+
+
 def main() -> int:
     """Reports on the library and the modules named in the command line."""
-    if len(sys.argv) < 3:
-        print("check_symbols.py: name the library and at least one module")
-        return 1
-    library, *modules = sys.argv[1:]
-    found = [problem for path in modules for problem in problems(path)]
-    size = thread_local_bytes(library)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("libraries", nargs="+")
+    parser.add_argument("--kernels", nargs="+", required=True)
+    arguments = parser.parse_args()
+    found = [problem for path in arguments.kernels for problem in problems(path)]
+    size = sum(map(thread_local_bytes, arguments.libraries))
     if size > MAX_THREAD_LOCAL_BYTES:
-        found.append(f"{library} has {size} bytes of thread_local objects, more than {MAX_THREAD_LOCAL_BYTES}")
-    good = f"Each of {len(modules)} modules exports {TABLE} alone; the library has {size} thread_local bytes."
+        found.append(f"{size} bytes of thread_local objects, more than {MAX_THREAD_LOCAL_BYTES}")
+    found += [
+        f"{path} has thread_local objects that are not of the model initial-exec"
+        for path in arguments.libraries + arguments.kernels
+        if asks_late(path)
+    ]
+    modules = len(arguments.kernels)
+    good = f"Each of {modules} modules of kernels exports {TABLE} alone; the libraries have {size} thread_local bytes."
     print("\n".join(found) if found else good)
     return 1 if found else 0
 

@@ -104,6 +104,9 @@ endfunction()
 function(lamella_target target)
   lamella_warnings(${target})
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+  # The thread_local objects of a library that is loaded late otherwise get their memory when a thread first asks for
+  # one of them, and where there is none the C library ends the process. cmake/check_symbols.py holds this.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ftls-model=initial-exec>)
   # Turned off as in the kernels: on a processor that always has fused multiply-add (aarch64), compilers contract
   # products and sums by default.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)

@@ -88,8 +88,8 @@ void Central::refill(std::size_t index, FreeList& list) {
 
 // A plain pointer with the initial-exec model costs one load; the owner object below returns the cache when its thread
 // ends.
-[[gnu::tls_model("initial-exec")]] thread_local ThreadCache* current_cache = nullptr;
-[[gnu::tls_model("initial-exec")]] thread_local bool thread_is_ending = false;
+thread_local ThreadCache* current_cache = nullptr;
+thread_local bool thread_is_ending = false;
 
 struct CacheOwner {
   ThreadCache cache;

@@ -61,7 +61,7 @@ constexpr std::size_t slot_of(Device device) { return static_cast<std::uint8_t>(
 
 /// A thread's current streams, if it has set any.
 struct Streams;
-[[gnu::tls_model("initial-exec")]] thread_local constinit Streams* own_streams = nullptr;
+thread_local constinit Streams* own_streams = nullptr;
 
 struct Streams {
   std::array<void*, kMaxDevices> of{};

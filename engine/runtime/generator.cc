@@ -137,7 +137,7 @@ class Defaults {
 };
 
 /// The generators of the RandomReplay that this thread is in.
-[[gnu::tls_model("initial-exec")]] thread_local Defaults* replayed = nullptr;
+thread_local Defaults* replayed = nullptr;
 
 Defaults& defaults() {
   if (replayed) [[unlikely]]

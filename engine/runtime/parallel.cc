@@ -75,7 +75,7 @@ thread_local bool inside_loop = false;
 
 #ifdef LAMELLA_OPENMP
 /// Number of threads, including the caller, that OpenMP is known to have ready for this thread's loops.
-[[gnu::tls_model("initial-exec")]] thread_local int pool_size = 1;
+thread_local int pool_size = 1;
 
 /// Makes sure that a loop on `members` threads finds them; returns false if there is no memory for them. See Note
 /// [Threads under a limit of memory].

@@ -42,9 +42,9 @@ struct Capture {
   const Tensor* into;
 };
 
-[[gnu::tls_model("initial-exec")]] thread_local int depth = 0;
+thread_local int depth = 0;
 /// Number of passes around those of this thread, on the threads that wait for it.
-[[gnu::tls_model("initial-exec")]] thread_local int outer_depth = 0;
+thread_local int outer_depth = 0;
 
 class Pass : public RunningPass {
  public:

@@ -10,9 +10,9 @@ using autograd::detail::NodeHeader;
 
 namespace {
 
-[[gnu::tls_model("initial-exec")]] thread_local std::uint64_t next_sequence = 0;
-[[gnu::tls_model("initial-exec")]] thread_local Node* destroy_queue = nullptr;
-[[gnu::tls_model("initial-exec")]] thread_local bool destroying = false;
+thread_local std::uint64_t next_sequence = 0;
+thread_local Node* destroy_queue = nullptr;
+thread_local bool destroying = false;
 
 }  // namespace
 
