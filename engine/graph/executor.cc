@@ -45,6 +45,13 @@ std::vector<Tensor> gather(const std::vector<Tensor>& slots, std::span<const Val
   return tensors;
 }
 
+/// True if a node draws random numbers.
+bool draws(const GraphNode& node) {
+  return node.op && std::ranges::any_of(node.op->schema().arguments, [](const auto& argument) {
+           return argument.type.base == registry::Type::Base::Generator;
+         });
+}
+
 /// Returns an alias of x that is a leaf of its own.
 Tensor leaf(const Tensor& x) {
   Tensor y = x.detach();
@@ -54,8 +61,11 @@ Tensor leaf(const Tensor& x) {
 
 }  // namespace
 
-Executor::Executor(const Graph& graph, std::vector<ValueId> fetches, bool prune)
-    : graph_(graph), fetches_(std::move(fetches)), sources_(graph.values().size(), false) {
+Executor::Executor(const Graph& graph, std::vector<ValueId> fetches, Options options)
+    : graph_(graph),
+      fetches_(std::move(fetches)),
+      callers_tape_(options.callers_tape),
+      sources_(graph.values().size(), false) {
   const std::vector<GraphNode>& nodes = graph_.nodes();
   std::vector<bool> needed(graph_.values().size(), false);
   for (const ValueId id : fetches_) needed.at(id) = true;
@@ -63,7 +73,7 @@ Executor::Executor(const Graph& graph, std::vector<ValueId> fetches, bool prune)
   std::vector<bool> keep(nodes.size(), true);
   for (std::size_t i = nodes.size(); i-- > 0;) {
     const GraphNode& node = nodes[i];
-    keep[i] = !prune || node.effects ||
+    keep[i] = !options.prune || node.effects || (options.callers_tape && draws(node)) ||
               std::ranges::any_of(node.results, [&](ValueId id) { return id != kNoValue && needed[id]; });
     if (keep[i]) for_each_argument(node, [&](ValueId id) { needed[id] = true; });
   }
@@ -81,6 +91,7 @@ Executor::Executor(const Graph& graph, std::vector<ValueId> fetches, bool prune)
   }
   for (ValueId id = 0; id < graph_.values().size(); ++id) {
     if (graph_.value(id).origin == GraphValue::Origin::Input && needed[id]) inputs_.push_back(id);
+    if (graph_.value(id).origin == GraphValue::Origin::Captured && needed[id]) captured_.push_back(id);
   }
   plan_gradients();
 }
@@ -169,19 +180,17 @@ void Executor::feed(State& state, std::span<const Tensor> feeds) const {
       fail<ValueError>("[", graph_.name, "] the input '", value.name, "' is ", value.type.str(), ", got ",
                        lamella::describe(feeds[i]));
     }
-    define(state, inputs_[i], value.stop_gradient && !feeds[i].stop_gradient() ? feeds[i].detach() : feeds[i]);
+    const bool cut = !callers_tape_ && value.stop_gradient && !feeds[i].stop_gradient();
+    define(state, inputs_[i], cut ? feeds[i].detach() : feeds[i]);
   }
-  for (ValueId id = 0; id < graph_.values().size(); ++id) {
-    const GraphValue& value = graph_.value(id);
-    if (value.origin == GraphValue::Origin::Captured) define(state, id, value.captured);
-  }
+  for (const ValueId id : captured_) define(state, id, graph_.value(id).captured);
 }
 
 std::vector<Tensor> Executor::run(std::span<const Tensor> feeds, std::string& failed) {
   std::unique_ptr<State> state = take_state();
   feed(*state, feeds);
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const bool recorded = i < recorded_steps_ && !steps_[i].node->no_grad;
+    const bool recorded = (callers_tape_ ? autograd::is_grad_enabled() : i < recorded_steps_) && !steps_[i].node->no_grad;
     const autograd::GradMode mode(recorded);
     try {
       run_step(*state, i);

@@ -13,9 +13,17 @@ namespace lamella::graph {
 /// tape. So every number is that of the eager program.
 class Executor {
  public:
-  /// Prepares runs of the graph, which is copied. With `prune`, nodes that neither the fetches need nor have effects
-  /// are left out.
-  Executor(const Graph& graph, std::vector<ValueId> fetches, bool prune = false);
+  struct Options {
+    /// Leaves out nodes that neither the fetches need nor have effects.
+    bool prune = false;
+    /// Runs the nodes as the caller would: on the tape if the calling thread records, and with the tensors' own places
+    /// on it. The graph has no gradients of its own then. Random numbers are drawn even where nobody needs them, as the
+    /// caller would.
+    bool callers_tape = false;
+  };
+
+  /// Prepares runs of the graph, which is copied.
+  Executor(const Graph& graph, std::vector<ValueId> fetches, Options options);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -46,7 +54,9 @@ class Executor {
 
   Graph graph_;
   std::vector<ValueId> fetches_;
+  bool callers_tape_;
   std::vector<ValueId> inputs_;
+  std::vector<ValueId> captured_;
   std::vector<Step> steps_;
   /// True for values that gradients are asked for, which therefore have a place on the tape.
   std::vector<bool> sources_;

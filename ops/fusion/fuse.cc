@@ -48,10 +48,10 @@ struct Cluster {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, std::span<const ValueId> fetches)
+  Fuser(const Graph& graph, std::span<const ValueId> fetches, bool callers_tape)
       : graph_(graph), cluster_of_value_(graph.values().size(), kNone), read_outside_(graph.values().size(), false) {
     for (const ValueId id : fetches) read_outside_.at(id) = true;
-    find_last_write();
+    find_last_write(callers_tape);
   }
 
   Graph run() {
@@ -154,8 +154,7 @@ class Fuser {
     clusters_[other].joined = home;
   }
 
-  void find_last_write() {
-    bool gradients = false;
+  void find_last_write(bool gradients) {
     for (std::size_t i = graph_.nodes().size(); i-- > 0;) {
       const GraphNode& node = graph_.nodes()[i];
       gradients |= node.kind == GraphNode::Kind::Gradients;
@@ -238,6 +237,8 @@ class Fuser {
 
 }  // namespace
 
-Graph fuse(const Graph& graph, std::span<const ValueId> fetches) { return Fuser(graph, fetches).run(); }
+Graph fuse(const Graph& graph, std::span<const ValueId> fetches, bool callers_tape) {
+  return Fuser(graph, fetches, callers_tape).run();
+}
 
 }  // namespace lamella::fusion

@@ -33,7 +33,7 @@ struct CapturePoint {
   PyMethodDef* def;
   FastCall original;
   FastCall capturing;
-  /// The operator and its form; null for a class method, which `handler` takes.
+  /// The operator and its form; null for a function that `handler` takes.
   const Definition* op;
   bool method;
   bool in_place;
@@ -233,8 +233,8 @@ void add_capture_points(std::vector<PyMethodDef>& table, bool methods) {
   }
 }
 
-void add_capture_point(PyMethodDef& class_method, const char* handler) {
-  add({.def = &class_method,
+void add_capture_point(PyMethodDef& function, const char* handler) {
+  add({.def = &function,
        .original = nullptr,
        .capturing = nullptr,
        .op = nullptr,

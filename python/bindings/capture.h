@@ -25,8 +25,8 @@ PyRef capture_call(const char* method, PyObject* callable, PyObject* const* args
 /// Lets recorders see the calls through these functions, which belong to operators. The table stays where it is and
 /// lives as long as the process.
 void add_capture_points(std::vector<PyMethodDef>& functions, bool methods);
-/// Lets recorders see the calls through this class method, as method `handler` of the recorder.
-void add_capture_point(PyMethodDef& class_method, const char* handler);
+/// Lets recorders see the calls through this function or class method, as method `handler` of the recorder.
+void add_capture_point(PyMethodDef& function, const char* handler);
 
 PyMethodDef* capture_functions();
 

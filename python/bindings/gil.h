@@ -50,6 +50,25 @@ inline bool is_sole_reference(PyObject* object) noexcept {
 #endif
 }
 
+/// Keeps other threads from changing a container while its items are read as borrowed references.
+class ContainerLock {
+ public:
+#ifdef Py_GIL_DISABLED
+  explicit ContainerLock(PyObject* container) noexcept { PyCriticalSection_Begin(&section_, container); }
+  ~ContainerLock() { PyCriticalSection_End(&section_); }
+#else
+  explicit ContainerLock(PyObject*) noexcept {}
+  ~ContainerLock() {}  // NOLINT(modernize-use-equals-default): a trivial one would make objects unused variables
+#endif
+  ContainerLock(const ContainerLock&) = delete;
+  ContainerLock& operator=(const ContainerLock&) = delete;
+
+#ifdef Py_GIL_DISABLED
+ private:
+  PyCriticalSection section_;
+#endif
+};
+
 /// True if this thread may touch Python objects, or wait until it may: not after Python has ended, and while it shuts
 /// down only on the thread that does so.
 bool python_is_alive() noexcept;

@@ -145,7 +145,8 @@ class Program {
     auto& executor = executors_[{fetches, prune, fuse}];
     if (!executor) {
       const std::vector<ValueId> ids = to_ids(fetches);
-      executor = std::make_shared<graph::Executor>(fuse ? fusion::fuse(graph_, ids) : graph_, ids, prune);
+      const graph::Executor::Options options{.prune = prune, .callers_tape = false};
+      executor = std::make_shared<graph::Executor>(fuse ? fusion::fuse(graph_, ids) : graph_, ids, options);
     }
     return executor;
   }
@@ -264,15 +265,7 @@ std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, b
     if (!tensor && PyErr_Occurred()) throw_python_error();
     tensors.push_back(tensor ? Adapted<Tensor>::from(tensor) : Tensor());
   }
-  const FunctionsInRun scope(functions);
-  std::string failed;
-  try {
-    return executor->run(tensors, failed);
-  } catch (...) {
-    set_python_error();
-    if (!failed.empty()) add_note("in " + failed + " of the graph '" + executor->graph().name + "'");
-    throw_python_error();
-  }
+  return run_executor(*executor, tensors, functions);
 }
 
 PyObject* parse(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -344,6 +337,23 @@ PyGetSetDef graph_attributes[] = {
 };
 
 }  // namespace
+
+const Graph& graph_of(PyObject* object) {
+  if (!Py_IS_TYPE(object, graph_type)) fail<TypeError>("expected a graph, got ", type_name(object));
+  return program_of(object).view();
+}
+
+std::vector<Tensor> run_executor(graph::Executor& executor, std::span<const Tensor> feeds, PyObject* functions) {
+  const FunctionsInRun scope(functions);
+  std::string failed;
+  try {
+    return executor.run(feeds, failed);
+  } catch (...) {
+    set_python_error();
+    if (!failed.empty()) add_note("in " + failed + " of the graph '" + executor.graph().name + "'");
+    throw_python_error();
+  }
+}
 
 PyTypeObject* make_graph_type() {
   static PyType_Slot slots[] = {

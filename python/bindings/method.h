@@ -2,6 +2,8 @@
 
 #include <Python.h>
 
+#include <string_view>
+
 #include "python/bindings/errors.h"
 
 namespace lamella::python {
@@ -10,6 +12,12 @@ namespace lamella::python {
 template <class Function>
 PyCFunction as_c_function(Function* function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+/// Returns the entry of that name in a table that has one and ends with an empty entry.
+inline PyMethodDef& method_named(PyMethodDef* table, std::string_view name) {
+  while (table->ml_name != name) ++table;
+  return *table;
 }
 
 /// Makes a type whose instances are of the struct Object. Throws what Python raises.

@@ -27,6 +27,7 @@
 #include "python/bindings/optimizer.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/registry_operator.h"
+#include "python/bindings/replay.h"
 #include "python/bindings/runtime.h"
 #include "python/bindings/saved_hooks.h"
 #include "python/bindings/tensor_type.h"
@@ -65,8 +66,10 @@ void fill(PyObject* module) {
   operators.push_back({nullptr, nullptr, 0, nullptr});
   add_capture_points(operators, false);
   checked(PyModule_AddFunctions(module, operators.data()));
+  for (const char* name : {"asarray", "tensor"}) add_capture_point(method_named(creation_functions(), name), name);
   checked(PyModule_AddFunctions(module, creation_functions()));
   checked(PyModule_AddFunctions(module, dtype_functions()));
+  for (const char* name : {"grad", "backward"}) add_capture_point(method_named(autograd_functions(), name), name);
   checked(PyModule_AddFunctions(module, autograd_functions()));
   checked(PyModule_AddFunctions(module, transform_functions()));
   checked(PyModule_AddFunctions(module, hook_functions()));
@@ -90,6 +93,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, registration_functions()));
   checked(PyModule_AddFunctions(module, capture_functions()));
   checked(PyModule_AddType(module, make_graph_type()));
+  checked(PyModule_AddType(module, make_replay_type()));
   add_extension_api(module);
 }
 

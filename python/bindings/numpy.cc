@@ -13,6 +13,7 @@
 #include "engine/core/foreign.h"
 #include "engine/core/modes.h"
 #include "ops/movement/cast.h"
+#include "python/bindings/capture.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/signature.h"
 #include "python/bindings/tensor_type.h"
@@ -196,6 +197,7 @@ void leave_tape(const Tensor& x, const char* op) {
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guarded([&]() -> int {
+    if (is_capturing()) capture_call("read", self, nullptr, 0, nullptr);
     const Tensor& x = tensor_of(self);
     if (!x.device().is_cpu()) fail<RuntimeError>("[numpy] the tensor is on ", x.device(), ": call x.cpu() first");
     const char* format = kFormats[static_cast<std::size_t>(x.dtype())];

@@ -87,6 +87,7 @@ _tensor.install()
 __getattr__, _loaded_later = _lazy.loader(
     __name__,
     {
+        "_compile": ["CompileWarning", "compile"],
         "_sets": ["histogramdd", "unique", "unique_consecutive"],
         "amp": [],
         "amp._autocast": ["autocast", "is_autocast_enabled"],

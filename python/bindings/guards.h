@@ -1,0 +1,60 @@
+#pragma once
+
+#include <Python.h>
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "python/bindings/py_ref.h"
+
+namespace lamella::python {
+
+/// True if a value is what it was: the same object, or a number, text or bytes of the same type and value.
+bool is_unchanged(PyObject* value, PyObject* expected);
+
+/// What the state of Python objects was at some time: the contents of dictionaries, lists, cells and the like. What a
+/// program computes is the same again as long as everything that it read is unchanged.
+class Guards {
+ public:
+  /// Reads a list of tuples (kind, container, ...):
+  ///     ("dict", dictionary, keys, values)    its keys in order, and their values, or `unwatched`
+  ///     ("name", mapping, key, value)         one entry, or `unwatched` if there is none
+  ///     ("list", list, values)                its items
+  ///     ("cell", cell, value)                 the contents of a function's variable, or `unwatched` if it is empty
+  ///     ("set", set, frozenset)               its items
+  ///     ("size", container, int)              its length
+  ///     ("attribute", object, name, value)    an attribute, or `unwatched` if there is none
+  ///     ("bytes", object, bytes)              the memory of an object that has a buffer
+  Guards(PyObject* entries, PyObject* unwatched);
+
+  /// Returns the position of the first entry that is not as it was; nothing if all are.
+  std::optional<std::size_t> first_change() const;
+  int traverse(visitproc visit, void* arg) const;
+  void clear() { guards_.clear(); }
+
+ private:
+  struct Guard {
+    using Check = bool (*)(const Guard&, PyObject* unwatched);
+
+    Check check;
+    PyRef container;
+    PyRef key;
+    /// The value, or a tuple of values.
+    PyRef expected;
+  };
+
+  static bool check_dict(const Guard& guard, PyObject* unwatched);
+  static bool check_name(const Guard& guard, PyObject* unwatched);
+  static bool check_list(const Guard& guard, PyObject* unwatched);
+  static bool check_cell(const Guard& guard, PyObject* unwatched);
+  static bool check_set(const Guard& guard, PyObject* unwatched);
+  static bool check_size(const Guard& guard, PyObject* unwatched);
+  static bool check_attribute(const Guard& guard, PyObject* unwatched);
+  static bool check_bytes(const Guard& guard, PyObject* unwatched);
+
+  std::vector<Guard> guards_;
+  PyRef unwatched_;
+};
+
+}  // namespace lamella::python

@@ -1,0 +1,344 @@
+#include "python/bindings/replay.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/core/modes.h"
+#include "engine/core/tensor.h"
+#include "ops/fusion/fuse.h"
+#include "python/bindings/adapted.h"
+#include "python/bindings/containers.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/graph.h"
+#include "python/bindings/guards.h"
+#include "python/bindings/method.h"
+#include "python/bindings/tensor_type.h"
+
+namespace lamella::python {
+namespace {
+
+/// A value with tensors in it, as it was in the observed call: a number or another object, a tensor, or a container.
+struct Form {
+  enum class Kind : std::uint8_t { Constant, Tensor, Tuple, List, Dict };
+
+  Kind kind = Kind::Constant;
+  /// The constant, or a tuple of a dictionary's keys; a named tuple's type.
+  PyRef object;
+  /// Position of a tensor.
+  std::size_t index = 0;
+  std::vector<Form> items;
+
+  /// Reads ("constant", object), ("tensor", position), ("list", items), ("dict", keys, items) or ("tuple", type, items).
+  static Form parse(PyObject* description);
+  /// Appends the tensors of an object of this form, in order; false if it is of another form.
+  bool match(PyObject* value, std::vector<const Tensor*>& tensors) const;
+  PyRef build(const std::vector<Tensor>& tensors) const;
+  int traverse(visitproc visit, void* arg) const;
+};
+
+Form Form::parse(PyObject* description) {
+  const auto fields = Adapted<std::vector<PyObject*>>::from(description);
+  if (fields.size() < 2) fail<ValueError>("[replay] a form has at least two fields");
+  const std::string kind = Adapted<std::string>::from(fields[0]);
+  Form form;
+  if (kind == "constant") {
+    form.object = PyRef::share(fields[1]);
+    return form;
+  }
+  if (kind == "tensor") {
+    form.kind = Kind::Tensor;
+    form.index = static_cast<std::size_t>(Adapted<std::int64_t>::from(fields[1]));
+    return form;
+  }
+  form.kind = kind == "list" ? Kind::List : kind == "dict" ? Kind::Dict : Kind::Tuple;
+  if (form.kind != Kind::List) form.object = PyRef::share(fields[1]);
+  if (form.kind == Kind::Tuple && !PyType_Check(fields[1])) fail<ValueError>("[replay] '", kind, "' is no form");
+  for (PyObject* item : Adapted<std::vector<PyObject*>>::from(fields.back())) form.items.push_back(parse(item));
+  if (form.kind == Kind::Dict &&
+      (!PyTuple_Check(fields[1]) || PyTuple_GET_SIZE(fields[1]) != static_cast<Py_ssize_t>(form.items.size()))) {
+    fail<ValueError>("[replay] a dictionary has a key for each value");
+  }
+  return form;
+}
+
+bool Form::match(PyObject* value, std::vector<const Tensor*>& tensors) const {
+  switch (kind) {
+    case Kind::Constant:
+      return is_unchanged(value, object.get());
+    case Kind::Tensor:
+      if (!is_tensor(value)) return false;
+      tensors.push_back(&tensor_of(value));
+      return true;
+    case Kind::List:
+    case Kind::Tuple: {
+      if (kind == Kind::List ? !PyList_CheckExact(value)
+                             : !Py_IS_TYPE(value, reinterpret_cast<PyTypeObject*>(object.get())))
+        return false;
+      if (PySequence_Fast_GET_SIZE(value) != static_cast<Py_ssize_t>(items.size())) return false;
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        if (!items[i].match(PySequence_Fast_GET_ITEM(value, static_cast<Py_ssize_t>(i)), tensors)) return false;
+      }
+      return true;
+    }
+    case Kind::Dict:
+      break;
+  }
+  if (!PyDict_CheckExact(value) || PyDict_GET_SIZE(value) != static_cast<Py_ssize_t>(items.size())) return false;
+  PyObject *key = nullptr, *item = nullptr;
+  Py_ssize_t i = 0;
+  for (Py_ssize_t at = 0; PyDict_Next(value, &at, &key, &item); ++i) {
+    if (!is_unchanged(key, PyTuple_GET_ITEM(object.get(), i))) return false;
+    if (!items[static_cast<std::size_t>(i)].match(item, tensors)) return false;
+  }
+  return true;
+}
+
+PyRef Form::build(const std::vector<Tensor>& tensors) const {
+  const auto build_item = [&](const Form& item) { return item.build(tensors); };
+  switch (kind) {
+    case Kind::Constant:
+      return object;
+    case Kind::Tensor:
+      return wrap_ref(tensors.at(index));
+    case Kind::List:
+      return list_from(items, build_item);
+    case Kind::Tuple: {
+      PyRef tuple = tuple_from(items, build_item);
+      if (object.get() == reinterpret_cast<PyObject*>(&PyTuple_Type)) return tuple;
+      return PyRef::adopt(checked(PyObject_CallMethod(object.get(), "_make", "O", tuple.get())));
+    }
+    case Kind::Dict:
+      break;
+  }
+  PyRef dict = PyRef::adopt(checked(PyDict_New()));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const PyRef item = items[i].build(tensors);
+    checked(PyDict_SetItem(dict.get(), PyTuple_GET_ITEM(object.get(), static_cast<Py_ssize_t>(i)), item.get()));
+  }
+  return dict;
+}
+
+int Form::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(object.get());
+  for (const Form& item : items) {
+    if (const int result = item.traverse(visit, arg)) return result;
+  }
+  return 0;
+}
+
+/// What the course of a program may depend on in a tensor, but for its elements.
+struct TensorKind {
+  DType dtype;
+  Device device;
+  Dims shape;
+  Dims strides;
+  bool stop_gradient;
+  bool is_leaf;
+  bool inference;
+
+  explicit TensorKind(const Tensor& x)
+      : dtype(x.dtype()),
+        device(x.device()),
+        shape(x.shape().begin(), x.shape().end()),
+        strides(x.strides().begin(), x.strides().end()),
+        stop_gradient(x.stop_gradient()),
+        is_leaf(x.is_leaf()),
+        inference((x->flags & TensorImpl::kInference) != 0) {}
+
+  bool matches(const Tensor& x) const {
+    return x.defined() && x.dtype() == dtype && x.device() == device && x.stop_gradient() == stop_gradient &&
+           x.is_leaf() == is_leaf && ((x->flags & TensorImpl::kInference) != 0) == inference &&
+           std::ranges::equal(x.shape(), shape) && std::ranges::equal(x.strides(), strides);
+  }
+};
+
+struct Plan {
+  std::shared_ptr<graph::Executor> executor;
+  PyRef functions;
+  Form arguments;
+  Form results;
+  std::vector<TensorKind> inputs;
+  /// For each of the executor's inputs, the position among the tensors of the arguments.
+  std::vector<std::size_t> feeds;
+  std::vector<std::pair<Tensor, TensorKind>> captured;
+  Guards guards;
+  bool grad_enabled = autograd::is_grad_enabled();
+  bool inference = autograd::is_inference_mode_enabled();
+};
+
+struct ReplayObject {
+  PyObject_HEAD Plan* plan;
+};
+
+PyTypeObject* replay_type = nullptr;
+
+Plan& plan_of(PyObject* self) {
+  Plan* const plan = reinterpret_cast<ReplayObject*>(self)->plan;
+  if (!plan) fail<RuntimeError>("[replay] it was dropped");
+  return *plan;
+}
+
+/// Makes a replay from a graph, the fetched values, the functions of its nodes, the forms of arguments and results, the
+/// tensors among the arguments, the values that stand for them, guards, and the mark of what guards leave out.
+PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    PyObject *program, *fetches, *functions, *arguments, *results, *inputs, *ids, *guards, *unwatched;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOO:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
+                          &ids, &guards, &unwatched)) {
+      return nullptr;
+    }
+    const graph::Graph& graph = graph_of(program);
+    std::vector<graph::ValueId> fetched;
+    for (const std::int64_t id : Adapted<std::vector<std::int64_t>>::from(fetches))
+      fetched.push_back(static_cast<graph::ValueId>(id));
+    auto plan = std::make_unique<Plan>(Plan{
+        .executor = std::make_shared<graph::Executor>(fusion::fuse(graph, fetched, true), fetched,
+                                                      graph::Executor::Options{.prune = true, .callers_tape = true}),
+        .functions = PyRef::share(functions),
+        .arguments = Form::parse(arguments),
+        .results = Form::parse(results),
+        .inputs = {},
+        .feeds = {},
+        .captured = {},
+        .guards = Guards(guards, unwatched)});
+    for (PyObject* x : Adapted<std::vector<PyObject*>>::from(inputs))
+      plan->inputs.emplace_back(Adapted<Tensor>::from(x));
+    const auto given = Adapted<std::vector<std::int64_t>>::from(ids);
+    for (const graph::ValueId id : plan->executor->inputs()) {
+      const auto at = std::ranges::find(given, static_cast<std::int64_t>(id));
+      if (at == given.end()) fail<ValueError>("[replay] the input '", graph.value(id).name, "' is no argument");
+      plan->feeds.push_back(static_cast<std::size_t>(at - given.begin()));
+    }
+    for (const graph::GraphValue& value : graph.values()) {
+      if (value.origin == graph::GraphValue::Origin::Captured)
+        plan->captured.emplace_back(value.captured, TensorKind(value.captured));
+    }
+    PyRef self = PyRef::adopt(checked(replay_type->tp_alloc(replay_type, 0)));
+    reinterpret_cast<ReplayObject*>(self.get())->plan = plan.release();
+    return self.release();
+  });
+}
+
+int traverse_replay(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const Plan* const plan = reinterpret_cast<ReplayObject*>(self)->plan;
+  if (!plan) return 0;
+  Py_VISIT(plan->functions.get());
+  if (const int result = plan->arguments.traverse(visit, arg)) return result;
+  if (const int result = plan->results.traverse(visit, arg)) return result;
+  return plan->guards.traverse(visit, arg);
+}
+
+int clear_replay(PyObject* self) {
+  const std::unique_ptr<Plan> plan(std::exchange(reinterpret_cast<ReplayObject*>(self)->plan, nullptr));
+  return 0;
+}
+
+void destroy_replay(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  clear_replay(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+/// True if each tensor of the arguments is another one, and none is one that the graph refers to.
+bool are_apart(const Plan& plan, const std::vector<const Tensor*>& tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (tensors[i]->same(*tensors[k])) return false;
+    }
+    for (const auto& [captured, kind] : plan.captured) {
+      if (tensors[i]->same(captured)) return false;
+    }
+  }
+  return true;
+}
+
+/// Returns what hinders a replay of a call: "" if nothing does.
+std::string obstacle(const Plan& plan, PyObject* args, PyObject* kwargs, std::vector<const Tensor*>& tensors) {
+  const autograd::Modes& modes = autograd::modes();
+  if (modes.grad_enabled != plan.grad_enabled || modes.inference != plan.inference) return "recording is on or off";
+  if (modes.interceptors != 0) return "a mode observes operators";
+  const Form& form = plan.arguments;
+  if (!form.items[0].match(args, tensors) || !form.items[1].match(kwargs, tensors)) return "other arguments";
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!plan.inputs[i].matches(*tensors[i])) return "another kind of tensor";
+  }
+  if (!are_apart(plan, tensors)) return "a tensor comes twice";
+  for (const auto& [captured, kind] : plan.captured) {
+    if (!kind.matches(captured)) return "another kind of captured tensor";
+  }
+  if (const auto change = plan.guards.first_change()) return "guard " + std::to_string(*change);
+  return {};
+}
+
+/// Returns what the function would; NotImplemented if the call is another one than the observed.
+PyObject* call_replay(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    if (count != 2) fail<TypeError>("call(args, kwargs)");
+    // Held, as functions of the graph may drop the replay.
+    const PyRef held = PyRef::share(self);
+    Plan& plan = plan_of(self);
+    std::vector<const Tensor*> tensors;
+    if (!obstacle(plan, args[0], args[1], tensors).empty()) Py_RETURN_NOTIMPLEMENTED;
+    std::vector<Tensor> feeds;
+    feeds.reserve(plan.feeds.size());
+    for (const std::size_t i : plan.feeds) feeds.push_back(*tensors[i]);
+    return plan.results.build(run_executor(*plan.executor, feeds, plan.functions.get())).release();
+  });
+}
+
+/// Says what hinders a replay of a call.
+PyObject* explain_replay(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    if (count != 2) fail<TypeError>("obstacle(args, kwargs)");
+    std::vector<const Tensor*> tensors;
+    return Adapted<std::string>::to(obstacle(plan_of(self), args[0], args[1], tensors)).release();
+  });
+}
+
+/// Describes the nodes that run, in order: joined operators are one.
+PyObject* list_steps(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    return list_from(plan_of(self).executor->graph().nodes(), [](const graph::GraphNode& node) {
+             return adapted_tuple(node.name, node.where);
+           })
+        .release();
+  });
+}
+
+PyObject* first_change(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    if (count != 2) fail<TypeError>("first_change(guards, unwatched)");
+    const auto change = Guards(args[0], args[1]).first_change();
+    return PyLong_FromLongLong(change ? static_cast<long long>(*change) : -1);
+  });
+}
+
+PyMethodDef replay_methods[] = {
+    {"call", as_c_function(call_replay), METH_FASTCALL, nullptr},
+    {"obstacle", as_c_function(explain_replay), METH_FASTCALL, nullptr},
+    {"steps", list_steps, METH_NOARGS, nullptr},
+    {"first_change", as_c_function(first_change), METH_FASTCALL | METH_STATIC, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyTypeObject* make_replay_type() {
+  static PyType_Slot slots[] = {
+      {Py_tp_new, reinterpret_cast<void*>(create_replay)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(destroy_replay)},
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse_replay)},
+      {Py_tp_clear, reinterpret_cast<void*>(clear_replay)},
+      {Py_tp_methods, replay_methods},
+      {0, nullptr},
+  };
+  return replay_type = new_type<ReplayObject>("lamella._C._Replay", slots, Py_TPFLAGS_HAVE_GC);
+}
+
+}  // namespace lamella::python

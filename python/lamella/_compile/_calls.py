@@ -1,0 +1,198 @@
+"""Watches which functions run during a call: the code whose reads count, and the effects that a replay would lose."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import sysconfig
+import types
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import lamella as lm
+from lamella import _C
+
+_FOLDER = lm.__path__[0] + "/"
+_OWN = __file__.rpartition("/")[0] + "/"
+_STANDARD = (sysconfig.get_paths()["stdlib"] + "/", "<frozen ")
+_PACKAGES = ("site-packages", "dist-packages")
+
+#: Functions of `builtins` that do something else than compute from their arguments.
+_WITH_EFFECTS = frozenset(
+    "print input open exec eval compile breakpoint globals locals vars dir id memoryview __import__ __build_class__".split()
+)
+#: Modules in C whose functions compute from their arguments alone.
+_PURE_MODULES = frozenset(
+    "math cmath _operator _functools _collections _abc _heapq _bisect _string _struct _typing itertools".split()
+)
+#: Types in C whose methods compute from, or change, the object alone, whose changes are seen afterwards.
+_PLAIN_TYPES: tuple[type, ...] = (
+    *(list, dict, tuple, set, frozenset, str, bytes, bytearray, int, float, complex, bool, range, slice, type(None)),
+    *(property, types.FunctionType, types.MethodType, types.GeneratorType, types.MappingProxyType),
+)  # fmt: skip
+#: The compiled part's own functions that compute from their arguments alone, beside the operators.
+_PURE_FUNCTIONS = frozenset(
+    "broadcast_shapes can_cast result_type isdtype is_grad_enabled is_inference_mode_enabled asarray tensor grad backward "
+    "_hidden_axes _autocast_state _privateuse1_name are_deterministic_algorithms_enabled get_num_threads".split()
+)
+
+
+@functools.cache
+def _operator_names() -> frozenset[str]:
+    names = {operator["name"] for operator in _C.operators()}
+    return frozenset(names | {name + "_" for name in names})
+
+
+def is_standard(filename: str) -> bool:
+    """True for code of Python's standard library."""
+    return filename.startswith(_STANDARD) and not any(name in filename for name in _PACKAGES)
+
+
+def is_library(filename: str) -> bool:
+    """True for code of this package."""
+    return filename.startswith(_FOLDER)
+
+
+def where(frame: types.FrameType | None) -> str:
+    """Returns the line of the user's code that a frame belongs to: "train.py:12"."""
+    while frame is not None and (is_library(frame.f_code.co_filename) or is_standard(frame.f_code.co_filename)):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
+
+
+class Break(NamedTuple):
+    """Why a call cannot be replayed."""
+
+    reason: str
+    where: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.where})" if self.where else self.reason
+
+
+def _texts(constants: Any) -> Iterator[str]:
+    for constant in constants:
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, (tuple, frozenset)):
+            yield from _texts(constant)
+
+
+def _global_names(code: types.CodeType) -> set[str]:
+    return {
+        str(instruction.argval)
+        for instruction in dis.get_instructions(code)
+        if "GLOBAL" in instruction.opname or instruction.opname in ("LOAD_NAME", "STORE_NAME", "DELETE_NAME")
+    }
+
+
+class Log:
+    """What ran during calls."""
+
+    def __init__(self) -> None:
+        self.codes: set[types.CodeType] = set()
+        #: Names of attributes and keys that the code may read.
+        self.names: set[str] = set()
+        #: Names that the user's code reads in each module's dictionary.
+        self.globals: dict[int, tuple[dict[str, Any], set[str]]] = {}
+        self.breaks: list[Break] = []
+
+    def merge(self, other: Log) -> bool:
+        """Adds what another log has; returns True if it has anything new."""
+        new = not other.codes <= self.codes
+        self.codes |= other.codes
+        self.names |= other.names
+        for key, (dictionary, names) in other.globals.items():
+            known = self.globals.setdefault(key, (dictionary, set()))[1]
+            new |= not names <= known
+            known |= names
+        return new
+
+    def add_code(self, frame: types.FrameType) -> None:
+        """Notes the code of a function that is called."""
+        code = frame.f_code
+        names = self.globals.get(id(frame.f_globals))
+        if code in self.codes and (names is not None or is_library(code.co_filename)):
+            return
+        self.codes.add(code)
+        if is_standard(code.co_filename):
+            return
+        self.names.update(code.co_names, _texts(code.co_consts))
+        if not is_library(code.co_filename):
+            read = self.globals.setdefault(id(frame.f_globals), (frame.f_globals, set()))[1]
+            read |= _global_names(code)
+
+    def add_break(self, reason: str, frame: types.FrameType | None) -> None:
+        """Notes a reason against replays, once for each line."""
+        found = Break(reason, where(frame))
+        if found not in self.breaks:
+            self.breaks.append(found)
+
+
+def _is_method_of_plain(owner: Any) -> bool:
+    kind = owner if isinstance(owner, type) else type(owner)
+    if isinstance(owner, _PLAIN_TYPES) or owner in _PLAIN_TYPES:
+        return True
+    module = kind.__module__
+    return module in ("builtins", "collections", "re", "itertools", "functools", "_abc", "abc", "enum", "types") or (
+        # An instance of a class in Python: its methods in C are those of object, or of a base that is seen above.
+        bool(kind.__flags__ & (1 << 9)) and all(base.__module__ == "builtins" or _in_python(base) for base in kind.__mro__)
+    )
+
+
+def _in_python(kind: type) -> bool:
+    return bool(kind.__flags__ & (1 << 9)) and "__module__" in vars(kind) and isinstance(vars(kind)["__module__"], str)
+
+
+def effect_of(function: Any) -> str | None:
+    """Returns what a call of a function in C may do beside computing from its arguments; None for nothing."""
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", "?")
+    module = owner.__name__ if isinstance(owner, types.ModuleType) else getattr(function, "__module__", None) or ""
+    if isinstance(owner, types.ModuleType) or owner is None:
+        if module == "builtins":
+            return None if name not in _WITH_EFFECTS else f"{name}() is called"
+        if module == _C.__name__:
+            pure = name in _PURE_FUNCTIONS or name in _operator_names()
+            return None if pure else f"lamella.{name}() is called, which replays cannot repeat"
+        if module in _PURE_MODULES or (module.startswith("numpy") and "random" not in module):
+            return None
+        return f"{module}.{name}() is called, which may do more than compute"
+    kind = owner if isinstance(owner, type) else type(owner)
+    if kind.__module__.startswith("lamella"):
+        return None  # tensors and their like: the observer sees what matters of them
+    if kind.__module__.startswith("numpy"):
+        random = "random" in kind.__module__
+        return f"{kind.__name__}.{name}() draws random numbers that are not Lamella's" if random else None
+    if _is_method_of_plain(owner):
+        return None
+    return f"{kind.__module__}.{kind.__qualname__}.{name}() is called, which may do more than compute"
+
+
+class Watch:
+    """Notes in a log what this thread calls, while it is entered."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        #: Positive inside of what a replay calls as a whole, which counts as one function.
+        self.paused = 0
+        self._before: Any = None
+
+    def _event(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        if self.paused or frame.f_code.co_filename.startswith(_OWN):
+            return
+        if event == "call":
+            self.log.add_code(frame)
+        elif event == "c_call":
+            effect = effect_of(argument)
+            if effect is not None:
+                self.log.add_break(effect, frame)
+
+    def __enter__(self) -> Watch:
+        self._before = sys.getprofile()
+        sys.setprofile(self._event)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        sys.setprofile(self._before)

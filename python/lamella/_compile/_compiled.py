@@ -1,0 +1,245 @@
+"""Functions that run as graphs of what they were seen to do."""
+
+from __future__ import annotations
+
+import threading
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import lamella as lm
+from lamella import _C
+from lamella._C import Tensor
+
+from ._calls import Break, Log, Watch
+from ._interception import Interception, is_observed, is_plain_mode
+from ._observer import Mismatch, Observer
+from ._state import UNWATCHED, Everything, Reading, Unwatchable
+
+#: Calls that are watched before one is observed, at most.
+_MAX_WATCHED = 4
+#: Replays of one kind of call, which differ in what they read.
+_MAX_REPLAYS = 8
+#: Kinds of calls: dtypes, shapes and values of the arguments.
+_MAX_KINDS = 32
+
+
+class CompileWarning(UserWarning):
+    """Calls of a compiled function run as they would without compilation."""
+
+
+class _Opaque(Exception):
+    """A call whose arguments or results no form describes."""
+
+
+def _form(value: Any, tensors: list[Tensor], objects: list[Any], lists: list[Any]) -> tuple[Any, ...]:
+    """Describes a value with tensors in it: see Form in python/bindings/replay.cc."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return ("tensor", len(tensors) - 1)
+    kind = type(value)
+    if kind is list or isinstance(value, tuple) and (kind is tuple or hasattr(kind, "_make")):
+        items = [_form(item, tensors, objects, lists) for item in value]
+        if kind is list:
+            lists.append(value)
+            return ("list", items)
+        return ("tuple", kind, items)
+    if kind is dict:
+        lists.append(value)
+        return ("dict", tuple(value), [_form(item, tensors, objects, lists) for item in value.values()])
+    if kind not in (int, float, complex, str, bytes, bool, type(None)):
+        objects.append(value)
+    return ("constant", value)
+
+
+def _key(form: tuple[Any, ...], tensors: list[Tensor]) -> Any:
+    """Returns what tells kinds of calls apart."""
+    kind = form[0]
+    if kind == "tensor":
+        x = tensors[form[1]]
+        return ("tensor", x.dtype.name, x.device, tuple(x.shape), tuple(x.strides), x.stop_gradient, x.is_leaf)
+    if kind == "constant":
+        value = form[1]
+        simple = isinstance(value, (int, float, complex, str, bytes, bool, type(None)))
+        return (type(value).__name__, repr(value) if simple else id(value))
+    return (kind, *form[1:-1], tuple(_key(item, tensors) for item in form[-1]))
+
+
+class _Kind:
+    """Calls with one kind of arguments."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.log = Log()
+        self.watched = 0
+        self.replays = 0
+        #: Why calls of this kind run as they are.
+        self.breaks: list[Break] = []
+        #: Objects whose ids are in the key.
+        self.held: list[Any] = []
+
+
+class Compiled:
+    """A function that runs as a graph of the operators that it was seen to run; see :func:`lamella.compile`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._name = getattr(function, "__name__", type(function).__name__)
+        self._replays: list[tuple[Any, Reading]] = []
+        self._kinds: dict[Any, _Kind] = {}
+        self._lock = threading.Lock()
+        for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
+            if hasattr(function, attribute):
+                self.__dict__[attribute] = getattr(function, attribute)
+        self.__wrapped__ = function
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name}>"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_function"], name)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self if owner is None else types.MethodType(self, owner)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for replay, _ in self._replays:
+            try:
+                result = replay.call(args, kwargs)
+            except Mismatch:
+                continue
+            if result is not NotImplemented:
+                return result
+        return self._run(args, kwargs)
+
+    # Watching and observing
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs a call that no replay fits, and learns from it where that can be."""
+        if is_observed() or not is_plain_mode() or not self._lock.acquire(blocking=False):
+            return self._function(*args, **kwargs)
+        try:
+            tensors: list[Tensor] = []
+            objects: list[Any] = []
+            lists: list[Any] = []
+            form = ("tuple", tuple, [_form(args, tensors, objects, lists), _form(kwargs, tensors, objects, lists)])
+            kind = self._kind_of(form, tensors, objects)
+            if kind is None or kind.breaks:
+                return self._function(*args, **kwargs)
+            if len({id(x) for x in tensors}) < len(tensors):
+                return self._give_up(kind, Break("a tensor comes twice among the arguments", ""), args, kwargs)
+            if kind.watched == 0:
+                return self._watch(kind, tensors, args, kwargs)
+            return self._observe(kind, form, tensors, objects, lists, args, kwargs)
+        finally:
+            self._lock.release()
+
+    def _kind_of(self, form: tuple[Any, ...], tensors: list[Tensor], objects: list[Any]) -> _Kind | None:
+        key = (_key(form, tensors), lm.is_grad_enabled(), lm.is_inference_mode_enabled())
+        kind = self._kinds.get(key)
+        if kind is None and len(self._kinds) < _MAX_KINDS:
+            kinds = [f"{x.dtype.name}{list(x.shape)}" for x in tensors]
+            kind = self._kinds[key] = _Kind(", ".join(kinds) or "no tensors")
+            kind.held = objects
+            if len(self._kinds) == _MAX_KINDS:
+                self._tell(f"more than {_MAX_KINDS} kinds of calls differ in shapes or values of their arguments")
+        return kind
+
+    def _tell(self, reason: Any) -> None:
+        warnings.warn(
+            f"[compile] calls of {self._name} run as they are: {reason}; lm.compile.explain says more",
+            CompileWarning,
+            stacklevel=5,
+        )
+
+    def _give_up(self, kind: _Kind, reason: Break, args: Any, kwargs: Any) -> Any:
+        kind.breaks = [reason]
+        self._tell(reason)
+        return self._function(*args, **kwargs)
+
+    def _after(self, kind: _Kind, log: Log) -> bool:
+        """Takes what a call has shown into account; True if there is nothing new and nothing against a replay."""
+        kind.watched += 1
+        new = kind.log.merge(log)
+        if not log.breaks and not new:
+            return True
+        if kind.watched >= _MAX_WATCHED:
+            kind.breaks = log.breaks or [Break("each call runs other code", "")]
+            self._tell(kind.breaks[0])
+        return False
+
+    def _watch(self, kind: _Kind, tensors: list[Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs a first call, which shows what code there is: what it reads is not known before."""
+        watch = Watch(Log())
+        with Interception(Observer(self._name, Everything(), watch, tensors)), watch:
+            result = self._function(*args, **kwargs)
+        self._after(kind, watch.log)
+        return result
+
+    def _observe(
+        self,
+        kind: _Kind,
+        form: tuple[Any, ...],
+        tensors: list[Tensor],
+        objects: list[Any],
+        lists: list[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        if kind.replays >= _MAX_REPLAYS:
+            change = self._changes(args, kwargs)
+            return self._give_up(kind, Break(f"what it reads differs from call to call: {change}", ""), args, kwargs)
+        roots = [(self._function, self._name)] + [(x, type(x).__name__) for x in objects]
+        try:
+            reading = Reading(kind.log, roots)
+            given = Reading(Log(), [(x, "an argument") for x in lists])
+        except Unwatchable as error:
+            return self._give_up(kind, Break(str(error), ""), args, kwargs)
+        if any(id(x) in reading.tensors for x in tensors):
+            return self._give_up(kind, Break("an argument is a tensor that the function reads as well", ""), args, kwargs)
+        watch = Watch(Log())
+        observer = Observer(self._name, reading, watch, tensors)
+        with Interception(observer), watch:
+            result = self._function(*args, **kwargs)
+        for state in (reading, given):
+            change = state.first_change()
+            if change is not None and not watch.log.breaks:
+                watch.log.breaks.append(Break(f"the call changes {change}", ""))
+        if self._after(kind, watch.log):
+            self._add_replay(kind, observer, reading, form, tensors, result)
+        return result
+
+    def _add_replay(
+        self, kind: _Kind, observer: Observer, reading: Reading, form: tuple[Any, ...], tensors: list[Tensor], result: Any
+    ) -> None:
+        returned: list[Tensor] = []
+        objects: list[Any] = []
+        results = _form(result, returned, objects, [])
+        if any(not reading.knows(value) for value in objects):
+            kind.breaks = [Break("it returns an object that is neither a tensor nor a number", "")]
+        elif any(id(x) not in observer._ids and id(x) not in reading.tensors for x in returned):
+            kind.breaks = [Break("it returns a tensor whose making was not seen", "")]
+        if kind.breaks:
+            self._tell(kind.breaks[0])
+            return
+        fetches = [observer.value_of(x) for x in returned]
+        graph = observer.graph
+        replay = _C._Replay(
+            graph._core, fetches, graph._functions, form, results, tensors, observer.inputs, reading.guards, UNWATCHED
+        )
+        # What the graph holds beside the engine's part has to live as long.
+        replay_and_reading = (replay, reading)
+        reading.graph = graph
+        kind.replays += 1
+        self._replays = [*self._replays, replay_and_reading]
+
+    def _changes(self, args: Any, kwargs: Any) -> str:
+        found = []
+        for replay, reading in self._replays:
+            obstacle = replay.obstacle(args, kwargs)
+            if obstacle.startswith("guard "):
+                obstacle = reading.paths[int(obstacle.removeprefix("guard "))]
+            if obstacle not in found and obstacle not in ("other arguments", "another kind of tensor"):
+                found.append(obstacle)
+        return ", ".join(found) or "numbers that decide its course"

@@ -1,0 +1,422 @@
+"""Observes the operators that run during a call, and makes a graph of them."""
+
+from __future__ import annotations
+
+import gc
+import math
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import lamella as lm
+from lamella import _C, _tree
+from lamella._C import Tensor
+from lamella.graph import Graph
+from lamella.graph._recorder import _Operator
+
+from ._calls import Break, Watch, where
+from ._state import Everything, Reading
+
+_MAX_REACHED = 5_000
+
+
+class Mismatch(Exception):
+    """A replay met another outcome than the observed call's; nothing has changed yet."""
+
+
+class _Refused(Exception):
+    """The call that is being observed cannot become a part of a graph."""
+
+
+def _tensors_in(values: Any) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors_in(value)
+
+
+class Observer:
+    """Lets every call run as it would, and adds it to a graph.
+
+    It is a recorder as the engine knows them: the methods that the engine calls either run a call and return its
+    result, or return NotImplemented, and the call runs unseen, which is only right where that is noted as a break.
+
+    Attributes:
+        graph: what was observed.
+        breaks: why the graph cannot stand for the call; empty if it can.
+    """
+
+    def __init__(self, name: str, reading: Reading | Everything, watch: Watch, arguments: Sequence[Tensor]) -> None:
+        self.graph = Graph(name)
+        self.breaks: list[Break] = watch.log.breaks
+        self._watch = watch
+        self._core = self.graph._core
+        self._reading = reading
+        self._operators: dict[str, _Operator] = {}
+        #: Number of the value that each tensor is. Tensors are held, so that their ids stay theirs.
+        self._ids: dict[int, int] = {}
+        self._held: list[Tensor] = []
+        self._produced: set[int] = set()
+        self.inputs: list[int] = []
+        #: True once something has happened that must not happen twice.
+        self._has_effects = False
+        self._modes = self._mode()
+        for i, x in enumerate(arguments):
+            id_ = self._core.add_input(f"argument{i}", x.dtype, list(x.shape))
+            self._core.set_stop_gradient(id_, False)
+            self._know(x, id_)
+            self.inputs.append(id_)
+
+    # What is known of tensors
+
+    def _know(self, x: Tensor, id_: int) -> None:
+        if id(x) not in self._ids:
+            self._held.append(x)
+            self._ids[id(x)] = id_
+
+    def _produce(self, x: Tensor, id_: int) -> None:
+        self._know(x, id_)
+        self._produced.add(id(x))
+
+    def value_of(self, x: Tensor) -> int:
+        """Returns the number of the value that a tensor is."""
+        id_ = self._ids.get(id(x))
+        if id_ is not None:
+            return id_
+        if id(x) not in self._reading.tensors:
+            raise _Refused("a tensor is used whose making was not seen")
+        id_ = self._core.add_captured(x, getattr(x, "name", None) or "")
+        self._know(x, id_)
+        return id_
+
+    def _mode(self) -> tuple[bool, bool]:
+        return lm.is_inference_mode_enabled(), lm.is_autocast_enabled()
+
+    def _prepare(self) -> None:
+        if self._mode() != self._modes:
+            raise _Refused("inference mode or autocast is entered or left")
+        self._core.set_no_grad(not lm.is_grad_enabled())
+
+    def refuse(self, reason: str) -> None:
+        """Notes that what happens now keeps the call from being replayed."""
+        self._watch.log.add_break(reason, sys._getframe(1))
+
+    def _observed(self, observe: Callable[[], Any]) -> Any:
+        """Returns the result of an observation; NotImplemented where there can be none."""
+        if self.breaks or self._watch.paused:
+            return NotImplemented
+        self._watch.paused += 1
+        try:
+            return observe()
+        except _Refused as refused:
+            self.refuse(str(refused))
+            return NotImplemented
+        finally:
+            self._watch.paused -= 1
+
+    # Operators
+
+    def _operator(self, call: Any) -> _Operator:
+        key = call.name + "." + call.overload
+        if key not in self._operators:
+            self._operators[key] = _Operator(call)
+        return self._operators[key]
+
+    def _reference(self, value: Any, type_: str) -> Any:
+        """Returns an argument with the numbers of values in place of tensors, and whether it has any."""
+        if isinstance(value, Tensor):
+            return self.value_of(value), True
+        if isinstance(value, np.ndarray):
+            raise _Refused("a numpy array meets a tensor: its elements may be others in another call")
+        if type_.startswith("Tensor[]"):
+            items = value if isinstance(value, (list, tuple)) else [value]
+            if not all(item is None or isinstance(item, Tensor) for item in items):
+                raise _Refused("numbers stand among tensors of a list")
+            return [-1 if item is None else self.value_of(item) for item in items], True
+        if isinstance(value, (list, tuple)) and any(True for _ in _tensors_in(value)):
+            raise _Refused("a tensor stands where a number is expected")
+        return value, False
+
+    def _elements_decide_shape(self, op: _Operator, values: Sequence[Any]) -> bool:
+        """True if the shapes of an operator's results depend on elements."""
+
+        def on_meta(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return lm.empty_like(value, device="meta")
+            return [on_meta(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+        if op.draws:
+            return False
+        try:
+            with lm.no_grad():
+                op.run([on_meta(value) for value in values])
+        except NotImplementedError:
+            return False
+        except Exception:
+            return True
+        return False
+
+    def _run(self, op: _Operator, values: Sequence[Any]) -> Any:
+        """Runs an operator and adds it to the graph."""
+        self._prepare()
+        arguments, references = [], []
+        for value, type_ in zip(values, op.types, strict=True):
+            argument, is_reference = self._reference(value, type_)
+            arguments.append(argument)
+            references.append(is_reference)
+        if self._elements_decide_shape(op, values):
+            raise _Refused(f"the size of {op.name.rpartition(':')[2]}'s result depends on elements")
+        try:
+            result = op.run(values)
+        except Exception as error:
+            # The call itself will raise what its user expects.
+            raise _Refused(f"{op.name} raises {type(error).__name__}") from None
+        self._has_effects |= op.draws or any((alias or "").endswith("!") for alias in op.aliases)
+        results = [result] if len(op.results) == 1 else list(result or ())
+        types_, sizes, tensors = [], [], []
+        for one in results:
+            items = [one] if isinstance(one, Tensor) else one
+            if not isinstance(items, (list, tuple)) or not all(isinstance(item, Tensor) for item in items):
+                raise _Refused(f"{op.name} gives {type(one).__name__}, which is no tensor")
+            sizes.append(-1 if isinstance(one, Tensor) else len(items))
+            tensors += items
+        types_ = [(x.dtype, tuple(x.shape)) for x in tensors]
+        generators = [value for value in values if isinstance(value, lm.random.Generator)]
+        self.graph._generators += generators
+        ids = self._core.add_operator(op.name, arguments, references, types_, sizes, where(sys._getframe(1)))
+        for x, id_ in zip(tensors, ids, strict=True):
+            self._produce(x, id_)
+        return result
+
+    def operator(self, name: str, in_place: bool, values: Sequence[Any]) -> Any:
+        """Observes a built-in operator."""
+
+        def observe() -> Any:
+            op = self._operator(getattr(lm.ops.lamella, name))
+            out = values[-1] if len(values) > len(op.names) else None
+            result = self._run(op, values[: len(op.names)])
+            target = values[0] if in_place else out
+            if target is None:
+                return result
+            self._run(self._operator(lm.ops.lamella.copy_), [target, result])
+            return target
+
+        return self._observed(observe)
+
+    def registered(self, call: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Observes a registered operator."""
+
+        def observe() -> Any:
+            if len(call.overloads()) > 1:
+                raise _Refused(f"{call.name} is called without the name of one of its overloads")
+            op = self._operator(call)
+            return self._run(op, op.bind(args, kwargs))
+
+        return self._observed(observe)
+
+    def get_item(self, x: Tensor, key: Any) -> Any:
+        """Observes ``x[key]``."""
+        from lamella.graph._recorder import _index_text
+
+        def observe() -> Any:
+            text, tensors = self._index(key, _index_text)
+            return self._run(self._operator(lm.ops.lamella.index), [x, text, tensors])
+
+        return self._observed(observe)
+
+    def set_item(self, x: Tensor, key: Any, value: Any) -> Any:
+        """Observes ``x[key] = value``."""
+        from lamella.graph._recorder import _index_text
+
+        def observe() -> Any:
+            text, tensors = self._index(key, _index_text)
+            given = value if isinstance(value, Tensor) else self._constant(lm.asarray(value, dtype=x.dtype), value)
+            self._run(self._operator(lm.ops.lamella.set_index_), [x, text, tensors, given])
+            return None
+
+        return self._observed(observe)
+
+    def _index(self, key: Any, to_text: Callable[[Any], tuple[str, list[Tensor]]]) -> tuple[str, list[Tensor]]:
+        text, tensors = to_text(key)
+        given = [item for item in (key if isinstance(key, tuple) else (key,)) if not isinstance(item, (int, slice))]
+        if any(isinstance(item, np.ndarray) for item in given):
+            raise _Refused("a numpy array is an index: its elements may be others in another call")
+        for x in tensors:
+            if id(x) not in self._ids and id(x) not in self._reading.tensors:
+                self._constant(x, None)
+        return text, tensors
+
+    # Tensors from numbers
+
+    def _constant(self, x: Tensor, data: Any) -> Tensor:
+        """Makes a tensor that was made of Python's numbers a value: a copy of what it is now."""
+        if isinstance(data, np.ndarray):
+            raise _Refused("a tensor is made of a numpy array, whose elements may be others in another call")
+        kept = self._core.add_captured(x.detach().clone(), "")
+        self._prepare()
+        clone = self._operator(lm.ops.lamella.clone)
+        arguments = [kept] + [default for _, default in clone.defaults[1:]]
+        references = [True] + [False] * (len(arguments) - 1)
+        types_ = [(x.dtype, tuple(x.shape))]
+        [id_] = self._core.add_operator(clone.name, arguments, references, types_, [-1], where(sys._getframe(1)))
+        self._produce(x, id_)
+        return x
+
+    def _made(self, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        def observe() -> Any:
+            data = args[0] if args else next(iter(kwargs.values()))
+            if isinstance(data, Tensor):
+                return self._function(function.__name__, function, args, kwargs, effects=False)
+            if not _is_plain(data):
+                raise _Refused(f"a tensor is made of {type(data).__name__}, whose elements may be others in another call")
+            x = function(*args, **kwargs)
+            if not x.stop_gradient:
+                raise _Refused("a tensor is made that wants a gradient")
+            return self._constant(x, data)
+
+        return self._observed(observe)
+
+    def asarray(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Observes :func:`lamella.asarray`."""
+        return self._made(lm.asarray, args, kwargs)
+
+    def tensor(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Observes :func:`lamella.tensor`."""
+        return self._made(lm.tensor, args, kwargs)
+
+    # Functions
+
+    def _holds_produced(self, value: Any) -> bool:
+        """True if a tensor that this call has made can be reached from an object."""
+        seen: set[int] = set()
+        pending = [value]
+        while pending:
+            item = pending.pop()
+            if id(item) in seen or isinstance(item, (type, types.ModuleType)) or self._reading.knows(item):
+                continue
+            seen.add(id(item))
+            if isinstance(item, Tensor):
+                if id(item) in self._produced or id(item) in self._ids:
+                    return True
+                continue
+            if len(seen) > _MAX_REACHED:
+                return True
+            if isinstance(item, types.FunctionType):
+                pending += [item.__closure__, item.__defaults__, item.__kwdefaults__]
+            else:
+                pending += gc.get_referents(item)
+        return False
+
+    def _function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        *,
+        effects: bool = True,
+    ) -> Any:
+        """Runs a function and adds it to the graph as one node, which calls it again."""
+        self._prepare()
+        tensors, rebuild = _tree.flatten((list(args), kwargs))
+        for leaf in _tree.leaves_of((list(args), kwargs))[0]:
+            if not isinstance(leaf, Tensor) and self._holds_produced(leaf):
+                raise _Refused(f"{name} is given an object that holds a tensor of this call")
+        ids = [self.value_of(x) for x in tensors]
+        result = function(*args, **kwargs)
+        returned = _tree.flatten(result)[0]
+        if not all(isinstance(leaf, (Tensor, int, float, str, type(None))) for leaf in _tree.leaves_of(result)[0]):
+            self.refuse(f"{name} gives an object that is no tensor")
+
+        def run(given: Sequence[Tensor]) -> list[Tensor]:
+            positional, named = rebuild(iter(given))
+            return _tree.flatten(function(*positional, **named))[0]
+
+        self._add_function(name, run, ids, returned, effects)
+        return result
+
+    def _add_function(
+        self, name: str, run: Callable[[Sequence[Tensor]], Any], ids: list[int], results: Sequence[Tensor], effects: bool
+    ) -> None:
+        self._has_effects |= effects
+        types_ = [(x.dtype, tuple(x.shape)) for x in results]
+        at = len(self.graph._functions)
+        made = self._core.add_function(name, at, ids, types_, effects, where(sys._getframe(1)))
+        self.graph._functions.append(run)
+        self.graph._function_names.append(name)
+        for x, id_ in zip(results, made, strict=True):
+            self._produce(x, id_)
+
+    def call(self, name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Observes a function that replays call as a whole."""
+        return self._observed(lambda: self._function(name, function, args, kwargs))
+
+    def pure_call(self, name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """Observes a function that only computes from its arguments."""
+        return self._observed(lambda: self._function(name, function, args, {}, effects=False))
+
+    def layer(self, layer: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Observes a call of a custom layer, which replays make again."""
+        return self.call(layer.__name__, layer.apply, args, kwargs)
+
+    def cpp_layer(self, name: str, tensors: list[Tensor], run: Callable[[list[Tensor]], list[Tensor]]) -> Any:
+        """Observes a call of a layer written in C++."""
+
+        def observe() -> Any:
+            self._prepare()
+            ids = [self.value_of(x) for x in tensors]
+            results = run(tensors)
+            self._add_function(name, lambda given: run(list(given)), ids, results, True)
+            return results
+
+        return self._observed(observe)
+
+    def grad(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Observes :func:`lamella.grad`."""
+        return self.call("grad", lm.grad, args, kwargs)
+
+    def backward(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Observes :func:`lamella.autograd.backward`."""
+        return self.call("backward", lm.autograd.backward, args, kwargs)
+
+    # What Python reads of tensors
+
+    def read(self, _x: Any, _args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+        """Notes that the elements of a tensor are read as a buffer."""
+        self.refuse("the elements of a tensor are read (numpy, memoryview)")
+        return NotImplemented
+
+    def decide(self, x: Tensor, convert: Callable[[Tensor], Any]) -> Any:
+        """Observes that Python's course depends on a number of a tensor: a replay checks that it is the same."""
+
+        def observe() -> Any:
+            if self._has_effects:
+                raise _Refused("Python reads a number of a tensor after something that must not happen twice")
+            self._prepare()
+            id_ = self.value_of(x)
+            outcome = convert(x)
+            if isinstance(outcome, float) and not math.isfinite(outcome):
+                raise _Refused("Python reads a number of a tensor")
+
+            def check(given: Sequence[Tensor]) -> list[Tensor]:
+                if convert(given[0]) != outcome:
+                    raise Mismatch
+                return []
+
+            before = self._has_effects
+            self._add_function("decide", check, [id_], [], True)
+            self._has_effects = before
+            return outcome
+
+        return self._observed(observe)
+
+
+def _is_plain(data: Any) -> bool:
+    """True for a number, or nested lists of numbers."""
+    if isinstance(data, (list, tuple)):
+        return all(map(_is_plain, data))
+    return isinstance(data, (int, float, complex, np.generic))

@@ -1,0 +1,260 @@
+"""The state of Python objects that a program may read: what it was, and whether it still is."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import re
+import types
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+import lamella as lm
+from lamella import _C
+
+from ._calls import Log, is_library, is_standard
+
+#: Stands in guards for what is not there, and for what nobody reads.
+UNWATCHED = object()
+
+_MAX_OBJECTS = 50_000
+_MAX_BYTES = 1 << 16
+
+#: Types of objects that cannot change, or whose changes no code can see.
+_ATOMS: tuple[type, ...] = (
+    *(int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented), range, slice),
+    *(types.CodeType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType),
+    *(types.MemberDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType, types.GenericAlias),
+    *(types.UnionType, re.Pattern, datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo),
+    *(decimal.Decimal, fractions.Fraction, np.generic, np.dtype, np.ufunc),
+)  # fmt: skip
+
+
+class Unwatchable(Exception):
+    """An object that the program may read changes in ways that cannot be seen."""
+
+
+def _is_constant_class(kind: type) -> bool:
+    """True for classes of Python itself, of numpy and of this package, which nobody changes."""
+    return kind.__module__.partition(".")[0] in ("builtins", "lamella", "numpy", "typing", "abc", "enum", "collections")
+
+
+class Everything:
+    """Stands for state of which nothing is known: whatever a program reads may be there."""
+
+    class _All:
+        def __contains__(self, item: Any) -> bool:
+            return True
+
+    tensors = _All()
+
+    def knows(self, _value: Any) -> bool:
+        """True."""
+        return True
+
+
+class Reading:
+    """The state that can be reached from some roots through what a log's code reads.
+
+    Attributes:
+        guards: entries for ``_C._Guards``.
+        paths: for each of them, where it is in the program.
+        tensors: the tensors among the objects, by id.
+    """
+
+    def __init__(self, log: Log, roots: Iterable[tuple[Any, str]]) -> None:
+        self.guards: list[tuple[Any, ...]] = []
+        self.paths: list[str] = []
+        self.tensors: dict[int, lm.Tensor] = {}
+        self._names = log.names
+        self._codes = log.codes
+        self._seen: dict[int, Any] = {}
+        self._next: list[tuple[Any, str]] = list(roots)
+        for dictionary, names in log.globals.values():
+            module = dictionary.get("__name__", "?")
+            for name in sorted(names):
+                self._entry(dictionary, name, dictionary.get(name, UNWATCHED), f"{module}.{name}")
+        while self._next:
+            value, path = self._next.pop()
+            if id(value) not in self._seen:
+                self._seen[id(value)] = value
+                if len(self._seen) > _MAX_OBJECTS:
+                    raise Unwatchable(f"more than {_MAX_OBJECTS:,} objects can be reached from what is read")
+                self._visit(value, path)
+
+    def first_change(self) -> str | None:
+        """Returns where the state is not as it was; None if it is."""
+        at = _C._Replay.first_change(self.guards, UNWATCHED)
+        return None if at < 0 else self.paths[at]
+
+    def knows(self, value: Any) -> bool:
+        """True if the object was there."""
+        return id(value) in self._seen
+
+    def _guard(self, path: str, *entry: Any) -> None:
+        self.guards.append(entry)
+        self.paths.append(path)
+
+    def _entry(self, mapping: Any, name: str, value: Any, path: str) -> None:
+        self._guard(path, "name", mapping, name, value)
+        self._follow(value, path)
+
+    def _follow(self, value: Any, path: str) -> None:
+        if value is not UNWATCHED:
+            self._next.append((value, path))
+
+    def _visit(self, value: Any, path: str) -> None:
+        if isinstance(value, lm.Tensor):
+            self.tensors[id(value)] = value
+            if type(value) is not lm.Tensor:
+                self._instance(value, path)
+        elif isinstance(value, _ATOMS) or isinstance(value, enum.Enum):
+            return
+        elif isinstance(value, types.ModuleType):
+            self._module(value, path)
+        elif isinstance(value, types.FunctionType):
+            self._function(value, path)
+        elif isinstance(value, type):
+            self._class(value, path)
+        elif isinstance(value, np.ndarray):
+            self._memory(value, value.nbytes, path)
+        elif isinstance(value, bytearray):
+            self._memory(value, len(value), path)
+        else:
+            self._other(value, path)
+
+    def _other(self, value: Any, path: str) -> None:
+        if isinstance(value, types.MethodType):
+            self._follow(value.__self__, path)
+            self._follow(value.__func__, path)
+        elif isinstance(value, types.BuiltinFunctionType):
+            if not isinstance(value.__self__, types.ModuleType):
+                self._follow(value.__self__, path)
+        elif isinstance(value, functools.partial):
+            for part in (value.func, value.args, value.keywords):
+                self._follow(part, path)
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._follow(value.__func__, path)
+        elif isinstance(value, property):
+            for part in (value.fget, value.fset):
+                self._follow(part, path)
+        elif isinstance(value, functools.cached_property):
+            self._follow(value.func, path)
+        elif isinstance(value, weakref.ref):
+            self._follow(value(), path)
+        elif isinstance(value, types.CellType):
+            self._cell(value, path)
+        elif isinstance(value, types.MappingProxyType):
+            raise Unwatchable(f"{path} is a view of a dictionary, whose changes cannot be seen")
+        else:
+            self._container_or_instance(value, path)
+
+    def _container_or_instance(self, value: Any, path: str) -> None:
+        kind = type(value)
+        container = True
+        if isinstance(value, dict):
+            keys = tuple(value)
+            self._guard(path, "dict", value, keys, tuple(value.values()))
+            for key, item in value.items():
+                self._follow(key, path)
+                self._follow(item, f"{path}[{key!r}]" if isinstance(key, (str, int)) else path)
+        elif isinstance(value, list):
+            self._guard(path, "list", value, tuple(value))
+            self._items(value, path)
+        elif isinstance(value, (tuple, frozenset)):
+            self._items(value, path)
+        elif isinstance(value, set):
+            self._guard(path, "set", value, frozenset(value))
+            self._items(value, path)
+        else:
+            container = False
+        if kind.__module__.startswith("lamella") and not kind.__flags__ & (1 << 9):
+            return
+        if hasattr(value, "__dict__") or kind.__flags__ & (1 << 9):
+            self._instance(value, path)
+        elif not container and not kind.__module__.startswith("lamella"):
+            raise Unwatchable(f"{path} is a {kind.__module__}.{kind.__qualname__}, whose changes cannot be seen")
+
+    def _items(self, values: Iterable[Any], path: str) -> None:
+        for i, item in enumerate(values):
+            self._follow(item, f"{path}[{i}]")
+
+    def _instance(self, value: Any, path: str) -> None:
+        kind = type(value)
+        self._follow(kind, path)
+        for base in kind.__mro__:
+            if base.__module__ in ("builtins", "_io", "_random", "_thread") and base is not object:
+                known = (dict, list, tuple, set, frozenset, int, float, str, bytes, complex, BaseException, type)
+                if not issubclass(base, known):
+                    raise Unwatchable(f"{path} is a {kind.__qualname__}, whose changes cannot be seen")
+            for name in vars(base).get("__slots__", ()) if base is not object else ():
+                if name in self._names and name != "__dict__":
+                    current = getattr(value, name, UNWATCHED)
+                    self._guard(f"{path}.{name}", "attribute", value, name, current)
+                    self._follow(current, f"{path}.{name}")
+        try:
+            attributes = object.__getattribute__(value, "__dict__")
+        except AttributeError:
+            return
+        if not isinstance(attributes, dict):
+            raise Unwatchable(f"{path} has no ordinary attributes")
+        read = tuple(item if name in self._names else UNWATCHED for name, item in attributes.items())
+        self._guard(path, "dict", attributes, tuple(attributes), read)
+        for name, item in attributes.items():
+            if name in self._names:
+                self._follow(item, f"{path}.{name}")
+
+    def _module(self, module: types.ModuleType, path: str) -> None:
+        file = getattr(module, "__file__", None)
+        trusted = module.__name__.partition(".")[0] in ("lamella", "numpy")
+        if trusted or file is None or is_standard(file) or is_library(file):
+            return
+        for name in sorted(self._names & vars(module).keys()):
+            self._entry(vars(module), name, vars(module)[name], f"{path}.{name}")
+
+    def _function(self, function: types.FunctionType, path: str) -> None:
+        filename = function.__code__.co_filename
+        if is_standard(filename):
+            return
+        if function.__code__ in self._codes and not is_library(filename):
+            for name in ("__code__", "__defaults__", "__kwdefaults__"):
+                self._guard(path, "attribute", function, name, getattr(function, name))
+        for cell, name in zip(function.__closure__ or (), function.__code__.co_freevars, strict=True):
+            self._cell(cell, name)
+        for part in (function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", None)):
+            self._follow(part, path)
+
+    def _cell(self, cell: types.CellType, name: str) -> None:
+        if id(cell) in self._seen:
+            return
+        self._seen[id(cell)] = cell
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            value = UNWATCHED
+        self._guard(name, "cell", cell, value)
+        self._follow(value, name)
+
+    def _class(self, kind: type, path: str) -> None:
+        for base in kind.__mro__:
+            if _is_constant_class(base) or not base.__flags__ & (1 << 9):
+                continue
+            attributes = vars(base)
+            self._guard(path, "size", attributes, len(attributes))
+            for name in sorted(self._names & attributes.keys()):
+                self._entry(attributes, name, attributes[name], f"{base.__qualname__}.{name}")
+
+    def _memory(self, value: Any, size: int, path: str) -> None:
+        if size > _MAX_BYTES:
+            raise Unwatchable(f"{path} is an array of {size:,} bytes, too many to compare in each call")
+        try:
+            contents = bytes(value)
+        except (BufferError, ValueError, TypeError):
+            raise Unwatchable(f"{path} is an array whose memory cannot be read") from None
+        self._guard(path, "bytes", value, contents)
