@@ -108,7 +108,10 @@ PyRef Form::build(const std::vector<Tensor>& tensors) const {
     case Kind::Tuple: {
       PyRef tuple = tuple_from(items, build_item);
       if (object.get() == reinterpret_cast<PyObject*>(&PyTuple_Type)) return tuple;
-      return PyRef::adopt(checked(PyObject_CallMethod(object.get(), "_make", "O", tuple.get())));
+      // Named tuples of Python; those of C take a sequence.
+      const bool named = PyObject_HasAttrString(object.get(), "_make") != 0;
+      return PyRef::adopt(checked(named ? PyObject_CallMethod(object.get(), "_make", "(O)", tuple.get())
+                                        : PyObject_CallOneArg(object.get(), tuple.get())));
     }
     case Kind::Dict:
       break;
@@ -165,6 +168,10 @@ struct Plan {
   std::vector<std::size_t> feeds;
   std::vector<std::pair<Tensor, TensorKind>> captured;
   Guards guards;
+  /// Where each guard is in the program.
+  std::vector<std::string> paths;
+  /// True if a node may change what the guards see.
+  bool calls_python = false;
   bool grad_enabled = autograd::is_grad_enabled();
   bool inference = autograd::is_inference_mode_enabled();
 };
@@ -185,9 +192,9 @@ Plan& plan_of(PyObject* self) {
 /// tensors among the arguments, the values that stand for them, guards, and the mark of what guards leave out.
 PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
-    PyObject *program, *fetches, *functions, *arguments, *results, *inputs, *ids, *guards, *unwatched;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOO:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
-                          &ids, &guards, &unwatched)) {
+    PyObject *program, *fetches, *functions, *arguments, *results, *inputs, *ids, *guards, *paths, *unwatched;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOO:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
+                          &ids, &guards, &paths, &unwatched)) {
       return nullptr;
     }
     const graph::Graph& graph = graph_of(program);
@@ -203,7 +210,11 @@ PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
         .inputs = {},
         .feeds = {},
         .captured = {},
-        .guards = Guards(guards, unwatched)});
+        .guards = Guards(guards, unwatched),
+        .paths = Adapted<std::vector<std::string>>::from(paths)});
+    plan->calls_python = std::ranges::any_of(graph.nodes(), [](const graph::GraphNode& node) {
+      return node.kind == graph::GraphNode::Kind::Function && node.effects;
+    });
     for (PyObject* x : Adapted<std::vector<PyObject*>>::from(inputs))
       plan->inputs.emplace_back(Adapted<Tensor>::from(x));
     const auto given = Adapted<std::vector<std::int64_t>>::from(ids);
@@ -272,7 +283,7 @@ std::string obstacle(const Plan& plan, PyObject* args, PyObject* kwargs, std::ve
   for (const auto& [captured, kind] : plan.captured) {
     if (!kind.matches(captured)) return "another kind of captured tensor";
   }
-  if (const auto change = plan.guards.first_change()) return "guard " + std::to_string(*change);
+  if (const auto change = plan.guards.first_change()) return plan.paths.at(*change);
   return {};
 }
 
@@ -288,7 +299,13 @@ PyObject* call_replay(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     std::vector<Tensor> feeds;
     feeds.reserve(plan.feeds.size());
     for (const std::size_t i : plan.feeds) feeds.push_back(*tensors[i]);
-    return plan.results.build(run_executor(*plan.executor, feeds, plan.functions.get())).release();
+    const std::vector<Tensor> results = run_executor(*plan.executor, feeds, plan.functions.get());
+    if (const auto change = plan.calls_python ? plan.guards.first_change() : std::nullopt) {
+      fail<RuntimeError>("[compile] ", plan.paths.at(*change),
+                         ", which the compiled function reads, was changed by a layer or a step that it calls: what it "
+                         "computed after that may be wrong. Do not compile it, or keep such state in a tensor");
+    }
+    return plan.results.build(results).release();
   });
 }
 

@@ -18,7 +18,9 @@ class _Compile:
         if isinstance(function, Compiled):
             return function
         if not callable(function):
-            raise TypeError(f"[compile] expected a function, a Module or another callable, got {type(function).__name__}")
+            raise TypeError(
+                f"[compile] expected a function, a Module or another callable, got {type(function).__name__}"
+            )
         return Compiled(function)
 
     def explain(self, compiled: Any) -> Explanation:
@@ -36,4 +38,4 @@ class _Compile:
         return "<function lamella.compile>"
 
 
-compile = _Compile()  # noqa: A001 (the name that users know it by)
+compile = _Compile()

@@ -10,9 +10,12 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import lamella as lm
 from lamella import _C
 
+_NUMPY = np.__path__[0] + "/"
 _FOLDER = lm.__path__[0] + "/"
 _OWN = __file__.rpartition("/")[0] + "/"
 _STANDARD = (sysconfig.get_paths()["stdlib"] + "/", "<frozen ")
@@ -20,11 +23,80 @@ _PACKAGES = ("site-packages", "dist-packages")
 
 #: Functions of `builtins` that do something else than compute from their arguments.
 _WITH_EFFECTS = frozenset(
-    "print input open exec eval compile breakpoint globals locals vars dir id memoryview __import__ __build_class__".split()
+    [
+        "print",
+        "input",
+        "open",
+        "exec",
+        "eval",
+        "compile",
+        "breakpoint",
+        "globals",
+        "locals",
+        "vars",
+        "dir",
+        "id",
+        "memoryview",
+        "__import__",
+        "__build_class__",
+    ]
 )
 #: Modules in C whose functions compute from their arguments alone.
 _PURE_MODULES = frozenset(
-    "math cmath _operator _functools _collections _abc _heapq _bisect _string _struct _typing itertools".split()
+    [
+        "math",
+        "cmath",
+        "_operator",
+        "_functools",
+        "_collections",
+        "_abc",
+        "_heapq",
+        "_bisect",
+        "_string",
+        "_struct",
+        "_typing",
+        "itertools",
+    ]
+)
+#: Modules of the standard library whose functions compute from their arguments, and from what programs do not change.
+_PURE_STANDARD = frozenset(
+    [
+        "functools",
+        "itertools",
+        "collections",
+        "_collections_abc",
+        "contextlib",
+        "dataclasses",
+        "enum",
+        "typing",
+        "abc",
+        "_abc",
+        "operator",
+        "_weakrefset",
+        "copy",
+        "copyreg",
+        "numbers",
+        "fractions",
+        "types",
+        "re",
+        "heapq",
+        "bisect",
+        "string",
+        "textwrap",
+        "math",
+        "cmath",
+        "statistics",
+        "weakref",
+        "reprlib",
+        "keyword",
+        "graphlib",
+        "importlib",
+        "contextvars",
+        "decimal",
+        "_pydecimal",
+        "datetime",
+        "numpy",
+    ]
 )
 #: Types in C whose methods compute from, or change, the object alone, whose changes are seen afterwards.
 _PLAIN_TYPES: tuple[type, ...] = (
@@ -33,8 +105,23 @@ _PLAIN_TYPES: tuple[type, ...] = (
 )  # fmt: skip
 #: The compiled part's own functions that compute from their arguments alone, beside the operators.
 _PURE_FUNCTIONS = frozenset(
-    "broadcast_shapes can_cast result_type isdtype is_grad_enabled is_inference_mode_enabled asarray tensor grad backward "
-    "_hidden_axes _autocast_state _privateuse1_name are_deterministic_algorithms_enabled get_num_threads".split()
+    [
+        "broadcast_shapes",
+        "can_cast",
+        "result_type",
+        "isdtype",
+        "is_grad_enabled",
+        "is_inference_mode_enabled",
+        "asarray",
+        "tensor",
+        "grad",
+        "backward",
+        "_hidden_axes",
+        "_autocast_state",
+        "_privateuse1_name",
+        "are_deterministic_algorithms_enabled",
+        "get_num_threads",
+    ]
 )
 
 
@@ -45,7 +132,9 @@ def _operator_names() -> frozenset[str]:
 
 
 def is_standard(filename: str) -> bool:
-    """True for code of Python's standard library."""
+    """True for code of Python's standard library, or of numpy."""
+    if filename.startswith(_NUMPY):
+        return True
     return filename.startswith(_STANDARD) and not any(name in filename for name in _PACKAGES)
 
 
@@ -94,6 +183,8 @@ class Log:
         self.codes: set[types.CodeType] = set()
         #: Names of attributes and keys that the code may read.
         self.names: set[str] = set()
+        #: Those of them that code outside of this package reads.
+        self.user_names: set[str] = set()
         #: Names that the user's code reads in each module's dictionary.
         self.globals: dict[int, tuple[dict[str, Any], set[str]]] = {}
         self.breaks: list[Break] = []
@@ -103,6 +194,7 @@ class Log:
         new = not other.codes <= self.codes
         self.codes |= other.codes
         self.names |= other.names
+        self.user_names |= other.user_names
         for key, (dictionary, names) in other.globals.items():
             known = self.globals.setdefault(key, (dictionary, set()))[1]
             new |= not names <= known
@@ -112,16 +204,24 @@ class Log:
     def add_code(self, frame: types.FrameType) -> None:
         """Notes the code of a function that is called."""
         code = frame.f_code
-        names = self.globals.get(id(frame.f_globals))
-        if code in self.codes and (names is not None or is_library(code.co_filename)):
+        if code in self.codes:
             return
         self.codes.add(code)
         if is_standard(code.co_filename):
+            module = frame.f_globals.get("__name__", "")
+            if module.partition(".")[0] not in _PURE_STANDARD or module.startswith("numpy.random"):
+                self.add_break(f"{module}.{code.co_name}() is called, which may do more than compute", frame)
             return
-        self.names.update(code.co_names, _texts(code.co_consts))
+        read = {*code.co_names, *_texts(code.co_consts)}
+        self.names |= read
         if not is_library(code.co_filename):
-            read = self.globals.setdefault(id(frame.f_globals), (frame.f_globals, set()))[1]
-            read |= _global_names(code)
+            self.user_names |= read
+            names = _global_names(code)
+            self.globals.setdefault(id(frame.f_globals), (frame.f_globals, set()))[1].update(names)
+            for name in names:
+                reason = _unseen(frame.f_globals.get(name), read)
+                if reason is not None:
+                    self.add_break(f"{name}: {reason}", frame)
 
     def add_break(self, reason: str, frame: types.FrameType | None) -> None:
         """Notes a reason against replays, once for each line."""
@@ -130,19 +230,23 @@ class Log:
             self.breaks.append(found)
 
 
-def _is_method_of_plain(owner: Any) -> bool:
+def _unseen(value: Any, names: set[str]) -> str | None:
+    """Returns why calls of a global object's functions would not be seen; None if they are."""
+    if not isinstance(value, types.ModuleType):
+        return None
+    name = value.__name__
+    if name.startswith("numpy"):
+        random = "random" in name or "random" in names
+        return "random numbers of numpy are others in each call" if random else None
+    file = getattr(value, "__file__", None) or ""
+    pure = name.partition(".")[0] in _PURE_MODULES | _PURE_STANDARD or name.startswith("lamella")
+    return None if pure or not file.endswith((".so", ".pyd")) else f"the module {name} is written in C"
+
+
+def _defines(owner: Any, name: str) -> type:
+    """Returns the class that has a method."""
     kind = owner if isinstance(owner, type) else type(owner)
-    if isinstance(owner, _PLAIN_TYPES) or owner in _PLAIN_TYPES:
-        return True
-    module = kind.__module__
-    return module in ("builtins", "collections", "re", "itertools", "functools", "_abc", "abc", "enum", "types") or (
-        # An instance of a class in Python: its methods in C are those of object, or of a base that is seen above.
-        bool(kind.__flags__ & (1 << 9)) and all(base.__module__ == "builtins" or _in_python(base) for base in kind.__mro__)
-    )
-
-
-def _in_python(kind: type) -> bool:
-    return bool(kind.__flags__ & (1 << 9)) and "__module__" in vars(kind) and isinstance(vars(kind)["__module__"], str)
+    return next((base for base in kind.__mro__ if name in vars(base)), kind)
 
 
 def effect_of(function: Any) -> str | None:
@@ -153,19 +257,27 @@ def effect_of(function: Any) -> str | None:
     if isinstance(owner, types.ModuleType) or owner is None:
         if module == "builtins":
             return None if name not in _WITH_EFFECTS else f"{name}() is called"
-        if module == _C.__name__:
+        if module in (_C.__name__, ""):
             pure = name in _PURE_FUNCTIONS or name in _operator_names()
             return None if pure else f"lamella.{name}() is called, which replays cannot repeat"
         if module in _PURE_MODULES or (module.startswith("numpy") and "random" not in module):
             return None
         return f"{module}.{name}() is called, which may do more than compute"
-    kind = owner if isinstance(owner, type) else type(owner)
+    kind = _defines(owner, name)
     if kind.__module__.startswith("lamella"):
         return None  # tensors and their like: the observer sees what matters of them
     if kind.__module__.startswith("numpy"):
         random = "random" in kind.__module__
         return f"{kind.__name__}.{name}() draws random numbers that are not Lamella's" if random else None
-    if _is_method_of_plain(owner):
+    if kind in _PLAIN_TYPES or kind.__module__ in (
+        "builtins",
+        "collections",
+        "re",
+        "itertools",
+        "functools",
+        "_abc",
+        "types",
+    ):
         return None
     return f"{kind.__module__}.{kind.__qualname__}.{name}() is called, which may do more than compute"
 

@@ -14,8 +14,8 @@ from lamella._C import Tensor
 
 from ._calls import Break, Log, Watch
 from ._interception import Interception, is_observed, is_plain_mode
-from ._observer import Mismatch, Observer
-from ._state import UNWATCHED, Everything, Reading, Unwatchable
+from ._observer import MismatchError, Observer
+from ._state import UNWATCHED, Everything, Reading, UnwatchableError
 
 #: Calls that are watched before one is observed, at most.
 _MAX_WATCHED = 4
@@ -29,17 +29,15 @@ class CompileWarning(UserWarning):
     """Calls of a compiled function run as they would without compilation."""
 
 
-class _Opaque(Exception):
-    """A call whose arguments or results no form describes."""
-
-
 def _form(value: Any, tensors: list[Tensor], objects: list[Any], lists: list[Any]) -> tuple[Any, ...]:
     """Describes a value with tensors in it: see Form in python/bindings/replay.cc."""
     if isinstance(value, Tensor):
         tensors.append(value)
         return ("tensor", len(tensors) - 1)
     kind = type(value)
-    if kind is list or isinstance(value, tuple) and (kind is tuple or hasattr(kind, "_make")):
+    if kind is list or (
+        isinstance(value, tuple) and (kind is tuple or hasattr(kind, "_make") or hasattr(kind, "n_sequence_fields"))
+    ):
         items = [_form(item, tensors, objects, lists) for item in value]
         if kind is list:
             lists.append(value)
@@ -86,7 +84,8 @@ class Compiled:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
-        self._replays: list[tuple[Any, Reading]] = []
+        #: With the graph of each, which owns generators and functions that it refers to.
+        self._replays: list[tuple[Any, lm.graph.Graph]] = []
         self._kinds: dict[Any, _Kind] = {}
         self._lock = threading.Lock()
         for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
@@ -107,7 +106,7 @@ class Compiled:
         for replay, _ in self._replays:
             try:
                 result = replay.call(args, kwargs)
-            except Mismatch:
+            except MismatchError:
                 continue
             if result is not NotImplemented:
                 return result
@@ -194,24 +193,34 @@ class Compiled:
         try:
             reading = Reading(kind.log, roots)
             given = Reading(Log(), [(x, "an argument") for x in lists])
-        except Unwatchable as error:
+        except UnwatchableError as error:
             return self._give_up(kind, Break(str(error), ""), args, kwargs)
         if any(id(x) in reading.tensors for x in tensors):
-            return self._give_up(kind, Break("an argument is a tensor that the function reads as well", ""), args, kwargs)
+            return self._give_up(
+                kind, Break("an argument is a tensor that the function reads as well", ""), args, kwargs
+            )
         watch = Watch(Log())
         observer = Observer(self._name, reading, watch, tensors)
         with Interception(observer), watch:
             result = self._function(*args, **kwargs)
         for state in (reading, given):
-            change = state.first_change()
-            if change is not None and not watch.log.breaks:
-                watch.log.breaks.append(Break(f"the call changes {change}", ""))
+            changed = state.first_change()
+            if changed is not None and not watch.log.breaks:
+                watch.log.breaks.append(Break(f"the call changes {changed}", ""))
+        if observer.has_steps and reading.of_steppers:
+            watch.log.breaks.append(Break(f"{reading.of_steppers[0]} is read, which a step may change", ""))
         if self._after(kind, watch.log):
             self._add_replay(kind, observer, reading, form, tensors, result)
         return result
 
     def _add_replay(
-        self, kind: _Kind, observer: Observer, reading: Reading, form: tuple[Any, ...], tensors: list[Tensor], result: Any
+        self,
+        kind: _Kind,
+        observer: Observer,
+        reading: Reading,
+        form: tuple[Any, ...],
+        tensors: list[Tensor],
+        result: Any,
     ) -> None:
         returned: list[Tensor] = []
         objects: list[Any] = []
@@ -226,20 +235,16 @@ class Compiled:
         fetches = [observer.value_of(x) for x in returned]
         graph = observer.graph
         replay = _C._Replay(
-            graph._core, fetches, graph._functions, form, results, tensors, observer.inputs, reading.guards, UNWATCHED
-        )
-        # What the graph holds beside the engine's part has to live as long.
-        replay_and_reading = (replay, reading)
-        reading.graph = graph
+            graph._core, fetches, graph._functions, form, results, tensors, observer.inputs, reading.guards,
+            reading.paths, UNWATCHED,
+        )  # fmt: skip
         kind.replays += 1
-        self._replays = [*self._replays, replay_and_reading]
+        self._replays = [*self._replays, (replay, graph)]
 
     def _changes(self, args: Any, kwargs: Any) -> str:
         found = []
-        for replay, reading in self._replays:
+        for replay, _ in self._replays:
             obstacle = replay.obstacle(args, kwargs)
-            if obstacle.startswith("guard "):
-                obstacle = reading.paths[int(obstacle.removeprefix("guard "))]
             if obstacle not in found and obstacle not in ("other arguments", "another kind of tensor"):
                 found.append(obstacle)
         return ", ".join(found) or "numbers that decide its course"

@@ -1,4 +1,4 @@
-"""Shows an observer what Python does with tensors beside calling operators: arithmetic, subscripts, attributes, numbers.
+"""Shows an observer what Python does with tensors beside calling operators: arithmetic, subscripts, attributes.
 
 While a call is observed, the class of tensors has other special methods and attributes, which ask whether their thread
 is the one that is observed; afterwards it has its own again. So nothing is slower while nobody observes.
@@ -37,16 +37,42 @@ _BINARY = {
     "rshift": "bitwise_right_shift",
 }
 _IN_PLACE = {**_BINARY, "sub": "sub", "mul": "mul", "truediv": "div"}
-_COMPARISONS = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
+_COMPARISONS = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
 _UNARY = {"neg": "negative", "abs": "abs", "invert": "bitwise_invert"}
 
 #: Attributes and methods that tell what an observation knows: shapes, dtypes and the like.
 _KNOWN = frozenset(
-    "__new__ __init__ __hash__ __len__ __doc__ __module__ __array_priority__ __array_namespace__ shape strides ndim size "
-    "itemsize nbytes dtype device is_contiguous is_leaf is_inference".split()
+    [
+        "__new__",
+        "__init__",
+        "__hash__",
+        "__len__",
+        "__doc__",
+        "__module__",
+        "__array_priority__",
+        "__array_namespace__",
+        "shape",
+        "strides",
+        "ndim",
+        "size",
+        "itemsize",
+        "nbytes",
+        "dtype",
+        "device",
+        "is_contiguous",
+        "is_leaf",
+        "is_inference",
+    ]
 )
 #: Methods that replays call again, each as one step.
-_STEPS = frozenset("backward clear_grad retain_grad requires_grad_ detach_".split())
+_STEPS = frozenset(["backward", "clear_grad", "retain_grad", "requires_grad_", "detach_"])
 _VIEWS: dict[str, Callable[[Tensor], Tensor]] = {
     "T": lambda x: _C.permute_dims(x, tuple(reversed(range(x.ndim)))),
     "mT": lambda x: _C.matrix_transpose(x),
@@ -78,10 +104,10 @@ def _either(original: Any, seen: Callable[..., Any]) -> Callable[..., Any]:
 def _binary(original: Any, name: str, reflected: bool) -> Callable[..., Any]:
     operator = getattr(_C, name)
 
-    def seen(found: Observer, x: Tensor, other: Any, *_modulus: Any) -> Any:
+    def seen(_found: Observer, x: Tensor, other: Any, *_modulus: Any) -> Any:
         if isinstance(other, np.ndarray):
-            found.refuse("a numpy array meets a tensor: its elements may be others in another call")
-        elif not _modulus and isinstance(other, (Tensor, int, float, complex, np.generic)):
+            other = lm.asarray(other)
+        if not _modulus and isinstance(other, (Tensor, int, float, complex, np.generic)):
             return operator(other, x) if reflected else operator(x, other)
         return NotImplemented
 
@@ -89,10 +115,10 @@ def _binary(original: Any, name: str, reflected: bool) -> Callable[..., Any]:
 
 
 def _in_place(original: Any, name: str) -> Callable[..., Any]:
-    def seen(found: Observer, x: Tensor, other: Any, *_modulus: Any) -> Any:
+    def seen(_found: Observer, x: Tensor, other: Any, *_modulus: Any) -> Any:
         if isinstance(other, np.ndarray):
-            found.refuse("a numpy array meets a tensor: its elements may be others in another call")
-        elif not _modulus and isinstance(other, (Tensor, int, float, complex, np.generic)):
+            other = lm.asarray(other)
+        if not _modulus and isinstance(other, (Tensor, int, float, complex, np.generic)):
             return getattr(x, name + "_")(other)
         return NotImplemented
 
@@ -214,6 +240,8 @@ def _divmod(reflected: bool) -> Callable[..., Any]:
     def seen(_found: Observer, x: Tensor, other: Any) -> Any:
         if not isinstance(other, (Tensor, int, float, complex, np.generic)):
             return NotImplemented
+        a: Any
+        b: Any
         a, b = (other, x) if reflected else (x, other)
         return _C.floor_divide(a, b), _C.remainder(a, b)
 
@@ -227,7 +255,9 @@ def _own_names() -> list[str]:
         name
         for name, value in vars(Tensor).items()
         if name not in _KNOWN
-        and not (type(value).__name__ == "method_descriptor" and (name in operators or name.removesuffix("_") in operators))
+        and not (
+            type(value).__name__ == "method_descriptor" and (name in operators or name.removesuffix("_") in operators)
+        )
         and type(value).__name__ in ("wrapper_descriptor", "method_descriptor", "getset_descriptor")
     ]
 
@@ -235,13 +265,15 @@ def _own_names() -> list[str]:
 @functools.cache
 def _replacements() -> dict[tuple[type, str], tuple[Any, Any]]:
     """Returns, for each attribute that is replaced while a call is observed, its own value and the other one."""
+    found: dict[tuple[type, str], tuple[Any, Any]]
     found = {(Tensor, name): (vars(Tensor)[name], _replacement(name, vars(Tensor)[name])) for name in _own_names()}
     # Steps of training are called again as a whole: what they read changes with each.
     pending: list[tuple[type, str]] = [(optim.Optimizer, "step"), (optim.Optimizer, "zero_grad")]
     pending += [(optim.lr.LRScheduler, "step")]
     while pending:
         kind, name = pending.pop()
-        pending += [(subclass, name) for subclass in kind.__subclasses__()]
+        subclasses: list[type] = kind.__subclasses__()
+        pending += [(subclass, name) for subclass in subclasses]
         if name in vars(kind) and kind.__module__.startswith("lamella."):
             original = vars(kind)[name]
             step = functools.partial(_step, f"{kind.__name__}.{name}", original)
@@ -253,6 +285,7 @@ def _step(name: str, original: Any, found: Observer, *args: Any, **kwargs: Any) 
     if len(args) > 1 or kwargs:
         found.refuse(f"{name} is given a closure")
         return NotImplemented
+    found.has_steps = True
     return found.call(name, original, args, kwargs)
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 import lamella as lm
-from lamella import _C, _tree
+from lamella import _tree
 from lamella._C import Tensor
 from lamella.graph import Graph
-from lamella.graph._recorder import _Operator
+from lamella.graph._recorder import RecorderBase, _index_text, _Operator
 
 from ._calls import Break, Watch, where
 from ._state import Everything, Reading
@@ -23,11 +23,11 @@ from ._state import Everything, Reading
 _MAX_REACHED = 5_000
 
 
-class Mismatch(Exception):
+class MismatchError(Exception):
     """A replay met another outcome than the observed call's; nothing has changed yet."""
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """The call that is being observed cannot become a part of a graph."""
 
 
@@ -39,7 +39,7 @@ def _tensors_in(values: Any) -> Iterator[Tensor]:
             yield from _tensors_in(value)
 
 
-class Observer:
+class Observer(RecorderBase):
     """Lets every call run as it would, and adds it to a graph.
 
     It is a recorder as the engine knows them: the methods that the engine calls either run a call and return its
@@ -64,6 +64,8 @@ class Observer:
         self.inputs: list[int] = []
         #: True once something has happened that must not happen twice.
         self._has_effects = False
+        #: True once an optimizer or a schedule has made a step.
+        self.has_steps = False
         self._modes = self._mode()
         for i, x in enumerate(arguments):
             id_ = self._core.add_input(f"argument{i}", x.dtype, list(x.shape))
@@ -88,7 +90,7 @@ class Observer:
         if id_ is not None:
             return id_
         if id(x) not in self._reading.tensors:
-            raise _Refused("a tensor is used whose making was not seen")
+            raise _RefusedError("a tensor is used whose making was not seen")
         id_ = self._core.add_captured(x, getattr(x, "name", None) or "")
         self._know(x, id_)
         return id_
@@ -98,7 +100,7 @@ class Observer:
 
     def _prepare(self) -> None:
         if self._mode() != self._modes:
-            raise _Refused("inference mode or autocast is entered or left")
+            raise _RefusedError("inference mode or autocast is entered or left")
         self._core.set_no_grad(not lm.is_grad_enabled())
 
     def refuse(self, reason: str) -> None:
@@ -112,7 +114,7 @@ class Observer:
         self._watch.paused += 1
         try:
             return observe()
-        except _Refused as refused:
+        except _RefusedError as refused:
             self.refuse(str(refused))
             return NotImplemented
         finally:
@@ -130,15 +132,17 @@ class Observer:
         """Returns an argument with the numbers of values in place of tensors, and whether it has any."""
         if isinstance(value, Tensor):
             return self.value_of(value), True
+        if isinstance(value, lm.random.Generator) and not self._reading.knows(value):
+            raise _RefusedError("random numbers come from a generator that the call has made")
         if isinstance(value, np.ndarray):
-            raise _Refused("a numpy array meets a tensor: its elements may be others in another call")
+            return self.value_of(self._constant(lm.asarray(value), value)), True
         if type_.startswith("Tensor[]"):
             items = value if isinstance(value, (list, tuple)) else [value]
             if not all(item is None or isinstance(item, Tensor) for item in items):
-                raise _Refused("numbers stand among tensors of a list")
+                raise _RefusedError("numbers stand among tensors of a list")
             return [-1 if item is None else self.value_of(item) for item in items], True
         if isinstance(value, (list, tuple)) and any(True for _ in _tensors_in(value)):
-            raise _Refused("a tensor stands where a number is expected")
+            raise _RefusedError("a tensor stands where a number is expected")
         return value, False
 
     def _elements_decide_shape(self, op: _Operator, values: Sequence[Any]) -> bool:
@@ -149,14 +153,14 @@ class Observer:
                 return lm.empty_like(value, device="meta")
             return [on_meta(item) for item in value] if isinstance(value, (list, tuple)) else value
 
-        if op.draws:
+        if op.draws or op.name == "lamella::to_device":
             return False
         try:
             with lm.no_grad():
                 op.run([on_meta(value) for value in values])
-        except NotImplementedError:
+        except (NotImplementedError, ValueError, TypeError, IndexError):
             return False
-        except Exception:
+        except RuntimeError:
             return True
         return False
 
@@ -169,19 +173,20 @@ class Observer:
             arguments.append(argument)
             references.append(is_reference)
         if self._elements_decide_shape(op, values):
-            raise _Refused(f"the size of {op.name.rpartition(':')[2]}'s result depends on elements")
+            raise _RefusedError(f"the size of {op.name.rpartition(':')[2]}'s result depends on elements")
         try:
             result = op.run(values)
         except Exception as error:
             # The call itself will raise what its user expects.
-            raise _Refused(f"{op.name} raises {type(error).__name__}") from None
+            raise _RefusedError(f"{op.name} raises {type(error).__name__}") from None
         self._has_effects |= op.draws or any((alias or "").endswith("!") for alias in op.aliases)
         results = [result] if len(op.results) == 1 else list(result or ())
-        types_, sizes, tensors = [], [], []
+        sizes: list[int] = []
+        tensors: list[Tensor] = []
         for one in results:
             items = [one] if isinstance(one, Tensor) else one
             if not isinstance(items, (list, tuple)) or not all(isinstance(item, Tensor) for item in items):
-                raise _Refused(f"{op.name} gives {type(one).__name__}, which is no tensor")
+                raise _RefusedError(f"{op.name} gives {type(one).__name__}, which is no tensor")
             sizes.append(-1 if isinstance(one, Tensor) else len(items))
             tensors += items
         types_ = [(x.dtype, tuple(x.shape)) for x in tensors]
@@ -212,7 +217,7 @@ class Observer:
 
         def observe() -> Any:
             if len(call.overloads()) > 1:
-                raise _Refused(f"{call.name} is called without the name of one of its overloads")
+                raise _RefusedError(f"{call.name} is called without the name of one of its overloads")
             op = self._operator(call)
             return self._run(op, op.bind(args, kwargs))
 
@@ -220,31 +225,29 @@ class Observer:
 
     def get_item(self, x: Tensor, key: Any) -> Any:
         """Observes ``x[key]``."""
-        from lamella.graph._recorder import _index_text
 
         def observe() -> Any:
-            text, tensors = self._index(key, _index_text)
+            text, tensors = self._index(key)
             return self._run(self._operator(lm.ops.lamella.index), [x, text, tensors])
 
         return self._observed(observe)
 
     def set_item(self, x: Tensor, key: Any, value: Any) -> Any:
         """Observes ``x[key] = value``."""
-        from lamella.graph._recorder import _index_text
 
         def observe() -> Any:
-            text, tensors = self._index(key, _index_text)
+            text, tensors = self._index(key)
             given = value if isinstance(value, Tensor) else self._constant(lm.asarray(value, dtype=x.dtype), value)
             self._run(self._operator(lm.ops.lamella.set_index_), [x, text, tensors, given])
             return None
 
         return self._observed(observe)
 
-    def _index(self, key: Any, to_text: Callable[[Any], tuple[str, list[Tensor]]]) -> tuple[str, list[Tensor]]:
-        text, tensors = to_text(key)
-        given = [item for item in (key if isinstance(key, tuple) else (key,)) if not isinstance(item, (int, slice))]
-        if any(isinstance(item, np.ndarray) for item in given):
-            raise _Refused("a numpy array is an index: its elements may be others in another call")
+    def _index(self, key: Any) -> tuple[str, list[Tensor]]:
+        text, tensors = _index_text(key)
+        for item in key if isinstance(key, tuple) else (key,):
+            if isinstance(item, np.ndarray):
+                self._expect_known(item)
         for x in tensors:
             if id(x) not in self._ids and id(x) not in self._reading.tensors:
                 self._constant(x, None)
@@ -252,10 +255,16 @@ class Observer:
 
     # Tensors from numbers
 
+    def _expect_known(self, array: np.ndarray) -> None:
+        if not self._reading.knows(array):
+            raise _RefusedError(
+                "an array of numpy that the call has made becomes a tensor: it may be another in another call"
+            )
+
     def _constant(self, x: Tensor, data: Any) -> Tensor:
         """Makes a tensor that was made of Python's numbers a value: a copy of what it is now."""
         if isinstance(data, np.ndarray):
-            raise _Refused("a tensor is made of a numpy array, whose elements may be others in another call")
+            self._expect_known(data)
         kept = self._core.add_captured(x.detach().clone(), "")
         self._prepare()
         clone = self._operator(lm.ops.lamella.clone)
@@ -271,11 +280,13 @@ class Observer:
             data = args[0] if args else next(iter(kwargs.values()))
             if isinstance(data, Tensor):
                 return self._function(function.__name__, function, args, kwargs, effects=False)
-            if not _is_plain(data):
-                raise _Refused(f"a tensor is made of {type(data).__name__}, whose elements may be others in another call")
+            if not isinstance(data, np.ndarray) and not _is_plain(data):
+                raise _RefusedError(
+                    f"a tensor is made of {type(data).__name__}, whose elements may be others in another call"
+                )
             x = function(*args, **kwargs)
             if not x.stop_gradient:
-                raise _Refused("a tensor is made that wants a gradient")
+                raise _RefusedError("a tensor is made that wants a gradient")
             return self._constant(x, data)
 
         return self._observed(observe)
@@ -325,7 +336,7 @@ class Observer:
         tensors, rebuild = _tree.flatten((list(args), kwargs))
         for leaf in _tree.leaves_of((list(args), kwargs))[0]:
             if not isinstance(leaf, Tensor) and self._holds_produced(leaf):
-                raise _Refused(f"{name} is given an object that holds a tensor of this call")
+                raise _RefusedError(f"{name} is given an object that holds a tensor of this call")
         ids = [self.value_of(x) for x in tensors]
         result = function(*args, **kwargs)
         returned = _tree.flatten(result)[0]
@@ -340,7 +351,12 @@ class Observer:
         return result
 
     def _add_function(
-        self, name: str, run: Callable[[Sequence[Tensor]], Any], ids: list[int], results: Sequence[Tensor], effects: bool
+        self,
+        name: str,
+        run: Callable[[Sequence[Tensor]], Any],
+        ids: list[int],
+        results: Sequence[Tensor],
+        effects: bool,
     ) -> None:
         self._has_effects |= effects
         types_ = [(x.dtype, tuple(x.shape)) for x in results]
@@ -395,16 +411,16 @@ class Observer:
 
         def observe() -> Any:
             if self._has_effects:
-                raise _Refused("Python reads a number of a tensor after something that must not happen twice")
+                raise _RefusedError("Python reads a number of a tensor after something that must not happen twice")
             self._prepare()
             id_ = self.value_of(x)
             outcome = convert(x)
             if isinstance(outcome, float) and not math.isfinite(outcome):
-                raise _Refused("Python reads a number of a tensor")
+                raise _RefusedError("Python reads a number of a tensor")
 
             def check(given: Sequence[Tensor]) -> list[Tensor]:
                 if convert(given[0]) != outcome:
-                    raise Mismatch
+                    raise MismatchError
                 return []
 
             before = self._has_effects

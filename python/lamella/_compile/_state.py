@@ -36,7 +36,11 @@ _ATOMS: tuple[type, ...] = (
 )  # fmt: skip
 
 
-class Unwatchable(Exception):
+#: Classes of objects whose steps change them, and which replays step as a whole.
+STEPPERS = (lm.optim.Optimizer, lm.optim.lr.LRScheduler)
+
+
+class UnwatchableError(Exception):
     """An object that the program may read changes in ways that cannot be seen."""
 
 
@@ -72,7 +76,10 @@ class Reading:
         self.guards: list[tuple[Any, ...]] = []
         self.paths: list[str] = []
         self.tensors: dict[int, lm.Tensor] = {}
+        #: What is read of optimizers and schedules, which their steps may change.
+        self.of_steppers: list[str] = []
         self._names = log.names
+        self._user_names = log.user_names
         self._codes = log.codes
         self._seen: dict[int, Any] = {}
         self._next: list[tuple[Any, str]] = list(roots)
@@ -85,7 +92,7 @@ class Reading:
             if id(value) not in self._seen:
                 self._seen[id(value)] = value
                 if len(self._seen) > _MAX_OBJECTS:
-                    raise Unwatchable(f"more than {_MAX_OBJECTS:,} objects can be reached from what is read")
+                    raise UnwatchableError(f"more than {_MAX_OBJECTS:,} objects can be reached from what is read")
                 self._visit(value, path)
 
     def first_change(self) -> str | None:
@@ -114,12 +121,14 @@ class Reading:
             self.tensors[id(value)] = value
             if type(value) is not lm.Tensor:
                 self._instance(value, path)
-        elif isinstance(value, _ATOMS) or isinstance(value, enum.Enum):
+        elif isinstance(value, (*_ATOMS, enum.Enum)):
             return
         elif isinstance(value, types.ModuleType):
             self._module(value, path)
         elif isinstance(value, types.FunctionType):
             self._function(value, path)
+        elif type(value).__name__ == "cython_function_or_method":
+            raise UnwatchableError(f"{path} is a function written in C, whose effects cannot be seen")
         elif isinstance(value, type):
             self._class(value, path)
         elif isinstance(value, np.ndarray):
@@ -137,13 +146,11 @@ class Reading:
             if not isinstance(value.__self__, types.ModuleType):
                 self._follow(value.__self__, path)
         elif isinstance(value, functools.partial):
-            for part in (value.func, value.args, value.keywords):
-                self._follow(part, path)
+            self._follow((value.func, value.args, value.keywords), path)
         elif isinstance(value, (staticmethod, classmethod)):
             self._follow(value.__func__, path)
         elif isinstance(value, property):
-            for part in (value.fget, value.fset):
-                self._follow(part, path)
+            self._follow((value.fget, value.fset), path)
         elif isinstance(value, functools.cached_property):
             self._follow(value.func, path)
         elif isinstance(value, weakref.ref):
@@ -151,7 +158,7 @@ class Reading:
         elif isinstance(value, types.CellType):
             self._cell(value, path)
         elif isinstance(value, types.MappingProxyType):
-            raise Unwatchable(f"{path} is a view of a dictionary, whose changes cannot be seen")
+            raise UnwatchableError(f"{path} is a view of a dictionary, whose changes cannot be seen")
         else:
             self._container_or_instance(value, path)
 
@@ -179,7 +186,7 @@ class Reading:
         if hasattr(value, "__dict__") or kind.__flags__ & (1 << 9):
             self._instance(value, path)
         elif not container and not kind.__module__.startswith("lamella"):
-            raise Unwatchable(f"{path} is a {kind.__module__}.{kind.__qualname__}, whose changes cannot be seen")
+            raise UnwatchableError(f"{path} is a {kind.__module__}.{kind.__qualname__}, whose changes cannot be seen")
 
     def _items(self, values: Iterable[Any], path: str) -> None:
         for i, item in enumerate(values):
@@ -192,7 +199,7 @@ class Reading:
             if base.__module__ in ("builtins", "_io", "_random", "_thread") and base is not object:
                 known = (dict, list, tuple, set, frozenset, int, float, str, bytes, complex, BaseException, type)
                 if not issubclass(base, known):
-                    raise Unwatchable(f"{path} is a {kind.__qualname__}, whose changes cannot be seen")
+                    raise UnwatchableError(f"{path} is a {kind.__qualname__}, whose changes cannot be seen")
             for name in vars(base).get("__slots__", ()) if base is not object else ():
                 if name in self._names and name != "__dict__":
                     current = getattr(value, name, UNWATCHED)
@@ -203,12 +210,16 @@ class Reading:
         except AttributeError:
             return
         if not isinstance(attributes, dict):
-            raise Unwatchable(f"{path} has no ordinary attributes")
-        read = tuple(item if name in self._names else UNWATCHED for name, item in attributes.items())
+            raise UnwatchableError(f"{path} has no ordinary attributes")
+        stepper = isinstance(value, STEPPERS)
+        names = self._user_names if stepper else self._names
+        read = tuple(item if name in names else UNWATCHED for name, item in attributes.items())
         self._guard(path, "dict", attributes, tuple(attributes), read)
         for name, item in attributes.items():
-            if name in self._names:
+            if name in names:
                 self._follow(item, f"{path}.{name}")
+                if stepper and not isinstance(item, (*STEPPERS, lm.nn.Module, lm.Tensor, types.FunctionType)):
+                    self.of_steppers.append(f"{path}.{name}")
 
     def _module(self, module: types.ModuleType, path: str) -> None:
         file = getattr(module, "__file__", None)
@@ -252,9 +263,9 @@ class Reading:
 
     def _memory(self, value: Any, size: int, path: str) -> None:
         if size > _MAX_BYTES:
-            raise Unwatchable(f"{path} is an array of {size:,} bytes, too many to compare in each call")
+            raise UnwatchableError(f"{path} is an array of {size:,} bytes, too many to compare in each call")
         try:
             contents = bytes(value)
         except (BufferError, ValueError, TypeError):
-            raise Unwatchable(f"{path} is an array whose memory cannot be read") from None
+            raise UnwatchableError(f"{path} is an array whose memory cannot be read") from None
         self._guard(path, "bytes", value, contents)

@@ -82,7 +82,35 @@ class _Operator:
         return values
 
 
-class Recorder:
+class RecorderBase:
+    """What the engine asks of a recorder: each method gets a call, and returns NotImplemented to have it run as usual.
+
+    ``operator``, ``registered``, ``layer`` and ``cpp_layer`` are those of operators and layers; of the calls below most
+    recorders want to know nothing.
+    """
+
+    def asarray(self, _module: Any, _args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+        """A call of :func:`lamella.asarray`."""
+        return NotImplemented
+
+    def tensor(self, _module: Any, _args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+        """A call of :func:`lamella.tensor`."""
+        return NotImplemented
+
+    def grad(self, _module: Any, _args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+        """A call of :func:`lamella.grad`."""
+        return NotImplemented
+
+    def backward(self, _module: Any, _args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+        """A call of :func:`lamella.autograd.backward`."""
+        return NotImplemented
+
+    def read(self, _x: Tensor, _args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+        """The elements of a tensor are read as a buffer."""
+        return NotImplemented
+
+
+class Recorder(RecorderBase):
     """Hands the calls of a thread to a graph; the methods without underscore are called by the engine."""
 
     def __init__(self, graph: Graph) -> None:

@@ -1,4 +1,4 @@
-"""Random programs, eager and as graphs, fused and not, and read from the graph's text: the same bits.
+"""Random programs, eager, as graphs, fused and not, read from the graph's text, and compiled: the same bits.
 
 Only the gradients of fused graphs may be rounded otherwise, as they are summed in another order.
 
@@ -139,6 +139,29 @@ def check(seed: int) -> None:
         parsed = lm.graph.Graph.parse(graph.text(), graph.captured)
         for got, answer in zip(parsed.run(feeds, [x.name for x in fetches], fuse=False), answers, strict=True):
             np.testing.assert_array_equal(got.detach().numpy(), answer.detach().numpy(), f"{seed} parsed")
+
+    check_compiled(seed, f, arrays, expected, grads, close)
+
+
+def check_compiled(
+    seed: int,
+    f: Callable[[Sequence[lm.Tensor]], list[lm.Tensor]],
+    arrays: list[np.ndarray],
+    expected: Sequence[lm.Tensor],
+    grads: Sequence[lm.Tensor],
+    close: float,
+) -> None:
+    compiled = lm.compile(f)
+    for call in range(4):
+        inputs = [lm.tensor(a, stop_gradient=False) for a in arrays]
+        results = compiled(inputs)
+        for got, answer in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(got.detach().numpy(), answer.detach().numpy(), f"{seed} call {call}")
+        targets = [y.sum() for y in results if not y.stop_gradient]
+        for got, answer in zip(lm.grad(targets, inputs, materialize_grads=True), grads, strict=True):
+            np.testing.assert_allclose(got.numpy(), answer.numpy(), close, close, err_msg=f"{seed} call {call}")
+    explanation = lm.compile.explain(compiled)
+    assert len(explanation.graphs) == 1 and not explanation.breaks, f"{seed}: {explanation}"
 
 
 @pytest.mark.parametrize("first", range(0, 400, 50))
