@@ -190,7 +190,8 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> feeds, std::string& fa
   std::unique_ptr<State> state = take_state();
   feed(*state, feeds);
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const bool recorded = (callers_tape_ ? autograd::is_grad_enabled() : i < recorded_steps_) && !steps_[i].node->no_grad;
+    const bool recorded =
+        (callers_tape_ ? autograd::is_grad_enabled() : i < recorded_steps_) && !steps_[i].node->no_grad;
     const autograd::GradMode mode(recorded);
     try {
       run_step(*state, i);

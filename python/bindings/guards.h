@@ -13,8 +13,8 @@ namespace lamella::python {
 /// True if a value is what it was: the same object, or a number, text or bytes of the same type and value.
 bool is_unchanged(PyObject* value, PyObject* expected);
 
-/// What the state of Python objects was at some time: the contents of dictionaries, lists, cells and the like. What a
-/// program computes is the same again as long as everything that it read is unchanged.
+/// State of Python objects as it was at some time: contents of dictionaries, lists, cells and the like. A program
+/// computes the same again as long as everything that it read is unchanged.
 class Guards {
  public:
   /// Reads a list of tuples (kind, container, ...):

@@ -31,7 +31,8 @@ struct Form {
   std::size_t index = 0;
   std::vector<Form> items;
 
-  /// Reads ("constant", object), ("tensor", position), ("list", items), ("dict", keys, items) or ("tuple", type, items).
+  /// Reads ("constant", object), ("tensor", position), ("list", items), ("dict", keys, items) or ("tuple", type,
+  /// items).
   static Form parse(PyObject* description);
   /// Appends the tensors of an object of this form, in order; false if it is of another form.
   bool match(PyObject* value, std::vector<const Tensor*>& tensors) const;
@@ -132,7 +133,7 @@ int Form::traverse(visitproc visit, void* arg) const {
   return 0;
 }
 
-/// What the course of a program may depend on in a tensor, but for its elements.
+/// Properties of a tensor that the course of a program may depend on, beside its elements.
 struct TensorKind {
   DType dtype;
   Device device;
@@ -321,9 +322,8 @@ PyObject* explain_replay(PyObject* self, PyObject* const* args, Py_ssize_t count
 /// Describes the nodes that run, in order: joined operators are one.
 PyObject* list_steps(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    return list_from(plan_of(self).executor->graph().nodes(), [](const graph::GraphNode& node) {
-             return adapted_tuple(node.name, node.where);
-           })
+    return list_from(plan_of(self).executor->graph().nodes(),
+                     [](const graph::GraphNode& node) { return adapted_tuple(node.name, node.where); })
         .release();
   });
 }

@@ -177,7 +177,7 @@ def _global_names(code: types.CodeType) -> set[str]:
 
 
 class Log:
-    """What ran during calls."""
+    """Code that ran during calls, and effects that it had."""
 
     def __init__(self) -> None:
         self.codes: set[types.CodeType] = set()

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Explanation:
-    """What a compiled function does, as text; ``str()`` has all of it."""
+    """Describes what a compiled function does; ``str()`` has all of it."""
 
     def __init__(self, compiled: Compiled) -> None:
         self.name = compiled._name

@@ -83,7 +83,7 @@ class _Operator:
 
 
 class RecorderBase:
-    """What the engine asks of a recorder: each method gets a call, and returns NotImplemented to have it run as usual.
+    """Base of recorders: the engine hands each method a call, which runs as usual if it returns NotImplemented.
 
     ``operator``, ``registered``, ``layer`` and ``cpp_layer`` are those of operators and layers; of the calls below most
     recorders want to know nothing.
