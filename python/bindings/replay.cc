@@ -168,6 +168,8 @@ struct Plan {
   /// For each of the executor's inputs, the position among the tensors of the arguments.
   std::vector<std::size_t> feeds;
   std::vector<std::pair<Tensor, TensorKind>> captured;
+  /// Tensors that Python code can ask for their shapes and flags.
+  std::vector<std::pair<PyRef, TensorKind>> read;
   Guards guards;
   /// Where each guard is in the program.
   std::vector<std::string> paths;
@@ -190,12 +192,13 @@ Plan& plan_of(PyObject* self) {
 }
 
 /// Makes a replay from a graph, the fetched values, the functions of its nodes, the forms of arguments and results, the
-/// tensors among the arguments, the values that stand for them, guards, and the mark of what guards leave out.
+/// tensors among the arguments, the values that stand for them, tensors that Python code can reach, guards with the
+/// paths of what they watch, and the mark of what guards leave out.
 PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
-    PyObject *program, *fetches, *functions, *arguments, *results, *inputs, *ids, *guards, *paths, *unwatched;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOO:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
-                          &ids, &guards, &paths, &unwatched)) {
+    PyObject *program, *fetches, *functions, *arguments, *results, *inputs, *ids, *read, *guards, *paths, *unwatched;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOO:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
+                          &ids, &read, &guards, &paths, &unwatched)) {
       return nullptr;
     }
     const graph::Graph& graph = graph_of(program);
@@ -211,6 +214,7 @@ PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
         .inputs = {},
         .feeds = {},
         .captured = {},
+        .read = {},
         .guards = Guards(guards, unwatched),
         .paths = Adapted<std::vector<std::string>>::from(paths)});
     plan->calls_python = std::ranges::any_of(graph.nodes(), [](const graph::GraphNode& node) {
@@ -228,6 +232,8 @@ PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
       if (value.origin == graph::GraphValue::Origin::Captured)
         plan->captured.emplace_back(value.captured, TensorKind(value.captured));
     }
+    for (PyObject* x : Adapted<std::vector<PyObject*>>::from(read))
+      plan->read.emplace_back(PyRef::share(x), TensorKind(Adapted<Tensor>::from(x)));
     PyRef self = PyRef::adopt(checked(replay_type->tp_alloc(replay_type, 0)));
     reinterpret_cast<ReplayObject*>(self.get())->plan = plan.release();
     return self.release();
@@ -239,6 +245,7 @@ int traverse_replay(PyObject* self, visitproc visit, void* arg) {
   const Plan* const plan = reinterpret_cast<ReplayObject*>(self)->plan;
   if (!plan) return 0;
   Py_VISIT(plan->functions.get());
+  for (const auto& [object, kind] : plan->read) Py_VISIT(object.get());
   if (const int result = plan->arguments.traverse(visit, arg)) return result;
   if (const int result = plan->results.traverse(visit, arg)) return result;
   return plan->guards.traverse(visit, arg);
@@ -284,6 +291,9 @@ std::string obstacle(const Plan& plan, PyObject* args, PyObject* kwargs, std::ve
   for (const auto& [captured, kind] : plan.captured) {
     if (!kind.matches(captured)) return "another kind of captured tensor";
   }
+  for (const auto& [object, kind] : plan.read) {
+    if (!kind.matches(tensor_of(object.get()))) return "another kind of captured tensor";
+  }
   if (const auto change = plan.guards.first_change()) return plan.paths.at(*change);
   return {};
 }
@@ -319,11 +329,27 @@ PyObject* explain_replay(PyObject* self, PyObject* const* args, Py_ssize_t count
   });
 }
 
-/// Describes the nodes that run, in order: joined operators are one.
+std::int64_t bytes_of(const graph::ValueType& type) {
+  std::int64_t count = static_cast<std::int64_t>(item_size(type.dtype));
+  for (const std::int64_t size : type.shape) count *= size;
+  return count;
+}
+
+/// Describes the nodes that run, in order: name, line, and the bytes of operands and results. Joined operators are one.
 PyObject* list_steps(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    return list_from(plan_of(self).executor->graph().nodes(),
-                     [](const graph::GraphNode& node) { return adapted_tuple(node.name, node.where); })
+    const graph::Graph& graph = plan_of(self).executor->graph();
+    return list_from(graph.nodes(),
+                     [&](const graph::GraphNode& node) {
+                       std::int64_t read = 0;
+                       std::int64_t written = 0;
+                       graph::for_each_argument(node,
+                                                [&](graph::ValueId id) { read += bytes_of(graph.value(id).type); });
+                       for (const graph::ValueId id : node.results) {
+                         if (id != graph::kNoValue) written += bytes_of(graph.value(id).type);
+                       }
+                       return adapted_tuple(node.name, node.where, read, written);
+                     })
         .release();
   });
 }

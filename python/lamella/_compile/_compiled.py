@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import types
 import warnings
@@ -97,7 +98,15 @@ class Compiled:
         return f"<compiled {self._name}>"
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_function"], name)
+        if "_function" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self._function, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return Compiled(copy.deepcopy(self._function, memo))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Compiled, (self._function,)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -234,10 +243,20 @@ class Compiled:
             return
         fetches = [observer.value_of(x) for x in returned]
         graph = observer.graph
+        read = [x for key, x in reading.tensors.items() if key not in observer._ids]
         replay = _C._Replay(
-            graph._core, fetches, graph._functions, form, results, tensors, observer.inputs, reading.guards,
-            reading.paths, UNWATCHED,
-        )  # fmt: skip
+            graph._core,
+            fetches,
+            graph._functions,
+            form,
+            results,
+            tensors,
+            observer.inputs,
+            read,
+            reading.guards,
+            reading.paths,
+            UNWATCHED,
+        )
         kind.replays += 1
         self._replays = [*self._replays, (replay, graph)]
 

@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from ._compiled import Compiled
+
+
+class Step(NamedTuple):
+    """A step of a graph that a compiled function runs."""
+
+    #: Name of an operator, of a function that is called, or "fused" and the names of joined operators.
+    name: str
+    #: Line of the program: "train.py:12".
+    where: str
+    #: Bytes of the operands and of the results: what the step costs in traffic with the memory.
+    bytes_read: int
+    bytes_written: int
+
+    def __str__(self) -> str:
+        place = f" ({self.where})" if self.where else ""
+        return f"{self.name}{place}: reads {_size(self.bytes_read)}, writes {_size(self.bytes_written)}"
+
+
+def _size(count: int) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count} bytes"
 
 
 class Explanation:
@@ -13,8 +36,8 @@ class Explanation:
 
     def __init__(self, compiled: Compiled) -> None:
         self.name = compiled._name
-        #: For each replay: its steps in order, each with the line of the program that it comes from.
-        self.graphs: list[list[tuple[str, str]]] = [replay.steps() for replay, _ in compiled._replays]
+        #: For each graph, its steps in order.
+        self.graphs: list[list[Step]] = [[Step(*step) for step in replay.steps()] for replay, _ in compiled._replays]
         #: For each kind of calls that run as they are: the kind, and why.
         self.breaks: list[tuple[str, str]] = [
             (kind.text, str(reason)) for kind in compiled._kinds.values() for reason in kind.breaks
@@ -23,8 +46,9 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.graphs)} graphs"]
         for i, steps in enumerate(self.graphs):
-            lines.append(f"graph {i}: {len(steps)} steps")
-            lines += [f"  {name} ({where})" if where else f"  {name}" for name, where in steps]
+            traffic = sum(step.bytes_read + step.bytes_written for step in steps)
+            lines.append(f"graph {i}: {len(steps)} steps, {_size(traffic)} read and written")
+            lines += [f"  {step}" for step in steps]
         lines += [f"calls with {kind} run as they are: {reason}" for kind, reason in self.breaks]
         return "\n".join(lines)
 

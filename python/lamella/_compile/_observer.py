@@ -343,10 +343,7 @@ class Observer(RecorderBase):
         if not all(isinstance(leaf, (Tensor, int, float, str, type(None))) for leaf in _tree.leaves_of(result)[0]):
             self.refuse(f"{name} gives an object that is no tensor")
 
-        def run(given: Sequence[Tensor]) -> list[Tensor]:
-            positional, named = rebuild(iter(given))
-            return _tree.flatten(function(*positional, **named))[0]
-
+        run = _caller(function, args, kwargs, len(tensors), rebuild, bool(returned))
         self._add_function(name, run, ids, returned, effects)
         return result
 
@@ -429,6 +426,34 @@ class Observer(RecorderBase):
             return outcome
 
         return self._observed(observe)
+
+
+def _caller(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    tensors: int,
+    rebuild: Callable[[Iterator[Tensor]], Any],
+    returns: bool,
+) -> Callable[[Sequence[Tensor]], list[Tensor]]:
+    """Returns what calls a function again with other tensors, in as few steps of Python as can be."""
+    plain = not kwargs and tensors == len(args)
+
+    def call_with_tensors_alone(given: Sequence[Tensor]) -> list[Tensor]:
+        function(*given)
+        return []
+
+    def call_without_tensors(_given: Sequence[Tensor]) -> list[Tensor]:
+        function(*args)
+        return []
+
+    def call(given: Sequence[Tensor]) -> list[Tensor]:
+        positional, named = rebuild(iter(given))
+        return _tree.flatten(function(*positional, **named))[0]
+
+    if returns or not (plain or (not kwargs and tensors == 0)):
+        return call
+    return call_with_tensors_alone if plain else call_without_tensors
 
 
 def _is_plain(data: Any) -> bool:
