@@ -36,6 +36,8 @@ if _typing.TYPE_CHECKING:
     from . import static as static
     from . import user_op as user_op
     from . import utils as utils
+    from ._compile import CompileWarning as CompileWarning
+    from ._compile import compile as compile
     from ._sets import histogramdd as histogramdd
     from ._sets import unique as unique
     from ._sets import unique_consecutive as unique_consecutive

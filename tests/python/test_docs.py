@@ -23,6 +23,7 @@ DOCS = ROOT / "docs"
 
 #: For each page, how many values and printed texts it promises at least; 0 for those that are not listed.
 PROMISES = {
+    "compile.md": 5,
     "custom-layers.md": 1,
     "derivatives.md": 5,
     "dtypes.md": 6,
