@@ -39,8 +39,9 @@ bool is_unchanged(PyObject* value, PyObject* expected) {
 
 Guards::Guards(PyObject* entries, PyObject* unwatched) : unwatched_(PyRef::share(unwatched)) {
   constexpr std::pair<std::string_view, Guard::Check> kKinds[] = {
-      {"dict", check_dict}, {"name", check_name},           {"list", check_list},   {"cell", check_cell},
-      {"set", check_set},   {"attribute", check_attribute}, {"bytes", check_bytes}, {"size", check_size},
+      {"dict", check_dict},   {"name", check_name}, {"list", check_list},
+      {"cell", check_cell},   {"set", check_set},   {"attribute", check_attribute},
+      {"bytes", check_bytes}, {"size", check_size}, {"class", check_class},
   };
   for (PyObject* entry : Adapted<std::vector<PyObject*>>::from(entries)) {
     const auto fields = Adapted<std::vector<PyObject*>>::from(entry);
@@ -126,6 +127,10 @@ bool Guards::check_size(const Guard& guard, PyObject*) {
   const Py_ssize_t size = PyObject_Size(guard.container.get());
   if (size < 0) throw_python_error();
   return size == Adapted<std::int64_t>::from(guard.expected.get());
+}
+
+bool Guards::check_class(const Guard& guard, PyObject*) {
+  return reinterpret_cast<PyObject*>(Py_TYPE(guard.container.get())) == guard.expected.get();
 }
 
 bool Guards::check_attribute(const Guard& guard, PyObject* unwatched) {

@@ -24,6 +24,7 @@ class Guards {
   ///     ("cell", cell, value)                 the contents of a function's variable, or `unwatched` if it is empty
   ///     ("set", set, frozenset)               its items
   ///     ("size", container, int)              its length
+  ///     ("class", object, type)               its type
   ///     ("attribute", object, name, value)    an attribute, or `unwatched` if there is none
   ///     ("bytes", object, bytes)              the memory of an object that has a buffer
   Guards(PyObject* entries, PyObject* unwatched);
@@ -50,6 +51,7 @@ class Guards {
   static bool check_cell(const Guard& guard, PyObject* unwatched);
   static bool check_set(const Guard& guard, PyObject* unwatched);
   static bool check_size(const Guard& guard, PyObject* unwatched);
+  static bool check_class(const Guard& guard, PyObject* unwatched);
   static bool check_attribute(const Guard& guard, PyObject* unwatched);
   static bool check_bytes(const Guard& guard, PyObject* unwatched);
 

@@ -98,6 +98,23 @@ _PURE_STANDARD = frozenset(
         "numpy",
     ]
 )
+#: Modules through which code reads what no names bound.
+_EVERYTHING = frozenset(["sys", "builtins", "gc", "ctypes", "inspect"])
+#: Names of what reads attributes whose names are computed.
+_DYNAMIC = frozenset(
+    [
+        "getattr",
+        "hasattr",
+        "attrgetter",
+        "methodcaller",
+        "__dict__",
+        "__getattribute__",
+        "fields",
+        "asdict",
+        "astuple",
+        "replace",
+    ]
+)
 #: Types in C whose methods compute from, or change, the object alone, whose changes are seen afterwards.
 _PLAIN_TYPES: tuple[type, ...] = (
     *(list, dict, tuple, set, frozenset, str, bytes, bytearray, int, float, complex, bool, range, slice, type(None)),
@@ -185,6 +202,8 @@ class Log:
         self.names: set[str] = set()
         #: Those of them that code outside of this package reads.
         self.user_names: set[str] = set()
+        #: True if the user's code may read any attribute.
+        self.dynamic = False
         #: Names that the user's code reads in each module's dictionary.
         self.globals: dict[int, tuple[dict[str, Any], set[str]]] = {}
         self.breaks: list[Break] = []
@@ -195,6 +214,7 @@ class Log:
         self.codes |= other.codes
         self.names |= other.names
         self.user_names |= other.user_names
+        self.dynamic |= other.dynamic
         for key, (dictionary, names) in other.globals.items():
             known = self.globals.setdefault(key, (dictionary, set()))[1]
             new |= not names <= known
@@ -216,6 +236,7 @@ class Log:
         self.names |= read
         if not is_library(code.co_filename):
             self.user_names |= read
+            self.dynamic |= not _DYNAMIC.isdisjoint(code.co_names)
             names = _global_names(code)
             self.globals.setdefault(id(frame.f_globals), (frame.f_globals, set()))[1].update(names)
             for name in names:
@@ -238,6 +259,8 @@ def _unseen(value: Any, names: set[str]) -> str | None:
     if name.startswith("numpy"):
         random = "random" in name or "random" in names
         return "random numbers of numpy are others in each call" if random else None
+    if name in _EVERYTHING:
+        return "what it gives cannot be watched"
     file = getattr(value, "__file__", None) or ""
     pure = name.partition(".")[0] in _PURE_MODULES | _PURE_STANDARD or name.startswith("lamella")
     return None if pure or not file.endswith((".so", ".pyd")) else f"the module {name} is written in C"
@@ -265,7 +288,9 @@ def effect_of(function: Any) -> str | None:
         return f"{module}.{name}() is called, which may do more than compute"
     kind = _defines(owner, name)
     if kind.__module__.startswith("lamella"):
-        return None  # tensors and their like: the observer sees what matters of them
+        # The observer sees what matters of tensors and layers.
+        seen = issubclass(kind, (lm.Tensor, lm.PyLayer, _C.DType))
+        return None if seen else f"{kind.__name__}.{name}() is called, which replays cannot repeat"
     if kind.__module__.startswith("numpy"):
         random = "random" in kind.__module__
         return f"{kind.__name__}.{name}() draws random numbers that are not Lamella's" if random else None

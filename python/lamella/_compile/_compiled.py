@@ -210,8 +210,11 @@ class Compiled:
             )
         watch = Watch(Log())
         observer = Observer(self._name, reading, watch, tensors)
+        modes = (lm.is_grad_enabled(), lm.is_inference_mode_enabled(), lm.is_autocast_enabled())
         with Interception(observer), watch:
             result = self._function(*args, **kwargs)
+        if modes != (lm.is_grad_enabled(), lm.is_inference_mode_enabled(), lm.is_autocast_enabled()):
+            watch.log.breaks.append(Break("it switches recording, inference mode or autocast for what comes after", ""))
         for state in (reading, given):
             changed = state.first_change()
             if changed is not None and not watch.log.breaks:

@@ -17,8 +17,8 @@ from lamella._C import Tensor
 from lamella.graph import Graph
 from lamella.graph._recorder import RecorderBase, _index_text, _Operator
 
-from ._calls import Break, Watch, where
-from ._state import Everything, Reading
+from ._calls import Break, Log, Watch, where
+from ._state import Everything, Reading, UnwatchableError
 
 _MAX_REACHED = 5_000
 
@@ -322,6 +322,19 @@ class Observer(RecorderBase):
                 pending += gc.get_referents(item)
         return False
 
+    def _new_objects(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Reading:
+        """Returns the state of what the call has made and hands to a function."""
+        log = Log()
+        log.dynamic = True
+
+        def is_known(value: Any) -> bool:
+            return isinstance(value, Tensor) or self._reading.knows(value)
+
+        try:
+            return Reading(log, [(value, "an argument") for value in (*args, *kwargs.values())], is_known)
+        except UnwatchableError as error:
+            raise _RefusedError(str(error)) from None
+
     def _function(
         self,
         name: str,
@@ -338,7 +351,11 @@ class Observer(RecorderBase):
             if not isinstance(leaf, Tensor) and self._holds_produced(leaf):
                 raise _RefusedError(f"{name} is given an object that holds a tensor of this call")
         ids = [self.value_of(x) for x in tensors]
+        given = self._new_objects(args, kwargs)
         result = function(*args, **kwargs)
+        changed = given.first_change()
+        if changed is not None:
+            self.refuse(f"{name} changes {changed}")
         returned = _tree.flatten(result)[0]
         if not all(isinstance(leaf, (Tensor, int, float, str, type(None))) for leaf in _tree.leaves_of(result)[0]):
             self.refuse(f"{name} gives an object that is no tensor")

@@ -8,9 +8,10 @@ import enum
 import fractions
 import functools
 import re
+import sys
 import types
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ class Reading:
         tensors: the tensors among the objects, by id.
     """
 
-    def __init__(self, log: Log, roots: Iterable[tuple[Any, str]]) -> None:
+    def __init__(self, log: Log, roots: Iterable[tuple[Any, str]], beyond: Callable[[Any], bool] | None = None) -> None:
         self.guards: list[tuple[Any, ...]] = []
         self.paths: list[str] = []
         self.tensors: dict[int, lm.Tensor] = {}
@@ -81,6 +82,7 @@ class Reading:
         self._names = log.names
         self._user_names = log.user_names
         self._codes = log.codes
+        self._dynamic = log.dynamic
         self._seen: dict[int, Any] = {}
         self._next: list[tuple[Any, str]] = list(roots)
         for dictionary, names in log.globals.values():
@@ -89,7 +91,7 @@ class Reading:
                 self._entry(dictionary, name, dictionary.get(name, UNWATCHED), f"{module}.{name}")
         while self._next:
             value, path = self._next.pop()
-            if id(value) not in self._seen:
+            if id(value) not in self._seen and not (beyond and beyond(value)):
                 self._seen[id(value)] = value
                 if len(self._seen) > _MAX_OBJECTS:
                     raise UnwatchableError(f"more than {_MAX_OBJECTS:,} objects can be reached from what is read")
@@ -200,8 +202,9 @@ class Reading:
                 known = (dict, list, tuple, set, frozenset, int, float, str, bytes, complex, BaseException, type)
                 if not issubclass(base, known):
                     raise UnwatchableError(f"{path} is a {kind.__qualname__}, whose changes cannot be seen")
-            for name in vars(base).get("__slots__", ()) if base is not object else ():
-                if name in self._names and name != "__dict__":
+            slots = vars(base).get("__slots__", ()) if base is not object else ()
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if (self._dynamic or name in self._names) and name not in ("__dict__", "__weakref__"):
                     current = getattr(value, name, UNWATCHED)
                     self._guard(f"{path}.{name}", "attribute", value, name, current)
                     self._follow(current, f"{path}.{name}")
@@ -212,20 +215,33 @@ class Reading:
         if not isinstance(attributes, dict):
             raise UnwatchableError(f"{path} has no ordinary attributes")
         stepper = isinstance(value, STEPPERS)
+        every = self._reads_every_attribute(kind)
         names = self._user_names if stepper else self._names
-        read = tuple(item if name in names else UNWATCHED for name, item in attributes.items())
+        read = tuple(item if every or name in names else UNWATCHED for name, item in attributes.items())
         self._guard(path, "dict", attributes, tuple(attributes), read)
+        self._guard(path, "class", value, kind)
         for name, item in attributes.items():
-            if name in names:
+            if every or name in names:
                 self._follow(item, f"{path}.{name}")
                 if stepper and not isinstance(item, (*STEPPERS, lm.nn.Module, lm.Tensor, types.FunctionType)):
                     self.of_steppers.append(f"{path}.{name}")
+
+    def _reads_every_attribute(self, kind: type) -> bool:
+        """True if code may read attributes whose names are not known: the user's or the standard library's."""
+        if kind.__module__.startswith("lamella"):
+            return False
+        return self._dynamic or any(
+            base.__module__.partition(".")[0] in sys.stdlib_module_names and base.__module__ != "builtins"
+            for base in kind.__mro__
+            if base.__module__ not in ("abc", "typing", "enum")
+        )
 
     def _module(self, module: types.ModuleType, path: str) -> None:
         file = getattr(module, "__file__", None)
         trusted = module.__name__.partition(".")[0] in ("lamella", "numpy")
         if trusted or file is None or is_standard(file) or is_library(file):
             return
+        self._guard(path, "size", vars(module), len(vars(module)))
         for name in sorted(self._names & vars(module).keys()):
             self._entry(vars(module), name, vars(module)[name], f"{path}.{name}")
 
@@ -236,6 +252,9 @@ class Reading:
         if function.__code__ in self._codes and not is_library(filename):
             for name in ("__code__", "__defaults__", "__kwdefaults__"):
                 self._guard(path, "attribute", function, name, getattr(function, name))
+            attributes = function.__dict__
+            self._guard(path, "dict", attributes, tuple(attributes), tuple(attributes.values()))
+            self._follow(tuple(attributes.values()), path)
         for cell, name in zip(function.__closure__ or (), function.__code__.co_freevars, strict=True):
             self._cell(cell, name)
         for part in (function.__defaults__, function.__kwdefaults__, getattr(function, "__wrapped__", None)):
@@ -258,7 +277,12 @@ class Reading:
                 continue
             attributes = vars(base)
             self._guard(path, "size", attributes, len(attributes))
-            for name in sorted(self._names & attributes.keys()):
+            special = {
+                name
+                for name, value in attributes.items()
+                if name.startswith("__") and isinstance(value, types.FunctionType)
+            }
+            for name in sorted((self._names & attributes.keys()) | special):
                 self._entry(attributes, name, attributes[name], f"{base.__qualname__}.{name}")
 
     def _memory(self, value: Any, size: int, path: str) -> None:

@@ -69,6 +69,8 @@ def history(make: Callable[[], Any], compile_: bool) -> list[Any]:
         with contextlib.redirect_stdout(printed):
             try:
                 result = run(*args)
+                recording = lm.is_grad_enabled()
+                lm.set_grad_enabled(True)
             except Exception as error:
                 seen.append((type(error).__name__, str(error)))
                 continue
@@ -78,7 +80,7 @@ def history(make: Callable[[], Any], compile_: bool) -> list[Any]:
         if first is not None and not first.is_leaf:
             first.sum().backward()
             gradients = [None if x.grad is None else plain(x.grad) for x in args if isinstance(x, lm.Tensor)]
-        seen.append((plain(result), gradients, printed.getvalue(), plain(state())))
+        seen.append((recording, plain(result), gradients, printed.getvalue(), plain(state())))
     return seen
 
 
@@ -299,6 +301,86 @@ def property_and_dict_of_lists():
         return x_of(i)
 
     return lambda x: x * config.total, arguments
+
+
+@case
+def computed_attribute_names():
+    class Net(lm.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale0, self.scale1 = 2.0, 3.0
+
+        def forward(self, x):
+            for i in range(2):
+                x = x * getattr(self, f"scale{i}")
+            return x
+
+    net = Net()
+
+    def arguments(i):
+        net.scale1 = 1.0 + i // 3
+        return x_of(i)
+
+    return net, arguments
+
+
+@case
+def attributes_of_functions():
+    def function(x):
+        function.calls = getattr(function, "calls", 0) + 1
+        return x * 2
+
+    return function, x_of, lambda: function.calls
+
+
+@case
+def another_class():
+    class Two:
+        factor = 2.0
+
+    class Three:
+        factor = 3.0
+
+    box = Two()
+
+    def arguments(i):
+        if i == 5:
+            box.__class__ = Three
+        return x_of(i)
+
+    return lambda x: x * box.factor, arguments
+
+
+@case
+def special_methods():
+    class Table:
+        def __getitem__(self, key):
+            return key * 2.0
+
+        def __len__(self):
+            return 3
+
+    table = Table()
+
+    def arguments(i):
+        if i == 4:
+            Table.__getitem__ = lambda self, key: key * 5.0
+        if i == 7:
+            Table.__len__ = lambda self: 1
+        return x_of(i)
+
+    return lambda x: x * table[1] * len(table), arguments
+
+
+@case
+def user_dict():
+    table = collections.UserDict(scale=1.0)
+
+    def arguments(i):
+        table["scale"] = 1.0 + i // 4
+        return x_of(i)
+
+    return lambda x: x * table["scale"], arguments
 
 
 @case
@@ -705,6 +787,25 @@ def dropout_and_random_numbers():
 
 
 @case
+def seed_inside():
+    def function(x):
+        lm.random.seed(4)
+        return x + lm.rand([3, 4])
+
+    return function, x_of
+
+
+@case
+def mode_that_stays():
+    def function(x):
+        y = x * 2
+        lm.set_grad_enabled(False)
+        return y
+
+    return function, x_of
+
+
+@case
 def unused_random_numbers():
     def function(x):
         lm.rand([3])
@@ -940,6 +1041,26 @@ def a_py_layer_given_a_closure():
     def function(x):
         h = x * 3
         return Applied.apply(x, lambda t: t + h)
+
+    return function, x_of
+
+
+@case
+def a_py_layer_that_fills_a_list():
+    class Noted(lm.PyLayer):
+        @staticmethod
+        def forward(ctx, x, notes):
+            notes.append(float(x.sum()))
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy * 2
+
+    def function(x):
+        notes: list[float] = []
+        y = Noted.apply(x, notes)
+        return y, notes
 
     return function, x_of
 
