@@ -288,8 +288,9 @@ def effect_of(function: Any) -> str | None:
         return f"{module}.{name}() is called, which may do more than compute"
     kind = _defines(owner, name)
     if kind.__module__.startswith("lamella"):
-        # The observer sees what matters of tensors and layers.
-        seen = issubclass(kind, (lm.Tensor, lm.PyLayer, _C.DType))
+        # The observer sees what matters of tensors, layers and modes.
+        modes = (lm.no_grad, lm.enable_grad, lm.set_grad_enabled, lm.inference_mode)
+        seen = issubclass(kind, (lm.Tensor, lm.PyLayer, _C.DType, *modes))
         return None if seen else f"{kind.__name__}.{name}() is called, which replays cannot repeat"
     if kind.__module__.startswith("numpy"):
         random = "random" in kind.__module__
