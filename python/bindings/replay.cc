@@ -193,30 +193,32 @@ Plan& plan_of(PyObject* self) {
 
 /// Makes a replay from a graph, the fetched values, the functions of its nodes, the forms of arguments and results, the
 /// tensors among the arguments, the values that stand for them, tensors that Python code can reach, guards with the
-/// paths of what they watch, and the mark of what guards leave out.
+/// paths of what they watch, the mark of what guards leave out, and
+/// whether steps that nobody needs are left out.
 PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject *program, *fetches, *functions, *arguments, *results, *inputs, *ids, *read, *guards, *paths, *unwatched;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOO:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
-                          &ids, &read, &guards, &paths, &unwatched)) {
+    int prune = 0;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOp:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
+                          &ids, &read, &guards, &paths, &unwatched, &prune)) {
       return nullptr;
     }
     const graph::Graph& graph = graph_of(program);
     std::vector<graph::ValueId> fetched;
     for (const std::int64_t id : Adapted<std::vector<std::int64_t>>::from(fetches))
       fetched.push_back(static_cast<graph::ValueId>(id));
-    auto plan = std::make_unique<Plan>(Plan{
-        .executor = std::make_shared<graph::Executor>(fusion::fuse(graph, fetched, true), fetched,
-                                                      graph::Executor::Options{.prune = true, .callers_tape = true}),
-        .functions = PyRef::share(functions),
-        .arguments = Form::parse(arguments),
-        .results = Form::parse(results),
-        .inputs = {},
-        .feeds = {},
-        .captured = {},
-        .read = {},
-        .guards = Guards(guards, unwatched),
-        .paths = Adapted<std::vector<std::string>>::from(paths)});
+    auto plan = std::make_unique<Plan>(Plan{.executor = std::make_shared<graph::Executor>(
+                                                fusion::fuse(graph, fetched, true), fetched,
+                                                graph::Executor::Options{.prune = prune != 0, .callers_tape = true}),
+                                            .functions = PyRef::share(functions),
+                                            .arguments = Form::parse(arguments),
+                                            .results = Form::parse(results),
+                                            .inputs = {},
+                                            .feeds = {},
+                                            .captured = {},
+                                            .read = {},
+                                            .guards = Guards(guards, unwatched),
+                                            .paths = Adapted<std::vector<std::string>>::from(paths)});
     plan->calls_python = std::ranges::any_of(graph.nodes(), [](const graph::GraphNode& node) {
       return node.kind == graph::GraphNode::Kind::Function && node.effects;
     });

@@ -259,6 +259,7 @@ class Compiled:
             reading.guards,
             reading.paths,
             UNWATCHED,
+            not observer.has_hidden_writes,
         )
         kind.replays += 1
         self._replays = [*self._replays, (replay, graph)]

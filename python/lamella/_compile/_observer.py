@@ -64,6 +64,8 @@ class Observer(RecorderBase):
         self.inputs: list[int] = []
         #: True once something has happened that must not happen twice.
         self._has_effects = False
+        #: True if an operator has written to an operand without its schema's saying so.
+        self.has_hidden_writes = False
         #: True once an optimizer or a schedule has made a step.
         self.has_steps = False
         self._modes = self._mode()
@@ -174,12 +176,18 @@ class Observer(RecorderBase):
             references.append(is_reference)
         if self._elements_decide_shape(op, values):
             raise _RefusedError(f"the size of {op.name.rpartition(':')[2]}'s result depends on elements")
+        given = [x for x in _tensors_in(values) if not x.is_inference()]
+        versions = [x.inplace_version for x in given]
         try:
             result = op.run(values)
         except Exception as error:
             # The call itself will raise what its user expects.
             raise _RefusedError(f"{op.name} raises {type(error).__name__}") from None
-        self._has_effects |= op.draws or any((alias or "").endswith("!") for alias in op.aliases)
+        writes = any((alias or "").endswith("!") for alias in op.aliases)
+        # Such as the running statistics of batch_norm.
+        hidden = not writes and versions != [x.inplace_version for x in given]
+        self.has_hidden_writes |= hidden
+        self._has_effects |= op.draws or writes or hidden
         results = [result] if len(op.results) == 1 else list(result or ())
         sizes: list[int] = []
         tensors: list[Tensor] = []

@@ -697,6 +697,28 @@ def branch_after_a_write():
 
 
 @case
+def branch_after_running_statistics():
+    norm = lm.nn.BatchNorm1d(4)
+
+    def function(x):
+        y = norm(x)
+        return y * 2 if x.sum() > 0 else y
+
+    return function, x_of, lambda: [norm.running_mean, norm.running_var]
+
+
+@case
+def unused_running_statistics():
+    norm = lm.nn.BatchNorm1d(4)
+
+    def function(x):
+        norm(x)
+        return x * 2
+
+    return function, x_of, lambda: [norm.running_mean, norm.running_var]
+
+
+@case
 def branch_after_random_numbers():
     def function(x):
         y = x * lm.rand([3, 4])
