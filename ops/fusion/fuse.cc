@@ -1,6 +1,7 @@
 #include "ops/fusion/fuse.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "ops/elementwise/list.h"
 #include "ops/fusion/program.h"
+#include "ops/nn/norm.h"
 
 namespace lamella::fusion {
 namespace {
@@ -34,6 +36,14 @@ const ElementwiseOp* elementwise_of(const GraphNode& node) {
   const auto found = known->find(std::string_view(node.name).substr(9));
   if (found == known->end() || node.arguments.size() != static_cast<std::size_t>(found->second->inputs)) return nullptr;
   return found->second;
+}
+
+/// True if a node may write to what a program reads. Norms update running statistics, which their schemas do not tell.
+bool may_write(const GraphNode& node) {
+  if (node.effects || node.kind != GraphNode::Kind::Operator) return true;
+  return std::ranges::any_of(std::array{BatchNorm::info.name, InstanceNorm::info.name}, [&](std::string_view name) {
+    return node.name.starts_with("lamella::") && std::string_view(node.name).substr(9) == name;
+  });
 }
 
 /// Nodes that become one, which runs in the place of the last of them.
@@ -119,8 +129,8 @@ class Fuser {
     const std::optional<ValueType> type = type_of(node);
     if (!type) {
       graph::for_each_argument(node, [&](ValueId id) { close(id); });
-      // A node with effects may write to what a program reads, and gradients ask for any value.
-      if (node.effects || node.kind != GraphNode::Kind::Operator) {
+      // Gradients ask for any value.
+      if (may_write(node)) {
         for (Cluster& cluster : clusters_) cluster.open = false;
       }
       return;

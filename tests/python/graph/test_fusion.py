@@ -121,3 +121,29 @@ def test_operands_that_the_program_cannot_take_are_called_one_by_one() -> None:
     np.testing.assert_array_equal(graph.run({"x0": a, "x1": b}, [y])[0].numpy(), (lm.tanh(a * b) + a).numpy())
     t = lm.asarray(np.arange(6.0).reshape(3, 2)).T
     np.testing.assert_array_equal(graph.run({"x0": t, "x1": a}, [y])[0].numpy(), (lm.tanh(t * a) + t).numpy())
+
+
+@pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
+def test_running_statistics_are_read_before_they_are_updated(name: str) -> None:
+    def run(x: lm.Tensor, mean: lm.Tensor, var: lm.Tensor) -> tuple[lm.Tensor, lm.Tensor]:
+        y = lm.tanh(mean) * 2
+        if name == "batch_norm":
+            z = lm.batch_norm(x, mean, var, training=True)
+        else:
+            z = lm.instance_norm(x, running_mean=mean, running_var=var)
+        return lm.sin(y) + mean, z
+
+    given = [np.random.default_rng(k).normal(size=size) for k, size in enumerate([(2, 4, 3), (4,), (4,)])]
+    results = []
+    for recorded in (False, True):
+        x, mean, var = (lm.tensor(array) for array in given)
+        if recorded:
+            graph = lm.graph.Graph()
+            symbol = graph.input("x", lm.float64, [2, 4, 3])
+            with lm.graph.recording(graph):
+                values: Any = run(symbol, mean, var)
+            results.append([y.numpy() for y in graph.run({"x": x}, list(values))])
+        else:
+            results.append([y.numpy() for y in run(x, mean, var)])
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(got, expected)
