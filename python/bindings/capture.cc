@@ -187,7 +187,10 @@ PyObject* set_recorder(PyObject*, PyObject* object) {
   });
 }
 
+PyObject* get_recorder(PyObject*, PyObject*) { return Py_NewRef(recorder ? recorder : Py_None); }
+
 PyMethodDef capture_method_defs[] = {
+    {"_recorder", get_recorder, METH_NOARGS, nullptr},
     {"_set_recorder", set_recorder, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

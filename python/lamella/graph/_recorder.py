@@ -15,6 +15,7 @@ import lamella as lm
 from lamella import _C, _tree
 from lamella._C import DType, Tensor
 
+from ._special import FUNCTIONAL, exchange_handler
 from ._symbol import SAMPLE_SIZES, SMALL_SIZES, Symbol
 
 if TYPE_CHECKING:
@@ -204,6 +205,19 @@ class Recorder(RecorderBase):
         given = value if isinstance(value, Tensor) else lm.asarray(value, dtype=x.dtype)
         self._record(self._operator(lm.ops.lamella.set_index_), [x, text, tensors, given])
 
+    def special(self, name: str, _original: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Records what Python does with a tensor that is no symbol: arithmetic and subscripts are operators."""
+        if _C._recorder() is None:
+            return NotImplemented  # the recorder itself computes
+        if name in FUNCTIONAL and not kwargs:
+            return FUNCTIONAL[name](*args)
+        if name == "__getitem__" and self._takes_any(args):
+            return self.get_item(*args)
+        if name == "__setitem__" and self._takes_any(args):
+            self.set_item(*args)
+            return None
+        return NotImplemented
+
     def _operator(self, call: Any) -> _Operator:
         key = call.name + "." + call.overload
         if key not in self._operators:
@@ -227,7 +241,10 @@ class Recorder(RecorderBase):
 
     def _takes(self, op: _Operator, values: Sequence[Any]) -> bool:
         """True if a call belongs into the graph: it takes a symbol or a parameter, or draws random numbers."""
-        if op.draws or any(True for _ in _symbols(values)):
+        return op.draws or self._takes_any(values)
+
+    def _takes_any(self, values: Sequence[Any]) -> bool:
+        if any(True for _ in _symbols(values)):
             return True
         flat = [item for value in values for item in (value if isinstance(value, (list, tuple)) else [value])]
         return any(isinstance(x, Tensor) and (not x.stop_gradient or self.graph._holds(x)) for x in flat)
@@ -302,10 +319,10 @@ class Recorder(RecorderBase):
             else:
                 raise TypeError(f"[{op.name}] gives {type(first).__name__}, and a graph has tensors only as results")
         results = self.graph._add_operator(op.name, arguments, types, sizes, _where())
-        return self._results(op, arguments, samples[0], sizes, results)
+        return self._results(op, values, samples[0], sizes, results)
 
     def _results(
-        self, op: _Operator, arguments: list[Any], sample: Any, sizes: list[int], symbols: list[Symbol]
+        self, op: _Operator, values: Sequence[Any], sample: Any, sizes: list[int], symbols: list[Symbol]
     ) -> Any:
         if not op.results:
             return None
@@ -314,9 +331,9 @@ class Recorder(RecorderBase):
         for (_, alias), size in zip(op.results, sizes, strict=True):
             if size < 0:
                 symbol = next(remaining)
-                # What is written to is the same value under two names.
+                # What is written to stays the object that was given.
                 written = alias is not None and alias.endswith("!")
-                results.append(arguments[op.aliases.index(alias)] if written else symbol)
+                results.append(values[op.aliases.index(alias)] if written else symbol)
             else:
                 results.append([next(remaining) for _ in range(size)])
         if len(results) == 1:
@@ -389,7 +406,7 @@ def _index_text(key: Any) -> tuple[str, list[Tensor]]:
 def start_recording(graph: Graph) -> None:
     """Makes calls of operators on this thread nodes of ``graph``, as :func:`recording` does, until it is stopped."""
     stack = _active.__dict__.setdefault("stack", [])
-    stack.append(_C._set_recorder(graph._recorder))
+    stack.append((_C._set_recorder(graph._recorder), exchange_handler(graph._recorder)))
 
 
 def stop_recording() -> None:
@@ -397,7 +414,9 @@ def stop_recording() -> None:
     stack = _active.__dict__.setdefault("stack", [])
     if not stack:
         raise RuntimeError("[stop_recording] nothing is recorded on this thread")
-    _C._set_recorder(stack.pop())
+    recorder, handler = stack.pop()
+    _C._set_recorder(recorder)
+    exchange_handler(handler)
 
 
 @contextlib.contextmanager
@@ -417,11 +436,12 @@ def recording(graph: Graph) -> Iterator[Graph]:
 @contextlib.contextmanager
 def not_recording() -> Iterator[None]:
     """Makes calls of operators on this thread compute at once, whatever is recorded around them."""
-    previous = _C._set_recorder(None)
+    previous, handler = _C._set_recorder(None), exchange_handler(None)
     try:
         yield
     finally:
         _C._set_recorder(previous)
+        exchange_handler(handler)
 
 
 def is_recording() -> bool:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from lamella import _C
 from lamella._C import DType, Tensor
 
+from ._special import BINARY, COMPARISONS, IN_PLACE, UNARY
+
 if TYPE_CHECKING:
     from ._graph import Graph
 
@@ -236,31 +238,6 @@ def _in_place_method(name: str) -> Callable[..., Any]:
     return method
 
 
-_BINARY = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "truediv": "divide",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "pow": "pow",
-    "matmul": "matmul",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
-}
-_COMPARISONS = {
-    "eq": "equal",
-    "ne": "not_equal",
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
-}
-_IN_PLACE = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}
-_UNARY = {"neg": "negative", "abs": "abs", "invert": "bitwise_invert"}
 _VALUES = [
     *("__bool__", "__float__", "__int__", "__index__", "__complex__", "__array__", "__dlpack__", "__dlpack_device__"),
     *("item", "numpy", "tolist", "data_ptr", "backward", "register_hook", "register_post_accumulate_grad_hook"),
@@ -275,15 +252,15 @@ def _install() -> None:
                 setattr(Symbol, name, _method(name))
     for name in _VALUES:
         setattr(Symbol, name, _without_value(name))
-    for short, name in _BINARY.items():
+    for short, name in BINARY.items():
         setattr(Symbol, f"__{short}__", _number_method(name, False))
         setattr(Symbol, f"__r{short}__", _number_method(name, True))
         if short != "matmul":
-            in_place = _IN_PLACE.get(short, name)
+            in_place = IN_PLACE.get(short, name)
             setattr(Symbol, f"__i{short}__", _in_place_method(in_place))
-    for short, name in _COMPARISONS.items():
+    for short, name in COMPARISONS.items():
         setattr(Symbol, f"__{short}__", _number_method(name, False))
-    for short, name in _UNARY.items():
+    for short, name in UNARY.items():
         setattr(Symbol, f"__{short}__", _method(name))
 
 

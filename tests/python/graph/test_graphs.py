@@ -416,3 +416,42 @@ def test_graphs_are_freed() -> None:
     del graph, y, w, _
     gc.collect()
     assert [one() for one in gone] == [None, None]
+
+
+EXPRESSIONS: list[Any] = [
+    *(lambda w: w * 2, lambda w: 2 - w, lambda w: w**2, lambda w: -w, lambda w: abs(w), lambda w: w @ w.T),
+    *(lambda w: w[0], lambda w: w[:, 1:], lambda w: w.mT, lambda w: w.H, lambda w: divmod(w, 0.5)[1], lambda w: +w),
+    *(lambda w: (w > 0) | (w < 1), lambda w: [row * 2 for row in w][1], lambda w: np.ones(3) * w, lambda w: w // 0.3),
+]
+
+
+@pytest.mark.parametrize("number", range(len(EXPRESSIONS)))
+@pytest.mark.parametrize("kind", ["parameter", "captured"])
+def test_expressions_of_tensors_that_are_no_symbols(kind: str, number: int) -> None:
+    """They are computed when the graph runs, from what the tensors hold then."""
+    w = lm.nn.Parameter(lm.ones([2, 3]) / 3) if kind == "parameter" else lm.ones([2, 3]) / 3
+    expression = EXPRESSIONS[number]
+    graph = lm.graph.Graph()
+    if kind == "captured":
+        graph.capture(w)
+    with lm.graph.recording(graph):
+        y = expression(w)
+    assert isinstance(y, lm.graph.Symbol) or y is w
+    with lm.no_grad():
+        w.copy_(lm.tensor([[0.5, -0.75, 2.0], [1.5, 3.25, -0.125]]))
+        [value] = graph.run({}, [y])
+        np.testing.assert_array_equal(value.detach().numpy(), expression(w).detach().numpy())
+
+
+def test_writes_into_tensors_that_are_no_symbols() -> None:
+    table = lm.zeros([3, 2])
+    graph = lm.graph.Graph()
+    x = graph.input("x", lm.float32, [2])
+    graph.capture(table)
+    with lm.graph.recording(graph):
+        table[1] = x
+        table += 1
+        table[0] = 7.0
+    assert not table.any()
+    graph.run({"x": lm.tensor([2.0, 3.0])}, [])
+    np.testing.assert_array_equal(table.numpy(), [[7, 7], [3, 4], [1, 1]])

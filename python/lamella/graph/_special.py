@@ -1,0 +1,186 @@
+"""Lets recorders see what Python does with tensors beside calling operators: arithmetic, subscripts, attributes.
+
+While a thread has a handler, the class of tensors has other special methods and attributes, which ask whether their own
+thread is such a one; afterwards it has its own again. So nothing is slower while nobody records.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from lamella import _C
+from lamella._C import Tensor, asarray
+
+BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
+COMPARISONS = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
+#: Methods in place that go by another name than the operator.
+IN_PLACE = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}
+UNARY = {"neg": "negative", "abs": "abs", "invert": "bitwise_invert"}
+
+#: Attributes that tell shape, dtype and the like, which recorders know.
+KNOWN = frozenset(
+    [
+        *("__new__", "__init__", "__hash__", "__len__", "__doc__", "__module__", "__array_priority__"),
+        *("__array_namespace__", "shape", "strides", "ndim", "size", "itemsize", "nbytes", "dtype", "device"),
+        *("is_contiguous", "is_leaf", "is_inference"),
+    ]
+)
+
+#: Attributes that are operators.
+VIEWS: dict[str, Callable[[Tensor], Tensor]] = {
+    "T": lambda x: _C.permute_dims(x, tuple(reversed(range(x.ndim)))),
+    "mT": lambda x: _C.matrix_transpose(x),
+    "H": lambda x: _C.conj(_C.permute_dims(x, tuple(reversed(range(x.ndim))))),
+    "mH": lambda x: _C.matrix_transpose(_C.conj(x)),
+    "real": lambda x: _C.real(x),
+    "imag": lambda x: _C.imag(x),
+}
+
+_NUMBERS = (Tensor, int, float, complex, np.generic)
+
+
+class Handler(Protocol):
+    """Sees what a thread does with tensors."""
+
+    def special(self, name: str, original: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """Takes a call of a special method, or of "get NAME" and "set NAME"; NotImplemented leaves it as it is."""
+
+
+def _binary(name: str, reflected: bool) -> Callable[..., Any]:
+    operator = getattr(_C, name)
+
+    def call(x: Tensor, other: Any, *modulus: Any) -> Any:
+        other = asarray(other) if isinstance(other, np.ndarray) else other
+        if modulus or not isinstance(other, _NUMBERS):
+            return NotImplemented
+        return operator(other, x) if reflected else operator(x, other)
+
+    return call
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    def call(x: Tensor, other: Any, *modulus: Any) -> Any:
+        other = asarray(other) if isinstance(other, np.ndarray) else other
+        if modulus or not isinstance(other, _NUMBERS):
+            return NotImplemented
+        return getattr(x, name + "_")(other)
+
+    return call
+
+
+def _divmod(reflected: bool) -> Callable[..., Any]:
+    quotient, remainder = _binary("floor_divide", reflected), _binary("remainder", reflected)
+
+    def call(x: Tensor, other: Any) -> Any:
+        parts = quotient(x, other), remainder(x, other)
+        return NotImplemented if NotImplemented in parts else parts
+
+    return call
+
+
+def _functional() -> dict[str, Callable[..., Any]]:
+    made: dict[str, Callable[..., Any]] = {
+        "__divmod__": _divmod(False),
+        "__rdivmod__": _divmod(True),
+        "__pos__": lambda x: x,
+        "__iter__": lambda x: iter([x[i] for i in range(len(x))]),
+    }
+    for short, name in BINARY.items():
+        made[f"__{short}__"] = _binary(name, False)
+        made[f"__r{short}__"] = _binary(name, True)
+        if short != "matmul":
+            made[f"__i{short}__"] = _in_place(IN_PLACE.get(short, name))
+    for short, name in COMPARISONS.items():
+        made[f"__{short}__"] = _binary(name, False)
+    for short, name in UNARY.items():
+        made[f"__{short}__"] = getattr(_C, name)
+    return made | {"get " + name: view for name, view in VIEWS.items()}
+
+
+#: Special methods, and reads of attributes, as calls of operators; a call may return NotImplemented.
+FUNCTIONAL = _functional()
+
+_local = threading.local()
+_lock = threading.Lock()
+_count = 0
+
+
+def _call(name: str, original: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    handler: Handler | None = getattr(_local, "handler", None)
+    result = NotImplemented if handler is None else handler.special(name, original, args, kwargs)
+    return original(*args, **kwargs) if result is NotImplemented else result
+
+
+def _wrapped(name: str, original: Any) -> Any:
+    if type(original).__name__ == "getset_descriptor":
+        return property(
+            lambda x: _call("get " + name, original.__get__, (x,), {}),
+            lambda x, value: _call("set " + name, original.__set__, (x, value), {}),
+        )
+
+    @functools.wraps(original)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return _call(name, original, args, kwargs)
+
+    return method
+
+
+def _own() -> dict[str, Any]:
+    """Returns a tensor's attributes in C that are neither operators nor known to recorders."""
+    operators = {operator["name"] for operator in _C.operators()}
+
+    def is_own(name: str, value: Any) -> bool:
+        kind = type(value).__name__
+        operator = kind == "method_descriptor" and (name in operators or name.removesuffix("_") in operators)
+        return (
+            name not in KNOWN
+            and not operator
+            and kind in ("wrapper_descriptor", "method_descriptor", "getset_descriptor")
+        )
+
+    return {name: value for name, value in vars(Tensor).items() if is_own(name, value)}
+
+
+#: The attributes that are replaced while somebody looks.
+ORIGINALS = _own()
+_WRAPPED = {name: _wrapped(name, original) for name, original in ORIGINALS.items()}
+
+
+def exchange_handler(handler: Handler | None) -> Handler | None:
+    """Makes another handler this thread's, or takes it away; returns the one before."""
+    global _count
+    before: Handler | None = getattr(_local, "handler", None)
+    with _lock:
+        change = (handler is not None) - (before is not None)
+        _count += change
+        if change and _count == (change > 0):
+            for name, value in (_WRAPPED if change > 0 else ORIGINALS).items():
+                setattr(Tensor, name, value)
+    _local.handler = handler
+    return before
