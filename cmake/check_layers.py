@@ -66,6 +66,7 @@ OPS_ROOMS = (
     # The list of all operators, and what names the kernels and operators of all families.
     ("ops/registration",),
     ("ops/transforms", "ops/fusion"),
+    ("ops/program",),
     ("ops/user_op",),
     ("ops/api",),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import lamella as lm
 from lamella import _C
 from lamella._C import DType, Tensor
 
+from ._cpp import save_cpp
 from ._recorder import Recorder, _where
 from ._symbol import SAMPLE_SIZES, Symbol
 
@@ -404,6 +406,22 @@ class Graph:
             graph._functions.append(_lists(function))
             graph._function_names.append(name)
         return graph
+
+    def save_cpp(self, folder: str | os.PathLike[str], fetches: Sequence[Symbol | str]) -> None:
+        """Writes what computes the fetches as a C++ program, which needs nothing but Lamella's library.
+
+        The folder gets ``main.cc``, ``CMakeLists.txt`` and the captured tensors, as files that numpy reads. The program
+        takes its inputs from such files, and writes a file for each fetch::
+
+            cmake -B build -DCMAKE_PREFIX_PATH=$(python -m lamella.sysconfig --cmakedir) && cmake --build build
+            build/program x=x.npy --weights weights --to results
+
+        Gradients are left out, and dropout and the like are off.
+
+        Raises:
+            ValueError: a node calls a function in Python, such as a ``PyLayer``.
+        """
+        save_cpp(self, folder, fetches)
 
     def verify(self) -> None:
         """Raises ValueError, naming node and value, unless each value is computed once, before its use."""
