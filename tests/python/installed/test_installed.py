@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from compat import test_torch_listings as document_003
@@ -115,6 +116,34 @@ def test_a_project_finds_the_package(where, python, request, tmp_path):
         installed.run("cmake", "--build", build, cwd=tmp_path)
     assert "gradient" in installed.run(tmp_path / "cmake_package_build" / "outside", cwd=tmp_path)
     assert "accuracy" in installed.run(tmp_path / "03_cpp_function_build" / "spirals", cwd=tmp_path)
+
+
+PROGRAM = """
+import lamella as lm, numpy as np
+
+net = lm.nn.Sequential(lm.nn.Linear(3, 4), lm.nn.Tanh())
+graph = lm.graph.Graph("net")
+x = graph.input("x", lm.float32, [-1, 3])
+with lm.graph.recording(graph):
+    y = net(x) * 2
+graph.save_cpp("net", [y])
+np.save("x.npy", np.ones((2, 3), np.float32))
+compiled = lm.compile(net)
+for _ in range(4):
+    z = compiled(lm.ones([2, 3])) * 2
+assert len(lm.compile.explain(compiled).graphs) == 1
+np.save("expected.npy", z.detach().numpy())
+print(y.name)
+"""
+
+
+def test_a_graph_as_a_cpp_program(python, tmp_path):
+    name = installed.run(python, "-c", PROGRAM, cwd=tmp_path).strip()
+    made = installed.run(python, "-m", "lamella.sysconfig", "--cmakedir", cwd=tmp_path).strip()
+    installed.run("cmake", "-S", "net", "-B", "build", f"-Dlamella_DIR={made}", cwd=tmp_path)
+    installed.run("cmake", "--build", "build", cwd=tmp_path)
+    installed.run(tmp_path / "build" / "program", "x=x.npy", "--weights", "net/weights", cwd=tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), np.load(tmp_path / "expected.npy"))
 
 
 def test_digits_are_learned(python, tmp_path):
