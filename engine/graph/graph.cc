@@ -241,6 +241,48 @@ std::vector<bool> Graph::reached_from(std::span<const ValueId> sources) const {
   return reached;
 }
 
+namespace {
+
+bool same_argument(const NodeArgument& a, const NodeArgument& b) {
+  if (a.kind != b.kind || a.values != b.values) return false;
+  if (a.kind != NodeArgument::Kind::Constant) return true;
+  const registry::Arg x = a.constant.view();
+  const registry::Arg y = b.constant.view();
+  if (x.kind == registry::Arg::Kind::Generator && y.kind == x.kind) return x.generator == y.generator;
+  return a.constant.kind() == b.constant.kind() && a.constant.str() == b.constant.str();
+}
+
+bool same_node(const GraphNode& a, const GraphNode& b) {
+  return a.kind == b.kind && a.name == b.name && a.results == b.results && a.list_sizes == b.list_sizes &&
+         a.effects == b.effects && a.no_grad == b.no_grad &&
+         std::ranges::equal(a.arguments, b.arguments, same_argument);
+}
+
+}  // namespace
+
+std::optional<Graph> Graph::generalized(const Graph& other) const {
+  if (values_.size() != other.values_.size() || !std::ranges::equal(nodes_, other.nodes_, same_node)) return {};
+  for (const GraphNode& node : nodes_) {
+    if (std::ranges::any_of(node.list_sizes, [](std::int64_t size) { return size >= 0; })) return {};
+  }
+  Graph result = *this;
+  for (std::size_t id = 0; id < values_.size(); ++id) {
+    const GraphValue& theirs = other.values_[id];
+    GraphValue& value = result.values_[id];
+    if (value.origin != theirs.origin || value.type.dtype != theirs.type.dtype ||
+        value.type.shape.size() != theirs.type.shape.size() ||
+        (value.origin == GraphValue::Origin::Captured && !value.captured.same(theirs.captured))) {
+      return {};
+    }
+    for (std::size_t axis = 0; axis < value.type.shape.size(); ++axis) {
+      const bool known =
+          value.origin != GraphValue::Origin::Result && value.type.shape[axis] == theirs.type.shape[axis];
+      if (!known) value.type.shape[axis] = kUnknown;
+    }
+  }
+  return result;
+}
+
 Graph Graph::pruned(std::span<const ValueId> fetches) const {
   std::vector<bool> needed(values_.size(), false);
   for (const ValueId id : fetches) needed.at(id) = true;

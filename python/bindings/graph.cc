@@ -322,6 +322,10 @@ PyMethodDef graph_methods[] = {
     def<+[](Program& p, const Ids& fetches) { return new_graph(fusion::fuse(p.view(), to_ids(fetches))); }>("fused"),
     def<+[](Program& p, const Ids& kept) { return new_graph(p.view().compacted(to_ids(kept))); }>("compacted"),
     def<+[](Program& p) { return new_graph(p.view().for_inference()); }>("for_inference"),
+    def<+[](Program& p, PyObject* other) {
+      std::optional<Graph> general = p.view().generalized(graph_of(other));
+      return general ? new_graph(std::move(*general)) : PyRef::share(Py_None);
+    }>("generalized"),
     def<run>("run"),
     {"parse", as_c_function(parse), METH_FASTCALL | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -137,8 +137,10 @@ int Form::traverse(visitproc visit, void* arg) const {
 struct TensorKind {
   DType dtype;
   Device device;
+  /// Sizes; any number where one is kUnknown.
   Dims shape;
   Dims strides;
+  bool any_size = false;
   bool stop_gradient;
   bool is_leaf;
   bool inference;
@@ -152,10 +154,23 @@ struct TensorKind {
         is_leaf(x.is_leaf()),
         inference((x->flags & TensorImpl::kInference) != 0) {}
 
+  /// Lets sizes vary that are kUnknown in `sizes`.
+  void generalize(const Dims& sizes) {
+    shape = sizes;
+    any_size = std::ranges::count(sizes, graph::kUnknown) > 0;
+  }
+
   bool matches(const Tensor& x) const {
     return x.defined() && x.dtype() == dtype && x.device() == device && x.stop_gradient() == stop_gradient &&
-           x.is_leaf() == is_leaf && ((x->flags & TensorImpl::kInference) != 0) == inference &&
-           std::ranges::equal(x.shape(), shape) && std::ranges::equal(x.strides(), strides);
+           x.is_leaf() == is_leaf && ((x->flags & TensorImpl::kInference) != 0) == inference && matches_layout(x);
+  }
+
+ private:
+  bool matches_layout(const Tensor& x) const {
+    if (!any_size) return std::ranges::equal(x.shape(), shape) && std::ranges::equal(x.strides(), strides);
+    return x.is_contiguous() && std::ranges::equal(x.shape(), shape, [](std::int64_t size, std::int64_t wanted) {
+             return size == wanted || wanted == graph::kUnknown;
+           });
   }
 };
 
@@ -222,9 +237,12 @@ PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
     plan->calls_python = std::ranges::any_of(graph.nodes(), [](const graph::GraphNode& node) {
       return node.kind == graph::GraphNode::Kind::Function && node.effects;
     });
-    for (PyObject* x : Adapted<std::vector<PyObject*>>::from(inputs))
-      plan->inputs.emplace_back(Adapted<Tensor>::from(x));
     const auto given = Adapted<std::vector<std::int64_t>>::from(ids);
+    for (PyObject* x : Adapted<std::vector<PyObject*>>::from(inputs)) {
+      const std::size_t i = plan->inputs.size();
+      plan->inputs.emplace_back(Adapted<Tensor>::from(x))
+          .generalize(graph.value(static_cast<graph::ValueId>(given.at(i))).type.shape);
+    }
     for (const graph::ValueId id : plan->executor->inputs()) {
       const auto at = std::ranges::find(given, static_cast<std::int64_t>(id));
       if (at == given.end()) fail<ValueError>("[replay] the input '", graph.value(id).name, "' is no argument");

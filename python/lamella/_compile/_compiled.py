@@ -7,7 +7,7 @@ import threading
 import types
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import lamella as lm
 from lamella import _C
@@ -52,10 +52,12 @@ def _form(value: Any, tensors: list[Tensor], objects: list[Any], lists: list[Any
     return ("constant", value)
 
 
-def _key(form: tuple[Any, ...], tensors: list[Tensor]) -> Any:
-    """Returns what tells kinds of calls apart."""
+def _key(form: tuple[Any, ...], tensors: list[Tensor] | None) -> Any:
+    """Returns what tells kinds of calls apart; without tensors, what does beside them."""
     kind = form[0]
-    if kind == "tensor":
+    if kind == "tensor" and tensors is None:
+        return form
+    if kind == "tensor" and tensors is not None:
         x = tensors[form[1]]
         return ("tensor", x.dtype.name, x.device, tuple(x.shape), tuple(x.strides), x.stop_gradient, x.is_leaf)
     if kind == "constant":
@@ -63,6 +65,43 @@ def _key(form: tuple[Any, ...], tensors: list[Tensor]) -> Any:
         simple = isinstance(value, (int, float, complex, str, bytes, bool, type(None)))
         return (type(value).__name__, repr(value) if simple else id(value))
     return (kind, *form[1:-1], tuple(_key(item, tensors) for item in form[-1]))
+
+
+def _general_key(form: tuple[Any, ...], tensors: list[Tensor]) -> Any:
+    """Returns what calls have in common that differ in sizes alone; None if a tensor is not contiguous."""
+    if not all(x.is_contiguous() for x in tensors):
+        return None
+    kinds = tuple((x.dtype.name, x.device, x.ndim, x.stop_gradient, x.is_leaf) for x in tensors)
+    return _key(form, None), kinds, lm.is_grad_enabled(), lm.is_inference_mode_enabled()
+
+
+class _Trace(NamedTuple):
+    """A graph that was observed, and what it takes to run it again."""
+
+    graph: lm.graph.Graph
+    form: tuple[Any, ...]
+    results: tuple[Any, ...]
+    fetches: list[int]
+    ids: list[int]
+    general: Any
+    prune: bool
+
+    def replay(self, core: Any, inputs: list[Tensor], read: list[Tensor], reading: Reading) -> Any:
+        """Returns a replay of the graph, or of another form of it, for calls with such inputs."""
+        return _C._Replay(
+            core,
+            self.fetches,
+            self.graph._functions,
+            self.form,
+            self.results,
+            inputs,
+            self.ids,
+            read,
+            reading.guards,
+            reading.paths,
+            UNWATCHED,
+            self.prune,
+        )
 
 
 class _Kind:
@@ -88,6 +127,8 @@ class Compiled:
         #: With the graph of each, which owns generators and functions that it refers to.
         self._replays: list[tuple[Any, lm.graph.Graph]] = []
         self._kinds: dict[Any, _Kind] = {}
+        #: Graphs that may do for other sizes, by what their calls have in common.
+        self._traces: dict[Any, list[_Trace]] = {}
         self._lock = threading.Lock()
         for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
             if hasattr(function, attribute):
@@ -244,25 +285,36 @@ class Compiled:
         if kind.breaks:
             self._tell(kind.breaks[0])
             return
-        fetches = [observer.value_of(x) for x in returned]
-        graph = observer.graph
-        read = [x for key, x in reading.tensors.items() if key not in observer._ids]
-        replay = _C._Replay(
-            graph._core,
-            fetches,
-            graph._functions,
-            form,
-            results,
-            tensors,
-            observer.inputs,
-            read,
-            reading.guards,
-            reading.paths,
-            UNWATCHED,
-            not observer.has_hidden_writes,
+        trace = _Trace(
+            graph=observer.graph,
+            form=form,
+            results=results,
+            fetches=[observer.value_of(x) for x in returned],
+            ids=observer.inputs,
+            # Python's course may depend on sizes that it has asked for.
+            general=None if observer.reads_sizes else _general_key(form, tensors),
+            prune=not observer.has_hidden_writes,
         )
+        read = [x for key, x in reading.tensors.items() if key not in observer._ids]
         kind.replays += 1
+        self._add(trace.replay(trace.graph._core, tensors, read, reading), trace.graph)
+        self._generalize(trace, tensors, read, reading)
+
+    def _add(self, replay: Any, graph: lm.graph.Graph) -> None:
         self._replays = [*self._replays, (replay, graph)]
+
+    def _generalize(self, trace: _Trace, inputs: list[Tensor], read: list[Tensor], reading: Reading) -> None:
+        """Adds a replay for other sizes, once a size was seen to vary that nothing but operators has asked for."""
+        if trace.general is None:
+            return
+        for other in self._traces.setdefault(trace.general, []):
+            if other.fetches != trace.fetches or other.results != trace.results:
+                continue
+            graph = trace.graph._core.generalized(other.graph._core)
+            if graph is not None:
+                self._add(trace.replay(graph, inputs, read, reading), trace.graph)
+                return
+        self._traces[trace.general].append(trace)
 
     def _changes(self, args: Any, kwargs: Any) -> str:
         found = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import lamella as lm
 from lamella import _C, optim
 from lamella._C import Tensor
-from lamella.graph._special import FUNCTIONAL, exchange_handler
+from lamella.graph._special import FUNCTIONAL, ORIGINALS, SIZES, exchange_handler
 
 from ._observer import Observer
 
@@ -50,6 +51,9 @@ class _Eyes:
         found = observer()
         if found is None:
             return NotImplemented
+        if name in SIZES:
+            found.reads_sizes = True
+            return NotImplemented
         if name in FUNCTIONAL:
             return FUNCTIONAL[name](*args)
         if name == "__getitem__":
@@ -58,7 +62,11 @@ class _Eyes:
             return found.set_item(*args)
         if name in ("__bool__", "__int__", "__index__", "item"):
             x = args[0]
-            if x.size == 1 and (name == "__bool__" or "float" not in x.dtype.name) and x.device != "meta":
+            if (
+                math.prod(ORIGINALS["shape"].__get__(x)) == 1
+                and (name == "__bool__" or "float" not in x.dtype.name)
+                and x.device != "meta"
+            ):
                 return found.decide(x, original)
             found.refuse("Python reads a number of a tensor")
             return NotImplemented

@@ -66,6 +66,8 @@ class Observer(RecorderBase):
         self._has_effects = False
         #: True if an operator has written to an operand without its schema's saying so.
         self.has_hidden_writes = False
+        #: True if Python has asked for a size, so that what it did may depend on it.
+        self.reads_sizes = False
         #: True once an optimizer or a schedule has made a step.
         self.has_steps = False
         self._modes = self._mode()

@@ -43,14 +43,15 @@ COMPARISONS = {
 IN_PLACE = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div"}
 UNARY = {"neg": "negative", "abs": "abs", "invert": "bitwise_invert"}
 
-#: Attributes that tell shape, dtype and the like, which recorders know.
+#: Attributes that tell dtype, rank and the like, which recorders know.
 KNOWN = frozenset(
     [
-        *("__new__", "__init__", "__hash__", "__len__", "__doc__", "__module__", "__array_priority__"),
-        *("__array_namespace__", "shape", "strides", "ndim", "size", "itemsize", "nbytes", "dtype", "device"),
-        *("is_contiguous", "is_leaf", "is_inference"),
+        *("__new__", "__init__", "__hash__", "__doc__", "__module__", "__array_priority__", "__array_namespace__"),
+        *("ndim", "itemsize", "dtype", "device", "is_leaf", "is_inference"),
     ]
 )
+#: Those that tell sizes.
+SIZES = frozenset(["__len__", "get shape", "get strides", "get size", "get nbytes", "is_contiguous"])
 
 #: Attributes that are operators.
 VIEWS: dict[str, Callable[[Tensor], Tensor]] = {
