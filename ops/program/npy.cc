@@ -103,7 +103,7 @@ Tensor read_npy(const std::filesystem::path& path) {
     return bytes;
   };
   const std::string start = read(kMagic.size() + 2);
-  const int version = start[kMagic.size()];
+  const auto version = static_cast<unsigned char>(start[kMagic.size()]);
   if (!start.starts_with(kMagic) || version < 1 || version > 3) refuse(path, "is no array of numpy");
   const std::uint32_t length = little_endian(read(version == 1 ? 2 : 4));
   if (length > kMaxHeader) refuse(path, "has too long a header");

@@ -60,7 +60,7 @@ Arguments parse(const ExportedProgram& program, int argc, char** argv) {
 
 /// Reads a tensor that a value of the graph is to be. NPY knows no bfloat16: its bits are read as uint16.
 Tensor read_value(const std::filesystem::path& path, bool bfloat16) {
-  const Tensor bits = read_npy(path);
+  Tensor bits = read_npy(path);
   if (!bfloat16 || bits.dtype() != DType::UInt16) return bits;
   const Tensor x = empty(bits.shape(), DType::BFloat16);
   if (x.nbytes() > 0) std::memcpy(x.raw_data(), bits.raw_data(), x.nbytes());

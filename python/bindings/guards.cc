@@ -1,6 +1,7 @@
 #include "python/bindings/guards.h"
 
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,7 +13,8 @@
 namespace lamella::python {
 namespace {
 
-bool same_number(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+/// True if numbers have the same bits: zeros of other signs differ, and a NaN is itself.
+bool same_number(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 
 /// Compares objects of one of Python's own types, whose comparison runs no code of the user's.
 bool equal(PyObject* a, PyObject* b) { return checked(PyObject_RichCompareBool(a, b, Py_EQ)) != 0; }
