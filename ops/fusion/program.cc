@@ -7,6 +7,7 @@
 #include "engine/core/modes.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/launch.h"
+#include "ops/fusion/native/native.h"
 
 namespace lamella::fusion {
 
@@ -16,7 +17,7 @@ struct Program::Gradients {
   std::map<std::pair<std::vector<bool>, std::vector<bool>>, std::shared_ptr<const Program>> made;
 };
 
-Program::Program() : gradients_(std::make_shared<Gradients>()) {}
+Program::Program() : gradients_(std::make_shared<Gradients>()), forms_(std::make_shared<native::Forms>()) {}
 
 std::shared_ptr<const Program> Program::gradient(const std::vector<bool>& wanted,
                                                  const std::vector<bool>& given) const {

@@ -15,9 +15,12 @@
 // between them stays in the first cache: memory is read once for each input and written once for each output. The
 // kernels are those of the eager operators, and so is every bit of the results. The gradient of a program is a program,
 // which computes the intermediate results that it needs anew; where several gradients are summed, their order may be
-// another one than on the tape.
+// another one than on the tape. Programs that are worth it are compiled: see Note [Native programs].
 
 namespace lamella::fusion {
+namespace native {
+class Forms;
+}
 
 /// A value of a program.
 struct Register {
@@ -62,10 +65,13 @@ struct Program {
   void drop_unread();
   /// Returns gradient_of() this program, which is made once for each pair of arguments.
   std::shared_ptr<const Program> gradient(const std::vector<bool>& wanted, const std::vector<bool>& given) const;
+  /// Returns the compiled forms; see Note [Native programs].
+  native::Forms& forms() const { return *forms_; }
 
  private:
   struct Gradients;
-  mutable std::shared_ptr<Gradients> gradients_;
+  std::shared_ptr<Gradients> gradients_;
+  std::shared_ptr<native::Forms> forms_;
 };
 
 /// Returns the program of the gradients of `program`: its inputs are those of the program, then the gradient of each
