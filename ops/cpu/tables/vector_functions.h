@@ -4,7 +4,7 @@
 
 namespace lamella::cpu {
 
-/// Functions of vectors that are called by address, from code that is compiled at run time.
+/// Functions of numbers that are called by address, from code that is compiled at run time.
 enum class VectorFunction {
   Sqrt,
   Floor,
@@ -45,7 +45,10 @@ enum class VectorFunction {
 };
 inline constexpr int kVectorFunctionCount = static_cast<int>(VectorFunction::Zeta) + 1;
 
-/// The functions, which take and return registers of float32 and float64 as the machine's calls pass them.
+/// The functions of float32 and float64. For the element T each is a
+///     void (const T* a, const T* b, T* out, std::int64_t n)
+/// that computes n numbers, whole registers of them; `b` is null for functions of one number, and `out` may be `a` or
+/// `b`.
 struct VectorFunctionTable {
   using Address = void (*)();
 

@@ -11,24 +11,31 @@ using Address = VectorFunctionTable::Address;
 template <class T>
 class Row {
  public:
-  using N = simd::Native<T>;
   using V = simd::Vec<T>;
 
   explicit Row(Address* row) : row_(row) {}
 
-  /// Sets a function of one vector.
+  /// Sets a function of one number.
   template <class F>
   void one(VectorFunction function, F) {
-    set(function, reinterpret_cast<Address>(+[](N a) -> N { return F()(V(a)).native(); }));
+    set(function, [](const T* a, const T*, T* out, std::int64_t n) {
+      for (std::int64_t i = 0; i < n; i += V::size) F()(V::load(a + i)).store(out + i);
+    });
   }
-  /// Sets a function of two vectors.
+  /// Sets a function of two numbers.
   template <class F>
   void two(VectorFunction function, F) {
-    set(function, reinterpret_cast<Address>(+[](N a, N b) -> N { return F()(V(a), V(b)).native(); }));
+    set(function, [](const T* a, const T* b, T* out, std::int64_t n) {
+      for (std::int64_t i = 0; i < n; i += V::size) F()(V::load(a + i), V::load(b + i)).store(out + i);
+    });
   }
 
  private:
-  void set(VectorFunction function, Address address) { row_[static_cast<int>(function)] = address; }
+  using Function = void (*)(const T* a, const T* b, T* out, std::int64_t n);
+
+  void set(VectorFunction function, Function address) {
+    row_[static_cast<int>(function)] = reinterpret_cast<Address>(address);
+  }
 
   Address* row_;
 };

@@ -1,20 +1,21 @@
 #include "ops/fusion/native/emit.h"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <tuple>
-#include <unordered_map>
 
-#include "ops/fusion/native/formulas.h"
+#include "ops/fusion/native/lines.h"
 
 namespace lamella::fusion::native {
 namespace {
 
-/// More lines would take seconds to compile.
-constexpr std::size_t kMostLines = 2000;
+/// Most bytes of all arrays of a kernel: most of a first cache.
+constexpr std::size_t kArraysBytes = std::size_t{24} << 10;
+/// Elements in an array, in registers.
+constexpr std::size_t kShortestArray = 4;
+constexpr std::size_t kLongestArray = 16;
+constexpr int kMostArrays = 400;
 
 /// Declarations for one dtype; T, I and B stand for the element, the integer of its size and the bytes of a register.
 constexpr const char* kOfDType = R"(
@@ -25,8 +26,7 @@ typedef V Line __attribute__((may_alias));
 typedef unsigned char Bytes __attribute__((vector_size(B / sizeof(T))));
 typedef Bytes Bools __attribute__((aligned(1), may_alias));
 typedef T Number __attribute__((may_alias));
-typedef V (*F1)(V);
-typedef V (*F2)(V, V);
+typedef void (*F)(const T*, const T*, T*, long);
 static inline V splat(T x) { return x - V{}; }
 static inline V number(const char* at) { return splat(*(const Number*)at); }
 static inline M truth(const char* at) { return M{} - (I)(*at != 0); }
@@ -50,122 +50,127 @@ static inline V smaller(V a, V b) { return a < b ? a : b; }
 constexpr const char* kParameters =
     "(const char* const* in, char* const* out, void (*const* functions)(), long n, int streams) {\n";
 
-/// A value of the kernel: a step whose operands are lines.
-struct Line {
-  Step::Kind kind = Step::Kind::Operand;
-  bool mask = false;
-  /// Operands: the expression that reads the input.
-  std::string text = {};
-  int index = 0;
-  double number = 0;
-  int of[3] = {-1, -1, -1};
-  /// True if it is the same for all elements.
-  bool invariant = false;
-  /// The number that it is in every run of the program, if that is known.
-  std::optional<double> known = {};
+/// Lines of a kernel in stages. A call works on an array, so that it costs little for each element, and the loop in it
+/// hides latencies: a stage is a loop over the registers of arrays, then the calls that take what it computed. What is
+/// needed later is kept in arrays.
+class Stages {
+ public:
+  explicit Stages(const Lines& lines, const std::vector<int>& results)
+      : lines_(lines.all), at_(lines_.size(), 0), last_use_(lines_.size(), -1), array_(lines_.size(), -1) {
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      for (const int of : lines_[i].of) {
+        if (of >= 0) at_[i] = std::max(at_[i], ready(static_cast<std::size_t>(of)));
+      }
+      count_ = std::max(count_, ready(i) + 1);
+    }
+    std::vector<bool> crosses(lines_.size(), false);
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      for (const int of : lines_[i].of) {
+        if (of >= 0) use(static_cast<std::size_t>(of), at_[i], is_call(i), crosses);
+      }
+    }
+    for (const int result : results) {
+      const auto of = static_cast<std::size_t>(result);
+      use(of, ready(of), false, crosses);
+    }
+    place(crosses);
+  }
+
+  int count() const { return count_; }
+  int arrays() const { return arrays_; }
+  /// The stage that computes a line.
+  int at(std::size_t line) const { return at_[line]; }
+  /// The first stage whose loop may read a line.
+  int ready(std::size_t line) const { return at_[line] + (is_call(line) ? 1 : 0); }
+  bool is_call(std::size_t line) const { return lines_[line].kind == Step::Kind::Call && !lines_[line].invariant; }
+  /// The array that keeps a line; -1 if none does.
+  int array(std::size_t line) const { return array_[line]; }
+
+ private:
+  void use(std::size_t line, int stage, bool by_call, std::vector<bool>& crosses) {
+    last_use_[line] = std::max(last_use_[line], stage);
+    // Inputs are read again.
+    if (lines_[line].kind == Step::Kind::Operand && !lines_[line].invariant) return;
+    if (by_call || (!lines_[line].invariant && stage > at_[line])) crosses[line] = true;
+  }
+
+  void place(const std::vector<bool>& crosses) {
+    std::vector<int> free;
+    for (int stage = 0; stage < count_; ++stage) {
+      for (std::size_t i = 0; i < lines_.size(); ++i) {
+        // Arrays of invariant lines, for calls, are filled once.
+        if (array_[i] >= 0 && !lines_[i].invariant && last_use_[i] == stage - 1) free.push_back(array_[i]);
+      }
+      for (std::size_t i = 0; i < lines_.size(); ++i) {
+        if (!crosses[i] || array_[i] >= 0 || (lines_[i].invariant ? 0 : at_[i]) != stage) continue;
+        if (free.empty() || lines_[i].invariant) {
+          array_[i] = arrays_++;
+        } else {
+          array_[i] = free.back();
+          free.pop_back();
+        }
+      }
+    }
+  }
+
+  const std::vector<Line>& lines_;
+  std::vector<int> at_;
+  std::vector<int> last_use_;
+  std::vector<int> array_;
+  int count_ = 1;
+  int arrays_ = 0;
 };
 
 class Emitter {
  public:
-  Emitter(const Program& program, const Variant& variant)
-      : program_(program), variant_(variant), line_of_(program.registers.size(), -1) {}
+  Emitter(const Program& program, const Variant& variant, const Lines& lines)
+      : is_float32_(variant.dtype == DType::Float32),
+        lines_(lines.all),
+        results_(result_lines(program, lines)),
+        stages_(lines, results_) {}
 
-  std::optional<std::string> body() {
-    for (std::size_t r = 0; r < program_.registers.size(); ++r) add_operand(r);
-    for (const Instruction& instruction : program_.instructions) {
-      const StepPtr formula = formula_of(*instruction.op, instruction.wrt);
-      if (!formula) return {};
-      std::vector<int> operands;
-      for (const int operand : instruction.operands) operands.push_back(line_of_[static_cast<std::size_t>(operand)]);
-      line_of_[static_cast<std::size_t>(instruction.result)] = lower_formula(formula, operands);
-      if (lines_.size() > kMostLines) return {};
-    }
-    return text();
+  std::optional<std::string> body(int register_bytes) const {
+    if (stages_.arrays() > kMostArrays) return {};
+    const std::size_t bytes = static_cast<std::size_t>(std::max(1, stages_.arrays()) * register_bytes);
+    const std::size_t length = std::clamp(kArraysBytes / bytes, kShortestArray, kLongestArray);
+    std::string all = kParameters;
+    all += is_float32_ ? "  using namespace f32;\n" : "  using namespace f64;\n";
+    all += functions();
+    all += "  enum { K = " + std::to_string(length) + " };\n";
+    for (int k = 0; k < stages_.arrays(); ++k) all += "  V a" + std::to_string(k) + "[K];\n";
+    all += before();
+    all += stages_.count() > 1 ? "  for (long i = 0; i < n; i += K) {\n    const long m = n - i < K ? n - i : K;\n"
+                               : "  {\n    const long i = 0, m = n;\n";
+    for (int stage = 0; stage < stages_.count(); ++stage) all += loop(stage) + calls(stage);
+    all += "  }\n  if (streams) end_stream();\n}\n";
+    return all;
   }
 
  private:
-  bool is_float32() const { return variant_.dtype == DType::Float32; }
-  double rounded(double x) const { return is_float32() ? static_cast<double>(static_cast<float>(x)) : x; }
-
-  void add_operand(std::size_t r) {
-    const Register& one = program_.registers[r];
-    if (one.kind == Register::Kind::Result) return;
-    Line line{.mask = one.mask};
-    if (one.kind == Register::Kind::Constant) {
-      line.index = program_.inputs + one.index;
-      line.invariant = true;
-      line.known = rounded(program_.constants[static_cast<std::size_t>(one.index)].to<double>());
-    } else {
-      line.index = one.index;
-      line.invariant = variant_.single[static_cast<std::size_t>(one.index)];
-    }
-    const std::string at = "in[" + std::to_string(line.index) + "]";
-    if (line.invariant) {
-      line.text = (line.mask ? "truth(" : "number(") + at + ")";
-    } else {
-      line.text = (line.mask ? "truths(" : "numbers(") + at + ", i)";
-    }
-    line_of_[r] = static_cast<int>(lines_.size());
-    lines_.push_back(std::move(line));
+  static std::vector<int> result_lines(const Program& program, const Lines& lines) {
+    std::vector<int> results;
+    for (const int result : result_registers(program))
+      results.push_back(lines.of_register[static_cast<std::size_t>(result)]);
+    return results;
   }
 
-  int lower_formula(const StepPtr& formula, const std::vector<int>& operands) {
-    std::unordered_map<const Step*, int> done;
-    return lower(formula, operands, done);
+  static std::string name(std::size_t line) { return "t" + std::to_string(line); }
+  std::string array(std::size_t line) const { return "a" + std::to_string(stages_.array(line)); }
+  std::string declared(std::size_t line) const {
+    return (lines_[line].mask ? "const M " : "const V ") + name(line) + " = ";
   }
 
-  int lower(const StepPtr& step, const std::vector<int>& operands, std::unordered_map<const Step*, int>& done) {
-    if (step->kind == Step::Kind::Operand) return operands[static_cast<std::size_t>(step->index)];
-    if (const auto found = done.find(step.get()); found != done.end()) return found->second;
-    Line line{.kind = step->kind,
-              .mask = step->mask,
-              .text = step->text,
-              .index = step->index,
-              .number = rounded(step->number),
-              .invariant = true};
-    for (std::size_t k = 0; k < 3 && step->of[k]; ++k) {
-      line.of[k] = lower(step->of[k], operands, done);
-      line.invariant &= at(line.of[k]).invariant;
-    }
-    if (line.kind == Step::Kind::Number) line.known = line.number;
-    if (line.kind == Step::Kind::Infix && line.text == "-" && at(line.of[0]).known && at(line.of[1]).known)
-      line.known = rounded(*at(line.of[0]).known - *at(line.of[1]).known);
-    int result = -1;
-    if (line.kind == Step::Kind::Call && line.index == static_cast<int>(cpu::VectorFunction::Pow))
-      result = lower_power(line.of[0], line.of[1]);
-    if (result < 0) result = add(std::move(line));
-    done.emplace(step.get(), result);
-    return result;
+  std::string operand(const Line& line) const {
+    const std::string at = "(in[" + std::to_string(line.index) + "]";
+    if (line.invariant) return (line.mask ? "truth" : "number") + at + ")";
+    return (line.mask ? "truths" : "numbers") + at + ", i + j)";
   }
-
-  /// Returns the line of a power with a known exponent that takes no call; -1 for others.
-  int lower_power(int base, int exponent) {
-    if (!at(exponent).known) return -1;
-    const auto operand = [](int index) {
-      return Expression(std::make_shared<const Step>(Step{.kind = Step::Kind::Operand, .index = index}));
-    };
-    const StepPtr formula = power(operand(0), operand(1), *at(exponent).known).step();
-    return formula->kind == Step::Kind::Call ? -1 : lower_formula(formula, {base, exponent});
-  }
-
-  const Line& at(int line) const { return lines_[static_cast<std::size_t>(line)]; }
-
-  /// Returns the line with these contents, which is added if there is none.
-  int add(Line line) {
-    const auto key = std::tuple(line.kind, line.text, line.index, std::bit_cast<std::uint64_t>(line.number), line.of[0],
-                                line.of[1], line.of[2]);
-    const auto [found, added] = known_lines_.emplace(key, static_cast<int>(lines_.size()));
-    if (added) lines_.push_back(std::move(line));
-    return found->second;
-  }
-
-  static std::string name(int line) { return "t" + std::to_string(line); }
 
   std::string value_of(const Line& line) const {
-    const auto of = [&](std::size_t k) { return name(line.of[k]); };
+    const auto of = [&](std::size_t k) { return name(static_cast<std::size_t>(line.of[k])); };
     switch (line.kind) {
       case Step::Kind::Operand:
-        return line.text;
+        return operand(line);
       case Step::Kind::Number:
         return "splat(" + literal(line.number) + ")";
       case Step::Kind::Prefix:
@@ -178,8 +183,7 @@ class Emitter {
       case Step::Kind::Call:
         break;
     }
-    return (line.kind == Step::Kind::Call ? "f_" : "") + line.text + "(" + of(0) +
-           (line.of[1] < 0 ? "" : ", " + of(1)) + ")";
+    return line.text + "(" + of(0) + (line.of[1] < 0 ? "" : ", " + of(1)) + ")";
   }
 
   /// Returns the exact number as text, whatever the locale.
@@ -187,43 +191,91 @@ class Emitter {
     if (std::isnan(x)) return "__builtin_nan(\"\")";
     if (std::isinf(x)) return x < 0 ? "-__builtin_inf()" : "__builtin_inf()";
     char digits[64];
-    const auto end = std::to_chars(std::begin(digits), std::end(digits), std::fabs(x), std::chars_format::hex).ptr;
-    return (std::signbit(x) ? "-0x" : "0x") + std::string(digits, end) + (is_float32() ? "f" : "");
+    char* const end = std::to_chars(std::begin(digits), std::end(digits), std::fabs(x), std::chars_format::hex).ptr;
+    return (std::signbit(x) ? "-0x" : "0x") + std::string(std::begin(digits), end) + (is_float32_ ? "f" : "");
   }
 
-  std::string text() const {
-    std::string before, inside, functions;
-    std::map<std::string, std::string> called;
-    for (std::size_t i = 0; i < lines_.size(); ++i) {
-      const Line& line = lines_[i];
-      std::string& to = line.invariant ? before : inside;
-      to += (line.invariant ? "  const " : "    const ") + std::string(line.mask ? "M " : "V ") +
-            name(static_cast<int>(i)) + " = " + value_of(line) + ";\n";
-      if (line.kind != Step::Kind::Call) continue;
-      const std::string type = line.of[1] < 0 ? "F1" : "F2";
-      called[line.text] = type + " f_" + line.text + " = (" + type + ")functions[" + std::to_string(line.index) + "]";
+  /// Returns declarations of the functions that are called, under their names: kernels whose table has another order
+  /// differ in their text.
+  std::string functions() const {
+    std::map<std::string, int> called;
+    for (const Line& line : lines_) {
+      if (line.kind == Step::Kind::Call) called[line.text] = line.index;
     }
-    for (const auto& [_, declaration] : called) functions += "  const " + declaration + ";\n";
-    const std::vector<int> results = result_registers(program_);
-    for (std::size_t k = 0; k < results.size(); ++k) {
-      inside += "    put(out[" + std::to_string(k) + "], i, " + name(line_of_[static_cast<std::size_t>(results[k])]) +
-                ", streams);\n";
-    }
-    std::string all = kParameters;
-    all += is_float32() ? "  using namespace f32;\n" : "  using namespace f64;\n";
-    all += functions + before;
-    all += "  for (long i = 0; i < n; ++i) {\n";
-    all += inside;
-    all += "  }\n  if (streams) end_stream();\n}\n";
+    std::string all;
+    for (const auto& [text, index] : called)
+      all += "  const F f_" + text + " = (F)functions[" + std::to_string(index) + "];\n";
     return all;
   }
 
-  const Program& program_;
-  const Variant& variant_;
-  std::vector<Line> lines_;
-  /// For each of the program's registers, the line that has its elements.
-  std::vector<int> line_of_;
-  std::map<std::tuple<Step::Kind, std::string, int, std::uint64_t, int, int, int>, int> known_lines_;
+  /// Returns what is computed once: lines that are the same for all elements, and arrays of them.
+  std::string before() const {
+    std::string all;
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      if (!lines_[i].invariant) continue;
+      if (lines_[i].kind == Step::Kind::Call) {
+        const auto of = [&](int k) { return k < 0 ? "0" : "(const T*)&" + name(static_cast<std::size_t>(k)); };
+        all += "  V " + name(i) + ";\n  f_" + lines_[i].text + "(" + of(lines_[i].of[0]) + ", " + of(lines_[i].of[1]) +
+               ", (T*)&" + name(i) + ", B / sizeof(T));\n";
+      } else {
+        all += "  " + declared(i) + value_of(lines_[i]) + ";\n";
+      }
+      if (stages_.array(i) >= 0) all += "  for (int k = 0; k < K; ++k) " + array(i) + "[k] = " + name(i) + ";\n";
+    }
+    return all;
+  }
+
+  std::string loop(int stage) const {
+    std::vector<bool> read(lines_.size(), false);
+    std::string computed;
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      const Line& line = lines_[i];
+      if (line.invariant || stages_.at(i) != stage || stages_.is_call(i) || line.kind == Step::Kind::Operand) continue;
+      computed += "      " + declared(i) + value_of(line) + ";\n";
+      if (stages_.array(i) >= 0) computed += "      " + array(i) + "[j] = (V)" + name(i) + ";\n";
+      for (const int of : line.of) {
+        if (of >= 0) read[static_cast<std::size_t>(of)] = true;
+      }
+    }
+    for (std::size_t k = 0; k < results_.size(); ++k) {
+      const auto result = static_cast<std::size_t>(results_[k]);
+      if (stages_.ready(result) != stage) continue;
+      read[result] = true;
+      computed += "      put(out[" + std::to_string(k) + "], i + j, " + name(result) + ", streams);\n";
+    }
+    if (computed.empty()) return "";
+    std::string all = "    for (long j = 0; j < m; ++j) {\n";
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      if (!read[i] || lines_[i].invariant) continue;
+      if (lines_[i].kind == Step::Kind::Operand) {
+        all += "      " + declared(i) + operand(lines_[i]) + ";\n";
+      } else if (stages_.is_call(i) || stages_.at(i) < stage) {
+        all += "      " + declared(i) + (lines_[i].mask ? "(M)" : "") + array(i) + "[j];\n";
+      }
+    }
+    return all + computed + "    }\n";
+  }
+
+  std::string calls(int stage) const {
+    const auto argument = [&](int of) -> std::string {
+      if (of < 0) return "0";
+      const auto line = static_cast<std::size_t>(of);
+      if (stages_.array(line) >= 0) return "(const T*)" + array(line);
+      return "(const T*)(in[" + std::to_string(lines_[line].index) + "] + i * B)";
+    };
+    std::string all;
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      if (!stages_.is_call(i) || stages_.at(i) != stage || stages_.array(i) < 0) continue;
+      all += "    f_" + lines_[i].text + "(" + argument(lines_[i].of[0]) + ", " + argument(lines_[i].of[1]) + ", (T*)" +
+             array(i) + ", m * (B / sizeof(T)));\n";
+    }
+    return all;
+  }
+
+  bool is_float32_;
+  const std::vector<Line>& lines_;
+  std::vector<int> results_;
+  Stages stages_;
 };
 
 /// Returns the functions that store past the caches, as each compiler has them.
@@ -259,8 +311,9 @@ std::string prelude(int register_bytes) {
          "}\nnamespace f64 {\ntypedef double T;\ntypedef long long I;" + kOfDType + "}\n";
 }
 
-std::optional<std::string> kernel_body(const Program& program, const Variant& variant) {
-  return Emitter(program, variant).body();
+std::optional<std::string> kernel_body(const Program& program, const Variant& variant, int register_bytes) {
+  const std::optional<Lines> lines = lines_of(program, variant);
+  return lines ? Emitter(program, variant, *lines).body(register_bytes) : std::nullopt;
 }
 
 }  // namespace lamella::fusion::native

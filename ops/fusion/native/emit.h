@@ -32,6 +32,6 @@ std::string prelude(int register_bytes);
 /// Returns the parameters and the body of the program's kernel in C++; nothing if an operator has no formula, or if the
 /// program is too long. All that it says comes from the formulas and the program's structure: constants are read in
 /// each run.
-std::optional<std::string> kernel_body(const Program& program, const Variant& variant);
+std::optional<std::string> kernel_body(const Program& program, const Variant& variant, int register_bytes);
 
 }  // namespace lamella::fusion::native

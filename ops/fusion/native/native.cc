@@ -13,6 +13,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/fusion/native/compiler.h"
+#include "ops/runtime/cpu_loader.h"
 
 namespace lamella::fusion::native {
 namespace {
@@ -263,7 +264,7 @@ Kernel Forms::find(const Program& program, Variant variant, std::int64_t element
       found->work += (elements + kStart) * static_cast<std::int64_t>(program.instructions.size());
       if (mode != Mode::Wait && found->work < kWorthCompiling) return nullptr;
       found->emitted = true;
-      if (std::optional<std::string> body = kernel_body(program, found->variant))
+      if (std::optional<std::string> body = kernel_body(program, found->variant, cpu_kernels().vectors.bytes))
         found->code = service().code(std::move(*body));
     }
     code = found->code;
