@@ -1,10 +1,14 @@
 #include "ops/fusion/native/compiler.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include "ops/fusion/native/process.h"
 #include "ops/runtime/cpu_loader.h"
@@ -25,6 +29,27 @@ Kernel load(const std::string& path, const std::string& name, std::string& reaso
     reason = error ? error : "it has no kernel";
   }
   return reinterpret_cast<Kernel>(kernel);
+}
+
+/// True if a library's segments and its table of sections, which comes last, lie within the file: the loader would end
+/// the process where they do not.
+bool is_whole_library(const std::string& file) {
+  ElfW(Ehdr) header;
+  if (file.size() < sizeof header) return false;
+  std::memcpy(&header, file.data(), sizeof header);
+  const auto holds = [&](std::uint64_t begin, std::uint64_t size) {
+    return begin <= file.size() && size <= file.size() - begin;
+  };
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_type != ET_DYN) return false;
+  if (header.e_phentsize != sizeof(ElfW(Phdr)) || !holds(header.e_phoff, header.e_phnum * sizeof(ElfW(Phdr))) ||
+      !holds(header.e_shoff, std::uint64_t{header.e_shnum} * header.e_shentsize))
+    return false;
+  for (std::size_t k = 0; k < header.e_phnum; ++k) {
+    ElfW(Phdr) segment;
+    std::memcpy(&segment, file.data() + header.e_phoff + k * sizeof segment, sizeof segment);
+    if (!holds(segment.p_offset, segment.p_filesz)) return false;
+  }
+  return true;
 }
 
 /// Arithmetic as in the kernels (cmake/kernels.cmake), and nothing that wants a library.
@@ -153,7 +178,8 @@ std::optional<Problem> Compiler::compile(const std::vector<Unit>& units, Result&
   if (chmod(output->c_str(), S_IRUSR | S_IWUSR) != 0)
     return Problem{Kind::NotLoaded, path_ + " left nothing that can be loaded"};
   const std::optional<std::string> compiled = read_own_file(*output);
-  if (!compiled) return Problem{Kind::NotLoaded, path_ + " left nothing that can be loaded"};
+  if (!compiled || !is_whole_library(*compiled))
+    return Problem{Kind::NotLoaded, path_ + " left nothing that can be loaded"};
   std::vector<Kernel> kernels;
   for (const Unit& unit : units) {
     std::string reason;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/elementwise/launch.h"
 #include "ops/elementwise/list.h"
 #include "ops/fusion/native/formulas.h"
 #include "ops/fusion/native/process.h"
@@ -54,7 +55,12 @@ class NativePrograms : public ::testing::Test {
     native::untold_problems();
     native::set_settings(before_);
   }
-  void set(native::Mode mode) { native::set_settings({.mode = mode, .compiler = "", .cache = folder_.path()}); }
+  void set(native::Mode mode) {
+    native::Settings settings = before_;
+    settings.mode = mode;
+    settings.cache = folder_.path();
+    native::set_settings(settings);
+  }
 
  private:
   native::Settings before_ = native::settings();
@@ -126,7 +132,7 @@ void expect_same_bits(const Tensor& got, const Tensor& wanted, const std::string
 
 /// Runs the program block by block and compiled, and compares the bits.
 template <class T>
-void compare(NativePrograms*, const Program& program, const std::vector<Tensor>& inputs, const std::string& what) {
+void compare(const Program& program, const std::vector<Tensor>& inputs, const std::string& what) {
   const native::Settings settings = native::settings();
   native::Settings off = settings;
   off.mode = native::Mode::Off;
@@ -149,15 +155,6 @@ void compare(NativePrograms*, const Program& program, const std::vector<Tensor>&
   }
 }
 
-/// Adds a call of an operator on inputs, numbered from `first`.
-void add_call(Program& program, const ElementwiseOp& op) {
-  SmallVector<int, 4> registers;
-  for (int k = 0; k < op.inputs; ++k)
-    registers.push_back(program.add_register(Register::Kind::Input, program.inputs++, op.mask_input && k == 0));
-  program.outputs.push_back(program.add(op, registers));
-  program.name = op.info->name;
-}
-
 std::vector<const ElementwiseOp*> operators() {
   std::vector<const ElementwiseOp*> all;
   ElementwiseOps::for_each([&]<class Op> {
@@ -174,26 +171,62 @@ TEST_F(NativePrograms, HaveAFormulaForEveryOperatorOfFloats) {
   }
 }
 
-template <class T>
-void compare_operators(NativePrograms* test) {
-  for (const ElementwiseOp* op : operators()) {
-    Program program;
-    add_call(program, *op);
-    // All pairs of special numbers, some others, and a rest that fills no register.
-    std::vector<Tensor> inputs = operands<T>(op->inputs, 601, op->mask_input);
-    compare<T>(test, program, inputs, op->info->name);
-    if (op->mask_output) continue;
-    std::vector<bool> wanted;
-    for (int i = 0; i < op->inputs; ++i) wanted.push_back(op->reads[static_cast<std::size_t>(i)] != 0);
-    const std::shared_ptr<const Program> gradient = program.gradient(wanted, {true}, {});
-    if (gradient->instructions.empty()) continue;
-    inputs.push_back(operands<T>(3, 601, false)[2]);
-    compare<T>(test, *gradient, inputs, std::string("gradient of ") + op->info->name);
+/// Inputs of a program that calls operators: four tensors, a mask, and a gradient.
+struct Inputs {
+  std::vector<int> numbers;
+  int mask;
+  int dy;
+
+  explicit Inputs(Program& program) {
+    for (int k = 0; k < 4; ++k) numbers.push_back(program.add_register(Register::Kind::Input, program.inputs++, false));
+    mask = program.add_register(Register::Kind::Input, program.inputs++, true);
+    dy = program.add_register(Register::Kind::Input, program.inputs++, false);
+  }
+  int of(const ElementwiseOp& op, int k) const {
+    return op.mask_input && k == 0 ? mask : numbers[static_cast<std::size_t>(k)];
+  }
+};
+
+/// Adds a call of an operator, and of each of its gradient kernels, as outputs.
+void add_calls(Program& program, const Inputs& inputs, const ElementwiseOp& op) {
+  SmallVector<int, 4> operands;
+  for (int k = 0; k < op.inputs; ++k) operands.push_back(inputs.of(op, k));
+  const int y = program.add(op, operands);
+  program.outputs.push_back(y);
+  for (int i = 0; i < op.inputs; ++i) {
+    const unsigned reads = op.reads[static_cast<std::size_t>(i)];
+    if (!reads || !has_fused_backward(op, i)) continue;
+    SmallVector<int, 4> read;
+    for (int k = 0; k < op.inputs + 2; ++k) {
+      if (reads >> k & 1) read.push_back(k < op.inputs ? inputs.of(op, k) : k == op.inputs ? y : inputs.dy);
+    }
+    program.outputs.push_back(program.add_gradient(op, i, read));
   }
 }
 
-TEST_F(NativePrograms, ComputeTheBitsOfEveryOperatorInFloat32) { compare_operators<float>(this); }
-TEST_F(NativePrograms, ComputeTheBitsOfEveryOperatorInFloat64) { compare_operators<double>(this); }
+/// Compares all operators, several in a program, as each is compiled by itself.
+template <class T>
+void compare_operators() {
+  constexpr std::size_t kInOne = 20;
+  const std::vector<const ElementwiseOp*> all = operators();
+  for (std::size_t begin = 0; begin < all.size(); begin += kInOne) {
+    Program program;
+    const Inputs inputs(program);
+    std::string names = "one of";
+    for (std::size_t i = begin; i < std::min(all.size(), begin + kInOne); ++i) {
+      add_calls(program, inputs, *all[i]);
+      names += std::string(" ") + all[i]->info->name;
+    }
+    // All pairs of special numbers, some others, and a rest that fills no register.
+    std::vector<Tensor> tensors = operands<T>(4, 601, false);
+    tensors.push_back(operands<T>(1, 601, true)[0]);
+    tensors.push_back(operands<T>(3, 601, false)[2]);
+    compare<T>(program, tensors, names);
+  }
+}
+
+TEST_F(NativePrograms, ComputeTheBitsOfEveryOperatorInFloat32) { compare_operators<float>(); }
+TEST_F(NativePrograms, ComputeTheBitsOfEveryOperatorInFloat64) { compare_operators<double>(); }
 
 /// Returns a program of random operators on three tensors, a single number and constants.
 Program random_program(std::mt19937& random) {
@@ -218,28 +251,28 @@ Program random_program(std::mt19937& random) {
 }
 
 template <class T>
-void compare_random_programs(NativePrograms* test, unsigned seed) {
+void compare_random_programs(unsigned seed) {
   std::mt19937 random(seed);
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 15; ++round) {
     const Program program = random_program(random);
     const std::int64_t n = std::vector<std::int64_t>{1, 15, 16, 17, 64, 1000, 40'003}[random() % 7];
     std::vector<Tensor> inputs = operands<T>(3, n, false);
     inputs.push_back(make_view(operands<T>(1, 30, false)[0], {}, {}, 24));
     inputs.push_back(operands<T>(1, n, true)[0]);
     const std::string what = "random program " + std::to_string(round);
-    compare<T>(test, program, inputs, what);
+    compare<T>(program, inputs, what);
     std::vector<bool> given;
     for (const int output : program.outputs) {
       given.push_back(!program.registers[static_cast<std::size_t>(output)].mask);
       if (given.back()) inputs.push_back(operands<T>(2, n, false)[1]);
     }
     const std::shared_ptr<const Program> gradient = program.gradient({true, true, true, false, false}, given, {});
-    if (!gradient->instructions.empty()) compare<T>(test, *gradient, inputs, "gradient of " + what);
+    if (!gradient->instructions.empty()) compare<T>(*gradient, inputs, "gradient of " + what);
   }
 }
 
-TEST_F(NativePrograms, ComputeTheBitsOfRandomProgramsInFloat32) { compare_random_programs<float>(this, 1); }
-TEST_F(NativePrograms, ComputeTheBitsOfRandomProgramsInFloat64) { compare_random_programs<double>(this, 2); }
+TEST_F(NativePrograms, ComputeTheBitsOfRandomProgramsInFloat32) { compare_random_programs<float>(1); }
+TEST_F(NativePrograms, ComputeTheBitsOfRandomProgramsInFloat64) { compare_random_programs<double>(2); }
 
 TEST_F(NativePrograms, ThatDifferInNumbersShareTheirCode) {
   const auto of = [](double factor) {
