@@ -53,7 +53,7 @@ std::vector<Tensor> call_one_by_one(const Program& program, const std::vector<Te
   return outputs;
 }
 
-/// What a recorded call keeps beside tensors.
+/// State of a recorded call, beside its tensors.
 struct Call {
   std::shared_ptr<const Program> program;
   /// Registers whose values are saved after the inputs.
@@ -73,6 +73,7 @@ struct Fused : Function<Fused> {
       return run(*program, inputs);
     }
     std::vector<bool> wanted;
+    wanted.reserve(inputs.size());
     for (const Tensor& x : inputs) wanted.push_back(!x.stop_gradient() && x.dtype() != DType::Bool);
     const std::shared_ptr<const Program::Recorded> recorded = program->recorded(wanted);
     std::vector<Tensor> outputs = run(recorded->program, inputs);

@@ -39,6 +39,7 @@ bool is_worth_keeping(const Program& program, const Instruction& instruction) {
 
 Program::Recorded record(const Program& program, const std::vector<bool>& wanted) {
   std::vector<bool> given;
+  given.reserve(program.outputs.size());
   for (const int output : program.outputs)
     given.push_back(output >= 0 && !program.registers[static_cast<std::size_t>(output)].mask);
   const Program gradient = gradient_of(program, wanted, given, {});

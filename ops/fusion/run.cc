@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <optional>
 
 #include "engine/autograd/vmap/vmap_rule.h"
 #include "engine/core/host.h"
@@ -31,6 +30,7 @@ struct Plan {
   std::vector<int> block;
   int blocks = 0;
 
+  Plan() = default;
   explicit Plan(const Program& program) : block(program.registers.size(), -1) {
     const std::size_t count = program.registers.size();
     std::vector<std::size_t> last_use(count, 0);
@@ -146,11 +146,11 @@ class Run {
   }
 
   void plan_blocks() {
-    plan_.emplace(program_);
+    plan_ = Plan(program_);
     for (const Instruction& instruction : program_.instructions)
       kernels_.push_back(kernel_row(instruction)[static_cast<std::size_t>(dtype_)]);
     const auto item = static_cast<std::int64_t>(item_size(dtype_));
-    length_ = std::clamp(kBlocksBytes / (item * std::max(1, plan_->blocks)), kShortestBlock, kLongestBlock) / 64 * 64;
+    length_ = std::clamp(kBlocksBytes / (item * std::max(1, plan_.blocks)), kShortestBlock, kLongestBlock) / 64 * 64;
   }
 
   /// Runs the compiled program: on whole registers in place, and on the elements after them in a copy of one register.
@@ -162,8 +162,8 @@ class Run {
     for (std::size_t r = 0; r < places_.size(); ++r) {
       const Register& one = program_.registers[r];
       if (one.kind == Register::Kind::Result) continue;
-      in[static_cast<std::size_t>((one.kind == Register::Kind::Constant ? program_.inputs : 0) + one.index)] =
-          places_[r];
+      const int position = one.kind == Register::Kind::Constant ? program_.inputs + one.index : one.index;
+      in[static_cast<std::size_t>(position)] = places_[r];
     }
     std::vector<Place> out;
     for (const int result : native::result_registers(program_))
@@ -174,6 +174,7 @@ class Run {
     const int streams = streams_ && aligned ? 1 : 0;
     const auto moved = [](const std::vector<Place>& places, std::int64_t elements) {
       std::vector<char*> addresses_of;
+      addresses_of.reserve(places.size());
       for (const Place& place : places) addresses_of.push_back(place.data + elements * place.step);
       return addresses_of;
     };
@@ -206,7 +207,7 @@ class Run {
   /// Computes the elements from `begin` to `end` block by block, on one thread.
   void run_part(std::int64_t begin, std::int64_t end) const {
     const auto bytes = static_cast<std::size_t>(length_) * item_size(dtype_);
-    const std::size_t all = bytes * static_cast<std::size_t>(plan_->blocks);
+    const std::size_t all = bytes * static_cast<std::size_t>(plan_.blocks);
     const std::unique_ptr<char[], void (*)(char*)> scratch(
         static_cast<char*>(::operator new(std::max<std::size_t>(all, 1), std::align_val_t(64))),
         [](char* at) { ::operator delete(at, std::align_val_t(64)); });
@@ -221,7 +222,7 @@ class Run {
           return places_[r].data + begin * step;
         }
         step = 0;
-        return scratch.get() + bytes * static_cast<std::size_t>(plan_->block[r]);
+        return scratch.get() + bytes * static_cast<std::size_t>(plan_.block[r]);
       };
       Loop& loop = loops[i];
       loop.out = address(instruction.result, steps[i].out);
@@ -264,7 +265,7 @@ class Run {
   const Program& program_;
   /// The compiled program; null if it runs block by block, as planned.
   native::Kernel kernel_ = nullptr;
-  std::optional<Plan> plan_;
+  Plan plan_;
   std::vector<Place> places_;
   std::vector<LoopKernel> kernels_;
   std::vector<Tensor> constants_;

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kLargest = std::size_t{16} << 20;
 constexpr char kMark[] = "lamella-kernel-1";
 
-/// What follows a library and its key in a file.
+/// The end of a file, after a library and its key.
 struct Trailer {
   std::uint64_t library_bytes = 0;
   std::uint64_t key_bytes = 0;

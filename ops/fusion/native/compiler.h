@@ -23,7 +23,7 @@ struct Code {
   State state = State::New;
 };
 
-/// What went wrong.
+/// A failure, which ends compiling or costs a file.
 struct Problem {
   enum class Kind { NoCompiler, Failed, Late, Folder, NotLoaded, Damaged };
 

@@ -9,7 +9,7 @@
 
 namespace lamella::fusion::native {
 
-/// What a program is compiled for: its dtype, and which of its inputs are single numbers.
+/// A program is compiled for a dtype, and for the inputs that are single numbers.
 struct Variant {
   DType dtype = DType::Float32;
   std::vector<bool> single;

@@ -67,7 +67,8 @@ constexpr auto kRows = [] {
 }  // namespace
 
 StepPtr formula_of(const ElementwiseOp& op, int wrt) {
-  const auto formula = kRows[static_cast<std::size_t>(op.index)][static_cast<std::size_t>(1 + wrt)];
+  const Row& row = kRows[static_cast<std::size_t>(op.index)];
+  const auto formula = wrt < 0 ? row[0] : row[1 + static_cast<std::size_t>(wrt)];
   return formula ? formula() : nullptr;
 }
 

@@ -70,8 +70,10 @@ class Lowering {
       line.invariant &= at(line.of[k]).invariant;
     }
     if (line.kind == Step::Kind::Number) line.known = line.number;
-    if (line.kind == Step::Kind::Infix && line.text == "-" && at(line.of[0]).known && at(line.of[1]).known)
-      line.known = rounded(*at(line.of[0]).known - *at(line.of[1]).known);
+    if (line.kind == Step::Kind::Infix && line.text == "-") {
+      const std::optional<double> a = at(line.of[0]).known, b = at(line.of[1]).known;
+      if (a && b) line.known = rounded(*a - *b);
+    }
     int result = -1;
     if (line.kind == Step::Kind::Call && line.index == static_cast<int>(cpu::VectorFunction::Pow))
       result = lower_power(line.of[0], line.of[1]);
@@ -82,11 +84,12 @@ class Lowering {
 
   /// Returns the line of a power with a known exponent that takes no call; -1 for others.
   int lower_power(int base, int exponent) {
-    if (!at(exponent).known) return -1;
+    const std::optional<double> known = at(exponent).known;
+    if (!known) return -1;
     const auto operand = [](int index) {
       return Expression(std::make_shared<const Step>(Step{.kind = Step::Kind::Operand, .index = index}));
     };
-    const StepPtr formula = power(operand(0), operand(1), *at(exponent).known).step();
+    const StepPtr formula = power(operand(0), operand(1), *known).step();
     return formula->kind == Step::Kind::Call ? -1 : lower_formula(formula, {base, exponent});
   }
 

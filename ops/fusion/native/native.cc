@@ -249,7 +249,7 @@ WaitScope::~WaitScope() {
 
 Kernel Forms::find(const Program& program, Variant variant, std::int64_t elements) {
   const Mode mode = service().mode();
-  if (mode == Mode::Off) return nullptr;
+  if (mode == Mode::Off || program.instructions.empty()) return nullptr;
   std::shared_ptr<Code> code;
   {
     const std::lock_guard lock(mutex_);

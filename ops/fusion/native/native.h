@@ -22,7 +22,7 @@ enum class Mode {
   Wait,        ///< every program is compiled before it runs
 };
 
-/// What decides how programs are compiled. The first settings are those of the environment: LAMELLA_COMPILER is the
+/// Settings of compilation. The first ones are those of the environment: LAMELLA_COMPILER is the
 /// compiler's path or name, or "off".
 struct Settings {
   Mode mode = Mode::Background;
@@ -30,7 +30,7 @@ struct Settings {
   std::string compiler;
   /// Folder of compiled programs; "" for that of the environment (see Cache).
   std::string cache;
-  /// How long the compiler may take.
+  /// Time limit of the compiler.
   double seconds = 30;
 };
 
@@ -38,14 +38,14 @@ Settings settings();
 /// Changes the settings; what failed before is tried again.
 void set_settings(Settings settings);
 
-/// What has happened so far.
+/// Counts and failures since the process began.
 struct Status {
   std::string compiler;  ///< its path and version, once it was asked; else ""
   std::string cache;     ///< the folder
   int compiled = 0;      ///< programs compiled
   int loaded = 0;        ///< programs found compiled
   int waiting = 0;       ///< programs that are being compiled
-  /// What went wrong, each kind once.
+  /// Failures, each kind once.
   std::vector<std::string> problems;
   bool gave_up = false;  ///< true if a problem ended compiling
 };

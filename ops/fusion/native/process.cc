@@ -49,6 +49,7 @@ class Start {
   /// Returns 0 or the error.
   int run(const std::vector<std::string>& command, pid_t& process) const {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     return posix_spawn(&process, command.front().c_str(), &actions_, &attributes_, arguments.data(), environ);
@@ -137,7 +138,7 @@ std::optional<std::string> find_program(const std::string& name) {
     rest.erase(0, end + 1);
     // Relative folders would depend on where the program runs.
     if (!folder.starts_with('/')) continue;
-    if (const std::string path = folder + "/" + name; runs(path)) return path;
+    if (std::string path = folder + "/" + name; runs(path)) return path;
   }
   return {};
 }

@@ -8,12 +8,12 @@
 
 namespace lamella::fusion::native {
 
-/// What came of a program that was run.
+/// The end of a program that was run.
 struct Outcome {
   enum class Kind { Done, Failed, Late, Stopped, NotStarted };
 
   Kind kind = Kind::Done;
-  /// What it wrote, up to 4096 bytes; the system's message if it did not start.
+  /// Output of the program, up to 4096 bytes, or the system's message if it did not start.
   std::string output;
 };
 

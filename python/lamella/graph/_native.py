@@ -9,7 +9,7 @@ from lamella import _C
 
 
 class NativeStatus(NamedTuple):
-    """How joined operators are compiled, and what has happened so far."""
+    """Settings of compilation, and its counts and failures since the process began."""
 
     #: "off", "background" or "wait".
     mode: str
@@ -25,7 +25,7 @@ class NativeStatus(NamedTuple):
     loaded: int
     #: Number of programs that are being compiled.
     waiting: int
-    #: What went wrong, each kind once; a RuntimeWarning tells it too.
+    #: Failures, each kind once; a RuntimeWarning tells each too.
     problems: list[str]
     #: True if a problem ended compiling. Fused programs then run as before, block by block.
     gave_up: bool
