@@ -267,10 +267,12 @@ std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, b
     tensors.push_back(tensor ? Adapted<Tensor>::from(tensor) : Tensor());
   }
   const FunctionsInRun scope(functions);
-  const fusion::native::WaitScope waiting(wait);
   std::string failed;
   try {
-    std::vector<Tensor> results = executor->run(tensors, failed);
+    std::vector<Tensor> results = [&] {
+      const fusion::native::CompileScope scope_of_run(wait);
+      return executor->run(tensors, failed);
+    }();
     tell_native_problems();
     return results;
   } catch (...) {

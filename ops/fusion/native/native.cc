@@ -60,10 +60,9 @@ class Service {
     }
   }
 
-  Mode mode() const {
-    const Mode mode = mode_.load(std::memory_order_relaxed);
-    return mode != Mode::Off && waiting_scopes.load(std::memory_order_relaxed) > 0 ? Mode::Wait : mode;
-  }
+  Mode mode() const { return mode_.load(std::memory_order_relaxed); }
+  /// True if programs are compiled that have not run often.
+  bool hurries() const { return mode() == Mode::Wait || scopes.load(std::memory_order_relaxed) > 0; }
 
   /// Returns the code with that text, which programs share.
   std::shared_ptr<Code> code(std::string body) {
@@ -132,7 +131,8 @@ class Service {
     mutex_.unlock();
   }
 
-  std::atomic<int> waiting_scopes{0};
+  /// Number of CompileScopes.
+  std::atomic<int> scopes{0};
 
  private:
   /// Starts the thread, with the lock held; without one, what is queued fails.
@@ -240,11 +240,14 @@ Status status() { return service().status(); }
 std::vector<std::string> untold_problems() { return service().untold_problems(); }
 void wait_for_all() { service().wait_for_all(); }
 
-WaitScope::WaitScope(bool waits) : waits_(waits) {
-  if (waits_) service().waiting_scopes.fetch_add(1, std::memory_order_relaxed);
+CompileScope::CompileScope(bool wanted) : wanted_(wanted) {
+  if (wanted_) service().scopes.fetch_add(1, std::memory_order_relaxed);
 }
-WaitScope::~WaitScope() {
-  if (waits_) service().waiting_scopes.fetch_sub(1, std::memory_order_relaxed);
+CompileScope::~CompileScope() {
+  if (!wanted_) return;
+  service().scopes.fetch_sub(1, std::memory_order_relaxed);
+  const HostRelease release(kWorthCompiling);
+  service().wait_for_all();
 }
 
 Kernel Forms::find(const Program& program, Variant variant, std::int64_t elements) {
@@ -262,7 +265,7 @@ Kernel Forms::find(const Program& program, Variant variant, std::int64_t element
       if (const Kernel kernel = found->code->kernel.load(std::memory_order_acquire)) return kernel;
     } else if (!found->emitted) {
       found->work += (elements + kStart) * static_cast<std::int64_t>(program.instructions.size());
-      if (mode != Mode::Wait && found->work < kWorthCompiling) return nullptr;
+      if (!service().hurries() && found->work < kWorthCompiling) return nullptr;
       found->emitted = true;
       if (std::optional<std::string> body = kernel_body(program, found->variant, cpu_kernels().vectors.bytes))
         found->code = service().code(std::move(*body));

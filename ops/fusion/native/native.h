@@ -57,16 +57,17 @@ std::vector<std::string> untold_problems();
 /// Waits until nothing is being compiled.
 void wait_for_all();
 
-/// While one exists, programs are compiled before they run, unless that is off.
-class WaitScope {
+/// Has every program compiled that runs in a scope, together where several gather, and waits for them at its end.
+class CompileScope {
  public:
-  explicit WaitScope(bool waits);
-  ~WaitScope();
-  WaitScope(const WaitScope&) = delete;
-  WaitScope& operator=(const WaitScope&) = delete;
+  /// Does nothing unless `wanted`, or if compiling is off.
+  explicit CompileScope(bool wanted);
+  ~CompileScope();
+  CompileScope(const CompileScope&) = delete;
+  CompileScope& operator=(const CompileScope&) = delete;
 
  private:
-  bool waits_;
+  bool wanted_;
 };
 
 struct Code;

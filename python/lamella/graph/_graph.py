@@ -328,7 +328,8 @@ class Graph:
             prune: run only what the fetches need, and nodes with effects.
             fuse: join elementwise operators, so that what lies between them is not written to memory. Results keep
                 their bits; gradients are the same to the rounding of their sums.
-            wait: compile joined operators before they run, rather than while the graph runs; see :func:`set_native`.
+            wait: have all joined operators compiled now, and return when they are, so that later runs are fast; see
+                :func:`set_native`.
 
         Returns:
             The fetched values.
