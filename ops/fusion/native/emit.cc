@@ -63,6 +63,7 @@ class Stages {
       }
       count_ = std::max(count_, ready(i) + 1);
     }
+    delay(results);
     std::vector<bool> crosses(lines_.size(), false);
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       for (const int of : lines_[i].of) {
@@ -87,6 +88,20 @@ class Stages {
   int array(std::size_t line) const { return array_[line]; }
 
  private:
+  /// Moves lines to the first stage that needs them: those that depend on inputs alone then cross no stage.
+  void delay(const std::vector<int>& results) {
+    std::vector<int> needed(lines_.size(), count_);
+    const auto need = [&](int line, int stage) {
+      if (line >= 0) needed[static_cast<std::size_t>(line)] = std::min(needed[static_cast<std::size_t>(line)], stage);
+    };
+    for (const int result : results) need(result, ready(static_cast<std::size_t>(result)));
+    for (std::size_t i = lines_.size(); i-- > 0;) {
+      if (lines_[i].invariant) continue;
+      if (!is_call(i) && needed[i] < count_) at_[i] = needed[i];
+      for (const int of : lines_[i].of) need(of, at_[i]);
+    }
+  }
+
   void use(std::size_t line, int stage, bool by_call, std::vector<bool>& crosses) {
     last_use_[line] = std::max(last_use_[line], stage);
     // Inputs are read again.
