@@ -94,7 +94,7 @@ class Service {
                   .cache = compiler_->folder(),
                   .compiled = compiled_,
                   .loaded = loaded_,
-                  .waiting = static_cast<int>(queue_.size() + at_work_),
+                  .waiting = static_cast<int>(queue_.size() + at_work_.size()),
                   .problems = {},
                   .gave_up = gave_up_};
     for (const Problem& problem : problems_) status.problems.push_back(problem.text);
@@ -123,7 +123,7 @@ class Service {
   void after_fork_in_child() {
     forked_ = true;
     running_ = false;
-    at_work_ = 0;
+    at_work_.clear();
     queue_.clear();
     for (const auto& [_, code] : codes_) {
       if (code->state == Code::State::Queued) code->state = Code::State::Failed;
@@ -146,26 +146,29 @@ class Service {
     } catch (const std::system_error&) {
       // as without room
     }
-    finish(std::exchange(queue_, {}));
+    finish(queue_);
   }
 
   void work() {
     std::unique_lock lock(mutex_);
-    while (!queue_.empty()) {
-      const std::size_t count = std::min(queue_.size(), kMostAtOnce);
-      const auto end = queue_.begin() + static_cast<std::ptrdiff_t>(count);
-      const std::vector<std::shared_ptr<Code>> codes(queue_.begin(), end);
-      queue_.erase(queue_.begin(), end);
-      if (!gave_up_ && !stop_.load(std::memory_order_relaxed)) {
-        at_work_ = count;
-        lock.unlock();
-        Compiler::Result result = compile(codes);
-        lock.lock();
-        at_work_ = 0;
-        note(std::move(result));
+    try {
+      while (!queue_.empty()) {
+        const auto count = static_cast<std::ptrdiff_t>(std::min(queue_.size(), kMostAtOnce));
+        at_work_.assign(queue_.begin(), queue_.begin() + count);
+        queue_.erase(queue_.begin(), queue_.begin() + count);
+        if (!gave_up_ && !stop_.load(std::memory_order_relaxed)) {
+          lock.unlock();
+          Compiler::Result result = compile(at_work_);
+          lock.lock();
+          note(std::move(result));
+        }
+        finish(at_work_);
+        changed_.notify_all();
       }
-      finish(codes);
-      changed_.notify_all();
+    } catch (const std::bad_alloc&) {
+      if (!lock.owns_lock()) lock.lock();
+      finish(at_work_);
+      finish(queue_);
     }
     running_ = false;
     changed_.notify_all();
@@ -193,20 +196,22 @@ class Service {
     }
   }
 
-  static void finish(const std::vector<std::shared_ptr<Code>>& codes) {
+  /// Ends the wait for codes, and forgets them.
+  static void finish(std::vector<std::shared_ptr<Code>>& codes) {
     for (const std::shared_ptr<Code>& code : codes)
       code->state = code->kernel.load(std::memory_order_relaxed) ? Code::State::Ready : Code::State::Failed;
+    codes.clear();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   Settings settings_ = settings_of_environment();
   std::atomic<Mode> mode_{settings_.mode};
-  /// The thread's own while it is at work.
   std::unique_ptr<Compiler> compiler_ = std::make_unique<Compiler>(settings_);
   std::unordered_map<std::string, std::shared_ptr<Code>> codes_;
   std::vector<std::shared_ptr<Code>> queue_;
-  std::size_t at_work_ = 0;
+  /// The thread's own while it is at work, as the compiler is.
+  std::vector<std::shared_ptr<Code>> at_work_;
   bool running_ = false;
   bool forked_ = false;
   bool gave_up_ = false;
