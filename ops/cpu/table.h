@@ -24,6 +24,7 @@
 #include "ops/cpu/tables/sorted_rows.h"
 #include "ops/cpu/tables/special.h"
 #include "ops/cpu/tables/triangles.h"
+#include "ops/cpu/tables/vector_functions.h"
 
 namespace lamella::cpu {
 
@@ -53,6 +54,7 @@ struct KernelTable {
   TriangleKernels triangle;
   ReflectionKernels reflections;
   SpecialTable special;
+  VectorFunctionTable vectors;
 };
 
 }  // namespace lamella::cpu

@@ -85,7 +85,7 @@ struct Selu : Unary<Selu> {
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    const X above = 1.0507009873554804934 * x;
+    X above = 1.0507009873554804934 * x;
     if (holds_everywhere(x > 0)) return above;
     return where(x > 0, above, 1.7580993408473768599 * expm1(x));
   }

@@ -53,31 +53,55 @@ std::vector<Tensor> call_one_by_one(const Program& program, const std::vector<Te
   return outputs;
 }
 
+/// State of a recorded call, beside its tensors.
+struct Call {
+  std::shared_ptr<const Program> program;
+  /// Registers whose values are saved after the inputs.
+  std::vector<int> kept;
+};
+
 struct Fused : Function<Fused> {
   static constexpr bool kChecksGradients = false;
   static std::string name_of(const Context& ctx) { return static_cast<const Program*>(ctx.tag)->name; }
 
   static std::vector<Tensor> forward(Context& ctx, const std::shared_ptr<const Program>& program,
                                      const std::vector<Tensor>& inputs) {
-    std::vector<Tensor> outputs = run(*program, inputs);
-    ctx.state<std::shared_ptr<const Program>>() = program;
     ctx.tag = program.get();
-    ctx.save_for_backward(std::span<const Tensor>(inputs));
+    if (!ctx.recording() || autograd::any_dual(inputs)) {
+      ctx.state<Call>() = {program, {}};
+      ctx.save_for_backward(std::span<const Tensor>(inputs));
+      return run(*program, inputs);
+    }
+    std::vector<bool> wanted;
+    wanted.reserve(inputs.size());
+    for (const Tensor& x : inputs) wanted.push_back(!x.stop_gradient() && x.dtype() != DType::Bool);
+    const std::shared_ptr<const Program::Recorded> recorded = program->recorded(wanted);
+    std::vector<Tensor> outputs = run(recorded->program, inputs);
+    std::vector<Tensor> saved = inputs;
+    for (std::size_t k = program->outputs.size(); k < outputs.size(); ++k) saved.push_back(outputs[k]);
+    outputs.resize(program->outputs.size());
+    ctx.state<Call>() = {program, recorded->kept};
+    ctx.save_for_backward(std::span<const Tensor>(saved));
     return outputs;
   }
 
   static TensorList backward(Context& ctx, const TensorList& grads) {
-    const Program& program = *ctx.state<std::shared_ptr<const Program>>();
+    const Program& program = *ctx.state<Call>().program;
+    const std::vector<int>& kept = ctx.state<Call>().kept;
     TensorList saved = ctx.saved_tensors();
     std::vector<Tensor> inputs(saved.begin(), saved.end());
     std::vector<bool> wanted, given;
-    for (std::size_t i = 0; i < inputs.size(); ++i) wanted.push_back(autograd::is_needed(ctx.node()->edges()[i]));
+    for (std::size_t i = 0; i < inputs.size() - kept.size(); ++i)
+      wanted.push_back(autograd::is_needed(ctx.node()->edges()[i]));
     for (const Tensor& grad : grads) given.push_back(grad.defined());
-    if (autograd::is_grad_enabled() || autograd::any_dual(inputs)) return recorded(program, inputs, wanted, grads);
+    if (autograd::is_grad_enabled() || autograd::any_dual(inputs)) {
+      inputs.resize(wanted.size());
+      return recorded(program, inputs, wanted, grads);
+    }
     for (const Tensor& grad : grads) {
       if (grad.defined()) inputs.push_back(in_blocks(grad));
     }
-    const std::vector<Tensor> results = run(*program.gradient(wanted, given), inputs);
+    const std::vector<Tensor> results = run(*program.gradient(wanted, given, kept), inputs);
     return TensorList(results.begin(), results.end());
   }
 

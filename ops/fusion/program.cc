@@ -1,29 +1,83 @@
 #include "ops/fusion/program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <mutex>
+#include <tuple>
 
 #include "engine/core/modes.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/launch.h"
+#include "ops/elementwise/pow.h"
+#include "ops/fusion/native/native.h"
 
 namespace lamella::fusion {
+namespace {
 
-/// Programs of gradients by the inputs that want one and the outputs that have one.
+/// Returns a program with the same instructions and no outputs.
+Program steps_of(const Program& program) {
+  Program copy;
+  copy.inputs = program.inputs;
+  copy.constants = program.constants;
+  copy.registers = program.registers;
+  copy.instructions = program.instructions;
+  copy.name = program.name;
+  return copy;
+}
+
+/// True if computing the result anew takes longer than reading it.
+bool is_worth_keeping(const Program& program, const Instruction& instruction) {
+  if (instruction.wrt >= 0 || !instruction.op->takes_long || instruction.op->mask_output) return false;
+  if (instruction.op != &elementwise_op<Pow>()) return true;
+  // Kernels have short forms for small whole powers.
+  const Register& exponent = program.registers[static_cast<std::size_t>(instruction.operands[1])];
+  if (exponent.kind != Register::Kind::Constant) return true;
+  const auto value = program.constants[static_cast<std::size_t>(exponent.index)].to<double>();
+  return std::abs(value) > 3 || std::nearbyint(value) != value;
+}
+
+Program::Recorded record(const Program& program, const std::vector<bool>& wanted) {
+  std::vector<bool> given;
+  given.reserve(program.outputs.size());
+  for (const int output : program.outputs)
+    given.push_back(output >= 0 && !program.registers[static_cast<std::size_t>(output)].mask);
+  const Program gradient = gradient_of(program, wanted, given, {});
+  Program::Recorded recorded{.program = steps_of(program), .kept = {}};
+  for (const Instruction& instruction : gradient.instructions) {
+    // The gradient's first registers are the program's.
+    const bool is_own = static_cast<std::size_t>(instruction.result) < program.registers.size();
+    if (is_own && is_worth_keeping(program, instruction)) recorded.kept.push_back(instruction.result);
+  }
+  recorded.program.outputs = program.outputs;
+  recorded.program.outputs.insert(recorded.program.outputs.end(), recorded.kept.begin(), recorded.kept.end());
+  return recorded;
+}
+
+}  // namespace
+
+/// Programs that were made of one.
 struct Program::Gradients {
   std::mutex mutex;
-  std::map<std::pair<std::vector<bool>, std::vector<bool>>, std::shared_ptr<const Program>> made;
+  std::map<std::vector<bool>, std::shared_ptr<const Recorded>> recorded;
+  std::map<std::tuple<std::vector<bool>, std::vector<bool>, std::vector<int>>, std::shared_ptr<const Program>> made;
 };
 
-Program::Program() : gradients_(std::make_shared<Gradients>()) {}
+Program::Program() : gradients_(std::make_shared<Gradients>()), forms_(std::make_shared<native::Forms>()) {}
 
-std::shared_ptr<const Program> Program::gradient(const std::vector<bool>& wanted,
-                                                 const std::vector<bool>& given) const {
+std::shared_ptr<const Program> Program::gradient(const std::vector<bool>& wanted, const std::vector<bool>& given,
+                                                 const std::vector<int>& kept) const {
   const std::lock_guard lock(gradients_->mutex);
-  auto& program = gradients_->made[{wanted, given}];
-  if (!program) program = std::make_shared<const Program>(gradient_of(*this, wanted, given));
+  auto& program = gradients_->made[{wanted, given, kept}];
+  if (!program) program = std::make_shared<const Program>(gradient_of(*this, wanted, given, kept));
   return program;
+}
+
+std::shared_ptr<const Program::Recorded> Program::recorded(const std::vector<bool>& wanted) const {
+  const std::lock_guard lock(gradients_->mutex);
+  auto& recorded = gradients_->recorded[wanted];
+  if (!recorded) recorded = std::make_shared<const Recorded>(record(*this, wanted));
+  return recorded;
 }
 
 int Program::add_register(Register::Kind kind, int index, bool mask) {
@@ -77,8 +131,14 @@ Scalar factor_of(const ElementwiseOp& op, int wrt) {
 /// Builds the program of the gradients.
 class Reverse {
  public:
-  Reverse(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given)
-      : forward_(program), result_(copy_of(program)), grads_(program.registers.size(), -1) {
+  Reverse(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given,
+          const std::vector<int>& kept)
+      : forward_(program), result_(steps_of(program)), grads_(program.registers.size(), -1) {
+    for (const int value : kept)
+      result_.registers[static_cast<std::size_t>(value)] = {Register::Kind::Input, result_.inputs++, false};
+    std::erase_if(result_.instructions, [&](const Instruction& instruction) {
+      return std::ranges::find(kept, instruction.result) != kept.end();
+    });
     for (std::size_t i = 0; i < given.size(); ++i) {
       if (!given[i]) continue;
       const int dy = result_.add_register(Register::Kind::Input, result_.inputs++, false);
@@ -98,16 +158,6 @@ class Reverse {
   Program take() { return std::move(result_); }
 
  private:
-  static Program copy_of(const Program& program) {
-    Program copy;
-    copy.inputs = program.inputs;
-    copy.constants = program.constants;
-    copy.registers = program.registers;
-    copy.instructions = program.instructions;
-    copy.name = program.name;
-    return copy;
-  }
-
   void accumulate(int target, int grad) {
     int& sum = grads_[static_cast<std::size_t>(target)];
     sum = sum < 0 ? grad : result_.add(elementwise_op<Add>(), {sum, grad});
@@ -150,8 +200,9 @@ class Reverse {
 
 }  // namespace
 
-Program gradient_of(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given) {
-  return Reverse(program, wanted, given).take();
+Program gradient_of(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given,
+                    const std::vector<int>& kept) {
+  return Reverse(program, wanted, given, kept).take();
 }
 
 }  // namespace lamella::fusion

@@ -14,10 +14,14 @@
 // computing them. A fused program runs the same kernels on one block of elements after the other, so that what lies
 // between them stays in the first cache: memory is read once for each input and written once for each output. The
 // kernels are those of the eager operators, and so is every bit of the results. The gradient of a program is a program,
-// which computes the intermediate results that it needs anew; where several gradients are summed, their order may be
-// another one than on the tape.
+// which computes the intermediate results that it needs anew, but for those that take long, which are kept; where
+// several gradients are summed, their order may be another one than on the tape. Programs that are worth it are
+// compiled: see Note [Native programs].
 
 namespace lamella::fusion {
+namespace native {
+class Forms;
+}
 
 /// A value of a program.
 struct Register {
@@ -60,18 +64,33 @@ struct Program {
   int add_gradient(const ElementwiseOp& op, int wrt, SmallVector<int, 4> operands);
   /// Removes instructions whose results nobody reads.
   void drop_unread();
-  /// Returns gradient_of() this program, which is made once for each pair of arguments.
-  std::shared_ptr<const Program> gradient(const std::vector<bool>& wanted, const std::vector<bool>& given) const;
+  /// A program whose last outputs are values that gradients would take long to compute anew: those in `kept` registers
+  /// of the program it was made from.
+  struct Recorded;
+  /// Returns what to run where the gradients of the inputs for which `wanted` is set may be asked for; it is made once.
+  std::shared_ptr<const Recorded> recorded(const std::vector<bool>& wanted) const;
+  /// Returns gradient_of() this program, which is made once for each set of arguments.
+  std::shared_ptr<const Program> gradient(const std::vector<bool>& wanted, const std::vector<bool>& given,
+                                          const std::vector<int>& kept) const;
+  /// Returns the compiled forms; see Note [Native programs].
+  native::Forms& forms() const { return *forms_; }
 
  private:
   struct Gradients;
-  mutable std::shared_ptr<Gradients> gradients_;
+  std::shared_ptr<Gradients> gradients_;
+  std::shared_ptr<native::Forms> forms_;
 };
 
-/// Returns the program of the gradients of `program`: its inputs are those of the program, then the gradient of each
-/// output for which `given` is set; its outputs are the gradients of the inputs for which `wanted` is set, -1 for
-/// others and for those that no gradient reaches.
-Program gradient_of(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given);
+struct Program::Recorded {
+  Program program;
+  std::vector<int> kept;
+};
+
+/// Returns the program of the gradients of `program`: its inputs are those of the program, then the `kept` registers,
+/// then the gradient of each output for which `given` is set; its outputs are the gradients of the inputs for which
+/// `wanted` is set, -1 for others and for those that no gradient reaches.
+Program gradient_of(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given,
+                    const std::vector<int>& kept);
 
 /// True if the program can run on these tensors block by block: on the CPU, contiguous, of one shape and dtype, which
 /// has kernels of its own. Otherwise its operators are called one by one.

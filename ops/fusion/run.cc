@@ -1,6 +1,7 @@
-// Runs fused programs block by block; see Note [Fused programs].
+// Runs fused programs, compiled or block by block; see Note [Fused programs] and Note [Native programs].
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "engine/autograd/vmap/vmap_rule.h"
@@ -9,6 +10,7 @@
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/tables/loop.h"
 #include "ops/creation/creation.h"
+#include "ops/fusion/native/native.h"
 #include "ops/fusion/program.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/caches.h"
@@ -28,6 +30,7 @@ struct Plan {
   std::vector<int> block;
   int blocks = 0;
 
+  Plan() = default;
   explicit Plan(const Program& program) : block(program.registers.size(), -1) {
     const std::size_t count = program.registers.size();
     std::vector<std::size_t> last_use(count, 0);
@@ -69,8 +72,7 @@ const LoopKernel* kernel_row(const Instruction& instruction) {
 /// One run: where the elements of each register are.
 class Run {
  public:
-  Run(const Program& program, std::span<const Tensor> inputs)
-      : program_(program), plan_(program), places_(program.registers.size()) {
+  Run(const Program& program, std::span<const Tensor> inputs) : program_(program), places_(program.registers.size()) {
     // Any tensor that is no single number has the shape of all.
     const Tensor* whole = &inputs.front();
     for (const Tensor& x : inputs) {
@@ -81,16 +83,20 @@ class Run {
     for (const Scalar& value : program.constants) constants_.push_back(number_tensor(value, dtype_));
     place_inputs(inputs);
     place_outputs(whole->shape(), inputs);
-    for (const Instruction& instruction : program.instructions)
-      kernels_.push_back(kernel_row(instruction)[static_cast<std::size_t>(dtype_)]);
-    const auto item = static_cast<std::int64_t>(item_size(dtype_));
-    length_ = std::clamp(kBlocksBytes / (item * std::max(1, plan_.blocks)), kShortestBlock, kLongestBlock) / 64 * 64;
     streams_ = outgrow_caches(static_cast<std::size_t>(elements_) * item_size(dtype_));
+    native::Variant variant{.dtype = dtype_, .single = {}};
+    for (const Tensor& x : inputs) variant.single.push_back(x.ndim() == 0);
+    kernel_ = program.forms().find(program, std::move(variant), elements_);
+    if (!kernel_) plan_blocks();
   }
 
   std::vector<Tensor> run() {
     const std::int64_t work = static_cast<std::int64_t>(program_.instructions.size());
     const HostRelease release(elements_ * work);
+    if (kernel_) {
+      run_compiled(work);
+      return std::move(outputs_);
+    }
     parallel_for(0, elements_, even_grain(elements_, work, length_),
                  [&](std::int64_t begin, std::int64_t end) { run_part(begin, end); });
     return std::move(outputs_);
@@ -139,7 +145,66 @@ class Run {
     }
   }
 
-  /// Computes the elements from `begin` to `end`, on one thread.
+  void plan_blocks() {
+    plan_ = Plan(program_);
+    for (const Instruction& instruction : program_.instructions)
+      kernels_.push_back(kernel_row(instruction)[static_cast<std::size_t>(dtype_)]);
+    const auto item = static_cast<std::int64_t>(item_size(dtype_));
+    length_ = std::clamp(kBlocksBytes / (item * std::max(1, plan_.blocks)), kShortestBlock, kLongestBlock) / 64 * 64;
+  }
+
+  /// Runs the compiled program: on whole registers in place, and on the elements after them in a copy of one register.
+  void run_compiled(std::int64_t work) const {
+    const cpu::VectorFunctionTable& functions = cpu_kernels().vectors;
+    const auto* const addresses = dtype_ == DType::Float32 ? functions.float32 : functions.float64;
+    const std::int64_t lanes = functions.bytes / static_cast<std::int64_t>(item_size(dtype_));
+    std::vector<Place> in(static_cast<std::size_t>(program_.inputs) + constants_.size());
+    for (std::size_t r = 0; r < places_.size(); ++r) {
+      const Register& one = program_.registers[r];
+      if (one.kind == Register::Kind::Result) continue;
+      const int position = one.kind == Register::Kind::Constant ? program_.inputs + one.index : one.index;
+      in[static_cast<std::size_t>(position)] = places_[r];
+    }
+    std::vector<Place> out;
+    for (const int result : native::result_registers(program_))
+      out.push_back(places_[static_cast<std::size_t>(result)]);
+    const bool aligned = std::ranges::all_of(out, [&](const Place& to) {
+      return reinterpret_cast<std::uintptr_t>(to.data) % static_cast<std::uintptr_t>(functions.bytes) == 0;
+    });
+    const int streams = streams_ && aligned ? 1 : 0;
+    const auto moved = [](const std::vector<Place>& places, std::int64_t elements) {
+      std::vector<char*> addresses_of;
+      addresses_of.reserve(places.size());
+      for (const Place& place : places) addresses_of.push_back(place.data + elements * place.step);
+      return addresses_of;
+    };
+    const std::int64_t whole = elements_ / lanes * lanes;
+    parallel_for(0, whole, even_grain(whole, work, kShortestBlock), [&](std::int64_t begin, std::int64_t end) {
+      const std::vector<char*> from = moved(in, begin), to = moved(out, begin);
+      kernel_(from.data(), to.data(), addresses, (end - begin) / lanes, streams);
+    });
+    const auto rest = static_cast<std::size_t>(elements_ - whole);
+    if (rest == 0) return;
+    std::vector<char*> from = moved(in, whole), to = moved(out, whole);
+    const auto bytes = static_cast<std::size_t>(functions.bytes);
+    std::vector<char> copies((from.size() + to.size()) * bytes);
+    char* next = copies.data();
+    for (std::size_t k = 0; k < from.size(); ++k, next += bytes) {
+      if (in[k].step == 0) continue;
+      std::memcpy(next, from[k], rest * static_cast<std::size_t>(in[k].step));
+      from[k] = next;
+    }
+    std::vector<char*> own = to;
+    for (char*& address : own) {
+      address = next;
+      next += bytes;
+    }
+    kernel_(from.data(), own.data(), addresses, 1, 0);
+    for (std::size_t k = 0; k < to.size(); ++k)
+      std::memcpy(to[k], own[k], rest * static_cast<std::size_t>(out[k].step));
+  }
+
+  /// Computes the elements from `begin` to `end` block by block, on one thread.
   void run_part(std::int64_t begin, std::int64_t end) const {
     const auto bytes = static_cast<std::size_t>(length_) * item_size(dtype_);
     const std::size_t all = bytes * static_cast<std::size_t>(plan_.blocks);
@@ -198,6 +263,8 @@ class Run {
   };
 
   const Program& program_;
+  /// The compiled program; null if it runs block by block, as planned.
+  native::Kernel kernel_ = nullptr;
   Plan plan_;
   std::vector<Place> places_;
   std::vector<LoopKernel> kernels_;

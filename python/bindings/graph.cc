@@ -13,11 +13,13 @@
 #include "engine/graph/graph.h"
 #include "engine/registry/dispatcher.h"
 #include "ops/fusion/fuse.h"
+#include "ops/fusion/native/native.h"
 #include "python/bindings/adapted.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
+#include "python/bindings/native_programs.h"
 #include "python/bindings/registry_values.h"
 #include "python/bindings/tensor_type.h"
 
@@ -247,7 +249,7 @@ PyRef nodes(const Program& program) {
   });
 }
 
-std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, bool prune, bool fuse,
+std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, bool prune, bool fuse, bool wait,
                         PyObject* functions) {
   PyObject *key = nullptr, *fed = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(feeds, &at, &key, &fed);) {
@@ -265,6 +267,7 @@ std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, b
     if (!tensor && PyErr_Occurred()) throw_python_error();
     tensors.push_back(tensor ? Adapted<Tensor>::from(tensor) : Tensor());
   }
+  const fusion::native::CompileScope scope(wait);
   return run_executor(*executor, tensors, functions);
 }
 
@@ -351,7 +354,9 @@ std::vector<Tensor> run_executor(graph::Executor& executor, std::span<const Tens
   const FunctionsInRun scope(functions);
   std::string failed;
   try {
-    return executor.run(feeds, failed);
+    std::vector<Tensor> results = executor.run(feeds, failed);
+    tell_native_problems();
+    return results;
   } catch (...) {
     set_python_error();
     if (!failed.empty()) add_note("in " + failed + " of the graph '" + executor.graph().name + "'");

@@ -21,6 +21,7 @@
 #include "python/bindings/host.h"
 #include "python/bindings/inspect.h"
 #include "python/bindings/layer_type.h"
+#include "python/bindings/native_programs.h"
 #include "python/bindings/node_type.h"
 #include "python/bindings/operator_list.h"
 #include "python/bindings/operators.h"
@@ -94,6 +95,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, capture_functions()));
   checked(PyModule_AddType(module, make_graph_type()));
   checked(PyModule_AddType(module, make_replay_type()));
+  checked(PyModule_AddFunctions(module, native_program_functions()));
   add_extension_api(module);
 }
 

@@ -45,6 +45,7 @@ KernelTable make_table() {
   fill_special_airy(table.special);
   fill_special_normal(table.special);
   fill_special_recurrence(table.special);
+  fill_vector_functions(table.vectors);
   return table;
 }
 

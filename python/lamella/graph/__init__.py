@@ -14,7 +14,20 @@ of values, with the numbers that :func:`lamella.grad` gives. A graph has a text 
 """
 
 from ._graph import Graph, Node
+from ._native import NativeStatus, native_status, set_native
 from ._recorder import is_recording, not_recording, recording, start_recording, stop_recording
 from ._symbol import Symbol
 
-__all__ = ["Graph", "Node", "Symbol", "is_recording", "not_recording", "recording", "start_recording", "stop_recording"]
+__all__ = [
+    "Graph",
+    "NativeStatus",
+    "Node",
+    "Symbol",
+    "is_recording",
+    "native_status",
+    "not_recording",
+    "recording",
+    "set_native",
+    "start_recording",
+    "stop_recording",
+]

@@ -320,6 +320,7 @@ class Graph:
         *,
         prune: bool = False,
         fuse: bool = True,
+        wait: bool = False,
     ) -> list[Tensor]:
         """Runs the graph.
 
@@ -329,6 +330,8 @@ class Graph:
             prune: run only what the fetches need, and nodes with effects.
             fuse: join elementwise operators, so that what lies between them is not written to memory. Results keep
                 their bits; gradients are the same to the rounding of their sums.
+            wait: have all joined operators compiled now, and return when they are, so that later runs are fast; see
+                :func:`set_native`.
 
         Returns:
             The fetched values.
@@ -342,7 +345,7 @@ class Graph:
         symbols = [self.symbol(x) if isinstance(x, str) else self._recorder._symbol(x) for x in fetches]
         previous = _C._set_recorder(None)
         try:
-            results: list[Tensor] = self._core.run(feeds, [x._id for x in symbols], prune, fuse, self._functions)
+            results: list[Tensor] = self._core.run(feeds, [x._id for x in symbols], prune, fuse, wait, self._functions)
         finally:
             _C._set_recorder(previous)
         return results

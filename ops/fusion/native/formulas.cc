@@ -1,0 +1,84 @@
+#include "ops/fusion/native/formulas.h"
+
+#include <array>
+
+#include "ops/elementwise/formula.h"
+#include "ops/elementwise/list.h"
+
+namespace lamella::fusion::native {
+namespace {
+
+StepPtr operand(int index, bool mask) {
+  return std::make_shared<const Step>(Step{.kind = Step::Kind::Operand, .mask = mask, .index = index});
+}
+
+/// Operands of the formula whose kernel reads those in kOperands.
+template <class Op, unsigned kOperands>
+struct Operands {
+  template <int I>
+  auto at() const {
+    if constexpr (Op::kMaskInput && I == 0) {
+      return Truth(operand(operand_slot(kOperands, I), true));
+    } else if constexpr ((kOperands >> I & 1) != 0) {
+      return Expression(operand(operand_slot(kOperands, I), false));
+    } else {
+      return Expression();
+    }
+  }
+};
+
+/// gelu_erf looks at the elements before it computes: it is called as a whole.
+template <class Op>
+StepPtr forward_of() {
+  if constexpr (std::is_same_v<Op, GeluErf>) {
+    return Expression::call("gelu", cpu::VectorFunction::Gelu, Expression(operand(0, false))).step();
+  } else {
+    return apply_forward<Op>(Operands<Op, kKernelOperands<Op, -1>>()).step();
+  }
+}
+
+template <class Op, int W>
+StepPtr backward_of() {
+  if constexpr (kHasBackward<Op, W>) {
+    return apply_formula<Op, W>(Operands<Op, kKernelOperands<Op, W>>()).step();
+  } else {
+    return nullptr;
+  }
+}
+
+using Row = std::array<StepPtr (*)(), 1 + ElementwiseOp::kMaxInputs>;
+
+template <class Op>
+constexpr Row row_of() {
+  if constexpr (Op::info.dtypes.contains(DType::Float32) && Op::info.dtypes.contains(DType::Float64)) {
+    return {forward_of<Op>, backward_of<Op, 0>, backward_of<Op, 1>, backward_of<Op, 2>, backward_of<Op, 3>};
+  } else {
+    return {};
+  }
+}
+
+constexpr auto kRows = [] {
+  std::array<Row, static_cast<std::size_t>(ElementwiseOps::size)> rows{};
+  std::size_t next = 0;
+  ElementwiseOps::for_each([&]<class Op> { rows[next++] = row_of<Op>(); });
+  return rows;
+}();
+
+}  // namespace
+
+StepPtr formula_of(const ElementwiseOp& op, int wrt) {
+  const Row& row = kRows[static_cast<std::size_t>(op.index)];
+  const auto formula = wrt < 0 ? row[0] : row[1 + static_cast<std::size_t>(wrt)];
+  return formula ? formula() : nullptr;
+}
+
+Expression power(const Expression& a, const Expression& b, double exponent) {
+  if (exponent == 2) return a * a;
+  if (exponent == 3) return a * a * a;
+  if (exponent == 1) return a;
+  if (exponent == -1) return 1 / a;
+  if (exponent == -2) return (1 / a) * (1 / a);
+  return pow(a, b);
+}
+
+}  // namespace lamella::fusion::native
