@@ -149,9 +149,9 @@ class Graph {
   /// Returns a graph that lacks the inputs, captured tensors and declared values that no node uses, but for `kept`; its
   /// values have other ids.
   Graph compacted(std::span<const ValueId> kept) const;
-  /// Returns this graph for inputs of more sizes: those that differ in `other`, a graph of the same nodes, and all sizes
-  /// of results are unknown. Nothing if the graphs differ in more than sizes, or a node gives a list, whose length may
-  /// depend on them.
+  /// Returns this graph for inputs of more sizes: those that differ in `other`, a graph of the same nodes, and all
+  /// sizes of results are unknown. Nothing if the graphs differ in more than sizes, or a node gives a list, whose
+  /// length may depend on them.
   std::optional<Graph> generalized(const Graph& other) const;
   /// Throws ValueError, naming node and value, unless every argument is defined before its use and once, and every
   /// operator's arguments fit its schema.

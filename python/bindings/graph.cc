@@ -267,8 +267,12 @@ std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, b
     if (!tensor && PyErr_Occurred()) throw_python_error();
     tensors.push_back(tensor ? Adapted<Tensor>::from(tensor) : Tensor());
   }
-  const fusion::native::CompileScope scope(wait);
-  return run_executor(*executor, tensors, functions);
+  std::vector<Tensor> results = [&] {
+    const fusion::native::CompileScope scope(wait);
+    return run_executor(*executor, tensors, functions);
+  }();
+  tell_native_problems();
+  return results;
 }
 
 PyObject* parse(PyObject*, PyObject* const* args, Py_ssize_t count) {
