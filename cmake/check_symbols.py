@@ -2,13 +2,13 @@
 
     python check_symbols.py liblamella.so [MODULE...] --kernels liblamella_cpu_x86-64-v3.so ...
 
-A module of CPU kernels may export its table and nothing else, and may use nothing of the library: a weak symbol compiled
-for a newer instruction set, if exported, could replace the library's own of the same name.
+A module of CPU kernels may export its table and nothing else, and may use nothing of the library: a weak symbol that is
+compiled for a newer instruction set could, if exported, replace the library's own of the same name.
 
 The thread_local objects must be small: a program that loads the library late, as Python does, has about 1.6 kB left for
-those of all its libraries, and reports "cannot allocate memory in static TLS block" if that is not enough. And they must
-lie there: memory for others is made when a thread first asks for one, and where there is none the C library ends the
-process.
+those of all its libraries, and reports "cannot allocate memory in static TLS block" if that is not enough. And they
+must lie there: memory for others is made when a thread first asks for one, and where there is none the C library ends
+the process.
 """
 
 import argparse
