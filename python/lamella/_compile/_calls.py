@@ -261,9 +261,8 @@ def _unseen(value: Any, names: set[str]) -> str | None:
         return "random numbers of numpy are others in each call" if random else None
     if name in _EVERYTHING:
         return "what it gives cannot be watched"
-    file = getattr(value, "__file__", None) or ""
-    pure = name.partition(".")[0] in _PURE_MODULES | _PURE_STANDARD or name.startswith("lamella")
-    return None if pure or not file.endswith((".so", ".pyd")) else f"the module {name} is written in C"
+    unseen = any(type(item).__name__ == "cython_function_or_method" for item in vars(value).values())
+    return f"the module {name} has functions in C whose calls are not reported" if unseen else None
 
 
 def _defines(owner: Any, name: str) -> type:
@@ -308,6 +307,13 @@ def effect_of(function: Any) -> str | None:
     return f"{kind.__module__}.{kind.__qualname__}.{name}() is called, which may do more than compute"
 
 
+def _is_extension(function: Any) -> bool:
+    """True if a function in C belongs neither to Python nor to this package."""
+    module = getattr(function, "__module__", None) or type(getattr(function, "__self__", None)).__module__
+    root = module.partition(".")[0]
+    return root not in ("builtins", "lamella") and root not in sys.stdlib_module_names
+
+
 class Watch:
     """Notes in a log what this thread calls, while it is entered."""
 
@@ -315,6 +321,10 @@ class Watch:
         self.log = log
         #: Positive inside of what a replay calls as a whole, which counts as one function.
         self.paused = 0
+        #: Number of calls of layers in C++ that were observed.
+        self.cpp_layers = 0
+        #: Calls of functions in C whose effects are not known, with that number and the reason against them.
+        self._unknown: list[tuple[Any, int, str]] = []
         self._before: Any = None
 
     def _event(self, frame: types.FrameType, event: str, argument: Any) -> None:
@@ -324,7 +334,14 @@ class Watch:
             self.log.add_code(frame)
         elif event == "c_call":
             effect = effect_of(argument)
-            if effect is not None:
+            if effect is not None and _is_extension(argument):
+                self._unknown.append((argument, self.cpp_layers, effect))
+            elif effect is not None:
+                self.log.add_break(effect, frame)
+        elif event in ("c_return", "c_exception") and self._unknown and self._unknown[-1][0] == argument:
+            # A function that calls a layer in C++ is taken for that layer.
+            _, layers, effect = self._unknown.pop()
+            if event == "c_return" and layers == self.cpp_layers:
                 self.log.add_break(effect, frame)
 
     def __enter__(self) -> Watch:
@@ -334,3 +351,5 @@ class Watch:
 
     def __exit__(self, *error: Any) -> None:
         sys.setprofile(self._before)
+        for _, _, effect in self._unknown:
+            self.log.add_break(effect, None)

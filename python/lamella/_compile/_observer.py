@@ -411,6 +411,7 @@ class Observer(RecorderBase):
             ids = [self.value_of(x) for x in tensors]
             results = run(tensors)
             self._add_function(name, lambda given: run(list(given)), ids, results, True)
+            self._watch.cpp_layers += 1
             return results
 
         return self._observed(observe)
