@@ -14,7 +14,18 @@ of values, with the numbers that :func:`lamella.grad` gives. A graph has a text 
 """
 
 from ._graph import Graph, Node
-from ._recorder import is_recording, not_recording, recording, start_recording, stop_recording
-from ._symbol import Symbol
+from ._recorder import is_recording, not_recording, recorded_graph, recording, start_recording, stop_recording
+from ._symbol import Symbol, UnknownValueError
 
-__all__ = ["Graph", "Node", "Symbol", "is_recording", "not_recording", "recording", "start_recording", "stop_recording"]
+__all__ = [
+    "Graph",
+    "Node",
+    "Symbol",
+    "UnknownValueError",
+    "is_recording",
+    "not_recording",
+    "recorded_graph",
+    "recording",
+    "start_recording",
+    "stop_recording",
+]
