@@ -9,6 +9,8 @@ import oneflow.typing as oft
 from oneflow.compatible import single_client
 from oneflow.compatible.single_client import typing as same_typing
 
+import lamella
+
 assert single_client is flow and same_typing is oft
 
 flow.config.load_library(os.environ["SAMPLES"])
@@ -101,6 +103,32 @@ class TestSamples(flow.unittest.TestCase):
         # The numbers of MT19937 with the seed 0, each divided by 2^32.
         self.assertTrue(np.allclose(job(), [0.5488135, 0.5928446, 0.7151894, 0.8442657, 0.6027634]))
         self.assertTrue(np.allclose(job(), [0.8579456, 0.5448832, 0.8472517, 0.4236548, 0.6235637]))
+
+    def test_each_use_in_a_job_has_a_state_for_as_long_as_the_job_lives(self):
+        @flow.global_function()
+        def job() -> tuple[oft.Numpy, oft.Numpy]:
+            return op("s_random", {}, seed=0)[0], op("s_random", {}, seed=0)[0]
+
+        def other() -> oft.Numpy:
+            return op("s_random", {}, seed=0)[0]
+
+        first = [0.5488135, 0.5928446, 0.7151894, 0.8442657, 0.6027634]
+        one, two = job()
+        self.assertTrue(np.allclose(one, first) and np.allclose(two, first))
+        again, _ = job()
+        self.assertFalse(np.allclose(again, first))
+        other.__name__ = "job"
+        self.assertTrue(np.allclose(flow.global_function()(other)(), first))
+        flow.clear_default_session()
+        self.assertTrue(np.allclose(flow.global_function()(other)(), first))
+
+        def use():
+            builder = flow.user_op_builder("dropped/use").Op("s_random").Output("out").Attr("seed", 0)
+            return builder.Build().InferAndTryRun().SoleOutputBlob().numpy()
+
+        self.assertTrue(np.allclose(use(), first) and not np.allclose(use(), first))
+        lamella._C._user_op_drop_states("dropped/")
+        self.assertTrue(np.allclose(use(), first))
 
     def test_gradients_of_a_job_that_trains(self):
         found = {}

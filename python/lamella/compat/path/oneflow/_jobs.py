@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, NoReturn
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import lamella as lm
 from lamella import static
@@ -13,12 +14,13 @@ from lamella.graph import UnknownValueError
 
 from . import _record, _results, _session, scope
 from ._record import Record, line_of
+from .typing import Placeholder
 
 #: What to do where a job's function asks for a value, by the method that was called.
 _ADVICE = {
     "backward": "flow.optimizer.SGD(...).minimize(loss) adds gradients and a step, flow.watch_diff(x, handler) hands a "
     "gradient out",
-    "shape": "a ListNumpy.Placeholder has sizes that each call decides on: take a Numpy.Placeholder for fixed ones",
+    "shape": "make no decision that depends on this size",
 }
 
 
@@ -58,7 +60,8 @@ def global_function(
     """Makes a function a job: ``@global_function()`` or ``@global_function(type="train")``.
 
     The function is called once, with symbols in the places of its arguments, when the job is called for the first time
-    (or when variables are asked for): what it computes is recorded. Each call of the job runs the record.
+    (or when variables are asked for): what it computes is recorded. Each call of the job runs the record. Where the
+    function does something with a size of a list's arrays, it is recorded once for each shape.
 
     Each argument is annotated with a ``typing.Numpy.Placeholder`` or ``typing.ListNumpy.Placeholder``, or a tuple, list
     or dict of them; the result with ``typing.Numpy`` or ``typing.ListNumpy``, a tuple, list or dict of them, or a
@@ -81,8 +84,7 @@ def global_function(
 
 
 def _job(function: Callable[..., Any], trains: bool, config: FunctionConfig) -> Callable[..., Any]:
-    made = Job(function, trains, config)
-    _session.current().jobs[made.name] = made
+    made = Job(function, trains, config, _session.current())
 
     @functools.wraps(function)
     def job(*args: Any, **kwargs: Any) -> Any:
@@ -91,14 +93,28 @@ def _job(function: Callable[..., Any], trains: bool, config: FunctionConfig) -> 
     return job
 
 
+class _Recording(NamedTuple):
+    """A job as it was recorded: the values to fetch, and what makes the job's result of them."""
+
+    record: Record
+    fetches: list[lm.Tensor]
+    make: _results.Maker
+
+
+#: Held while a job is recorded.
+_lock = threading.RLock()
+
+
 class Job:
-    """A function, and its record in the session that is in force.
+    """A function, and what was recorded of it in the session in which it was defined.
 
     Attributes:
         name: the function's name.
     """
 
-    def __init__(self, function: Callable[..., Any], trains: bool, config: FunctionConfig) -> None:
+    def __init__(
+        self, function: Callable[..., Any], trains: bool, config: FunctionConfig, session: _session.Session
+    ) -> None:
         self.name = function.__name__
         self._function = function
         self._trains = trains
@@ -110,18 +126,32 @@ class Job:
             older = parameter.annotation is inspect.Parameter.empty
             written = parameter.default if older else parameter.annotation
             self._arguments[name] = _results.placeholders(self.name, name, written)
-        self._session: _session.Session | None = None
-        self._record: Record | None = None
-        self._fetches: list[lm.Tensor] = []
-        self._make: _results.Maker = lambda found: None
+        self._session = session
+        session.jobs[self.name] = self
+        #: By the shapes of the arguments, () for all.
+        self._recordings: dict[tuple[tuple[int, ...], ...], _Recording] = {}
+        self._by_shape = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the job with arrays for its arguments."""
+        if _record.current() is not None:
+            raise RuntimeError(
+                f"[{self.name}] the job is called while another one is recorded: share a function that is no job"
+            )
+        if self._session is not _session.current():
+            raise RuntimeError(
+                f"[{self.name}] clear_default_session() has ended the session of the job: define the job behind it"
+            )
         feed = self._feed(args, kwargs)
-        record = self.record()
+        recording = self._recording(tuple(each.shape for each in feed.values()))
+        record = recording.record
         executor = static.Executor(record.device)
-        found = executor.run(record.main, feed=feed, fetch_list=self._fetches, scope=record.scope)
-        return self._make(iter(found))
+        try:
+            found = executor.run(record.main, feed=feed, fetch_list=recording.fetches, scope=record.scope)
+        except Exception as error:
+            error.add_note(f"in the job '{self.name}'")
+            raise
+        return recording.make(iter(found))
 
     def _feed(self, args: Any, kwargs: Any) -> dict[str, Any]:
         """Returns the arrays of a call by the names of the inputs, checked."""
@@ -138,27 +168,56 @@ class Job:
             feed.update((name, each) for (name, _), each in zip(_results.leaves(argument, tree), found, strict=True))
         return feed
 
-    def record(self) -> Record:
-        """Returns the record in the session that is in force; the function is called where there is none."""
-        session = _session.current()
-        if self._record is None or self._session is not session:
-            if _record.current() is not None:
-                raise RuntimeError(
-                    f"[{self.name}] the job is called while another one is recorded: call its function's parts instead"
-                )
-            try:
-                record, self._fetches, self._make = self._recorded(session)
-            except BaseException:
-                # Its error is known now: it does not keep the session from starting.
-                if session.jobs.get(self.name) is self:
-                    del session.jobs[self.name]
-                raise
-            session.records.append(record)
-            self._session, self._record = session, record
-        return self._record
+    def start(self) -> None:
+        """Records the job, where it was not."""
+        if not self._recordings:
+            self._recording(tuple(each.shape for each in self._placeholders()))
 
-    def _recorded(self, session: _session.Session) -> tuple[Record, list[lm.Tensor], _results.Maker]:
-        record = Record(self.name, self._trains, session.scope, self._config._dtype, scope.current_device())
+    def _placeholders(self) -> list[Placeholder]:
+        return [each for argument, tree in self._arguments.items() for _, each in _results.leaves(argument, tree)]
+
+    def _recording(self, shapes: tuple[tuple[int, ...], ...]) -> _Recording:
+        """Returns what was recorded for arguments of these shapes.
+
+        The sizes of lists of arrays are left open at first. A function that does something with such a size is recorded
+        for each shape, with the steps of its optimizers in common.
+        """
+        session = self._session
+        with _lock:
+            key = shapes if self._by_shape else ()
+            if key not in self._recordings:
+                before = set(session.scope.local_var_names())
+                try:
+                    made = self._made(shapes)
+                except BaseException:
+                    session.scope.erase([each for each in session.scope.local_var_names() if each not in before])
+                    # Its error is known now: it does not keep the session from starting.
+                    if session.jobs.get(self.name) is self:
+                        del session.jobs[self.name]
+                    raise
+                if self._recordings:
+                    made.record.share_steps(next(iter(self._recordings.values())).record)
+                session.records.append(made.record)
+                self._recordings[shapes if self._by_shape else ()] = made
+                return made
+            return self._recordings[key]
+
+    def _made(self, shapes: tuple[tuple[int, ...], ...]) -> _Recording:
+        if not self._by_shape:
+            open_shapes = tuple(each.recorded_shape for each in self._placeholders())
+            try:
+                return self._recorded(open_shapes)
+            except UnknownValueError as error:
+                if error.what != "shape" or open_shapes == shapes:
+                    self._refuse(error)
+                self._by_shape = True
+        try:
+            return self._recorded(shapes)
+        except UnknownValueError as error:
+            self._refuse(error)
+
+    def _recorded(self, shapes: Sequence[tuple[int, ...]]) -> _Recording:
+        record = Record(self.name, self._trains, self._session.scope, self._config._dtype, scope.current_device())
         token = _record._current.set(record)
         try:
             with (
@@ -167,9 +226,10 @@ class Job:
                 lm.enable_grad() if self._trains else lm.no_grad(),
             ):
                 values = {}
+                remaining = iter(shapes)
                 for argument, tree in self._arguments.items():
                     symbols = [
-                        static.data(name, list(each.recorded_shape), each.tensor_dtype)
+                        static.data(name, list(next(remaining)), each.tensor_dtype)
                         for name, each in _results.leaves(argument, tree)
                     ]
                     values[argument] = _results.filled(tree, iter(symbols))
@@ -178,15 +238,15 @@ class Job:
                     self.name, self._function(*bound.args, **bound.kwargs), self._signature.return_annotation
                 )
                 fetches = record.finish(fetches)
-        except UnknownValueError as error:
-            self._refuse(error)
+        except UnknownValueError:
+            raise
         except Exception as error:
             error.add_note(f"in the job '{self.name}' ({line_of(error, self._function)}), while it was recorded")
             raise
         finally:
             _record._current.reset(token)
-        static.Executor(record.device).run(record.startup, scope=session.scope)
-        return record, fetches, make
+        static.Executor(record.device).run(record.startup, scope=record.scope)
+        return _Recording(record, fetches, make)
 
     def _refuse(self, error: UnknownValueError) -> NoReturn:
         advice = _ADVICE.get(error.what, "return the value and read what the job gives, or flow.watch(x, handler)")

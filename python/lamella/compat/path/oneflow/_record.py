@@ -72,6 +72,11 @@ class Record:
         self.losses.append(loss)
         self._steps.append((optimizer, pairs))
 
+    def share_steps(self, other: Record) -> None:
+        """Makes the optimizers those of another record of the job: they remember the same, and count together."""
+        for (own, _), (theirs, _) in zip(self._steps, other._steps, strict=True):
+            own.state, own.train_step = theirs.state, theirs.train_step
+
     def watch_diff(self, blob: Symbol, handler: Callable[[lm.Tensor], None]) -> None:
         """Takes note of a gradient that a function is to be called with."""
         self._watched.append((blob, handler))

@@ -13,8 +13,8 @@ from ._record import Record
 
 
 class _Job(Protocol):
-    def record(self) -> Record:
-        """Returns the record of the job in the session that is in force."""
+    def start(self) -> None:
+        """Records the job, where it was not."""
 
 
 class Blob(lm.Tensor):
@@ -54,11 +54,12 @@ class Session:
     def start(self) -> None:
         """Records all jobs, so that all variables are there."""
         for job in list(self.jobs.values()):
-            job.record()
+            job.start()
 
     def variables(self) -> Iterator[tuple[str, lm.Tensor]]:
         """Yields the variables, and what optimizers remember: ``w-momentum`` of a variable ``w``."""
         taken = set()
+        seen: set[int] = set()
         for name in self.scope.local_var_names():
             value = self.scope.var(name).value
             if value is not None:
@@ -70,8 +71,9 @@ class Session:
                 for name, value in update.optimizer.remembered(record.job, update.groups):
                     # Several jobs may train one variable, each with an optimizer of its own.
                     unique = name if name not in taken else f"{record.job}-{name}"
-                    if unique not in taken:
+                    if unique not in taken and id(value) not in seen:
                         taken.add(unique)
+                        seen.add(id(value))
                         yield unique, value
 
 
@@ -84,7 +86,7 @@ def current() -> Session:
 
 
 def clear_default_session() -> None:
-    """Begins a session anew: all variables are forgotten, and jobs are recorded again when they are called."""
+    """Ends the session: its variables are forgotten, and its jobs have to be defined again."""
     _current[0] = Session()
 
 

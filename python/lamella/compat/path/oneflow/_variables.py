@@ -75,9 +75,8 @@ def get_variable(
             )
     if initializer is not None and random_seed is not None:
         initializer = functools.partial(initializer, seed=random_seed)
-    symbol = static.create_parameter(
-        list(sizes), kind, full, static.ParamAttr(full, initializer, trainable=trainable is not False)
-    )
+    learns = trainable is not False and lm.isdtype(kind, ("real floating", "complex floating"))
+    symbol = static.create_parameter(list(sizes), kind, full, static.ParamAttr(full, initializer, trainable=learns))
     if regularizer is not None:
         record.regularizers[full] = regularizer
     return symbol
