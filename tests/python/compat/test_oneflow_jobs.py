@@ -1,6 +1,11 @@
 """The oneflow front: jobs, which are recorded once and run often, in a process of their own."""
 
+import os
+import re
+import subprocess
+import sys
 import textwrap
+from pathlib import Path
 
 from .test_oneflow import run as run_with_header
 
@@ -371,7 +376,8 @@ def test_lists_are_recorded_once_and_for_each_shape_where_a_size_matters():
                 return flow.nn.sparse_softmax_cross_entropy_with_logits(b, mlp(a))
             whole[rows] = flow.global_function()(job)
         for rows, predict in whole.items():
-            assert np.allclose(predict(images[:rows], labels[:rows]), train([images[:rows]], [labels[:rows]]), atol=1e-6)
+            a, b = images[:rows], labels[:rows]
+            assert np.allclose(predict(a, b), train([a], [b]), atol=1e-6)
             flow.load_variables(got)
         """)
 
@@ -801,3 +807,13 @@ def test_starting_values_names_and_seeds():
         assert doubles().dtype == np.float64
         """.replace("Tuple[", "tuple[")
     )
+
+
+def test_the_example_of_the_documentation(tmp_path):
+    page = Path(__file__).resolve().parents[3] / "docs" / "compat.md"
+    (code,) = re.findall(r"^```py\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (tmp_path / "job.py").write_text(code, "utf-8")
+    command = [sys.executable, "-m", "lamella.compat", "job.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) > 0.95 and (tmp_path / "model" / "snapshot_done").exists()
