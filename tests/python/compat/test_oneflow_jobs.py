@@ -225,6 +225,24 @@ def test_jobs_share_variables_by_name():
             return mlp(x)
         raises(ValueError, lambda: other(images[:4, :5]), "job 'other', variable 'hidden-weight'", "(8, 6)", "(8, 5)")
 
+        @flow.global_function()
+        def frozen() -> tp.Numpy:
+            return flow.get_variable("later", (2,), initializer=flow.ones_initializer(), trainable=False)
+
+        @flow.global_function(type="train")
+        def trains() -> tp.Numpy:
+            w = flow.get_variable("later", (2,), initializer=flow.ones_initializer())
+            flow.optimizer.SGD(constant, momentum=0).minimize(w * w)
+            return w
+        assert frozen().tolist() == [1, 1] and trains().tolist() == [1, 1]
+        assert np.allclose(frozen(), 0.9) and np.allclose(trains(), 0.9)
+
+        @flow.global_function()
+        def clashes(c: tp.Numpy.Placeholder((2,))) -> tp.Numpy:
+            y = c * 2
+            return y + flow.get_variable("c", (2,)) + sum(flow.get_variable(name, (2,)) for name in ("t", "t0", "t1"))
+        assert clashes(x[:2]).shape == (2,) and {"c", "t", "t0", "t1"} <= set(variables())
+
         flow.clear_default_session()
         raises(RuntimeError, lambda: predict(images[:4]), "[predict] clear_default_session() has ended the session")
         assert variables() == {}
@@ -403,7 +421,7 @@ ERRORS = {
         "returns(lambda a: np.sin(a), tp.Numpy)",
         "RuntimeError",
         "[job] <string>:",
-        "'a' is a value of the graph",
+        "'argument a' is a value of the graph",
     ),
     "bool": ("returns(lambda a: a if a.sum() > 0 else -a, tp.Numpy)", "RuntimeError", "[job] <string>:", "[bool]"),
     "item": (

@@ -93,6 +93,11 @@ def _job(function: Callable[..., Any], trains: bool, config: FunctionConfig) -> 
     return job
 
 
+def _input(argument: str) -> str:
+    """Returns the name of an argument in the program, where variables have names of their own."""
+    return f"argument {argument}"
+
+
 class _Recording(NamedTuple):
     """A job as it was recorded: the values to fetch, and what makes the job's result of them."""
 
@@ -165,7 +170,9 @@ class Job:
             if argument not in given:
                 raise TypeError(f"[{self.name}] missing argument '{argument}'")
             found = _results.arrays(self.name, argument, tree, given[argument])
-            feed.update((name, each) for (name, _), each in zip(_results.leaves(argument, tree), found, strict=True))
+            feed.update(
+                (_input(name), each) for (name, _), each in zip(_results.leaves(argument, tree), found, strict=True)
+            )
         return feed
 
     def start(self) -> None:
@@ -229,7 +236,7 @@ class Job:
                 remaining = iter(shapes)
                 for argument, tree in self._arguments.items():
                     symbols = [
-                        static.data(name, list(next(remaining)), each.tensor_dtype)
+                        static.data(_input(name), list(next(remaining)), each.tensor_dtype)
                         for name, each in _results.leaves(argument, tree)
                     ]
                     values[argument] = _results.filled(tree, iter(symbols))

@@ -67,6 +67,16 @@ class Record:
         count = self._uses[name] = self._uses.get(name, -1) + 1
         return f"{self._prefix}{name}{f'_{count}' if count else ''}"
 
+    def free(self, name: str) -> None:
+        """Gives a value that has the name of a new variable another one."""
+        graph = self.main.graph
+        if name not in graph or name in self.main.held:
+            return
+        number = 0
+        while f"{name}_{number}" in graph:
+            number += 1
+        graph.symbol(name).name = f"{name}_{number}"
+
     def minimize(self, optimizer: Any, loss: Symbol, pairs: list[Any]) -> None:
         """Takes note of a step of an optimizer along gradients."""
         self.losses.append(loss)

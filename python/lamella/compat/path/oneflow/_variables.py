@@ -10,6 +10,7 @@ from typing import Any
 import lamella as lm
 from lamella import static
 from lamella.graph import Symbol, UnknownValueError
+from lamella.static.spec import checked_dtype
 
 from . import _record, distribute, scope
 from ._session import Blob
@@ -59,12 +60,13 @@ def get_variable(
         raise TypeError(f"{where}: expected an initializer such as flow.zeros_initializer(), got {initializer!r}")
     if regularizer is not None and not isinstance(regularizer, Regularizer):
         raise TypeError(f"{where}: expected a regularizer such as flow.regularizers.l2(1e-4), got {regularizer!r}")
-    kind = record.default_dtype if dtype is None else dtype
+    kind = checked_dtype("get_variable", record.default_dtype if dtype is None else dtype, full)
     sizes = tuple(int(size) for size in shape)
     if -1 in sizes:
         raise UnknownValueError("shape", f"{where}: the shape {sizes} has a size that each call decides on")
     if full in record.main.held and not reuse:
         raise ValueError(f"{where}: the job has it already, and reuse is False")
+    learns = trainable is not False and lm.isdtype(kind, ("real floating", "complex floating"))
     known = record.scope.find_var(full)
     if known is not None and known.value is not None:
         value = known.value
@@ -73,9 +75,12 @@ def get_variable(
                 f"{where}: expected {value.dtype} of shape {tuple(value.shape)}, as other jobs have it, got {kind} of "
                 f"shape {sizes}"
             )
+        if learns:
+            # Another job may have it as one that is not trained.
+            value.stop_gradient = False
     if initializer is not None and random_seed is not None:
         initializer = functools.partial(initializer, seed=random_seed)
-    learns = trainable is not False and lm.isdtype(kind, ("real floating", "complex floating"))
+    record.free(full)
     symbol = static.create_parameter(list(sizes), kind, full, static.ParamAttr(full, initializer, trainable=learns))
     if regularizer is not None:
         record.regularizers[full] = regularizer
