@@ -442,6 +442,18 @@ std::span<const lamella::Tensor> inputs_of(const Use& use, const ArgDef& input) 
   return given == use.inputs.end() ? std::span<const lamella::Tensor>() : std::span(given->second);
 }
 
+/// Returns the call of a use, of whose inputs shapes and types count.
+detail::Call call_of(const Use& use, const std::shared_ptr<const detail::OpDef>& def) {
+  check_use(use, *def);
+  detail::Call call(def, DeviceType::kCPU);
+  for (const ArgDef& input : def->inputs) call.add_inputs(input, inputs_of(use, input));
+  for (const ArgDef& output : def->outputs) call.add_outputs(output, count_of(use, output));
+  std::map<std::string, AttrValue> attrs;
+  for (const AttrDef& attr : def->attrs) attrs.emplace(attr.name, attr_of(use, attr, call.where()));
+  call.finish(use.op_name, std::move(attrs));
+  return call;
+}
+
 }  // namespace
 
 Results call(const Use& use) {
@@ -492,13 +504,7 @@ Results call(const Use& use) {
 
 std::vector<SbpSignature> sbp_signatures(const Use& use) {
   const auto def = detail::defined_entry(use.op_type_name).def();
-  check_use(use, *def);
-  detail::Call call(def, DeviceType::kCPU);
-  for (const ArgDef& input : def->inputs) call.add_inputs(input, inputs_of(use, input));
-  for (const ArgDef& output : def->outputs) call.add_outputs(output, count_of(use, output));
-  std::map<std::string, AttrValue> attrs;
-  for (const AttrDef& attr : def->attrs) attrs.emplace(attr.name, attr_of(use, attr, call.where()));
-  call.finish(use.op_name, std::move(attrs));
+  detail::Call call = call_of(use, def);
   SbpContext ctx(call);
   if (def->infer) call.infer();  // so that the outputs' axes are known
   if (def->sbp) {
@@ -509,6 +515,35 @@ std::vector<SbpSignature> sbp_signatures(const Use& use) {
   }
   ctx.NewBuilder().Broadcast(call.inputs).Broadcast(call.outputs).Build();
   return ctx.signatures();
+}
+
+Described describe(const Use& use) {
+  const auto def = detail::defined_entry(use.op_type_name).def();
+  detail::Call call = call_of(use, def);
+  call.infer();
+  Described described;
+  for (const ArgDef& output : def->outputs) described.emplace_back(output.name, std::vector<TensorDesc>());
+  std::size_t next = 0;
+  for (auto& [name, descs] : described) {
+    for (; next < call.outputs.size() && call.outputs[next].first == name; ++next) {
+      descs.push_back(call.output_descs[next]);
+    }
+  }
+  return described;
+}
+
+void drop_states(const std::string& prefix) {
+  for (detail::Entry* entry : detail::all_entries()) {
+    std::vector<std::shared_ptr<OpKernelState>> dropped;  // the states' destructors run after the lock
+    const std::lock_guard lock(entry->mutex);
+    for (auto& [kernel, states] : entry->states) {
+      std::erase_if(states, [&](const auto& each) {
+        if (!each.first.starts_with(prefix)) return false;
+        dropped.push_back(each.second);
+        return true;
+      });
+    }
+  }
 }
 
 void set_host_kernel(const std::string& op, detail::HostKernel kernel) {

@@ -41,6 +41,16 @@ Results call(const Use& use);
 /// attributes: those that its SetGetSbpFn lists and, last, that every device holds everything.
 std::vector<SbpSignature> sbp_signatures(const Use& use);
 
+/// The shapes and types of a use's outputs, by name, in the operator's order.
+using Described = std::vector<std::pair<std::string, std::vector<TensorDesc>>>;
+
+/// Returns what a call would return, given its inputs (only their shapes and types are used) and attributes. A dynamic
+/// output has the largest shape that it may have.
+Described describe(const Use& use);
+
+/// Drops the states that kernels keep for uses whose names begin with `prefix`.
+void drop_states(const std::string& prefix);
+
 /// Sets a function of the host language that computes the operator's outputs if its attribute "device_sub_tag" is "py";
 /// null removes it.
 void set_host_kernel(const std::string& op, detail::HostKernel kernel);

@@ -95,6 +95,13 @@ Entry& defined_entry(const std::string& op) {
                    ". Was its library loaded (load_library)?");
 }
 
+std::vector<Entry*> all_entries() {
+  const std::lock_guard lock(table().mutex);
+  std::vector<Entry*> all;
+  for (const auto& [name, each] : table().entries) all.push_back(each.get());
+  return all;
+}
+
 std::vector<std::string> dangling_names() {
   const std::lock_guard lock(table().mutex);
   std::vector<std::string> names;

@@ -170,6 +170,31 @@ PyRef wrap_descs(const std::vector<TensorDesc>& descs) {
   return list;
 }
 
+PyObject* describe(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("user_op", "op, name, inputs, outputs, attrs");
+    const auto values = signature.bound<5>(args, count, keywords);
+    PyRef list = PyRef::adopt(checked(PyList_New(0)));
+    for (const auto& [name, descs] : user_op::describe(read_use(signature, values))) {
+      const PyRef described = wrap_descs(descs);
+      const PyRef dynamic = list_from(descs, [](const TensorDesc& desc) {
+        return PyRef::adopt(PyBool_FromLong(static_cast<long>(desc.is_dynamic())));
+      });
+      const PyRef row = PyRef::adopt(checked(PyTuple_Pack(3, text(name).get(), described.get(), dynamic.get())));
+      checked(PyList_Append(list.get(), row.get()));
+    }
+    return list.release();
+  });
+}
+
+PyObject* drop_states(PyObject*, PyObject* prefix) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("user_op", "prefix");
+    user_op::drop_states(text_of(prefix, {signature, 0}));
+    Py_RETURN_NONE;
+  });
+}
+
 /// Makes a kernel of a Python function, which takes tensors and the outputs' shapes and dtypes and returns tensors.
 user_op::detail::HostKernel host_kernel(SharedObject function) {
   return [function = std::move(function)](const std::vector<Tensor>& inputs, const std::vector<TensorDesc>& outputs) {
@@ -347,6 +372,10 @@ PyMethodDef* user_op_functions() {
        "_user_op_call(op, name, inputs, outputs, attrs)\n--\n\nCalls an operator by name: its outputs, by name."},
       {"_user_op_sbp", as_c_function(sbp), METH_FASTCALL | METH_KEYWORDS,
        "_user_op_sbp(op, name, inputs, outputs, attrs)\n--\n\nThe ways to split an operator over devices."},
+      {"_user_op_describe", as_c_function(describe), METH_FASTCALL | METH_KEYWORDS,
+       "_user_op_describe(op, name, inputs, outputs, attrs)\n--\n\nThe shapes and dtypes of a call's outputs."},
+      {"_user_op_drop_states", as_c_function(drop_states), METH_O,
+       "_user_op_drop_states(prefix, /)\n--\n\nDrops the states of kernels, by the beginning of their names."},
       {"_user_op_set_kernel", as_c_function(set_kernel), METH_FASTCALL | METH_KEYWORDS,
        "_user_op_set_kernel(op, kernel)\n--\n\nHas a Python function compute an operator; None takes it back."},
       {"_user_op_define", as_c_function(define), METH_FASTCALL | METH_KEYWORDS,

@@ -99,3 +99,11 @@ def _getattr(finder: _Missing, module: str) -> Callable[[str], Any]:
         raise AttributeError(finder.sentence(f"{module}.{name}"))
 
     return __getattr__
+
+
+def variables_are_new() -> None:
+    """Makes ``x += y`` of a variable of a program a new variable from now on; ``x`` is as before."""
+    from lamella.graph import Symbol
+
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+        setattr(Symbol, f"__i{name}__", getattr(Symbol, f"__{name}__"))

@@ -15,17 +15,19 @@ of values, with the numbers that :func:`lamella.grad` gives. A graph has a text 
 
 from ._graph import Graph, Node
 from ._native import NativeStatus, native_status, set_native
-from ._recorder import is_recording, not_recording, recording, start_recording, stop_recording
-from ._symbol import Symbol
+from ._recorder import is_recording, not_recording, recorded_graph, recording, start_recording, stop_recording
+from ._symbol import Symbol, UnknownValueError
 
 __all__ = [
     "Graph",
     "NativeStatus",
     "Node",
     "Symbol",
+    "UnknownValueError",
     "is_recording",
     "native_status",
     "not_recording",
+    "recorded_graph",
     "recording",
     "set_native",
     "start_recording",

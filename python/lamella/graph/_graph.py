@@ -165,6 +165,13 @@ class Graph:
             )
         return self._symbol(self._core.add_captured(tensor, name or getattr(tensor, "name", None) or ""))
 
+    def meta(self, x: Symbol, sample: int) -> Tensor:
+        """Returns a tensor on ``meta`` that looks like a symbol, with one of two numbers for sizes that are not known.
+
+        A size that differs between what is computed of sample 0 and of sample 1 is known only when the graph runs.
+        """
+        return self._recorder.sized(x, sample)
+
     def symbol(self, name: str) -> Symbol:
         """Returns the value of that name; KeyError if there is none."""
         id_ = self._core.find(name)

@@ -187,6 +187,10 @@ class Recorder(RecorderBase):
         results = self.graph._add_function(name, run, symbols, types, True, _where())
         return rebuild(iter(results))
 
+    def sized(self, x: Symbol, k: int) -> Tensor:
+        """Returns a tensor on meta in a symbol's place, whose unknown sizes are those of sample ``k``, 0 or 1."""
+        return _sample(self._symbol(x), k)
+
     def operand(self, value: Any) -> Any:
         """Returns an operand of an arithmetic expression, or NotImplemented."""
         if isinstance(value, np.ndarray):
@@ -442,6 +446,13 @@ def not_recording() -> Iterator[None]:
     finally:
         _C._set_recorder(previous)
         exchange_handler(handler)
+
+
+def recorded_graph() -> Graph | None:
+    """Returns the graph of which calls of operators on this thread become nodes, or None."""
+    recorder = _C._set_recorder(None)
+    _C._set_recorder(recorder)
+    return None if recorder is None else recorder.graph
 
 
 def is_recording() -> bool:

@@ -22,13 +22,26 @@ SAMPLE_SIZES = (5040, 7560)
 SMALL_SIZES = (12, 24)
 
 
+class UnknownValueError(RuntimeError):
+    """Something was asked of a graph's value that is known only when the graph runs.
+
+    Attributes:
+        what: the method that was called: "numpy", "bool", "shape".
+    """
+
+    def __init__(self, what: str, message: str) -> None:
+        super().__init__(f"[{what}] {message}")
+        self.what = what
+
+
 class UnknownSize(int):
     """The size of an axis that is known only when the graph runs: -1, with which nothing can be computed."""
 
     def _refuse(self, *_args: Any) -> NoReturn:
-        raise RuntimeError(
-            "[shape] the size of this axis is known only when the graph runs, and is -1 before: nothing is computed "
-            "or decided with it. A shape takes it as it is (reshape(x, [-1, 3])); otherwise give the input a size"
+        raise UnknownValueError(
+            "shape",
+            "the size of this axis is known only when the graph runs, and is -1 before: nothing is computed "
+            "or decided with it. A shape takes it as it is (reshape(x, [-1, 3])); otherwise give the input a size",
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __abs__ = _refuse
@@ -114,9 +127,10 @@ class Symbol(Tensor):
         self.stop_gradient = not wanted
 
     def _refuse(self, what: str) -> NoReturn:
-        raise RuntimeError(
-            f"[{what}] {self.name!r} is a value of the graph {self._graph.name!r}, which has elements only when the "
-            "graph runs: fetch it, or compute with operators"
+        raise UnknownValueError(
+            what,
+            f"{self.name!r} is a value of the graph {self._graph.name!r}, which has elements only when the graph runs: "
+            "fetch it, or compute with operators",
         )
 
     def __repr__(self) -> str:

@@ -53,13 +53,16 @@ class Program:
     While a program is recorded (see :func:`program_guard` and :func:`enable_static`), an operator that is called with
     one of its variables computes nothing and becomes a node of the program.
 
+    Args:
+        name: what messages call the program; a new name by default.
+
     Attributes:
         graph: the record itself, see :class:`lamella.graph.Graph`.
         random_seed: seed of the program's own random numbers; 0 for those of the process.
     """
 
-    def __init__(self) -> None:
-        self.adopt(graphs.Graph(unique_name.generate("program")), {})
+    def __init__(self, name: str | None = None) -> None:
+        self.adopt(graphs.Graph(unique_name.generate("program") if name is None else name), {})
 
     def adopt(self, graph: graphs.Graph, held: dict[str, Held]) -> None:
         """Makes this the program of a graph, of which ``held`` are the variables that a scope has."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from lamella import _C
-from lamella._C import Tensor
+from lamella._C import DType, Tensor
 
 __all__ = ["UserOp", "UserOpBuilder", "op_info", "sbp_signatures", "user_op_builder"]
 
@@ -56,22 +56,44 @@ class UserOp:
         self._results: list[Tensor] | None = None
 
     def InferAndTryRun(self) -> Self:  # noqa: N802 (the dialect's name)
-        """Computes the outputs: those that were declared by ``Output``, in that order."""
-        op, name, inputs, declared, attrs = self._use
-        names = [key for key, tensors in inputs.items() for _ in tensors]
+        """Computes the outputs: those that were declared by ``Output``, in that order.
 
-        def run(tensors: Sequence[Tensor]) -> list[Tensor]:
-            given: dict[str, list[Tensor]] = {key: [] for key in inputs}
-            for key, x in zip(names, tensors, strict=True):
-                given[key].append(x)
-            results = dict(_C._user_op_call(op, name, given, declared, attrs))
-            return [x for key in declared or results for x in results[key]]
-
+        Where a graph is recorded and an input is one of its symbols, or there is no input, the call becomes a node.
+        """
+        op, _, inputs, _, _ = self._use
         tensors = [x for key in inputs for x in inputs[key]]
         graphs = sys.modules.get("lamella.graph")  # there is no symbol unless it was imported
-        symbol = next((x for x in tensors if graphs and isinstance(x, graphs.Symbol)), None)
-        self._results = symbol.graph.call(op, run, tensors) if symbol is not None else run(tensors)
+        graph = None
+        if graphs is not None:
+            symbol = next((x for x in tensors if isinstance(x, graphs.Symbol)), None)
+            graph = symbol.graph if symbol is not None else None if tensors else graphs.recorded_graph()
+        self._results = self._run(*tensors) if graph is None else graph.function(op, self._run, *self._types(graph))
         return self
+
+    def _given(self, tensors: Iterable[Tensor]) -> dict[str, list[Tensor]]:
+        """Returns the inputs with other tensors in their places."""
+        remaining = iter(tensors)
+        return {key: [next(remaining) for _ in own] for key, own in self._use[2].items()}
+
+    def _run(self, *tensors: Tensor) -> list[Tensor]:
+        op, name, _, declared, attrs = self._use
+        results = dict(_C._user_op_call(op, name, self._given(tensors), declared, attrs))
+        return [x for key in declared or results for x in results[key]]
+
+    def _types(self, graph: Any) -> tuple[list[Tensor], list[tuple[DType, tuple[int, ...]]]]:
+        """Returns the inputs, and the dtypes and shapes of the outputs; a size that a run decides on is -1."""
+        op, name, inputs, declared, attrs = self._use
+        symbols = [graph.capture(x) for key in inputs for x in inputs[key]]
+        samples = []
+        for k in range(2):
+            given = self._given(graph.meta(x, k) for x in symbols)
+            outputs = {key: rest for key, *rest in _C._user_op_describe(op, name, given, declared, attrs)}
+            samples.append([each for key in declared or outputs for each in zip(*outputs[key], strict=True)])
+        types = []
+        for ((shape, dtype), dynamic), ((other, _), _) in zip(*samples, strict=True):
+            sizes = tuple(-1 if dynamic or a != b else a for a, b in zip(shape, other, strict=True))
+            types.append((dtype, sizes))
+        return symbols, types
 
     def RemoteBlobList(self) -> list[Tensor]:  # noqa: N802
         """Returns all outputs.

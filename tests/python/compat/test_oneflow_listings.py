@@ -119,11 +119,44 @@ assert w.tolist()[1] == -1
 """
 
 
+TRAIN_JOB = """
+import numpy as np
+import oneflow as flow
+import oneflow.typing as tp
+
+flow.config.load_library("grad.so")
+calls = []
+
+def myrelu(x):
+    op = flow.user_op_builder("op_myrelu").Op("myrelu").Input("in", [x]).Output("out").Build()
+    return op.InferAndTryRun().SoleOutputBlob()
+
+@flow.global_function(type="train")
+def TrainJob(wanted: tp.Numpy.Placeholder((3,), dtype=flow.float32)) -> tp.Numpy:
+    calls.append(wanted)
+    with flow.scope.placement("cpu", "0:0"):
+        w = flow.get_variable("w", (3,), initializer=flow.zeros_initializer())
+        loss = flow.math.reduce_sum(flow.math.square(myrelu(w) - wanted))
+    flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler([], [0.1]), momentum=0).minimize(loss)
+    return loss
+
+@flow.global_function()
+def MyJob() -> tp.Numpy:
+    return myrelu(flow.get_variable("w", (3,), initializer=flow.zeros_initializer()))
+
+flow.load_variables({"w": np.array([2, -1, 0.5], np.float32)})
+losses = [TrainJob(np.ones(3, np.float32))[0] for _ in range(50)]
+assert losses[0] == 2.25 and abs(losses[-1] - 1) < 1e-3 and len(calls) == 1, losses
+assert np.allclose(MyJob(), [1, 0, 1], atol=1e-3) and flow.get_all_variables()["w"].numpy()[1] == -1
+"""
+
+
 def test_the_gradient_trains(tmp_path):
     code = fenced("001")
     assert "REGISTER_USER_OP_GRAD" in code[19]
     compiled(tmp_path, "grad", code[0], code[1], code[19], GRAD_OP)
     run(compat("-c", TRAIN), tmp_path)
+    run(compat("-c", TRAIN_JOB), tmp_path)
 
 
 def test_fragments_of_registrations_compile_and_load(tmp_path):
@@ -238,9 +271,33 @@ assert x.grad.tolist() == [0, 0, 0, 1, 1] and x.grad.dtype == lm.float32
 """
 
 
+GRADIENT_OF_A_JOB = """
+import numpy as np
+import oneflow as flow
+import oneflow.typing as tp
+
+op = flow.experimental.custom_op_module("user_relu", ".").py_api().cpp_def().py_kernel().build_load()
+seen = []
+
+@flow.global_function(type="train")
+def MyJob() -> tp.Numpy:
+    with flow.scope.placement("cpu", "0:0"):
+        x = flow.get_variable("x", (5,), initializer=flow.zeros_initializer())
+        y = op.api.user_relu_forward(x)
+    flow.watch_diff(x, lambda diff: seen.append(diff.numpy().tolist()))
+    flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler([], [0.5]), momentum=0).minimize(y)
+    return y
+
+flow.load_variables({"x": np.array([-2, -1, 0, 1, 2], np.float32)})
+assert MyJob().tolist() == [0, 0, 0, 1, 2] and np.allclose(MyJob(), [0, 0, 0, 0.9, 1.9])
+assert seen == [[0, 0, 0, 1, 1]] * 2
+"""
+
+
 def test_the_backward_operator(tmp_path):
     folder_of(tmp_path, with_backward(right=True), kernels())
-    run(compat("-c", GRADIENT), tmp_path, LAMELLA_EXTENSIONS_DIR=str(tmp_path / "cache"))
+    for code in (GRADIENT, GRADIENT_OF_A_JOB):
+        run(compat("-c", code), tmp_path, LAMELLA_EXTENSIONS_DIR=str(tmp_path / "cache"))
 
 
 def test_the_gradient_as_the_document_binds_it_is_an_error(tmp_path):

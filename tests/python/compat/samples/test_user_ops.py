@@ -9,6 +9,8 @@ import oneflow.typing as oft
 from oneflow.compatible import single_client
 from oneflow.compatible.single_client import typing as same_typing
 
+import lamella
+
 assert single_client is flow and same_typing is oft
 
 flow.config.load_library(os.environ["SAMPLES"])
@@ -102,31 +104,66 @@ class TestSamples(flow.unittest.TestCase):
         self.assertTrue(np.allclose(job(), [0.5488135, 0.5928446, 0.7151894, 0.8442657, 0.6027634]))
         self.assertTrue(np.allclose(job(), [0.8579456, 0.5448832, 0.8472517, 0.4236548, 0.6235637]))
 
+    def test_each_use_in_a_job_has_a_state_for_as_long_as_the_job_lives(self):
+        @flow.global_function()
+        def job() -> tuple[oft.Numpy, oft.Numpy]:
+            return op("s_random", {}, seed=0)[0], op("s_random", {}, seed=0)[0]
+
+        def other() -> oft.Numpy:
+            return op("s_random", {}, seed=0)[0]
+
+        first = [0.5488135, 0.5928446, 0.7151894, 0.8442657, 0.6027634]
+        one, two = job()
+        self.assertTrue(np.allclose(one, first) and np.allclose(two, first))
+        again, _ = job()
+        self.assertFalse(np.allclose(again, first))
+        other.__name__ = "job"
+        self.assertTrue(np.allclose(flow.global_function()(other)(), first))
+        flow.clear_default_session()
+        self.assertTrue(np.allclose(flow.global_function()(other)(), first))
+
+        def use():
+            builder = flow.user_op_builder("dropped/use").Op("s_random").Output("out").Attr("seed", 0)
+            return builder.Build().InferAndTryRun().SoleOutputBlob().numpy()
+
+        self.assertTrue(np.allclose(use(), first) and not np.allclose(use(), first))
+        lamella._C._user_op_drop_states("dropped/")
+        self.assertTrue(np.allclose(use(), first))
+
     def test_gradients_of_a_job_that_trains(self):
-        found = []
+        found = {}
 
         @flow.global_function(type="train", function_config=config())
-        def job(a: oft.Numpy.Placeholder((3, 3)), b: oft.Numpy.Placeholder((3, 3))) -> oft.Numpy:
-            a.stop_gradient = b.stop_gradient = False
-            loss = op("s_pair", {"x1": a, "x2": b}, outputs=("y",))[0]
-            relu = op("s_relu", {"in": a})[0]
-            (loss + relu).sum().backward()
-            found.extend([a.grad.numpy(), b.grad.numpy()])
+        def job() -> oft.Numpy:
+            initializer = flow.random_uniform_initializer(minval=-10, maxval=10)
+            a = flow.get_variable("a", shape=(3, 3), dtype=flow.float, initializer=initializer, trainable=True)
+            b = flow.get_variable("b", shape=(3, 3), dtype=flow.float, initializer=initializer, trainable=True)
+            loss = op("s_pair", {"x1": a, "x2": b}, outputs=("y",))[0] + op("s_relu", {"in": a})[0]
+            flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler([], [1e-4]), momentum=0).minimize(loss)
+            for name, blob in (("a", a), ("b", b)):
+                flow.watch(blob, lambda x, name=name: found.update({name: x.numpy()}))
+                flow.watch_diff(blob, lambda x, name=name: found.update({name + "_diff": x.numpy()}))
             return loss
 
-        x = np.random.uniform(-10, 10, (3, 3)).astype(np.float32)
-        self.assertTrue(np.array_equal(job(x, x + 1), x))
-        self.assertTrue(np.array_equal(found[0], np.ones((3, 3)) + (x > 0)))
-        self.assertTrue(np.array_equal(found[1], np.full((3, 3), 2.0)))
+        loss = job()
+        a, b = found["a"], found["b"]
+        self.assertTrue(np.array_equal(loss, a + np.maximum(a, 0)))
+        self.assertTrue(np.array_equal(found["a_diff"], np.ones((3, 3)) + (a > 0)))
+        self.assertTrue(np.array_equal(found["b_diff"], np.full((3, 3), 2.0)))
+        # A loss of nine elements counts as their mean.
+        after = flow.get_all_variables()
+        self.assertTrue(np.allclose(after["a"].numpy(), a - 1e-4 * found["a_diff"] / 9, atol=1e-6))
+        self.assertTrue(np.allclose(after["b"].numpy(), b - 1e-4 * 2 / 9, atol=1e-6))
 
+    def test_a_job_that_predicts_records_no_gradients(self):
         @flow.global_function(type="predict")
         def predicts(a: oft.Numpy.Placeholder((2,))) -> oft.Numpy:
-            a.stop_gradient = False
             y = op("s_relu", {"in": a})[0]
-            self.assertTrue(y.stop_gradient)
+            flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler([], [0.1])).minimize(y)
             return y
 
-        predicts(np.ones(2, np.float32))
+        with self.assertRaisesRegex(RuntimeError, "the job 'predicts' is of the type 'predict'"):
+            predicts(np.ones(2, np.float32))
 
     def test_attributes(self):
         for dtype in (flow.float, flow.double, flow.int8, flow.int32, flow.int64, flow.uint8):
@@ -147,6 +184,6 @@ class TestSamples(flow.unittest.TestCase):
 
 if __name__ == "__main__":
     flow.clear_default_session()
-    flow.enable_eager_execution(True)
-    assert flow.eager_execution_enabled()
+    flow.enable_eager_execution(False)
+    assert not flow.eager_execution_enabled()
     unittest.main(verbosity=2)

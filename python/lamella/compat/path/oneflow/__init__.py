@@ -1,6 +1,6 @@
 """Lamella's front for programs written for OneFlow's custom operators, in C++ and in Python.
 
-Jobs (``global_function``) run their function eagerly, with the types of their arguments checked.
+Jobs (``global_function``) are recorded once, as static programs (``lamella.static``), and run with each call.
 """
 
 # The names below are the front's surface: F401 does not see that.
@@ -9,23 +9,82 @@ Jobs (``global_function``) run their function eagerly, with the types of their a
 from lamella import Tensor, float16, float32, float64, int8, int32, int64, uint8
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close
+from lamella.compat.front import variables_are_new as _values_are_new
 
 __version__ = "0.9.0+lamella"
+
+_NO_PIPELINE = "a job is fed numpy arrays: read the data with Python"
 
 __getattr__ = close(
     "oneflow",
     {
-        "oneflow.nn": "the front is for custom operators; lamella.nn has layers",
-        "oneflow.optimizer": (
-            "a job of the type 'train' runs as it is: call backward() on its loss; lamella.optim has optimizers"
-        ),
+        "oneflow.nn.Module": "the front is for jobs and custom operators; lamella.nn has modules",
+        "oneflow.data": _NO_PIPELINE,
+        "oneflow.image": _NO_PIPELINE,
+        "oneflow.losses": "flow.optimizer.SGD(...).minimize(loss) takes the loss",
+        "oneflow.optimizer.LARS": "there are SGD, SGDW, Adam, AdamW and RMSProp",
+        "oneflow.optimizer.LAMB": "there are SGD, SGDW, Adam, AdamW and RMSProp",
+        "oneflow.optimizer.LazyAdam": "there are SGD, SGDW, Adam, AdamW and RMSProp",
+        "oneflow.optimizer.CustomScheduler": "a learning rate is a function of the step: take another schedule",
+        "oneflow.tensorrt": "jobs run on Lamella's own operators",
     },
 )
 
-from . import config, experimental, scope, sysconfig, typing, unittest
+from . import (
+    checkpoint,
+    config,
+    distribute,
+    env,
+    experimental,
+    layers,
+    math,
+    nn,
+    optimizer,
+    regularizers,
+    scope,
+    sysconfig,
+    train,
+    typing,
+    unittest,
+)
 from ._builder import user_op_builder
+from ._functions import (
+    cast,
+    concat,
+    constant,
+    constant_scalar,
+    expand_dims,
+    flatten,
+    gather,
+    identity,
+    matmul,
+    ones_like,
+    reshape,
+    slice,
+    squeeze,
+    stack,
+    transpose,
+    zeros_like,
+)
+from ._initializers import (
+    constant_initializer,
+    glorot_normal_initializer,
+    glorot_uniform_initializer,
+    kaiming_initializer,
+    ones_initializer,
+    random_normal_initializer,
+    random_uniform_initializer,
+    truncated_normal,
+    truncated_normal_initializer,
+    variance_scaling_initializer,
+    xavier_normal_initializer,
+    xavier_uniform_initializer,
+    zeros_initializer,
+)
 from ._jobs import FunctionConfig, function_config, global_function
 from ._paths import PATHS as _PATHS
+from ._session import clear_default_session, get_all_variables, load_variables, sync_default_session
+from ._variables import get_variable, watch, watch_diff
 from .scope import placement as device_prior_placement
 from .scope import placement as fixed_placement
 from .typing import ListPlaceholder as MirroredTensorDef
@@ -34,18 +93,17 @@ from .typing import Placeholder as FixedTensorDef
 float = float32
 double = float64
 
-
-def clear_default_session() -> None:
-    """Nothing to do: jobs are not compiled."""
+# In a job, `x += y` makes a new value, as everywhere in OneFlow.
+_values_are_new()
 
 
 def enable_eager_execution(value: bool = True) -> None:
-    """Accepted: all is executed at once."""
+    """Accepted: outside of jobs all is executed at once, and jobs are recorded."""
 
 
 def eager_execution_enabled() -> bool:
-    """True."""
-    return True
+    """False: jobs are recorded."""
+    return False
 
 
 _add_paths("oneflow", _PATHS)

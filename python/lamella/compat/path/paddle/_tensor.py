@@ -12,6 +12,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor, static
+from lamella.compat.front import variables_are_new
 from lamella.graph import Symbol
 
 from . import _functions as F  # noqa: N812
@@ -152,5 +153,4 @@ _symbol.__eq__ = _equal
 _symbol.__bool__ = _bool
 
 # In a program, `x += y` makes a new variable, as in Paddle.
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    setattr(Symbol, f"__i{_name}__", getattr(Symbol, f"__{_name}__"))
+variables_are_new()
