@@ -134,6 +134,7 @@ _PURE_FUNCTIONS = frozenset(
         "grad",
         "backward",
         "_hidden_axes",
+        "_recorder",
         "_autocast_state",
         "_privateuse1_name",
         "are_deterministic_algorithms_enabled",
@@ -175,6 +176,12 @@ class Break(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.reason} ({self.where})" if self.where else self.reason
+
+
+def module_of(kind: type) -> str:
+    """Returns the name of the module that defines a class; "" where it does not tell."""
+    module = getattr(kind, "__module__", "")
+    return module if isinstance(module, str) else ""
 
 
 def _texts(constants: Any) -> Iterator[str]:
@@ -286,15 +293,15 @@ def effect_of(function: Any) -> str | None:
             return None
         return f"{module}.{name}() is called, which may do more than compute"
     kind = _defines(owner, name)
-    if kind.__module__.startswith("lamella"):
+    if module_of(kind).startswith("lamella"):
         # The observer sees what matters of tensors, layers and modes.
         modes = (lm.no_grad, lm.enable_grad, lm.set_grad_enabled, lm.inference_mode)
         seen = issubclass(kind, (lm.Tensor, lm.PyLayer, _C.DType, *modes))
         return None if seen else f"{kind.__name__}.{name}() is called, which replays cannot repeat"
-    if kind.__module__.startswith("numpy"):
-        random = "random" in kind.__module__
+    if module_of(kind).startswith("numpy"):
+        random = "random" in module_of(kind)
         return f"{kind.__name__}.{name}() draws random numbers that are not Lamella's" if random else None
-    if kind in _PLAIN_TYPES or kind.__module__ in (
+    if kind in _PLAIN_TYPES or module_of(kind) in (
         "builtins",
         "collections",
         "re",
@@ -304,12 +311,12 @@ def effect_of(function: Any) -> str | None:
         "types",
     ):
         return None
-    return f"{kind.__module__}.{kind.__qualname__}.{name}() is called, which may do more than compute"
+    return f"{module_of(kind)}.{kind.__qualname__}.{name}() is called, which may do more than compute"
 
 
 def _is_extension(function: Any) -> bool:
     """True if a function in C belongs neither to Python nor to this package."""
-    module = getattr(function, "__module__", None) or type(getattr(function, "__self__", None)).__module__
+    module = getattr(function, "__module__", None) or module_of(type(getattr(function, "__self__", None)))
     root = module.partition(".")[0]
     return root not in ("builtins", "lamella") and root not in sys.stdlib_module_names
 

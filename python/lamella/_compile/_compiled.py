@@ -245,6 +245,8 @@ class Compiled:
             given = Reading(Log(), [(x, "an argument") for x in lists])
         except UnwatchableError as error:
             return self._give_up(kind, Break(str(error), ""), args, kwargs)
+        except Exception as error:  # an object of the user's whose attributes fail, say
+            return self._give_up(kind, Break(f"what it reads cannot be seen: {error!r}", ""), args, kwargs)
         if any(id(x) in reading.tensors for x in tensors):
             return self._give_up(
                 kind, Break("an argument is a tensor that the function reads as well", ""), args, kwargs

@@ -428,7 +428,8 @@ class Observer(RecorderBase):
 
     def read(self, _x: Any, _args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
         """Notes that the elements of a tensor are read as a buffer."""
-        self.refuse("the elements of a tensor are read (numpy, memoryview)")
+        if not self._watch.paused:
+            self.refuse("the elements of a tensor are read (numpy, memoryview)")
         return NotImplemented
 
     def decide(self, x: Tensor, convert: Callable[[Tensor], Any]) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 import lamella as lm
 from lamella import _C
 
-from ._calls import Log, is_library, is_standard
+from ._calls import Log, is_library, is_standard, module_of
 
 #: Stands in guards for what is not there, and for what nobody reads.
 UNWATCHED = object()
@@ -47,7 +47,7 @@ class UnwatchableError(Exception):
 
 def _is_constant_class(kind: type) -> bool:
     """True for classes of Python itself, of numpy and of this package, which nobody changes."""
-    return kind.__module__.partition(".")[0] in ("builtins", "lamella", "numpy", "typing", "abc", "enum", "collections")
+    return module_of(kind).partition(".")[0] in ("builtins", "lamella", "numpy", "typing", "abc", "enum", "collections")
 
 
 class Everything:
@@ -183,12 +183,12 @@ class Reading:
             self._items(value, path)
         else:
             container = False
-        if kind.__module__.startswith("lamella") and not kind.__flags__ & (1 << 9):
+        if module_of(kind).startswith("lamella") and not kind.__flags__ & (1 << 9):
             return
         if hasattr(value, "__dict__") or kind.__flags__ & (1 << 9):
             self._instance(value, path)
-        elif not container and not kind.__module__.startswith("lamella"):
-            raise UnwatchableError(f"{path} is a {kind.__module__}.{kind.__qualname__}, whose changes cannot be seen")
+        elif not container and not module_of(kind).startswith("lamella"):
+            raise UnwatchableError(f"{path} is a {module_of(kind)}.{kind.__qualname__}, whose changes cannot be seen")
 
     def _items(self, values: Iterable[Any], path: str) -> None:
         for i, item in enumerate(values):
@@ -198,7 +198,7 @@ class Reading:
         kind = type(value)
         self._follow(kind, path)
         for base in kind.__mro__:
-            if base.__module__ in ("builtins", "_io", "_random", "_thread") and base is not object:
+            if module_of(base) in ("builtins", "_io", "_random", "_thread") and base is not object:
                 known = (dict, list, tuple, set, frozenset, int, float, str, bytes, complex, BaseException, type)
                 if not issubclass(base, known):
                     raise UnwatchableError(f"{path} is a {kind.__qualname__}, whose changes cannot be seen")
@@ -228,12 +228,12 @@ class Reading:
 
     def _reads_every_attribute(self, kind: type) -> bool:
         """True if code may read attributes whose names are not known: the user's or the standard library's."""
-        if kind.__module__.startswith("lamella"):
+        if module_of(kind).startswith("lamella"):
             return False
         return self._dynamic or any(
-            base.__module__.partition(".")[0] in sys.stdlib_module_names and base.__module__ != "builtins"
+            module_of(base).partition(".")[0] in sys.stdlib_module_names and module_of(base) != "builtins"
             for base in kind.__mro__
-            if base.__module__ not in ("abc", "typing", "enum")
+            if module_of(base) not in ("abc", "typing", "enum")
         )
 
     def _module(self, module: types.ModuleType, path: str) -> None:

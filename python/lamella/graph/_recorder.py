@@ -106,6 +106,10 @@ class RecorderBase:
         """A call of :func:`lamella.autograd.backward`."""
         return NotImplemented
 
+    def call(self, _name: str, _function: Callable[..., Any], _args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+        """A call of a function of tensors that is one step, of an operator in OneFlow's dialect, say."""
+        return NotImplemented
+
     def read(self, _x: Tensor, _args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
         """The elements of a tensor are read as a buffer."""
         return NotImplemented
@@ -450,9 +454,8 @@ def not_recording() -> Iterator[None]:
 
 def recorded_graph() -> Graph | None:
     """Returns the graph of which calls of operators on this thread become nodes, or None."""
-    recorder = _C._set_recorder(None)
-    _C._set_recorder(recorder)
-    return None if recorder is None else recorder.graph
+    recorder = _C._recorder()
+    return recorder.graph if isinstance(recorder, Recorder) else None
 
 
 def is_recording() -> bool:

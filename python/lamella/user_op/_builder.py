@@ -67,8 +67,16 @@ class UserOp:
         if graphs is not None:
             symbol = next((x for x in tensors if isinstance(x, graphs.Symbol)), None)
             graph = symbol.graph if symbol is not None else None if tensors else graphs.recorded_graph()
-        self._results = self._run(*tensors) if graph is None else graph.function(op, self._run, *self._types(graph))
+        if graph is None:
+            self._results = self._run_observed(op, tensors)
+        else:
+            self._results = graph.function(op, self._run, *self._types(graph))
         return self
+
+    def _run_observed(self, op: str, tensors: list[Tensor]) -> list[Tensor]:
+        recorder = _C._recorder()
+        results = NotImplemented if recorder is None else recorder.call(op, self._run, tensors, {})
+        return self._run(*tensors) if results is NotImplemented else results
 
     def _given(self, tensors: Iterable[Tensor]) -> dict[str, list[Tensor]]:
         """Returns the inputs with other tensors in their places."""

@@ -135,6 +135,27 @@ def test_one_gradient_alone(ways, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_all_are_steps_of_a_compiled_function(ways, way):
+    layer = ways[way]
+
+    def function(x, w):
+        return layer(x * 2, w) + 1
+
+    compiled = lm.compile(function)
+    for _ in range(5):
+        results = []
+        for f in (function, compiled):
+            x, w = leaves((2, 3))
+            z = f(x, w)
+            z.sum().backward()
+            results.append([y.detach().numpy() for y in (z, x.grad, w.grad)])
+        for got, expected in zip(*results, strict=True):
+            np.testing.assert_allclose(got, expected, 1e-12)
+    explanation = lm.compile.explain(compiled)
+    assert len(explanation.graphs) == 1 and not explanation.breaks, str(explanation)
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_all_are_nodes_of_a_graph(ways, way):
     graph = lm.graph.Graph(way)
     symbols = [graph.input(name, "float64", [-1, 3]) for name in ("x", "w")]
