@@ -14,6 +14,8 @@ import numpy as np
 
 import lamella as lm
 from lamella import _C
+from lamella.graph import _special
+from lamella.graph._special import KNOWN
 
 _NUMPY = np.__path__[0] + "/"
 _FOLDER = lm.__path__[0] + "/"
@@ -314,6 +316,13 @@ def effect_of(function: Any) -> str | None:
     return f"{module_of(kind)}.{kind.__qualname__}.{name}() is called, which may do more than compute"
 
 
+def _passed_by(function: Any, frame: types.FrameType) -> str | None:
+    """Returns what a method of tensors does that no observer has seen, as a front has put its own in its place."""
+    name = getattr(function, "__name__", "?")
+    seen = not isinstance(getattr(function, "__self__", None), lm.Tensor) or name in KNOWN or name in _operator_names()
+    return None if seen or frame.f_code.co_filename == _special.__file__ else f"{name} is asked of a tensor"
+
+
 def _is_extension(function: Any) -> bool:
     """True if a function in C belongs neither to Python nor to this package."""
     module = getattr(function, "__module__", None) or module_of(type(getattr(function, "__self__", None)))
@@ -340,7 +349,7 @@ class Watch:
         if event == "call":
             self.log.add_code(frame)
         elif event == "c_call":
-            effect = effect_of(argument)
+            effect = effect_of(argument) or _passed_by(argument, frame)
             if effect is not None and _is_extension(argument):
                 self._unknown.append((argument, self.cpp_layers, effect))
             elif effect is not None:

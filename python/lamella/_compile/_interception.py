@@ -101,7 +101,7 @@ def _noticed(original: Any, step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _step(name: str, original: Any, found: Observer, *args: Any, **kwargs: Any) -> Any:
-    if len(args) > 1 or kwargs:
+    if any(value is not None for value in (*args[1:], *kwargs.values())):
         found.refuse(f"{name} is given a closure")
         return NotImplemented
     found.has_steps = True

@@ -138,8 +138,9 @@ def _call(name: str, original: Callable[..., Any], args: Any, kwargs: dict[str, 
     return original(*args, **kwargs) if result is NotImplemented else result
 
 
+@functools.cache
 def _wrapped(name: str, original: Any) -> Any:
-    if type(original).__name__ == "getset_descriptor":
+    if type(original).__name__ in ("getset_descriptor", "property"):
         return property(
             lambda x: _call("get " + name, original.__get__, (x,), {}),
             lambda x, value: _call("set " + name, original.__set__, (x, value), {}),
@@ -168,9 +169,24 @@ def _own() -> dict[str, Any]:
     return {name: value for name, value in vars(Tensor).items() if is_own(name, value)}
 
 
-#: The attributes that are replaced while somebody looks.
+#: The attributes that are replaced while somebody looks, as they were when this module was imported.
 ORIGINALS = _own()
-_WRAPPED = {name: _wrapped(name, original) for name, original in ORIGINALS.items()}
+#: What they were when they were replaced: fronts have methods of their own.
+_replaced: dict[str, Any] = {}
+
+
+def _replace() -> None:
+    for name in ORIGINALS:
+        _replaced[name] = vars(Tensor)[name]
+        setattr(Tensor, name, _wrapped(name, _replaced[name]))
+
+
+def _put_back() -> None:
+    for name, original in _replaced.items():
+        # A front that was loaded meanwhile has put its own there.
+        if vars(Tensor)[name] is _wrapped(name, original):
+            setattr(Tensor, name, original)
+    _replaced.clear()
 
 
 def exchange_handler(handler: Handler | None) -> Handler | None:
@@ -180,8 +196,9 @@ def exchange_handler(handler: Handler | None) -> Handler | None:
     with _lock:
         change = (handler is not None) - (before is not None)
         _count += change
-        if change and _count == (change > 0):
-            for name, value in (_WRAPPED if change > 0 else ORIGINALS).items():
-                setattr(Tensor, name, value)
+        if change > 0 and _count == 1:
+            _replace()
+        elif change < 0 and _count == 0:
+            _put_back()
     _local.handler = handler
     return before
