@@ -70,7 +70,14 @@ Guards::Guards(PyObject* entries, PyObject* unwatched) : unwatched_(PyRef::share
 
 std::optional<std::size_t> Guards::first_change() const {
   for (std::size_t i = 0; i < guards_.size(); ++i) {
-    if (!guards_[i].check(guards_[i], unwatched_.get())) return i;
+    try {
+      if (!guards_[i].check(guards_[i], unwatched_.get())) return i;
+    } catch (...) {
+      // An object of the user's refuses to be looked at: so it is not what it was.
+      set_python_error();
+      PyErr_Clear();
+      return i;
+    }
   }
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import math
 import sys
@@ -172,16 +173,18 @@ class Observer(RecorderBase):
         """Runs an operator and adds it to the graph."""
         self._prepare()
         arguments, references = [], []
-        for value, type_ in zip(values, op.types, strict=True):
-            argument, is_reference = self._reference(value, type_)
-            arguments.append(argument)
-            references.append(is_reference)
-        if self._elements_decide_shape(op, values):
-            raise _RefusedError(f"the size of {op.name.rpartition(':')[2]}'s result depends on elements")
-        given = [x for x in _tensors_in(values) if not x.is_inference()]
-        versions = [x.inplace_version for x in given]
         try:
+            for value, type_ in zip(values, op.types, strict=True):
+                argument, is_reference = self._reference(value, type_)
+                arguments.append(argument)
+                references.append(is_reference)
+            if self._elements_decide_shape(op, values):
+                raise _RefusedError(f"the size of {op.name.rpartition(':')[2]}'s result depends on elements")
+            given = [x for x in _tensors_in(values) if not x.is_inference()]
+            versions = [x.inplace_version for x in given]
             result = op.run(values)
+        except _RefusedError:
+            raise
         except Exception as error:
             # The call itself will raise what its user expects.
             raise _RefusedError(f"{op.name} raises {type(error).__name__}") from None
@@ -190,6 +193,18 @@ class Observer(RecorderBase):
         hidden = not writes and versions != [x.inplace_version for x in given]
         self.has_hidden_writes |= hidden
         self._has_effects |= op.draws or writes or hidden
+        self.graph._generators += [value for value in values if isinstance(value, lm.random.Generator)]
+        self._after_running(lambda: self._add_operator(op, arguments, references, result))
+        return result
+
+    def _after_running(self, note: Callable[[], object]) -> None:
+        """Adds what has run to the graph. It must not run again, so that nothing that fails here ends the call."""
+        try:
+            note()
+        except Exception as error:
+            self.refuse(str(error) if isinstance(error, _RefusedError) else f"a call cannot be observed: {error!r}")
+
+    def _add_operator(self, op: _Operator, arguments: list[Any], references: list[bool], result: Any) -> None:
         results = [result] if len(op.results) == 1 else list(result or ())
         sizes: list[int] = []
         tensors: list[Tensor] = []
@@ -200,12 +215,9 @@ class Observer(RecorderBase):
             sizes.append(-1 if isinstance(one, Tensor) else len(items))
             tensors += items
         types_ = [(x.dtype, tuple(x.shape)) for x in tensors]
-        generators = [value for value in values if isinstance(value, lm.random.Generator)]
-        self.graph._generators += generators
         ids = self._core.add_operator(op.name, arguments, references, types_, sizes, where(sys._getframe(1)))
         for x, id_ in zip(tensors, ids, strict=True):
             self._produce(x, id_)
-        return result
 
     def operator(self, name: str, in_place: bool, values: Sequence[Any]) -> Any:
         """Observes a built-in operator."""
@@ -213,6 +225,8 @@ class Observer(RecorderBase):
         def observe() -> Any:
             op = self._operator(getattr(lm.ops.lamella, name))
             out = values[-1] if len(values) > len(op.names) else None
+            if out is not None and op.draws:
+                raise _RefusedError(f"{name} draws random numbers into out")
             result = self._run(op, values[: len(op.names)])
             target = values[0] if in_place else out
             if target is None:
@@ -295,9 +309,11 @@ class Observer(RecorderBase):
                     f"a tensor is made of {type(data).__name__}, whose elements may be others in another call"
                 )
             x = function(*args, **kwargs)
-            if not x.stop_gradient:
-                raise _RefusedError("a tensor is made that wants a gradient")
-            return self._constant(x, data)
+            if x.stop_gradient:
+                self._after_running(functools.partial(self._constant, x, data))
+            else:
+                self.refuse("a tensor is made that wants a gradient")
+            return x
 
         return self._observed(observe)
 
@@ -363,15 +379,18 @@ class Observer(RecorderBase):
         ids = [self.value_of(x) for x in tensors]
         given = self._new_objects(args, kwargs)
         result = function(*args, **kwargs)
-        changed = given.first_change()
-        if changed is not None:
-            self.refuse(f"{name} changes {changed}")
-        returned = _tree.flatten(result)[0]
-        if not all(isinstance(leaf, (Tensor, int, float, str, type(None))) for leaf in _tree.leaves_of(result)[0]):
-            self.refuse(f"{name} gives an object that is no tensor")
 
-        run = _caller(function, args, kwargs, len(tensors), rebuild, bool(returned))
-        self._add_function(name, run, ids, returned, effects)
+        def note() -> None:
+            changed = given.first_change()
+            if changed is not None:
+                raise _RefusedError(f"{name} changes {changed}")
+            returned = _tree.flatten(result)[0]
+            if not all(isinstance(leaf, (Tensor, int, float, str, type(None))) for leaf in _tree.leaves_of(result)[0]):
+                raise _RefusedError(f"{name} gives an object that is no tensor")
+            run = _caller(function, args, kwargs, len(tensors), rebuild, bool(returned))
+            self._add_function(name, run, ids, returned, effects)
+
+        self._after_running(note)
         return result
 
     def _add_function(
@@ -410,7 +429,7 @@ class Observer(RecorderBase):
             self._prepare()
             ids = [self.value_of(x) for x in tensors]
             results = run(tensors)
-            self._add_function(name, lambda given: run(list(given)), ids, results, True)
+            self._after_running(lambda: self._add_function(name, lambda given: run(list(given)), ids, results, True))
             self._watch.cpp_layers += 1
             return results
 

@@ -42,7 +42,7 @@ struct Parabola {
 };
 
 std::vector<Tensor> run(const Graph& graph, std::vector<ValueId> fetches, const Tensor& x) {
-  Executor executor(graph, std::move(fetches));
+  Executor executor(graph, std::move(fetches), {});
   std::string failed;
   return executor.run(std::vector{x}, failed);
 }
@@ -79,7 +79,7 @@ TEST(Graph, CapturedTensorsAreThoseOfTheRun) {
   const ValueId w = graph.add_captured(weight, "w");
   EXPECT_EQ(graph.add_captured(weight, "again"), w);
   const ValueId y = call(graph, "lamella::add", {NodeArgument::of(x), NodeArgument::of(w)});
-  Executor executor(graph, {y});
+  Executor executor(graph, {y}, {});
   std::string failed;
   EXPECT_EQ(values<float>(executor.run(std::vector{tensor_of<float>({1, 2})}, failed)[0]), (std::vector<float>{2, 3}));
   weight.data<float>()[0] = 5;
@@ -102,7 +102,7 @@ TEST(Graph, ErrorsNameNodesAndValues) {
                        "'lamella::tanh' (test.cc:1)"));
   EXPECT_TRUE(contains(message_of<TypeError>([&] { run(p.graph, {p.y}, tensor_of<double>({1, 2})); }), "'x'"));
   EXPECT_TRUE(contains(message_of<ValueError>([&] { run(p.graph, {p.y}, tensor_of<float>({1, 2, 3})); }), "'x'"));
-  Executor executor(p.graph, {p.y});
+  Executor executor(p.graph, {p.y}, {});
   std::string failed;
   EXPECT_TRUE(contains(message_of<ValueError>([&] { executor.run({}, failed); }), "takes 1 inputs"));
 }
