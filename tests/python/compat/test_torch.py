@@ -4,6 +4,38 @@ import pytest
 
 from support import extensions
 
+COMPILED = """
+import lamella as lm
+import torch
+
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+
+@torch.compile(dynamic=True)
+def step(x):
+    loss = ((net(x) - 1) ** 2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+losses = [step(torch.ones(5, 3)).item() for _ in range(8)]
+assert losses[-1] < losses[0] and len(lm.compile.explain(step).graphs) == 1, (losses, lm.compile.explain(step))
+compiled = torch.compile(net)
+for _ in range(4):
+    assert compiled(torch.ones(2, 3)).tolist() == net(torch.ones(2, 3)).tolist()
+assert len(lm.compile.explain(compiled).graphs) == 1 and list(compiled.state_dict()) == list(net.state_dict())
+assert torch.compile(net, disable=True) is net
+try:
+    torch.compile(net, fullgraph=True)
+except NotImplementedError as error:
+    assert "run as they are" in str(error)
+else:
+    raise AssertionError
+"""
+
 FRONT = """
 import torch
 
@@ -187,7 +219,7 @@ assert y.grad.tolist() == [-1.0, -1.0]
 """
 
 
-@pytest.mark.parametrize("script", [FRONT, HABITS, LIBRARY], ids=["tensors", "habits", "library"])
+@pytest.mark.parametrize("script", [FRONT, HABITS, LIBRARY, COMPILED], ids=["tensors", "habits", "library", "compiled"])
 def test_the_front(script, tmp_path):
     extensions.write(tmp_path, {"program.py": script})
     extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
@@ -197,7 +229,7 @@ def test_the_front(script, tmp_path):
     ("statement", "error", "text"),
     [
         ("import torch; torch.nosuch", "AttributeError", "'torch.nosuch'"),
-        ("import torch; torch.compile", "AttributeError", "'torch.compile': there are no compiled graphs yet"),
+        ("import torch; torch.jit", "AttributeError", "'torch.jit': torch.compile makes functions run as graphs"),
         ("import torch.nn.utils", "ImportError", "'torch.nn.utils'"),
         ("from torch.utils import data", "ImportError", "'torch.utils.data'"),
         ("from torch.utils.cpp_extension import SyclExtension", "ImportError", "cpp_extension.SyclExtension'"),

@@ -93,9 +93,8 @@ __version__ = "2.6.0+lamella"
 _missing = close(
     "torch",
     {
-        "torch.compile": "there are no compiled graphs yet",
-        "torch.jit": "there are no compiled graphs yet",
-        "torch.fx": "there are no compiled graphs yet",
+        "torch.jit": "torch.compile makes functions run as graphs",
+        "torch.fx": "torch.compile makes functions run as graphs; lamella.graph has graphs that can be looked at",
     },
 )
 
@@ -113,6 +112,7 @@ def __getattr__(name: str) -> _Any:
 from lamella.utils import register_device_module as _register_device_module
 
 from . import _tensor, amp, autograd, cuda, func, nn, optim, testing, utils, version
+from ._compile import compile
 from ._functions import (
     _check,
     add,
