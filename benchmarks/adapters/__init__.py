@@ -86,7 +86,7 @@ class Adapter(Protocol):
 
 
 class CompiledAdapter(Adapter, Protocol):
-    """What the workloads of benchmarks.compiled need beside that. Functions return when their results are there."""
+    """An Adapter with what benchmarks.compiled needs. Functions return when their results have been computed."""
 
     exp: Callable[[Any], Any]
     sigmoid: Callable[[Any], Any]
