@@ -16,6 +16,7 @@ from benchmarks import driver, instructions, memory, native_run, opdb
 #: Function that runs a benchmark with the arguments that follow its name, and returns the exit status.
 Run = Callable[[Sequence[str]], int]
 PROGRAMS: dict[str, Run] = {
+    "compiled": lambda options: driver.main(["compiled", *options]),
     "cpp": native_run.main,
     "instructions": instructions.main,
     "memory": memory.main,

@@ -8,18 +8,20 @@ import datetime
 import fnmatch
 import json
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, report
-from benchmarks.adapters import FRAMEWORKS
+from benchmarks.adapters import COMPILED_FRAMEWORKS, FRAMEWORKS
 from benchmarks.agreement import difference
-from benchmarks.environments import PACKAGES, ROOT, Environment, SetupError, environment
+from benchmarks.compiled import COMPILED
+from benchmarks.environments import PACKAGES, ROOT, SHARED, Environment, SetupError, environment
 from benchmarks.figures import ratios, spread
 from benchmarks.operators.workloads import SWEEP
-from benchmarks.process import WorkerError, WorkerProcess, import_seconds, peak_bytes, plot
+from benchmarks.process import WorkerError, WorkerProcess, first_runs_seconds, import_seconds, peak_bytes, plot
 from benchmarks.workloads import WORKLOADS, Workload
 
 RESULTS = ROOT / "benchmarks" / "results"
@@ -29,8 +31,8 @@ SCRATCH = ROOT / "build" / "benchmarks"
 BUSY = 0.03
 #: Cases of a long table whose ratio is above NEAR times their goal are timed again, with MORE times the rounds.
 NEAR, MORE = 0.8, 5
-#: Largest number of rounds in fresh processes, which take long and vary little.
-PROCESS_ROUNDS = 7
+#: Largest number of rounds in fresh processes, which take long and vary little; and of those that compile.
+PROCESS_ROUNDS, COMPILING_ROUNDS = 7, 3
 
 
 def say(text: str) -> None:
@@ -50,6 +52,8 @@ class Run:
     verbose: bool = False
     #: True if a case near its goal, or above it, is timed again with more rounds.
     again: bool = False
+    #: What is timed: "wall", or "cpu" (see benchmarks.timing.CLOCKS).
+    clock: str = "wall"
     about: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: Figures by workload and framework, one per round: seconds for one run, or bytes, by the workload's kind.
     figures: dict[str, dict[str, list[float]]] = field(default_factory=dict)
@@ -62,7 +66,7 @@ class Run:
         with contextlib.ExitStack() as stack:
             workers = self._start(stack)
             for workload in self.workloads:
-                if workload.prepare is not None:
+                if workload.prepare is not None and workload.kind != "cached":  # the same work as "cold"
                     self._compare(workload, workers)
 
     def time(self) -> None:
@@ -90,6 +94,7 @@ class Run:
             "load": {"others": self.load.others, "stolen": self.load.stolen},
             "frameworks": self.about,
             "threads": self.threads,
+            "clock": self.clock,
             "rounds": self.rounds,
             "rounds_near_goals": MORE * self.rounds if self.again else self.rounds,
             "batch_seconds": self.batch_seconds,
@@ -165,7 +170,7 @@ class Run:
         times: dict[str, list[float]] = {name: [] for name in counts}
         for number in range(rounds):
             for name in in_turn(list(counts), number):
-                answer = self._ask(workers[name], workload, "time", count=counts[name])
+                answer = self._ask(workers[name], workload, "time", count=counts[name], clock=self.clock)
                 if answer is None:
                     del counts[name], times[name]
                 else:
@@ -175,21 +180,30 @@ class Run:
 
     def _measure_processes(self, workload: Workload) -> None:
         figures: dict[str, list[float]] = {
-            name: [] for name in self.environments if (name, workload.name) not in self._failed
+            name: []
+            for name in self.environments
+            if (name, workload.name) not in self._failed and workload.is_for(name)
         }
-        for number in range(min(self.rounds, PROCESS_ROUNDS) + 1):
+        most = COMPILING_ROUNDS if workload.kind in ("cold", "cached") else PROCESS_ROUNDS
+        for number in range(min(self.rounds, most) + 1):
             for name in in_turn(list(figures), number):
                 try:
                     figures[name].append(self._in_fresh_process(workload, self.environments[name]))
                 except WorkerError as error:
                     self._fail(name, workload, error)
                     del figures[name]
-        # The first round is dropped, as it reads the files into memory.
+        # The first round is dropped, as it reads the files into memory, and fills the caches.
         self._note(workload, {name: rounds[1:] for name, rounds in figures.items()})
 
     def _in_fresh_process(self, workload: Workload, where: Environment) -> float:
         if workload.kind == "import":
             return import_seconds(where, self.threads)
+        if workload.kind == "cold":
+            with tempfile.TemporaryDirectory(prefix="lamella-benchmarks-") as folder:
+                return first_runs_seconds(where, self.threads, workload.name, self.clock, Path(folder))
+        if workload.kind == "cached":
+            cache = SCRATCH / "caches" / where.framework
+            return first_runs_seconds(where, self.threads, workload.name, self.clock, cache)
         return peak_bytes(where, self.threads, workload.name)
 
     def _note(self, workload: Workload, figures: dict[str, list[float]]) -> None:
@@ -221,6 +235,10 @@ class Suite:
     suffix: str = ""
     #: True for a table short enough to draw.
     plotted: bool = False
+    #: Frameworks that may be named.
+    known: tuple[str, ...] = FRAMEWORKS
+    #: True if a peer that cannot be installed is told and left out.
+    without_missing: bool = False
 
     def table(self, figures: report.Figures, frameworks: Sequence[str]) -> list[list[str]]:
         """Returns the report's table of these figures."""
@@ -242,6 +260,19 @@ OPERATORS = Suite(
     ranked=True,
     suffix="-sweep",
 )
+COMPILING = Suite(
+    "benchmarks/run compiled",
+    "Times Lamella's compiled functions beside Lamella without them, PyTorch with and without torch.compile, and JAX.",
+    COMPILED,
+    COMPILED_FRAMEWORKS,
+    20,
+    0.1,
+    suffix="-compiled",
+    known=COMPILED_FRAMEWORKS,
+    without_missing=True,
+)
+#: Suites by the first argument that chooses them.
+SUITES = {"sweep": OPERATORS, "compiled": COMPILING}
 
 
 def choose(patterns: Sequence[str], workloads: dict[str, Workload] = WORKLOADS) -> list[Workload]:
@@ -264,6 +295,7 @@ def _arguments(suite: Suite, arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("-r", "--rounds", type=int, default=rounds, help="batches for each framework (%(default)s)")
     parser.add_argument("-b", "--batch", type=float, default=batch, metavar="SECONDS", help="one batch (%(default)s)")
     parser.add_argument("-t", "--threads", type=int, default=machine.usable_cores(), help="for each (%(default)s)")
+    parser.add_argument("--cpu-time", action="store_true", help="CPU time, for a busy machine and one thread")
     parser.add_argument("-q", "--quick", action="store_true", help="3 rounds of 0.02 s: to see that it works")
     parser.add_argument("-v", "--verbose", action="store_true", help="show tracebacks and what the frameworks print")
     parser.add_argument("-o", "--output", type=Path, help="folder for the JSON and Markdown files (see below)")
@@ -281,7 +313,8 @@ def _arguments(suite: Suite, arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns its exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    suite, arguments = (OPERATORS, arguments[1:]) if arguments[:1] == ["sweep"] else (WHOLE, arguments)
+    suite = SUITES.get(arguments[0], WHOLE) if arguments else WHOLE
+    arguments = arguments if suite is WHOLE else arguments[1:]
     options = _arguments(suite, arguments)
     if options.list:
         for workload in suite.workloads.values():
@@ -298,15 +331,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(suite: Suite, options: argparse.Namespace) -> int:
     frameworks = options.frameworks.split(",")
-    if unknown := [name for name in frameworks if name not in FRAMEWORKS]:
-        raise SetupError(f"unknown framework {unknown[0]!r}: expected {', '.join(FRAMEWORKS)}")
+    if unknown := [name for name in frameworks if name not in suite.known]:
+        raise SetupError(f"unknown framework {unknown[0]!r}: expected {', '.join(suite.known)}")
     workloads = choose(options.workloads, suite.workloads)
-    environments = {
-        name: environment(name, lamella_python=options.python, renew=options.renew and name in PACKAGES, say=say)
-        for name in frameworks
-    }
+    environments = _environments(suite, frameworks, options)
+    frameworks = list(environments)
     rounds, batch = (3, 0.02) if options.quick else (options.rounds, options.batch)
     run = Run(environments, workloads, rounds, batch, options.threads, options.verbose, again=suite.ranked)
+    run.clock = "cpu" if options.cpu_time else "wall"
     before = machine.load_over(1.0)
     if before.others > BUSY:
         say(f"the machine is busy: other processes take {before.others:.0%} of its cores")
@@ -318,7 +350,12 @@ def _run(suite: Suite, options: argparse.Namespace) -> int:
         table = suite.table(run.figures, frameworks)
         print(report.text_table(table))
         busy = max(before.others, run.load.others) > BUSY
-        partial = options.quick or len(workloads) < len(suite.workloads) or len(frameworks) < len(suite.frameworks)
+        partial = (
+            options.quick
+            or options.cpu_time
+            or len(workloads) < len(suite.workloads)
+            or len(frameworks) < len(suite.frameworks)
+        )
         folder = options.output or (SCRATCH if partial or busy or run.failures else RESULTS)
         path = write(run.record(), table, folder, suite.suffix)
         say(f"{'a busy machine: ' if busy else ''}written to {path}.json and .md")
@@ -327,6 +364,19 @@ def _run(suite: Suite, options: argparse.Namespace) -> int:
     for failure in run.failures:
         say(f"failed: {failure}")
     return 1 if run.failures else 0
+
+
+def _environments(suite: Suite, frameworks: Sequence[str], options: argparse.Namespace) -> dict[str, Environment]:
+    environments = {}
+    for name in frameworks:
+        try:
+            renew = options.renew and name in PACKAGES
+            environments[name] = environment(name, lamella_python=options.python, renew=renew, say=say)
+        except SetupError as error:
+            if not suite.without_missing or SHARED.get(name, name) == "lamella":
+                raise
+            say(f"{name} is left out: {error}")
+    return environments
 
 
 def write(record: dict[str, Any], table: list[list[str]], folder: Path, suffix: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -13,7 +14,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / "benchmarks" / ".envs"
 #: Packages of PyPI that are installed for each peer.
-PACKAGES = {"torch": ("torch", "numpy", "expecttest"), "paddle": ("paddlepaddle", "numpy")}
+PACKAGES = {
+    "torch": ("torch", "numpy", "expecttest"),
+    "paddle": ("paddlepaddle", "numpy"),
+    "jax": ("jax", "numpy"),
+}
+#: Whose environment a framework has that is another one in a different way of use.
+SHARED = {"lamella-compiled": "lamella", "torch-compiled": "torch"}
 
 
 class SetupError(Exception):
@@ -34,6 +41,7 @@ class Environment:
         What chooses a library's kernels for it is left out.
         """
         pins = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+        pins += ("NPROC", "TORCHINDUCTOR_COMPILE_THREADS")
         own = ("PYTHON", "OMP_", "KMP_", "MKL_", "OPENBLAS_", "ONEDNN_", "DNNL_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
         path = os.pathsep.join(str(entry) for entry in self.path)
@@ -42,6 +50,9 @@ class Environment:
 
 def environment(framework: str, *, lamella_python: Path | None, renew: bool, say: Callable[[str], None]) -> Environment:
     """Returns the framework's environment; makes it first if it is missing (or `renew`ed)."""
+    if framework in SHARED:
+        shared = environment(SHARED[framework], lamella_python=lamella_python, renew=renew, say=say)
+        return dataclasses.replace(shared, framework=framework)
     if framework == "lamella":
         return _lamella(lamella_python)
     folder = ENVIRONMENTS / framework

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 MLP_SIZES = (784, 256, 256, 10)
 #: (width, number of heads, width of the hidden layer)
 TRANSFORMER = (256, 4, 1024)
+#: (vocabulary, width, number of layers)
+LANGUAGE_MODEL = (10_000, 200, 2)
+#: (vocabulary, number of tokens, number of blocks), the blocks being TRANSFORMERs
+GPT = (1000, 64, 4)
 
 
 def _weight(*shape: int, inputs: int, seed: int) -> np.ndarray:
@@ -74,7 +78,7 @@ def transformer_weights() -> list[np.ndarray]:
     return [*norm, *attention, _vector(width), *norm, inner, _vector(hidden), outer, _vector(width)]
 
 
-def transformer(fw: Adapter) -> Any:
+def transformer(fw: Adapter, causal: bool = False) -> Any:
     """A block with its norms ahead: `x + attention(norm(x))`, then `x + mlp(norm(x))` with GELU.
 
     Queries, keys and values come from one layer without a bias: that of the keys would have a gradient of 0 plus
@@ -95,7 +99,75 @@ def transformer(fw: Adapter) -> Any:
             self.outer = nn.Linear(hidden, width)
 
         def forward(self, x: Any) -> Any:
-            x = x + self.out(fw.self_attention(self.qkv(self.norm1(x)), heads))
+            x = x + self.out(fw.self_attention(self.qkv(self.norm1(x)), heads, causal))
             return x + self.outer(self.gelu(self.inner(self.norm2(x))))
 
     return Block()
+
+
+def language_model_weights() -> list[np.ndarray]:
+    """Returns the embedding as [width, words], each layer's weights and biases, and the last one's."""
+    words, width, layers = LANGUAGE_MODEL
+    weights = [_weight(width, words, inputs=width, seed=0)]
+    for layer in range(layers):
+        weights += [_weight(width, 4 * width, inputs=width, seed=2 * layer + part + 1) for part in (0, 1)]
+        weights += [_vector(4 * width), _vector(4 * width)]
+    return [*weights, _weight(width, words, inputs=width, seed=9), _vector(words)]
+
+
+def language_model(fw: Adapter) -> Any:
+    """An embedding, LSTM layers and a linear layer: [tokens, batch] to logits [tokens * batch, words]."""
+    words, width, layers = LANGUAGE_MODEL
+    nn = fw.nn
+
+    class LanguageModel(nn.Module):  # type: ignore[misc, name-defined]  # Any: the framework's own class
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(words, width)
+            self.lstm = nn.LSTM(width, width, num_layers=layers)
+            self.head = nn.Linear(width, words)
+
+        def forward(self, tokens: Any) -> Any:
+            states, _ = self.lstm(self.embedding(tokens))
+            return self.head(fw.reshape(states, (-1, width)))
+
+    return LanguageModel()
+
+
+def gpt_weights() -> list[np.ndarray]:
+    """Returns both embeddings as [width, rows], the blocks' weights, and those of the last norm and layer."""
+    words, tokens, blocks = GPT
+    width = TRANSFORMER[0]
+    weights = [_weight(width, words, inputs=width, seed=0), _weight(width, tokens, inputs=width, seed=1)]
+    for _ in range(blocks):
+        weights += transformer_weights()
+    return [*weights, _vector(width, 1.0), _vector(width), _weight(width, words, inputs=width, seed=2)]
+
+
+def gpt(fw: Adapter) -> Any:
+    """Embeddings of tokens and places, causal blocks, a norm and a linear layer: [batch, tokens] to rows of logits."""
+    words, tokens, blocks = GPT
+    width = TRANSFORMER[0]
+    nn = fw.nn
+
+    class Gpt(nn.Module):  # type: ignore[misc, name-defined]  # Any: the framework's own class
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(words, width)
+            self.places = nn.Embedding(tokens, width)
+            self.blocks = nn.Sequential(*(transformer(fw, causal=True) for _ in range(blocks)))
+            self.norm = nn.LayerNorm(width)
+            self.head = nn.Linear(width, words, bias=False)
+            self.numbers = fw.tensor(_counted(tokens))
+
+        def forward(self, given: Any) -> Any:
+            x = self.words(given) + self.places(self.numbers)
+            return self.head(fw.reshape(self.norm(self.blocks(x)), (-1, width)))
+
+    return Gpt()
+
+
+def _counted(count: int) -> np.ndarray:
+    import numpy as np
+
+    return np.arange(count)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -147,12 +148,28 @@ def peak_bytes(environment: Environment, threads: int, workload: str) -> float:
     return _figure(environment, threads, ["-m", "benchmarks.peak", environment.framework, workload], "bytes")
 
 
-def _figure(environment: Environment, threads: int, arguments: list[str], unit: str) -> float:
+def first_runs_seconds(environment: Environment, threads: int, workload: str, clock: str, cache: Path) -> float:
+    """Returns how long the first runs take in a fresh process (see benchmarks.first_runs), caches in a folder."""
+    cache.mkdir(parents=True, exist_ok=True)
+    variables = {
+        "LAMELLA_CACHE": str(cache),
+        "TORCHINDUCTOR_CACHE_DIR": str(cache),
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
+    arguments = ["-m", "benchmarks.first_runs", environment.framework, workload, clock]
+    return _figure(environment, threads, arguments, "seconds", variables)
+
+
+def _figure(
+    environment: Environment, threads: int, arguments: list[str], unit: str, variables: Mapping[str, str] | None = None
+) -> float:
     """Returns the figure that a process prints after the unit's name. Raises WorkerError where the process fails."""
     done = subprocess.run(
         [str(environment.python), *arguments],
         cwd=ROOT,
-        env=environment.variables(threads),
+        env={**environment.variables(threads), **(variables or {})},
         capture_output=True,
         text=True,
     )

@@ -71,7 +71,7 @@ def rows(
     With `minima`, each ratio is followed by that of the shortest times, which a busy machine disturbs least.
     """
     first, *others = frameworks
-    with_goals = first == "lamella" and "torch" in others
+    with_goals = first.startswith("lamella") and "torch" in others
     header = ["work", *frameworks]
     for other in others:
         header += [f"{first} / {other}", *(["of minima"] if minima else [])]
@@ -95,7 +95,9 @@ def rows(
 
 
 def _goal_cell(workload: Workload) -> str:
-    return "" if workload.goal is None else f"{workload.goal:g}"
+    if workload.goal is None:
+        return ""
+    return f"{workload.goal:g}" if workload.against == "torch" else f"{workload.goal:g} of {workload.against}"
 
 
 def text_table(table: Sequence[Sequence[str]]) -> str:
@@ -114,6 +116,11 @@ def markdown_table(table: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(row) + " |" for row in table]
     lines.insert(1, "|" + "|".join("---" if i == 0 else "---:" for i in range(len(table[0]))) + "|")
     return "\n".join(lines)
+
+
+def _threads(record: Mapping[str, Any]) -> str:
+    of_what = ", CPU time" if record.get("clock") == "cpu" else ""
+    return f"{record['threads']} threads each{of_what}"
 
 
 def _more_rounds(record: Mapping[str, Any]) -> str:
@@ -137,7 +144,7 @@ def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]]) -> 
         f"# {record['date']}, {machine['cpu']}",
         f"{machine['cores']} cores{' of a virtual machine' if machine['virtual'] else ''}, {caches}, "
         f"{machine['memory_gib']} GiB; {' '.join(machine['flags'])}; {machine['system']}, Linux {machine['kernel']}.",
-        f"{versions}; {record['threads']} threads each; {record['rounds']} rounds of {record['batch_seconds']:g} s. "
+        f"{versions}; {_threads(record)}; {record['rounds']} rounds of {record['batch_seconds']:g} s. "
         f"{_more_rounds(record)}Other processes took {load['others']:.1%} of the cores meanwhile, other machines "
         f"{load['stolen']:.1%}.",
         "Medians, with the quartiles in brackets; ratios are taken round by round.",

@@ -22,8 +22,9 @@ from typing import Any, TextIO
 import numpy as np
 
 from benchmarks.adapters import Adapter, load
+from benchmarks.compiled import COMPILED
 from benchmarks.operators.workloads import SWEEP
-from benchmarks.timing import Loop, calibrate, compile_loop, time_loop, warm_up
+from benchmarks.timing import CLOCKS, Loop, calibrate, compile_loop, time_loop, warm_up
 from benchmarks.workloads import WORKLOADS, Work
 
 #: Number of leading values of each result that are compared one by one, beside the sums over all of them.
@@ -73,12 +74,12 @@ class Worker:
                 count = request["count"]
                 gc.collect()
                 warm_up(loop, count)
-                return {"seconds": time_loop(loop, count)}
+                return {"seconds": time_loop(loop, count, CLOCKS[request.get("clock", "wall")])}
             case other:
                 raise ValueError(f"unknown request {other!r}")
 
     def _prepare(self, name: str) -> Work:
-        prepare = (SWEEP[name] if name in SWEEP else WORKLOADS[name]).prepare
+        prepare = next(table for table in (SWEEP, COMPILED, WORKLOADS) if name in table)[name].prepare
         if prepare is None:
             raise ValueError(f"{name} is not a worker's to time")
         return prepare(self._adapter)
@@ -95,7 +96,8 @@ class Worker:
     def _check(self, name: str) -> list[dict[str, Any]]:
         work = self._prepare(name)
         namespace = dict(work.variables)
-        exec(work.statement, namespace)
+        for _ in range(work.runs):
+            exec(work.statement, namespace)
         return [describe_result(self._adapter.numpy(eval(result, namespace))) for result in work.results]
 
 

@@ -24,6 +24,8 @@ class Work:
     variables: dict[str, Any]
     #: Expressions whose values, after one run of the statement, must agree between the frameworks.
     results: tuple[str, ...]
+    #: Number of runs of the statement before that: a compiled one is not compiled in its first.
+    runs: int = 1
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,18 @@ class Workload:
     prepare: Callable[[Adapter], Work] | None
     #: The number of ops in one run of the statement, where times are told per op.
     ops: int = 1
-    #: The ratio to PyTorch's time that Lamella aims at.
+    #: The ratio to another framework's time that Lamella aims at.
     goal: float | None = None
+    #: The framework that the goal is about.
+    against: str = "torch"
     #: Name that a pattern may match beside the workload's own: that of the operator.
     group: str = ""
     #: Tolerance of results: see benchmarks.agreement.
     tolerance: float = TOLERANCE
-    #: Measured quantity: the time of the statement in a loop, that of an import, or the peak of memory; the last two in
-    #: fresh processes.
-    kind: Literal["time", "import", "memory"] = "time"
+    #: Measured quantity: the time of the statement in a loop; or, in fresh processes, that of an import, the peak of
+    #: memory, or the time of the first runs of the statement, with nothing compiled ahead, or with what an earlier
+    #: process has left in the framework's cache.
+    kind: Literal["time", "import", "memory", "cold", "cached"] = "time"
     #: The frameworks that can do it; all where None.
     frameworks: tuple[str, ...] | None = None
 

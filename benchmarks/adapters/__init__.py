@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 FRAMEWORKS = ("lamella", "torch", "paddle")
+#: The frameworks of benchmarks.compiled, in the order of its table; their adapters are CompiledAdapters.
+COMPILED_FRAMEWORKS = ("lamella-compiled", "lamella", "torch", "torch-compiled", "jax")
 
 
 class Trainer(NamedTuple):
@@ -63,8 +65,11 @@ class Adapter(Protocol):
     def clear_grad(self, variable: str) -> str:
         """Returns the statement that drops the gradient of a leaf, in the cheapest way that the framework has."""
 
-    def self_attention(self, qkv: Any, heads: int) -> Any:
-        """Attention without a mask: [batch, tokens, 3 * width], the queries, keys and values, to [..., width]."""
+    def self_attention(self, qkv: Any, heads: int, causal: bool = False) -> Any:
+        """Attention: [batch, tokens, 3 * width], the queries, keys and values, to [..., width].
+
+        A `causal` one lets each token see itself and those before it.
+        """
 
     def trainer(
         self,
@@ -80,9 +85,29 @@ class Adapter(Protocol):
         """
 
 
+class CompiledAdapter(Adapter, Protocol):
+    """An Adapter with what benchmarks.compiled needs. Functions return when their results have been computed."""
+
+    exp: Callable[[Any], Any]
+    sigmoid: Callable[[Any], Any]
+    #: The mean over rows: (logits [rows, classes], labels [rows]).
+    cross_entropy: Callable[[Any, Any], Any]
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns the function of tensors as the framework compiles it, or as it is where that is what is measured."""
+
+    def with_gradient(self, function: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+        """Returns a function of (x, *others, dy): the value of `function(x, *others)`, and its gradient for x."""
+
+    def training_step(self, trainer: Trainer) -> Callable[[Any, Any], Any]:
+        """Returns a function of (x, target) that makes a step and returns the cost before it."""
+
+
 def load(framework: str) -> Adapter:
     """Imports the framework and returns its adapter."""
-    if framework not in FRAMEWORKS:
-        raise ValueError(f"unknown framework {framework!r}: expected one of {', '.join(FRAMEWORKS)}")
-    adapter: Adapter = importlib.import_module(f"benchmarks.adapters.adapter_{framework}").ADAPTER
+    known = dict.fromkeys((*FRAMEWORKS, *COMPILED_FRAMEWORKS))
+    if framework not in known:
+        raise ValueError(f"unknown framework {framework!r}: expected one of {', '.join(known)}")
+    module = f"benchmarks.adapters.adapter_{framework.replace('-', '_')}"
+    adapter: Adapter = importlib.import_module(module).ADAPTER
     return adapter

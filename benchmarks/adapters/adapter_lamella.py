@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -46,6 +46,9 @@ class LamellaAdapter:
     modules: ClassVar[dict[str, Any]] = {"lm": lm, "permute": lm.permute_dims}
     relu = staticmethod(lm.relu)
     tanh = staticmethod(lm.tanh)
+    exp = staticmethod(lm.exp)
+    sigmoid = staticmethod(lm.sigmoid)
+    cross_entropy = staticmethod(lm.cross_entropy)
     reshape = staticmethod(lm.reshape)
     Identity = Identity
     Tanh = Tanh
@@ -85,11 +88,11 @@ class LamellaAdapter:
     def clear_grad(self, variable: str) -> str:
         return f"{variable}.grad = None"
 
-    def self_attention(self, qkv: lm.Tensor, heads: int) -> lm.Tensor:
+    def self_attention(self, qkv: lm.Tensor, heads: int, causal: bool = False) -> lm.Tensor:
         batch, tokens, width = qkv.shape
         parts = lm.split(lm.reshape(qkv, (batch, tokens, 3 * heads, width // (3 * heads))), 3, axis=2)
         q, k, v = (lm.swapaxes(part, 1, 2) for part in parts)
-        y = lm.scaled_dot_product_attention(q, k, v)
+        y = lm.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return lm.reshape(lm.swapaxes(y, 1, 2), (batch, tokens, width // 3))
 
     def trainer(
@@ -102,6 +105,32 @@ class LamellaAdapter:
         updater = getattr(lm.optim, optimizer)(parameters, lr=rate)
         shown = [p.detach().T if p.ndim == 2 else p for p in parameters]
         return Trainer(model, shown, getattr(lm, loss), updater.zero_grad, updater.step)
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
+
+    def with_gradient(self, function: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+        def both(x: lm.Tensor, *others: lm.Tensor) -> tuple[lm.Tensor, lm.Tensor]:
+            *others_, dy = others
+            y = function(x, *others_)
+            (dx,) = lm.grad([y], [x], [dy])
+            return y, dx
+
+        return self.compiled(both)
+
+    def training_step(self, trainer: Trainer) -> Callable[[Any, Any], Any]:
+        model, loss = trainer.model, trainer.loss
+        # Compiled functions know an optimizer's methods where they are called of the optimizer.
+        optimizer: lm.optim.Optimizer = trainer.step.__self__  # type: ignore[attr-defined]  # a bound method
+
+        def step(x: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
+            optimizer.zero_grad()
+            cost: lm.Tensor = loss(model(x), target)
+            cost.backward()
+            optimizer.step()
+            return cost
+
+        return self.compiled(step)
 
 
 ADAPTER = LamellaAdapter()

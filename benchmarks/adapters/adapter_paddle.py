@@ -87,10 +87,11 @@ class PaddleAdapter:
     def clear_grad(self, variable: str) -> str:
         return f"{variable}.clear_gradient(False)"
 
-    def self_attention(self, qkv: paddle.Tensor, heads: int) -> paddle.Tensor:
+    def self_attention(self, qkv: paddle.Tensor, heads: int, causal: bool = False) -> paddle.Tensor:
         batch, tokens, width = qkv.shape
         q, k, v = paddle.unbind(paddle.reshape(qkv, [batch, tokens, 3, heads, width // (3 * heads)]), axis=2)
-        y = paddle.nn.functional.scaled_dot_product_attention(q, k, v)  # wants the heads behind the tokens
+        # It wants the heads behind the tokens.
+        y = paddle.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return paddle.reshape(y, [batch, tokens, width // 3])
 
     def trainer(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -51,6 +51,9 @@ class TorchAdapter:
     }
     relu = staticmethod(torch.relu)
     tanh = staticmethod(torch.tanh)
+    exp = staticmethod(torch.exp)
+    sigmoid = staticmethod(torch.sigmoid)
+    cross_entropy = staticmethod(torch.nn.functional.cross_entropy)
     reshape = staticmethod(torch.reshape)
     Identity = Identity
     Tanh = Tanh
@@ -90,10 +93,10 @@ class TorchAdapter:
     def clear_grad(self, variable: str) -> str:
         return f"{variable}.grad = None"
 
-    def self_attention(self, qkv: torch.Tensor, heads: int) -> torch.Tensor:
+    def self_attention(self, qkv: torch.Tensor, heads: int, causal: bool = False) -> torch.Tensor:
         batch, tokens, width = qkv.shape
         q, k, v = qkv.view(batch, tokens, 3, heads, width // (3 * heads)).permute(2, 0, 3, 1, 4).unbind()
-        y = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return y.transpose(1, 2).reshape(batch, tokens, width // 3)
 
     def trainer(
@@ -106,6 +109,35 @@ class TorchAdapter:
         updater = getattr(torch.optim, optimizer)(parameters, lr=rate)
         shown = [p.detach().T if p.ndim == 2 else p for p in parameters]
         return Trainer(model, shown, getattr(torch.nn.functional, loss), updater.zero_grad, updater.step)
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
+
+    def with_gradient(self, function: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
+        forward = self.compiled(function)
+
+        def both(x: torch.Tensor, *others: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            *others_, dy = others
+            y = forward(x, *others_)
+            (dx,) = torch.autograd.grad(y, x, dy)
+            return y, dx
+
+        return both
+
+    def training_step(self, trainer: Trainer) -> Callable[[Any, Any], Any]:
+        """The cost and the optimizer's step are compiled on their own: a compiled function ends at `backward()`."""
+        model, _, loss, clear, _ = trainer
+        cost_of = self.compiled(lambda x, target: loss(model(x), target))
+        update = self.compiled(trainer.step)
+
+        def step(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            clear()
+            cost: torch.Tensor = cost_of(x, target)
+            cost.backward()
+            update()
+            return cost
+
+        return step
 
 
 ADAPTER = TorchAdapter()
