@@ -17,6 +17,7 @@ import os
 import platform
 import sys
 import traceback
+from collections import ChainMap
 from typing import Any, TextIO
 
 import numpy as np
@@ -79,7 +80,7 @@ class Worker:
                 raise ValueError(f"unknown request {other!r}")
 
     def _prepare(self, name: str) -> Work:
-        prepare = next(table for table in (SWEEP, COMPILED, WORKLOADS) if name in table)[name].prepare
+        prepare = ChainMap(SWEEP, COMPILED, WORKLOADS)[name].prepare
         if prepare is None:
             raise ValueError(f"{name} is not a worker's to time")
         return prepare(self._adapter)

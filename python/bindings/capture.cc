@@ -20,6 +20,7 @@
 #include "python/bindings/gil.h"
 #include "python/bindings/method.h"
 #include "python/bindings/signature.h"
+#include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
 namespace {
@@ -189,7 +190,18 @@ PyObject* set_recorder(PyObject*, PyObject* object) {
 
 PyObject* get_recorder(PyObject*, PyObject*) { return Py_NewRef(recorder ? recorder : Py_None); }
 
+/// Python takes a type's restored __iadd__ for that of sequences, too, whose NotImplemented would be a result.
+PyObject* mend_slots(PyObject*, PyObject* type) {
+  return guarded([&]() -> PyObject* {
+    if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type))
+      fail<TypeError>("expected a class of tensors, got ", type_name(type));
+    reinterpret_cast<PyTypeObject*>(type)->tp_as_sequence->sq_inplace_concat = nullptr;
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef capture_method_defs[] = {
+    {"_mend_slots", mend_slots, METH_O, nullptr},
     {"_recorder", get_recorder, METH_NOARGS, nullptr},
     {"_set_recorder", set_recorder, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},

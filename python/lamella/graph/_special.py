@@ -187,6 +187,10 @@ def _put_back() -> None:
         if vars(Tensor)[name] is _wrapped(name, original):
             setattr(Tensor, name, original)
     _replaced.clear()
+    kinds: list[type] = [Tensor]
+    for kind in kinds:
+        _C._mend_slots(kind)
+        kinds += type.__subclasses__(kind)
 
 
 def exchange_handler(handler: Handler | None) -> Handler | None:

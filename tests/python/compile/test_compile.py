@@ -317,6 +317,12 @@ class TestErrors:
         for _ in range(3):
             with pytest.raises(KeyError):
                 compiled(leaf(2))
+        for x in (lm.ones([2]), lm.nn.Parameter(lm.ones([2])), lm.ones([2]).detach()):
+            for wrong in ("text", None, [1.0]):
+                with pytest.raises(TypeError):
+                    x += wrong
+                with pytest.raises(TypeError):
+                    x *= wrong
         assert before == dict(vars(lm.Tensor)) and vars(lm.optim.Optimizer)["step"] is step
         assert type(lm.ones([2]) * 2) is lm.Tensor
 
