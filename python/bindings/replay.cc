@@ -355,21 +355,23 @@ std::int64_t bytes_of(const graph::ValueType& type) {
   return count;
 }
 
-/// Describes the nodes that run, in order: name, line, and the bytes of operands and results. Joined operators are one.
+/// Describes the nodes that run, in order: name, line, and the bytes of operands and results, -1 for functions that are
+/// called, which read and write what they like. Joined operators are one.
 PyObject* list_steps(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     const graph::Graph& graph = plan_of(self).executor->graph();
-    return list_from(graph.nodes(),
-                     [&](const graph::GraphNode& node) {
-                       std::int64_t read = 0;
-                       std::int64_t written = 0;
-                       graph::for_each_argument(node,
-                                                [&](graph::ValueId id) { read += bytes_of(graph.value(id).type); });
-                       for (const graph::ValueId id : node.results) {
-                         if (id != graph::kNoValue) written += bytes_of(graph.value(id).type);
-                       }
-                       return adapted_tuple(node.name, node.where, read, written);
-                     })
+    return list_from(
+               graph.nodes(),
+               [&](const graph::GraphNode& node) {
+                 std::int64_t read = 0;
+                 std::int64_t written = 0;
+                 graph::for_each_argument(node, [&](graph::ValueId id) { read += bytes_of(graph.value(id).type); });
+                 for (const graph::ValueId id : node.results) {
+                   if (id != graph::kNoValue) written += bytes_of(graph.value(id).type);
+                 }
+                 const bool called = node.kind == graph::GraphNode::Kind::Function && !node.name.starts_with("fused ");
+                 return adapted_tuple(node.name, node.where, called ? -1 : read, called ? -1 : written);
+               })
         .release();
   });
 }

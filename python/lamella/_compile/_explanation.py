@@ -15,12 +15,15 @@ class Step(NamedTuple):
     name: str
     #: Line of the program: "train.py:12".
     where: str
-    #: Bytes of the operands and of the results: what the step costs in traffic with the memory.
+    #: Bytes of the operands and of the results: what the step costs in traffic with the memory; -1 for a function that is
+    #: called, such as a layer or the step of an optimizer.
     bytes_read: int
     bytes_written: int
 
     def __str__(self) -> str:
         place = f" ({self.where})" if self.where else ""
+        if self.bytes_read < 0:
+            return f"{self.name}{place}: is called"
         return f"{self.name}{place}: reads {_size(self.bytes_read)}, writes {_size(self.bytes_written)}"
 
 
@@ -46,8 +49,8 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.name}: {len(self.graphs)} graphs"]
         for i, steps in enumerate(self.graphs):
-            traffic = sum(step.bytes_read + step.bytes_written for step in steps)
-            lines.append(f"graph {i}: {len(steps)} steps, {_size(traffic)} read and written")
+            traffic = sum(step.bytes_read + step.bytes_written for step in steps if step.bytes_read >= 0)
+            lines.append(f"graph {i}: {len(steps)} steps, whose operators read and write {_size(traffic)}")
             lines += [f"  {step}" for step in steps]
         lines += [f"calls with {kind} run as they are: {reason}" for kind, reason in self.breaks]
         return "\n".join(lines)
