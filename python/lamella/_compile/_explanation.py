@@ -15,8 +15,8 @@ class Step(NamedTuple):
     name: str
     #: Line of the program: "train.py:12".
     where: str
-    #: Bytes of the operands and of the results, the step's traffic with the memory; -1 for a function that is called, such
-    #: as a layer or the step of an optimizer.
+    #: Bytes of the operands and of the results, the step's traffic with the memory; -1 for a function that is called,
+    #: such as a layer or the step of an optimizer.
     bytes_read: int
     bytes_written: int
 
