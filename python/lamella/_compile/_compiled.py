@@ -114,8 +114,6 @@ class _Kind:
         self.replays = 0
         #: Why calls of this kind run as they are.
         self.breaks: list[Break] = []
-        #: Objects whose ids are in the key.
-        self.held: list[Any] = []
 
 
 class Compiled:
@@ -173,7 +171,7 @@ class Compiled:
             objects: list[Any] = []
             lists: list[Any] = []
             form = ("tuple", tuple, [_form(args, tensors, objects, lists), _form(kwargs, tensors, objects, lists)])
-            kind = self._kind_of(form, tensors, objects)
+            kind = self._kind_of(form, tensors)
             if kind is None or kind.breaks:
                 return self._function(*args, **kwargs)
             if len({id(x) for x in tensors}) < len(tensors):
@@ -184,13 +182,12 @@ class Compiled:
         finally:
             self._lock.release()
 
-    def _kind_of(self, form: tuple[Any, ...], tensors: list[Tensor], objects: list[Any]) -> _Kind | None:
+    def _kind_of(self, form: tuple[Any, ...], tensors: list[Tensor]) -> _Kind | None:
         key = (_key(form, tensors), lm.is_grad_enabled(), lm.is_inference_mode_enabled())
         kind = self._kinds.get(key)
         if kind is None and len(self._kinds) < _MAX_KINDS:
             kinds = [f"{x.dtype.name}{list(x.shape)}" for x in tensors]
             kind = self._kinds[key] = _Kind(", ".join(kinds) or "no tensors")
-            kind.held = objects
             if len(self._kinds) == _MAX_KINDS:
                 self._tell(f"more than {_MAX_KINDS} kinds of calls differ in shapes or values of their arguments")
         return kind

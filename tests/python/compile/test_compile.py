@@ -196,6 +196,23 @@ class TestKinds:
         gc.collect()
         assert not any(ref() is not None for ref in watched)
 
+    def test_no_object_of_a_batch_is_kept(self):
+        class Batch:
+            def __init__(self, size: int) -> None:
+                self.x = leaf(size)
+
+        compiled = lm.compile(lambda batch: batch.x * 2)
+        watched = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lm.CompileWarning)
+            for size in range(1, 40):
+                batch = Batch(size)
+                watched.append(weakref.ref(batch))
+                assert compiled(batch).shape == (size,)
+        del batch
+        gc.collect()
+        assert not any(ref() is not None for ref in watched)
+
     def test_the_number_of_kinds_is_limited(self):
         compiled = lm.compile(lambda x: x + x.shape[0])
         with pytest.warns(lm.CompileWarning, match="more than 32 kinds"):
