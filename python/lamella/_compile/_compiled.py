@@ -170,8 +170,11 @@ class Compiled:
             tensors: list[Tensor] = []
             objects: list[Any] = []
             lists: list[Any] = []
-            form = ("tuple", tuple, [_form(args, tensors, objects, lists), _form(kwargs, tensors, objects, lists)])
-            kind = self._kind_of(form, tensors)
+            try:
+                form = ("tuple", tuple, [_form(args, tensors, objects, lists), _form(kwargs, tensors, objects, lists)])
+                kind = self._kind_of(form, tensors)
+            except RecursionError:  # a list that holds itself
+                kind = None
             if kind is None or kind.breaks:
                 return self._function(*args, **kwargs)
             if len({id(x) for x in tensors}) < len(tensors):

@@ -416,3 +416,64 @@ def test_every_attribute_of_tensors_is_seen_or_harmless():
             name in operators or name.removesuffix("_") in operators
         )
         assert operator or name in _special.ORIGINALS or name in _special.KNOWN, name
+
+
+class Refusing:
+    """Refuses every attribute."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ValueError(name)
+
+
+class Lying:
+    """Says that it is a dictionary."""
+
+    @property
+    def __class__(self) -> Any:
+        return dict
+
+    @__class__.setter
+    def __class__(self, kind: Any) -> None:
+        raise TypeError
+
+
+def odd_objects() -> dict[str, Any]:
+    loop: list[Any] = []
+    loop.append(loop)
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    return {
+        "refusing": Refusing(),
+        "lying": Lying(),
+        "loop": loop,
+        "loop in a dict": {"a": loop},
+        "deep": deep,
+        "odd keys": {1: 2, (1, 2): lm.ones([2]), None: ...},
+        "iterator": iter([1, 2]),
+        "memory": memoryview(b"abc"),
+        "nan": float("nan"),
+        "huge": 10**400,
+        "lone surrogate": "\ud800",
+        "function": print,
+        "type": type,
+    }
+
+
+@pytest.mark.parametrize("name", odd_objects())
+def test_odd_objects_are_taken_as_they_are(name):
+    value = odd_objects()[name]
+
+    def given(x: lm.Tensor, _value: Any) -> lm.Tensor:
+        return x * 2
+
+    def closed(x: lm.Tensor) -> Any:
+        return x * 2 if value is not None else value
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lm.CompileWarning)
+        for function, args in ((given, (lm.ones([2]), value)), (closed, (lm.ones([2]),))):
+            compiled = lm.compile(function)
+            for _ in range(5):
+                assert compiled(*args).tolist() == [2, 2]
+            assert str(lm.compile.explain(compiled))
