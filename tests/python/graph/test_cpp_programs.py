@@ -62,7 +62,8 @@ def test_the_numbers_of_the_graph(exported: Any, tmp_path: Path) -> None:
         for name, expected in zip(names, graph.run({"x": lm.asarray(x), "ids": lm.asarray(ids)}, names), strict=True):
             got = np.load(tmp_path / f"{name}.npy")
             assert got.dtype == expected.numpy().dtype
-            np.testing.assert_array_equal(got, expected.detach().numpy())
+            # Another process may divide products among other threads.
+            np.testing.assert_allclose(got, expected.detach().numpy(), 1e-5)
 
 
 def damaged(folder: Path, kind: str) -> np.ndarray | bytes:
