@@ -6,6 +6,7 @@ import copy
 import threading
 import types
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -107,13 +108,27 @@ class _Trace(NamedTuple):
 class _Kind:
     """Calls with one kind of arguments."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, objects: list[Any]) -> None:
         self.text = text
+        # Not held: they may be batches. Another object may have the id of one that is gone.
+        self._objects = [_reference(value) for value in objects]
         self.log = Log()
         self.watched = 0
         self.replays = 0
         #: Why calls of this kind run as they are.
         self.breaks: list[Break] = []
+
+    def is_of(self, objects: list[Any]) -> bool:
+        """True if these are the objects that the kind's first call was given."""
+        return all(made() is value for made, value in zip(self._objects, objects, strict=True))
+
+
+def _reference(value: Any) -> Callable[[], Any]:
+    """Returns what gives the object as long as it lives; one that cannot be referred to weakly is held."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
 
 
 class Compiled:
@@ -172,7 +187,7 @@ class Compiled:
             lists: list[Any] = []
             try:
                 form = ("tuple", tuple, [_form(args, tensors, objects, lists), _form(kwargs, tensors, objects, lists)])
-                kind = self._kind_of(form, tensors)
+                kind = self._kind_of(form, tensors, objects)
             except RecursionError:  # a list that holds itself
                 kind = None
             if kind is None or kind.breaks:
@@ -185,13 +200,16 @@ class Compiled:
         finally:
             self._lock.release()
 
-    def _kind_of(self, form: tuple[Any, ...], tensors: list[Tensor]) -> _Kind | None:
+    def _kind_of(self, form: tuple[Any, ...], tensors: list[Tensor], objects: list[Any]) -> _Kind | None:
         key = (_key(form, tensors), lm.is_grad_enabled(), lm.is_inference_mode_enabled())
         kind = self._kinds.get(key)
-        if kind is None and len(self._kinds) < _MAX_KINDS:
+        if kind is not None and not kind.is_of(objects):
+            kind = None
+        known = key in self._kinds
+        if kind is None and (known or len(self._kinds) < _MAX_KINDS):
             kinds = [f"{x.dtype.name}{list(x.shape)}" for x in tensors]
-            kind = self._kinds[key] = _Kind(", ".join(kinds) or "no tensors")
-            if len(self._kinds) == _MAX_KINDS:
+            kind = self._kinds[key] = _Kind(", ".join(kinds) or "no tensors", objects)
+            if not known and len(self._kinds) == _MAX_KINDS:
                 self._tell(f"more than {_MAX_KINDS} kinds of calls differ in shapes or values of their arguments")
         return kind
 
