@@ -68,7 +68,7 @@ class Reading:
     """The state that can be reached from some roots through what a log's code reads.
 
     Attributes:
-        guards: entries for ``_C._Guards``.
+        guards: entries as Guards in python/bindings/guards.h takes them.
         paths: for each of them, where it is in the program.
         tensors: the tensors among the objects, by id.
     """
