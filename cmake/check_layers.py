@@ -22,7 +22,7 @@ FORBIDDEN = {
 #: The engine's folders, lowest first. One includes itself and those in rows above its own, so there is no cycle.
 ROOMS = (
     ("engine/core",),
-    ("engine/runtime", "engine/autograd/graph"),
+    ("engine/drawing", "engine/runtime", "engine/autograd/graph"),
     (
         "engine/runtime/cuda",
         "engine/autograd/autocast",

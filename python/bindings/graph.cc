@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/graph/draw.h"
 #include "engine/graph/executor.h"
 #include "engine/graph/graph.h"
 #include "engine/registry/dispatcher.h"
@@ -323,6 +324,9 @@ PyMethodDef graph_methods[] = {
     def<+[](Program& p) { return static_cast<std::int64_t>(p.view().values().size()); }>("value_count"),
     def<nodes>("nodes"),
     def<+[](Program& p) { return p.view().text(); }>("text"),
+    def<+[](Program& p, std::int64_t max_nodes) {
+      return graph::draw(p.view(), static_cast<std::size_t>(std::max<std::int64_t>(0, max_nodes)));
+    }>("draw"),
     def<+[](Program& p) { p.view().verify(); }>("verify"),
     def<+[](Program& p) { return new_graph(p.view()); }>("clone"),
     def<+[](Program& p, const Ids& fetches) { return new_graph(p.view().pruned(to_ids(fetches))); }>("pruned"),

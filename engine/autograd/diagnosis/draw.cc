@@ -7,20 +7,15 @@
 #include <unordered_map>
 
 #include "engine/autograd/diagnosis/inspect.h"
-#include "engine/autograd/diagnosis/layered.h"
 #include "engine/autograd/graph/accumulate.h"
 #include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/origin.h"
 #include "engine/autograd/saved/context.h"
 #include "engine/core/error.h"
+#include "engine/drawing/svg.h"
 
 namespace lamella::autograd {
 namespace {
-
-constexpr std::size_t kMaxText = 48;
-constexpr double kCharWidth = 7.3;
-constexpr double kLineHeight = 16;
-constexpr double kPadding = 8;
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
@@ -206,138 +201,37 @@ std::string as_text(const Picture& picture) {
 
 // Drawing as SVG
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;  // XML has no control characters
-    }
-  }
-  return result;
-}
-
-/// True if a character of UTF-8 begins here.
-bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
-
-std::size_t characters(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
-}
-
-/// Returns the offset at which the n-th character of a text begins, counted from 0.
-std::size_t offset_of(const std::string& text, std::size_t n) {
-  std::size_t at = 0;
-  while (at < text.size() && (!begins_character(text[at]) || n-- > 0)) ++at;
-  return at;
-}
-
-/// Cuts the end of a text that is too long, or the beginning, where its end is to be kept: that of a path.
-std::string shortened(const std::string& text, bool keep_end) {
-  const std::size_t length = characters(text);
-  if (length <= kMaxText) return text;
-  if (keep_end) return "…" + text.substr(offset_of(text, length - kMaxText + 1));
-  return text.substr(0, offset_of(text, kMaxText - 1)) + "…";
-}
-
 std::vector<std::string> labels(const Item& item) {
-  std::vector<std::string> lines{shortened(item.title, false)};
-  if (!item.shapes.empty()) lines.push_back(shortened(item.shapes, false));
+  std::vector<std::string> lines{drawing::shortened(item.title, drawing::Keep::Beginning)};
+  if (!item.shapes.empty()) lines.push_back(drawing::shortened(item.shapes, drawing::Keep::Beginning));
   if (item.saved) lines.push_back("saves " + bytes_text(item.saved));
-  if (!item.place.empty()) lines.push_back(shortened(item.place.substr(item.place.rfind('/') + 1), true));
+  if (!item.place.empty())
+    lines.push_back(drawing::shortened(item.place.substr(item.place.rfind('/') + 1), drawing::Keep::End));
   return lines;
 }
 
-std::string number(double value) { return str(std::round(value * 10) / 10); }
-
-std::string curve(const Link& link) {
-  std::string path = "M" + number(link.points[0].first) + " " + number(link.points[0].second);
-  for (std::size_t i = 1; i < link.points.size(); ++i) {
-    const auto [x0, y0] = link.points[i - 1];
-    const auto [x1, y1] = link.points[i];
-    const double middle = (y0 + y1) / 2;
-    path += str(" C", number(x0), " ", number(middle), " ", number(x1), " ", number(middle), " ", number(x1), " ",
-                number(y1));
-  }
-  return path;
-}
-
 std::string as_svg(const Picture& picture) {
-  LayeredDrawing drawing;
-  std::vector<std::vector<std::string>> texts;
+  drawing::Diagram diagram{.boxes = {}, .arrows = {}, .note = left_out(picture)};
   for (const Item& item : picture.items) {
-    texts.push_back(labels(item));
-    std::size_t widest = 0;
-    for (const std::string& line : texts.back()) widest = std::max(widest, characters(line));
-    drawing.boxes.push_back({.width = kCharWidth * static_cast<double>(widest) + 2 * kPadding,
-                             .height = kLineHeight * static_cast<double>(texts.back().size()) + kPadding});
+    diagram.boxes.push_back({.lines = labels(item),
+                             .hint = item.place.empty() ? item.title : item.title + ", called at " + item.place,
+                             .look = item.leaf ? drawing::Look::Leaf : drawing::Look::Operation});
   }
   // Adds one box for the inputs of an item that are left out.
-  const std::size_t boxes = drawing.boxes.size();
-  for (std::size_t i = 0; i < boxes; ++i) {
+  for (std::size_t i = 0; i < picture.items.size(); ++i) {
     bool cut = false;
     for (const std::size_t input : picture.items[i].inputs) {
       if (input == kNone) {
         cut = true;
       } else {
-        drawing.links.push_back({.from = i, .to = input, .points = {}});
+        diagram.arrows.emplace_back(i, input);
       }
     }
     if (!cut) continue;
-    drawing.links.push_back({.from = i, .to = drawing.boxes.size(), .points = {}});
-    drawing.boxes.push_back({.width = 3 * kCharWidth, .height = kLineHeight});
+    diagram.arrows.emplace_back(i, diagram.boxes.size());
+    diagram.boxes.push_back({.lines = {}, .hint = "", .look = drawing::Look::Rest});
   }
-  lay_out(drawing);
-
-  const std::string note = left_out(picture);
-  const double width = std::max(drawing.width, 2 * kPadding + kCharWidth * static_cast<double>(note.size()));
-  const double height = drawing.height + (note.empty() ? 0 : kLineHeight + kPadding);
-  std::string svg =
-      str("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", number(width), "\" height=\"", number(height),
-          "\" viewBox=\"0 0 ", number(width), " ", number(height), "\" font-family=\"monospace\" font-size=\"12\">\n",
-          "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
-          "orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#555\"/></marker></defs>\n",
-          "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
-  for (const Link& link : drawing.links) {
-    svg += "<path d=\"" + curve(link) + "\" fill=\"none\" stroke=\"#555\" marker-end=\"url(#tip)\"/>\n";
-  }
-  for (std::size_t i = 0; i < drawing.boxes.size(); ++i) {
-    const Box& box = drawing.boxes[i];
-    if (i >= boxes) {
-      svg += str("<text x=\"", number(box.x), "\" y=\"", number(box.y + 4), "\" text-anchor=\"middle\">…</text>\n");
-      continue;
-    }
-    const Item& item = picture.items[i];
-    svg += str("<g><title>", escaped(item.place.empty() ? item.title : item.title + ", called at " + item.place),
-               "</title><rect x=\"", number(box.x - box.width / 2), "\" y=\"", number(box.y - box.height / 2),
-               "\" width=\"", number(box.width), "\" height=\"", number(box.height), "\" rx=\"5\" fill=\"",
-               item.leaf ? "#e2f2dd" : "#e8eefa", "\" stroke=\"#555\"/>\n");
-    for (std::size_t k = 0; k < texts[i].size(); ++k) {
-      const double y = box.y - box.height / 2 + kLineHeight * static_cast<double>(k + 1);
-      svg += str("<text x=\"", number(box.x), "\" y=\"", number(y), "\" text-anchor=\"middle\"",
-                 k ? " fill=\"#444\"" : " font-weight=\"bold\"", ">", escaped(texts[i][k]), "</text>\n");
-    }
-    svg += "</g>\n";
-  }
-  if (!note.empty()) {
-    svg += str("<text x=\"", number(kPadding), "\" y=\"", number(height - kPadding), "\" fill=\"#a00\">", escaped(note),
-               "</text>\n");
-  }
-  return svg + "</svg>\n";
+  return drawing::svg(diagram);
 }
 
 }  // namespace

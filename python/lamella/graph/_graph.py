@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import lamella as lm
 from lamella import _C
 from lamella._C import DType, Tensor
+from lamella.autograd._inspect import Drawing
 
 from ._cpp import save_cpp
 from ._recorder import Recorder, _where
@@ -436,6 +437,25 @@ class Graph:
     def verify(self) -> None:
         """Raises ValueError, naming node and value, unless each value is computed once, before its use."""
         self._core.verify()
+
+    def draw(self, path: str | os.PathLike[str] | None = None, *, max_nodes: int = 200) -> Drawing:
+        """Draws the graph as an SVG, which notebooks show as a picture.
+
+        Each node has its name, what it computes and the line of the program that made it, and stands below what it
+        reads.
+
+        Args:
+            path: a file that the drawing is written to as well.
+            max_nodes: number of nodes that are drawn; how many more there are is told.
+
+        Raises:
+            ValueError: ``max_nodes`` is below 1.
+        """
+        drawing = Drawing(self._core.draw(max_nodes), "svg")
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(drawing)
+        return drawing
 
     def dot(self) -> str:
         """Returns the graph in the language of Graphviz."""

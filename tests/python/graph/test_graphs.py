@@ -7,7 +7,9 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -350,6 +352,22 @@ class TestText:
         ):
             np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
         assert graph.dot().startswith('digraph "small"') and "lamella::tanh" in graph.dot()
+
+    def test_it_can_be_drawn(self, tmp_path: Path) -> None:
+        """As a document of XML that has a box for each node and each tensor that is read, and an arrow for each use."""
+        graph, *_ = small_graph()
+        drawing = graph.draw(tmp_path / "graph.svg")
+        assert (tmp_path / "graph.svg").read_text(encoding="utf-8") == drawing == drawing._repr_svg_()
+        picture = ElementTree.fromstring(drawing)
+        boxes = [[text.text for text in box.findall("{*}text")] for box in picture.findall("{*}g")]
+        assert ["c", "float32[3, 4]"] in boxes and ["x", "float32[-1, 3]"] in boxes
+        drawn = [box for box in boxes if box not in (["c", "float32[3, 4]"], ["x", "float32[-1, 3]"])]
+        assert [box[0] for box in drawn] == [node.op.removeprefix("lamella::") for node in graph.nodes]
+        assert all(box[-1].startswith("test_graphs.py:") for box in drawn)
+        assert len(picture.findall("{*}path")) >= len(graph.nodes)
+        few = graph.draw(max_nodes=1)
+        assert f"{len(graph.nodes) - 1} more nodes left out" in few and len(few) < len(drawing)
+        raises(ValueError, lambda: graph.draw(max_nodes=0), "max_nodes")
 
     def test_odd_names_and_constants(self) -> None:
         graph = Graph('a "quoted"\nname')

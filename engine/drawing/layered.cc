@@ -1,8 +1,8 @@
-#include "engine/autograd/diagnosis/layered.h"
+#include "engine/drawing/layered.h"
 
 #include <algorithm>
 
-namespace lamella::autograd {
+namespace lamella::drawing {
 namespace {
 
 constexpr double kGapX = 24;
@@ -181,4 +181,4 @@ class Layers {
 
 void lay_out(LayeredDrawing& drawing) { Layers(drawing).run(); }
 
-}  // namespace lamella::autograd
+}  // namespace lamella::drawing

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace lamella::autograd {
+namespace lamella::drawing {
 
 /// Box of a drawing; lay_out() finds the position of its middle.
 struct Box {
@@ -34,4 +34,4 @@ struct LayeredDrawing {
 /// Sugiyama, Tagawa and Toda, 1981, with barycenters). Fills the positions of `drawing`.
 void lay_out(LayeredDrawing& drawing);
 
-}  // namespace lamella::autograd
+}  // namespace lamella::drawing
