@@ -2,6 +2,7 @@
 
 #include "engine/core/dtype.h"
 #include "ops/cpu/tables/attention.h"
+#include "ops/cpu/tables/cross_entropy.h"
 #include "ops/cpu/tables/ctc.h"
 #include "ops/cpu/tables/distance.h"
 #include "ops/cpu/tables/elementwise.h"
@@ -17,6 +18,7 @@
 #include "ops/cpu/tables/optimizer_steps.h"
 #include "ops/cpu/tables/pool.h"
 #include "ops/cpu/tables/random_fill.h"
+#include "ops/cpu/tables/recurrent.h"
 #include "ops/cpu/tables/reduce.h"
 #include "ops/cpu/tables/reflections.h"
 #include "ops/cpu/tables/scan.h"
@@ -40,6 +42,8 @@ struct KernelTable {
   SortKernels sort;
   MatmulKernels matmul;
   SoftmaxTable softmax;
+  CrossEntropyTable cross_entropy;
+  RecurrentTable recurrent;
   FftTable fft;
   RandomKernels random;
   NormTable norm;

@@ -15,6 +15,7 @@
 #include "ops/index/picks.h"
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
+#include "ops/nn/cross_entropy_rows.h"
 #include "ops/nn/reduction.h"
 #include "ops/nn/softmax.h"
 #include "ops/reduce/sum.h"
@@ -46,18 +47,21 @@ struct Classes {
   }
 };
 
+/// Throws unless target can hold class numbers: TypeError for another dtype, ValueError for another shape.
+void check_numbers(const Tensor& target, const Classes& classes, const char* op) {
+  if (!is_integral(target.dtype())) fail<TypeError>("[", op, "] target must hold class numbers, got ", target.dtype());
+  if (target.shape() != classes.samples) {
+    fail<ValueError>("[", op, "] target must have the shape of input without its axis of classes, ", classes.samples,
+                     ", got ", target.shape());
+  }
+}
+
 /// Class numbers for a lookup: ignored ones are replaced by 0.
 struct Targets {
   Tensor numbers;  ///< int64
   Tensor counted;  ///< bool mask of the targets that count; undefined if none is ignored
 
-  Targets(const Tensor& target, const Classes& classes, std::int64_t ignore_index, const char* op) {
-    if (!is_integral(target.dtype()))
-      fail<TypeError>("[", op, "] target must hold class numbers, got ", target.dtype());
-    if (target.shape() != classes.samples) {
-      fail<ValueError>("[", op, "] target must have the shape of input without its axis of classes, ", classes.samples,
-                       ", got ", target.shape());
-    }
+  Targets(const Tensor& target, std::int64_t ignore_index, const char* op) {
     numbers = as_index(target, op);
     if (has_none(numbers, ignore_index)) return;
     counted = target != ignore_index;
@@ -160,6 +164,46 @@ Tensor plain_terms(const Tensor& input, const Tensor& target, const Classes& cla
   return out;
 }
 
+/// Classes of samples that are rows, of which those that do not count are -1.
+struct RowClasses {
+  Tensor numbers;  ///< int64
+  std::int64_t counted = 0;
+
+  RowClasses(const Tensor& target, const Classes& classes, std::int64_t ignored, const char* op) {
+    const Tensor given = contiguous(as_index(target, op));
+    const Tensor made = empty({given.numel()}, DType::Int64);
+    const auto* const number = given.data<std::int64_t>();
+    auto* const to = made.data<std::int64_t>();
+    for (std::int64_t i = 0; i < given.numel(); ++i) {
+      if (number[i] != ignored && (number[i] < 0 || number[i] >= classes.count)) {
+        fail<IndexError>("[", op, "] index ", number[i], " is out of range for axis ", classes.axis, " of size ",
+                         classes.count);
+      }
+      to[i] = number[i] == ignored ? -1 : number[i];
+      counted += number[i] != ignored;
+    }
+    numbers = made;
+  }
+};
+
+/// True if the samples are rows that cross_entropy_rows() takes.
+bool are_rows(const Tensor& input, const Tensor& target, const Classes& classes) {
+  return classes.inner == 1 && classes.count > 0 && input.device().is_cpu() && target.device().is_cpu() &&
+         takes_cross_entropy_rows(input) && !is_batched(input) && !is_batched(target);
+}
+
+/// Returns cross_entropy for samples that are rows.
+Tensor of_rows(const Tensor& input, const Tensor& target, std::int64_t ignore_index, std::string_view reduction,
+               double smoothing, const Classes& classes) {
+  const RowClasses rows(target, classes, ignore_index, CrossEntropy::info.name);
+  const std::int64_t samples = rows.numbers.numel();
+  const Tensor matrix = input.ndim() == 2 ? input : reshape(input, Dims{samples, classes.count});
+  const Tensor terms = cross_entropy_rows(matrix, rows.numbers, smoothing);
+  if (reduction == "mean" && rows.counted != samples) return sum(terms) / static_cast<double>(rows.counted);
+  return reduce_loss(input.ndim() == 2 || reduction != "none" ? terms : reshape(terms, classes.samples), reduction,
+                     CrossEntropy::info.name);
+}
+
 /// Returns the weight of each sample's class; undefined if all are 1.
 Tensor weights_of(const std::optional<Tensor>& weight, const Tensor& numbers) {
   if (!weight) return {};
@@ -217,7 +261,8 @@ Tensor NllLoss::call(const Tensor& input, const Tensor& target, const std::optio
     const Tensor terms = plain_terms(input, target, classes, ignore_index);
     if (terms.defined()) return reduce_loss(terms, reduction, info.name);
   }
-  const Targets targets(target, classes, ignore_index, info.name);
+  check_numbers(target, classes, info.name);
+  const Targets targets(target, ignore_index, info.name);
   Tensor terms = -pick_classes(input, targets.numbers, classes, info.name);
   const Tensor weights = weights_of(weight, targets.numbers);
   if (weights.defined()) terms = terms * weights;
@@ -237,7 +282,15 @@ Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, const std::
   const Tensor values = as_floating(input, info.name);
   if (target.shape() == input.shape())
     return of_probabilities(values, target, weight, reduction, label_smoothing, classes);
-  const Targets targets(target, classes, ignore_index, info.name);
+  check_numbers(target, classes, info.name);
+  // Low precision is computed in float32.
+  const bool narrow = item_size(values.dtype()) < sizeof(float) && values.device().is_cpu();
+  const Tensor wide = narrow ? cast(values, DType::Float32) : values;
+  if (!weight && are_rows(wide, target, classes)) {
+    const Tensor loss = of_rows(wide, target, ignore_index, reduction, label_smoothing, classes);
+    return narrow ? cast(loss, values.dtype()) : loss;
+  }
+  const Targets targets(target, ignore_index, info.name);
   const auto at = static_cast<std::int64_t>(classes.axis);
   // Ignored samples may be infinite or NaN: they are replaced before anything is computed from them.
   const Tensor log_p =

@@ -1,12 +1,8 @@
 #include "ops/nn/recurrent.h"
 
-#include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/compare.h"
-#include "ops/elementwise/relu.h"
-#include "ops/elementwise/sigmoid.h"
-#include "ops/elementwise/tanh.h"
 #include "ops/nn/dropout.h"
 #include "ops/nn/linear.h"
+#include "ops/nn/recurrent_steps.h"
 #include "ops/shape/cuts.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
@@ -15,37 +11,14 @@
 namespace lamella {
 namespace {
 
-/// The formula of a cell, from its gates: the products of x and of h with the weights, [.., gates * hidden].
+/// A cell, and the operator that it belongs to.
 struct Cell {
-  enum class Kind : std::uint8_t { Tanh, Relu, Lstm, Gru };
-  Kind kind;
+  using Kind = CellKind;
+  CellKind kind;
   const char* op;
-
-  std::int64_t gates() const { return kind == Kind::Lstm ? 4 : kind == Kind::Gru ? 3 : 1; }
-
-  /// Returns the next h; `c` is replaced if there is one.
-  Tensor next(const Tensor& from_x, const Tensor& from_h, const Tensor& h, Tensor& c) const {
-    switch (kind) {
-      case Kind::Tanh:
-        return tanh(from_x + from_h);
-      case Kind::Relu:
-        return relu(from_x + from_h);
-      case Kind::Lstm: {
-        const std::vector<Tensor> parts = split(from_x + from_h, 4, -1);
-        c = sigmoid(parts[1]) * c + sigmoid(parts[0]) * tanh(parts[2]);
-        return sigmoid(parts[3]) * tanh(c);
-      }
-      case Kind::Gru: {
-        const std::int64_t hidden = h.size(-1);
-        const Tensor both = sigmoid(narrow(from_x, -1, 0, 2 * hidden) + narrow(from_h, -1, 0, 2 * hidden));
-        const Tensor n = tanh(narrow(from_x, -1, 2 * hidden, hidden) +
-                              narrow(both, -1, 0, hidden) * narrow(from_h, -1, 2 * hidden, hidden));
-        return n + narrow(both, -1, hidden, hidden) * (h - n);
-      }
-    }
-    return {};
-  }
 };
+
+std::optional<Tensor> defined_or_none(const Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; }
 
 Cell rnn_kind(std::string_view nonlinearity, const char* op) {
   if (nonlinearity == "tanh") return {Cell::Kind::Tanh, op};
@@ -61,7 +34,7 @@ struct Weights {
 };
 
 void check_weights(const Cell& cell, const Weights& w, std::int64_t input, std::int64_t hidden) {
-  const std::int64_t rows = cell.gates() * hidden;
+  const std::int64_t rows = gates_of(cell.kind) * hidden;
   const auto check = [&](const Tensor& x, const Dims& shape, const char* what) {
     check_defined(x, cell.op);
     if (x.shape() != shape)
@@ -83,7 +56,16 @@ Tensor step(const Cell& cell, const Tensor& x, const Tensor& h, Tensor& c, const
                      ", h: ", h.shape());
   }
   check_weights(cell, w, x.size(-1), h.size(-1));
-  return cell.next(linear(x, w.ih, w.bias_ih), linear(h, w.hh, w.bias_hh), h, c);
+  const Tensor from_x = linear(x, w.ih, w.bias_ih);
+  if (h.ndim() == 2) {
+    const RecurrentSteps one{cell.kind, false, expand_dims(from_x, 0), h, defined_or_none(c), w.hh, w.bias_hh};
+    if (takes_steps(one)) {
+      const std::vector<Tensor> made = run_steps(one);
+      if (c.defined()) c = made[1];
+      return squeeze(made[0], Dims{0});
+    }
+  }
+  return next_state(cell.kind, from_x, linear(h, w.hh, w.bias_hh), h, c);
 }
 
 /// The settings and tensors of a network.
@@ -135,17 +117,26 @@ struct Network {
  private:
   Tensor run_direction(const Tensor& x, Tensor& h, Tensor& c, const Weights& w, bool backwards) const {
     check_weights(cell, w, x.size(-1), h.size(-1));
-    const std::int64_t steps = x.size(0);
     // The products with x for all steps at once.
     const Tensor from_x = linear(x, w.ih, w.bias_ih);
-    std::vector<Tensor> states(static_cast<std::size_t>(steps));
-    const std::vector<Tensor> by_step = split(from_x, Dims(static_cast<std::size_t>(steps), 1), 0);
-    for (std::int64_t i = 0; i < steps; ++i) {
-      const auto t = static_cast<std::size_t>(backwards ? steps - 1 - i : i);
-      h = cell.next(squeeze(by_step[t], Dims{0}), linear(h, w.hh, w.bias_hh), h, c);
-      states[t] = h;
+    const RecurrentSteps steps{cell.kind, backwards, from_x, h, defined_or_none(c), w.hh, w.bias_hh};
+    const bool alone = x.ndim() == 2;
+    RecurrentSteps rows = steps;
+    if (alone) {
+      rows.from_x = expand_dims(from_x, 1);
+      rows.h = expand_dims(h, 0);
+      if (rows.c) rows.c = expand_dims(*rows.c, 0);
     }
-    return stack(states, 0);
+    std::vector<Tensor> made;
+    if (takes_steps(rows)) {
+      made = run_steps(rows);
+      if (alone) made = {squeeze(made[0], Dims{1}), c.defined() ? squeeze(made[1], Dims{0}) : Tensor()};
+    } else {
+      made = run_steps_by_operators(steps);
+    }
+    h = squeeze(narrow(made[0], 0, backwards ? 0 : x.size(0) - 1, 1), Dims{0});
+    if (c.defined()) c = made[1];
+    return made[0];
   }
 };
 

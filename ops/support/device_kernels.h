@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "engine/core/tensor.h"
 #include "ops/cpu/tables/reduce.h"
@@ -39,6 +40,12 @@ struct DeviceKernels {
   Tensor (*softmax)(const Tensor& x, std::size_t axis, bool log) = nullptr;
   /// Returns the gradient of softmax from its result y and the gradient dy, both contiguous.
   Tensor (*softmax_gradient)(const Tensor& y, const Tensor& dy, std::size_t axis, bool log) = nullptr;
+  /// Computes the terms of cross_entropy for each row of the contiguous matrix x, and what its gradient needs beside x:
+  /// `numbers` has the class of each row, negative for rows that count for nothing, which are not read.
+  std::pair<Tensor, Tensor> (*cross_entropy)(const Tensor& x, const Tensor& numbers, double smoothing) = nullptr;
+  /// Returns the gradient of x from that of the terms, with the same arguments and what cross_entropy gave for it.
+  Tensor (*cross_entropy_gradient)(const Tensor& x, const Tensor& numbers, double smoothing, const Tensor& powers,
+                                   const Tensor& dterms) = nullptr;
   /// Gathers rows of a contiguous matrix: result[i] = matrix[rows[i]].
   Tensor (*gather_rows)(const Tensor& matrix, const Tensor& rows) = nullptr;
   /// Adds the rows of a matrix into a new one of `count` rows: result[rows[i]] += matrix[i], in the order of i.
@@ -57,6 +64,12 @@ template <auto kMember, class Kernel>
 bool register_kernel(DeviceType type, Kernel kernel) {
   detail::device_kernel_tables[static_cast<std::size_t>(type)].*kMember = kernel;
   return true;
+}
+
+/// True if a device has a kernel.
+template <auto kMember>
+bool has_device_kernel(Device device) {
+  return detail::device_kernel_tables[static_cast<std::size_t>(device.type)].*kMember != nullptr;
 }
 
 /// Returns a kernel of a device; throws NotImplementedError that names the operator and the device if it is missing.

@@ -25,6 +25,8 @@ KernelTable make_table() {
   fill_sort(table.sort);
   fill_matmul(table.matmul);
   fill_softmax(table.softmax);
+  fill_cross_entropy(table.cross_entropy);
+  fill_recurrent(table.recurrent);
   fill_fft(table.fft);
   fill_random(table.random);
   fill_norm(table.norm);

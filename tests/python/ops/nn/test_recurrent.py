@@ -161,3 +161,88 @@ def test_errors() -> None:
     ):
         with pytest.raises(ValueError, match=r"^\[\w+\]"):
             call()
+
+
+def by_cells(kind: str, x: lm.Tensor, states: list[lm.Tensor], w: list[lm.Tensor]) -> list[lm.Tensor]:
+    """A network of one layer, by operators that are not recurrent."""
+    parts, gate = [], lm.sigmoid
+    for i in range(x.shape[0]):
+        a, b = x[i] @ w[0].T + w[2], states[0] @ w[1].T + w[3]
+        hidden = states[0].shape[-1]
+        ga = [a[..., k * hidden : (k + 1) * hidden] for k in range(GATES[kind])]
+        gb = [b[..., k * hidden : (k + 1) * hidden] for k in range(GATES[kind])]
+        if kind == "rnn":
+            states = [lm.tanh(a + b)]
+        elif kind == "lstm":
+            c = gate(ga[1] + gb[1]) * states[1] + gate(ga[0] + gb[0]) * lm.tanh(ga[2] + gb[2])
+            states = [gate(ga[3] + gb[3]) * lm.tanh(c), c]
+        else:
+            n = lm.tanh(ga[2] + gate(ga[0] + gb[0]) * gb[2])
+            states = [n + gate(ga[1] + gb[1]) * (states[0] - n)]
+        parts.append(states[0])
+    return [lm.stack(parts), *states]
+
+
+@pytest.mark.parametrize("hidden", [1, 7, 16, 37])
+@pytest.mark.parametrize("used", [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize("kind", GATES)
+def test_gradients_of_all_operands(kind: str, used: tuple[bool, bool], hidden: int, rng: np.random.Generator) -> None:
+    """Whichever results count, in rows of vectors and of what remains, from operands of any layout."""
+    operands = [
+        rng.normal(size=(3, 5, 4)).swapaxes(0, 1),
+        *(rng.normal(size=(hidden, 3)).T for _ in range(2 if kind == "lstm" else 1)),
+        *weights(kind, 4, hidden, True, rng),
+    ]
+    states = 2 if kind == "lstm" else 1
+    made = {}
+    for name in ("network", "cells"):
+        x, *rest = (lm.tensor(a, stop_gradient=False) for a in operands)
+        if name == "cells":
+            results = by_cells(kind, x, rest[:states], rest[states:])
+            results = [results[0], *(r[None] for r in results[1:])]
+        else:
+            results = list(getattr(lm, kind)(x, *(s[None] for s in rest[:states]), rest[states:]))
+        chosen = [r for r, wanted in zip(results, (used[0], *[used[1]] * states), strict=True) if wanted]
+        total = sum(((r * lm.cos(r + k)).sum() for k, r in enumerate(chosen)), lm.asarray(0.0))
+        made[name] = [total, *lm.grad([total], [x, *rest])]
+    for got, expected in zip(made["network"], made["cells"], strict=True):
+        np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_a_weight_of_two_products_counts_twice_in_second_derivatives(rng: np.random.Generator) -> None:
+    x, h, w = (lm.tensor(rng.normal(size=s), stop_gradient=False) for s in ((2, 3), (2, 3), (9, 3)))
+
+    def second(call: Any) -> list[np.ndarray]:
+        first = lm.grad([(call() ** 2).sum()], [x, h, w], create_graph=True)
+        return [g.numpy() for g in lm.grad([sum((g**2).sum() for g in first)], [x, h, w])]
+
+    zeros = lm.zeros([9], dtype="float64")
+    ours = second(lambda: lm.gru_cell(x, h, w, w))
+    theirs = second(lambda: by_cells("gru", x[None], [h], [w, w, zeros, zeros])[1])
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+
+
+def test_results_may_be_written_to_before_backward(rng: np.random.Generator) -> None:
+    params = [lm.tensor(a, stop_gradient=False) for a in weights("lstm", 2, 3, False, rng)]
+    x, state = lm.tensor(rng.normal(size=(4, 1, 2))), lm.zeros([1, 1, 3], dtype="float64")
+
+    def gradients(write: bool) -> list[np.ndarray]:
+        y, h, c = lm.lstm(x, state, state, params, has_biases=False)
+        total = y.sum() + c.sum()
+        if write:
+            for result in (y, h, c):
+                result.mul_(0.0)
+        return [g.numpy() for g in lm.grad([total], params)]
+
+    for a, b in zip(gradients(True), gradients(False), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_weight_that_is_written_to_before_backward_is_told(rng: np.random.Generator) -> None:
+    params = [lm.tensor(a, stop_gradient=False) for a in weights("gru", 2, 3, False, rng)]
+    y, _ = lm.gru(lm.ones([4, 1, 2], dtype="float64"), lm.zeros([1, 1, 3], dtype="float64"), params, has_biases=False)
+    with lm.no_grad():
+        params[1].mul_(2.0)
+    with pytest.raises(RuntimeError, match="mul_"):
+        y.sum().backward()
