@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/autograd/recording/capture.h"
+#include "engine/autograd/trace/profile.h"
 #include "engine/core/modes.h"
 #include "engine/core/thread_state.h"
 #include "engine/registry/entry.h"
@@ -26,8 +27,8 @@ namespace lamella::python {
 namespace {
 
 thread_local PyObject* recorder = nullptr;
-/// Number of threads that have a recorder.
-int recording_threads = 0;
+/// Number of threads that have a recorder or are profiled.
+int watched_threads = 0;
 
 /// A function of a method table, and the one that stands in its place while somebody records.
 struct CapturePoint {
@@ -134,9 +135,18 @@ PyRef capture_operator(const CapturePoint& point, PyObject* self, PyObject* cons
                                     point.in_place ? Py_True : Py_False, arguments.get()));
 }
 
+/// Returns a call's name in profiles: a layer's own for that of a layer.
+std::string_view name_of(const CapturePoint& point, PyObject* self) {
+  if (!point.op && self && PyType_Check(self)) return reinterpret_cast<PyTypeObject*>(self)->tp_name;
+  return point.def->ml_name;
+}
+
 PyObject* capture(std::size_t i, PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   const CapturePoint& point = points()[i];
-  if (!recorder) return point.original(self, args, count, keywords);
+  if (!recorder) {
+    const autograd::ProfileSpan span(autograd::ProfileEvent::Kind::Operator, name_of(point, self));
+    return point.original(self, args, count, keywords);
+  }
   PyObject* const result = guarded(
       [&]() -> PyObject* {
         PyRef recorded = point.op ? capture_operator(point, self, args, count, keywords)
@@ -177,13 +187,7 @@ PyObject* set_recorder(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     PyObject* const next = object == Py_None ? nullptr : Py_NewRef(object);
     PyObject* const before = exchange_recorder(next);
-    const int change = (next != nullptr) - (before != nullptr);
-    if (change > 0 && recording_threads == 0) {
-      exchange_tables(true);
-      registry::advance_generation();  // so that calls of registered operators ask whether their thread records
-    }
-    recording_threads += change;
-    if (change < 0 && recording_threads == 0) exchange_tables(false);
+    watch_calls((next != nullptr) - (before != nullptr));
     return before ? before : Py_NewRef(Py_None);
   });
 }
@@ -210,7 +214,14 @@ PyMethodDef capture_method_defs[] = {
 }  // namespace
 
 bool is_capturing() noexcept { return recorder != nullptr; }
-bool is_anyone_capturing() noexcept { return recording_threads > 0; }
+bool are_calls_watched() noexcept { return watched_threads > 0; }
+
+void watch_calls(int change) {
+  const int before = std::exchange(watched_threads, watched_threads + change);
+  if ((before == 0) == (watched_threads == 0)) return;
+  exchange_tables(before == 0);
+  if (before == 0) registry::advance_generation();  // so that calls of registered operators ask, too
+}
 
 PyRef capture_call(const char* method, PyObject* callable, PyObject* const* args, Py_ssize_t count,
                    PyObject* keywords) {

@@ -15,12 +15,16 @@ namespace lamella::python {
 
 /// True if this thread has a recorder.
 bool is_capturing() noexcept;
-/// True if any thread has a recorder.
-bool is_anyone_capturing() noexcept;
+/// True if any thread has a recorder, or is profiled.
+bool are_calls_watched() noexcept;
 
 /// Hands a call to this thread's recorder, which does not see the calls that it makes itself. Returns the recorder's
 /// result; null, without an exception, if the recorder has the call made as usual. Throws what the recorder raises.
 PyRef capture_call(const char* method, PyObject* callable, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
+
+/// Has every call of an operator ask whether its thread records or is profiled, while the sum of all changes is above
+/// 0.
+void watch_calls(int change);
 
 /// Lets recorders see the calls through these functions, which belong to operators. The table stays where it is and
 /// lives as long as the process.

@@ -26,6 +26,7 @@
 #include "python/bindings/operator_list.h"
 #include "python/bindings/operators.h"
 #include "python/bindings/optimizer.h"
+#include "python/bindings/profile.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/registry_operator.h"
 #include "python/bindings/replay.h"
@@ -93,6 +94,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, registry_functions()));
   checked(PyModule_AddFunctions(module, registration_functions()));
   checked(PyModule_AddFunctions(module, capture_functions()));
+  checked(PyModule_AddFunctions(module, profile_functions()));
   checked(PyModule_AddType(module, make_graph_type()));
   checked(PyModule_AddType(module, make_replay_type()));
   checked(PyModule_AddFunctions(module, native_program_functions()));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/autograd/trace/profile.h"
 #include "engine/core/host.h"
 #include "engine/registry/dispatcher.h"
 #include "engine/registry/entry.h"
@@ -247,6 +248,7 @@ PyObject* call_overload(PyObject* self, PyObject* const* args, std::size_t flags
     const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(flags));
     if (keywords && PyTuple_GET_SIZE(keywords) == 0) keywords = nullptr;
     if (PyRef recorded = captured(self, args, count, keywords)) return recorded.release();
+    const autograd::ProfileSpan span(autograd::ProfileEvent::Kind::Operator, as_operator(self)->entry->name);
     return call_one(as_operator(self), args, count, keywords);
   });
 }
@@ -258,11 +260,13 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t flags, PyObjec
     if (keywords && PyTuple_GET_SIZE(keywords) == 0) keywords = nullptr;
     if (object->alone.load(std::memory_order_relaxed) != registry::generation()) [[unlikely]] {
       if (PyRef recorded = captured(self, args, count, keywords)) return recorded.release();
+      const autograd::ProfileSpan span(autograd::ProfileEvent::Kind::Operator, object->entry->name);
       const std::uint64_t now = registry::generation();
       const auto all = Dispatcher::singleton().overloads(object->entry->name);
       if (all.size() > 1) return call_overloads(object, all, args, count, keywords);
-      // While somebody records, every call comes by here.
-      if (!is_anyone_capturing()) object->alone.store(now, std::memory_order_relaxed);
+      // While somebody records or is profiled, every call comes by here.
+      if (are_calls_watched()) return call_one(object, args, count, keywords);
+      object->alone.store(now, std::memory_order_relaxed);
     }
     return call_one(object, args, count, keywords);
   });

@@ -32,6 +32,7 @@ if _typing.TYPE_CHECKING:
     from . import onnx as onnx
     from . import ops as ops
     from . import optim as optim
+    from . import profiler as profiler
     from . import progress as progress
     from . import static as static
     from . import user_op as user_op
@@ -112,6 +113,7 @@ __getattr__, _loaded_later = _lazy.loader(
         "onnx": [],
         "ops": [],
         "optim": [],
+        "profiler": [],
         "progress": [],
         "static": [],
         "signal._windows": [

@@ -271,7 +271,7 @@ class Pass : public RunningPass {
 
   const bool retain_graph_;
   const bool create_graph_;
-  /// Watches the pass; null outside of trace() and detect_anomaly.
+  /// Watches the pass; null where there is nothing to watch.
   const std::unique_ptr<PassWatch> watch_ = PassWatch::begin();
   int since_check_ = 0;
   std::vector<Root> roots_;

@@ -21,6 +21,8 @@ Node::Node() : sequence_(next_sequence++) {
     autograd::note_origin(*this);
 }
 
+std::uint64_t next_node_number() noexcept { return next_sequence; }
+
 Node::~Node() { delete extras_.load(std::memory_order_relaxed); }
 
 autograd::NodeExtras& Node::make_extras() {

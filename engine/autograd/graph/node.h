@@ -188,4 +188,7 @@ class WeakNode {
   Node* node_ = nullptr;
 };
 
+/// Returns the number that the next node of this thread gets, which its sequence() tells.
+std::uint64_t next_node_number() noexcept;
+
 }  // namespace lamella

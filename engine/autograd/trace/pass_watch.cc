@@ -9,6 +9,7 @@
 #include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/origin.h"
 #include "engine/autograd/trace/departure.h"
+#include "engine/autograd/trace/profile.h"
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
 
@@ -67,7 +68,7 @@ void set_missed(const Tensor& leaf, std::shared_ptr<const Missed> missed) {
 }  // namespace
 
 std::unique_ptr<PassWatch> PassWatch::begin() {
-  if (!is_tracing()) [[likely]]
+  if (!is_tracing() && !active_profile()) [[likely]]
     return nullptr;
   return std::make_unique<PassWatch>(detected_anomaly());
 }
@@ -82,6 +83,8 @@ PassWatch::~PassWatch() {
 }
 
 TensorList PassWatch::call(Node& node, TensorList grads, Run run) {
+  const ProfileSpan span(ProfileEvent::Kind::Backward, active_profile() ? node.name() : std::string(), node.sequence());
+  if (!tracing_) return run(&node, std::move(grads));
   if (const auto* leaf = dynamic_cast<const AccumulateGrad*>(&node)) {
     reached_.insert(leaf);
     set_missed(leaf->leaf(), nullptr);
@@ -122,6 +125,7 @@ void PassWatch::check(const Node& node, const TensorList& incoming, const Tensor
 }
 
 void PassWatch::missed(const Node& node, std::size_t input) {
+  if (!tracing_) return;
   const Ref<Node>& target = node.edges()[input].node;
   const auto known = missed_.find(&node);
   std::shared_ptr<const Missed> cause;

@@ -9,6 +9,7 @@
 #include "engine/autograd/graph/node.h"
 #include "engine/autograd/trace/anomaly.h"
 #include "engine/core/host.h"
+#include "engine/core/modes.h"
 
 namespace lamella::autograd {
 
@@ -22,12 +23,13 @@ struct Missed {
   SourceLine pass;
 };
 
-/// Watches a pass, under trace() or in detect_anomaly: checks gradients, and notes on leaves why they got none.
+/// Watches a pass, under trace(), in detect_anomaly or while it is profiled: checks gradients, notes on leaves why they
+/// got none, and measures.
 class PassWatch {
  public:
   using Run = TensorList (*)(Node*, TensorList);
 
-  /// Returns the watch of a pass that this thread begins; null outside of trace() and detect_anomaly.
+  /// Returns the watch of a pass that this thread begins; null where there is nothing to watch.
   static std::unique_ptr<PassWatch> begin();
   explicit PassWatch(std::shared_ptr<Anomaly> anomaly);
   /// Notes on each leaf that got no gradient why it got none.
@@ -44,6 +46,7 @@ class PassWatch {
  private:
   void check(const Node& node, const TensorList& incoming, const TensorList& results) const;
 
+  const bool tracing_ = is_tracing();
   const std::shared_ptr<Anomaly> anomaly_;
   const SourceLine line_;
   std::unordered_map<const Node*, std::pair<Ref<Node>, std::shared_ptr<const Missed>>> missed_;
