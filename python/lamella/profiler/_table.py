@@ -23,18 +23,18 @@ class Table(list[Row]):
 
     Attributes:
         by: What the rows are: "operator", "layer" or "line".
-        count: Number of rows there are, of which the list may hold the first ones.
+        row_count: Number of rows there are, of which the list may hold the first ones.
         duration: Seconds of the whole profile.
     """
 
-    def __init__(self, by: str, rows: list[Row], count: int, duration: float) -> None:
+    def __init__(self, by: str, rows: list[Row], row_count: int, duration: float) -> None:
         super().__init__(rows)
         self.by = by
-        self.count = count
+        self.row_count = row_count
         self.duration = duration
 
     def _cells(self) -> list[tuple[str, ...]]:
-        head = (self.by, "calls", "own time", "share", "forward", "backward")
+        head: tuple[str, ...] = (self.by, "calls", "own time", "share", "forward", "backward")
         return [head] + [
             (
                 row.name,
@@ -48,7 +48,7 @@ class Table(list[Row]):
         ]
 
     def _note(self) -> str:
-        more = self.count - len(self)
+        more = self.row_count - len(self)
         left_out = f", {more} more rows" if more else ""
         return (
             f"{_time(self.duration)} in all, {_time(self.duration - sum(row.own for row in self))} elsewhere{left_out}"

@@ -122,7 +122,7 @@ def test_a_table_prints(capsys: pytest.CaptureFixture[str]) -> None:
     table = trained(lm.profiler.profile(model), model).table(rows=2, sort="calls")
     text = str(table).splitlines()
     assert text[0].split() == ["operator", "calls", "own", "time", "share", "forward", "backward"]
-    assert len(text) == 4 and text[3].endswith(f"{table.count - 2} more rows") and len(table) == 2
+    assert len(text) == 4 and text[3].endswith(f"{table.row_count - 2} more rows") and len(table) == 2
     assert table._repr_html_().count("<tr>") == 3
     print(table)
     assert capsys.readouterr().out == str(table) + "\n"
