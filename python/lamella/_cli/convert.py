@@ -1,0 +1,46 @@
+"""``lamella convert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lamella as lm
+
+from . import UsageError
+
+
+def _cast(value: Any, dtype: lm.DType) -> Any:
+    if isinstance(value, dict):
+        return {key: _cast(item, dtype) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_cast(item, dtype) for item in value)
+    if isinstance(value, lm.Tensor) and value.dtype.name.startswith(("float", "bfloat")):
+        return value.astype(dtype)
+    return value
+
+
+def _count(value: Any) -> tuple[int, int]:
+    """Returns the number of tensors in a state, and their bytes."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else []
+    if isinstance(value, lm.Tensor):
+        return 1, value.nbytes
+    counts = [_count(item) for item in items]
+    return sum(count for count, _ in counts), sum(size for _, size in counts)
+
+
+def convert(source: Path, target: Path, dtype: str | None) -> int:
+    """Reads a file of tensors and writes it in another format, or with another dtype."""
+    if not source.is_file():
+        raise UsageError(f"there is no file {str(source)!r}")
+    to = getattr(lm, dtype, None) if dtype is not None else None
+    if dtype is not None and not (isinstance(to, lm.DType) and dtype.startswith(("float", "bfloat"))):
+        raise UsageError(f"{dtype!r} is no floating dtype")
+    try:
+        state = lm.io.load_torch(source) if source.suffix in (".pt", ".pth", ".bin") else lm.io.load(source)
+        lm.io.save(state if to is None else _cast(state, to), target)
+    except (ValueError, TypeError, OSError) as error:
+        raise UsageError(str(error)) from error
+    tensors, size = _count(state)
+    print(f"{tensors} tensors, {size / 1e6:.3g} MB: {source} to {target}")
+    return 0

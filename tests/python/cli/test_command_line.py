@@ -1,0 +1,159 @@
+"""The command ``lamella``, with good and bad input."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lamella as lm
+from lamella._cli import main
+from support import extensions
+
+LAYERS = """
+import lamella as lm
+
+class Good(lm.PyLayer):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return lm.tanh(x) * factor
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        y = lm.tanh(x)
+        return dy * (1 - y * y) * ctx.factor, None
+
+class Half(lm.PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        return dy * x
+
+class Net(lm.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = lm.nn.Linear(3, 2, dtype="float64")
+
+    def forward(self, x):
+        return self.linear(x)
+
+class inner:
+    @staticmethod
+    def scaled(x, mask, axis=0):
+        return (x * mask).sum(axis)
+"""
+
+
+@pytest.fixture
+def layers(tmp_path: Path) -> str:
+    (tmp_path / "my_layers.py").write_text(LAYERS, encoding="utf-8")
+    return str(tmp_path / "my_layers.py")
+
+
+def test_info(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["lamella"].startswith(lm.__version__) and lines["numpy"] == np.__version__
+    assert lines["cpu kernels"] == lm.config.config()["cpu kernels"]
+
+
+def test_it_runs_as_a_module(tmp_path: Path) -> None:
+    assert extensions.succeed("-m", "lamella", "--version", cwd=tmp_path) == f"lamella {lm.__version__}\n"
+    done = extensions.run("-m", "lamella", cwd=tmp_path)
+    assert done.returncode == 2 and "COMMAND" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_bench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lamella._cli.bench._PATIENCE", 0.01)
+    assert main(["bench", "--list"]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert main(["bench", "small", "addition", "layer", "step", "compiled"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 5 and all(re.search(r"  [\d.]+ (µs|ms)", line) for line in printed)
+    assert "GB/s" in printed[1] and {"matmul", "convolution"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments", "status", "text"),
+    [
+        ("Good", ["[4,3]", "0.5"], 0, "Good passes"),
+        ("Half", ["[4]"], 1, "Half fails 1 of"),
+        ("Half", ["[]"], 1, "gradcheck: [gradcheck] the gradient of output 0"),
+        ("Net", ["[5,3]"], 0, "Net passes"),
+        ("inner.scaled", ["[5,3]", "[3]:bool", "1"], 0, "inner.scaled passes"),
+    ],
+)
+def test_check(
+    layers: str, target: str, arguments: list[str], status: int, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", f"{layers}:{target}", *arguments]) == status
+    assert text in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["check", "nowhere.py:Layer", "[2]"], "no file 'nowhere.py'"),
+        (["check", "no_such_module_:Layer", "[2]"], "'no_such_module_' cannot be imported"),
+        (["check", "Layer", "[2]"], "expected FILE.py:NAME"),
+        (["check", "{layers}:Missing", "[2]"], "there is no 'Missing'"),
+        (["check", "{layers}:Half"], "give at least one floating tensor"),
+        (["check", "{layers}:Half", "[2]:int64"], "give at least one floating tensor"),
+        (["check", "{layers}:Half", "[2]:float7"], "there is no dtype 'float7'"),
+        (["check", "{layers}:Half", "[2", "x"], "'[2' is neither a shape"),
+        (["bench", "nothing"], "there is no benchmark 'nothing'"),
+        (["new-op", "My-Op"], "'My-Op' cannot be a name"),
+        (["new-op", "lambda"], "'lambda' cannot be a name"),
+        (["new-op", "numpy"], "'numpy' is the name of another package"),
+        (["new-op", "mine", "--path", "{folder}"], "exists already"),
+        (["convert", "nowhere.npz", "x.npz"], "no file 'nowhere.npz'"),
+        (["convert", "{layers}", "x.npz"], ".py"),
+        (["convert", "{weights}", "{folder}/x.txt"], ".txt"),
+        (["convert", "{weights}", "{folder}/x.npz", "--dtype", "int8"], "'int8' is no floating dtype"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    layers: str, arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(layers).parent
+    weights = folder / "weights.npz"
+    lm.io.save({"w": lm.ones([2])}, weights)
+    given = [
+        a.replace("{layers}", layers).replace("{folder}", str(folder)).replace("{weights}", str(weights))
+        for a in arguments
+    ]
+    assert main(given) == 2
+    told = capsys.readouterr().err
+    assert text in told and told.startswith(f"lamella {arguments[0]}: ") and told.count("\n") == 1
+
+
+def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = lm.nn.Linear(3, 2)
+    lm.io.save(model.state_dict(), tmp_path / "a.npz")
+    assert main(["convert", str(tmp_path / "a.npz"), str(tmp_path / "b.safetensors"), "--dtype", "float64"]) == 0
+    assert capsys.readouterr().out.startswith("2 tensors, ")
+    state = lm.io.load(tmp_path / "b.safetensors")
+    assert {name: x.dtype.name for name, x in state.items()} == {"weight": "float64", "bias": "float64"}
+    for name, x in model.state_dict().items():
+        np.testing.assert_array_equal(state[name].numpy(), x.detach().numpy())
+
+
+def test_a_new_operator_builds_and_passes_its_tests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    extensions.need_compiler()
+    pytest.importorskip("setuptools")
+    folder = tmp_path / "project"
+    assert main(["new-op", "soft_limit", "--path", str(folder)]) == 0
+    assert "soft_limit(x, alpha)" in capsys.readouterr().out
+    assert not [path for path in folder.rglob("*") if path.is_file() and "@name@" in path.read_text(encoding="utf-8")]
+    extensions.succeed("setup.py", "-q", "build_ext", "--inplace", cwd=folder)
+    assert "failed" not in extensions.succeed("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", cwd=folder)
