@@ -108,9 +108,9 @@ def _within(p: Distribution, low: Tensor | float, high: Tensor | float, result: 
     return lm.where((p.low < low) | (p.high > high), math.inf, result)
 
 
-_UNIT = (Beta, ContinuousBernoulli)
-_POSITIVE = (Exponential, Gamma, HalfNormal, LogNormal, Weibull)
-_REAL = (Gumbel, Laplace, Normal)
+_UNIT: tuple[type[Distribution], ...] = (Beta, ContinuousBernoulli)
+_POSITIVE: tuple[type[Distribution], ...] = (Exponential, Gamma, HalfNormal, LogNormal, Weibull)
+_REAL: tuple[type[Distribution], ...] = (Gumbel, Laplace, Normal)
 
 
 def _to_normal(p: Distribution, q: Normal) -> Tensor:
@@ -145,6 +145,8 @@ def _to_uniform(p: Distribution, q: Uniform) -> Tensor:
     return lm.where((q.low > 0) | (q.high < 1), math.inf, result)
 
 
+_p: type[Distribution]
+_q: type[Distribution]
 for _p in (*_UNIT, *_POSITIVE, Pareto, Uniform, Gumbel, Laplace):
     register_kl(_p, Normal)(_to_normal)
 for _p in (*_UNIT, *(kind for kind in _POSITIVE if kind is not Exponential), Pareto, Uniform):

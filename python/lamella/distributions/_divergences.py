@@ -112,7 +112,7 @@ def _pareto(p: Pareto, q: Pareto) -> Tensor:
 
 @register_kl(Cauchy, Cauchy)
 def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
-    """(Chyzak and Nielsen, "A closed-form formula for the Kullback-Leibler divergence between Cauchy distributions", 2019.)"""
+    """See Chyzak and Nielsen, "A closed-form formula for the KL divergence between Cauchy distributions", 2019."""
     distance = lm.square(p.scale + q.scale) + lm.square(p.loc - q.loc)
     return lm.log(distance / (4 * p.scale * q.scale))
 

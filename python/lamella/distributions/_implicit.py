@@ -30,7 +30,7 @@ _NODES = 40
 # The integrand is cut off where its exponential is below exp(-_DEPTH).
 _DEPTH = 40.0
 # Up to this number of elements all nodes are evaluated at once.
-_AT_ONCE = 1 << 14
+_AT_ONCE = 1 << 12
 
 
 @functools.cache

@@ -75,13 +75,13 @@ def expanded(x: Tensor, shape: Shape) -> Tensor:
     return x if x.shape == tuple(shape) else lm.broadcast_to(x, tuple(shape))
 
 
-def exactly_one(owner: str, **values: Any) -> str:
-    """Returns the name of the one argument that is not None; ValueError for none and for several."""
-    given = [name for name, value in values.items() if value is not None]
+def exactly_one(owner: str, **values: _T | None) -> tuple[str, _T]:
+    """Returns the name and the value of the one argument that is not None; ValueError for none and for several."""
+    given = {name: value for name, value in values.items() if value is not None}
     if len(given) != 1:
         names = " and ".join(values) if len(values) == 2 else ", ".join(values)
         raise ValueError(f"[{owner}] expected exactly one of {names}, got {', '.join(given) or 'none of them'}")
-    return given[0]
+    return next(iter(given.items()))
 
 
 def drawn(kind: Callable[..., Tensor], like: Tensor, shape: Shape, generator: Generator | None) -> Tensor:
@@ -175,7 +175,5 @@ class ProbsOrLogits:
         self, probs: Parameter | None, logits: Parameter | None, **others: Parameter
     ) -> tuple[int, ...]:
         """Sets the form that was given, and other parameters; returns their common shape."""
-        self._given = exactly_one(type(self).__name__, probs=probs, logits=logits)
-        value = probs if probs is not None else logits
-        assert value is not None
+        self._given, value = exactly_one(type(self).__name__, probs=probs, logits=logits)
         return adopt(self, **{self._given: value}, **others)

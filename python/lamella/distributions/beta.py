@@ -10,7 +10,7 @@ import lamella as lm
 from .._C import Generator, Tensor
 from . import constraints
 from ._implicit import log_standard_gamma
-from ._support import EULER, Parameter, Shape, adopt, as_tensors, open_uniform, ConstraintsByName
+from ._support import EULER, ConstraintsByName, Parameter, Shape, adopt, as_tensors, open_uniform
 from .distribution import Distribution
 from .exp_family import ExponentialFamily
 
@@ -32,8 +32,12 @@ class Beta(ExponentialFamily):
         validate_args: See :class:`Distribution`.
     """
 
-    arg_constraints: ClassVar[ConstraintsByName] = {"concentration1": constraints.positive, "concentration0":
-    constraints.positive} support = constraints.unit_interval has_rsample = True
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "concentration1": constraints.positive,
+        "concentration0": constraints.positive,
+    }
+    support = constraints.unit_interval
+    has_rsample = True
 
     concentration1: Tensor
     concentration0: Tensor
@@ -171,8 +175,12 @@ class Kumaraswamy(Distribution):
         validate_args: See :class:`Distribution`.
     """
 
-    arg_constraints: ClassVar[ConstraintsByName] = {"concentration1": constraints.positive, "concentration0":
-    constraints.positive} support = constraints.unit_interval has_rsample = True
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "concentration1": constraints.positive,
+        "concentration0": constraints.positive,
+    }
+    support = constraints.unit_interval
+    has_rsample = True
 
     concentration1: Tensor
     concentration0: Tensor

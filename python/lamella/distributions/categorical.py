@@ -33,8 +33,8 @@ class _Classes(Distribution):
     def _adopt_classes(self, probs: Tensor | None, logits: Tensor | None) -> tuple[int, ...]:
         """Sets the form that was given, with probabilities that sum to 1, and returns its shape."""
         owner = type(self).__name__
-        self._given = exactly_one(owner, probs=probs, logits=logits)
-        (value,) = as_tensors(owner, **{self._given: probs if probs is not None else logits})  # type: ignore[dict-item]
+        self._given, weights = exactly_one(owner, probs=probs, logits=logits)
+        (value,) = as_tensors(owner, **{self._given: weights})
         if value.ndim < 1 or value.shape[-1] < 1:
             raise ValueError(f"[{owner}] {self._given}: expected an axis of classes, got the shape {list(value.shape)}")
         if self._given == "probs":
@@ -341,8 +341,7 @@ class ExpRelaxedCategorical(_Classes):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Vectors on the simplex that become those of :class:`OneHotCategorical` as the temperature goes to 0, with
-    gradients.
+    """Vectors on the simplex that become those of :class:`OneHotCategorical` as the temperature goes to 0.
 
     (Maddison, Mnih and Teh, "The concrete distribution: a continuous relaxation of discrete random variables", 2017;
     Jang, Gu and Poole, "Categorical reparameterization with Gumbel-softmax", 2017.)

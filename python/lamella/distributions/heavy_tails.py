@@ -9,7 +9,7 @@ import lamella as lm
 
 from .._C import Generator, Tensor
 from . import constraints
-from ._support import EULER, Parameter, Shape, adopt, drawn, open_uniform, ConstraintsByName
+from ._support import EULER, ConstraintsByName, Parameter, Shape, adopt, drawn, open_uniform
 from .distribution import Distribution
 
 
@@ -92,8 +92,12 @@ class GeneralizedPareto(Distribution):
         validate_args: See :class:`Distribution`.
     """
 
-    arg_constraints: ClassVar[ConstraintsByName] = {"loc": constraints.real, "scale": constraints.positive,
-    "concentration": constraints.real} has_rsample = True
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "concentration": constraints.real,
+    }
+    has_rsample = True
 
     loc: Tensor
     scale: Tensor
@@ -176,8 +180,12 @@ class Weibull(Distribution):
         validate_args: See :class:`Distribution`.
     """
 
-    arg_constraints: ClassVar[ConstraintsByName] = {"scale": constraints.positive, "concentration":
-    constraints.positive} support = constraints.positive has_rsample = True
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "scale": constraints.positive,
+        "concentration": constraints.positive,
+    }
+    support = constraints.positive
+    has_rsample = True
 
     scale: Tensor
     concentration: Tensor

@@ -63,8 +63,8 @@ def _found(type_p: type, type_q: type) -> Divergence | None:
     if by_p != by_q and _REGISTERED[by_p] is not _REGISTERED[by_q]:
         names = [f"({p.__name__}, {q.__name__})" for p, q in (by_p, by_q)]
         warnings.warn(
-            f"[kl_divergence] ({type_p.__name__}, {type_q.__name__}) is ambiguous: {names[0]} and {names[1]} serve it, and "
-            "the first is taken; register the pair itself",
+            f"[kl_divergence] ({type_p.__name__}, {type_q.__name__}) is ambiguous: {names[0]} and {names[1]} serve it, "
+            "and the first is taken; register the pair itself",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -77,7 +77,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     Raises:
         NotImplementedError: where no formula is registered, see :func:`register_kl`.
     """
-    function = _found(type(p), type(q))
+    function = _found(type(p), type(q))  # type: ignore[arg-type]
     if function is None:
         raise NotImplementedError(
             f"[kl_divergence] no formula is registered for ({type(p).__name__}, {type(q).__name__}): see register_kl"

@@ -195,8 +195,7 @@ class HalfCauchy(Distribution):
 
 
 class Gumbel(Distribution):
-    """The Gumbel distribution, that of the largest of many numbers: ``exp(-z - exp(-z)) / scale``, z = (x - loc) /
-    scale.
+    """The Gumbel distribution: ``exp(-z - exp(-z)) / scale``, z = (x - loc) / scale.
 
     Args:
         loc: The mode.

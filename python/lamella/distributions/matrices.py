@@ -60,13 +60,10 @@ class Wishart(ScaledByMatrix):
         validate_args: bool | None = None,
     ) -> None:
         owner = type(self).__name__
-        forms = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        given = exactly_one(owner, **forms)
-        df, matrix = as_tensors(owner, df=df, **{given: forms[given]})  # type: ignore[dict-item]
+        given, matrix = exactly_one(
+            owner, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
+        )
+        df, matrix = as_tensors(owner, df=df, **{given: matrix})
         batch_shape = common_shape(owner, df=df.shape, **{given: matrix.shape[:-2]})
         self._adopt_matrix(given, matrix, batch_shape)
         self.df = expanded(df, batch_shape)

@@ -70,8 +70,8 @@ class MixtureSameFamily(Distribution):
                 fits = False
         if not fits:
             raise ValueError(
-                f"[MixtureSameFamily] {count} components of batch shape {list(mixture_distribution.batch_shape)} do not "
-                f"fit the batch shape {list(shape)} of component_distribution"
+                f"[MixtureSameFamily] {count} components of batch shape {list(mixture_distribution.batch_shape)} do "
+                f"not fit the batch shape {list(shape)} of component_distribution"
             )
         self._mixture_distribution = mixture_distribution.expand(shape[:-1])
         self._component_distribution = component_distribution

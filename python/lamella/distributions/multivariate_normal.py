@@ -141,17 +141,14 @@ class MultivariateNormal(ScaledByMatrix):
         validate_args: bool | None = None,
     ) -> None:
         owner = type(self).__name__
-        forms = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        given = exactly_one(owner, **forms)
-        loc, matrix = as_tensors(owner, loc=loc, **{given: forms[given]})  # type: ignore[dict-item]
+        given, matrix = exactly_one(
+            owner, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril
+        )
+        loc, matrix = as_tensors(owner, loc=loc, **{given: matrix})
         if loc.ndim < 1 or matrix.shape[-1:] != loc.shape[-1:]:
             raise ValueError(
-                f"[{owner}] loc: expected vectors of the length of {given}'s rows, got the shapes {list(loc.shape)} and "
-                f"{list(matrix.shape)}"
+                f"[{owner}] loc: expected vectors of the length of {given}'s rows, got the shapes {list(loc.shape)} "
+                f"and {list(matrix.shape)}"
             )
         batch_shape = common_shape(owner, loc=loc.shape[:-1], **{given: matrix.shape[:-2]})
         self._adopt_matrix(given, matrix, batch_shape)

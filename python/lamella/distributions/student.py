@@ -10,7 +10,7 @@ import lamella as lm
 from .._C import Generator, Tensor
 from . import constraints
 from ._implicit import standard_gamma
-from ._support import LOG_PI, Parameter, Shape, adopt, drawn, ConstraintsByName
+from ._support import LOG_PI, ConstraintsByName, Parameter, Shape, adopt, drawn
 from .beta import log_beta
 from .distribution import Distribution
 
@@ -25,8 +25,13 @@ class StudentT(Distribution):
         validate_args: See :class:`Distribution`.
     """
 
-    arg_constraints: ClassVar[ConstraintsByName] = {"df": constraints.positive, "loc": constraints.real, "scale":
-    constraints.positive} support = constraints.real has_rsample = True
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "df": constraints.positive,
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.real
+    has_rsample = True
 
     df: Tensor
     loc: Tensor

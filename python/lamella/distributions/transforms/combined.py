@@ -218,7 +218,8 @@ class ReshapeTransform(Transform):
         self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
         if math.prod(self.in_shape) != math.prod(self.out_shape):
             raise ValueError(
-                f"[ReshapeTransform] the shapes {list(in_shape)} and {list(out_shape)} have different numbers of elements"
+                f"[ReshapeTransform] the shapes {list(in_shape)} and {list(out_shape)} have different numbers of "
+                "elements"
             )
 
     @property
@@ -354,7 +355,8 @@ class CatTransform(_PartsTransform):
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
             raise ValueError(
-                f"[CatTransform] expected a length for each of {len(self.transforms)} transforms, got {len(self.lengths)}"
+                f"[CatTransform] expected a length for each of {len(self.transforms)} transforms, "
+                f"got {len(self.lengths)}"
             )
 
     @property
@@ -365,7 +367,8 @@ class CatTransform(_PartsTransform):
     def _split(self, x: Tensor) -> Sequence[Tensor]:
         if x.shape[self.axis] != sum(self.lengths):
             raise ValueError(
-                f"[CatTransform] expected length {sum(self.lengths)} along axis {self.axis}, got the shape {list(x.shape)}"
+                f"[CatTransform] expected length {sum(self.lengths)} along axis {self.axis}, "
+                f"got the shape {list(x.shape)}"
             )
         return lm.split(x, self.lengths, axis=self.axis)
 
@@ -373,7 +376,7 @@ class CatTransform(_PartsTransform):
         return lm.concat(parts, axis=self.axis)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """Returns those of the parts, each summed over the axes of the largest event: joined, or added along an event."""
+        """Returns those of the parts, summed over the axes of the largest event: joined, or added along an event."""
         terms = []
         for part, xs, ys in zip(self.transforms, self._split(x), self._split(y), strict=True):
             term = part.log_abs_det_jacobian(xs, ys)

@@ -143,7 +143,7 @@ class PowerTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """Returns ``log(|exponent y / x|)``, computed from the logarithm of x."""
-        size = abs(self.exponent)
+        size: Any = abs(self.exponent)
         log_size = lm.log(size) if isinstance(size, Tensor) else math.log(size)
         return log_size + (self.exponent - 1) * lm.log(x)
 
@@ -210,7 +210,7 @@ class AffineTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """Returns ``log(|scale|)``, summed over an event."""
         shape = lm.broadcast_shapes(x.shape, _shape_of(self.scale))
-        size = abs(self.scale)
+        size: Any = abs(self.scale)
         if isinstance(size, Tensor):
             result = lm.broadcast_to(lm.log(size), shape)
         else:

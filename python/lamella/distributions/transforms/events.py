@@ -138,7 +138,7 @@ class CorrCholeskyTransform(_WithoutParameters):
         return lm.atanh(y[..., rows, columns] / lm.sqrt(left[..., rows, columns]))
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """Returns the sum of ``log(1 - tanh(x) ** 2)`` and of half the logarithms of what is left before each column."""
+        """Returns the sum of ``log(1 - tanh(x) ** 2)`` and half the logarithm of what is left before each column."""
         size = self._size(x.shape[-1])
         # log(1 - tanh(x) ** 2), accurate far from 0.
         closing = 2.0 * (math.log(2.0) - x + lm.log_sigmoid(2.0 * x))
