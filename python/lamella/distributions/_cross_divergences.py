@@ -149,9 +149,9 @@ _p: type[Distribution]
 _q: type[Distribution]
 for _p in (*_UNIT, *_POSITIVE, Pareto, Uniform, Gumbel, Laplace):
     register_kl(_p, Normal)(_to_normal)
-for _p in (*_UNIT, *(kind for kind in _POSITIVE if kind is not Exponential), Pareto, Uniform):
+for _p in (*_UNIT, Gamma, HalfNormal, LogNormal, Weibull, Pareto, Uniform):
     register_kl(_p, Exponential)(_to_exponential)
-for _p in (Beta, *(kind for kind in _POSITIVE if kind is not Gamma), Pareto, Uniform):
+for _p in (Beta, Exponential, HalfNormal, LogNormal, Weibull, Pareto, Uniform):
     register_kl(_p, Gamma)(_to_gamma)
 for _p in (Exponential, Gamma, Normal, Uniform):
     register_kl(_p, Gumbel)(_to_gumbel)

@@ -175,5 +175,7 @@ class ProbsOrLogits:
         self, probs: Parameter | None, logits: Parameter | None, **others: Parameter
     ) -> tuple[int, ...]:
         """Sets the form that was given, and other parameters; returns their common shape."""
-        self._given, value = exactly_one(type(self).__name__, probs=probs, logits=logits)
-        return adopt(self, **{self._given: value}, **others)
+        forms: dict[str, Parameter | None] = {"probs": probs, "logits": logits}
+        self._given, value = exactly_one(type(self).__name__, **forms)
+        given: dict[str, Parameter] = {self._given: value, **others}
+        return adopt(self, **given)
