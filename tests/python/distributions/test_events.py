@@ -28,7 +28,7 @@ def test_log_prob_against_scipy(dtype, rng):
     low_rank = factor @ factor.T + np.diag([0.5, 1.0, 2.0])
     precisions = [np.linalg.inv(SPD), np.eye(3)]
     expected = {
-        "Dirichlet": (x, lambda v, i: stats.dirichlet(concentration[i]).logpdf(v.astype("float64") / v.sum())),
+        "Dirichlet": (x, lambda v, i: stats.dirichlet(concentration[i]).logpdf(v / v.astype("float64").sum())),
         "Multinomial": (counts, lambda v, i: stats.multinomial(7, PROBS[i]).logpmf(v)),
         "MultivariateNormal": (x, lambda v, i: stats.multivariate_normal(means[i], SPD).logpdf(v)),
         "MultivariateNormal precision": (
