@@ -164,7 +164,7 @@ class InverseTransform(Transform):
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """Returns the same map with another size of the cache."""
-        return self._of.with_cache(cache_size).inv
+        return self if cache_size == self._cache_size else self._of.with_cache(cache_size).inv
 
     def __call__(self, x: Tensor) -> Tensor:
         """Returns the inverse of x under the inverted transform."""
