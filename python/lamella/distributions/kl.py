@@ -88,8 +88,15 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 def infinite(p: Distribution, q: Distribution) -> Tensor:
     """Returns infinity, where p has events that q has not."""
     shape = lm.broadcast_shapes(p.batch_shape, q.batch_shape)
-    like = next(value for value in vars(p).values() if isinstance(value, Tensor))
+    like = _parameter(p)
     return lm.full(shape, math.inf, dtype=like.dtype, device=str(like.device))
+
+
+def _parameter(p: Distribution) -> Tensor:
+    """Returns a tensor that the distribution, or the one that it is made of, holds."""
+    held = list(vars(p).values())
+    found = [value for value in held if isinstance(value, Tensor)]
+    return found[0] if found else _parameter(next(value for value in held if isinstance(value, Distribution)))
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
