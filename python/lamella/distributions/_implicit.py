@@ -131,8 +131,10 @@ def log_standard_gamma(concentration: Tensor, shape: Shape, generator: Generator
     A draw with concentration a is one with a + 1 times ``u ** (1 / a)`` for a uniform u (Stuart, "Gamma-distributed
     products of independent random variables", 1962).
     """
-    raised = lm.log(standard_gamma(concentration + 1, shape, generator))
-    return raised - drawn(lm.exponential, concentration, shape, generator) / concentration
+    small = concentration < 1
+    logs = lm.log(standard_gamma(lm.where(small, concentration + 1, concentration), shape, generator))
+    waits = drawn(lm.exponential, concentration, shape, generator)
+    return lm.where(small, logs - waits / concentration, logs)
 
 
 class _LowerGamma(lm.PyLayer):

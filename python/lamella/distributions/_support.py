@@ -1,4 +1,4 @@
-"""What the distributions share: parameters made tensors of one shape, values computed when first asked for."""
+"""Parameters made tensors of one shape, properties computed when first asked for, and small helpers."""
 
 from __future__ import annotations
 
@@ -176,6 +176,7 @@ class ProbsOrLogits:
     ) -> tuple[int, ...]:
         """Sets the form that was given, and other parameters; returns their common shape."""
         forms: dict[str, Parameter | None] = {"probs": probs, "logits": logits}
+        value: Parameter
         self._given, value = exactly_one(type(self).__name__, **forms)
         given: dict[str, Parameter] = {self._given: value, **others}
         return adopt(self, **given)

@@ -61,7 +61,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        self._check_value(value)
+        value = self._checked(value)
         if self._given == "probs":
             return lm.xlogy(value, self.probs) + lm.xlog1py(1 - value, -self.probs)
         # max(x, 0) - value x cancels exactly where the other outcome is impossible but for rounding.
@@ -173,7 +173,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         return self.logits * (value - 0.5) - self._log_spread()
 
     def _flat(self) -> tuple[Tensor, Tensor]:
@@ -184,7 +184,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         value = lm.clip(value, 0.0, 1.0)
         flat, x = self._flat()
         size = lm.abs(x)
@@ -250,7 +250,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         difference = self.logits - value * self.temperature
         return lm.log(self.temperature) + lm.log_sigmoid(difference) + lm.log_sigmoid(-difference)
 

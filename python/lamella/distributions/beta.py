@@ -75,7 +75,7 @@ class Beta(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         a, b = self.concentration1, self.concentration0
         return lm.xlogy(a - 1, value) + lm.xlog1py(b - 1, -value) - log_beta(a, b)
 
@@ -144,7 +144,7 @@ class Dirichlet(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density on the simplex."""
-        self._check_value(value)
+        value = self._checked(value)
         a = self.concentration
         return lm.sum(lm.xlogy(a - 1, value), axis=-1) - self._log_normalizer(a)
 
@@ -219,7 +219,7 @@ class Kumaraswamy(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         a, b = self.concentration1, self.concentration0
         log_value = lm.log(value)
         # 1 - x ** a by expm1, which keeps its digits where x ** a is near 1.
@@ -228,7 +228,7 @@ class Kumaraswamy(Distribution):
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return -lm.expm1(self.concentration0 * lm.log1p(-lm.pow(value, self.concentration1)))
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -126,7 +126,7 @@ class Categorical(_Classes):
         Args:
             value: Numbers of classes, in any real dtype.
         """
-        self._check_value(value)
+        self._checked(value)
         logits = self.logits
         places = value if lm.isdtype(value.dtype, "integral") else value.astype("int64")
         shape = lm.broadcast_shapes(places.shape, self.batch_shape)
@@ -195,7 +195,7 @@ class OneHotCategorical(_Classes):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        self._check_value(value)
+        value = self._checked(value)
         # Classes without any probability have logits of minus infinity.
         return lm.sum(lm.where(value == 0, 0.0, value * self.logits), axis=-1)
 
@@ -227,7 +227,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(_Classes):
-    """How often each of several classes comes in a number of draws.
+    """Counts of each of several classes in a number of draws.
 
     Args:
         total_count: The number of draws, an integer of at least 0.
@@ -282,7 +282,7 @@ class Multinomial(_Classes):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        self._check_value(value)
+        value = self._checked(value)
         # Classes without any probability have logits of minus infinity.
         chosen = lm.where(value == 0, 0.0, value * self.logits)
         ways = lm.lgamma(lm.sum(value, axis=-1) + 1) - lm.sum(lm.lgamma(value + 1), axis=-1)
@@ -334,7 +334,7 @@ class ExpRelaxedCategorical(_Classes):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         count = self._event_shape[0]
         scores = lm.log_softmax(self.logits - value * self.temperature, axis=-1)
         return math.lgamma(count) + (count - 1) * lm.log(self.temperature) + lm.sum(scores, axis=-1)

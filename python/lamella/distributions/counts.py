@@ -66,7 +66,7 @@ class Geometric(ProbsOrLogits, Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        self._check_value(value)
+        value = self._checked(value)
         if self._given == "probs":
             return lm.xlog1py(value, -self.probs) + lm.log(self.probs)
         success, failure = self._logs()
@@ -74,7 +74,7 @@ class Geometric(ProbsOrLogits, Distribution):
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of counts up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return -lm.expm1((lm.floor(value) + 1) * self._logs()[1])
 
     def entropy(self) -> Tensor:
@@ -121,12 +121,12 @@ class Poisson(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        self._check_value(value)
+        value = self._checked(value)
         return lm.xlogy(value, self.rate) - self.rate - lm.lgamma(value + 1)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of counts up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return 1 - lower_gamma(lm.floor(value) + 1, self.rate)
 
     def entropy(self) -> Tensor:
@@ -201,7 +201,7 @@ class Binomial(ProbsOrLogits, Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        self._check_value(value)
+        value = self._checked(value)
         n = self.total_count
         ways = lm.lgamma(n + 1) - lm.lgamma(value + 1) - lm.lgamma(n - value + 1)
         if self._given == "probs":
@@ -288,7 +288,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        self._check_value(value)
+        value = self._checked(value)
         n = self.total_count
         ways = lm.lgamma(n + value) - lm.lgamma(value + 1) - lm.lgamma(n)
         if self._given == "probs":

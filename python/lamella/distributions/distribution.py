@@ -189,13 +189,17 @@ class Distribution:
     def _extended_shape(self, sample_shape: Shape = ()) -> tuple[int, ...]:
         return (*sample_shape, *self._batch_shape, *self._event_shape)
 
-    def _check_value(self, value: Tensor) -> None:
-        """Raises, where arguments are validated, for what is no event of this distribution."""
+    def _checked(self, value: Tensor) -> Tensor:
+        """Returns a value, integers in the parameters' dtype; raises for what is no event, where that is validated."""
+        if not isinstance(value, Tensor):
+            raise TypeError(f"[{type(self).__name__}] value: expected a Tensor, got {type(value).__name__}")
         if self._validate_args:
             self._check_shape(value)
             support = self.support
             if support is not None and not lm.all(support.check(value)):
                 raise ValueError(f"[{type(self).__name__}] value: expected values of {support!r}, got {_shown(value)}")
+        # Functions of integers are float32, which may be less than the parameters are.
+        return value if lm.isdtype(value.dtype, "real floating") else value.astype(parameter_of(self).dtype)
 
     def _check_probability(self, value: Tensor) -> None:
         """Raises, where arguments are validated, for what is no probability."""
@@ -203,8 +207,6 @@ class Distribution:
             raise ValueError(f"[{type(self).__name__}] icdf: expected probabilities in [0, 1], got {_shown(value)}")
 
     def _check_shape(self, value: Tensor) -> None:
-        if not isinstance(value, Tensor):
-            raise TypeError(f"[{type(self).__name__}] value: expected a Tensor, got {type(value).__name__}")
         count = len(self._event_shape)
         shape = self._batch_shape + self._event_shape
         fits = value.shape[value.ndim - count :] == self._event_shape
@@ -229,6 +231,15 @@ class Distribution:
             if isinstance(value, Tensor):
                 parts.append(f"{name}: {value.item()}" if value.size == 1 else f"{name}: {list(value.shape)}")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def parameter_of(distribution: Distribution) -> Tensor:
+    """Returns a tensor that the distribution holds, or the one that it is made of."""
+    held = vars(distribution).values()
+    for value in held:
+        if isinstance(value, Tensor):
+            return value
+    return parameter_of(next(value for value in held if isinstance(value, Distribution)))
 
 
 def _shown(value: Tensor) -> str:

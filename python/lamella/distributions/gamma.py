@@ -59,13 +59,13 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         a, rate = self.concentration, self.rate
         return lm.xlogy(a - 1, value) - rate * value + (lm.xlogy(a, rate) - lm.lgamma(a))
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`, with a gradient by the concentration as well."""
-        self._check_value(value)
+        value = self._checked(value)
         return lower_gamma(self.concentration, self.rate * value)
 
     def entropy(self) -> Tensor:
@@ -144,12 +144,12 @@ class Exponential(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         return lm.log(self.rate) - self.rate * value
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return -lm.expm1(-self.rate * value)
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -212,13 +212,13 @@ class InverseGamma(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         a, rate = self.concentration, self.rate
         return (lm.xlogy(a, rate) - lm.lgamma(a)) - (a + 1) * lm.log(value) - rate / value
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return 1 - lower_gamma(self.concentration, self.rate / value)
 
     def entropy(self) -> Tensor:

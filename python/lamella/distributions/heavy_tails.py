@@ -61,12 +61,12 @@ class Pareto(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         return lm.log(self.alpha) + self.alpha * lm.log(self.scale) - (self.alpha + 1) * lm.log(value)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return -lm.expm1(-self.alpha * lm.log(value / self.scale))
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -153,12 +153,12 @@ class GeneralizedPareto(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         return -lm.log(self.scale) - (1 + self.concentration) * self._wait(value)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return -lm.expm1(-self._wait(value))
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -220,14 +220,14 @@ class Weibull(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         a = self.concentration
         log_z = lm.log(value / self.scale)
         return lm.log(a / self.scale) + (a - 1) * log_z - lm.exp(a * log_z)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return -lm.expm1(-lm.pow(value / self.scale, self.concentration))
 
     def icdf(self, value: Tensor) -> Tensor:

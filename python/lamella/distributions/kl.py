@@ -13,7 +13,7 @@ import lamella as lm
 
 from .._C import Tensor
 from ._support import sum_rightmost
-from .distribution import Distribution
+from .distribution import Distribution, parameter_of
 from .exp_family import ExponentialFamily, _wanting_gradient
 from .independent import Independent
 from .transformed import TransformedDistribution
@@ -88,15 +88,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 def infinite(p: Distribution, q: Distribution) -> Tensor:
     """Returns infinity, where p has events that q has not."""
     shape = lm.broadcast_shapes(p.batch_shape, q.batch_shape)
-    like = _parameter(p)
+    like = parameter_of(p)
     return lm.full(shape, math.inf, dtype=like.dtype, device=str(like.device))
-
-
-def _parameter(p: Distribution) -> Tensor:
-    """Returns a tensor that the distribution, or the one that it is made of, holds."""
-    held = list(vars(p).values())
-    found = [value for value in held if isinstance(value, Tensor)]
-    return found[0] if found else _parameter(next(value for value in held if isinstance(value, Distribution)))
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)

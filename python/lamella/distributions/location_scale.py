@@ -58,12 +58,12 @@ class Laplace(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         return -lm.abs(value - self.loc) / self.scale - lm.log(2 * self.scale)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         z = (value - self.loc) / self.scale
         tail = 0.5 * lm.exp(-lm.abs(z))
         return lm.where(z < 0, tail, 1 - tail)
@@ -119,12 +119,12 @@ class Cauchy(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         return -(lm.log(self.scale) + LOG_PI) - lm.log1p(lm.square((value - self.loc) / self.scale))
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return lm.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -175,13 +175,13 @@ class HalfCauchy(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density, minus infinity below 0."""
-        self._check_value(value)
+        value = self._checked(value)
         inside = -(lm.log(self.scale) + (LOG_PI - LOG_2)) - lm.log1p(lm.square(value / self.scale))
         return lm.where(value >= 0, inside, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return lm.atan(lm.clip(value, 0.0) / self.scale) * (2 / math.pi)
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -235,13 +235,13 @@ class Gumbel(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         z = (self.loc - value) / self.scale
         return z - lm.exp(z) - lm.log(self.scale)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return lm.exp(-lm.exp((self.loc - value) / self.scale))
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -303,13 +303,13 @@ class Uniform(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density, minus infinity outside of the bounds."""
-        self._check_value(value)
+        value = self._checked(value)
         inside = (value >= self.low) & (value <= self.high)
         return lm.where(inside, -lm.log(self.high - self.low), -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return lm.clip((value - self.low) / (self.high - self.low), 0.0, 1.0)
 
     def icdf(self, value: Tensor) -> Tensor:

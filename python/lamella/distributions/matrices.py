@@ -107,7 +107,7 @@ class Wishart(ScaledByMatrix):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         n = self._event_shape[0]
         solved = lm.linalg.cholesky_solve(expanded_to(value, self._factor), self._factor)
         trace = lm.sum(on_diagonal(solved), axis=-1)
@@ -181,7 +181,7 @@ class LKJCholesky(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density of the entries below the diagonal."""
-        self._check_value(value)
+        value = self._checked(value)
         like, n = self.concentration, self.dim
         steps = lm.arange(n - 2, -1, -1, dtype=like.dtype, device=str(like.device))
         orders = 2 * lm.expand_dims(like - 1, axis=-1) + steps

@@ -127,13 +127,13 @@ class MixtureSameFamily(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability, or of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         logs = self._component_distribution.log_prob(lm.expand_dims(value, axis=self._axis))
         return lm.logsumexp(logs + self._mixture_distribution.logits, axis=-1)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         parts = self._component_distribution.cdf(lm.expand_dims(value, axis=self._axis))
         return lm.sum(parts * self._mixture_distribution.probs, axis=-1)
 

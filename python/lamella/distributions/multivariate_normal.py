@@ -181,7 +181,7 @@ class MultivariateNormal(ScaledByMatrix):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         distance = mahalanobis(self._factor, value - self.loc)
         return -0.5 * distance - (half_log_det(self._factor) + self._event_shape[0] * HALF_LOG_2PI)
 
@@ -290,7 +290,7 @@ class LowRankMultivariateNormal(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         distance = self._distance(value - self.loc)
         return -0.5 * (distance + self._log_det()) - self._event_shape[0] * HALF_LOG_2PI
 

@@ -62,12 +62,12 @@ class Normal(ExponentialFamily):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         return lm.square((value - self.loc) / self.scale) * -0.5 - (lm.log(self.scale) + HALF_LOG_2PI)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return lm.ndtr((value - self.loc) / self.scale)
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -175,13 +175,13 @@ class HalfNormal(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density, minus infinity below 0."""
-        self._check_value(value)
+        value = self._checked(value)
         inside = lm.square(value / self.scale) * -0.5 - (lm.log(self.scale) + (HALF_LOG_2PI - math.log(2)))
         return lm.where(value >= 0, inside, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
-        self._check_value(value)
+        value = self._checked(value)
         return lm.erf(lm.clip(value, 0.0) / (self.scale * math.sqrt(2)))
 
     def icdf(self, value: Tensor) -> Tensor:

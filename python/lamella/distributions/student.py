@@ -68,7 +68,7 @@ class StudentT(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         z = (value - self.loc) / self.scale
         return -0.5 * (self.df + 1) * lm.log1p(z * z / self.df) - self._log_normalizer()
 
@@ -132,7 +132,7 @@ class FisherSnedecor(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         half1, half2 = 0.5 * self.df1, 0.5 * self.df2
         ratio = self.df1 / self.df2
         constant = half1 * lm.log(ratio) - log_beta(half1, half2)

@@ -113,7 +113,7 @@ class TransformedDistribution(Distribution):
         Raises:
             NotImplementedError: where a transform has no inverse or no determinant.
         """
-        self._check_value(value)
+        value = self._checked(value)
         event_dim = len(self.event_shape)
         result: Tensor | float = 0.0
         y = value
@@ -128,7 +128,7 @@ class TransformedDistribution(Distribution):
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`, where all transforms increase or decrease."""
-        self._check_value(value)
+        value = self._checked(value)
         for transform in reversed(self.transforms):
             value = transform._invert(value)
         return self._turned(self.base_dist.cdf(value))

@@ -74,7 +74,7 @@ class VonMises(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        self._check_value(value)
+        value = self._checked(value)
         k = self.concentration
         # k (cos - 1) and the scaled Bessel function, as I0(k) overflows.
         return -2 * k * lm.square(lm.sin(0.5 * (value - self.loc))) - (lm.log(lm.i0e(k)) + (LOG_2 + LOG_PI))

@@ -275,6 +275,19 @@ def test_draws_in_vmap_and_compiled_functions():
     np.testing.assert_allclose(lm.compile(f)(x).numpy(), f(x).numpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].discrete])
+def test_integers_are_counts_of_the_parameters_precision(name):
+    case = CASES[name]
+    x = case.points().astype("int64")
+    distribution = case.build()
+    for method in "log_prob", "cdf":
+        try:
+            wanted = getattr(distribution, method)(lm.asarray(x.astype("float64")))
+        except NotImplementedError:
+            continue
+        np.testing.assert_array_equal(numbers(getattr(distribution, method)(lm.asarray(x))), numbers(wanted))
+
+
 def test_the_package_is_loaded_when_it_is_asked_for():
     code = (
         "import sys, lamella; assert 'lamella.distributions' not in sys.modules; lamella.distributions.Normal(0.0, 1.0)"
