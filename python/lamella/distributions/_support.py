@@ -171,6 +171,11 @@ class ProbsOrLogits:
         kept = vars(self)
         return kept[self._given]  # type: ignore[attr-defined, no-any-return]
 
+    @property
+    def param_shape(self) -> tuple[int, ...]:
+        """Shape of the probabilities."""
+        return self._param.shape
+
     def _adopt_probability(
         self, probs: Parameter | None, logits: Parameter | None, **others: Parameter
     ) -> tuple[int, ...]:

@@ -227,7 +227,11 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
         validate_args: See :class:`Distribution`.
     """
 
-    arg_constraints: ClassVar[ConstraintsByName] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "temperature": constraints.positive,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
     support = constraints.real
     has_rsample = True
     _unbatched: ClassVar[frozenset[str]] = frozenset({"temperature"})
@@ -271,7 +275,11 @@ class RelaxedBernoulli(TransformedDistribution):
         ValueError: where both are given, or none.
     """
 
-    arg_constraints: ClassVar[ConstraintsByName] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "temperature": constraints.positive,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
     support = constraints.unit_interval
     has_rsample = True
     base_dist: LogitRelaxedBernoulli
@@ -283,7 +291,7 @@ class RelaxedBernoulli(TransformedDistribution):
         logits: Parameter | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args)
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args=False)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
     @property

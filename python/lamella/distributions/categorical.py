@@ -117,8 +117,8 @@ class Categorical(_Classes):
     def sample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws, int64."""
         with lm.no_grad():
-            draws = self._drawn_classes(math.prod(shape), generator)
-            return lm.reshape(draws, self._extended_shape(shape))
+            size = self._extended_shape(shape)
+            return lm.reshape(self._drawn_classes(math.prod(shape), generator), size)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability.
@@ -190,8 +190,8 @@ class OneHotCategorical(_Classes):
     def sample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws in the parameter's dtype."""
         with lm.no_grad():
-            draws = self._drawn_classes(math.prod(shape), generator)
-            return lm.reshape(self._one_hot(draws), self._extended_shape(shape))
+            size = self._extended_shape(shape)
+            return lm.reshape(self._one_hot(self._drawn_classes(math.prod(shape), generator)), size)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
@@ -311,6 +311,11 @@ class ExpRelaxedCategorical(_Classes):
         validate_args: See :class:`Distribution`.
     """
 
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "temperature": constraints.positive,
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
     support = constraints.real_vector
     has_rsample = True
     _unbatched: ClassVar[frozenset[str]] = frozenset({"temperature"})
@@ -356,7 +361,11 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         ValueError: where both are given, or none.
     """
 
-    arg_constraints: ClassVar[ConstraintsByName] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "temperature": constraints.positive,
+        "probs": constraints.simplex,
+        "logits": constraints.real_vector,
+    }
     support = constraints.simplex
     has_rsample = True
     base_dist: ExpRelaxedCategorical
@@ -368,7 +377,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         logits: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=False)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
     @property

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import lamella as lm
 
 from .._C import Generator, Tensor
 from . import constraints
-from ._support import Shape, expanded
+from ._support import Shape, expanded, lazy_property
 
 
 class Distribution:
@@ -61,16 +61,30 @@ class Distribution:
             self._check_parameters()
 
     def _check_parameters(self) -> None:
+        held = vars(self._holder())
         for name, constraint in self.arg_constraints.items():
+            value = held.get(name)
             # Parameters that are computed of others are theirs to get right.
-            if name not in vars(self) or constraints.is_dependent(constraint):
+            if value is None or constraints.is_dependent(constraint):
                 continue
-            value = getattr(self, name)
             if not lm.all(constraint.check(value)):
                 raise ValueError(
                     f"[{type(self).__name__}] {name}: expected values of {constraint!r}, got {_shown(value)}; "
                     "validate_args=False leaves this check out"
                 )
+
+    def _holder(self) -> Distribution:
+        """Returns the distribution whose attributes the parameters are: this one, or the one that it is made of."""
+        return self
+
+    def _given_parameters(self) -> dict[str, Tensor]:
+        """Returns the parameters that were given, without those that were computed of others."""
+        holder = self._holder()
+        held, kind = vars(holder), type(holder)
+        computed = {name for name in held if isinstance(getattr(kind, name, None), lazy_property)}
+        computed.discard(held.get("_given", ""))
+        names = [name for name in self.arg_constraints if name not in computed]
+        return {name: held[name] for name in names if isinstance(held.get(name), Tensor)}
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -187,6 +201,10 @@ class Distribution:
         return value
 
     def _extended_shape(self, sample_shape: Shape = ()) -> tuple[int, ...]:
+        """Returns the shape of draws."""
+        if not isinstance(sample_shape, Sequence):
+            kind = type(sample_shape).__name__
+            raise TypeError(f"[{type(self).__name__}] shape: expected a sequence of lengths, got {kind}")
         return (*sample_shape, *self._batch_shape, *self._event_shape)
 
     def _checked(self, value: Tensor) -> Tensor:
@@ -225,11 +243,10 @@ class Distribution:
         return NotImplementedError(f"[{type(self).__name__}] {what} has no closed form here")
 
     def __repr__(self) -> str:
-        parts = []
-        for name in self.arg_constraints:
-            value = vars(self).get(name)
-            if isinstance(value, Tensor):
-                parts.append(f"{name}: {value.item()}" if value.size == 1 else f"{name}: {list(value.shape)}")
+        parts = [
+            f"{name}: {value.item() if value.size == 1 else list(value.shape)}"
+            for name, value in self._given_parameters().items()
+        ]
         return f"{type(self).__name__}({', '.join(parts)})"
 
 

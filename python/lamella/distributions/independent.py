@@ -39,6 +39,9 @@ class Independent(Distribution):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
+    def _holder(self) -> Distribution:
+        return self.base_dist._holder()
+
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """True where the base distribution has draws with gradients."""

@@ -322,7 +322,7 @@ class LogisticNormal(TransformedDistribution):
         loc, scale = broadcast_all(type(self).__name__, loc=loc, scale=scale)
         if loc.ndim < 1:
             raise ValueError(f"[{type(self).__name__}] loc: expected at least one axis, got a number")
-        base = Normal(loc, scale, validate_args=validate_args)
+        base = Normal(loc, scale, validate_args=False)
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
     @property

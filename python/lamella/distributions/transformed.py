@@ -67,6 +67,9 @@ class TransformedDistribution(Distribution):
         cut = len(forward_shape) - event_dim
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 
+    def _holder(self) -> Distribution:
+        return self.base_dist._holder()
+
     def expand(self, batch_shape: Shape) -> Self:
         """Returns the distribution broadcast to a larger batch shape."""
         shape = tuple(batch_shape)
@@ -149,3 +152,8 @@ class TransformedDistribution(Distribution):
         if isinstance(sign, int):
             return probability if sign == 1 else 1 - probability
         return sign * (probability - 0.5) + 0.5
+
+    def __repr__(self) -> str:
+        if self.arg_constraints:
+            return super().__repr__()
+        return f"{type(self).__name__}({self.base_dist!r}, {self.transforms})"

@@ -54,7 +54,23 @@ def test_shapes_and_dtypes(name, dtype):
             assert getattr(distribution, moment).shape == batch + event, moment
         except NotImplementedError:
             continue
-    assert type(distribution).__name__ in repr(distribution)
+    with pytest.raises(TypeError, match="shape: expected a sequence of lengths, got int"):
+        distribution.sample(3)
+
+
+def test_representations():
+    normal = D.Normal(lm.zeros([3]), 1.0)
+    assert repr(normal) == "Normal(loc: [3], scale: [3])"
+    assert repr(D.LogNormal(0.0, 1.0)) == "LogNormal(loc: 0.0, scale: 1.0)"
+    assert repr(D.Bernoulli(logits=0.5)) == "Bernoulli(logits: 0.5)"
+    assert repr(D.Independent(normal, 1)) == "Independent(Normal(loc: [3], scale: [3]), 1)"
+    flow = D.TransformedDistribution(D.Normal(0.0, 1.0), [D.ExpTransform(), D.AffineTransform(1.0, 2.0).inv])
+    assert repr(flow) == (
+        "TransformedDistribution(Normal(loc: 0.0, scale: 1.0), "
+        "[ExpTransform(), AffineTransform(loc=1.0, scale=2.0).inv])"
+    )
+    mixture = D.MixtureSameFamily(D.Categorical(lm.ones([3])), normal)
+    assert repr(mixture) == "MixtureSameFamily(Categorical(probs: [3]), Normal(loc: [3], scale: [3]))"
 
 
 @by_name
@@ -119,15 +135,13 @@ def test_gradients_reach_every_parameter(name):
     distribution = EVERY[name]("float64")
     leaves = {}
     for parameter in distribution.arg_constraints:
-        value = vars(distribution).get(parameter)
-        if isinstance(value, lm.Tensor):
+        value = distribution._given_parameters().get(parameter)
+        if value is not None:
             leaves[parameter] = value.detach()
             leaves[parameter].stop_gradient = False
-    if not leaves or "total_count" in leaves or isinstance(distribution, D.LKJCholesky):
+    if not leaves or "total_count" in leaves or isinstance(distribution, D.LKJCholesky | D.Independent):
         return
-    settings = {"temperature": distribution.temperature} if hasattr(distribution, "temperature") else {}
-    if isinstance(distribution, D.Multinomial):
-        settings["total_count"] = distribution.total_count
+    settings = {"total_count": distribution.total_count} if isinstance(distribution, D.Multinomial) else {}
     wanting = type(distribution)(**leaves, **settings)
     value = distribution.sample()
     for _ in range(2):
@@ -150,6 +164,10 @@ REFUSED = [
         r"\[Normal\] scale: expected values of GreaterThan\(lower_bound=0.0\), got -1.0",
     ),
     (D.Normal, (float("nan"), 1.0), ValueError, r"\[Normal\] loc: expected values of Real"),
+    (D.LogNormal, (0.0, -1.0), ValueError, r"\[LogNormal\] scale"),
+    (D.LogisticNormal, (lm.zeros([2]), -1.0), ValueError, r"\[LogisticNormal\] scale"),
+    (D.RelaxedBernoulli, (-1.0, 0.5), ValueError, r"\[RelaxedBernoulli\] temperature"),
+    (D.RelaxedOneHotCategorical, (1.0, lm.tensor([1.0, -0.5])), ValueError, r"\[RelaxedOneHotCategorical\] probs"),
     (D.Normal, ("0", 1.0), TypeError, r"\[Normal\] loc: expected a Tensor or a number, got str"),
     (D.Normal, (lm.zeros([2]), lm.ones([3])), ValueError, r"\[Normal\] the shapes .* \(loc: \[2\], scale: \[3\]\)"),
     (D.Normal, (lm.zeros([2], dtype="complex64"), 1.0), TypeError, "expected real numbers, got complex64"),
