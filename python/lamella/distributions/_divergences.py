@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import lamella as lm
 
@@ -12,6 +15,7 @@ from .bernoulli import Bernoulli, ContinuousBernoulli
 from .beta import Beta, Dirichlet, log_beta
 from .categorical import Categorical, OneHotCategorical, _Classes
 from .counts import Binomial, Geometric, Poisson
+from .distribution import Distribution, parameter_of
 from .gamma import Exponential, Gamma, InverseGamma
 from .heavy_tails import Pareto
 from .kl import register_kl
@@ -20,6 +24,17 @@ from .matrices import Wishart
 from .multivariate_normal import LowRankMultivariateNormal, MultivariateNormal, half_log_det
 from .normal import HalfNormal, Normal
 from .von_mises import VonMises
+
+
+def _in_double(function: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
+    """Makes a function of two distributions compute in float64; see :func:`in_double`."""
+
+    @functools.wraps(function)
+    def call(p: Distribution, q: Distribution) -> Tensor:
+        dtype = lm.result_type(parameter_of(p), parameter_of(q))
+        return function(p._in_double(), q._in_double()).astype(dtype)
+
+    return call
 
 
 def _of_outcomes(p: ProbsOrLogits, q: ProbsOrLogits) -> Tensor:
@@ -65,6 +80,7 @@ def _poisson(p: Poisson, q: Poisson) -> Tensor:
 
 
 @register_kl(Beta, Beta)
+@_in_double
 def _beta(p: Beta, q: Beta) -> Tensor:
     a, b = p.concentration1, p.concentration0
     total, other = a + b, q.concentration1 + q.concentration0
@@ -78,6 +94,7 @@ def _beta(p: Beta, q: Beta) -> Tensor:
 
 
 @register_kl(Dirichlet, Dirichlet)
+@_in_double
 def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, b = p.concentration, q.concentration
     slopes = lm.digamma(a) - lm.digamma(lm.sum(a, axis=-1, keepdims=True))
@@ -97,6 +114,7 @@ def _exponential(p: Exponential, q: Exponential) -> Tensor:
 
 @register_kl(Gamma, Gamma)
 @register_kl(InverseGamma, InverseGamma)
+@_in_double
 def _gamma(p: Gamma | InverseGamma, q: Gamma | InverseGamma) -> Tensor:
     a, b = p.concentration, q.concentration
     powers = b * lm.log(p.rate / q.rate) + (a - b) * lm.digamma(a)

@@ -11,7 +11,7 @@ from .._C import Generator, Tensor
 from . import constraints
 from ._implicit import log_standard_gamma
 from ._support import EULER, ConstraintsByName, Parameter, Shape, adopt, as_tensors, open_uniform
-from .distribution import Distribution
+from .distribution import Distribution, in_double
 from .exp_family import ExponentialFamily
 
 
@@ -73,12 +73,13 @@ class Beta(ExponentialFamily):
         limits = lm.finfo(draws.dtype)
         return lm.clip(draws, limits.smallest_normal, 1 - limits.eps / 2)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        value = self._checked(value)
         a, b = self.concentration1, self.concentration0
         return lm.xlogy(a - 1, value) + lm.xlog1py(b - 1, -value) - log_beta(a, b)
 
+    @in_double
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         a, b = self.concentration1, self.concentration0
@@ -142,12 +143,13 @@ class Dirichlet(ExponentialFamily):
         draws = lm.softmax(logs, axis=-1)
         return lm.maximum(draws, lm.finfo(draws.dtype).smallest_normal)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density on the simplex."""
-        value = self._checked(value)
         a = self.concentration
         return lm.sum(lm.xlogy(a - 1, value), axis=-1) - self._log_normalizer(a)
 
+    @in_double
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         a = self.concentration

@@ -20,7 +20,7 @@ from ._support import (
     expanded,
     lazy_property,
 )
-from .distribution import Distribution
+from .distribution import Distribution, in_double
 from .transformed import TransformedDistribution
 from .transforms import ExpTransform
 
@@ -280,9 +280,9 @@ class Multinomial(_Classes):
             ones = lm.ones(classes.T.shape, dtype=self._param.dtype, device=str(classes.device))
             return lm.reshape(lm.scatter_add(counts, 1, classes.T, ones), size)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        value = self._checked(value)
         # Classes without any probability have logits of minus infinity.
         chosen = lm.where(value == 0, 0.0, value * self.logits)
         ways = lm.lgamma(lm.sum(value, axis=-1) + 1) - lm.sum(lm.lgamma(value + 1), axis=-1)

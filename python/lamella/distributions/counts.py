@@ -12,7 +12,7 @@ from ._counting import binomial
 from ._implicit import lower_gamma
 from ._support import ConstraintsByName, Parameter, ProbsOrLogits, Shape, adopt, expanded
 from .bernoulli import enumerated
-from .distribution import Distribution
+from .distribution import Distribution, in_double
 from .exp_family import ExponentialFamily
 
 
@@ -119,9 +119,9 @@ class Poisson(ExponentialFamily):
         with lm.no_grad():
             return lm.poisson(expanded(self.rate, self._extended_shape(shape)), generator=generator)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        value = self._checked(value)
         return lm.xlogy(value, self.rate) - self.rate - lm.lgamma(value + 1)
 
     def cdf(self, value: Tensor) -> Tensor:
@@ -199,9 +199,9 @@ class Binomial(ProbsOrLogits, Distribution):
         with lm.no_grad():
             return binomial(expanded(self.total_count, size), expanded(self.probs, size), generator)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        value = self._checked(value)
         n = self.total_count
         ways = lm.lgamma(n + 1) - lm.lgamma(value + 1) - lm.lgamma(n - value + 1)
         if self._given == "probs":
@@ -286,9 +286,9 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
             rates = lm.gamma(None, expanded(self.total_count, self._extended_shape(shape)), generator=generator)
             return lm.poisson(rates * self._odds, generator=generator)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        value = self._checked(value)
         n = self.total_count
         ways = lm.lgamma(n + value) - lm.lgamma(value + 1) - lm.lgamma(n)
         if self._given == "probs":

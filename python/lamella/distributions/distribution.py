@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import lamella as lm
@@ -200,6 +201,14 @@ class Distribution:
             return value.expand(shape + value.batch_shape[count:])
         return value
 
+    def _in_double(self) -> Self:
+        """Returns the distribution with its parameters in float64."""
+        new = object.__new__(type(self))
+        for name, value in vars(self).items():
+            wide = isinstance(value, Tensor) and lm.isdtype(value.dtype, "real floating")
+            vars(new)[name] = value.astype("float64") if wide else value
+        return new
+
     def _extended_shape(self, sample_shape: Shape = ()) -> tuple[int, ...]:
         """Returns the shape of draws."""
         if not isinstance(sample_shape, Sequence):
@@ -248,6 +257,24 @@ class Distribution:
             for name, value in self._given_parameters().items()
         ]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def in_double(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Makes a method compute in float64, and gives its result the dtype of the parameters and the value.
+
+    Densities that are quotients of gamma functions are small differences of large logarithms: in float32 nothing
+    would be left of them for counts and concentrations in the millions.
+    """
+
+    @functools.wraps(method)
+    def call(self: Distribution, *values: Tensor) -> Tensor:
+        values = tuple(self._checked(value) for value in values)
+        dtype = lm.result_type(parameter_of(self), *values)
+        if dtype == lm.float64 and parameter_of(self).dtype == dtype:
+            return method(self, *values)
+        return method(self._in_double(), *(value.astype("float64") for value in values)).astype(dtype)
+
+    return call
 
 
 def parameter_of(distribution: Distribution) -> Tensor:

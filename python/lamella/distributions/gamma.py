@@ -11,7 +11,7 @@ from .._C import Generator, Tensor
 from . import constraints
 from ._implicit import lower_gamma, standard_gamma
 from ._support import ConstraintsByName, Parameter, Shape, adopt, drawn
-from .distribution import Distribution
+from .distribution import Distribution, in_double
 from .exp_family import ExponentialFamily
 
 
@@ -57,9 +57,9 @@ class Gamma(ExponentialFamily):
         draws = standard_gamma(self.concentration, self._extended_shape(shape), generator) / self.rate
         return lm.maximum(draws, lm.finfo(draws.dtype).smallest_normal)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        value = self._checked(value)
         a, rate = self.concentration, self.rate
         return lm.xlogy(a - 1, value) - rate * value + (lm.xlogy(a, rate) - lm.lgamma(a))
 
@@ -68,6 +68,7 @@ class Gamma(ExponentialFamily):
         value = self._checked(value)
         return lower_gamma(self.concentration, self.rate * value)
 
+    @in_double
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         a = self.concentration
@@ -210,9 +211,9 @@ class InverseGamma(Distribution):
         draws = self.rate / standard_gamma(self.concentration, self._extended_shape(shape), generator)
         return lm.minimum(draws, lm.finfo(draws.dtype).max)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        value = self._checked(value)
         a, rate = self.concentration, self.rate
         return (lm.xlogy(a, rate) - lm.lgamma(a)) - (a + 1) * lm.log(value) - rate / value
 
@@ -221,6 +222,7 @@ class InverseGamma(Distribution):
         value = self._checked(value)
         return 1 - lower_gamma(self.concentration, self.rate / value)
 
+    @in_double
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         a = self.concentration

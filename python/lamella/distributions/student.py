@@ -12,7 +12,7 @@ from . import constraints
 from ._implicit import standard_gamma
 from ._support import LOG_PI, ConstraintsByName, Parameter, Shape, adopt, drawn
 from .beta import log_beta
-from .distribution import Distribution
+from .distribution import Distribution, in_double
 
 
 class StudentT(Distribution):
@@ -66,9 +66,9 @@ class StudentT(Distribution):
         half = 0.5 * self.df
         return self.loc + self.scale * normal * lm.rsqrt(standard_gamma(half, size, generator) / half)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        value = self._checked(value)
         z = (value - self.loc) / self.scale
         return -0.5 * (self.df + 1) * lm.log1p(z * z / self.df) - self._log_normalizer()
 
@@ -76,6 +76,7 @@ class StudentT(Distribution):
         half = 0.5 * self.df
         return lm.log(self.scale) + 0.5 * (lm.log(self.df) + LOG_PI) + lm.lgamma(half) - lm.lgamma(half + 0.5)
 
+    @in_double
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         half = 0.5 * self.df
@@ -130,14 +131,15 @@ class FisherSnedecor(Distribution):
         limits = lm.finfo(draws.dtype)
         return lm.clip(draws, limits.smallest_normal, limits.max)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        value = self._checked(value)
         half1, half2 = 0.5 * self.df1, 0.5 * self.df2
         ratio = self.df1 / self.df2
         constant = half1 * lm.log(ratio) - log_beta(half1, half2)
         return constant + (half1 - 1) * lm.log(value) - (half1 + half2) * lm.log1p(ratio * value)
 
+    @in_double
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         half1, half2 = 0.5 * self.df1, 0.5 * self.df2

@@ -187,3 +187,32 @@ def test_gradients_of_log_prob(name):
             return slope.numpy().sum()
 
         np.testing.assert_allclose(second.numpy(), differences(first, value), rtol=2e-5, atol=2e-5, err_msg=parameter)
+
+
+LARGE = {
+    "Beta": (lm.distributions.Beta, stats.beta, [3e5, 2e6]),
+    "Binomial": (lm.distributions.Binomial, stats.binom, [2e6, 0.25]),
+    "Gamma": (lm.distributions.Gamma, lambda a, rate: stats.gamma(a, scale=1 / rate), [3e6, 2.0]),
+    "InverseGamma": (lm.distributions.InverseGamma, lambda a, rate: stats.invgamma(a, scale=rate), [3e6, 2.0]),
+    "NegativeBinomial": (lm.distributions.NegativeBinomial, lambda n, p: stats.nbinom(n, 1 - p), [1e6, 0.25]),
+    "Poisson": (lm.distributions.Poisson, stats.poisson, [3e6]),
+    "StudentT": (lm.distributions.StudentT, stats.t, [1e7]),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_parameters_keep_the_digits_of_float32(name):
+    make, reference, parameters = LARGE[name]
+    values = [float(np.float32(value)) for value in parameters]
+    exact = reference(*values)
+    x = exact.ppf(np.array([0.01, 0.3, 0.5, 0.9])).astype("float32")
+    density = exact.logpmf if hasattr(exact.dist, "pmf") else exact.logpdf
+    got = make(*(lm.tensor(value, dtype="float32") for value in values)).log_prob(lm.asarray(x))
+    assert got.dtype == lm.float32
+    np.testing.assert_allclose(got.numpy(), density(x.astype("float64")), rtol=2e-6, atol=2e-6)
+    if name in ("Beta", "Gamma"):
+        p = make(*(lm.tensor(value, dtype="float32") for value in values))
+        q = make(*(lm.tensor(value * 1.001, dtype="float32") for value in values))
+        doubled = [make(*(x.astype("float64") for x in vars(d).values() if isinstance(x, lm.Tensor))) for d in (p, q)]
+        wanted = lm.distributions.kl_divergence(*doubled).item()
+        np.testing.assert_allclose(lm.distributions.kl_divergence(p, q).item(), wanted, rtol=1e-5)
