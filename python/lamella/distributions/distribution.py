@@ -133,7 +133,10 @@ class Distribution:
         Raises:
             NotImplementedError: where the draws are no differentiable function of the parameters.
         """
-        raise self._has_no("rsample")
+        raise NotImplementedError(
+            f"[{type(self).__name__}] rsample: draws are no differentiable function of the parameters; use sample, and "
+            "log_prob for a gradient"
+        )
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability, or of the density, of each event.
@@ -160,7 +163,7 @@ class Distribution:
         Raises:
             NotImplementedError: where there are infinitely many, or different ones in a batch.
         """
-        raise self._has_no("enumerate_support")
+        raise NotImplementedError(f"[{type(self).__name__}] enumerate_support: the events cannot be enumerated")
 
     def entropy(self) -> Tensor:
         """Returns the entropy in nats, of shape ``batch_shape``."""

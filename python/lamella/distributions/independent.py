@@ -93,7 +93,7 @@ class Independent(Distribution):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """Returns the base distribution's events, where no axis was made part of an event."""
         if self.reinterpreted_batch_ndims:
-            raise self._has_no("enumerate_support")
+            return super().enumerate_support(expand)
         return self.base_dist.enumerate_support(expand)
 
     def __repr__(self) -> str:

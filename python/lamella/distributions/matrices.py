@@ -152,7 +152,6 @@ class LKJCholesky(Distribution):
 
     arg_constraints: ClassVar[ConstraintsByName] = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
-    _unbatched: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, dim: int, concentration: Parameter = 1.0, validate_args: bool | None = None) -> None:
         if isinstance(dim, bool) or not isinstance(dim, int) or dim < 2:

@@ -292,6 +292,17 @@ def test_draws_in_vmap_and_compiled_functions():
     np.testing.assert_allclose(lm.vmap(f)(x).numpy(), f(x).numpy(), rtol=1e-6)
     np.testing.assert_allclose(lm.compile(f)(x).numpy(), f(x).numpy(), rtol=1e-6)
 
+    def draw(a):
+        return D.Gamma(a, 1.0, validate_args=False).rsample()
+
+    mapped = lm.vmap(draw, randomness="different")
+    leaf = lm.tensor([0.5, 1.0, 2.0], stop_gradient=False)
+    for drawn in mapped, lm.compile(draw):
+        draws = drawn(leaf)
+        (slopes,) = lm.grad([draws.sum()], [leaf])
+        wanted = lm.distributions._implicit.gamma_slope(leaf.detach(), draws.detach())
+        np.testing.assert_allclose(slopes.numpy(), wanted.numpy(), rtol=1e-5)
+
 
 @pytest.mark.parametrize("name", [name for name in CASES if CASES[name].discrete])
 def test_integers_are_counts_of_the_parameters_precision(name):
