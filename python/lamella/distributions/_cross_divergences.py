@@ -41,11 +41,6 @@ def _(p: Exponential) -> Tensor:
 
 
 @_mean_log.register
-def _(p: Gamma) -> Tensor:
-    return lm.digamma(p.concentration) - lm.log(p.rate)
-
-
-@_mean_log.register
 def _(p: HalfNormal) -> Tensor:
     return lm.log(p.scale) - 0.5 * (EULER + math.log(2))
 

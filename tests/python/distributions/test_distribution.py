@@ -185,6 +185,19 @@ REFUSED = [
     (D.MixtureSameFamily, (D.Normal(0.0, 1.0), D.Normal(0.0, 1.0)), TypeError, "expected a Categorical, got Normal"),
     (
         D.MixtureSameFamily,
+        (D.Categorical(lm.ones([2])), lm.ones([2])),
+        TypeError,
+        "expected a Distribution, got Tensor",
+    ),
+    (D.MultivariateNormal, (lm.zeros([2]), lm.zeros([3, 2])), ValueError, "expected square matrices"),
+    (
+        D.MixtureSameFamily,
+        (D.Categorical(lm.ones([4, 2])), D.Normal(lm.zeros([3, 2]), 1.0)),
+        ValueError,
+        r"2 components of batch shape \[4\]",
+    ),
+    (
+        D.MixtureSameFamily,
         (D.Categorical(lm.ones([2])), D.Normal(lm.zeros([3]), 1.0)),
         ValueError,
         "2 components",

@@ -108,6 +108,28 @@ def test_numbers_of_two_outcomes_are_enumerated():
         D.Binomial(tensor([3.0, 4.0]), 0.5).enumerate_support()
 
 
+def test_independent_distributions_are_enumerated_without_further_axes():
+    bernoulli = D.Bernoulli(tensor([0.2, 0.5]))
+    assert D.Independent(bernoulli, 0).has_enumerate_support
+    np.testing.assert_array_equal(
+        D.Independent(bernoulli, 0).enumerate_support().numpy(), bernoulli.enumerate_support().numpy()
+    )
+    with pytest.raises(NotImplementedError, match=r"\[Independent\] enumerate_support"):
+        D.Independent(bernoulli, 1).enumerate_support()
+
+
+def test_parameters_of_mapped_distributions():
+    logistic = EVENTS["LogisticNormal"]("float64")
+    np.testing.assert_array_equal(logistic.loc.numpy(), [[0.0, 1.0], [0.5, -1.0]])
+    assert logistic.scale.shape == (2, 2)
+    low_rank = EVENTS["LowRankMultivariateNormal"]("float64")
+    np.testing.assert_allclose(
+        (low_rank.scale_tril @ low_rank.scale_tril.mT).numpy(), low_rank.covariance_matrix.numpy(), rtol=1e-12
+    )
+    mixture = EVENTS["MixtureSameFamily"]("float64")
+    assert mixture.mixture_distribution.batch_shape == (2,) and mixture.component_distribution.batch_shape == (2, 2)
+
+
 def test_classes_without_probability():
     for distribution in D.Categorical(tensor([0.0, 0.4, 0.6])), D.Categorical(logits=tensor([-np.inf, 0.0, 1.0])):
         assert not lm.any(distribution.sample((1000,)) == 0)

@@ -106,6 +106,19 @@ def test_exponential_families_agree_with_bregman(name):
     np.testing.assert_allclose(bregman.detach().numpy(), D.kl_divergence(p, q).numpy(), rtol=1e-8, atol=1e-10)
 
 
+def test_entropies_of_families_have_gradients():
+    """Whether the parameters are leaves or views, and of the second order too."""
+    scale = lm.tensor([0.5, 2.0], stop_gradient=False)
+    entropy = D.ExponentialFamily.entropy(D.Normal(lm.zeros([2]), scale))
+    (first,) = lm.grad([entropy.sum()], [scale], create_graph=True)
+    (second,) = lm.grad([first.sum()], [scale])
+    np.testing.assert_allclose(first.detach().numpy(), [2.0, 0.5], rtol=1e-5)
+    np.testing.assert_allclose(second.numpy(), [-4.0, -0.25], rtol=1e-5)
+    concentration = lm.tensor([1.5, 2.0], dtype="float64", stop_gradient=False)
+    generic = D.ExponentialFamily.entropy(D.Dirichlet(concentration))  # whose parameter is the very leaf
+    assert lm.all(lm.isfinite(lm.grad([generic], [concentration])[0]))
+
+
 def test_divergences_broadcast_and_have_gradients():
     loc = lm.tensor(np.array([[0.0], [1.0]]), stop_gradient=False)
     p, q = D.Normal(loc, 1.0), D.Normal(tensor([0.0, 1.0, 2.0]), 2.0)

@@ -153,6 +153,33 @@ def test_parameters_of_transforms_have_gradients():
     np.testing.assert_allclose(scale.grad.item(), ((z**2 - 1) / 2).sum(), rtol=1e-5)
 
 
+def test_transforms_of_a_batch_enlarge_the_base():
+    scale = np.array([2.0, -1.0, 0.5])
+    flow = D.TransformedDistribution(
+        D.Normal(lm.tensor(0.5, dtype="float64"), 2.0),
+        [T.ComposeTransform([T.AffineTransform(1.0, lm.asarray(scale)), T.AffineTransform(0.0, 2.0)])],
+    )
+    plain = D.Normal(lm.asarray(2 * (1 + 0.5 * scale)), lm.asarray(2 * np.abs(2 * scale)))
+    assert flow.batch_shape == (3,) and flow.sample((4,)).shape == (4, 3)
+    assert flow.expand((2, 3)).batch_shape == (2, 3) and flow.expand((2, 3)).base_dist.batch_shape == (2, 3)
+    x = flow.sample((5,))
+    p = lm.asarray(np.array([0.1, 0.5, 0.8])[:, None])
+    np.testing.assert_allclose(flow.log_prob(x).numpy(), plain.log_prob(x).numpy(), rtol=1e-10)
+    np.testing.assert_allclose(flow.cdf(x).numpy(), plain.cdf(x).numpy(), rtol=1e-9)
+    np.testing.assert_allclose(flow.icdf(p).numpy(), plain.icdf(p).numpy(), rtol=1e-9)
+    falling = D.TransformedDistribution(D.Normal(0.0, 1.0), T.AffineTransform(0.0, -1.0))
+    np.testing.assert_allclose(falling.cdf(lm.tensor(1.0)).item(), D.Normal(0.0, 1.0).cdf(lm.tensor(1.0)).item())
+
+
+def test_representations():
+    for text in (
+        "ComposeTransform([ExpTransform(), PowerTransform(exponent=2.0)])",
+        "IndependentTransform(TanhTransform(), 1)",
+        "ReshapeTransform([4], [2, 2])",
+    ):
+        assert repr(eval(text, vars(T))) == text
+
+
 def test_bad_arguments():
     with pytest.raises(ValueError, match=r"\[ExpTransform\] cache_size is 0 or 1, not 2"):
         T.ExpTransform(cache_size=2)
@@ -164,6 +191,12 @@ def test_bad_arguments():
         T.CorrCholeskyTransform()(lm.zeros([4]))
     with pytest.raises(ValueError, match=r"\[StackTransform\] expected length 1"):
         T.StackTransform([T.ExpTransform()])(lm.zeros([3]))
+    with pytest.raises(ValueError, match=r"\[CatTransform\] expected length 2 along axis 0, got the shape \[3\]"):
+        T.CatTransform([T.ExpTransform(), T.ExpTransform()])(lm.zeros([3]))
+    with pytest.raises(ValueError, match=r"\[StickBreakingTransform\] expected at least 1 axes"):
+        T.StickBreakingTransform().forward_shape(())
+    with pytest.raises(ValueError, match=r"a shape that ends in \[2, 3\], got \[3, 2\]"):
+        T.ReshapeTransform((2, 3), (6,)).forward_shape((3, 2))
     with pytest.raises(TypeError, match=r"\[TransformedDistribution\] transforms"):
         D.TransformedDistribution(D.Normal(0.0, 1.0), [lm.exp])
     with pytest.raises(ValueError, match=r"events of 1 axes"):
