@@ -275,3 +275,50 @@ def test_small_concentrations_give_no_nan():
         ):
             draws = distribution.sample((500,))
             assert lm.all(lm.isfinite(distribution.log_prob(draws)))
+
+
+def leaves_of(distribution):
+    """Returns the parameters as leaves, and what makes a distribution of such."""
+    given = distribution._given_parameters()
+    if "covariance_matrix" in given or "precision_matrix" in given:
+        # A matrix that is meant to be symmetric has no differences by single elements.
+        given = {name: value for name, value in given.items() if not name.endswith("_matrix")}
+        given["scale_tril"] = distribution.scale_tril
+    leaves = [lm.tensor(value.numpy(), stop_gradient=False) for value in given.values()]
+    fixed = {}
+    if isinstance(distribution, D.Multinomial):
+        fixed["total_count"] = distribution.total_count
+    if isinstance(distribution, D.LKJCholesky):
+        fixed["dim"] = distribution.dim
+
+    def build(*values):
+        return type(distribution)(**dict(zip(given, values, strict=True)), **fixed, validate_args=False)
+
+    return leaves, build
+
+
+WITH_PARAMETERS = [name for name in EVENTS if EVENTS[name]("float64").arg_constraints]
+
+
+@pytest.mark.parametrize("name", WITH_PARAMETERS)
+def test_first_and_second_derivatives_of_log_prob(name):
+    leaves, build = leaves_of(EVENTS[name]("float64"))
+    value = EVENTS[name]("float64").sample()
+
+    def density(*values):
+        return build(*values).log_prob(value)
+
+    assert lm.autograd.gradcheck(density, tuple(leaves))
+    assert lm.autograd.gradgradcheck(density, tuple(leaves))
+
+
+@pytest.mark.parametrize(
+    "name", ["LogisticNormal", "LowRankMultivariateNormal", "MultivariateNormal", "RelaxedOneHotCategorical"]
+)
+def test_gradients_of_draws_are_differences_with_the_same_numbers(name):
+    leaves, build = leaves_of(EVENTS[name]("float64"))
+
+    def draw(*values):
+        return build(*values).rsample((3,), generator=lm.Generator(seed=4))
+
+    assert lm.autograd.gradcheck(draw, tuple(leaves))
