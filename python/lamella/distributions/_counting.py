@@ -1,11 +1,11 @@
-"""Draws of binomial distributions."""
+"""Draws of binomial and multinomial distributions."""
 
 from __future__ import annotations
 
 import lamella as lm
 
 from .._C import Generator, Tensor
-from ._support import drawn, open_uniform
+from ._support import drawn, expanded, open_uniform
 
 # The smallest mean for which draws by rejection are accepted often enough.
 _REJECTED_FROM = 10.0
@@ -78,3 +78,24 @@ def _accepted(n: Tensor, p: Tensor, pending: Tensor, generator: Generator | None
         result = lm.where(taken, k, result)
         pending = pending & ~taken
     return result
+
+
+def multinomial(total_count: int, probs: Tensor, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
+    """Returns how often each class comes in `total_count` draws: class by class, of the draws that are left.
+
+    Args:
+        total_count: The number of draws.
+        probs: Probabilities along the last axis, which sum to 1.
+        shape: The shape of the result.
+        generator: What to draw from.
+    """
+    p = probs.astype("float64")
+    # What is left to each class and those behind it, summed from the end, where it is small.
+    tails = lm.flip(lm.cumulative_sum(lm.flip(p, axis=-1), axis=-1), axis=-1)
+    shares = lm.clip(lm.where(tails > 0, p / lm.where(tails > 0, tails, 1.0), 0.0), 0.0, 1.0)
+    left = lm.full(shape[:-1], total_count, dtype="float64", device=str(p.device))
+    counts = []
+    for share in lm.unstack(shares, axis=-1)[:-1]:
+        counts.append(binomial(left, expanded(share, shape[:-1]), generator))
+        left = left - counts[-1]
+    return lm.stack([*counts, left], axis=-1).astype(probs.dtype)

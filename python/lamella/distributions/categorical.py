@@ -9,6 +9,7 @@ import lamella as lm
 
 from .._C import Generator, Tensor
 from . import constraints
+from ._counting import multinomial
 from ._support import (
     ConstraintsByName,
     Parameter,
@@ -23,6 +24,9 @@ from ._support import (
 from .distribution import Distribution, in_double
 from .transformed import TransformedDistribution
 from .transforms import ExpTransform
+
+# Number of draws for each class of a Multinomial from which on they are not made one by one.
+_COUNTED_PER_CLASS = 64
 
 
 class _Classes(Distribution):
@@ -274,6 +278,8 @@ class Multinomial(_Classes):
         """Returns draws in the parameter's dtype."""
         with lm.no_grad():
             size = self._extended_shape(shape)
+            if self.total_count > _COUNTED_PER_CLASS * size[-1]:
+                return multinomial(self.total_count, self.probs, size, generator)
             classes = self._drawn_classes(self.total_count * math.prod(shape), generator)
             classes = lm.reshape(classes, (self.total_count, math.prod(size[:-1])))
             counts = lm.zeros((math.prod(size[:-1]), size[-1]), dtype=self._param.dtype, device=str(classes.device))

@@ -153,6 +153,18 @@ def test_multinomial_sums_to_the_number_of_draws():
     np.testing.assert_allclose(total, 1, rtol=1e-12)
 
 
+@pytest.mark.parametrize("count", [50, 1000, 10**9])
+def test_multinomial_draws_of_many(count):
+    """On both sides of where classes are counted one after the other."""
+    probs = np.array([[0.2, 0.0, 0.5, 0.3], [1e-4, 0.3, 0.6999, 0.0]])
+    draws = D.Multinomial(count, tensor(probs)).sample((3000,)).numpy()
+    assert (draws.sum(-1) == count).all() and (draws >= 0).all() and (draws[:, 0, 1] == 0).all()
+    error = 5 * np.sqrt(count * probs * (1 - probs) / 3000) + 1e-9
+    assert (np.abs(draws.mean(0) - count * probs) <= error).all()
+    covariance = np.cov(draws[:, 0, 2], draws[:, 0, 3])[0, 1]
+    assert abs(covariance + count * 0.15) < 0.15 * count * 0.25
+
+
 @pytest.mark.parametrize("count", [0, 1, 16, 21, 1000, 10**6, 10**12])
 def test_binomial_draws(count):
     """Means on both sides of where draws are rejected."""
