@@ -20,7 +20,6 @@ LOG_2 = math.log(2.0)
 LOG_PI = math.log(math.pi)
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 EULER = 0.57721566490153286061
-CATALAN = 0.91596559417721901505
 
 _T = TypeVar("_T")
 
@@ -90,9 +89,18 @@ def drawn(kind: Callable[..., Tensor], like: Tensor, shape: Shape, generator: Ge
 
 
 def open_uniform(like: Tensor, shape: Shape, generator: Generator | None) -> Tensor:
-    """Returns uniform numbers in (0, 1), both ends of which have infinite logarithms or quantiles elsewhere."""
-    limits = lm.finfo(like.dtype)
-    return lm.clip(drawn(lm.rand, like, shape, generator), limits.smallest_normal, 1 - limits.eps / 2)
+    """Returns uniform numbers in (0, 1), at both ends of which logarithms or quantiles are infinite.
+
+    Numbers are multiples of eps / 2; 0 stands for those below, half as large on the average.
+    """
+    eps = lm.finfo(like.dtype).eps
+    return lm.clip(drawn(lm.rand, like, shape, generator), eps / 4, 1 - eps / 2)
+
+
+def gumbel(like: Tensor, shape: Shape, generator: Generator | None) -> Tensor:
+    """Returns numbers of the standard Gumbel distribution, minus the logarithms of exponential ones."""
+    waits = drawn(lm.exponential, like, shape, generator)
+    return -lm.log(lm.clip(waits, lm.finfo(like.dtype).eps / 4))
 
 
 def clipped_probs(probs: Tensor) -> Tensor:

@@ -16,9 +16,9 @@ from ._support import (
     Shape,
     as_tensors,
     clipped_probs,
-    drawn,
     exactly_one,
     expanded,
+    gumbel,
     lazy_property,
 )
 from .distribution import Distribution, in_double
@@ -339,9 +339,8 @@ class ExpRelaxedCategorical(_Classes):
 
     def rsample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws with a gradient by the parameter."""
-        waits = drawn(lm.exponential, self._param, self._extended_shape(shape), generator)
-        gumbel = -lm.log(lm.clip(waits, lm.finfo(waits.dtype).smallest_normal))
-        return lm.log_softmax((self.logits + gumbel) / self.temperature, axis=-1)
+        noise = gumbel(self._param, self._extended_shape(shape), generator)
+        return lm.log_softmax((self.logits + noise) / self.temperature, axis=-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""

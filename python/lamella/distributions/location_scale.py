@@ -9,7 +9,7 @@ import lamella as lm
 
 from .._C import Generator, Tensor
 from . import constraints
-from ._support import EULER, LOG_2, LOG_PI, ConstraintsByName, Parameter, Shape, adopt, drawn
+from ._support import EULER, LOG_2, LOG_PI, ConstraintsByName, Parameter, Shape, adopt, drawn, gumbel
 from .distribution import Distribution
 
 
@@ -230,8 +230,7 @@ class Gumbel(Distribution):
 
     def rsample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws with gradients by loc and scale."""
-        waits = drawn(lm.exponential, self.loc, self._extended_shape(shape), generator)
-        return self.loc - self.scale * lm.log(lm.clip(waits, lm.finfo(waits.dtype).smallest_normal))
+        return self.loc + self.scale * gumbel(self.loc, self._extended_shape(shape), generator)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
