@@ -38,8 +38,12 @@ def exact(a, x):
 
 def test_slope_against_exact_numbers():
     a, x = pairs()
-    got = gamma_slope(lm.asarray(a), lm.asarray(x)).numpy()
-    np.testing.assert_allclose(got, [exact(*pair) for pair in zip(a, x, strict=True)], rtol=2e-11)
+    wanted = [exact(*pair) for pair in zip(a, x, strict=True)]
+    np.testing.assert_allclose(gamma_slope(lm.asarray(a), lm.asarray(x)).numpy(), wanted, rtol=2e-12)
+    # With a float32 concentration fewer nodes serve; rounding it moves the exact number, here by its own rounding.
+    a = a.astype("float32")
+    wanted = [exact(*pair) for pair in zip(a, x, strict=True)]
+    np.testing.assert_allclose(gamma_slope(lm.asarray(a), lm.asarray(x)).numpy(), wanted, rtol=1.5e-7, atol=1e-38)
 
 
 def test_slope_against_differences_of_quantiles():
