@@ -62,9 +62,14 @@ def common_shape(owner: str, **shapes: Shape) -> tuple[int, ...]:
 
 def broadcast_all(owner: str, **values: Parameter) -> list[Tensor]:
     """Returns parameters as floating tensors of one dtype and of their common shape."""
+    given = list(values.values())
+    first = given[0]
+    if isinstance(first, Tensor) and lm.isdtype(first.dtype, "real floating"):
+        # The most common case, by the fewest steps; the very tensors that were given remain leaves.
+        dtype, shape = first.dtype, first.shape
+        if all(isinstance(value, Tensor) and value.dtype == dtype and value.shape == shape for value in given[1:]):
+            return given  # type: ignore[return-value]
     tensors = as_tensors(owner, **values)
-    if len({tensor.shape for tensor in tensors}) == 1:
-        return tensors  # the very tensors that were given: leaves remain leaves
     shape = common_shape(owner, **{name: tensor.shape for name, tensor in zip(values, tensors, strict=True)})
     return [expanded(tensor, shape) for tensor in tensors]
 
