@@ -12,7 +12,7 @@ import lamella as lm
 from .._C import Tensor
 from ._support import EULER, ProbsOrLogits, on_diagonal
 from .bernoulli import Bernoulli, ContinuousBernoulli
-from .beta import Beta, Dirichlet, log_beta
+from .beta import Beta, Dirichlet, log_beta, log_beta_of_vectors
 from .categorical import Categorical, OneHotCategorical, _Classes
 from .counts import Binomial, Geometric, Poisson
 from .distribution import Distribution, parameter_of
@@ -98,7 +98,7 @@ def _beta(p: Beta, q: Beta) -> Tensor:
 def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, b = p.concentration, q.concentration
     slopes = lm.digamma(a) - lm.digamma(lm.sum(a, axis=-1, keepdims=True))
-    return q._log_normalizer(b) - p._log_normalizer(a) + lm.sum((a - b) * slopes, axis=-1)
+    return log_beta_of_vectors(b) - log_beta_of_vectors(a) + lm.sum((a - b) * slopes, axis=-1)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)

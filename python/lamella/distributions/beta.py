@@ -20,6 +20,11 @@ def log_beta(a: Tensor, b: Tensor) -> Tensor:
     return lm.lgamma(a) + lm.lgamma(b) - lm.lgamma(a + b)
 
 
+def log_beta_of_vectors(a: Tensor) -> Tensor:
+    """Returns the logarithm of the beta function of vectors along the last axis."""
+    return lm.sum(lm.lgamma(a), axis=-1) - lm.lgamma(lm.sum(a, axis=-1))
+
+
 class Beta(ExponentialFamily):
     """The beta distribution: ``x ** (a - 1) * (1 - x) ** (b - 1) / beta(a, b)``.
 
@@ -88,10 +93,11 @@ class Beta(ExponentialFamily):
 
     @property
     def _natural_params(self) -> tuple[Tensor, Tensor]:
-        return self.concentration1, self.concentration0
+        return self.concentration1 - 1, self.concentration0 - 1
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        return log_beta(*natural_params)
+        x, y = natural_params
+        return log_beta(x + 1, y + 1)
 
 
 class Dirichlet(ExponentialFamily):
@@ -147,7 +153,7 @@ class Dirichlet(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density on the simplex."""
         a = self.concentration
-        return lm.sum(lm.xlogy(a - 1, value), axis=-1) - self._log_normalizer(a)
+        return lm.sum(lm.xlogy(a - 1, value), axis=-1) - log_beta_of_vectors(a)
 
     @in_double
     def entropy(self) -> Tensor:
@@ -155,15 +161,14 @@ class Dirichlet(ExponentialFamily):
         a = self.concentration
         total = lm.sum(a, axis=-1)
         shares = lm.sum((a - 1) * lm.digamma(a), axis=-1)
-        return self._log_normalizer(a) + (total - a.shape[-1]) * lm.digamma(total) - shares
+        return log_beta_of_vectors(a) + (total - a.shape[-1]) * lm.digamma(total) - shares
 
     @property
     def _natural_params(self) -> tuple[Tensor]:
-        return (self.concentration,)
+        return (self.concentration - 1,)
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        (a,) = natural_params
-        return lm.sum(lm.lgamma(a), axis=-1) - lm.lgamma(lm.sum(a, axis=-1))
+        return log_beta_of_vectors(natural_params[0] + 1)
 
 
 class Kumaraswamy(Distribution):
