@@ -31,17 +31,19 @@ from .transforms import StickBreakingTransform
 
 
 def mahalanobis(scale_tril: Tensor, difference: Tensor) -> Tensor:
-    """Returns ``|L^-1 d| ** 2`` for each vector d; one factor for many vectors is solved with once.
+    """Returns ``|L^-1 d| ** 2`` for each vector d.
 
     Args:
         scale_tril: L, ``[*batch, n, n]``, lower triangular.
         difference: d, ``[..., n]``, whose leading axes broadcast with those of L.
     """
-    size = difference.shape[-1]
-    if scale_tril.ndim == 2:
-        rows = lm.reshape(difference, (math.prod(difference.shape[:-1]), size))
-        solved = lm.linalg.solve_triangular(scale_tril, rows.mT, upper=False)
-        return lm.reshape(lm.sum(lm.square(solved), axis=0), difference.shape[:-1])
+    batch, shape = scale_tril.shape[:-2], difference.shape[:-1]
+    further = len(shape) - len(batch)
+    if further > 0 and shape[further:] == batch:
+        # All vectors of one factor are columns of one right side, which is solved for at once.
+        stacked = lm.reshape(difference, (math.prod(shape[:further]), *difference.shape[further:]))
+        solved = lm.linalg.solve_triangular(scale_tril, lm.moveaxis(stacked, 0, -1), upper=False)
+        return lm.reshape(lm.moveaxis(lm.sum(lm.square(solved), axis=-2), -1, 0), shape)
     solved = lm.linalg.solve_triangular(scale_tril, lm.expand_dims(difference, axis=-1), upper=False)
     return lm.sum(lm.square(solved), axis=(-2, -1))
 

@@ -226,6 +226,23 @@ def test_mixture_against_its_formula():
     )
 
 
+def test_values_of_every_shape_beside_factors_of_every_shape(rng):
+    """Whether vectors share a factor, and are solved for at once, or not."""
+    factors = np.tril(rng.normal(size=(2, 3, 4, 4))) + 4 * np.eye(4)
+    for batch in ((), (3,), (1,), (2, 3), (2, 1)):
+        factor = factors[tuple(slice(size) for size in batch)] if len(batch) == 2 else factors[0]
+        factor = factor[0] if batch == () else factor[: batch[0]] if len(batch) == 1 else factor
+        distribution = D.MultivariateNormal(lm.zeros([4], dtype="float64"), scale_tril=lm.asarray(factor))
+        for shape in ((), (3,), (2, 3), (5, 2, 3), (0, 2, 3)):
+            value = rng.normal(size=(*shape, 4))
+            got = distribution.log_prob(lm.asarray(value)).numpy()
+            solved = np.linalg.solve(
+                np.broadcast_to(factor, (*got.shape, 4, 4)), np.broadcast_to(value, (*got.shape, 4))[..., None]
+            )
+            wanted = -0.5 * (solved**2).sum((-2, -1)) - np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
+            np.testing.assert_allclose(got, wanted - 2 * np.log(2 * np.pi), rtol=1e-10)
+
+
 def test_forms_of_the_matrix_agree():
     covariance = tensor(SPD)
     loc = tensor([0.0, 1.0, 2.0])
