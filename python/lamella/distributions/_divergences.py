@@ -14,10 +14,10 @@ from ._support import EULER, ProbsOrLogits, on_diagonal
 from .bernoulli import Bernoulli, ContinuousBernoulli
 from .beta import Beta, Dirichlet, log_beta, log_beta_of_vectors
 from .categorical import Categorical, OneHotCategorical, _Classes
-from .counts import Binomial, Geometric, Poisson
+from .counts import Binomial, Geometric, NegativeBinomial, Poisson
 from .distribution import Distribution, parameter_of
 from .gamma import Exponential, Gamma, InverseGamma
-from .heavy_tails import Pareto
+from .heavy_tails import Pareto, Weibull
 from .kl import register_kl
 from .location_scale import Cauchy, Gumbel, HalfCauchy, Laplace, Uniform
 from .matrices import Wishart
@@ -64,6 +64,13 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
 @register_kl(Geometric, Geometric)
 def _geometric(p: Geometric, q: Geometric) -> Tensor:
     return _of_outcomes(p, q) / p.probs
+
+
+@register_kl(NegativeBinomial, NegativeBinomial)
+def _negative_binomial(p: NegativeBinomial, q: NegativeBinomial) -> Tensor:
+    if lm.any(p.total_count != q.total_count):
+        raise NotImplementedError("[kl_divergence] two NegativeBinomial of different total_count have no closed form")
+    return p.total_count * _of_outcomes(p, q) * (1 + p._odds)
 
 
 @register_kl(Categorical, Categorical)
@@ -126,6 +133,15 @@ def _pareto(p: Pareto, q: Pareto) -> Tensor:
     ratio = q.alpha / p.alpha
     result = q.alpha * lm.log(p.scale / q.scale) - lm.log(ratio) + ratio - 1
     return lm.where(p.scale < q.scale, math.inf, result)
+
+
+@register_kl(Weibull, Weibull)
+def _weibull(p: Weibull, q: Weibull) -> Tensor:
+    """See Bauckhage, "Computing the Kullback-Leibler divergence between two Weibull distributions", 2013."""
+    a, b = p.concentration, q.concentration
+    ratio = p.scale / q.scale
+    powers = lm.log(a / b) - b * lm.log(ratio) - EULER * (a - b) / a
+    return powers + lm.exp(b * lm.log(ratio) + lm.lgamma(1 + b / a)) - 1
 
 
 @register_kl(Cauchy, Cauchy)
