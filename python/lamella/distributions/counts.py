@@ -1,0 +1,296 @@
+"""Distributions of counts: geometric, Poisson, binomial and negative binomial."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import lamella as lm
+
+from .._C import Generator, Tensor
+from . import constraints
+from ._counting import binomial
+from ._implicit import lower_gamma
+from ._support import ConstraintsByName, Parameter, ProbsOrLogits, Shape, adopt, expanded
+from .bernoulli import enumerated
+from .distribution import Distribution, in_double
+from .exp_family import ExponentialFamily
+
+
+class Geometric(ProbsOrLogits, Distribution):
+    """The number of failures before the first success: ``(1 - p) ** k * p`` for k from 0 on.
+
+    Args:
+        probs: The probability p of a success, in (0, 1]; or
+        logits: ``log(p / (1 - p))`` of it.
+        validate_args: See :class:`Distribution`.
+
+    Raises:
+        ValueError: where both are given, or none.
+    """
+
+    arg_constraints: ClassVar[ConstraintsByName] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self, probs: Parameter | None = None, logits: Parameter | None = None, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(self._adopt_probability(probs, logits), validate_args=validate_args)
+        if self._validate_args and self._given == "probs" and not lm.all(self.probs > 0):
+            raise ValueError(f"[{type(self).__name__}] probs: expected probabilities above 0, got {self.probs}")
+
+    def _logs(self) -> tuple[Tensor, Tensor]:
+        """Returns the logarithms of the probabilities of a success and of a failure."""
+        if self._given == "probs":
+            return lm.log(self.probs), lm.log1p(-self.probs)
+        return lm.log_sigmoid(self.logits), lm.log_sigmoid(-self.logits)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return 1 / self.probs - 1
+
+    @property
+    def mode(self) -> Tensor:
+        """The mode, 0."""
+        return lm.zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return (1 / self.probs - 1) / self.probs
+
+    def sample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
+        """Returns draws in the parameter's dtype."""
+        with lm.no_grad():
+            return lm.geometric(None, expanded(self.probs, self._extended_shape(shape)), generator=generator) - 1
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Returns the logarithm of the probability."""
+        value = self._checked(value)
+        if self._given == "probs":
+            return lm.xlog1py(value, -self.probs) + lm.log(self.probs)
+        success, failure = self._logs()
+        return value * failure + success
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Returns the probability of counts up to `value`."""
+        value = self._checked(value)
+        return -lm.expm1((lm.floor(value) + 1) * self._logs()[1])
+
+    def entropy(self) -> Tensor:
+        """Returns the entropy."""
+        p = self.probs
+        return (-lm.xlogy(p, p) - lm.xlog1py(1 - p, -p)) / p
+
+
+class Poisson(ExponentialFamily):
+    """The Poisson distribution: ``rate ** k * exp(-rate) / k!``.
+
+    Args:
+        rate: The mean, at least 0.
+        validate_args: See :class:`Distribution`.
+    """
+
+    arg_constraints: ClassVar[ConstraintsByName] = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    rate: Tensor
+
+    def __init__(self, rate: Parameter, validate_args: bool | None = None) -> None:
+        super().__init__(adopt(self, rate=rate), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean, rate."""
+        return self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        """The mode; of two equally likely counts the larger one."""
+        return lm.floor(self.rate)
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance, rate."""
+        return self.rate
+
+    def sample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
+        """Returns draws in the rate's dtype."""
+        with lm.no_grad():
+            return lm.poisson(expanded(self.rate, self._extended_shape(shape)), generator=generator)
+
+    @in_double
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Returns the logarithm of the probability."""
+        return lm.xlogy(value, self.rate) - self.rate - lm.lgamma(value + 1)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Returns the probability of counts up to `value`."""
+        value = self._checked(value)
+        return 1 - lower_gamma(lm.floor(value) + 1, self.rate)
+
+    def entropy(self) -> Tensor:
+        """Raises NotImplementedError: the entropy has no closed form."""
+        raise self._has_no("entropy")
+
+    @property
+    def _natural_params(self) -> tuple[Tensor]:
+        return (lm.log(self.rate),)
+
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+        return lm.exp(natural_params[0])
+
+
+class Binomial(ProbsOrLogits, Distribution):
+    """The number of successes in a number of trials.
+
+    Args:
+        total_count: The number of trials, an integer of at least 0.
+        probs: The probability of a success; or
+        logits: ``log(p / (1 - p))`` of it.
+        validate_args: See :class:`Distribution`.
+
+    Raises:
+        ValueError: where both are given, or none.
+    """
+
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+
+    total_count: Tensor
+
+    def __init__(
+        self,
+        total_count: Parameter = 1,
+        probs: Parameter | None = None,
+        logits: Parameter | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        shape = self._adopt_probability(probs, logits, total_count=total_count)
+        super().__init__(shape, validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True)
+    def support(self) -> Any:
+        """Integers from 0 to the number of trials."""
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        """The mode; of two equally likely counts the larger one."""
+        return lm.minimum(lm.floor((self.total_count + 1) * self.probs), self.total_count)
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
+        """Returns draws in the parameter's dtype."""
+        size = self._extended_shape(shape)
+        with lm.no_grad():
+            return binomial(expanded(self.total_count, size), expanded(self.probs, size), generator)
+
+    @in_double
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Returns the logarithm of the probability."""
+        n = self.total_count
+        ways = lm.lgamma(n + 1) - lm.lgamma(value + 1) - lm.lgamma(n - value + 1)
+        if self._given == "probs":
+            return ways + lm.xlogy(value, self.probs) + lm.xlog1py(n - value, -self.probs)
+        # The likelier outcome is the one whose logarithm is near 0.
+        x = self.logits
+        rarer = lm.where(x > 0, n - value, value)
+        return ways + n * lm.log_sigmoid(lm.abs(x)) - rarer * lm.abs(x)
+
+    def entropy(self) -> Tensor:
+        """Returns the entropy, a sum over all counts; see :meth:`enumerate_support`."""
+        logs = self.log_prob(self.enumerate_support(expand=False))
+        return -lm.sum(lm.exp(logs) * logs, axis=0)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """Returns the counts from 0 on along a new first axis.
+
+        Raises:
+            NotImplementedError: where the numbers of trials of a batch differ.
+        """
+        trials = lm.max(self.total_count) if self.total_count.size else lm.zeros([])
+        if not lm.all(self.total_count == trials):
+            raise NotImplementedError("[Binomial] enumerate_support: the numbers of trials differ")
+        return enumerated(self, 1 + int(trials.item()), expand)
+
+
+class NegativeBinomial(ProbsOrLogits, Distribution):
+    """The number of successes before a number of failures.
+
+    Args:
+        total_count: The number of failures to stop at, above 0; it need not be an integer.
+        probs: The probability of a success, in [0, 1); or
+        logits: ``log(p / (1 - p))`` of it.
+        validate_args: See :class:`Distribution`.
+
+    Raises:
+        ValueError: where both are given, or none.
+    """
+
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "total_count": constraints.positive,
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+
+    total_count: Tensor
+
+    def __init__(
+        self,
+        total_count: Parameter,
+        probs: Parameter | None = None,
+        logits: Parameter | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        shape = self._adopt_probability(probs, logits, total_count=total_count)
+        super().__init__(shape, validate_args=validate_args)
+
+    @property
+    def _odds(self) -> Tensor:
+        return self.probs / (1 - self.probs) if self._given == "probs" else lm.exp(self.logits)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean."""
+        return self.total_count * self._odds
+
+    @property
+    def mode(self) -> Tensor:
+        """The mode; of two equally likely counts the larger one."""
+        return lm.clip(lm.floor((self.total_count - 1) * self._odds), 0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance."""
+        odds = self._odds
+        return self.total_count * odds * (1 + odds)
+
+    def sample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
+        """Returns draws of Poisson distributions, the rates of which are draws of a gamma distribution."""
+        with lm.no_grad():
+            rates = lm.gamma(None, expanded(self.total_count, self._extended_shape(shape)), generator=generator)
+            return lm.poisson(rates * self._odds, generator=generator)
+
+    @in_double
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Returns the logarithm of the probability."""
+        n = self.total_count
+        ways = lm.lgamma(n + value) - lm.lgamma(value + 1) - lm.lgamma(n)
+        if self._given == "probs":
+            return ways + lm.xlogy(value, self.probs) + n * lm.log1p(-self.probs)
+        return ways + value * lm.log_sigmoid(self.logits) + n * lm.log_sigmoid(-self.logits)

@@ -1,0 +1,152 @@
+"""Distributions of ratios: Student's t and Fisher and Snedecor's F."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import lamella as lm
+
+from .._C import Generator, Tensor
+from . import constraints
+from ._implicit import standard_gamma
+from ._support import LOG_PI, ConstraintsByName, Parameter, Shape, adopt, drawn
+from .beta import log_beta
+from .distribution import Distribution, in_double
+
+
+class StudentT(Distribution):
+    """Student's distribution: proportional to ``(1 + z * z / df) ** (-(df + 1) / 2)``, z = (x - loc) / scale.
+
+    Args:
+        df: The degrees of freedom, above 0.
+        loc: The median.
+        scale: The scale, above 0.
+        validate_args: See :class:`Distribution`.
+    """
+
+    arg_constraints: ClassVar[ConstraintsByName] = {
+        "df": constraints.positive,
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
+    support = constraints.real
+    has_rsample = True
+
+    df: Tensor
+    loc: Tensor
+    scale: Tensor
+
+    def __init__(
+        self, df: Parameter, loc: Parameter = 0.0, scale: Parameter = 1.0, validate_args: bool | None = None
+    ) -> None:
+        super().__init__(adopt(self, df=df, loc=loc, scale=scale), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean, NaN for up to 1 degree of freedom."""
+        return lm.where(self.df > 1, self.loc, math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        """The mode, loc."""
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance, infinite for up to 2 degrees of freedom, and NaN for up to 1."""
+        df = lm.where(self.df > 2, self.df, 3.0)
+        finite = lm.square(self.scale) * df / (df - 2)
+        return lm.where(self.df > 2, finite, lm.where(self.df > 1, math.inf, math.nan))
+
+    def rsample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
+        """Returns draws with gradients by all parameters."""
+        size = self._extended_shape(shape)
+        normal = drawn(lm.randn, self.df, size, generator)
+        half = 0.5 * self.df
+        return self.loc + self.scale * normal * lm.rsqrt(standard_gamma(half, size, generator) / half)
+
+    @in_double
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Returns the logarithm of the density."""
+        z = (value - self.loc) / self.scale
+        return -0.5 * (self.df + 1) * lm.log1p(z * z / self.df) - self._log_normalizer()
+
+    def _log_normalizer(self) -> Tensor:
+        half = 0.5 * self.df
+        return lm.log(self.scale) + 0.5 * (lm.log(self.df) + LOG_PI) + lm.lgamma(half) - lm.lgamma(half + 0.5)
+
+    @in_double
+    def entropy(self) -> Tensor:
+        """Returns the entropy."""
+        half = 0.5 * self.df
+        return self._log_normalizer() + (half + 0.5) * (lm.digamma(half + 0.5) - lm.digamma(half))
+
+
+class FisherSnedecor(Distribution):
+    """The distribution of ``(x1 / df1) / (x2 / df2)`` for x1 and x2 of the distributions Chi2(df1) and Chi2(df2).
+
+    Args:
+        df1: Degrees of freedom of the numerator, above 0.
+        df2: Degrees of freedom of the denominator, above 0.
+        validate_args: See :class:`Distribution`.
+    """
+
+    arg_constraints: ClassVar[ConstraintsByName] = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+
+    df1: Tensor
+    df2: Tensor
+
+    def __init__(self, df1: Parameter, df2: Parameter, validate_args: bool | None = None) -> None:
+        super().__init__(adopt(self, df1=df1, df2=df2), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean, NaN for df2 up to 2."""
+        inside = self.df2 > 2
+        df2 = lm.where(inside, self.df2, 3.0)
+        return lm.where(inside, df2 / (df2 - 2), math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        """The mode, 0 for df1 up to 2."""
+        return lm.clip(self.df1 - 2, 0.0) / self.df1 * self.df2 / (self.df2 + 2)
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance, NaN for df2 up to 4."""
+        inside = self.df2 > 4
+        df1, df2 = self.df1, lm.where(inside, self.df2, 5.0)
+        finite = 2 * lm.square(df2 / (df2 - 2)) * (df1 + df2 - 2) / (df1 * (df2 - 4))
+        return lm.where(inside, finite, math.nan)
+
+    def rsample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
+        """Returns draws with gradients by both parameters."""
+        size = self._extended_shape(shape)
+        half1, half2 = 0.5 * self.df1, 0.5 * self.df2
+        draws = standard_gamma(half1, size, generator) / half1
+        draws = draws / (standard_gamma(half2, size, generator) / half2)
+        limits = lm.finfo(draws.dtype)
+        return lm.clip(draws, limits.smallest_normal, limits.max)
+
+    @in_double
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Returns the logarithm of the density."""
+        half1, half2 = 0.5 * self.df1, 0.5 * self.df2
+        ratio = self.df1 / self.df2
+        constant = half1 * lm.log(ratio) - log_beta(half1, half2)
+        return constant + (half1 - 1) * lm.log(value) - (half1 + half2) * lm.log1p(ratio * value)
+
+    @in_double
+    def entropy(self) -> Tensor:
+        """Returns the entropy."""
+        half1, half2 = 0.5 * self.df1, 0.5 * self.df2
+        return (
+            lm.log(self.df2 / self.df1)
+            + log_beta(half1, half2)
+            + (1 - half1) * lm.digamma(half1)
+            - (1 + half2) * lm.digamma(half2)
+            + (half1 + half2) * lm.digamma(half1 + half2)
+        )

@@ -1,0 +1,218 @@
+"""Distributions of single numbers: densities, moments, quantiles and draws against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from distribution_cases import CASES
+from scipy import stats
+
+import lamella as lm
+from support.numeric import differences
+
+TOLERANCE = {"float64": 1e-10, "float32": 3e-5}
+by_case = pytest.mark.parametrize("name", CASES)
+
+
+def has(distribution, method, *arguments):
+    """Returns the method's result, or None where there is no closed form."""
+    try:
+        found = getattr(distribution, method)
+        return found(*arguments) if callable(found) else found
+    except NotImplementedError:
+        return None
+
+
+@by_case
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_log_prob(name, dtype):
+    case = CASES[name]
+    x = case.points().astype(dtype)
+    reference = case.reference()
+    wanted = reference.logpmf(x.astype("float64")) if case.discrete else reference.logpdf(x.astype("float64"))
+    got = case.build(dtype).log_prob(lm.asarray(x))
+    assert got.dtype.name == dtype
+    tolerance = TOLERANCE[dtype]
+    np.testing.assert_allclose(got.numpy(), wanted, rtol=tolerance * (20 if dtype == "float32" else 1), atol=tolerance)
+
+
+@by_case
+def test_moments_and_entropy(name):
+    case = CASES[name]
+    got, reference = case.build(), case.reference()
+    skipped = {"RelaxedBernoulli": ("mean", "var", "entropy"), "VonMises": ("mean", "var"), "Kumaraswamy": ("entropy",)}
+    for mine, theirs in ("mean", "mean"), ("variance", "var"), ("entropy", "entropy"):
+        value = has(got, mine)
+        if value is None or theirs in skipped.get(name, ()):
+            continue
+        np.testing.assert_allclose(value.numpy(), getattr(reference, theirs)(), rtol=1e-7, atol=1e-9, err_msg=mine)
+    if has(got, "variance") is not None:
+        np.testing.assert_allclose(got.stddev.numpy() ** 2, got.variance.numpy(), rtol=1e-12)
+    if (entropy := has(got, "entropy")) is not None:
+        np.testing.assert_allclose(got.perplexity().numpy(), np.exp(entropy.numpy()), rtol=1e-12)
+
+
+@by_case
+def test_the_mode_has_the_greatest_density(name):
+    case = CASES[name]
+    distribution = case.build()
+    mode = has(distribution, "mode")
+    if mode is None:
+        return
+    x = case.points(np.linspace(0.01, 0.99, 197))
+    others = distribution.log_prob(lm.asarray(x)).numpy().max(0)
+    known = ~np.isnan(mode.numpy())
+    inside = distribution.support.check(mode).numpy() & known
+    at = distribution.log_prob(lm.where(lm.asarray(inside), mode, lm.asarray(x[0]))).numpy()
+    assert (at >= others - 1e-12)[inside & known].all()
+
+
+@by_case
+def test_cdf_and_its_inverse(name):
+    case = CASES[name]
+    distribution, reference = case.build(), case.reference()
+    x = case.points()
+    if (chances := has(distribution, "cdf", lm.asarray(x))) is None:
+        return
+    np.testing.assert_allclose(chances.numpy(), reference.cdf(x), rtol=1e-9, atol=1e-12)
+    if (quantiles := has(distribution, "icdf", chances)) is not None:
+        np.testing.assert_allclose(quantiles.numpy(), x, rtol=1e-8)
+        # The density is the slope of the distribution function, and the gradient says so.
+        leaf = lm.tensor(x, stop_gradient=False)
+        distribution.cdf(leaf).sum().backward()
+        np.testing.assert_allclose(leaf.grad.numpy(), np.exp(reference.logpdf(x)), rtol=1e-8)
+
+
+@by_case
+def test_draws_follow_the_distribution(name):
+    case = CASES[name]
+    reference = case.reference()
+    count = 4000
+    for dtype in ("float32", "float64"):
+        draws = case.build(dtype).sample((count,))
+        assert draws.shape == (count, 3) and draws.dtype.name == dtype and draws.stop_gradient
+        assert lm.all(case.build(dtype).support.check(draws))
+        draws = draws.numpy().astype("float64")
+        for i in range(3):
+            if case.discrete:
+                values, counts = np.unique(draws[:, i], return_counts=True)
+                expected = count * reference.pmf(values[:, None])[:, i]
+                kept = expected > 5
+                observed = np.append(counts[kept], count - counts[kept].sum())
+                wanted = np.append(expected[kept], count - expected[kept].sum())
+                statistic = ((observed - wanted) ** 2 / np.maximum(wanted, 1)).sum()
+                assert stats.chi2(max(len(observed) - 1, 1)).sf(statistic) > 1e-5
+            else:
+                chances = reference.cdf(np.broadcast_to(draws[:, i, None], (count, 3)))[:, i]
+                chances = chances - chances.min() if name == "VonMises" else chances
+                assert stats.kstest(np.clip(chances, 0, 1), "uniform").pvalue > 1e-5
+
+
+@by_case
+def test_gradients_of_draws_keep_the_quantile(name):
+    """dx/dp of a draw x is that of scipy's quantile function, at x's probability."""
+    case = CASES[name]
+    if not case.make.has_rsample or not case.quantile:
+        return
+    distribution = case.build(gradient=True)
+    draws = distribution.rsample((20,))
+    x = draws.detach().numpy()
+    for parameter in case.parameters:
+        value = case.arrays()[parameter]
+        (got,) = lm.grad([draws.sum()], [getattr(distribution, parameter)], retain_graph=True)
+        step = 1e-5 * np.maximum(np.abs(value), 0.1)
+
+        def moved(sign, parameter=parameter, value=value, step=step):
+            chance = case.reference().cdf(x)
+            upper = chance > 0.5
+            other = case.reference(**{parameter: value + sign * step})
+            # The upper tail has digits of its own, where scipy offers them.
+            if upper.any() and hasattr(other, "isf"):
+                return np.where(upper, other.isf(case.reference().sf(x)), other.ppf(chance))
+            return other.ppf(chance)
+
+        wanted = (moved(1) - moved(-1)).sum(0) / (2 * step)
+        scale = np.abs((moved(1) - moved(-1)) / (2 * step)).sum(0)
+        np.testing.assert_allclose(got.numpy(), wanted, atol=1e-5 * scale.max() + 1e-7, err_msg=parameter)
+
+
+@by_case
+def test_gradients_of_draws_are_those_of_the_mean(name):
+    """The mean of the gradients of draws is the gradient of the mean, within five standard errors."""
+    case = CASES[name]
+    if not case.make.has_rsample or case.quantile:
+        return
+    count = 4000
+    parameters = {
+        p: lm.tensor(np.broadcast_to(v, (count, 3)).copy(), stop_gradient=False) for p, v in case.arrays().items()
+    }
+    draws = case.make(**parameters).rsample()
+    function = lm.tanh(draws)
+    for parameter, leaf in parameters.items():
+        (got,) = lm.grad([function.sum()], [leaf], retain_graph=True)
+        value = case.arrays()[parameter]
+        chances = (np.arange(20000) + 0.5) / 20000
+
+        def mean(values, parameter=parameter, chances=chances):
+            return np.tanh(case.reference(**{parameter: values}).ppf(chances[:, None])).mean(0)
+
+        step = 1e-4 * np.abs(value)
+        wanted = (mean(value + step) - mean(value - step)) / (2 * step)
+        error = got.numpy().std(0) / np.sqrt(count)
+        assert (np.abs(got.numpy().mean(0) - wanted) < 5 * error + 1e-4).all(), parameter
+
+
+@by_case
+def test_gradients_of_log_prob(name):
+    """By each parameter, first and second derivatives, against differences of scipy and of the first."""
+    case = CASES[name]
+    x = case.points()
+    density = "logpmf" if case.discrete else "logpdf"
+    for parameter in case.parameters:
+        value = case.arrays()[parameter]
+        distribution = case.build(gradient=True)
+        leaf = getattr(distribution, parameter)
+        (got,) = lm.grad([distribution.log_prob(lm.asarray(x)).sum()], [leaf], create_graph=True)
+        wanted = differences(
+            lambda v, parameter=parameter: getattr(case.reference(**{parameter: v}), density)(x).sum(), value
+        )
+        np.testing.assert_allclose(got.detach().numpy(), wanted, rtol=2e-5, atol=2e-5, err_msg=parameter)
+        if got.stop_gradient:
+            continue  # linear
+        (second,) = lm.grad([got.sum()], [leaf])
+
+        def first(v, parameter=parameter):
+            moved = case.build(gradient=True, **{parameter: v})
+            (slope,) = lm.grad([moved.log_prob(lm.asarray(x)).sum()], [getattr(moved, parameter)])
+            return slope.numpy().sum()
+
+        np.testing.assert_allclose(second.numpy(), differences(first, value), rtol=2e-5, atol=2e-5, err_msg=parameter)
+
+
+LARGE = {
+    "Beta": (lm.distributions.Beta, stats.beta, [3e5, 2e6]),
+    "Binomial": (lm.distributions.Binomial, stats.binom, [2e6, 0.25]),
+    "Gamma": (lm.distributions.Gamma, lambda a, rate: stats.gamma(a, scale=1 / rate), [3e6, 2.0]),
+    "InverseGamma": (lm.distributions.InverseGamma, lambda a, rate: stats.invgamma(a, scale=rate), [3e6, 2.0]),
+    "NegativeBinomial": (lm.distributions.NegativeBinomial, lambda n, p: stats.nbinom(n, 1 - p), [1e6, 0.25]),
+    "Poisson": (lm.distributions.Poisson, stats.poisson, [3e6]),
+    "StudentT": (lm.distributions.StudentT, stats.t, [1e7]),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_parameters_keep_the_digits_of_float32(name):
+    make, reference, parameters = LARGE[name]
+    values = [float(np.float32(value)) for value in parameters]
+    exact = reference(*values)
+    x = exact.ppf(np.array([0.01, 0.3, 0.5, 0.9])).astype("float32")
+    density = exact.logpmf if hasattr(exact.dist, "pmf") else exact.logpdf
+    got = make(*(lm.tensor(value, dtype="float32") for value in values)).log_prob(lm.asarray(x))
+    assert got.dtype == lm.float32
+    np.testing.assert_allclose(got.numpy(), density(x.astype("float64")), rtol=2e-6, atol=2e-6)
+    if name in ("Beta", "Gamma"):
+        p = make(*(lm.tensor(value, dtype="float32") for value in values))
+        q = make(*(lm.tensor(value * 1.001, dtype="float32") for value in values))
+        doubled = [make(*(x.astype("float64") for x in vars(d).values() if isinstance(x, lm.Tensor))) for d in (p, q)]
+        wanted = lm.distributions.kl_divergence(*doubled).item()
+        np.testing.assert_allclose(lm.distributions.kl_divergence(p, q).item(), wanted, rtol=1e-5)
