@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import numpy as np
 import pytest
+
+
+def pytest_collection_finish() -> None:
+    """Keeps the collector away from the tests themselves, of which there are millions of objects.
+
+    Checks for leaks collect often.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
