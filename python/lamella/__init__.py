@@ -23,6 +23,7 @@ from . import _room  # first, as it may refuse to load the compiled part
 if _typing.TYPE_CHECKING:
     from . import amp as amp
     from . import compat as compat
+    from . import data as data
     from . import fft as fft
     from . import graph as graph
     from . import io as io
@@ -95,6 +96,7 @@ __getattr__, _loaded_later = _lazy.loader(
         "amp._autocast": ["autocast", "is_autocast_enabled"],
         "autograd": ["checkpoint", "hessian", "jacobian", "jvp", "vjp", "vmap"],
         "compat": [],
+        "data": [],
         "fft": [],
         "graph": [],
         "io": [],

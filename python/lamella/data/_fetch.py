@@ -1,0 +1,118 @@
+"""Fetching: from the numbers of samples to a batch, at once where the dataset can, and one by one elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import lamella as lm
+
+from .collate import default_collate, tensor_of
+
+#: Numbers of samples: a range where they are consecutive, an array of int64, or a list.
+Indices = range | np.ndarray | Sequence[Any]
+
+
+class End:
+    """Stands for the batch after the last of a stream."""
+
+
+@functools.cache
+def keeps(kind: Hashable, shortcut: str, method: str) -> bool:
+    """True if ``shortcut`` is what ``kind`` defines last: a subclass that replaces ``method`` has left it behind."""
+    assert isinstance(kind, type)
+    for each in kind.__mro__:
+        if shortcut in vars(each):
+            return True
+        if method in vars(each):
+            return False
+    return False
+
+
+def listed(indices: Indices) -> list[Any]:
+    """Returns the numbers of samples as a list of ints."""
+    return indices.tolist() if isinstance(indices, np.ndarray) else list(indices)
+
+
+def take(array: Any, indices: Indices) -> Any:
+    """Returns the rows of a tensor or an array as one new tensor; consecutive rows are copied as one block."""
+    if isinstance(indices, range) and indices.step == 1:
+        block = array[indices.start : indices.stop]
+        return block.clone() if isinstance(array, lm.Tensor) else tensor_of(np.array(block))
+    if isinstance(array, lm.Tensor):
+        return lm.index_select(array, 0, lm.from_numpy(np.asarray(indices, np.int64)))
+    return tensor_of(np.take(np.asarray(array), np.asarray(indices, np.int64), axis=0))
+
+
+def whole_batch(dataset: Any, indices: Indices) -> Any:
+    """Returns a collated batch by one indexed take, or NotImplemented where the dataset gives single samples only."""
+    if isinstance(dataset, (np.ndarray, lm.Tensor)):
+        return take(dataset, indices)
+    if keeps(type(dataset), "__getbatch__", "__getitem__"):
+        return dataset.__getbatch__(indices)
+    return NotImplemented
+
+
+def samples_of(dataset: Any, indices: Indices) -> list[Any]:
+    """Returns the samples, by one call where the dataset has ``__getitems__``."""
+    numbers = listed(indices)
+    if keeps(type(dataset), "__getitems__", "__getitem__"):
+        samples = dataset.__getitems__(numbers)
+        if len(samples) != len(numbers):
+            raise ValueError(
+                f"[DataLoader] {type(dataset).__name__}.__getitems__ gave {len(samples)} samples for {len(numbers)}"
+            )
+        return list(samples)
+    return [dataset[number] for number in numbers]
+
+
+class MapFetcher:
+    """Batches of a dataset with ``__getitem__``.
+
+    Args:
+        dataset: what has the samples.
+        collate: makes a batch of a list of samples, or, without batching, what is given of a sample.
+        batched: True if a task is the numbers of a batch, False if it is the number of one sample.
+    """
+
+    def __init__(self, dataset: Any, collate: Callable[[Any], Any], batched: bool) -> None:
+        self._dataset = dataset
+        self._collate = collate
+        self._batched = batched
+        self._whole = batched and collate is default_collate
+
+    def __call__(self, task: Any) -> Any:
+        if not self._batched:
+            return self._collate(self._dataset[task])
+        if self._whole:
+            batch = whole_batch(self._dataset, task)
+            if batch is not NotImplemented:
+                return batch
+            self._whole = False
+        return self._collate(samples_of(self._dataset, task))
+
+    def skip(self, task: Any) -> Any:
+        """Passes over a batch; there is nothing to do, as samples are found by their numbers."""
+
+
+class StreamFetcher:
+    """Batches of an iterable dataset: a task is the number of samples, None for a single one without batching."""
+
+    def __init__(self, dataset: Any, collate: Callable[[Any], Any], drop_last: bool) -> None:
+        self._samples: Iterator[Any] = iter(dataset)
+        self._collate = collate
+        self._drop_last = drop_last
+
+    def __call__(self, task: int | None) -> Any:
+        samples = self.skip(task)
+        return samples if samples is End else self._collate(samples if task is not None else samples[0])
+
+    def skip(self, task: int | None) -> Any:
+        """Takes the next samples and returns them as they are, :class:`End` after the last."""
+        count = 1 if task is None else task
+        samples = list(itertools.islice(self._samples, count))
+        return samples if samples and (len(samples) == count or not self._drop_last) else End
