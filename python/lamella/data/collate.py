@@ -12,6 +12,7 @@ from lamella import _tree
 
 _NUMBERS = (bool, int, float, complex)
 _TEXT = (str, bytes)
+_KINDS = "biufc"  # of numpy's dtypes, those of numbers
 
 
 def tensor_of(array: Any) -> Any:
@@ -22,6 +23,8 @@ def tensor_of(array: Any) -> Any:
     """
     if array.dtype.kind in "US":
         return array.tolist()
+    if array.dtype.kind not in _KINDS:
+        raise TypeError(f"[default_collate] an array of dtype {array.dtype} makes no tensor. Pass a collate_fn")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if not (array.flags.writeable and array.flags.c_contiguous):
@@ -36,7 +39,7 @@ def default_convert(data: Any) -> Any:
     everything else stay as they are. A tensor lies in its array's memory where that is contiguous and may be written.
     """
     if isinstance(data, (np.ndarray, np.generic)):
-        return tensor_of(np.asarray(data)) if data.dtype.kind not in "USO" else data
+        return tensor_of(np.asarray(data)) if data.dtype.kind in _KINDS else data
     if (parts := _tree.parts_of(data)) is not None:
         keys, items = parts
         return _tree.shell_of(data, keys)([default_convert(item) for item in items])

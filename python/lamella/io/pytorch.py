@@ -2,8 +2,8 @@
 
 Source of both formats: PyTorch's documentation, "Serialization semantics", and the files themselves. Since 1.6 a file
 is a zip archive: ``data.pkl`` is the object, whose tensors refer by persistent ids to storages, the members
-``data/KEY``. Before, it is a row of pickles (a magic number, a version, the writer's system, the object, the keys of its
-storages), behind which the storages' bytes follow.
+``data/KEY``. Before, it is a row of pickles (a magic number, a version, the system that wrote, the object, the keys of
+its storages), behind which the bytes of the storages follow.
 """
 
 from __future__ import annotations
