@@ -25,7 +25,8 @@ from lamella import _C
 
 _INLINE = 1 << 14  # batches up to this size go through the socket, which is quicker
 _ALIGNMENT = 64  # of an array in a segment, as of the library's own memory
-_HELD = 64  # number of segments that a reader may hold; further batches are copied out
+# Number of segments that a reader may hold, as each takes a descriptor; further batches are copied out.
+_HELD = 16
 
 
 class Header(NamedTuple):

@@ -138,8 +138,6 @@ def test_an_epoch_goes_on_where_its_state_was(name: str, workers: int) -> None:
         given = [plain(batch) for batch in itertools.islice(iterator, stop)]
         state = pickle.loads(pickle.dumps(loader.state_dict()))
         other = loader_of(name, dataset, workers)
-        for _ in range(3):
-            lm.Generator("cpu", 11)
         other.load_state_dict(state)
         assert other.state_dict() == state
         assert [given + epochs(other, 1)[0], epochs(other, 1)[0]] == expected
