@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickletools
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 _MARK = object()
 _MAX_STACK = 10_000_000
@@ -36,6 +36,21 @@ class RefusedError(ValueError):
     """A pickle asks for what is neither plain data nor in the table; the text says what."""
 
 
+class Bounded:
+    """File of which no more is asked for than it can hold: a reader makes room for what a damaged length claims."""
+
+    def __init__(self, file: Any, room: int) -> None:
+        self._file = file
+        self._room = room
+        self.readline = file.readline
+        self.tell = file.tell
+
+    def read(self, count: int) -> bytes:
+        """Returns up to ``count`` bytes."""
+        data: bytes = self._file.read(min(count, self._room))
+        return data
+
+
 class Machine:
     """Carries out one pickle.
 
@@ -59,14 +74,14 @@ class Machine:
         # Objects that are built anew leave their old selves in the memo.
         self._built: dict[int, tuple[Any, Any]] = {}
 
-    def run(self, file: BinaryIO) -> Any:
-        """Reads a pickle up to its end and returns its value.
+    def run(self, file: Any, room: int) -> Any:
+        """Reads a pickle up to its end and returns its value. The file is of ``room`` bytes.
 
         Raises:
             RefusedError: for what is not in the tables.
             Exception: of many types, where the pickle is damaged.
         """
-        for opcode, argument, _ in pickletools.genops(file):
+        for opcode, argument, _ in pickletools.genops(Bounded(file, room)):
             if opcode.name == "STOP":
                 return self._pop()
             self._step(opcode.name, argument)

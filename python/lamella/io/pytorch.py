@@ -78,7 +78,7 @@ def load_torch(path: str | os.PathLike[str]) -> Any:
                 f"[load_torch] {target.name}: it holds {error}, which is neither a tensor nor plain data; of a model, "
                 "save the state_dict()"
             ) from error
-        except (MemoryError, OSError):
+        except MemoryError:
             raise
         # Damaged bytes raise a dozen types, here and in zipfile; all mean the same.
         except Exception as error:
@@ -141,6 +141,12 @@ class _DType(Buildable):
         return self._dtype.newbyteorder(state[1] if state[1] in ("<", ">") else "=")
 
 
+def _from_buffer(data: Any, dtype: Any, shape: Any, order: Any) -> Any:
+    if not isinstance(data, (bytes, bytearray)) or order not in ("C", "F"):
+        raise RefusedError("an array of objects")
+    return _Array().build((1, shape, dtype, order == "F", bytes(data)))
+
+
 def _scalar(dtype: Any, data: Any) -> Any:
     if not isinstance(dtype, np.dtype) or dtype.hasobject or not isinstance(data, bytes):
         raise RefusedError("a numpy scalar of objects")
@@ -196,11 +202,14 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "builtins.set": lambda items=(): set(items),
     "__builtin__.set": lambda items=(): set(items),
     "builtins.frozenset": lambda items=(): frozenset(items),
+    "__builtin__.frozenset": lambda items=(): frozenset(items),
     "builtins.complex": _complex,
     "__builtin__.complex": _complex,
     "_codecs.encode": _encode,
+    "__builtin__.bytes": lambda: b"",
     "numpy.dtype": _DType,
     **{f"{home}.scalar": _scalar for home in ("numpy.core.multiarray", "numpy._core.multiarray")},
+    **{f"{home}._frombuffer": _from_buffer for home in ("numpy.core.numeric", "numpy._core.numeric")},
     **{f"{home}._reconstruct": lambda *_: _Array() for home in ("numpy.core.multiarray", "numpy._core.multiarray")},
     # Only named, as the type that is to be made: never called.
     **dict.fromkeys(
@@ -256,7 +265,7 @@ class _Zip:
     def read(self) -> Any:
         """Returns the object."""
         with self._archive.open(f"{self._home}data.pkl") as file:
-            return Machine(_CALLS, _CONSTANTS, self._storage).run(file)  # type: ignore[arg-type]
+            return Machine(_CALLS, _CONSTANTS, self._storage).run(file, self._room)
 
     def _storage(self, reference: Any) -> _Storage:
         tag, kind, key, _, count = reference
@@ -290,7 +299,7 @@ class _Legacy:
             raise ValueError(f"the format has the unknown version {str(version)[:40]}")
         system = self._pickle()
         order = "little" if system.get("little_endian", True) else "big"
-        value = Machine(_CALLS, _CONSTANTS, self._storage).run(self._file)
+        value = Machine(_CALLS, _CONSTANTS, self._storage).run(self._file, self._room)
         for key in self._pickle():
             storage = self._storages[key]
             count = int.from_bytes(self._file.read(8), "little" if order == "little" else "big")
@@ -304,7 +313,7 @@ class _Legacy:
 
     def _pickle(self) -> Any:
         """Reads a pickle of plain data."""
-        return Machine({}, {}, lambda _: _refuse_call("a persistent id")).run(self._file)
+        return Machine({}, {}, lambda _: _refuse_call("a persistent id")).run(self._file, self._room)
 
     def _storage(self, reference: Any) -> _Storage:
         tag, kind, key, _, count, view = reference
