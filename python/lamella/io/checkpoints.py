@@ -69,7 +69,7 @@ def save_checkpoint(
     target = place / f"checkpoint-{step:09d}.safetensors"
     with named_memory_errors("save_checkpoint", target):
         states = {name: part.state_dict() if hasattr(part, "state_dict") else part for name, part in parts.items()}
-        tensors, tree = flatten({"step": step, "random": _random_state() if random else None, "parts": states})
+        tensors, tree = flatten({"step": step, "random": _random_state() if random else None, **states})
         write = _safetensors.writer(tensors, _safetensors.text_of(None, tree), checked=True)
         with replacing(target) as file:
             write(file)
@@ -111,13 +111,14 @@ def load_checkpoint(
     if not found:
         raise FileNotFoundError(f"[load_checkpoint] '{place}' has no checkpoint" + (f" {step}" if step else ""))
     state, path = _newest_whole(found)
-    missing = [name for name in parts if name not in state["parts"]]
+    saved = {name: value for name, value in state.items() if name not in _OWN}
+    missing = [name for name in parts if name not in saved]
     if missing:
         raise ValueError(f"[load_checkpoint] {path.name} has no part {', '.join(missing)}")
-    _load_all(parts, state["parts"])
+    _load_all(parts, saved)
     if random and state["random"] is not None:
         _restore_random(state["random"])
-    return Checkpoint(state["step"], path, {k: v for k, v in state["parts"].items() if k not in parts})
+    return Checkpoint(state["step"], path, {name: value for name, value in saved.items() if name not in parts})
 
 
 def _checkpoints(folder: Path) -> list[tuple[int, Path]]:
@@ -147,7 +148,7 @@ def _read(path: Path) -> dict[str, Any]:
         _safetensors.check(path)
         tensors, text = _safetensors.read(path)
         state = unflatten(tensors, text.get(TREE, ""), path)
-    if not isinstance(state, dict) or not isinstance(state.get("parts"), dict) or not set(_OWN) <= set(state):
+    if not isinstance(state, dict) or not set(_OWN) <= set(state):
         raise ValueError(f"[load_checkpoint] {path.name} is no checkpoint")
     return state
 

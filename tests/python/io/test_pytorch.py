@@ -113,7 +113,9 @@ def test_pytorchs_own_types(tmp_path) -> None:
         "dtype": torch.TORCH.bfloat16,
     }
     loaded = load(zipped(value), tmp_path)
-    assert loaded["parameter"].tolist() == [[1] * 3] * 2 == loaded["more"].tolist() and loaded["typed"].tolist() == [1] * 6
+    assert (
+        loaded["parameter"].tolist() == [[1] * 3] * 2 == loaded["more"].tolist() and loaded["typed"].tolist() == [1] * 6
+    )
     assert loaded["size"] == (2, 3) and loaded["device"] == "cuda:1" and loaded["dtype"] == lm.bfloat16
 
 
@@ -145,7 +147,10 @@ class Calls:
         (lambda path: os.system, r"\.system"),
         (lambda path: Path, r"it holds pathlib\.Path"),
         (lambda path: random.Random(0), r"it holds random\.Random"),
-        (lambda path: np.array([Calls(os.system, f"touch {path}")], object), r"(posix|nt)\.system|a numpy dtype|objects"),
+        (
+            lambda path: np.array([Calls(os.system, f"touch {path}")], object),
+            r"(posix|nt)\.system|a numpy dtype|objects",
+        ),
         (lambda path: np.array([{}], object), "a numpy dtype 'O|objects"),
         (lambda path: Called(torch.UTILS._rebuild_sparse_tensor, 1), r"it holds torch\._utils\._rebuild_sparse"),
         (lambda path: Calls(torch.TORCH.Tensor), "a call of a bare type"),
