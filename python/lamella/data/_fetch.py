@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,8 @@ class End:
     """Stands for the batch after the last of a stream."""
 
 
-@functools.cache
-def keeps(kind: Hashable, shortcut: str, method: str) -> bool:
+def keeps(kind: type, shortcut: str, method: str) -> bool:
     """True if ``shortcut`` is what ``kind`` defines last: a subclass that replaces ``method`` has left it behind."""
-    assert isinstance(kind, type)
     for each in kind.__mro__:
         if shortcut in vars(each):
             return True

@@ -68,7 +68,7 @@ class _Pickler(pickle.Pickler):
             if plain.size == 0:
                 return _tensor, (b"", plain.dtype.name, shape)
             # bfloat16 has no format in the buffer protocol, so its memory is shown as bytes.
-            array = _C._memory_as_bytes(plain.clone()) if plain.dtype == lm.bfloat16 else plain
+            array: Any = _C._memory_as_bytes(plain.clone()) if plain.dtype == lm.bfloat16 else plain
             return _tensor, (pickle.PickleBuffer(array), plain.dtype.name, shape)
         if type(value) is np.ndarray and not value.flags.forc and not value.dtype.hasobject:
             return np.ascontiguousarray(value).__reduce_ex__(5)

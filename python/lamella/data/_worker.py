@@ -26,7 +26,7 @@ from ._transport import Sender
 
 
 class WorkerInfo(NamedTuple):
-    """What a worker knows of itself."""
+    """Describes a worker to the code that runs in it."""
 
     #: Its number, from 0.
     id: int
@@ -46,7 +46,7 @@ class Failure(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What a worker is started with."""
+    """Describes the work of a loader's workers."""
 
     dataset: Any
     stream: bool

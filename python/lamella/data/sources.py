@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import mmap
 import os
 from collections.abc import Callable, Sequence
@@ -179,8 +180,7 @@ class ArrowDataset(Dataset[dict[str, Any]]):
         return {name: self._values(name, rows.column(name)) for name in rows.column_names}
 
     def _values(self, name: str, column: Any) -> Any:
-        import pyarrow.types as kinds
-
+        kinds = importlib.import_module("pyarrow.types")
         if not (kinds.is_integer(column.type) or kinds.is_floating(column.type) or kinds.is_boolean(column.type)):
             return column.to_pylist()
         if column.null_count:

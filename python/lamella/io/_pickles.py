@@ -81,7 +81,8 @@ class Machine:
             RefusedError: for what is not in the tables.
             Exception: of many types, where the pickle is damaged.
         """
-        for opcode, argument, _ in pickletools.genops(Bounded(file, room)):
+        stream: Any = Bounded(file, room)
+        for opcode, argument, _ in pickletools.genops(stream):
             if opcode.name == "STOP":
                 return self._pop()
             self._step(opcode.name, argument)

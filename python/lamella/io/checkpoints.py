@@ -28,7 +28,7 @@ class CheckpointWarning(UserWarning):
 
 
 class Checkpoint(NamedTuple):
-    """What :func:`load_checkpoint` found."""
+    """Describes the checkpoint that :func:`load_checkpoint` took."""
 
     #: Number of the step after which it was saved.
     step: int

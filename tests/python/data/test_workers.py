@@ -364,9 +364,7 @@ def test_ctrl_c_is_one_keyboard_interrupt() -> None:
         assert len(pids) == 3 and all(gone(pid) for pid in pids)
 
 
-@pytest.mark.parametrize(
-    "end", ["", "sys.exit(0)", "raise SystemExit", "del iterator, loader", "iterator.x = iterator"]
-)
+@pytest.mark.parametrize("end", ["", "sys.exit(0)", "del iterator, loader", "iterator.x = iterator"])
 def test_a_program_that_ends_takes_its_workers_along(end: str) -> None:
     for options in ("", ", persistent_workers=True"):
         with program(end=end, options=options) as (process, pids):

@@ -127,16 +127,14 @@ def test_a_damaged_newest_falls_back_with_a_warning(tmp_path, place: Any) -> Non
         damage(path, place)
     else:
         path.write_bytes(b"" if place == "empty" else path.read_bytes()[:-7])
-    with pytest.warns(
-        CheckpointWarning, match=r"checkpoint-000000003\.safetensors: .*going on from checkpoint-000000002"
-    ):
+    with pytest.warns(CheckpointWarning, match=r"checkpoint-0+3\.safetensors: .*going on from checkpoint-0+2"):
         found = load_checkpoint(tmp_path)
     assert found.step == 2 and found.values["x"].tolist() == [2] * 100
     with pytest.raises(ValueError, match=r"no checkpoint is whole: .*checkpoint-000000003"):
         load_checkpoint(tmp_path, step=3)
     for older in (1, 2):
         damage(tmp_path / f"checkpoint-{older:09d}.safetensors", -1)
-    with pytest.raises(ValueError, match="no checkpoint is whole: .*3.*2.*1"):
+    with pytest.raises(ValueError, match=r"no checkpoint is whole: .*3.*2.*1"):
         load_checkpoint(tmp_path)
 
 

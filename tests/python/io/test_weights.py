@@ -124,9 +124,9 @@ def test_damaged_indices(tmp_path, index: Any, message: str) -> None:
 
 
 def test_what_is_not_there(tmp_path) -> None:
-    with pytest.raises(FileNotFoundError, match="holds neither model.safetensors nor"):
+    with pytest.raises(FileNotFoundError, match="holds neither model"):
         load_weights(linear(), tmp_path)
-    with pytest.raises(FileNotFoundError, match="names the file 'gone.safetensors', which is not beside it"):
+    with pytest.raises(FileNotFoundError, match=r"names the file 'gone\.safetensors', which is not beside it"):
         lm.io.load(shards(tmp_path, {"weight_map": {"w": "gone.safetensors"}}))
     with pytest.raises(TypeError, match="expected a Module, got int"):
         load_weights(3, tmp_path)
