@@ -10,6 +10,7 @@ import numpy as np
 
 import lamella as lm
 
+from . import collate
 from .collate import default_collate, tensor_of
 
 #: Numbers of samples: a range where they are consecutive, an array of int64, or a list.
@@ -37,12 +38,33 @@ def listed(indices: Indices) -> list[Any]:
 
 def take(array: Any, indices: Indices) -> Any:
     """Returns the rows of a tensor or an array as one new tensor; consecutive rows are copied as one block."""
-    if isinstance(indices, range) and indices.step == 1:
-        block = array[indices.start : indices.stop]
-        return block.clone() if isinstance(array, lm.Tensor) else tensor_of(np.array(block))
+    block = array[indices.start : indices.stop] if isinstance(indices, range) and indices.step == 1 else None
     if isinstance(array, lm.Tensor):
-        return lm.index_select(array, 0, lm.from_numpy(np.asarray(indices, np.int64)))
-    return tensor_of(np.take(np.asarray(array), np.asarray(indices, np.int64), axis=0))
+        if block is not None:
+            return block.clone()
+        numbers = lm.from_numpy(np.asarray(indices, np.int64))
+        return lm.index_select(array, 0, numbers, out=collate.tensor_to_fill(len(indices), array[0]))
+    if array.dtype.kind not in collate.NUMBERS:
+        return tensor_of(np.array(block) if block is not None else np.asarray(array)[np.asarray(indices)])
+    batch = collate.allocate(
+        (len(indices), *array.shape[1:]), array.dtype if array.dtype.isnative else array.dtype.newbyteorder("=")
+    )
+    if block is not None:
+        np.copyto(batch, block)
+    else:
+        _gather(np.asarray(array), np.asarray(indices, np.int64), batch)
+    return lm.from_numpy(batch)
+
+
+def _gather(array: np.ndarray, indices: np.ndarray, batch: np.ndarray) -> None:
+    """Copies rows. numpy goes through a buffer where it checks the numbers itself, so that is done before."""
+    size = len(array)
+    if len(indices) and not (-size <= indices.min() and indices.max() < size):
+        raise IndexError(f"[DataLoader] a number of a sample is out of range for {size} samples")
+    if array.dtype == batch.dtype:
+        np.take(array, indices, axis=0, out=batch, mode="wrap")
+    else:
+        batch[...] = array[indices]
 
 
 def whole_batch(dataset: Any, indices: Indices) -> Any:

@@ -1,14 +1,15 @@
 """Transport of batches from a worker through shared memory.
 
-A batch is pickled with its arrays out of band (PEP 574): the arrays' bytes are copied into a segment of shared memory,
-and the reader makes arrays and tensors on that memory. Segments are files without a name (memfd_create), whose
-descriptor travels through the socket: whatever becomes of the processes, none is left behind. A segment is used again
-once nothing on it lives in the reader, so that a steady loop touches no new pages.
+A batch is pickled with its arrays out of band (PEP 574): the arrays' bytes are put into a segment of shared memory, or
+were made there, and the reader makes arrays and tensors on that memory. Segments are files without a name
+(memfd_create), whose descriptor travels through the socket: whatever becomes of the processes, none is left behind. A
+segment is used again once nothing on it lives in the reader, so that a steady loop touches no new pages.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import mmap
 import os
 import pickle
@@ -48,10 +49,9 @@ class Header(NamedTuple):
 
 def _tensor(memory: Any, dtype: str, shape: tuple[int, ...]) -> lm.Tensor:
     """Makes a tensor on memory that a message brought."""
-    count = int(np.prod(shape, dtype=np.int64))
-    if count == 0:
+    if math.prod(shape) == 0:
         return lm.empty(shape, dtype=dtype)
-    strides = [int(stride) for stride in np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1]] if shape else []
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
     data = lm.from_numpy(np.frombuffer(memory, np.uint8))
     return _C._tensor_in_memory(data, dtype, list(shape), strides, 0)
 
@@ -94,22 +94,46 @@ class Sender:
         self._write = write
         self._connection = connection
         self._segments: list[mmap.mmap] = []
+        #: Descriptors of the segments that the reader does not know yet.
+        self._descriptors: dict[int, int] = {}
         self._free: list[int] = []
+        #: Memory of each segment as an array, as long as anything here refers to it.
+        self._used: dict[int, weakref.ref[Any]] = {}
+        self._open: tuple[int, Any] | None = None
+        self._end = 0
+        self._expected = 0
 
     def release(self, segments: list[int]) -> None:
         """Takes segments back that the reader needs no more."""
         self._free += segments
 
+    def begin(self) -> None:
+        """Forgets what was allocated for a batch that was not sent."""
+        if self._open is not None and self._end:
+            self._free.append(self._open[0])
+            self._open = None
+        self._end = 0
+
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Returns an array that is sent without a copy, in the next batch's segment, or one elsewhere if it is full."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if size <= _INLINE:
+            return np.empty(shape, dtype)
+        if self._open is None:
+            # A batch is mostly as large as the one before it.
+            self._open = self._take(max(size, self._expected))
+        number, memory = self._open
+        begin = _aligned(self._end)
+        if begin + size > len(self._segments[number]):
+            return np.empty(shape, dtype)
+        self._end = begin + size
+        return np.frombuffer(memory, dtype, math.prod(shape), begin).reshape(shape)
+
     def send(self, tag: Any, value: Any) -> None:
         """Sends one batch. What cannot be pickled raises before anything is sent."""
         pickled, buffers = _dump(value)
-        parts: list[tuple[int, int]] = []
-        end = 0
-        for buffer in buffers:
-            begin = -(-end // _ALIGNMENT) * _ALIGNMENT
-            end = begin + buffer.nbytes
-            parts.append((begin, end))
-        if end + len(pickled) <= _INLINE:
+        if sum(buffer.nbytes for buffer in buffers) + len(pickled) <= _INLINE:
+            parts, end = _placed(buffers, 0)
             inline = bytearray(end)
             for (begin, last), buffer in zip(parts, buffers, strict=True):
                 inline[begin:last] = buffer
@@ -117,38 +141,98 @@ class Sender:
             return
         if len(pickled) > _INLINE:
             buffers.append(memoryview(pickled))
-            parts.append((end, end + len(pickled)))
-            end, pickled = parts[-1][1], b""
-        segment, descriptor = self._segment(end)
+            pickled = b""
+        number, memory, parts = self._filled(buffers)
+        self._expected = max(last for _, last in parts)
+        self._open, self._end = None, 0
+        self._used[number] = weakref.ref(memory)
+        descriptor = self._descriptors.pop(number, -1)
         try:
-            memory = self._segments[segment]
-            for (begin, last), buffer in zip(parts, buffers, strict=True):
-                memory[begin:last] = buffer  # type: ignore[assignment]
-            capacity = len(memory) if descriptor >= 0 else 0
-            self._write(pickle.dumps(Header(tag, segment, capacity, pickled, parts, b""), 5))
+            capacity = len(self._segments[number]) if descriptor >= 0 else 0
+            self._write(pickle.dumps(Header(tag, number, capacity, pickled, parts, b""), 5))
             if descriptor >= 0:
                 reduction.send_handle(self._connection, descriptor, os.getppid())
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
 
-    def _segment(self, size: int) -> tuple[int, int]:
-        """Returns the number of a free segment, and its descriptor if it is new, else -1."""
-        fitting = [number for number in self._free if len(self._segments[number]) >= size]
+    def _filled(self, buffers: list[memoryview]) -> tuple[int, Any, list[tuple[int, int]]]:
+        """Returns a segment that holds all parts, and where; those that were allocated in it stay where they are."""
+        if self._open is not None:
+            number, memory = self._open
+            first = memory.ctypes.data
+            begins = [_address(buffer) - first for buffer in buffers]
+            there = [
+                0 <= begin < self._end and buffer.nbytes > 0 for begin, buffer in zip(begins, buffers, strict=True)
+            ]
+            others = [buffer for buffer, inside in zip(buffers, there, strict=True) if not inside]
+            placed, end = _placed(others, self._end)
+            if end <= len(self._segments[number]):
+                _copy(memory, placed, others)
+                rest = iter(placed)
+                return (
+                    number,
+                    memory,
+                    [
+                        (begin, begin + buffer.nbytes) if inside else next(rest)
+                        for begin, buffer, inside in zip(begins, buffers, there, strict=True)
+                    ],
+                )
+            self._free.append(number)
+        parts, end = _placed(buffers, 0)
+        number, memory = self._take(end)
+        _copy(memory, parts, buffers)
+        return number, memory, parts
+
+    def _take(self, size: int) -> tuple[int, Any]:
+        """Returns the number of a segment on which nothing lives, here or there, and its memory."""
+        fitting = [
+            number
+            for number in self._free
+            if len(self._segments[number]) >= size and (number not in self._used or self._used[number]() is None)
+        ]
         if fitting:
-            smallest = min(fitting, key=lambda number: len(self._segments[number]))
-            self._free.remove(smallest)
-            return smallest, -1
-        # Powers of two serve batches of other sizes too; pages that are not touched take no memory.
-        capacity = max(mmap.PAGESIZE, 1 << (size - 1).bit_length())
-        descriptor = os.memfd_create("lamella-batch", os.MFD_CLOEXEC)
-        try:
-            os.ftruncate(descriptor, capacity)
-            self._segments.append(mmap.mmap(descriptor, capacity))
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return len(self._segments) - 1, descriptor
+            number = min(fitting, key=lambda number: len(self._segments[number]))
+            self._free.remove(number)
+        else:
+            # Powers of two serve batches of other sizes too; pages that are not touched take no memory.
+            capacity = max(mmap.PAGESIZE, 1 << (size - 1).bit_length())
+            descriptor = os.memfd_create("lamella-batch", os.MFD_CLOEXEC)
+            try:
+                os.ftruncate(descriptor, capacity)
+                self._segments.append(mmap.mmap(descriptor, capacity))
+            except BaseException:
+                os.close(descriptor)
+                raise
+            number = len(self._segments) - 1
+            self._descriptors[number] = descriptor
+        memory = np.frombuffer(self._segments[number], np.uint8)
+        self._used[number] = weakref.ref(memory)
+        return number, memory
+
+
+def _aligned(place: int) -> int:
+    return -(-place // _ALIGNMENT) * _ALIGNMENT
+
+
+def _placed(buffers: list[memoryview], end: int) -> tuple[list[tuple[int, int]], int]:
+    """Returns where buffers lie that begin behind ``end``, and where the last one ends."""
+    parts = []
+    for buffer in buffers:
+        begin = _aligned(end)
+        end = begin + buffer.nbytes
+        parts.append((begin, end))
+    return parts, end
+
+
+def _copy(memory: Any, parts: list[tuple[int, int]], buffers: list[memoryview]) -> None:
+    target = memoryview(memory)
+    for (begin, last), buffer in zip(parts, buffers, strict=True):
+        target[begin:last] = buffer
+
+
+def _address(buffer: memoryview) -> int:
+    return int(np.frombuffer(buffer, np.uint8).ctypes.data) if buffer.nbytes else -1
 
 
 class Receiver:
@@ -180,7 +264,7 @@ class Receiver:
                     self._segments[header.segment] = mmap.mmap(descriptor, header.capacity)
                 finally:
                     os.close(descriptor)
-            memory = self._memory(header.segment, header.parts[-1][1])
+            memory = self._memory(header.segment, max(last for _, last in header.parts))
         buffers = [memoryview(memory)[begin:end] for begin, end in header.parts]
         pickled: Any = header.pickled or buffers.pop()
         return header.tag, pickle.loads(pickled, buffers=buffers)

@@ -21,6 +21,7 @@ import numpy as np
 
 import lamella as lm
 
+from . import collate
 from ._fetch import End, MapFetcher, StreamFetcher
 from ._transport import Sender
 
@@ -107,6 +108,7 @@ class _Worker:
         self._number = number
         self._waiting: collections.deque[Any] = collections.deque()
         self._sender = Sender(self._write, connection)
+        collate.allocate = self._sender.allocate
         self._poll = select.poll()
         self._poll.register(connection.fileno(), select.POLLIN | select.POLLOUT)
         self._failed: Failure | None = None
@@ -167,6 +169,7 @@ class _Worker:
             if self._failed:
                 value: Any = self._failed
             else:
+                self._sender.begin()
                 seed_all(seed_of(self._base, number))
                 value = self._fetch.skip(task) if skip else self._fetch(task)
                 if skip and value is not End and not isinstance(value, Failure):

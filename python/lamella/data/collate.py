@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,11 @@ import numpy as np
 import lamella as lm
 from lamella import _tree
 
-_NUMBERS = (bool, int, float, complex)
+_SCALARS = (bool, int, float, complex)
 _TEXT = (str, bytes)
-_KINDS = "biufc"  # of numpy's dtypes, those of numbers
+#: Makes the arrays in which batches are gathered; in a worker, where they are sent from.
+allocate: Callable[[tuple[int, ...], Any], Any] = np.empty
+NUMBERS = "biufc"  # of numpy's dtypes, those of numbers
 
 
 def tensor_of(array: Any) -> Any:
@@ -23,7 +25,7 @@ def tensor_of(array: Any) -> Any:
     """
     if array.dtype.kind in "US":
         return array.tolist()
-    if array.dtype.kind not in _KINDS:
+    if array.dtype.kind not in NUMBERS:
         raise TypeError(f"[default_collate] an array of dtype {array.dtype} makes no tensor. Pass a collate_fn")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -39,7 +41,7 @@ def default_convert(data: Any) -> Any:
     everything else stay as they are. A tensor lies in its array's memory where that is contiguous and may be written.
     """
     if isinstance(data, (np.ndarray, np.generic)):
-        return tensor_of(np.asarray(data)) if data.dtype.kind in _KINDS else data
+        return tensor_of(np.asarray(data)) if data.dtype.kind in NUMBERS else data
     if (parts := _tree.parts_of(data)) is not None:
         keys, items = parts
         return _tree.shell_of(data, keys)([default_convert(item) for item in items])
@@ -72,7 +74,7 @@ def _collate(items: list[Any], place: str) -> Any:
     if isinstance(first, lm.Tensor):
         _check(items, lm.Tensor, place)
         _check_shapes(items, place)
-        return lm.stack([item.detach() for item in items])
+        return lm.stack([item.detach() for item in items], out=tensor_to_fill(len(items), first))
     if isinstance(first, np.ndarray):
         _check(items, np.ndarray, place)
         _check_shapes(items, place)
@@ -80,8 +82,8 @@ def _collate(items: list[Any], place: str) -> Any:
     if isinstance(first, np.generic):
         _check(items, np.generic, place)
         return tensor_of(np.stack(items))
-    if isinstance(first, _NUMBERS):
-        _check(items, _NUMBERS, place)
+    if isinstance(first, _SCALARS):
+        _check(items, _SCALARS, place)
         return lm.tensor(items)
     if isinstance(first, _TEXT):
         return items
@@ -96,11 +98,21 @@ def _collate(items: list[Any], place: str) -> Any:
     return _tree.shell_of(first, keys)(batches)
 
 
+def tensor_to_fill(count: int, row: lm.Tensor) -> lm.Tensor | None:
+    """Returns a tensor for ``count`` rows like this one; None where an operator makes it as well itself."""
+    if allocate is np.empty or row.dtype == lm.bfloat16 or not str(row.device).startswith("cpu"):
+        return None
+    return lm.from_numpy(allocate((count, *row.shape), row.dtype.name))
+
+
 def _stacked(arrays: list[Any]) -> Any:
     """Returns arrays of one shape as one array; joining them is several times as quick as numpy's stacking."""
-    if arrays[0].ndim == 0:
+    first = arrays[0]
+    if first.ndim == 0 or first.dtype.kind not in NUMBERS:
         return np.stack(arrays)
-    return np.concatenate(arrays).reshape(len(arrays), *arrays[0].shape)
+    batch = allocate((len(arrays), *first.shape), np.result_type(*{array.dtype for array in arrays}))
+    np.concatenate(arrays, out=batch.reshape(len(arrays) * first.shape[0], *first.shape[1:]))
+    return batch
 
 
 def _columns(items: list[Any], keys: list[Any], first: list[Any], place: str) -> list[list[Any]]:

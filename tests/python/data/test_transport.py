@@ -143,3 +143,57 @@ def test_no_file_and_no_descriptor_stays() -> None:
     assert [batch[0].item() for batch in batches] == [1] * 5
     del batches
     assert len(os.listdir("/proc/self/fd")) == before[1]
+
+
+def test_what_is_allocated_for_a_batch_is_not_copied(monkeypatch) -> None:
+    line = Line()
+    copies: list[Any] = []
+    monkeypatch.setattr(_transport, "_copy", lambda memory, parts, buffers: copies.extend(buffers))
+    for number in range(1, 6):
+        line.sender.begin()
+        array = line.sender.allocate((number, BIG), "float32")
+        array[...] = number
+        tensor = lm.from_numpy(array)
+        carried = line.carry({"x": tensor, "y": array[0], "n": number})
+        assert np.array_equal(carried["x"].numpy(), array) and carried["y"].tolist() == [number] * BIG
+        carried["x"].zero_()
+        assert array[0, 0] == 0 == carried["y"][0] and not copies
+        del carried, array, tensor
+        line.give_back()
+
+
+def test_allocations_that_do_not_fit_or_are_not_sent(rng) -> None:
+    line = Line()
+    for _ in range(30):
+        line.sender.begin()
+        shapes = [tuple(int(n) for n in rng.integers(1, 200, 2)) for _ in range(rng.integers(1, 6))]
+        arrays = [line.sender.allocate(shape, "float64") for shape in shapes]
+        for array in arrays:
+            array[...] = rng.normal(size=array.shape)
+        chosen = [array for array in arrays if rng.random() < 0.7] + [rng.normal(size=int(rng.integers(1, 30000)))]
+        if rng.random() < 0.3:
+            continue  # as where a sample raised
+        expected = [array.copy() for array in chosen]
+        del arrays
+        assert same(expected, line.carry(chosen))
+        line.give_back()
+    assert len(line.sender._segments) < 12
+
+
+def test_what_the_worker_keeps_is_not_written_over() -> None:
+    line = Line()
+    kept = []
+    for number in range(5):
+        line.sender.begin()
+        array = line.sender.allocate((BIG,), "float32")
+        array[...] = number
+        kept.append(array)
+        line.carry(array)
+        line.give_back()
+    assert [array[7] for array in kept] == list(range(5)) and len(line.sender._segments) == 5
+    del kept[1:], array
+    for _ in range(5):
+        line.sender.begin()
+        line.carry(line.sender.allocate((BIG,), "float32"))
+        line.give_back()
+    assert kept[0][7] == 0 and len(line.sender._segments) == 5
