@@ -7,11 +7,21 @@ looked up: :class:`Name` stands in their place, and a call of one is an entry of
 from __future__ import annotations
 
 import pickletools
-from collections.abc import Callable, Mapping
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 _MARK = object()
 _MAX_STACK = 10_000_000
+_REPR = reprlib.Repr()
+_REPR.maxlevel = 2
+
+
+def short(value: Any) -> str:
+    """Returns the beginning of a value's text, which may be longer than memory."""
+    return _REPR.repr(value)
 
 
 class Name(NamedTuple):
@@ -105,8 +115,10 @@ class Machine:
                 stack.append(argument)
             case "EMPTY_LIST" | "EMPTY_DICT" | "EMPTY_SET" | "EMPTY_TUPLE":
                 stack.append(_EMPTY[opcode]())
-            case "LIST" | "TUPLE" | "FROZENSET":
+            case "LIST" | "TUPLE":
                 stack.append(_EMPTY[opcode](self._marked()))
+            case "FROZENSET":
+                stack.append(frozenset(keys_of(self._marked())))
             case "TUPLE1" | "TUPLE2" | "TUPLE3":
                 count = int(opcode[-1])
                 items = tuple(self._pop() for _ in range(count))
@@ -121,10 +133,10 @@ class Machine:
                 _of(stack[-1], list).extend(values)
             case "ADDITEMS":
                 values = self._marked()
-                _of(stack[-1], set).update(values)
+                _of(stack[-1], set).update(keys_of(values))
             case "SETITEM":
                 value, key = self._pop(), self._pop()
-                _of(stack[-1], dict)[key] = value
+                _of(stack[-1], dict).update(_pairs([key, value]))
             case "SETITEMS":
                 pairs = _pairs(self._marked())
                 _of(stack[-1], dict).update(pairs)
@@ -183,7 +195,7 @@ class Machine:
         elif text in self._calls:
             self._stack.append(known)
         else:
-            raise RefusedError(text)
+            raise RefusedError(text[:120])
 
     def _call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
         if not isinstance(function, Name):
@@ -208,7 +220,24 @@ def _of(value: Any, kind: type) -> Any:
 
 
 def _pairs(values: list[Any]) -> dict[Any, Any]:
-    return dict(zip(values[::2], values[1::2], strict=True))
+    return dict(zip(keys_of(values[::2]), values[1::2], strict=True))
+
+
+def keys_of(values: Iterable[Any]) -> list[Any]:
+    """Returns what is to be keys of a dict, or items of a set.
+
+    Tuples may hold no tuples: the hash of a deep one ends the process, and that of one whose parts are the same again
+    and again takes for ever.
+
+    Raises:
+        ValueError: for something else than numbers, text, bytes, None, and tuples of them.
+    """
+    keys = list(values)
+    for key in keys:
+        parts = key if isinstance(key, tuple) else (key,)
+        if not all(part is None or isinstance(part, _SCALARS) for part in parts):
+            raise ValueError(f"{short(key)} as a key")
+    return keys
 
 
 _EMPTY: dict[str, Callable[..., Any]] = {
@@ -218,8 +247,8 @@ _EMPTY: dict[str, Callable[..., Any]] = {
     "EMPTY_TUPLE": tuple,
     "LIST": list,
     "TUPLE": tuple,
-    "FROZENSET": frozenset,
 }
+_SCALARS = (bool, int, float, complex, str, bytes, frozenset, np.generic)
 #: Opcodes whose argument is the value.
 _VALUES = frozenset(
     opcode.name

@@ -21,9 +21,10 @@ import lamella as lm
 from lamella import _C
 
 from . import named_memory_errors
-from ._pickles import Buildable, Machine, Name, RefusedError
+from ._pickles import Buildable, Machine, Name, RefusedError, keys_of, short
 from ._safetensors import memory
 
+_MAX_AXES = 64
 _MAGIC = 0x1950A86A20F9469CFC6C
 _STORAGES = {
     "BoolStorage": "bool",
@@ -110,8 +111,9 @@ class _Storage:
     def tensor(self, dtype: str, offset: Any, shape: Any, strides: Any) -> lm.Tensor:
         """Returns a tensor in the storage; offset and strides count elements."""
         numbers = [offset, *shape, *strides]
-        if not all(type(number) is int and 0 <= number < 2**62 for number in numbers) or len(shape) != len(strides):
-            raise ValueError(f"a tensor of shape {str(shape)[:80]} and strides {str(strides)[:80]}")
+        fitting = all(type(number) is int and 0 <= number < 2**62 for number in numbers)
+        if not fitting or len(shape) != len(strides) or len(shape) > _MAX_AXES:
+            raise ValueError(f"a tensor of shape {short(shape)} and strides {short(strides)}")
         if math.prod(shape) == 0:
             return lm.empty(list(shape), dtype=dtype)
         return _C._tensor_in_memory(
@@ -134,7 +136,7 @@ class _DType(Buildable):
 
     def __init__(self, code: Any, *_: Any) -> None:
         if not isinstance(code, str) or np.dtype(code).kind not in "biufcSU":
-            raise RefusedError(f"a numpy dtype {code!r}")
+            raise RefusedError(f"a numpy dtype {short(code)}")
         self._dtype = np.dtype(code)
 
     def build(self, state: Any) -> Any:
@@ -155,7 +157,7 @@ def _scalar(dtype: Any, data: Any) -> Any:
 
 def _encode(text: Any, encoding: Any = "latin1") -> bytes:
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
-        raise RefusedError(f"text in the encoding {encoding!r}")
+        raise RefusedError(f"text in the encoding {short(encoding)}")
     return text.encode("latin1")
 
 
@@ -180,8 +182,15 @@ def _of_type(function: Any, _type: Any, arguments: Any, _state: Any) -> Any:
     return _CALLS[str(function)](*arguments) if isinstance(function, Name) else None
 
 
+def _device(kind: Any, index: Any = None) -> str:
+    if not isinstance(kind, str) or not isinstance(index, (int, type(None))):
+        raise ValueError("a device without a name")
+    return kind if index is None else f"{kind}:{index}"
+
+
 def _dict(*pairs: Any) -> dict[Any, Any]:
-    return {key: value for key, value in pairs[0]} if pairs else {}
+    items = [(key, value) for key, value in pairs[0]] if pairs else []
+    return dict(zip(keys_of(key for key, _ in items), (value for _, value in items), strict=True))
 
 
 def _complex(real: Any, imaginary: Any) -> complex:
@@ -196,13 +205,13 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_parameter_with_state": _parameter,
     "torch._tensor._rebuild_from_type_v2": _of_type,
     "torch.Size": lambda sizes=(): tuple(sizes),
-    "torch.device": lambda kind, index=None: str(kind) if index is None else f"{kind}:{index}",
+    "torch.device": _device,
     "collections.OrderedDict": _dict,
     "builtins.dict": _dict,
-    "builtins.set": lambda items=(): set(items),
-    "__builtin__.set": lambda items=(): set(items),
-    "builtins.frozenset": lambda items=(): frozenset(items),
-    "__builtin__.frozenset": lambda items=(): frozenset(items),
+    "builtins.set": lambda items=(): set(keys_of(items)),
+    "__builtin__.set": lambda items=(): set(keys_of(items)),
+    "builtins.frozenset": lambda items=(): frozenset(keys_of(items)),
+    "__builtin__.frozenset": lambda items=(): frozenset(keys_of(items)),
     "builtins.complex": _complex,
     "__builtin__.complex": _complex,
     "_codecs.encode": _encode,
@@ -231,7 +240,7 @@ _CONSTANTS: dict[str, Any] = {
 
 def _storage_type(kind: Any) -> str:
     if not isinstance(kind, Name) or kind.name not in _STORAGES:
-        raise RefusedError(f"a storage of type {kind}")
+        raise RefusedError(f"a storage of type {short(kind)}")
     return _STORAGES[kind.name]
 
 
@@ -296,7 +305,7 @@ class _Legacy:
             raise ValueError("not a file of torch.save")
         version = self._pickle()
         if version != 1001:
-            raise ValueError(f"the format has the unknown version {str(version)[:40]}")
+            raise ValueError(f"the format has the unknown version {short(version)}")
         system = self._pickle()
         order = "little" if system.get("little_endian", True) else "big"
         value = Machine(_CALLS, _CONSTANTS, self._storage).run(self._file, self._room)

@@ -6,6 +6,7 @@ import collections
 import io
 import os
 import pickle
+import pickletools
 import random
 import subprocess
 import zipfile
@@ -256,25 +257,95 @@ def test_archives_that_are_not_of_torch_save(tmp_path) -> None:
         lm.io.load_torch(tmp_path / "none.pt")
 
 
+def archive_of(program: bytes) -> bytes:
+    """An archive with a storage of two numbers, whose object is this pickle."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a/data.pkl", program)
+        archive.writestr("a/data/0", np.ones(2))
+    return file.getvalue()
+
+
+DEEP = b"\x80\x02)" + b"\x85" * 200000
+DOUBLED = b"\x80\x02)" + b"2\x86" * 60
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        b"\x80\x02}" + DEEP[2:] + b"K\x01s.",
+        b"\x80\x02(" + DEEP[2:] + b"\x91.",
+        b"\x80\x02(" + DOUBLED[2:] + b"\x91.",
+        b"\x80\x02}" + DOUBLED[2:] + b"K\x01s.",
+        b"\x80\x02ctorch\ndevice\n" + DOUBLED[2:] + b"\x85R.",
+        b"\x80\x02cnumpy\ndtype\n" + DOUBLED[2:] + b"\x85R.",
+        DOUBLED + b"Q.",
+        b"\x80\x02c" + b"x" * 100000 + b"\ny\n.",
+    ],
+)
+def test_values_that_grow_or_lie_deep(tmp_path, program: bytes) -> None:
+    with pytest.raises(ValueError, match=r"\[load_torch\] a\.pt: ") as caught:
+        load(archive_of(program), tmp_path)
+    assert len(str(caught.value)) < 400
+    assert isinstance(load(archive_of(DEEP + b"."), tmp_path), tuple)
+
+
+@pytest.mark.parametrize("dimensions", [65, 100000])
+def test_tensors_of_too_many_axes(tmp_path, dimensions: int) -> None:
+    wide = Tensor(Storage(np.ones(2)), (2**61,) * dimensions, (0,) * dimensions)
+    with pytest.raises(ValueError, match="a tensor of shape"):
+        load(zipped(wide), tmp_path)
+
+
+def damaged(whole: bytes, rng: random.Random) -> bytes:
+    raw = bytearray(whole)
+    kind = rng.random()
+    if kind < 0.1:
+        return bytes(raw[: rng.randrange(len(raw))])
+    if kind < 0.2:
+        place = rng.randrange(len(raw))
+        raw[place:place] = raw[place : place + rng.randrange(20)]
+        return bytes(raw)
+    for _ in range(rng.randint(1, 4)):
+        raw[rng.randrange(len(raw))] = rng.randrange(256)
+    return bytes(raw)
+
+
+WHOLE = {
+    "state": collections.OrderedDict(w=tensor(np.ones((3, 2), np.float32)), b=tensor(np.array([True]))),
+    "n": [1, 2.5, "x", None, {1, 2}, np.float32(2)],
+    "a": np.arange(3),
+}
+
+
 @pytest.mark.parametrize("write", [zipped, lambda value: zipped(value, protocol=4), legacy])
 def test_random_damage_raises_value_errors(tmp_path, write) -> None:
-    state = collections.OrderedDict(w=tensor(np.ones((3, 2), np.float32)), b=tensor(np.array([True])))
-    whole = write({"state": state, "n": [1, 2.5, "x", None, {1, 2}, np.float32(2)], "a": np.arange(3)})
     rng = random.Random(0)
+    whole = write(WHOLE)
     refused = 0
-    for _ in range(400):
-        raw = bytearray(whole)
-        kind = rng.random()
-        if kind < 0.1:
-            raw = raw[: rng.randrange(len(raw))]
-        elif kind < 0.2:
-            place = rng.randrange(len(raw))
-            raw[place:place] = raw[place : place + rng.randrange(20)]
-        else:
-            for _ in range(rng.randint(1, 4)):
-                raw[rng.randrange(len(raw))] = rng.randrange(256)
+    for _ in range(300):
         try:
-            load(bytes(raw), tmp_path)
+            load(damaged(whole, rng), tmp_path)
         except ValueError:
             refused += 1
-    assert refused > 100
+    assert refused > 80
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_random_pickles_raise_value_errors(tmp_path, protocol: int) -> None:
+    """The checksums of the archive are right here, so that all damage gets to the reader of pickles."""
+    rng = random.Random(1)
+    with zipfile.ZipFile(io.BytesIO(zipped(WHOLE, protocol=protocol))) as archive:
+        whole = archive.read("archive/data.pkl")
+    opcodes = [opcode.code.encode("latin1") for opcode in pickletools.opcodes]
+    refused = 0
+    for number in range(800):
+        program = damaged(whole, rng)
+        if number % 2:
+            place = rng.randrange(len(program))
+            program = program[:place] + b"".join(rng.choices(opcodes, k=rng.randint(1, 6))) + program[place:]
+        try:
+            load(archive_of(program), tmp_path)
+        except ValueError:
+            refused += 1
+    assert refused > 400
