@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import pickle
@@ -49,6 +50,9 @@ class Pool:
     """
 
     def __init__(self, settings: Settings, context: Any) -> None:
+        importlib.import_module("numpy.random")  # here, rather than in every worker
+        if multiprocessing.current_process().daemon:
+            raise RuntimeError("[DataLoader] this process is a worker itself, and may start none: set num_workers=0")
         self.epoch = 0
         self._owner = os.getpid()
         self.closed = False
@@ -63,12 +67,13 @@ class Pool:
             raise
 
     def _start(self, settings: Settings, context: Any, number: int) -> None:
+        method = context.get_start_method()
         ours, theirs = multiprocessing.Pipe()
         try:
             _ends.add(ours)
             process = context.Process(
                 target=_worker.main,
-                args=(theirs, settings, number),
+                args=(theirs, settings, number, None if method == "forkserver" else os.getpid()),
                 daemon=True,
                 name=f"lamella-data-{number}",
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import collections
 import contextlib
 import os
@@ -10,7 +11,6 @@ import random
 import select
 import signal
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -78,16 +78,16 @@ def seed_of(base: int, number: int) -> int:
     return (base + (number + 1) * 0x9E3779B97F4A7C15) % 2**64
 
 
-def _watch_parent() -> None:
+def _watch_parent(parent: int) -> None:
     """Ends this process when its parent is gone, however that ended, even while it fetches."""
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True, name="lamella-watch").start()
+    # threading's threads are waited for until they run, which costs every worker milliseconds.
+    _thread.start_new_thread(watch, ())
 
 
 def _failure(error: BaseException) -> Failure:
@@ -181,12 +181,20 @@ class _Worker:
             self._sender.send(tag, _failure(error))
 
 
-def main(connection: Connection, settings: Settings, number: int) -> None:
-    """Runs a worker until it is told to end, or its parent is gone."""
+def main(connection: Connection, settings: Settings, number: int, parent: int | None) -> None:
+    """Runs a worker until it is told to end, or its parent is gone.
+
+    Args:
+        connection: where it is told what to fetch, and answers.
+        settings: of all workers of the loader.
+        number: of this worker.
+        parent: number of the process that started it, which may be gone already; None if a server did, which ends
+            with the loader's process.
+    """
     # Ctrl-C goes to the whole group of processes: the parent ends its workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _watch_parent()
+    _watch_parent(os.getppid() if parent is None else parent)
     lm.set_num_threads(1)
     seed_all(number)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):

@@ -53,7 +53,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
     Tensors and arrays of one shape are stacked, in their dtype. Numbers become a 1-d tensor in the dtype that
     :func:`lamella.tensor` gives them. Text stays a list. Lists, tuples, named tuples, dicts and dataclasses keep their
-    type and hold the batches of their items.
+    type and hold the batches of their items. The batch wants no gradient.
 
     Args:
         batch: the samples, at least one.

@@ -290,6 +290,30 @@ def test_two_loaders_at_once() -> None:
     assert list(inner) == list(range(12))
 
 
+def test_a_worker_has_no_workers() -> None:
+    class Nested(Numbers):
+        def __getitem__(self, index: int) -> Any:
+            return list(DataLoader([index], None, num_workers=index))
+
+    iterator = iter(DataLoader(Nested(), None, num_workers=1))
+    assert next(iterator) == [0]
+    with pytest.raises(RuntimeError, match="this process is a worker itself"):
+        next(iterator)
+
+
+def test_operators_and_gradients_in_workers() -> None:
+    class Computed(Numbers):
+        def __getitem__(self, index: int) -> Any:
+            weight = lm.ones((3,))
+            weight.stop_gradient = False
+            (weight * weight * index).sum().backward()
+            return weight.grad, lm.ones((100, 100)) @ lm.full((100, 100), index, dtype="float32")
+
+    lm.ones((500, 500)) @ lm.ones((500, 500))  # on several threads, which no worker has
+    for number, (grad, product) in enumerate(DataLoader(Computed(), None, num_workers=2)):
+        assert grad.tolist() == [2 * number] * 3 and product[0, 0].item() == 100 * number
+
+
 def test_batches_outlive_their_workers() -> None:
     batches = list(DataLoader(np.arange(80000.0).reshape(20, -1), 2, num_workers=2))
     assert np.concatenate([batch.numpy() for batch in batches]).ravel().tolist() == list(range(80000))
