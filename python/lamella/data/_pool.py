@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import importlib
 import multiprocessing
 import os
 import pickle
 import signal
+import threading
+import time
 import warnings
 import weakref
+from collections.abc import Iterator
 from multiprocessing import connection as connections
 from typing import Any
 
@@ -35,6 +39,30 @@ def _close_ends() -> None:
 
 
 os.register_at_fork(after_in_child=_close_ends)
+
+
+@contextlib.contextmanager
+def _interrupts_postponed() -> Iterator[None]:
+    """Keeps Ctrl-C for later: in what runs because an object is dropped, Python would swallow its exception."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    arrived: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: arrived.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if arrived:
+            main = threading.get_ident()
+
+            def send() -> None:
+                time.sleep(0.01)  # until the object is gone
+                signal.pthread_kill(main, signal.SIGINT)
+
+            with contextlib.suppress(RuntimeError):  # no thread starts while the interpreter ends
+                _thread.start_new_thread(send, ())
 
 
 class Pool:
@@ -132,6 +160,10 @@ class Pool:
         if self.closed or os.getpid() != self._owner:
             return
         self.closed = True
+        with _interrupts_postponed():
+            self._end_workers()
+
+    def _end_workers(self) -> None:
         for end in self._connections:
             end.close()
         for stop in (None, "terminate", "kill"):

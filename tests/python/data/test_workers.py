@@ -388,6 +388,18 @@ def test_ctrl_c_is_one_keyboard_interrupt() -> None:
         assert len(pids) == 3 and all(gone(pid) for pid in pids)
 
 
+def test_ctrl_c_is_not_lost_while_workers_end() -> None:
+    end = "os.kill(os.getpid(), signal.SIGSTOP)\nfor _ in range(1000):\n    iterator = iter(loader)\n    next(iterator)"
+    with program(0.001, end=end) as (process, _):
+        while "T" not in Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]:
+            time.sleep(0.005)
+        os.kill(process.pid, signal.SIGCONT)
+        time.sleep(0.15)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode == -signal.SIGINT and "ignored" not in errors
+
+
 @pytest.mark.parametrize("end", ["", "sys.exit(0)", "del iterator, loader", "iterator.x = iterator"])
 def test_a_program_that_ends_takes_its_workers_along(end: str) -> None:
     for options in ("", ", persistent_workers=True"):
