@@ -43,7 +43,11 @@ os.register_at_fork(after_in_child=_close_ends)
 
 @contextlib.contextmanager
 def _interrupts_postponed() -> Iterator[None]:
-    """Keeps Ctrl-C for later: in what runs because an object is dropped, Python would swallow its exception."""
+    """Keeps Ctrl-C for later.
+
+    Python would swallow its exception in what runs because an object is dropped, and raise it in a process that was
+    just forked, too; that process has this handler until it sets its own.
+    """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
@@ -78,7 +82,6 @@ class Pool:
     """
 
     def __init__(self, settings: Settings, context: Any) -> None:
-        importlib.import_module("numpy.random")  # here, rather than in every worker
         if multiprocessing.current_process().daemon:
             raise RuntimeError("[DataLoader] this process is a worker itself, and may start none: set num_workers=0")
         self.epoch = 0
@@ -88,8 +91,10 @@ class Pool:
         self._connections: list[connections.Connection] = []
         self._receivers: list[Receiver] = []
         try:
-            for number in range(settings.num_workers):
-                self._start(settings, context, number)
+            with _interrupts_postponed():
+                importlib.import_module("numpy.random")  # here, rather than in every worker
+                for number in range(settings.num_workers):
+                    self._start(settings, context, number)
         except BaseException:
             self.shutdown()
             raise
