@@ -18,15 +18,14 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
-    """Opens a file that replaces ``target``, and keeps its permissions, once it is complete and on the disk."""
+    """Opens a file that replaces ``target``, and keeps its owner and permissions, once it is complete and on the disk."""
     # The name is of a fixed length, as the target's may be as long as names can be.
     prefix = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}."
     _remove_abandoned(target.parent, prefix)
     draft, file = _locked_draft(target.parent, prefix)
     try:
         with file:
-            with contextlib.suppress(FileNotFoundError):
-                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+            _pass_on_rights(target, file.fileno())
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -35,6 +34,16 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
         draft.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _pass_on_rights(target: Path, descriptor: int) -> None:
+    """Gives a new file the owner, as far as the system allows, and the permissions of the one that it replaces."""
+    with contextlib.suppress(FileNotFoundError):
+        before, new = target.stat(), os.fstat(descriptor)
+        if (before.st_uid, before.st_gid) != (new.st_uid, new.st_gid):
+            with contextlib.suppress(OSError):
+                os.fchown(descriptor, before.st_uid, before.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
 
 
 def _locked_draft(folder: Path, prefix: str) -> tuple[Path, BinaryIO]:

@@ -39,6 +39,17 @@ def test_a_file_keeps_its_permissions(tmp_path, kind: str, mode: int) -> None:
     assert lm.io.load(path)["x"].tolist() == [1, 1]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root writes for others")
+def test_a_file_keeps_its_owner(tmp_path) -> None:
+    path = tmp_path / "a.npz"
+    lm.io.save({"x": lm.zeros(2)}, path)
+    os.chown(path, 1234, 2345)
+    path.chmod(0o600)
+    lm.io.save({"x": lm.ones(2)}, path)
+    found = path.stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (1234, 2345, 0o600)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_may_be_as_long_as_the_system_has_them(tmp_path, kind: str) -> None:
     for name in ("x" * (255 - len(kind)), "ü" * ((255 - len(kind)) // 2)):
