@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import itertools
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from ._fetch import End, MapFetcher, StreamFetcher
 from ._pool import Pool
-from ._worker import Failure, Settings
+from ._worker import Failure, Settings, Stated
 
 
 class Epoch:
@@ -19,7 +20,7 @@ class Epoch:
     Args:
         tasks: what is to be fetched, batch by batch.
         seed: of the epoch.
-        position: number of batches to pass over.
+        position: number of batches given before.
 
     Attributes:
         position: number of batches given, and passed over.
@@ -47,6 +48,10 @@ class Epoch:
             raise StopIteration
         return batch
 
+    def stream_state(self) -> dict[str, Any] | None:
+        """Returns where the dataset stands, if it is a stream that can tell; else None."""
+        raise NotImplementedError(f"[{type(self).__name__}] the iterator defines no stream_state")
+
     def _next_batch(self) -> Any:
         """Returns the next batch, :class:`End` after the last."""
         raise NotImplementedError(f"[{type(self).__name__}] the iterator defines no _next_batch")
@@ -55,15 +60,27 @@ class Epoch:
 class SerialEpoch(Epoch):
     """Epoch whose batches are fetched when they are asked for, in this process."""
 
-    def __init__(self, settings: Settings, tasks: Iterator[Any], seed: int, position: int) -> None:
+    def __init__(
+        self, settings: Settings, tasks: Iterator[Any], seed: int, position: int, stream: Mapping[str, Any] | None
+    ) -> None:
         super().__init__(tasks, seed, position)
+        self._settings = settings
         self._fetch: MapFetcher | StreamFetcher
         if settings.stream:
-            self._fetch = StreamFetcher(settings.dataset, settings.collate, settings.drop_last)
+            self._fetch = StreamFetcher(
+                settings.dataset, settings.collate, settings.drop_last, stream and stream["workers"][0]
+            )
         else:
             self._fetch = MapFetcher(settings.dataset, settings.collate, settings.batched)
-        for task in itertools.islice(tasks, position):
-            self._fetch.skip(task)
+        if stream is None:
+            for task in itertools.islice(tasks, position):
+                with contextlib.suppress(Exception):  # which came to light the first time
+                    self._fetch.skip(task)
+
+    def stream_state(self) -> dict[str, Any] | None:
+        if not self._settings.resumable or isinstance(self._fetch, MapFetcher):
+            return None
+        return {"workers": [self._fetch.state_dict()], "turns": [0], "told": [], "number": self.position}
 
     def _next_batch(self) -> Any:
         for task in self._tasks:
@@ -83,7 +100,8 @@ class ParallelEpoch(Epoch):
         settings: what they were started with.
         tasks: what is to be fetched, batch by batch.
         seed: of the epoch.
-        position: number of batches to pass over.
+        position: number of batches given before.
+        stream: what :meth:`stream_state` gave there; None passes over the batches before it instead.
         ahead: number of batches that each worker is told of in advance.
         timeout: seconds to wait for a batch; 0 waits for ever.
         keep: leaves the workers running at the end.
@@ -96,6 +114,7 @@ class ParallelEpoch(Epoch):
         tasks: Iterator[Any],
         seed: int,
         position: int,
+        stream: Mapping[str, Any] | None,
         *,
         ahead: int,
         timeout: float,
@@ -105,6 +124,8 @@ class ParallelEpoch(Epoch):
         self._pool = pool
         self._timeout = timeout
         self._close = (lambda: None) if keep else weakref.finalize(self, pool.shutdown)
+        self._resumable = settings.resumable
+        self._states: list[Any] = [None] * settings.num_workers
         self._turns = collections.deque(range(settings.num_workers))
         self._submitted: collections.deque[tuple[int, int]] = collections.deque()
         # Samples of a stream are reached by passing over those before them; others are found by their numbers.
@@ -114,12 +135,34 @@ class ParallelEpoch(Epoch):
         if not settings.stream:
             self._number = sum(1 for _ in itertools.islice(tasks, position))
         try:
-            self._epoch = pool.begin(seed)
-            for _ in range(ahead * settings.num_workers):
+            if stream is not None:
+                self._go_on(stream)
+            self._epoch = pool.begin(seed, self._states)
+            for worker in stream["told"] if stream is not None else ():
+                self._tell(worker, next(tasks))
+            for _ in range(ahead * settings.num_workers - len(self._submitted)):
                 self._submit()
         except BaseException:
             pool.shutdown()
             raise
+
+    def _go_on(self, stream: Mapping[str, Any]) -> None:
+        """Takes a stream up where it was: with the same turns, and the same numbers of batches, which are seeds."""
+        self._states = list(stream["workers"])
+        self._turns = collections.deque(stream["turns"])
+        self._number = stream["number"]
+        self._passing = self._skips = 0
+
+    def stream_state(self) -> dict[str, Any] | None:
+        if not self._resumable or self._passing:
+            return None
+        told = [worker for worker, _ in self._submitted]
+        return {
+            "workers": list(self._states),
+            "turns": list(self._turns),
+            "told": told,
+            "number": self._number - len(told),
+        }
 
     def _submit(self) -> None:
         """Has the worker whose turn it is fetch the next batch."""
@@ -128,10 +171,13 @@ class ParallelEpoch(Epoch):
         for task in self._tasks:
             worker = self._turns[0]
             self._turns.rotate(-1)
-            self._pool.submit(worker, self._number, task, self._number < self._skips)
-            self._submitted.append((worker, self._number))
-            self._number += 1
+            self._tell(worker, task)
             return
+
+    def _tell(self, worker: int, task: Any) -> None:
+        self._pool.submit(worker, self._number, task, self._number < self._skips)
+        self._submitted.append((worker, self._number))
+        self._number += 1
 
     def _next_batch(self) -> Any:
         if self._pool.epoch != self._epoch:
@@ -156,6 +202,8 @@ class ParallelEpoch(Epoch):
         try:
             batch = self._pool.receive(worker, number, self._timeout)
             self._submitted.popleft()
+            if isinstance(batch, Stated):
+                batch, self._states[worker] = batch
             if batch is End and worker in self._turns:
                 self._turns.remove(worker)
             self._submit()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,12 +119,29 @@ class MapFetcher:
 
 
 class StreamFetcher:
-    """Batches of an iterable dataset: a task is the number of samples, None for a single one without batching."""
+    """Batches of an iterable dataset: a task is the number of samples, None for a single one without batching.
 
-    def __init__(self, dataset: Any, collate: Callable[[Any], Any], drop_last: bool) -> None:
-        self._samples: Iterator[Any] = iter(dataset)
+    Args:
+        dataset: the stream.
+        collate: makes a batch of a list of samples, or, without batching, what is given of a sample.
+        drop_last: leaves a last batch out that is shorter.
+        state: what :meth:`state_dict` gave where the stream is to go on; None begins it.
+    """
+
+    def __init__(
+        self, dataset: Any, collate: Callable[[Any], Any], drop_last: bool, state: Mapping[str, Any] | None = None
+    ) -> None:
+        if state is not None:
+            dataset.load_state_dict(state["dataset"])
+        self._dataset = dataset
+        self._ended = bool(state and state["ended"])
+        self._samples: Iterator[Any] = iter(() if self._ended else dataset)
         self._collate = collate
         self._drop_last = drop_last
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns where the stream is; one that has ended may have put itself back to its beginning."""
+        return {"dataset": self._dataset.state_dict(), "ended": self._ended}
 
     def __call__(self, task: int | None) -> Any:
         samples = self.skip(task)
@@ -134,4 +151,5 @@ class StreamFetcher:
         """Takes the next samples and returns them as they are, :class:`End` after the last."""
         count = 1 if task is None else task
         samples = list(itertools.islice(self._samples, count))
+        self._ended = len(samples) < count
         return samples if samples and (len(samples) == count or not self._drop_last) else End

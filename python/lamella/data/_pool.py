@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing import connection as connections
 from typing import Any
 
@@ -120,16 +120,21 @@ class Pool:
         finally:
             theirs.close()
 
-    def begin(self, seed: int) -> int:
-        """Begins an epoch with a seed and returns its number; answers of earlier ones are dropped."""
+    def begin(self, seed: int, states: Sequence[Any]) -> int:
+        """Begins an epoch and returns its number; answers of earlier ones are dropped.
+
+        Args:
+            seed: of the epoch.
+            states: where each worker's stream goes on; None where it begins.
+        """
         self.epoch += 1
-        for worker in range(len(self._processes)):
-            self._tell(worker, self.epoch, seed)
+        for worker, state in enumerate(states):
+            self._tell(worker, True, self.epoch, seed, state)
         return self.epoch
 
     def submit(self, worker: int, number: int, task: Any, skip: bool) -> None:
         """Has a worker fetch the batch of this number, or pass over it."""
-        self._tell(worker, number, task, skip)
+        self._tell(worker, False, number, task, skip)
 
     def receive(self, worker: int, number: int, timeout: float) -> Any:
         """Waits for the batch of this number and returns it, or the :class:`Failure` in its place.

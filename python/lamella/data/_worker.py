@@ -46,6 +46,13 @@ class Failure(NamedTuple):
     text: str
 
 
+class Stated(NamedTuple):
+    """A batch of a stream, and the stream's state after it."""
+
+    batch: Any
+    state: Any
+
+
 class Settings(NamedTuple):
     """Describes the work of a loader's workers."""
 
@@ -56,6 +63,8 @@ class Settings(NamedTuple):
     drop_last: bool
     init: Callable[[int], Any] | None
     num_workers: int
+    #: True if the dataset is a stream that can tell where it is, and go on there.
+    resumable: bool
 
 
 _info: WorkerInfo | None = None
@@ -122,9 +131,9 @@ class _Worker:
         except BaseException as error:
             self._failed = _failure(error)
         while (message := self._next()) is not None:
-            released, *rest = message
+            released, begins, *rest = message
             self._sender.release(released)
-            if len(rest) == 2:
+            if begins:
                 self._begin(*rest)
             else:
                 self._answer(*rest)
@@ -140,7 +149,7 @@ class _Worker:
                 return self._connection.send_bytes(data)
             self._waiting.append(pickle.loads(self._connection.recv_bytes()))
 
-    def _begin(self, epoch: int, base: int) -> None:
+    def _begin(self, epoch: int, base: int, state: Any) -> None:
         global _info
         settings = self._settings
         self._epoch, self._base = epoch, base
@@ -151,7 +160,7 @@ class _Worker:
         seed_all(seed)
         try:
             if settings.stream:
-                self._fetch = StreamFetcher(settings.dataset, settings.collate, settings.drop_last)
+                self._fetch = StreamFetcher(settings.dataset, settings.collate, settings.drop_last, state)
             else:
                 self._fetch = MapFetcher(settings.dataset, settings.collate, settings.batched)
         except BaseException as error:
@@ -174,6 +183,8 @@ class _Worker:
                 value = self._fetch.skip(task) if skip else self._fetch(task)
                 if skip and value is not End and not isinstance(value, Failure):
                     value = None
+                if self._settings.resumable and not isinstance(value, Failure):
+                    value = Stated(value, self._fetch.state_dict())
             self._sender.send(tag, value)
         except (BrokenPipeError, ConnectionResetError, EOFError):
             raise

@@ -36,7 +36,8 @@ class IterableDataset(Generic[T]):
     """Base of datasets that are streams. A subclass defines ``__iter__``, and ``__len__`` if it knows its length.
 
     In a loader with workers each has a copy of the dataset and iterates it: :func:`get_worker_info` says which part of
-    the stream is this worker's.
+    the stream is this worker's. If the class has ``state_dict()`` and ``load_state_dict(state)``, which makes the next
+    iterator go on, a loader that is taken up in the middle of an epoch need not go through the samples again.
     """
 
     def __iter__(self) -> Iterator[T]:

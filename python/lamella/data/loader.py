@@ -17,7 +17,7 @@ from .collate import default_collate, default_convert
 from .datasets import IterableDataset, as_dataset
 from .samplers import BatchSampler, RandomSampler, SequentialSampler, batches_of, check_batch_size, draw_seed
 
-_KEPT = ("position", "seed", "sampler", "generator", "num_workers")
+_KEPT = ("position", "seed", "sampler", "stream", "generator", "num_workers")
 
 
 class DataLoader:
@@ -150,16 +150,16 @@ class DataLoader:
         """Begins an epoch, or goes on with the one that a state was of."""
         state, self._loaded = self._loaded, None
         if state and state["position"] is not None:
-            seed, position = state["seed"], state["position"]
+            seed, position, stream = state["seed"], state["position"], state["stream"]
             if (sampler := self._stateful()) is not None and state["sampler"] is not None:
                 sampler.load_state_dict(state["sampler"])
         else:
-            seed, position = draw_seed(self.generator), 0
+            seed, position, stream = draw_seed(self.generator), 0, None
         settings = self._settings()
         tasks = self._tasks()
         epoch: Epoch
         if not self.num_workers:
-            epoch = SerialEpoch(settings, tasks, seed, position)
+            epoch = SerialEpoch(settings, tasks, seed, position, stream)
         else:
             pool = self._pool
             if pool is None or pool.closed:
@@ -173,6 +173,7 @@ class DataLoader:
                 tasks,
                 seed,
                 position,
+                stream,
                 ahead=self.prefetch_factor or 2,
                 timeout=self.timeout,
                 keep=self.persistent_workers,
@@ -194,6 +195,7 @@ class DataLoader:
         return {
             "position": epoch.position if epoch and running else None,
             "seed": epoch.seed if epoch and running else None,
+            "stream": epoch.stream_state() if epoch and running else None,
             "sampler": sampler.state_dict() if sampler is not None and running else None,
             "generator": None if self.generator is None else self.generator.get_state(),
             "num_workers": self.num_workers,
@@ -202,8 +204,9 @@ class DataLoader:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next iterator go on where a state was taken.
 
-        Samples of an iterable dataset are gone through again up to there. Those of a sampler without ``state_dict`` are
-        taken to come in the same order.
+        Samples of an iterable dataset are gone through again up to there, unless it has ``state_dict`` and
+        ``load_state_dict``, which makes its next iterator go on. Those of a sampler without ``state_dict`` are taken to
+        come in the same order.
 
         Raises:
             ValueError: the state is of something else, or, of an iterable dataset, of another number of workers.
@@ -212,6 +215,10 @@ class DataLoader:
             raise ValueError(f"[DataLoader] the state is a mapping that holds {', '.join(_KEPT)}")
         if (state["generator"] is None) != (self.generator is None):
             raise ValueError("[DataLoader] only one of the state and the loader has a generator of its own")
+        if state["stream"] is not None and not (self._stream and has_state(self.dataset)):
+            raise ValueError(
+                "[DataLoader] the state is of an iterable dataset with a state of its own, unlike this one"
+            )
         if self._stream and state["num_workers"] != self.num_workers:
             raise ValueError(
                 f"[DataLoader] the state is of {state['num_workers']} workers, the loader has {self.num_workers}: "
@@ -230,7 +237,7 @@ class DataLoader:
         """Returns the sampler that has a state, the outermost first; None if there is none."""
         inner = getattr(self.batch_sampler, "sampler", None)
         for sampler in (self.batch_sampler, self.sampler, inner):
-            if hasattr(sampler, "state_dict") and hasattr(sampler, "load_state_dict"):
+            if has_state(sampler):
                 return sampler
         return None
 
@@ -244,6 +251,7 @@ class DataLoader:
             drop_last=self.drop_last,
             init=self.worker_init_fn,
             num_workers=self.num_workers,
+            resumable=self._stream and has_state(self.dataset),
         )
 
     def _context(self) -> Any:
@@ -269,6 +277,11 @@ class DataLoader:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__getstate__())
         return made
+
+
+def has_state(value: Any) -> bool:
+    """True if an object can tell where it stands, and go on from there."""
+    return hasattr(value, "state_dict") and hasattr(value, "load_state_dict")
 
 
 def _check_flags(**flags: Any) -> None:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[BinaryIO]:
-    """Opens a file that replaces ``target``, and keeps its owner and permissions, once it is complete and on the disk."""
+    """Opens a file that replaces ``target``, with its owner and permissions, once it is on the disk."""
     # The name is of a fixed length, as the target's may be as long as names can be.
     prefix = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}."
     _remove_abandoned(target.parent, prefix)

@@ -171,6 +171,62 @@ def test_streams(workers: int, batch_size: int | None, length: int) -> None:
             DataLoader(Stream(3), generator=generator()).load_state_dict(first.state_dict())
 
 
+class Resumable(IterableDataset[Any]):
+    """Numbers up to a length that differs between workers, which knows its place, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.place = 0
+        self.fetched = 0
+
+    def __iter__(self):
+        info = get_worker_info()
+        number = info.id if info else 0
+        while self.place < 5 + 4 * number:
+            self.place += 1
+            self.fetched += 1
+            yield number, self.place, self.fetched, random.random()
+        self.place = 0
+
+    def state_dict(self) -> dict[str, int]:
+        return {"place": self.place}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.place = state["place"]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("batch_size", [None, 2])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_streams_that_know_their_place(workers: int, batch_size: int | None, persistent: bool) -> None:
+    if persistent and not workers:
+        return
+
+    def loader() -> DataLoader:
+        return DataLoader(
+            Resumable(), batch_size, num_workers=workers, generator=generator(), persistent_workers=persistent
+        )
+
+    def without_count(batches: list[Any]) -> list[Any]:
+        return [[*batch[:2], *(batch[3:] if workers else [])] for batch in batches]
+
+    expected = [without_count(epoch) for epoch in epochs(loader())]
+    for stop in range(len(expected[0]) + 1):
+        first, second = loader(), loader()
+        iterator = iter(first)
+        given = without_count([plain(batch) for batch in itertools.islice(iterator, stop)])
+        second.load_state_dict(pickle.loads(pickle.dumps(first.state_dict())))
+        rest = [plain(batch) for batch in second]
+        assert given + without_count(rest) == expected[0]
+        if rest and workers < 2:
+            count = rest[0][2] if batch_size is None else rest[0][2][1][0]
+            assert count == 1  # it was not gone through again
+        assert without_count(epochs(second, 1)[0]) == expected[1]
+    with pytest.raises(ValueError, match="of an iterable dataset with a state of its own, unlike this one"):
+        DataLoader(Stream(3), num_workers=workers, generator=generator()).load_state_dict(
+            {**first.state_dict(), "stream": {}}
+        )
+
+
 def test_streams_that_end_early_leave_their_turn() -> None:
     class Uneven(IterableDataset[int]):
         def __iter__(self):

@@ -29,13 +29,13 @@ Y = X.sum(axis=1, keepdims=True)
 class Run:
     """A training run with everything that has a state."""
 
-    def __init__(self, optimizer: Any, workers: int = 0) -> None:
+    def __init__(self, optimizer: Any, workers: int, own: bool) -> None:
         self.model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.3), nn.Linear(8, 1))
         self.optimizer = optimizer(self.model.parameters())
         self.scheduler = StepLR(self.optimizer, 2, 0.5)
         self.scaler = GradScaler(init_scale=8.0)
         self.loader = DataLoader(
-            TensorDataset(X, Y), 8, shuffle=True, num_workers=workers, generator=lm.Generator("cpu", 5)
+            TensorDataset(X, Y), 8, shuffle=True, num_workers=workers, generator=lm.Generator("cpu", 5) if own else None
         )
         self.step = 0
 
@@ -63,14 +63,14 @@ class Run:
         return losses
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(("workers", "own"), [(0, True), (0, False), (2, True), (2, False)])
 @pytest.mark.parametrize(
     "optimizer", [lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.01)], ids=["sgd", "adam"]
 )
-def test_a_run_goes_on_bit_for_bit(tmp_path, optimizer, workers: int) -> None:
+def test_a_run_goes_on_bit_for_bit(tmp_path, optimizer, workers: int, own: bool) -> None:
     np.random.seed(1)
     random.seed(2)
-    first = Run(optimizer, workers)
+    first = Run(optimizer, workers, own)
 
     def save(run: Run) -> None:
         if run.step in (3, 5, 8):
@@ -79,7 +79,7 @@ def test_a_run_goes_on_bit_for_bit(tmp_path, optimizer, workers: int) -> None:
     losses = first.train(14, save)
     for step in (3, 5, 8, None):
         lm.seed(99)
-        second = Run(optimizer, workers)
+        second = Run(optimizer, workers, own)
         found = load_checkpoint(tmp_path, step=step, **second.parts())
         assert found.step == (step or 8) and found.values == {"note": {"lr": 0.1, "names": ("a", None)}}
         second.step = found.step
