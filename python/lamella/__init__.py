@@ -24,6 +24,7 @@ if _typing.TYPE_CHECKING:
     from . import amp as amp
     from . import compat as compat
     from . import distributions as distributions
+    from . import data as data
     from . import fft as fft
     from . import graph as graph
     from . import io as io
@@ -98,6 +99,7 @@ __getattr__, _loaded_later = _lazy.loader(
         "autograd": ["checkpoint", "hessian", "jacobian", "jvp", "vjp", "vmap"],
         "compat": [],
         "distributions": [],
+        "data": [],
         "fft": [],
         "graph": [],
         "io": [],
