@@ -24,6 +24,7 @@ class MultiheadAttention(Module):
         kdim: size of keys; ``embed_dim`` by default.
         vdim: size of values; ``embed_dim`` by default.
         batch_first: whether the batch is axis 0 and the sequence axis 1, rather than the other way round.
+        device: of the parameters.
         dtype: of the parameters.
 
     Attributes:
@@ -39,6 +40,7 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
+        device: str | None = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
@@ -52,10 +54,10 @@ class MultiheadAttention(Module):
         self.num_heads = num_heads
         self.dropout = dropout
         self.batch_first = batch_first
-        self.q_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
-        self.k_proj = Linear(embed_dim if kdim is None else kdim, embed_dim, bias=bias, dtype=dtype)
-        self.v_proj = Linear(embed_dim if vdim is None else vdim, embed_dim, bias=bias, dtype=dtype)
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
+        self.q_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.k_proj = Linear(embed_dim if kdim is None else kdim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.v_proj = Linear(embed_dim if vdim is None else vdim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -93,7 +95,7 @@ class MultiheadAttention(Module):
             The result in ``query``'s layout, and the weights, ``(n, L, S)`` or ``(L, S)``, or None.
 
         Raises:
-            ValueError: shapes that do not fit, or ``is_causal`` together with a mask.
+            ValueError: shapes that do not fit, or ``is_causal`` together with ``attn_mask``.
         """
         batched = query.ndim == 3
         if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
@@ -105,9 +107,12 @@ class MultiheadAttention(Module):
             self._heads(layer(x), batched)
             for layer, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
         ]
+        if is_causal and attn_mask is not None:
+            raise ValueError("[MultiheadAttention] takes is_causal or attn_mask, not both")
+        if is_causal and key_padding_mask is not None:
+            attn_mask = lm.triu(lm.ones((parts[0].shape[2], parts[1].shape[2]), dtype="bool", device=query.device), k=1)
+            is_causal = False
         mask = self._mask(parts[0], key_padding_mask, attn_mask)
-        if is_causal and mask is not None:
-            raise ValueError("[MultiheadAttention] takes is_causal or masks, not both")
         dropped = self.dropout if self.training else 0.0
         weights = None
         if need_weights:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import lamella as lm
 
@@ -14,7 +14,14 @@ from .parameter import Parameter
 class _Table(Module):
     weight: Parameter
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, dtype: Any) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None,
+        device: str | None,
+        dtype: Any,
+    ) -> None:
         super().__init__()
         if num_embeddings < 0 or embedding_dim < 0:
             raise ValueError(f"[{type(self).__name__}] sizes are negative: {num_embeddings}, {embedding_dim}")
@@ -23,7 +30,7 @@ class _Table(Module):
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = padding_idx
-        self.weight = Parameter(lm.zeros((num_embeddings, embedding_dim), dtype=dtype))
+        self.weight = Parameter(lm.zeros((num_embeddings, embedding_dim), dtype=dtype, device=device))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -32,6 +39,25 @@ class _Table(Module):
         if self.padding_idx is not None:
             with lm.no_grad():
                 self.weight[self.padding_idx] = 0
+
+    @classmethod
+    def from_pretrained(cls, table: lm.Tensor, freeze: bool = True, **settings: Any) -> Self:
+        """Makes a layer with the values of ``table``, of shape ``(num_embeddings, embedding_dim)``.
+
+        Args:
+            table: the rows, which are copied.
+            freeze: False lets them be trained.
+            settings: further arguments of the class.
+
+        Raises:
+            ValueError: the table has not two axes.
+        """
+        if table.ndim != 2:
+            raise ValueError(f"[{cls.__name__}] a table has two axes, not the shape {table.shape}")
+        make: Any = cls
+        made: Self = make(*table.shape, device="meta", dtype=table.dtype, **settings)
+        made.weight = Parameter(table, stop_gradient=freeze)
+        return made
 
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""
@@ -46,6 +72,7 @@ class Embedding(_Table):
         num_embeddings: rows of the table.
         embedding_dim: size of a row.
         padding_idx: a row that starts as 0 and gets no gradient.
+        device: of the table.
         dtype: of the table.
 
     Attributes:
@@ -53,9 +80,14 @@ class Embedding(_Table):
     """
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: Any = None
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        device: str | None = None,
+        dtype: Any = None,
     ) -> None:
-        super().__init__(num_embeddings, embedding_dim, padding_idx, dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Maps integers of any shape to their rows, along a new last axis."""
@@ -70,6 +102,7 @@ class EmbeddingBag(_Table):
         embedding_dim: size of a row.
         mode: "sum", "mean" or "max".
         padding_idx: a row that starts as 0, gets no gradient and does not count.
+        device: of the table.
         dtype: of the table.
         include_last_offset: whether the last of the offsets is where the last bag ends.
     """
@@ -80,12 +113,13 @@ class EmbeddingBag(_Table):
         embedding_dim: int,
         mode: str = "mean",
         padding_idx: int | None = None,
+        device: str | None = None,
         dtype: Any = None,
         include_last_offset: bool = False,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"[EmbeddingBag] mode is 'sum', 'mean' or 'max', not {mode!r}")
-        super().__init__(num_embeddings, embedding_dim, padding_idx, dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
         self.mode = mode
         self.include_last_offset = include_last_offset
 
