@@ -68,7 +68,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.head = Linear(in_features, bounds[1] + clusters, bias=head_bias, **place)
         self.tail = ModuleList()
         for i in range(clusters):
-            size = int(in_features // div_value ** (i + 1))
+            size = max(int(in_features // div_value ** (i + 1)), 1)
             first = Linear(in_features, size, bias=False, **place)
             self.tail.append(Sequential(first, Linear(size, bounds[i + 2] - bounds[i + 1], bias=False, **place)))
 

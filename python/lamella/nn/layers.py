@@ -165,6 +165,8 @@ class Unflatten(Module):
 
     def __init__(self, axis: int, sizes: Sequence[int]) -> None:
         super().__init__()
+        if not isinstance(axis, int) or not all(isinstance(size, int) for size in sizes):
+            raise TypeError(f"[Unflatten] takes an axis and the sizes that it is split in, not {axis!r} and {sizes!r}")
         self.axis = axis
         self.sizes = tuple(sizes)
 

@@ -172,6 +172,8 @@ class TransformerDecoderLayer(_Layer):
 class _Stack(Module):
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
+        if not isinstance(layer, Module):
+            raise TypeError(f"[{type(self).__name__}] a layer is a Module, not {type(layer).__name__}")
         if not isinstance(num_layers, int) or num_layers < 1:
             raise ValueError(f"[{type(self).__name__}] num_layers is an int of at least 1, not {num_layers!r}")
         self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import lamella as lm
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Lengths = lm.Tensor | Sequence[int]
 
@@ -58,6 +59,8 @@ def pack_padded_sequence(
         ValueError: the lengths do not fit, or are not sorted.
         TypeError: ``x`` is no tensor.
     """
+    import numpy as np  # imported late: lamella.nn itself needs none
+
     op = "pack_padded_sequence"
     if not isinstance(x, lm.Tensor):
         raise TypeError(f"[{op}] x is a Tensor, not {type(x).__name__}")
@@ -110,6 +113,8 @@ def pad_packed_sequence(
     Raises:
         ValueError: a sequence is longer than ``total_length``.
     """
+    import numpy as np  # imported late: lamella.nn itself needs none
+
     op = "pad_packed_sequence"
     data = sequence.data
     sizes = _host(sequence.batch_sizes)
@@ -204,6 +209,8 @@ def invert_permutation(permutation: lm.Tensor | None) -> lm.Tensor | None:
 
 
 def _counts(op: str, lengths: Lengths) -> np.ndarray[Any, np.dtype[np.int64]]:
+    import numpy as np  # imported late: lamella.nn itself needs none
+
     given: Any = _host(lengths) if isinstance(lengths, lm.Tensor) else np.asarray(list(lengths))
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
         raise ValueError(f"[{op}] lengths are integers along one axis, got {given.dtype} of the shape {given.shape}")
@@ -212,6 +219,8 @@ def _counts(op: str, lengths: Lengths) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def _batch_sizes(counts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Returns for each step how many sequences have it."""
+    import numpy as np  # imported late: lamella.nn itself needs none
+
     return (counts[:, None] > np.arange(counts.max())).sum(0)
 
 
@@ -220,7 +229,7 @@ def _host(x: lm.Tensor) -> np.ndarray[Any, Any]:
 
 
 def _index(places: np.ndarray[Any, Any], like: lm.Tensor) -> lm.Tensor:
-    return lm.asarray(places.astype(np.int64), device=like.device)
+    return lm.asarray(places.astype("int64"), device=like.device)
 
 
 def segments(batch_sizes: lm.Tensor) -> Iterable[tuple[int, int, int]]:
