@@ -135,7 +135,8 @@ class Hooked:
 
         ``grad_input`` is a tuple with an entry for each tensor among the positional arguments, ``grad_output`` one for
         each of the result; None where there is no gradient. The hook may return gradients in the place of
-        ``grad_input``. Where no input wants a gradient it is called as soon as ``grad_output`` is known.
+        ``grad_input``. Where no input wants a gradient it is called as soon as ``grad_output`` is known, and not at all
+        in passes that reach the inputs without the results, as those of second derivatives do.
 
         The tensors that :meth:`forward` sees, and those that the call returns, are aliases of the originals with a
         place of their own on the tape, and cannot be written to in place while that is recorded.
@@ -260,10 +261,10 @@ class _BackwardHooks:
 
     def _at_inputs(self, gradients: Sequence[lm.Tensor | None]) -> tuple[lm.Tensor | None, ...]:
         grad_output, self._grad_output = self._grad_output, None
-        grad_input = _spread(gradients, self._inputs)
-        # The inputs may be reached from a tensor that is none of the results.
-        grad_input = self._run(grad_input, (None,) * len(self._results) if grad_output is None else grad_output)
-        return _picked(grad_input, self._inputs)
+        if grad_output is None:
+            # The pass came here from a tensor that is none of the results: from a first derivative, say.
+            return tuple(gradients)
+        return _picked(self._run(_spread(gradients, self._inputs), grad_output), self._inputs)
 
     def _run(
         self, grad_input: tuple[lm.Tensor | None, ...], grad_output: tuple[lm.Tensor | None, ...]
