@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import lamella as lm
@@ -18,7 +18,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 def per_axis(layer: str, name: str, value: Size, axes: int) -> tuple[int, ...]:
     """Reads one number for each of ``axes`` axes; TypeError or ValueError naming the layer and the argument."""
-    numbers = (value,) * axes if isinstance(value, int) else tuple(value)
+    numbers = tuple(value) if isinstance(value, Iterable) else (value,) * axes
     if any(not isinstance(number, int) or isinstance(number, bool) for number in numbers):
         raise TypeError(f"[{layer}] {name} is an int or {axes} of them, not {value!r}")
     if len(numbers) != axes:

@@ -32,7 +32,7 @@ def test_extra_state():
     other = nn.Sequential(nn.Linear(2, 2), Counting())
     assert other.load_state_dict(state) == ([], []) and other[1].steps == 5
     del state["1._extra_state"]
-    with pytest.raises(nn.StateDictError, match="missing: 1._extra_state"):
+    with pytest.raises(nn.StateDictError, match=r"missing: 1\._extra_state"):
         other.load_state_dict(state)
     assert other.load_state_dict(state, strict=False).missing_keys == ["1._extra_state"]
     for method in ("get_extra_state", "set_extra_state"):

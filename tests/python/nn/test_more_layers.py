@@ -31,6 +31,10 @@ ACTIVATIONS = [
     (nn.GLU(0), lambda x: lm.glu(x, 0)),
     (nn.RReLU(0.1, 0.3).eval(), lambda x: lm.rrelu(x, 0.1, 0.3)),
     (nn.Softmin(0), lambda x: lm.softmin(x, 0)),
+    (nn.Swish(), lambda x: x * lm.sigmoid(x)),
+    (nn.ThresholdedReLU(0.7, -1.0), lambda x: lm.where(x > 0.7, x, -1.0)),
+    (nn.Maxout(2), lambda x: lm.maximum(x[:, ::2], x[:, 1::2])),
+    (nn.Maxout(2, 0), lambda x: lm.maximum(x[:1], x[1:])),
 ]
 
 WEIGHT = lm.asarray([0.5, 1.0, 2.0, 4.0], dtype="float64")
@@ -59,6 +63,10 @@ LOSSES = [
          x, y, z, distance_function=lm.cosine_similarity, margin=0.5, swap=True)),
     (nn.MultiMarginLoss(2, 0.5, WEIGHT), (X, np.array([1, 3])),
      lambda x, t: lm.multi_margin_loss(x, t, 2, 0.5, WEIGHT)),
+    (nn.MultiLabelMarginLoss("sum"), (X, np.array([[2, 0, -1, 1], [3, -1, 0, 0]])),
+     lambda x, t: lm.multilabel_margin_loss(x, t, "sum")),
+    (nn.MultiLabelSoftMarginLoss(WEIGHT, "none"), (X, (X > 0) * 1.0),
+     lambda x, t: lm.multilabel_soft_margin_loss(x, t, WEIGHT, "none")),
     (nn.CTCLoss(blank=1), (np.zeros((4, 1, 3)), np.array([[2, 0]]), np.array([4]), np.array([2])),
      lambda *a: lm.ctc_loss(*a, blank=1)),
 ]  # fmt: skip
@@ -68,6 +76,11 @@ IMAGES = [
     (nn.Unfold(2, stride=2), lambda x: lm.unfold(x, 2, stride=2)),
     (nn.PixelUnshuffle(2), lambda x: lm.pixel_unshuffle(x, 2)),
     (nn.Upsample(scale_factor=1.5, mode="bilinear"), lambda x: lm.interpolate(x, None, 1.5, "bilinear")),
+    (nn.UpsamplingNearest2d(scale_factor=2), lambda x: lm.repeat(lm.repeat(x, 2, axis=2), 2, axis=3)),
+    (nn.UpsamplingBilinear2d((3, 7)), lambda x: lm.interpolate(x, (3, 7), None, "bilinear", True)),
+    (nn.ChannelShuffle(2), lambda x: x),
+    (nn.Softmax2d(), lambda x: lm.exp(x) / lm.sum(lm.exp(x), axis=1, keepdims=True)),
+    (nn.Unflatten(2, (2, -1)), lambda x: lm.reshape(x, (1, 2, 2, 2, 4))),
     (nn.Upsample(3, align_corners=True, mode="bicubic"), lambda x: lm.interpolate(x, 3, None, "bicubic", True)),
 ]  # fmt: skip
 
@@ -95,7 +108,7 @@ def test_losses(layer, arrays, function):
 @pytest.mark.parametrize(("layer", "function"), IMAGES, ids=name)
 def test_images(layer, function):
     x = lm.asarray(IMAGE)
-    np.testing.assert_array_equal(layer(x).numpy(), function(x).numpy())
+    np.testing.assert_allclose(layer(x).numpy(), function(x).numpy(), rtol=1e-14)
 
 
 def test_pairs_of_image_layers_undo_each_other():
@@ -103,6 +116,67 @@ def test_pairs_of_image_layers_undo_each_other():
     columns = nn.Unfold(2, stride=2)(x)
     np.testing.assert_array_equal(nn.Fold(4, 2, stride=2)(columns).numpy(), IMAGE)
     np.testing.assert_array_equal(nn.PixelShuffle(2)(nn.PixelUnshuffle(2)(x)).numpy(), IMAGE)
+
+
+def test_channels_are_dealt_out():
+    x = lm.reshape(lm.arange(12), (1, 6, 2))
+    assert nn.ChannelShuffle(3)(x)[0, :, 0].tolist() == [0, 4, 8, 2, 6, 10]
+    assert nn.Flatten(1, 2)(nn.Unflatten(1, (3, 2))(x)).shape == (1, 6, 2)
+    one = lm.asarray(IMAGE[0])
+    np.testing.assert_allclose(nn.Softmax2d()(one).numpy().sum(0), np.ones((4, 4)))
+
+
+def test_bilinear():
+    rng = np.random.default_rng(8)
+    layer = nn.Bilinear(3, 4, 2, dtype="float64")
+    a, b = rng.normal(size=(5, 3)), rng.normal(size=(5, 4))
+    weight, bias = (p.detach().numpy() for p in (layer.weight, layer.bias))
+    expected = np.einsum("ni,oij,nj->no", a, weight, b) + bias
+    np.testing.assert_allclose(layer(lm.asarray(a), lm.asarray(b)).detach().numpy(), expected)
+    assert np.abs(weight).max() <= 3**-0.5 and nn.Bilinear(3, 4, 2, bias=False).bias is None
+    assert layer(lm.asarray(a[:0]), lm.asarray(b[:0])).shape == (0, 2)
+    lm.autograd.check_layer(layer, *[lm.tensor(x, stop_gradient=False) for x in (a, b)])
+    with pytest.raises(TypeError, match=r"\[Bilinear\] in2_features is an int"):
+        nn.Bilinear(3, 4.0, 2)
+
+
+def test_unpooling():
+    x = lm.asarray(np.random.default_rng(9).permutation(2 * 3 * 64).reshape(2, 3, 4, 4, 4).astype("float64"))
+    for axes, given in ((1, x[0, :, :, 0, 0]), (2, x[0]), (3, x)):
+        pool = getattr(nn, f"MaxPool{axes}d")(2, return_indices=True)
+        unpool = getattr(nn, f"MaxUnpool{axes}d")(2)
+        values, places = pool(given)
+        back = unpool(values, places)
+        # The largest elements are in their places, and all others 0.
+        kept = np.isin(given.numpy(), values.numpy())
+        np.testing.assert_array_equal(back.numpy(), np.where(kept, given.numpy(), 0))
+        longer = [5] * axes
+        assert unpool(values, places, output_size=longer).shape[-axes:] == tuple(longer)
+        whole = (*values.shape[:-axes], *longer)
+        assert unpool(values, places, output_size=whole).shape == whole
+        assert repr(unpool) == f"MaxUnpool{axes}d(kernel_size=2, stride=2, padding=0)"
+
+
+def test_pretrained_embeddings():
+    table = lm.asarray(np.arange(8.0).reshape(4, 2))
+    layer = nn.Embedding.from_pretrained(table)
+    assert layer.weight.stop_gradient and layer.weight.dtype == lm.float64 and layer.weight.device == "cpu"
+    assert layer(lm.asarray([3, 0])).tolist() == [[6.0, 7.0], [0.0, 1.0]]
+    bags = nn.EmbeddingBag.from_pretrained(table, freeze=False, mode="sum")
+    assert not bags.weight.stop_gradient and bags(lm.asarray([[0, 1]])).tolist() == [[2.0, 4.0]]
+    with lm.no_grad():
+        bags.weight.fill_(0.0)
+    assert table[3, 1].item() == 7.0
+    with pytest.raises(ValueError, match=r"\[Embedding\] a table has two axes"):
+        nn.Embedding.from_pretrained(lm.ones((3,)))
+
+
+@pytest.mark.parametrize("kind", [nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.RReLU, nn.ELU, nn.SELU, nn.CELU, nn.SiLU, nn.Mish,
+                                  nn.Hardswish, nn.Hardsigmoid, nn.Hardtanh, nn.Dropout, nn.AlphaDropout])  # fmt: skip
+def test_layers_overwrite_nothing(kind):
+    kind(inplace=False)
+    with pytest.raises(ValueError, match=rf"\[{kind.__name__}\] inplace=True is not taken: a layer's result is a new"):
+        kind(inplace=True)
 
 
 def test_prelu_is_trained():
@@ -122,7 +196,15 @@ def test_weights_of_losses_are_buffers():
 
 
 def test_bad_settings():
-    for make in (lambda: nn.CELU(0.0), lambda: nn.Hardtanh(1.0, 1.0), lambda: nn.Softshrink(-1.0)):
+    for make in (
+        lambda: nn.CELU(0.0),
+        lambda: nn.Hardtanh(1.0, 1.0),
+        lambda: nn.Softshrink(-1.0),
+        lambda: nn.Maxout(1),
+        lambda: nn.Maxout(3)(lm.ones((2, 4))),
+        lambda: nn.Softmax2d()(lm.ones((2, 4))),
+        lambda: nn.ChannelShuffle(0),
+    ):
         with pytest.raises(ValueError, match=r"^\[\w+\]"):
             make()
 
