@@ -6,6 +6,7 @@ from typing import Any
 
 import lamella as lm
 
+from ._compositions import maxout
 from .init import constant_
 from .module import Module
 from .parameter import Parameter
@@ -359,9 +360,7 @@ class ThresholdedReLU(_Activation):
 
 
 class Maxout(_Activation):
-    """The largest of each ``groups`` neighbors along an axis.
-
-    Source: Goodfellow et al. 2013, "Maxout networks".
+    """:func:`lamella.nn.functional.maxout`: the largest of each ``groups`` neighbors along an axis.
 
     Args:
         groups: the number of neighbors, which divides the size of the axis.
@@ -382,7 +381,4 @@ class Maxout(_Activation):
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor with a ``groups``-th of the size along the axis."""
-        axis = self.axis % x.ndim
-        if x.shape[axis] % self.groups:
-            raise ValueError(f"[Maxout] groups divides the axis: {self.groups} does not divide {x.shape[axis]}")
-        return lm.max(lm.unflatten(x, axis, (-1, self.groups)), axis=axis + 1)
+        return maxout(x, self.groups, self.axis)
