@@ -23,8 +23,8 @@ __all__ = [
 def maxout(x: Tensor, /, groups: int, axis: int = 1) -> Tensor:
     """Returns the largest of each `groups` neighbors along an axis (Goodfellow et al., 2013, "Maxout networks").
 
-    The axis has a `groups`-th of its size in the result. ValueError where `groups` is not above 1 or does not divide it,
-    IndexError where x has no such axis.
+    The axis has a `groups`-th of its size in the result. ValueError where `groups` is not above 1 or does not divide
+    it, IndexError where x has no such axis.
     """
     expect_tensors("maxout", x=x)
     if not isinstance(groups, int) or groups < 2:
@@ -53,9 +53,9 @@ def sequence_mask(lengths: Tensor, /, maxlen: int | None = None, dtype: Any = "b
 
 
 def label_smooth(labels: Tensor, /, prior: Tensor | None = None, epsilon: float = 0.1) -> Tensor:
-    """Mixes probabilities of classes, along the last axis, with a share `epsilon` of a prior, the uniform one by default.
+    """Mixes probabilities of classes, along the last axis, with a share `epsilon` of a prior.
 
-    Source: Szegedy et al., 2016, "Rethinking the inception architecture for computer vision". ValueError for a share
+    The prior is uniform by default. Source: Szegedy et al., 2016, "Rethinking the inception architecture for computer vision". ValueError for a share
     that is not between 0 and 1.
     """
     expect_tensors("label_smooth", labels=labels)
@@ -133,8 +133,8 @@ def temporal_shift(x: Tensor, /, segments: int, shift_ratio: float = 0.25) -> Te
     """Moves a share of the channels of each clip one frame back, as large a one forward, and keeps the others.
 
     Source: Lin et al., 2019, "TSM: temporal shift module for efficient video understanding". x is [clips * segments,
-    channels, ..]; what comes from outside of a clip is 0. ValueError where `segments` does not divide the first axis, or
-    the share is not between 0 and 0.5.
+    channels, ..]; what comes from outside of a clip is 0. ValueError where `segments` does not divide the first axis,
+    or the share is not between 0 and 0.5.
     """
     expect_tensors("temporal_shift", x=x)
     if x.ndim < 2 or segments < 1 or x.shape[0] % segments:
