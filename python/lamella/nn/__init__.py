@@ -1,6 +1,9 @@
 """Modules, layers, losses and their starting values."""
 
-from . import functional, init, utils
+import typing as _typing
+
+from .. import _lazy
+from . import functional, init
 from ._state import IncompatibleKeys, StateDictError
 from .activations import (
     CELU,
@@ -164,6 +167,11 @@ from .transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+
+if _typing.TYPE_CHECKING:
+    from . import utils as utils
+
+__getattr__, _ = _lazy.loader(__name__, {"utils": []})
 
 __all__ = [
     "CELU",

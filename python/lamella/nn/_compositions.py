@@ -55,8 +55,8 @@ def sequence_mask(lengths: Tensor, /, maxlen: int | None = None, dtype: Any = "b
 def label_smooth(labels: Tensor, /, prior: Tensor | None = None, epsilon: float = 0.1) -> Tensor:
     """Mixes probabilities of classes, along the last axis, with a share `epsilon` of a prior.
 
-    The prior is uniform by default. Source: Szegedy et al., 2016, "Rethinking the inception architecture for computer vision". ValueError for a share
-    that is not between 0 and 1.
+    The prior is uniform by default. Source: Szegedy et al., 2016, "Rethinking the inception
+    architecture for computer vision". ValueError for a share that is not between 0 and 1.
     """
     expect_tensors("label_smooth", labels=labels)
     if not 0.0 <= epsilon <= 1.0:

@@ -13,9 +13,9 @@ from typing import Any
 import lamella as lm
 
 from . import init
+from ._packed import PackedSequence, segments
 from .module import Module
 from .parameter import Parameter
-from .utils.rnn import PackedSequence, segments
 
 
 def _check_sizes(name: str, **sizes: int) -> None:
