@@ -280,6 +280,69 @@ def test_multihead_attention_layouts():
             call()
 
 
+@pytest.mark.parametrize("zeros", [True, False])
+@pytest.mark.parametrize("trained", [True, False])
+def test_added_keys_of_attention(trained, zeros):
+    lm.seed(2)
+    rng = np.random.default_rng(4)
+    layer = nn.MultiheadAttention(6, 2, add_bias_kv=trained, add_zero_attn=zeros, batch_first=True, dtype="float64")
+    assert (layer.bias_k is None) == (layer.bias_v is None) == (not trained)
+    q, k = rng.normal(size=(2, 4, 6)), rng.normal(size=(2, 5, 6))
+    hidden = np.zeros((2, 1, 4, 5), bool)
+    hidden[1, :, :, 3:] = True
+    pairs = np.triu(np.ones((4, 5), bool), 1)
+
+    def heads(x):
+        return x.reshape(2, -1, 2, 3).swapaxes(1, 2)
+
+    for mask, options in ((hidden, {"key_padding_mask": lm.asarray(hidden[:, 0, 0])}), (pairs, {"is_causal": True})):
+        parts = [
+            p(lm.asarray(x)).detach().numpy() for p, x in ((layer.q_proj, q), (layer.k_proj, k), (layer.v_proj, k))
+        ]
+        extra = [p.detach().numpy() for p in (layer.bias_k, layer.bias_v) if p is not None]
+        for i, each in enumerate(extra, 1):
+            parts[i] = np.concatenate([parts[i], np.broadcast_to(each, (2, 1, 6))], 1)
+        parts = [heads(x) for x in parts]
+        if zeros:
+            parts[1:] = [np.concatenate([x, np.zeros((2, 2, 1, 3))], 2) for x in parts[1:]]
+        scores = parts[0] @ parts[1].swapaxes(-1, -2) / 3**0.5
+        unseen = np.broadcast_to(mask, (2, 2, 4, 5))
+        unseen = np.concatenate([unseen, np.zeros((2, 2, 4, trained + zeros), bool)], -1)
+        e = np.where(unseen, 0, np.exp(scores))
+        p = e / e.sum(-1, keepdims=True)
+        y = (p @ parts[2]).swapaxes(1, 2).reshape(2, 4, 6)
+        expected = layer.out_proj(lm.asarray(y)).detach().numpy()
+        got, none = layer(lm.asarray(q), lm.asarray(k), lm.asarray(k), **options)
+        np.testing.assert_allclose(got.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
+        assert none is None
+        got, weights = layer(*map(lm.asarray, (q, k, k)), need_weights=True, average_attn_weights=False, **options)
+        np.testing.assert_allclose(got.detach().numpy(), expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(weights.detach().numpy(), p, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("kind", [nn.Embedding, nn.EmbeddingBag])
+def test_tables_of_limited_rows(kind, norm):
+    layer = kind(6, 3, max_norm=1.5, norm_type=norm, dtype="float64")
+    nn.init.normal_(layer.weight, 0.0, 3.0)
+    before = layer.weight.detach().numpy().copy()
+    x = lm.asarray([[0, 2], [2, 5]])
+    y = layer(x)
+    lengths = np.linalg.norm(before, norm, axis=1, keepdims=True)
+    limited = np.where(lengths > 1.5, before * 1.5 / lengths, before)
+    rows = [0, 2, 5]
+    expected = before.copy()
+    expected[rows] = limited[rows]
+    np.testing.assert_allclose(layer.weight.detach().numpy(), expected, rtol=1e-6)
+    found = expected[x.numpy()]
+    np.testing.assert_allclose(y.detach().numpy(), found if kind is nn.Embedding else found.mean(1), rtol=1e-6)
+    y.sum().backward()
+    assert layer.weight.grad.shape == (6, 3) and "max_norm=1.5" in repr(layer)
+    assert layer(x[:0]).shape[0] == 0
+    with pytest.raises(ValueError, match=rf"\[{kind.__name__}\] max_norm is a number above 0, not 0.0"):
+        kind(6, 3, max_norm=0.0)
+
+
 def test_layers_that_draw():
     x = lm.asarray(np.linspace(-1, 1, 96).reshape(1, 2, 6, 8))
     layer = nn.RReLU(0.2, 0.4)
