@@ -1,6 +1,6 @@
-"""Functions of modules and their parameters: vectors of them, parametrizations, packed sequences, fused layers."""
+"""Functions of modules and their parameters: vectors, parametrizations, pruning, packed sequences, fused layers."""
 
-from . import parametrizations, parametrize, rnn
+from . import parametrizations, parametrize, prune, rnn
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
 from .norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 from .skip_init import skip_init
@@ -14,6 +14,7 @@ __all__ = [
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
+    "prune",
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",
