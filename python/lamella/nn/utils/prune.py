@@ -78,7 +78,7 @@ def l1_unstructured(module: Module, name: str, amount: float, importance_scores:
 
 
 def random_unstructured(module: Module, name: str, amount: float, *, generator: lm.Generator | None = None) -> Module:
-    """Prunes elements of a parameter at random; arguments as for :func:`l1_unstructured`, and where numbers come from."""
+    """Prunes elements of a parameter at random; arguments as for :func:`l1_unstructured`."""
     op = "random_unstructured"
     weight = _weight(op, module, name)
     scores = lm.rand(weight.shape, device=weight.device, generator=generator)
@@ -120,7 +120,7 @@ def ln_structured(
 def random_structured(
     module: Module, name: str, amount: float, axis: int, *, generator: lm.Generator | None = None
 ) -> Module:
-    """Prunes slices of a parameter at random; arguments as for :func:`ln_structured`, and where numbers come from."""
+    """Prunes slices of a parameter at random; arguments as for :func:`ln_structured`."""
     op = "random_structured"
     weight = _weight(op, module, name)
     others = _other_axes(op, weight, axis)
@@ -168,13 +168,13 @@ def remove(module: Module, name: str) -> Module:
     """Makes a pruned parameter a plain one, in which the pruned elements are 0.
 
     Raises:
-        ValueError: the parameter is not pruned.
+        ValueError: the parameter is not pruned, or has another parametrization, too.
     """
     entry = _entry(module, name)
-    if entry is None or len(entry) != 1:
-        raise ValueError(
-            f"[remove] '{name}' of {type(module).__name__} is not pruned, or parametrized otherwise as well"
-        )
+    if _mask_in(entry) is None:
+        raise ValueError(f"[remove] '{name}' of {type(module).__name__} is not pruned")
+    if len(entry) != 1:
+        raise ValueError(f"[remove] '{name}' of {type(module).__name__} has other parametrizations beside the mask")
     return parametrize.remove_parametrizations(module, name)
 
 

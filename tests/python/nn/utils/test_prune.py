@@ -130,3 +130,9 @@ def test_what_is_refused():
         with pytest.raises(error, match=message):
             call()
     assert not parametrize.is_parametrized(layer)
+    parametrize.register_parametrization(layer, "weight", nn.Tanh())
+    with pytest.raises(ValueError, match="is not pruned"):
+        prune.remove(layer, "weight")
+    prune.l1_unstructured(layer, "weight", 3)
+    with pytest.raises(ValueError, match="other parametrizations"):
+        prune.remove(layer, "weight")
