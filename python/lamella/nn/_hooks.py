@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ Hook = Callable[..., Any]
 #: True once a hook was registered: until then calls of modules look for none.
 _any_registered = False
 _keys = itertools.count()
+#: Held while a table is replaced, so that hooks of several threads are all kept.
+_changing = threading.Lock()
 
 
 class _Entry(NamedTuple):
@@ -150,21 +153,23 @@ class Hooked:
         if not callable(entry.hook):
             raise TypeError(f"[{name}] a hook is a function, not {type(entry.hook).__name__}")
         key = next(_keys)
-        table = HookTable(self._hook_table or {})
-        before = table.get(kind, {})
-        table[kind] = {key: entry, **before} if prepend else {**before, key: entry}
-        self.__dict__["_hook_table"] = table
+        with _changing:
+            table = HookTable(self._hook_table or {})
+            before = table.get(kind, {})
+            table[kind] = {key: entry, **before} if prepend else {**before, key: entry}
+            self.__dict__["_hook_table"] = table
         return ModuleHookHandle(self, kind, key)
 
     def _drop_hook(self, kind: str, key: int) -> None:
-        table = HookTable(self._hook_table or {})
-        left = {k: entry for k, entry in table.pop(kind, {}).items() if k != key}
-        if left:
-            table[kind] = left
-        if table:
-            self.__dict__["_hook_table"] = table
-        else:
-            self.__dict__.pop("_hook_table", None)
+        with _changing:
+            table = HookTable(self._hook_table or {})
+            left = {k: entry for k, entry in table.pop(kind, {}).items() if k != key}
+            if left:
+                table[kind] = left
+            if table:
+                self.__dict__["_hook_table"] = table
+            else:
+                self.__dict__.pop("_hook_table", None)
 
     def _hooks_of(self, kind: str) -> list[Hook]:
         return [] if self._hook_table is None else [entry.hook for entry in self._hook_table.get(kind, {}).values()]

@@ -6,6 +6,7 @@ import copy
 import gc
 import pickle
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -189,6 +190,41 @@ def test_nested_results_and_forward_mode():
     hooked.register_full_backward_hook(lambda m, inputs, outputs: None)
     _, tangent = lm.jvp(hooked, lm.asarray([0.3]), lm.asarray([1.0]))
     np.testing.assert_allclose(tangent.item(), 1 - np.tanh(0.3) ** 2, rtol=1e-6)
+
+
+def test_a_module_with_hooks_is_a_layer_as_any():
+    layer = nn.Linear(3, 2, dtype="float64")
+    layer.register_full_backward_pre_hook(lambda m, grads: None)
+    layer.register_full_backward_hook(lambda m, inputs, outputs: inputs)
+    layer.register_forward_hook(lambda m, args, result: result * 2)
+    x = lm.tensor(np.random.default_rng(0).normal(size=(2, 3)), stop_gradient=False)
+    report = lm.autograd.check_layer(layer, x)
+    assert report.ok, report
+    assert lm.vmap(layer)(x).shape == (2, 2)
+
+
+def test_hooks_within_a_checkpoint():
+    calls = []
+    layer = nn.Tanh()
+    layer.register_full_backward_hook(lambda m, inputs, outputs: calls.append(outputs[0].tolist()))
+    x = leaf(0.5)
+    lm.checkpoint(lambda x: layer(x) * 2, x).sum().backward()
+    assert calls == [[2.0]]
+    np.testing.assert_allclose(x.grad.item(), 2 * (1 - np.tanh(0.5) ** 2), rtol=1e-6)
+
+
+def test_hooks_registered_by_several_threads_are_all_kept():
+    layer = nn.Identity()
+
+    def register(_):
+        return [layer.register_forward_hook(lambda m, args, result: result + 1) for _ in range(50)]
+
+    with ThreadPoolExecutor(4) as pool:
+        handles = [handle for some in pool.map(register, range(4)) for handle in some]
+    assert layer(0) == 200
+    for handle in handles:
+        handle.remove()
+    assert layer(0) == 0
 
 
 def test_copies_have_hooks_of_their_own():
