@@ -24,7 +24,7 @@ class Movable:
         """Moves the module to a device, or turns its floating-point tensors to a dtype, or both.
 
         Parameters are replaced by new ones and lose their gradients, so call it before an optimizer is made.
-        A dtype leaves integer and bool tensors as they are.
+        A dtype leaves integer and bool tensors as they are, and a real one complex tensors, too.
 
         Args:
             targets: a device, a dtype, both, or a tensor, which stands for its device and dtype.
@@ -44,10 +44,16 @@ class Movable:
         if device is None and dtype is None:
             raise TypeError("[to] takes a device, a dtype or a tensor")
 
+        # A real dtype would take the imaginary parts of complex numbers away.
+        is_real = dtype is not None and lm.isdtype(lm.empty((0,), dtype=dtype).dtype, "real floating")
+        kinds = ("real floating",) if is_real else ("real floating", "complex floating")
+
         def moved(tensor: lm.Tensor) -> lm.Tensor:
             if device is not None:
                 tensor = tensor.to(device)
-            return tensor.to(dtype) if dtype is not None and _is_floating(tensor.dtype) else tensor
+            if dtype is None or not lm.isdtype(tensor.dtype, kinds):
+                return tensor
+            return tensor.to(dtype)
 
         return self._convert(moved)
 
@@ -115,7 +121,3 @@ def _is_device(target: Any) -> bool:
     if isinstance(target, str):
         return target.partition(":")[0] in ("cpu", "cuda", "meta", "privateuse1", lm._C._privateuse1_name())
     return target is not None and not hasattr(target, "itemsize")
-
-
-def _is_floating(dtype: Any) -> bool:
-    return lm.isdtype(dtype, ("real floating", "complex floating"))

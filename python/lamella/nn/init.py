@@ -18,9 +18,12 @@ from typing import Any
 
 import lamella as lm
 
+from .._arguments import expect_tensors
+
 
 def constant_(tensor: lm.Tensor, value: float) -> lm.Tensor:
     """Sets every element to ``value``."""
+    expect_tensors("constant_", tensor=tensor)
     with _at_once():
         tensor.fill_(value)
     return tensor
@@ -40,7 +43,7 @@ def uniform_(
     tensor: lm.Tensor, low: float = 0.0, high: float = 1.0, *, generator: lm.Generator | None = None
 ) -> lm.Tensor:
     """Uniform in ``[low, high)``."""
-    if _has_no_values(tensor):
+    if not _draws("uniform_", tensor):
         return tensor
     with _at_once():
         values = lm.uniform(
@@ -54,7 +57,7 @@ def normal_(
     tensor: lm.Tensor, mean: float = 0.0, std: float = 1.0, *, generator: lm.Generator | None = None
 ) -> lm.Tensor:
     """Normal with the given mean and standard deviation."""
-    if _has_no_values(tensor):
+    if not _draws("normal_", tensor):
         return tensor
     with _at_once():
         values = lm.normal(
@@ -77,7 +80,7 @@ def trunc_normal_(
 
     The bounds are values, not multiples of ``std``. See :func:`lamella.truncated_normal`.
     """
-    if _has_no_values(tensor):
+    if not _draws("trunc_normal_", tensor):
         return tensor
     with _at_once():
         values = lm.truncated_normal(
@@ -100,6 +103,7 @@ def eye_(tensor: lm.Tensor) -> lm.Tensor:
     Raises:
         ValueError: the tensor has not two axes.
     """
+    expect_tensors("eye_", tensor=tensor)
     if tensor.ndim != 2:
         raise ValueError(f"[eye_] the tensor has two axes, not the shape {list(tensor.shape)}")
     with _at_once():
@@ -119,6 +123,7 @@ def dirac_(tensor: lm.Tensor, groups: int = 1) -> lm.Tensor:
     Raises:
         ValueError: the tensor has another number of axes, or ``groups`` does not divide ``out``.
     """
+    expect_tensors("dirac_", tensor=tensor)
     shape = tuple(tensor.shape)
     if len(shape) not in (3, 4, 5):
         raise ValueError(f"[dirac_] the tensor has 3, 4 or 5 axes, not the shape {list(shape)}")
@@ -145,10 +150,11 @@ def orthogonal_(tensor: lm.Tensor, gain: float = 1.0, *, generator: lm.Generator
     Raises:
         ValueError: the tensor has fewer than two axes.
     """
+    draws = _draws("orthogonal_", tensor)
     shape = tuple(tensor.shape)
     if len(shape) < 2:
         raise ValueError(f"[orthogonal_] the tensor has at least two axes, not the shape {list(shape)}")
-    if not tensor.size or _has_no_values(tensor):
+    if not draws or not tensor.size:
         return tensor
     rows, columns = shape[0], math.prod(shape[1:])
     with _at_once():
@@ -178,11 +184,12 @@ def sparse_(
     Raises:
         ValueError: the tensor has not two axes, or ``sparsity`` is not between 0 and 1.
     """
+    draws = _draws("sparse_", tensor)
     if tensor.ndim != 2:
         raise ValueError(f"[sparse_] the tensor has two axes, not the shape {list(tensor.shape)}")
     if not 0.0 <= sparsity <= 1.0:
         raise ValueError(f"[sparse_] sparsity is a share between 0 and 1, not {sparsity}")
-    if not tensor.size or _has_no_values(tensor):
+    if not draws or not tensor.size:
         return tensor
     zeros = math.ceil(sparsity * tensor.shape[0])
     normal_(tensor, 0.0, std, generator=generator)
@@ -271,6 +278,7 @@ def fans(tensor: lm.Tensor) -> tuple[int, int]:
     Raises:
         ValueError: the weight has fewer than two axes.
     """
+    expect_tensors("init", tensor=tensor)
     shape = tuple(tensor.shape)
     if len(shape) < 2:
         raise ValueError(f"[init] fan-in and fan-out need at least two axes, the tensor has shape {list(shape)}")
@@ -290,9 +298,12 @@ def _kaiming_std(tensor: lm.Tensor, a: float, mode: str, nonlinearity: str) -> f
     return calculate_gain(nonlinearity, a) / math.sqrt(max(fan, 1))
 
 
-def _has_no_values(tensor: lm.Tensor) -> bool:
-    """True for tensors of the device ``meta``, for which nothing is drawn."""
-    return tensor.device == "meta"
+def _draws(op: str, tensor: lm.Tensor) -> bool:
+    """Checks that a tensor can hold random numbers; False on the device ``meta``, where none are drawn."""
+    expect_tensors(op, tensor=tensor)
+    if not lm.isdtype(tensor.dtype, ("real floating", "complex floating")):
+        raise TypeError(f"[{op}] the tensor is of a floating-point dtype, not {tensor.dtype.name}")
+    return tensor.device != "meta"
 
 
 def _drawn_dtype(tensor: lm.Tensor) -> Any:

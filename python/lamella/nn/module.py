@@ -245,6 +245,8 @@ class Module(Stateful, Movable):
         Raises:
             AttributeError: there is none: the message names the first part of the path that is not there.
         """
+        if not isinstance(target, str):
+            raise TypeError(f"[get_submodule] a name is a str, not {type(target).__name__}")
         module: Module = self
         for name in target.split(".") if target else ():
             child = module._modules.get(name)

@@ -118,3 +118,11 @@ def test_what_is_refused():
         with pytest.raises(ValueError, match=message):
             call()
     assert not x.numpy().any()
+    for name, options in {**DRAWING, "constant_": {"value": 1}, "eye_": {}, "dirac_": {}}.items():
+        with pytest.raises(TypeError, match=r"^\[\w+\] tensor: expected a Tensor, got list"):
+            getattr(init, name)([[1.0]], **options)
+    whole = lm.zeros((3, 3), dtype="int64")
+    for name, options in DRAWING.items():
+        with pytest.raises(TypeError, match=r"^\[\w+\] the tensor is of a floating-point dtype, not int64"):
+            getattr(init, name)(whole, **options)
+    assert init.eye_(whole).tolist() == np.eye(3).tolist() and init.constant_(whole, 3)[0, 0].item() == 3

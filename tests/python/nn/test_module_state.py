@@ -125,6 +125,9 @@ def test_moves():
     shared = nn.Sequential(net, net)
     shared.to("float64")
     assert shared[0].weight is shared[1].weight
+    mixed = nn.ParameterDict({"z": lm.asarray([1 + 2j]), "x": lm.ones((1,))}).to("float64")
+    assert (mixed["z"].item(), mixed["z"].dtype, mixed["x"].dtype) == (1 + 2j, lm.complex64, lm.float64)
+    assert {p.dtype for p in mixed.to("complex64").parameters()} == {lm.complex64}
     for arguments in ((), ("cpu", "meta"), (lm.float32, lm.float64), (lm.ones((1,)), "cpu")):
         with pytest.raises(TypeError, match=r"^\[to\]"):
             net.to(*arguments)
@@ -150,6 +153,8 @@ def test_parts_by_their_names():
     ):
         with pytest.raises(AttributeError, match=message):
             call()
+    with pytest.raises(TypeError, match=r"\[get_submodule\] a name is a str, not int"):
+        net.get_submodule(0)
     with pytest.raises(ValueError, match="name of a submodule"):
         net.set_submodule("", nn.ReLU())
     with pytest.raises(TypeError, match="not a Module"):
