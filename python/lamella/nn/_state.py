@@ -147,8 +147,10 @@ class Stateful(Hooked):
         for name, place in own.items():
             if name in given:
                 value = given[name].detach() if isinstance(given[name], lm.Tensor) else lm.asarray(given[name])
-                if tuple(value.shape) == tuple(place.tensor.shape):
-                    fitting.append((place, value if assign else value.astype(place.tensor.dtype)))
+                if assign and not place.tensor.stop_gradient and not _has_gradients(value):
+                    misfits.append(f"{name}: {value.dtype.name} in the state, of which there are no gradients")
+                elif tuple(value.shape) == tuple(place.tensor.shape):
+                    fitting.append((place, _assigned(place, value) if assign else value.astype(place.tensor.dtype)))
                 else:
                     misfits.append(
                         f"{name}: shape {list(value.shape)} in the state, {list(place.tensor.shape)} in the module"
@@ -156,7 +158,12 @@ class Stateful(Hooked):
         if problems or misfits:
             listed = "\n  ".join(problems + misfits)
             raise StateDictError(f"[load_state_dict] the state does not fit {type(self).__name__}:\n  {listed}")
-        _put(fitting, assign)
+        with lm.no_grad():
+            for place, value in fitting:
+                if assign:
+                    place.table[place.key] = value
+                else:
+                    place.tensor.copy_(value)
         for name, module in extras.items():
             if name in given:
                 module.set_extra_state(given[name])
@@ -219,13 +226,13 @@ class Stateful(Hooked):
         return self._add_hook("register_load_state_dict_post_hook", "load_state_dict_post", _Entry(hook), False)
 
 
-def _put(fitting: list[tuple[_Place, lm.Tensor]], assign: bool) -> None:
-    with lm.no_grad():
-        for place, value in fitting:
-            before = place.tensor
-            if not assign:
-                before.copy_(value)
-            elif isinstance(before, Parameter):
-                place.table[place.key] = Parameter.of_memory(value, stop_gradient=before.stop_gradient)
-            else:
-                place.table[place.key] = value
+def _has_gradients(tensor: lm.Tensor) -> bool:
+    return bool(lm.isdtype(tensor.dtype, ("real floating", "complex floating")))
+
+
+def _assigned(place: _Place, value: lm.Tensor) -> lm.Tensor:
+    """Returns what takes a tensor's place: a parameter where it was one."""
+    before = place.tensor
+    if not isinstance(before, Parameter):
+        return value
+    return Parameter.of_memory(value, stop_gradient=before.stop_gradient)

@@ -95,20 +95,27 @@ class Module(Stateful, Movable):
         self._transient.discard(name)
 
     def __getattr__(self, name: str) -> Any:
-        # Called only if ordinary look-up has failed.
-        for place in ("_parameters", "_buffers", "_modules"):
-            found = self.__dict__.get(place)
-            if found is not None and name in found:
-                return found[name]
+        # Called only if ordinary look-up has failed: by each use of a parameter, and so without a loop.
+        tables = self.__dict__
+        try:
+            if name in (table := tables["_parameters"]):
+                return table[name]
+            if name in (table := tables["_modules"]):
+                return table[name]
+            if name in (table := tables["_buffers"]):
+                return table[name]
+        except KeyError:
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute '{name}' (was super().__init__() called?)"
+            ) from None
         computed = self._computed(name)
         if computed is not None:
             return computed()
-        hint = "" if "_parameters" in self.__dict__ else " (was super().__init__() called?)"
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def _computed(self, name: str) -> Computed | None:
         """Returns the module that computes an attribute, see :mod:`lamella.nn.utils.parametrize`; None elsewhere."""
-        table = self.__dict__.get("_modules", {}).get("parametrizations")
+        table = self.__dict__["_modules"].get("parametrizations")
         found = None if table is None else table._modules.get(name)
         return found if isinstance(found, Computed) else None
 

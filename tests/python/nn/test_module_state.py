@@ -100,8 +100,12 @@ def test_a_state_may_be_assigned():
     assert net.weight.data_ptr() == state["weight"].data_ptr()
     assert isinstance(net.weight, nn.Parameter) and net.weight.stop_gradient and not net.bias.stop_gradient
     assert net.running_mean.data_ptr() == state["running_mean"].data_ptr()
+    weight = net.weight
     with pytest.raises(nn.StateDictError, match="weight: shape"):
         net.load_state_dict({**state, "weight": lm.ones((3,))}, assign=True)
+    with pytest.raises(nn.StateDictError, match="bias: int64 in the state, of which there are no gradients"):
+        net.load_state_dict({**state, "bias": lm.ones((2,), dtype="int64")}, assign=True)
+    assert net.weight is weight
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 
 import pytest
@@ -41,6 +42,17 @@ def test_every_class_with_a_device(kind):
     assert {t.device for t in kind(*arguments, device="meta").state_dict().values()} <= {"meta"}
     bare.load_state_dict(state)
     assert all((t == state[n]).all() for n, t in bare.state_dict().items())
+
+
+def test_every_layer_with_parameters_has_a_device():
+    for name in nn.__all__:
+        kind = getattr(nn, name)
+        if not isinstance(kind, type) or not issubclass(kind, nn.Module) or issubclass(kind, nn.ParameterList):
+            continue
+        for arguments in ARGUMENTS:
+            with contextlib.suppress(TypeError, ValueError, AttributeError):
+                if list(kind(*arguments).parameters(recurse=False)):
+                    assert {"device", "dtype"} <= inspect.signature(kind).parameters.keys(), kind
 
 
 def test_nothing_is_drawn():
