@@ -16,7 +16,7 @@ class Parameter(lm.Tensor):
         stop_gradient: True makes a frozen parameter, which is saved with the module and not trained.
 
     Raises:
-        ValueError: the dtype is neither floating-point nor complex, and a gradient is wanted.
+        RuntimeError: the dtype is neither floating-point nor complex, and a gradient is wanted.
     """
 
     #: The name of its variable in programs, where it was given one.
