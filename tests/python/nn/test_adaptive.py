@@ -59,6 +59,16 @@ def test_gradients():
     assert all(parameter.grad is not None for parameter in layer.parameters())
 
 
+def test_probabilities_in_a_graph():
+    layer = nn.AdaptiveLogSoftmaxWithLoss(4, 6, [2, 4], 2.0)
+    x = lm.asarray(RNG.normal(size=(3, 4)).astype("float32"))
+    graph = lm.graph.Graph("probabilities")
+    with lm.graph.recording(graph):
+        result = layer.log_prob(graph.input("x", "float32", [3, 4]))
+    got = graph.run({"x": x}, [result])[0]
+    np.testing.assert_allclose(got.detach().numpy(), layer.log_prob(x).detach().numpy(), rtol=1e-5)
+
+
 def test_what_is_refused():
     layer = nn.AdaptiveLogSoftmaxWithLoss(4, 6, [2])
     for cutoffs in ([], [0], [6], [3, 2], [2, 2], [1.5]):
