@@ -104,7 +104,7 @@ class MultiheadAttention(Module):
             key_padding_mask: ``(n, S)`` or ``(S,)``, bool, true for keys that are not to be seen.
             attn_mask: ``(L, S)`` or ``(n * num_heads, L, S)``; bool, true for pairs that do not see each other, or
                 numbers that are added to the scores.
-            is_causal: each query sees the keys up to its own place only.
+            is_causal: each query sees the keys up to its own place only, and of these what masks leave.
             need_weights: True returns the attention's weights too; the whole matrix is then built.
             average_attn_weights: False returns the weights of each head, and not their mean.
 
@@ -113,7 +113,7 @@ class MultiheadAttention(Module):
             before L where they are not averaged, or None. Added keys are counted in S, behind the others.
 
         Raises:
-            ValueError: shapes that do not fit, or ``is_causal`` together with ``attn_mask``.
+            ValueError: shapes that do not fit.
         """
         batched = query.ndim == 3
         if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
@@ -125,11 +125,11 @@ class MultiheadAttention(Module):
             self._heads(layer(x), batched)
             for layer, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
         ]
-        if is_causal and attn_mask is not None:
-            raise ValueError("[MultiheadAttention] takes is_causal or attn_mask, not both")
         added = (self.bias_k is not None) + self.add_zero_attn
-        if is_causal and (key_padding_mask is not None or added):
-            attn_mask = lm.triu(lm.ones((parts[0].shape[2], parts[1].shape[2]), dtype="bool", device=query.device), k=1)
+        if is_causal and (key_padding_mask is not None or attn_mask is not None or added):
+            later = lm.triu(lm.ones((parts[0].shape[2], parts[1].shape[2]), dtype="bool", device=query.device), k=1)
+            # Of a mask that hides the later places anyway this is the same mask.
+            attn_mask = later if attn_mask is None else lm.where(later, *_hidden(attn_mask))
             is_causal = False
         mask = self._mask(parts[0], key_padding_mask, attn_mask)
         if added:
@@ -196,6 +196,11 @@ class MultiheadAttention(Module):
             f"embed_dim={self.embed_dim}, num_heads={self.num_heads}, dropout={self.dropout}, "
             f"batch_first={self.batch_first}"
         )
+
+
+def _hidden(mask: lm.Tensor) -> tuple[Any, lm.Tensor]:
+    """Returns what stands in a mask for a pair that is hidden, and the mask."""
+    return (True if mask.dtype == lm.bool else float("-inf")), mask
 
 
 def _added(mask: lm.Tensor, like: lm.Tensor) -> lm.Tensor:

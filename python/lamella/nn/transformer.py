@@ -112,7 +112,7 @@ class TransformerEncoderLayer(_Layer):
             src: the sequence.
             src_mask: pairs of positions that do not see each other.
             src_key_padding_mask: positions that are not to be seen.
-            is_causal: each position sees those up to its own only; not together with ``src_mask``.
+            is_causal: each position sees those up to its own only, and of these what masks leave.
         """
 
         def attend(x: lm.Tensor) -> lm.Tensor:
@@ -151,7 +151,7 @@ class TransformerDecoderLayer(_Layer):
             memory_mask: positions of ``tgt`` that do not see those of ``memory``.
             tgt_key_padding_mask: positions of ``tgt`` that are not to be seen.
             memory_key_padding_mask: positions of ``memory`` that are not to be seen.
-            tgt_is_causal: each position of ``tgt`` sees those up to its own only; not together with ``tgt_mask``.
+            tgt_is_causal: each position of ``tgt`` sees those up to its own only, and of these what masks leave.
             memory_is_causal: the same for ``memory`` and ``memory_mask``.
         """
 

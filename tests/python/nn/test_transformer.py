@@ -107,6 +107,11 @@ def test_encoder_layer(norm_first, batch_first, bias):
         (causal(4), None, {"is_causal": True}),
         (mask, None, {"src_mask": lm.asarray(mask)}),
         (mask, None, {"src_mask": lm.asarray(np.where(mask, -np.inf, 0.0))}),
+        (
+            mask | causal(4),
+            padding,
+            {"src_mask": lm.asarray(mask), "src_key_padding_mask": lm.asarray(padding), "is_causal": True},
+        ),
         (mask, padding, {"src_mask": lm.asarray(mask), "src_key_padding_mask": lm.asarray(padding)}),
         (causal(4), padding, {"is_causal": True, "src_key_padding_mask": lm.asarray(padding)}),
     ):
@@ -216,7 +221,6 @@ def test_what_is_refused():
         (lambda: nn.TransformerDecoder(3, 1), TypeError, r"\[TransformerDecoder\] a layer is a Module, not int"),
         (lambda: net(lm.ones((3, 2, SIZE)), lm.ones((3, 1, SIZE))), ValueError, r"\[Transformer\] src and tgt have"),
         (lambda: net(lm.ones((3, 2, 5)), lm.ones((3, 2, SIZE))), ValueError, r"\[Transformer\] .* vectors of size 6"),
-        (lambda: layer(lm.ones((3, 2, SIZE)), lm.zeros((3, 3)), is_causal=True), ValueError, "is_causal or attn_mask"),
     ):  # fmt: skip
         with pytest.raises(error, match=message):
             call()
