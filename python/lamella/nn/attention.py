@@ -190,6 +190,21 @@ class MultiheadAttention(Module):
             scores = lm.where(lm.expand_dims(place[0], 1) >= place[1], scores, float("-inf"))
         return lm.softmax(scores if mask is None else scores + mask)
 
+    def _before_load(self, state: dict[str, Any], prefix: str, strict: bool, *lists: list[str]) -> None:
+        """Gives a state that PyTorch has written, with three projections in one tensor, the names of this class."""
+        super()._before_load(state, prefix, strict, *lists)
+        for kind in ("weight", "bias"):
+            joined = state.pop(f"{prefix}in_proj_{kind}", None)
+            if joined is not None:
+                parts = [joined[i * self.embed_dim : (i + 1) * self.embed_dim] for i in range(3)]
+                state |= {f"{prefix}{name}_proj.{kind}": part for name, part in zip("qkv", parts, strict=True)}
+        for name in "qkv":
+            if (weight := state.pop(f"{prefix}{name}_proj_weight", None)) is not None:
+                state[f"{prefix}{name}_proj.weight"] = weight
+        for name in ("bias_k", "bias_v"):
+            if (extra := state.get(prefix + name)) is not None:
+                state[prefix + name] = extra.reshape(-1)
+
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""
         return (

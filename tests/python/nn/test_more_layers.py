@@ -285,6 +285,27 @@ def test_multihead_attention_layouts():
             call()
 
 
+@pytest.mark.parametrize("joined", [True, False])
+def test_states_of_attention_that_pytorch_has_written(joined):
+    sizes = {} if joined else {"kdim": 3, "vdim": 5}
+    layer = nn.MultiheadAttention(6, 2, add_bias_kv=True, **sizes)
+    own = {f"0.{name}": tensor for name, tensor in layer.state_dict().items()}
+    theirs = {f"0.out_proj.{kind}": own[f"0.out_proj.{kind}"] for kind in ("weight", "bias")}
+    theirs |= {f"0.{name}": own[f"0.{name}"].numpy().reshape(1, 1, 6) for name in ("bias_k", "bias_v")}
+    theirs["0.in_proj_bias"] = lm.concat([own[f"0.{name}_proj.bias"] for name in "qkv"])
+    weights = {name: own[f"0.{name}_proj.weight"] for name in "qkv"}
+    if joined:
+        theirs["0.in_proj_weight"] = lm.concat(list(weights.values()))
+    else:
+        theirs |= {f"0.{name}_proj_weight": weight for name, weight in weights.items()}
+    names = list(theirs)
+    net = nn.Sequential(nn.MultiheadAttention(6, 2, add_bias_kv=True, **sizes))
+    assert net.load_state_dict(theirs) == ([], []) and list(theirs) == names
+    assert all((tensor == own[name]).all() for name, tensor in net.state_dict().items())
+    with pytest.raises(nn.StateDictError, match=r"0\.out_proj\.weight: shape"):
+        net.load_state_dict({**theirs, "0.out_proj.weight": lm.ones((2, 2))})
+
+
 @pytest.mark.parametrize("zeros", [True, False])
 @pytest.mark.parametrize("trained", [True, False])
 def test_added_keys_of_attention(trained, zeros):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import lamella as lm
 
@@ -27,6 +27,9 @@ def weight_norm(module: Module, name: str = "weight", axis: int | None = 0) -> M
 
 
 class _WeightNorm(Module):
+    #: Suffixes of the weight's name under which PyTorch's `nn.utils.weight_norm` saves what is here called otherwise.
+    suffixes: ClassVar[dict[str, str]] = {"original0": "_g", "original1": "_v"}
+
     def __init__(self, axis: int | None) -> None:
         super().__init__()
         self.axis = axis
@@ -73,6 +76,8 @@ def spectral_norm(
 
 class _SpectralNorm(Module):
     _warm_up = 15
+    #: As for `_WeightNorm`.
+    suffixes: ClassVar[dict[str, str]] = {"original": "_orig", "0._u": "_u", "0._v": "_v"}
 
     def __init__(self, weight: lm.Tensor, n_power_iterations: int, axis: int, eps: float) -> None:
         super().__init__()

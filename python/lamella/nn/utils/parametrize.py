@@ -47,6 +47,14 @@ class ParametrizationList(Computed):
             else:
                 self.register_buffer(name, tensor)
 
+    def _before_load(self, state: dict[str, Any], prefix: str, strict: bool, *lists: list[str]) -> None:
+        """Gives entries of a state their names here, where they have those that the first parametrization says."""
+        super()._before_load(state, prefix, strict, *lists)
+        above, _, name = prefix.removesuffix(".").rpartition("parametrizations.")
+        for own, suffix in getattr(self[0], "suffixes", {}).items():
+            if prefix + own not in state and above + name + suffix in state:
+                state[prefix + own] = state.pop(above + name + suffix)
+
     def __len__(self) -> int:
         return len(self._modules)
 

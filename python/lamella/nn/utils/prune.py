@@ -9,7 +9,7 @@ Source: Han et al. 2015, "Learning both weights and connections for efficient ne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import lamella as lm
 
@@ -18,6 +18,9 @@ from . import parametrize
 
 
 class _Mask(Module):
+    #: Suffixes of the parameter's name under which PyTorch saves what is here called otherwise.
+    suffixes: ClassVar[dict[str, str]] = {"original": "_orig", "0.mask": "_mask"}
+
     def __init__(self, mask: lm.Tensor) -> None:
         super().__init__()
         self.register_buffer("mask", mask)

@@ -10,7 +10,8 @@ import pytest
 
 import lamella as lm
 from lamella import nn
-from lamella.nn.utils import parametrizations, parametrize
+from lamella.nn import utils
+from lamella.nn.utils import parametrizations, parametrize, prune
 
 RNG = np.random.default_rng(15)
 
@@ -191,6 +192,26 @@ def test_copies_and_states(parametrization):
     np.testing.assert_array_equal(layer(x).detach().numpy(), expected)
     replaced = lm.autograd.functional_call(layer, {"bias": lm.zeros((3,), dtype="float64")}, (x,))
     np.testing.assert_allclose(replaced.detach().numpy(), expected - layer.bias.detach().numpy())
+
+
+@pytest.mark.parametrize(
+    ("parametrization", "names"),
+    [
+        (utils.weight_norm, {"original0": "weight_g", "original1": "weight_v"}),
+        (utils.spectral_norm, {"original": "weight_orig", "0._u": "weight_u", "0._v": "weight_v"}),
+        (lambda layer: prune.l1_unstructured(layer, "weight", 5), {"original": "weight_orig", "0.mask": "weight_mask"}),
+    ],
+    ids=["weight_norm", "spectral_norm", "prune"],
+)
+def test_states_with_other_names(parametrization, names):
+    layer = random_layer(parametrization).eval()
+    x = lm.asarray(RNG.normal(size=(2, 4)))
+    state = nn.Sequential(layer).state_dict()
+    for own, name in names.items():
+        state[f"0.{name}"] = state.pop(f"0.parametrizations.weight.{own}")
+    other = nn.Sequential(random_layer(parametrization).eval())
+    assert other.load_state_dict(state) == ([], [])
+    np.testing.assert_array_equal(other(x).detach().numpy(), layer(x).detach().numpy())
 
 
 def test_transfer():
