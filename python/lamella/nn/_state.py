@@ -59,17 +59,23 @@ class Stateful(Hooked):
         return state
 
     def _save(self, state: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        for hook in self._hooks_of("state_dict_pre"):
-            hook(self, prefix, keep_vars)
-        for key, place in self._places():
-            state[prefix + key] = place.tensor if keep_vars else place.tensor.detach()
+        table: Mapping[str, Mapping[int, _Entry]] = self._hook_table or {}
+        for entry in table.get("state_dict_pre", {}).values():
+            entry.hook(self, prefix, keep_vars)
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                state[prefix + name] = parameter if keep_vars else parameter.detach()
+        transient = self._transient
+        for name, buffer in self._buffers.items():
+            if buffer is not None and name not in transient:
+                state[prefix + name] = buffer if keep_vars else buffer.detach()
         if self._has_extra_state():
             state[prefix + _EXTRA] = self.get_extra_state()
         for name, child in self._modules.items():
             if child is not None:
                 child._save(state, f"{prefix}{name}.", keep_vars)
-        for hook in self._hooks_of("state_dict"):
-            if hook(self, state, prefix, {}) is not None:
+        for entry in table.get("state_dict", {}).values():
+            if entry.hook(self, state, prefix, {}) is not None:
                 raise TypeError(
                     f"[state_dict] a hook of {type(self).__name__} changes the state in place and returns None"
                 )

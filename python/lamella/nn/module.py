@@ -45,44 +45,47 @@ class Module(Stateful, Movable):
     # ---- registration
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "_parameters" not in self.__dict__:
+        tables = self.__dict__
+        if "_parameters" not in tables:
             if isinstance(value, (Parameter, Module)):
                 raise AttributeError(f"[{type(self).__name__}] call super().__init__() before setting '{name}'")
             object.__setattr__(self, name, value)
-        elif "parametrizations" in self._modules and (computed := self._computed(name)) is not None:
+            return
+        parameters, modules, buffers = tables["_parameters"], tables["_modules"], tables["_buffers"]
+        if "parametrizations" in modules and (computed := self._computed(name)) is not None:
             computed.assign(value)
         elif isinstance(value, Parameter):
-            self._claim(name, self._parameters)
-            self._parameters[name] = value
+            self._claim(name, parameters)
+            parameters[name] = value
         elif isinstance(value, Module):
-            self._claim(name, self._modules)
-            self._modules[name] = value
+            self._claim(name, modules)
+            modules[name] = value
         elif isinstance(value, Buffer):
-            self._claim(name, self._buffers)
-            self._buffers[name] = value
+            self._claim(name, buffers)
+            buffers[name] = value
             if not value.persistent:
                 self._transient.add(name)
-        elif name in self._parameters:
+        elif name in parameters:
             if value is not None:
                 raise TypeError(
                     f"[{type(self).__name__}] '{name}' is a parameter: it takes a Parameter or None, "
                     f"not {type(value).__name__} (to change its values use copy_ under no_grad)"
                 )
-            self._parameters[name] = None
-        elif name in self._modules:
+            parameters[name] = None
+        elif name in modules:
             if value is not None:
                 raise TypeError(
                     f"[{type(self).__name__}] '{name}' is a submodule: it takes a Module or None, "
                     f"not {type(value).__name__}"
                 )
-            self._modules[name] = None
-        elif name in self._buffers:
+            modules[name] = None
+        elif name in buffers:
             if value is not None and not isinstance(value, lm.Tensor):
                 raise TypeError(
                     f"[{type(self).__name__}] '{name}' is a buffer: it takes a Tensor or None, "
                     f"not {type(value).__name__}"
                 )
-            self._buffers[name] = value
+            buffers[name] = value
         else:
             object.__setattr__(self, name, value)
 
@@ -327,11 +330,10 @@ class Module(Stateful, Movable):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all parameters, or with ``set_to_none=False`` fills them with zeros."""
         for parameter in self.parameters():
-            if parameter.grad is not None:
-                if set_to_none:
-                    parameter.grad = None
-                else:
-                    parameter.grad = lm.zeros_like(parameter.grad)
+            if set_to_none or parameter.grad is None:
+                parameter.grad = None
+            else:
+                parameter.grad = lm.zeros_like(parameter.grad)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Makes every parameter want a gradient, or with False freezes them all."""
