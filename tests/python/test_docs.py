@@ -39,6 +39,7 @@ PROMISES = {
     "array-api.md": 6,
     "autograd/index.md": 4,
     "coming-from-pytorch.md": 7,
+    "nn.md": 8,
     "static-programs.md": 9,
 }
 

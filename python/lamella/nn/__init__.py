@@ -1,6 +1,10 @@
 """Modules, layers, losses and their starting values."""
 
+import typing as _typing
+
+from .. import _lazy
 from . import functional, init
+from ._state import IncompatibleKeys, StateDictError
 from .activations import (
     CELU,
     ELU,
@@ -12,20 +16,25 @@ from .activations import (
     Hardtanh,
     LeakyReLU,
     LogSigmoid,
+    Maxout,
     Mish,
     PReLU,
     ReLU6,
     RReLU,
     SiLU,
+    Softmax2d,
     Softmin,
     Softplus,
     Softshrink,
     Softsign,
+    Swish,
     Tanhshrink,
     Threshold,
+    ThresholdedReLU,
 )
+from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .attention import MultiheadAttention
-from .containers import ModuleList, Sequential
+from .containers import ModuleDict, ModuleList, Sequential
 from .conv import (
     Conv1d,
     Conv2d,
@@ -34,17 +43,22 @@ from .conv import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
+from .distances import CosineSimilarity, PairwiseDistance
 from .embedding import Embedding, EmbeddingBag
 from .images import (
+    ChannelShuffle,
     Fold,
     PixelShuffle,
     PixelUnshuffle,
     Unfold,
     Upsample,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
 )
 from .layers import (
     GELU,
     AlphaDropout,
+    Bilinear,
     Dropout,
     Dropout1d,
     Dropout2d,
@@ -58,6 +72,7 @@ from .layers import (
     Sigmoid,
     Softmax,
     Tanh,
+    Unflatten,
 )
 from .losses import (
     BCELoss,
@@ -72,6 +87,8 @@ from .losses import (
     L1Loss,
     MarginRankingLoss,
     MSELoss,
+    MultiLabelMarginLoss,
+    MultiLabelSoftMarginLoss,
     MultiMarginLoss,
     NLLLoss,
     PoissonNLLLoss,
@@ -80,7 +97,7 @@ from .losses import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from .module import Module, StateDictError
+from .module import Module
 from .norm import (
     BatchNorm1d,
     BatchNorm2d,
@@ -92,8 +109,27 @@ from .norm import (
     LayerNorm,
     LocalResponseNorm,
     RMSNorm,
+    SyncBatchNorm,
 )
-from .parameter import Parameter
+from .padding import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReflectionPad3d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ReplicationPad3d,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
+)
+from .parameter import Buffer, Parameter
+from .parameter_containers import ParameterDict, ParameterList
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -112,6 +148,9 @@ from .pooling import (
     MaxPool1d,
     MaxPool2d,
     MaxPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
 )
 from .recurrent import (
     GRU,
@@ -121,6 +160,18 @@ from .recurrent import (
     LSTMCell,
     RNNCell,
 )
+from .transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
+
+if _typing.TYPE_CHECKING:
+    from . import utils as utils
+
+__getattr__, _ = _lazy.loader(__name__, {"utils": []})
 
 __all__ = [
     "CELU",
@@ -134,6 +185,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
@@ -146,7 +198,16 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
+    "Bilinear",
+    "Buffer",
     "CTCLoss",
+    "ChannelShuffle",
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
     "Conv1d",
     "Conv2d",
     "Conv3d",
@@ -154,6 +215,7 @@ __all__ = [
     "ConvTranspose2d",
     "ConvTranspose3d",
     "CosineEmbeddingLoss",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
     "Dropout1d",
@@ -176,6 +238,7 @@ __all__ = [
     "HingeEmbeddingLoss",
     "HuberLoss",
     "Identity",
+    "IncompatibleKeys",
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",
@@ -196,14 +259,24 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+    "Maxout",
     "Mish",
     "Module",
+    "ModuleDict",
     "ModuleList",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "MultiheadAttention",
     "NLLLoss",
     "PReLU",
+    "PairwiseDistance",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",
@@ -212,24 +285,46 @@ __all__ = [
     "RReLU",
     "ReLU",
     "ReLU6",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
     "Sequential",
     "SiLU",
     "Sigmoid",
     "SmoothL1Loss",
     "SoftMarginLoss",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
     "Softshrink",
     "Softsign",
     "StateDictError",
+    "Swish",
+    "SyncBatchNorm",
     "Tanh",
     "Tanhshrink",
     "Threshold",
+    "ThresholdedReLU",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
+    "Unflatten",
     "Unfold",
     "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
     "functional",
     "init",
+    "utils",
 ]

@@ -6,6 +6,8 @@ from typing import Any
 
 import lamella as lm
 
+from ._compositions import maxout
+from .init import constant_
 from .module import Module
 from .parameter import Parameter
 
@@ -20,7 +22,24 @@ class _Activation(Module):
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self._settings)
 
 
-class ReLU6(_Activation):
+def refuse_inplace(layer: str, inplace: bool) -> None:
+    """Raises ValueError for a layer that is to overwrite its input."""
+    if inplace:
+        raise ValueError(
+            f"[{layer}] inplace=True is not taken: a layer's result is a new tensor, and functions such as lm.relu_ "
+            "overwrite theirs"
+        )
+
+
+class _Plain(_Activation):
+    """Base of activations without settings."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        refuse_inplace(type(self).__name__, inplace)
+
+
+class ReLU6(_Plain):
     """:func:`lamella.relu6`: ``x`` limited to [0, 6]."""
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
@@ -33,8 +52,9 @@ class LeakyReLU(_Activation):
 
     _settings = ("negative_slope",)
 
-    def __init__(self, negative_slope: float = 0.01) -> None:
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__()
+        refuse_inplace(type(self).__name__, inplace)
         self.negative_slope = negative_slope
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
@@ -48,6 +68,7 @@ class PReLU(_Activation):
     Args:
         num_parameters: 1, or the number of channels (the size of axis 1) for a slope for each.
         init: what the slopes start as.
+        device: of the slopes.
         dtype: of the slopes.
 
     Attributes:
@@ -57,10 +78,18 @@ class PReLU(_Activation):
     _settings = ("num_parameters",)
     weight: Parameter
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Any = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: str | None = None, dtype: Any = None
+    ) -> None:
         super().__init__()
         self.num_parameters = num_parameters
-        self.weight = Parameter(lm.full((num_parameters,), init, dtype=dtype))
+        self.init = init
+        self.weight = Parameter(lm.zeros((num_parameters,), dtype=dtype, device=device))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets the slopes to what they start as."""
+        constant_(self.weight, self.init)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``."""
@@ -72,8 +101,9 @@ class RReLU(_Activation):
 
     _settings = ("lower", "upper")
 
-    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
         super().__init__()
+        refuse_inplace(type(self).__name__, inplace)
         self.lower = lower
         self.upper = upper
 
@@ -87,8 +117,9 @@ class ELU(_Activation):
 
     _settings = ("alpha",)
 
-    def __init__(self, alpha: float = 1.0) -> None:
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
+        refuse_inplace(type(self).__name__, inplace)
         self.alpha = alpha
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
@@ -96,7 +127,7 @@ class ELU(_Activation):
         return lm.elu(x, self.alpha)
 
 
-class SELU(_Activation):
+class SELU(_Plain):
     """:func:`lamella.selu`."""
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
@@ -113,8 +144,9 @@ class CELU(_Activation):
 
     _settings = ("alpha",)
 
-    def __init__(self, alpha: float = 1.0) -> None:
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
+        refuse_inplace(type(self).__name__, inplace)
         if alpha == 0:
             raise ValueError("[CELU] alpha cannot be 0")
         self.alpha = alpha
@@ -124,7 +156,7 @@ class CELU(_Activation):
         return lm.celu(x, self.alpha)
 
 
-class SiLU(_Activation):
+class SiLU(_Plain):
     """:func:`lamella.silu`: ``x * sigmoid(x)``."""
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
@@ -132,7 +164,7 @@ class SiLU(_Activation):
         return lm.silu(x)
 
 
-class Mish(_Activation):
+class Mish(_Plain):
     """:func:`lamella.mish`: ``x * tanh(log(1 + exp(x)))``."""
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
@@ -171,7 +203,7 @@ class LogSigmoid(_Activation):
         return lm.log_sigmoid(x)
 
 
-class Hardswish(_Activation):
+class Hardswish(_Plain):
     """:func:`lamella.hardswish`."""
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
@@ -179,7 +211,7 @@ class Hardswish(_Activation):
         return lm.hardswish(x)
 
 
-class Hardsigmoid(_Activation):
+class Hardsigmoid(_Plain):
     """:func:`lamella.hardsigmoid`."""
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
@@ -196,8 +228,9 @@ class Hardtanh(_Activation):
 
     _settings = ("min_val", "max_val")
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
+        refuse_inplace(type(self).__name__, inplace)
         if not max_val > min_val:
             raise ValueError(f"[Hardtanh] max_val must be above min_val, got {max_val} and {min_val}")
         self.min_val = min_val
@@ -255,8 +288,9 @@ class Threshold(_Activation):
 
     _settings = ("threshold", "value")
 
-    def __init__(self, threshold: float, value: float) -> None:
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
+        refuse_inplace(type(self).__name__, inplace)
         self.threshold = threshold
         self.value = value
 
@@ -291,3 +325,60 @@ class Softmin(_Activation):
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``."""
         return lm.softmin(x, axis=self.axis)
+
+
+class Softmax2d(_Activation):
+    """The softmax over the channels at each place of an image."""
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``, ``(n, channels, height, width)``, or of one image."""
+        if x.ndim not in (3, 4):
+            raise ValueError(f"[Softmax2d] x has 3 or 4 axes, not the shape {x.shape}")
+        return lm.softmax(x, axis=-3)
+
+
+class Swish(SiLU):
+    """:class:`SiLU`, under the name of Ramachandran et al. 2017, "Searching for activation functions"."""
+
+
+class ThresholdedReLU(_Activation):
+    """``x`` above ``threshold``, ``value`` elsewhere: :class:`Threshold` with settings of its own.
+
+    Source: Konda et al. 2015, "Zero-bias autoencoders and the benefits of co-adapting features".
+    """
+
+    _settings = ("threshold", "value")
+
+    def __init__(self, threshold: float = 1.0, value: float = 0.0) -> None:
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Applies the function to each element of ``x``."""
+        return lm.threshold(x, self.threshold, self.value)
+
+
+class Maxout(_Activation):
+    """:func:`lamella.nn.functional.maxout`: the largest of each ``groups`` neighbors along an axis.
+
+    Args:
+        groups: the number of neighbors, which divides the size of the axis.
+        axis: the axis.
+
+    Raises:
+        ValueError: ``groups`` is not above 1.
+    """
+
+    _settings = ("groups", "axis")
+
+    def __init__(self, groups: int, axis: int = 1) -> None:
+        super().__init__()
+        if not isinstance(groups, int) or groups < 2:
+            raise ValueError(f"[Maxout] groups is an int above 1, not {groups!r}")
+        self.groups = groups
+        self.axis = axis
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor with a ``groups``-th of the size along the axis."""
+        return maxout(x, self.groups, self.axis)

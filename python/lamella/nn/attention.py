@@ -9,6 +9,7 @@ import lamella as lm
 from . import init
 from .layers import Linear
 from .module import Module
+from .parameter import Parameter
 
 
 class MultiheadAttention(Module):
@@ -21,14 +22,21 @@ class MultiheadAttention(Module):
         num_heads: the number of heads, each of which sees ``embed_dim / num_heads`` of the projected sizes.
         dropout: the probability with which a weight of the attention is dropped in training.
         bias: False leaves the biases of the projections out.
+        add_bias_kv: True adds a key and a value that are trained to those of every sequence.
+        add_zero_attn: True adds a key and a value of zeros.
         kdim: size of keys; ``embed_dim`` by default.
         vdim: size of values; ``embed_dim`` by default.
         batch_first: whether the batch is axis 0 and the sequence axis 1, rather than the other way round.
+        device: of the parameters.
         dtype: of the parameters.
 
     Attributes:
         q_proj, k_proj, v_proj, out_proj: the projections, :class:`Linear`.
+        bias_k, bias_v: the key and value of ``add_bias_kv``, of shape ``(embed_dim,)``, or None.
     """
+
+    bias_k: Parameter | None
+    bias_v: Parameter | None
 
     def __init__(
         self,
@@ -36,9 +44,12 @@ class MultiheadAttention(Module):
         num_heads: int,
         dropout: float = 0.0,
         bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
+        device: str | None = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
@@ -52,19 +63,26 @@ class MultiheadAttention(Module):
         self.num_heads = num_heads
         self.dropout = dropout
         self.batch_first = batch_first
-        self.q_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
-        self.k_proj = Linear(embed_dim if kdim is None else kdim, embed_dim, bias=bias, dtype=dtype)
-        self.v_proj = Linear(embed_dim if vdim is None else vdim, embed_dim, bias=bias, dtype=dtype)
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
+        self.q_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.k_proj = Linear(embed_dim if kdim is None else kdim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.v_proj = Linear(embed_dim if vdim is None else vdim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
+        self.add_zero_attn = add_zero_attn
+        for name in ("bias_k", "bias_v"):
+            extra = Parameter(lm.zeros((embed_dim,), dtype=dtype, device=device)) if add_bias_kv else None
+            self.register_parameter(name, extra)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws new starting values: Xavier-uniform weights, biases of 0."""
+        """Draws new starting values: Xavier-uniform weights, biases of 0, Xavier-normal added keys and values."""
         for layer in (self.q_proj, self.k_proj, self.v_proj):
             init.xavier_uniform_(layer.weight)
         for layer in (self.q_proj, self.k_proj, self.v_proj, self.out_proj):
             if layer.bias is not None:
                 init.zeros_(layer.bias)
+        for extra in (self.bias_k, self.bias_v):
+            if extra is not None:
+                init.normal_(extra, 0.0, (2 / (1 + self.embed_dim)) ** 0.5)
 
     def forward(
         self,
@@ -75,6 +93,7 @@ class MultiheadAttention(Module):
         attn_mask: lm.Tensor | None = None,
         is_causal: bool = False,
         need_weights: bool = False,
+        average_attn_weights: bool = True,
     ) -> tuple[lm.Tensor, lm.Tensor | None]:
         """Lets each query look at the keys.
 
@@ -85,15 +104,16 @@ class MultiheadAttention(Module):
             key_padding_mask: ``(n, S)`` or ``(S,)``, bool, true for keys that are not to be seen.
             attn_mask: ``(L, S)`` or ``(n * num_heads, L, S)``; bool, true for pairs that do not see each other, or
                 numbers that are added to the scores.
-            is_causal: each query sees the keys up to its own place only.
-            need_weights: True returns the attention's weights too, averaged over the heads; the whole matrix is then
-                built.
+            is_causal: each query sees the keys up to its own place only, and of these what masks leave.
+            need_weights: True returns the attention's weights too; the whole matrix is then built.
+            average_attn_weights: False returns the weights of each head, and not their mean.
 
         Returns:
-            The result in ``query``'s layout, and the weights, ``(n, L, S)`` or ``(L, S)``, or None.
+            The result in ``query``'s layout, and the weights, ``(n, L, S)`` or ``(L, S)``, with an axis for the heads
+            before L where they are not averaged, or None. Added keys are counted in S, behind the others.
 
         Raises:
-            ValueError: shapes that do not fit, or ``is_causal`` together with a mask.
+            ValueError: shapes that do not fit.
         """
         batched = query.ndim == 3
         if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
@@ -105,14 +125,22 @@ class MultiheadAttention(Module):
             self._heads(layer(x), batched)
             for layer, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
         ]
+        added = (self.bias_k is not None) + self.add_zero_attn
+        if is_causal and (key_padding_mask is not None or attn_mask is not None or added):
+            later = lm.triu(lm.ones((parts[0].shape[2], parts[1].shape[2]), dtype="bool", device=query.device), k=1)
+            # Of a mask that hides the later places anyway this is the same mask.
+            attn_mask = later if attn_mask is None else lm.where(later, *_hidden(attn_mask))
+            is_causal = False
         mask = self._mask(parts[0], key_padding_mask, attn_mask)
-        if is_causal and mask is not None:
-            raise ValueError("[MultiheadAttention] takes is_causal or masks, not both")
+        if added:
+            parts[1:] = self._extended(parts[1], self.bias_k), self._extended(parts[2], self.bias_v)
+            mask = None if mask is None else lm.pad(mask, (0, added))
         dropped = self.dropout if self.training else 0.0
         weights = None
         if need_weights:
             scores = self._weights(parts[0], parts[1], mask, is_causal)
-            weights = scores.mean(1) if batched else scores.mean(1)[0]
+            weights = scores.mean(1) if average_attn_weights else scores
+            weights = weights if batched else weights[0]
             y = lm.dropout(scores, dropped, self.training) @ parts[2]
         else:
             q, k, v = parts
@@ -129,6 +157,16 @@ class MultiheadAttention(Module):
         elif not self.batch_first:
             x = lm.swapaxes(x, 0, 1)
         return lm.swapaxes(lm.unflatten(x, 2, (self.num_heads, self.embed_dim // self.num_heads)), 1, 2)
+
+    def _extended(self, x: lm.Tensor, extra: lm.Tensor | None) -> lm.Tensor:
+        """Returns keys or values, ``(n, heads, S, size of a head)``, with those behind them that are added."""
+        shape = (x.shape[0], self.num_heads, 1, x.shape[-1])
+        parts = [x]
+        if extra is not None:
+            parts.append(lm.broadcast_to(lm.reshape(extra, (1, *shape[1:])), shape))
+        if self.add_zero_attn:
+            parts.append(lm.zeros(shape, dtype=x.dtype, device=x.device))
+        return lm.concat(parts, axis=2)
 
     def _mask(
         self, query: lm.Tensor, key_padding_mask: lm.Tensor | None, attn_mask: lm.Tensor | None
@@ -152,12 +190,32 @@ class MultiheadAttention(Module):
             scores = lm.where(lm.expand_dims(place[0], 1) >= place[1], scores, float("-inf"))
         return lm.softmax(scores if mask is None else scores + mask)
 
+    def _before_load(self, state: dict[str, Any], prefix: str, strict: bool, *lists: list[str]) -> None:
+        """Gives a state that PyTorch has written, with three projections in one tensor, the names of this class."""
+        super()._before_load(state, prefix, strict, *lists)
+        for kind in ("weight", "bias"):
+            joined = state.pop(f"{prefix}in_proj_{kind}", None)
+            if joined is not None:
+                parts = [joined[i * self.embed_dim : (i + 1) * self.embed_dim] for i in range(3)]
+                state |= {f"{prefix}{name}_proj.{kind}": part for name, part in zip("qkv", parts, strict=True)}
+        for name in "qkv":
+            if (weight := state.pop(f"{prefix}{name}_proj_weight", None)) is not None:
+                state[f"{prefix}{name}_proj.weight"] = weight
+        for name in ("bias_k", "bias_v"):
+            if (extra := state.get(prefix + name)) is not None:
+                state[prefix + name] = extra.reshape(-1)
+
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""
         return (
             f"embed_dim={self.embed_dim}, num_heads={self.num_heads}, dropout={self.dropout}, "
             f"batch_first={self.batch_first}"
         )
+
+
+def _hidden(mask: lm.Tensor) -> tuple[Any, lm.Tensor]:
+    """Returns what stands in a mask for a pair that is hidden, and the mask."""
+    return (True if mask.dtype == lm.bool else float("-inf")), mask
 
 
 def _added(mask: lm.Tensor, like: lm.Tensor) -> lm.Tensor:

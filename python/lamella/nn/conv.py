@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import lamella as lm
@@ -13,11 +13,12 @@ from .module import Module
 from .parameter import Parameter
 
 Size = int | Sequence[int]
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 def per_axis(layer: str, name: str, value: Size, axes: int) -> tuple[int, ...]:
     """Reads one number for each of ``axes`` axes; TypeError or ValueError naming the layer and the argument."""
-    numbers = (value,) * axes if isinstance(value, int) else tuple(value)
+    numbers = tuple(value) if isinstance(value, Iterable) else (value,) * axes
     if any(not isinstance(number, int) or isinstance(number, bool) for number in numbers):
         raise TypeError(f"[{layer}] {name} is an int or {axes} of them, not {value!r}")
     if len(numbers) != axes:
@@ -42,6 +43,7 @@ class _Conv(Module):
         dilation: Size,
         groups: int,
         bias: bool,
+        device: str | None,
         dtype: Any,
     ) -> None:
         super().__init__()
@@ -65,8 +67,9 @@ class _Conv(Module):
         self.dilation = per_axis(name, "dilation", dilation, self._axes)
         self.groups = groups
         first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
-        self.weight = Parameter(lm.zeros((first, second // groups, *self.kernel_size), dtype=dtype))
-        self.bias = Parameter(lm.zeros((out_channels,), dtype=dtype)) if bias else None
+        shape = (first, second // groups, *self.kernel_size)
+        self.weight = Parameter(lm.zeros(shape, dtype=dtype, device=device))
+        self.bias = Parameter(lm.zeros((out_channels,), dtype=dtype, device=device)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -99,13 +102,37 @@ class _ForwardConv(_Conv):
         dilation: Size = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
+        device: str | None = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        name = type(self).__name__
+        if padding_mode not in _PADDING_MODES:
+            allowed = ", ".join(map(repr, _PADDING_MODES))
+            raise ValueError(f"[{name}] padding_mode is one of {allowed}, not {padding_mode!r}")
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, dtype)
+        self.padding_mode = padding_mode
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Maps ``x`` of shape ``(n, in_channels, *size)``, or of one example, to ``(n, out_channels, *new_size)``."""
-        return type(self)._function(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        padding: Size | str = self.padding
+        if self.padding_mode != "zeros":
+            x, padding = lm.pad(x, self._sides(), self.padding_mode), 0
+        return type(self)._function(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def _sides(self) -> list[int]:
+        """Returns how much is added before and after each axis, the last axis first, as :func:`lamella.pad` does."""
+        if isinstance(self.padding, str):
+            if self.padding == "valid":
+                return [0] * 2 * self._axes
+            added = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            return [side for n in reversed(added) for side in (n // 2, n - n // 2)]
+        return [n for n in reversed(self.padding) for _ in range(2)]
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        mode = "" if self.padding_mode == "zeros" else f", padding_mode={self.padding_mode!r}"
+        return super().extra_repr() + mode
 
 
 class _TransposedConv(_Conv):
@@ -123,12 +150,13 @@ class _TransposedConv(_Conv):
         groups: int = 1,
         bias: bool = True,
         dilation: Size = 1,
+        device: str | None = None,
         dtype: Any = None,
     ) -> None:
         name = type(self).__name__
         if isinstance(padding, str):
             raise TypeError(f"[{name}] padding is an int or {self._axes} of them, not {padding!r}")
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, dtype)
         self.output_padding = per_axis(name, "output_padding", output_padding, self._axes)
 
     def forward(self, x: lm.Tensor, output_size: Sequence[int] | None = None) -> lm.Tensor:
@@ -184,6 +212,9 @@ class Conv1d(_ForwardConv):
         dilation: distance of neighboring elements of a window.
         groups: parts into which the channels are split, each convolved for itself.
         bias: False leaves the bias out.
+        padding_mode: the elements that are added: "zeros", or as modes of :func:`lamella.pad` "reflect", "replicate" or
+            "circular".
+        device: of the parameters.
         dtype: of the parameters.
 
     Attributes:
@@ -224,6 +255,7 @@ class ConvTranspose1d(_TransposedConv):
         groups: parts into which the channels are split, each for itself.
         bias: False leaves the bias out.
         dilation: distance of neighboring elements of the kernel.
+        device: of the parameters.
         dtype: of the parameters.
 
     Attributes:

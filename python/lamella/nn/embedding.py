@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import lamella as lm
 
@@ -14,17 +14,39 @@ from .parameter import Parameter
 class _Table(Module):
     weight: Parameter
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, dtype: Any) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None,
+        max_norm: float | None,
+        norm_type: float,
+        device: str | None,
+        dtype: Any,
+    ) -> None:
         super().__init__()
         if num_embeddings < 0 or embedding_dim < 0:
             raise ValueError(f"[{type(self).__name__}] sizes are negative: {num_embeddings}, {embedding_dim}")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"[{type(self).__name__}] padding_idx {padding_idx} is none of {num_embeddings} rows")
+        if max_norm is not None and not max_norm > 0:
+            raise ValueError(f"[{type(self).__name__}] max_norm is a number above 0, not {max_norm}")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = padding_idx
-        self.weight = Parameter(lm.zeros((num_embeddings, embedding_dim), dtype=dtype))
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.weight = Parameter(lm.zeros((num_embeddings, embedding_dim), dtype=dtype, device=device))
         self.reset_parameters()
+
+    def _limited(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns the table, in which the rows that ``x`` names are no longer than ``max_norm``."""
+        if self.max_norm is not None and x.size:
+            with lm.no_grad():
+                rows = lm.unique_values(x).astype("int64")
+                limited = lm.renorm(lm.take(self.weight, rows, axis=0), self.norm_type, 0, self.max_norm)
+                self.weight.index_copy_(0, rows, limited)
+        return self.weight
 
     def reset_parameters(self) -> None:
         """Draws new starting values, of the standard normal distribution; row ``padding_idx`` is 0."""
@@ -33,10 +55,31 @@ class _Table(Module):
             with lm.no_grad():
                 self.weight[self.padding_idx] = 0
 
+    @classmethod
+    def from_pretrained(cls, table: lm.Tensor, freeze: bool = True, **settings: Any) -> Self:
+        """Makes a layer with the values of ``table``, of shape ``(num_embeddings, embedding_dim)``.
+
+        Args:
+            table: the rows, which are copied.
+            freeze: False lets them be trained.
+            settings: further arguments of the class.
+
+        Raises:
+            ValueError: the table has not two axes.
+        """
+        if table.ndim != 2:
+            raise ValueError(f"[{cls.__name__}] a table has two axes, not the shape {table.shape}")
+        make: Any = cls
+        made: Self = make(*table.shape, device="meta", dtype=table.dtype, **settings)
+        made.weight = Parameter(table, stop_gradient=freeze)
+        return made
+
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        if self.padding_idx is not None:
+            text += f", padding_idx={self.padding_idx}"
+        return text if self.max_norm is None else f"{text}, max_norm={self.max_norm}, norm_type={self.norm_type}"
 
 
 class Embedding(_Table):
@@ -46,6 +89,9 @@ class Embedding(_Table):
         num_embeddings: rows of the table.
         embedding_dim: size of a row.
         padding_idx: a row that starts as 0 and gets no gradient.
+        max_norm: rows that are longer are scaled down to it, in the table itself, when they are looked up.
+        norm_type: the exponent of the norm.
+        device: of the table.
         dtype: of the table.
 
     Attributes:
@@ -53,13 +99,20 @@ class Embedding(_Table):
     """
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: Any = None
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        device: str | None = None,
+        dtype: Any = None,
     ) -> None:
-        super().__init__(num_embeddings, embedding_dim, padding_idx, dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, device, dtype)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Maps integers of any shape to their rows, along a new last axis."""
-        return lm.embedding(x, self.weight, self.padding_idx)
+        return lm.embedding(x, self._limited(x), self.padding_idx)
 
 
 class EmbeddingBag(_Table):
@@ -70,8 +123,11 @@ class EmbeddingBag(_Table):
         embedding_dim: size of a row.
         mode: "sum", "mean" or "max".
         padding_idx: a row that starts as 0, gets no gradient and does not count.
+        device: of the table.
         dtype: of the table.
         include_last_offset: whether the last of the offsets is where the last bag ends.
+        max_norm: rows that are longer are scaled down to it, in the table itself, when they are looked up.
+        norm_type: the exponent of the norm.
     """
 
     def __init__(
@@ -80,12 +136,15 @@ class EmbeddingBag(_Table):
         embedding_dim: int,
         mode: str = "mean",
         padding_idx: int | None = None,
+        device: str | None = None,
         dtype: Any = None,
         include_last_offset: bool = False,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"[EmbeddingBag] mode is 'sum', 'mean' or 'max', not {mode!r}")
-        super().__init__(num_embeddings, embedding_dim, padding_idx, dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, device, dtype)
         self.mode = mode
         self.include_last_offset = include_last_offset
 
@@ -95,7 +154,7 @@ class EmbeddingBag(_Table):
         """Maps ``(bags, size)``, or one axis with ``offsets``, to ``(bags, embedding_dim)``."""
         return lm.embedding_bag(
             x,
-            self.weight,
+            self._limited(x),
             offsets,
             self.mode,
             per_sample_weights,

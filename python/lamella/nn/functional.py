@@ -5,7 +5,8 @@
 from typing import TYPE_CHECKING
 
 from .. import _C
-from . import _forms, _fractional
+from . import _compositions, _forms, _fractional
+from ._compositions import *
 from ._forms import *
 from ._fractional import *
 
@@ -123,5 +124,6 @@ __all__ = [
     "unfold",
 ]
 globals().update((name, getattr(_C, name)) for name in __all__)
+__all__ += _compositions.__all__
 __all__ += _forms.__all__
 __all__ += _fractional.__all__

@@ -111,3 +111,38 @@ class Upsample(Module):
         """Returns the layer's settings, to be printed."""
         given = f"size={self.size}" if self.size is not None else f"scale_factor={self.scale_factor}"
         return f"{given}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """:class:`Upsample` of images by their nearest elements."""
+
+    def __init__(self, size: Sizes | None = None, scale_factor: float | Sequence[float] | None = None) -> None:
+        super().__init__(size, scale_factor, "nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """:class:`Upsample` of images by linear interpolation, with the centers of the outer elements in their places."""
+
+    def __init__(self, size: Sizes | None = None, scale_factor: float | Sequence[float] | None = None) -> None:
+        super().__init__(size, scale_factor, "bilinear", align_corners=True)
+
+
+class ChannelShuffle(Module):
+    """:func:`lamella.channel_shuffle`: channels of several groups are dealt out one by one.
+
+    Source: Zhang et al. 2017, "ShuffleNet".
+    """
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        if not isinstance(groups, int) or groups < 1:
+            raise ValueError(f"[ChannelShuffle] groups is an int of at least 1, not {groups!r}")
+        self.groups = groups
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns ``x``, of shape ``(n, channels, ...)``, with its channels in another order."""
+        return lm.channel_shuffle(x, self.groups)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"groups={self.groups}"

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import lamella as lm
 
 from . import init
+from .activations import _Plain, refuse_inplace
 from .module import Module
 from .parameter import Parameter
+
+
+def _check_sizes(layer: str, **sizes: int) -> None:
+    for name, size in sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool):
+            raise TypeError(f"[{layer}] {name} is an int, not {type(size).__name__}")
+        if size < 0:
+            raise ValueError(f"[{layer}] {name} is negative: {size}")
 
 
 class Linear(Module):
@@ -20,6 +29,7 @@ class Linear(Module):
         in_features: size of the last axis of ``x``.
         out_features: size of the last axis of ``y``.
         bias: False leaves the bias out.
+        device: of the parameters.
         dtype: of the parameters.
 
     Attributes:
@@ -32,19 +42,15 @@ class Linear(Module):
     weight: Parameter
     bias: Parameter | None
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: Any = None) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: str | None = None, dtype: Any = None
+    ) -> None:
         super().__init__()
-        for name, size in (("in_features", in_features), ("out_features", out_features)):
-            if not isinstance(size, int) or isinstance(size, bool):
-                raise TypeError(f"[Linear] {name} is an int, not {type(size).__name__}")
-            if size < 0:
-                raise ValueError(f"[Linear] {name} is negative: {size}")
+        _check_sizes("Linear", in_features=in_features, out_features=out_features)
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(lm.zeros((out_features, in_features), dtype=dtype))
-        self.bias = None
-        if bias:
-            self.bias = Parameter(lm.zeros((out_features,), dtype=dtype))
+        self.weight = Parameter(lm.zeros((out_features, in_features), dtype=dtype, device=device))
+        self.bias = Parameter(lm.zeros((out_features,), dtype=dtype, device=device)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -63,8 +69,69 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class Bilinear(Module):
+    """``y[o] = x1 @ weight[o] @ x2 + bias[o]``, see :func:`lamella.bilinear`.
+
+    Args:
+        in1_features: size of the last axis of ``x1``.
+        in2_features: size of the last axis of ``x2``.
+        out_features: size of the last axis of ``y``.
+        bias: False leaves the bias out.
+        device: of the parameters.
+        dtype: of the parameters.
+
+    Attributes:
+        weight: shape ``(out_features, in1_features, in2_features)``.
+        bias: shape ``(out_features,)``, or None.
+
+    Both start uniform in ``±1 / sqrt(in1_features)``.
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        _check_sizes("Bilinear", in1_features=in1_features, in2_features=in2_features, out_features=out_features)
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        shape = (out_features, in1_features, in2_features)
+        self.weight = Parameter(lm.zeros(shape, dtype=dtype, device=device))
+        self.bias = Parameter(lm.zeros((out_features,), dtype=dtype, device=device)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws new starting values."""
+        bound = 1.0 / math.sqrt(max(self.in1_features, 1))
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, x1: lm.Tensor, x2: lm.Tensor) -> lm.Tensor:
+        """Maps ``(..., in1_features)`` and ``(..., in2_features)`` to ``(..., out_features)``."""
+        return lm.bilinear(x1, x2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
 class Identity(Module):
-    """Gives back what it gets."""
+    """Gives back what it gets; arguments of its making are ignored, so that it can stand in any layer's place."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
 
     def forward(self, x: Any) -> Any:
         """Returns ``x`` itself, whatever it is."""
@@ -88,11 +155,36 @@ class Flatten(Module):
         return f"start_axis={self.start_axis}, stop_axis={self.stop_axis}"
 
 
+class Unflatten(Module):
+    """Splits one axis into several, see :func:`lamella.unflatten`: the inverse of :class:`Flatten`.
+
+    Args:
+        axis: the axis.
+        sizes: the sizes of the new axes, one of which may be -1.
+    """
+
+    def __init__(self, axis: int, sizes: Sequence[int]) -> None:
+        super().__init__()
+        if not isinstance(axis, int) or not all(isinstance(size, int) for size in sizes):
+            raise TypeError(f"[Unflatten] takes an axis and the sizes that it is split in, not {axis!r} and {sizes!r}")
+        self.axis = axis
+        self.sizes = tuple(sizes)
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns ``x`` with the axis split."""
+        return lm.unflatten(x, self.axis, self.sizes)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"axis={self.axis}, sizes={self.sizes}"
+
+
 class _Dropout(Module):
     _function: ClassVar[Callable[..., lm.Tensor]]
 
-    def __init__(self, p: float = 0.5) -> None:
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
+        refuse_inplace(type(self).__name__, inplace)
         if not 0.0 <= p <= 1.0:
             raise ValueError(f"[{type(self).__name__}] p is a probability, not {p}")
         self.p = p
@@ -146,7 +238,7 @@ class FeatureAlphaDropout(_Dropout):
     _function = staticmethod(lm.feature_alpha_dropout)
 
 
-class ReLU(Module):
+class ReLU(_Plain):
     """``max(x, 0)``."""
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:

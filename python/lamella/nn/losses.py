@@ -331,6 +331,26 @@ class MultiMarginLoss(_WeightedLoss):
         return lm.multi_margin_loss(input, target, self.p, self.margin, self.weight, self.reduction)
 
 
+class MultiLabelMarginLoss(_Loss):
+    """:func:`lamella.multilabel_margin_loss`: hinges between the classes of a sample and all others.
+
+    ``loss(input, target)`` takes scores of shape ``(n, classes)`` or ``(classes,)``, and integers of that shape: the
+    classes of a sample first and, where there are fewer, -1 behind them.
+    """
+
+    def forward(self, input: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
+        """Returns the loss: 0-d, or of shape ``(n,)`` where the reduction is "none"."""
+        return lm.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """:func:`lamella.multilabel_soft_margin_loss`: the mean over classes of binary cross-entropies of logits."""
+
+    def forward(self, input: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
+        """Returns the loss: 0-d, or without the last axis of ``input`` where the reduction is "none"."""
+        return lm.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+
+
 class CTCLoss(_Loss):
     """Connectionist temporal classification, see :func:`lamella.ctc_loss`."""
 

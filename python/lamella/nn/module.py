@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import lamella as lm
 
-from .parameter import Parameter
+from ._moving import Movable
+from ._state import Stateful
+from .parameter import Buffer, Parameter
 
 
-class StateDictError(ValueError, RuntimeError):
-    """A state that does not fit the module: it names every missing, unexpected and misshapen entry."""
-
-
-class Module:
+class Module(Stateful, Movable):
     """A layer, or a network of layers.
 
     Parameters, buffers and submodules are registered by setting them as attributes (buffers by
@@ -44,48 +42,50 @@ class Module:
         # Written to __dict__ directly, as __setattr__ below needs these attributes to exist.
         self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _transient=set())
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Computes the module's result. A subclass defines it."""
-        raise NotImplementedError(f"[{type(self).__name__}] the module defines no forward")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs :meth:`forward`."""
-        return self.forward(*args, **kwargs)
-
     # ---- registration
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "_parameters" not in self.__dict__:
+        tables = self.__dict__
+        if "_parameters" not in tables:
             if isinstance(value, (Parameter, Module)):
                 raise AttributeError(f"[{type(self).__name__}] call super().__init__() before setting '{name}'")
             object.__setattr__(self, name, value)
+            return
+        parameters, modules, buffers = tables["_parameters"], tables["_modules"], tables["_buffers"]
+        if "parametrizations" in modules and (computed := self._computed(name)) is not None:
+            computed.assign(value)
         elif isinstance(value, Parameter):
-            self._claim(name, self._parameters)
-            self._parameters[name] = value
+            self._claim(name, parameters)
+            parameters[name] = value
         elif isinstance(value, Module):
-            self._claim(name, self._modules)
-            self._modules[name] = value
-        elif name in self._parameters:
+            self._claim(name, modules)
+            modules[name] = value
+        elif isinstance(value, Buffer):
+            self._claim(name, buffers)
+            buffers[name] = value
+            if not value.persistent:
+                self._transient.add(name)
+        elif name in parameters:
             if value is not None:
                 raise TypeError(
                     f"[{type(self).__name__}] '{name}' is a parameter: it takes a Parameter or None, "
                     f"not {type(value).__name__} (to change its values use copy_ under no_grad)"
                 )
-            self._parameters[name] = None
-        elif name in self._modules:
+            parameters[name] = None
+        elif name in modules:
             if value is not None:
                 raise TypeError(
                     f"[{type(self).__name__}] '{name}' is a submodule: it takes a Module or None, "
                     f"not {type(value).__name__}"
                 )
-            self._modules[name] = None
-        elif name in self._buffers:
+            modules[name] = None
+        elif name in buffers:
             if value is not None and not isinstance(value, lm.Tensor):
                 raise TypeError(
                     f"[{type(self).__name__}] '{name}' is a buffer: it takes a Tensor or None, "
                     f"not {type(value).__name__}"
                 )
-            self._buffers[name] = value
+            buffers[name] = value
         else:
             object.__setattr__(self, name, value)
 
@@ -98,13 +98,29 @@ class Module:
         self._transient.discard(name)
 
     def __getattr__(self, name: str) -> Any:
-        # Called only if ordinary look-up has failed.
-        for place in ("_parameters", "_buffers", "_modules"):
-            found = self.__dict__.get(place)
-            if found is not None and name in found:
-                return found[name]
-        hint = "" if "_parameters" in self.__dict__ else " (was super().__init__() called?)"
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+        # Called only if ordinary look-up has failed: by each use of a parameter, and so without a loop.
+        tables = self.__dict__
+        try:
+            if name in (table := tables["_parameters"]):
+                return table[name]
+            if name in (table := tables["_modules"]):
+                return table[name]
+            if name in (table := tables["_buffers"]):
+                return table[name]
+        except KeyError:
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute '{name}' (was super().__init__() called?)"
+            ) from None
+        computed = self._computed(name)
+        if computed is not None:
+            return computed()
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def _computed(self, name: str) -> Computed | None:
+        """Returns the module that computes an attribute, see :mod:`lamella.nn.utils.parametrize`; None elsewhere."""
+        table = self.__dict__["_modules"].get("parametrizations")
+        found = None if table is None else table._modules.get(name)
+        return found if isinstance(found, Computed) else None
 
     def __delattr__(self, name: str) -> None:
         for place in (self._parameters, self._buffers, self._modules):
@@ -115,7 +131,8 @@ class Module:
         object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+        names = {*super().__dir__(), *self._parameters, *self._buffers, *self._modules}
+        return sorted(names | set(getattr(self._modules.get("parametrizations"), "_modules", ())))
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Registers ``parameter`` under ``name``; None reserves the name for a parameter that is absent."""
@@ -149,6 +166,10 @@ class Module:
         self._claim(name, self._modules)
         self._modules[name] = module
 
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Registers a submodule, see :meth:`add_module`."""
+        self.add_module(name, module)
+
     def _check_name(self, op: str, name: str) -> None:
         if not isinstance(name, str):
             raise TypeError(f"[{op}] a name is a str, not {type(name).__name__}")
@@ -160,16 +181,22 @@ class Module:
 
     # ---- walking
 
-    def named_modules(self, prefix: str = "", *, _seen: set[int] | None = None) -> Iterator[tuple[str, Module]]:
-        """Yields the module itself (under ``prefix``) and all modules below it, each once, with dotted names."""
+    def named_modules(
+        self, prefix: str = "", remove_duplicate: bool = True, *, _seen: set[int] | None = None
+    ) -> Iterator[tuple[str, Module]]:
+        """Yields the module itself (under ``prefix``) and all modules below it, with dotted names.
+
+        A module that is used twice comes once, under its first name, or with ``remove_duplicate=False`` under each.
+        """
         seen = set() if _seen is None else _seen
         if id(self) in seen:
             return
-        seen.add(id(self))
+        if remove_duplicate:
+            seen.add(id(self))
         yield prefix, self
         for name, child in self._modules.items():
             if child is not None:
-                yield from child.named_modules(_join(prefix, name), _seen=seen)
+                yield from child.named_modules(_join(prefix, name), remove_duplicate, _seen=seen)
 
     def modules(self) -> Iterator[Module]:
         """Yields the module itself and all modules below it, each once."""
@@ -187,29 +214,97 @@ class Module:
         """Yields the direct submodules, each once."""
         return (child for _, child in self.named_children())
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """Yields the parameters with dotted names; one that is shared comes once, under its first name."""
-        return self._named("_parameters", prefix, recurse)
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Yields the parameters with dotted names.
+
+        Args:
+            prefix: a path that stands, with a dot, before each name.
+            recurse: False leaves those of submodules out.
+            remove_duplicate: a parameter that is shared comes once, under its first name; False gives it under each.
+        """
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Yields the parameters, each once: what an optimizer takes."""
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, lm.Tensor]]:
-        """Yields the buffers with dotted names, each once."""
-        return self._named("_buffers", prefix, recurse)
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, lm.Tensor]]:
+        """Yields the buffers with dotted names; arguments as for :meth:`named_parameters`."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[lm.Tensor]:
         """Yields the buffers, each once."""
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
-    def _named(self, place: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
+    def _named(self, place: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
-        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+        for path, module in self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]:
             for name, tensor in module.__dict__[place].items():
                 if tensor is not None and id(tensor) not in seen:
-                    seen.add(id(tensor))
+                    if remove_duplicate:
+                        seen.add(id(tensor))
                     yield _join(path, name), tensor
+
+    def get_submodule(self, target: str) -> Module:
+        """Returns the module of a dotted name, as :meth:`named_modules` gives it; "" is the module itself.
+
+        Raises:
+            AttributeError: there is none: the message names the first part of the path that is not there.
+        """
+        if not isinstance(target, str):
+            raise TypeError(f"[get_submodule] a name is a str, not {type(target).__name__}")
+        module: Module = self
+        for name in target.split(".") if target else ():
+            child = module._modules.get(name)
+            if child is None:
+                raise AttributeError(f"[get_submodule] {type(module).__name__} has no submodule '{name}' ('{target}')")
+            module = child
+        return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Puts a module in the place of a dotted name.
+
+        Args:
+            target: the name. All parts but the last one must be there.
+            module: the new module.
+            strict: True refuses a name under which there is no submodule yet.
+
+        Raises:
+            ValueError: ``target`` is empty.
+            AttributeError: a part of the path is not there.
+        """
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("[set_submodule] the target is the name of a submodule, not ''")
+        owner = self.get_submodule(path)
+        if strict and owner._modules.get(name) is None:
+            raise AttributeError(f"[set_submodule] {type(owner).__name__} has no submodule '{name}' ('{target}')")
+        if name not in owner._modules or not isinstance(module, Module):
+            owner.add_module(name, module)
+        else:
+            owner._modules[name] = module
+
+    def get_parameter(self, target: str) -> Parameter:
+        """Returns the parameter of a dotted name; AttributeError where there is none."""
+        found: Parameter = self._get("get_parameter", "parameter", "_parameters", target)
+        return found
+
+    def get_buffer(self, target: str) -> lm.Tensor:
+        """Returns the buffer of a dotted name; AttributeError where there is none."""
+        found: lm.Tensor = self._get("get_buffer", "buffer", "_buffers", target)
+        return found
+
+    def _get(self, op: str, what: str, place: str, target: str) -> Any:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        found = owner.__dict__[place].get(name)
+        if found is None:
+            raise AttributeError(f"[{op}] {type(owner).__name__} has no {what} '{name}' ('{target}')")
+        return found
 
     def apply(self, function: Callable[[Module], Any]) -> Self:
         """Calls ``function`` on every submodule, then on the module itself (for initialization, say)."""
@@ -232,10 +327,13 @@ class Module:
         """Puts the module and all below it in evaluation mode: dropout does nothing, for one."""
         return self.train(False)
 
-    def zero_grad(self) -> None:
-        """Drops the gradients of all parameters."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients of all parameters, or with ``set_to_none=False`` fills them with zeros."""
         for parameter in self.parameters():
-            parameter.grad = None
+            if set_to_none or parameter.grad is None:
+                parameter.grad = None
+            else:
+                parameter.grad = lm.zeros_like(parameter.grad)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Makes every parameter want a gradient, or with False freezes them all."""
@@ -243,95 +341,7 @@ class Module:
             parameter.stop_gradient = not requires_grad
         return self
 
-    def to(self, target: Any) -> Self:
-        """Moves the module to a device, or turns its floating-point tensors to a dtype.
-
-        Parameters are replaced by new ones and lose their gradients, so call it before an optimizer is made.
-        A dtype leaves integer and bool tensors as they are.
-        """
-        device = _is_device(target)
-        moved: dict[int, Any] = {}
-        for module in self.modules():
-            for name, parameter in module._parameters.items():
-                if parameter is not None:
-                    if id(parameter) not in moved:
-                        new = _convert(parameter, target, device)
-                        if new is not parameter:
-                            new = Parameter(new, stop_gradient=parameter.stop_gradient)
-                        moved[id(parameter)] = new
-                    module._parameters[name] = moved[id(parameter)]
-            for name, buffer in module._buffers.items():
-                if buffer is not None:
-                    module._buffers[name] = moved.setdefault(id(buffer), _convert(buffer, target, device))
-        return self
-
-    # ---- state
-
-    def state_dict(self, prefix: str = "") -> dict[str, lm.Tensor]:
-        """Returns the parameters and persistent buffers by dotted name.
-
-        The tensors share the module's memory and have no graph: clone them to keep what they hold now.
-        A tensor that two names share appears under both.
-        """
-        state: dict[str, lm.Tensor] = {}
-        for name, tensor in self._entries(prefix):
-            state[name] = tensor.detach()
-        return state
-
-    def _entries(self, prefix: str) -> Iterator[tuple[str, lm.Tensor]]:
-        for name, parameter in self._parameters.items():
-            if parameter is not None:
-                yield _join(prefix, name), parameter
-        for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._transient:
-                yield _join(prefix, name), buffer
-        for name, child in self._modules.items():
-            if child is not None:
-                yield from child._entries(_join(prefix, name))
-
-    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
-        """Copies ``state`` into the module's parameters and buffers, cast to their dtypes.
-
-        Everything is checked before anything is copied, so a state that does not fit changes nothing.
-
-        Args:
-            state: tensors (or arrays) by dotted name, as :meth:`state_dict` gives them.
-            strict: False lets entries be missing or unexpected; shapes have to match all the same.
-
-        Returns:
-            The missing and the unexpected names, both empty where ``strict``.
-
-        Raises:
-            StateDictError: (a ``ValueError`` and a ``RuntimeError``) names every entry that does not fit.
-            TypeError: ``state`` is not a mapping.
-        """
-        if not isinstance(state, Mapping):
-            raise TypeError(f"[load_state_dict] the state is a mapping of names to tensors, not {type(state).__name__}")
-        own = dict(self._entries(""))
-        missing = [name for name in own if name not in state]
-        unexpected = [str(name) for name in state if name not in own]
-        problems = []
-        if strict and missing:
-            problems.append("missing: " + ", ".join(missing))
-        if strict and unexpected:
-            problems.append("unexpected: " + ", ".join(unexpected))
-        fitting = []
-        for name, target in own.items():
-            if name in state:
-                value = state[name].detach() if isinstance(state[name], lm.Tensor) else lm.asarray(state[name])
-                if tuple(value.shape) == tuple(target.shape):
-                    fitting.append((target, value.astype(target.dtype)))
-                else:
-                    problems.append(
-                        f"{name}: shape {list(value.shape)} in the state, {list(target.shape)} in the module"
-                    )
-        if problems:
-            listed = "\n  ".join(problems)
-            raise StateDictError(f"[load_state_dict] the state does not fit {type(self).__name__}:\n  {listed}")
-        with lm.no_grad():
-            for target, value in fitting:
-                target.copy_(value)
-        return missing, unexpected
+    # ---- copies
 
     def __copy__(self) -> Self:
         """Returns a module with the same parameters, buffers and submodules, registered in tables of its own."""
@@ -357,23 +367,13 @@ class Module:
         return f"{type(self).__name__}(\n  {body}\n)"
 
 
+class Computed(Module):
+    """A module whose result is an attribute of the module that holds it, in its ``parametrizations``."""
+
+    def assign(self, value: Any) -> None:
+        """Takes a new value for the attribute."""
+        raise NotImplementedError(f"[{type(self).__name__}] the module defines no assign")
+
+
 def _join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
-
-
-def _is_device(target: Any) -> bool:
-    """Tells a device from a dtype: both can be given by name."""
-    if isinstance(target, str):
-        return target.partition(":")[0] in ("cpu", "cuda", "meta", "privateuse1", lm._C._privateuse1_name())
-    return not hasattr(target, "itemsize")
-
-
-def _convert(tensor: lm.Tensor, target: Any, device: bool) -> lm.Tensor:
-    if not device and not _is_floating(tensor.dtype):
-        return tensor
-    with lm.no_grad():
-        return tensor.to(target)
-
-
-def _is_floating(dtype: Any) -> bool:
-    return lm.isdtype(dtype, ("real floating", "complex floating"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -25,10 +26,10 @@ class _Affine(Module):
     weight: Parameter | None
     bias: Parameter | None
 
-    def _set_parameters(self, shape: tuple[int, ...], weight: bool, bias: bool, dtype: Any) -> None:
+    def _set_parameters(self, shape: tuple[int, ...], weight: bool, bias: bool, device: str | None, dtype: Any) -> None:
         # register_parameter reserves the names also if there is no parameter.
-        self.register_parameter("weight", Parameter(lm.ones(shape, dtype=dtype)) if weight else None)
-        self.register_parameter("bias", Parameter(lm.zeros(shape, dtype=dtype)) if bias else None)
+        self.register_parameter("weight", Parameter(lm.ones(shape, dtype=dtype, device=device)) if weight else None)
+        self.register_parameter("bias", Parameter(lm.zeros(shape, dtype=dtype, device=device)) if bias else None)
 
     def reset_parameters(self) -> None:
         """Sets the weight to ones and the bias to zeros."""
@@ -48,6 +49,7 @@ class LayerNorm(_Affine):
         eps: added to the variance.
         elementwise_affine: False leaves weight and bias out.
         bias: False leaves the bias out.
+        device: of the parameters.
         dtype: of the parameters.
 
     Attributes:
@@ -61,13 +63,14 @@ class LayerNorm(_Affine):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
+        device: str | None = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape("LayerNorm", normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self._set_parameters(self.normalized_shape, elementwise_affine, elementwise_affine and bias, dtype)
+        self._set_parameters(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``."""
@@ -87,6 +90,7 @@ class RMSNorm(_Affine):
         normalized_shape: the sizes of these axes.
         eps: added to the mean square; the spacing of the dtype at 1 where it is None.
         elementwise_affine: False leaves the weight out.
+        device: of the weight.
         dtype: of the weight.
 
     Attributes:
@@ -98,13 +102,14 @@ class RMSNorm(_Affine):
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
+        device: str | None = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape("RMSNorm", normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self._set_parameters(self.normalized_shape, elementwise_affine, False, dtype)
+        self._set_parameters(self.normalized_shape, elementwise_affine, False, device, dtype)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``."""
@@ -125,6 +130,7 @@ class GroupNorm(_Affine):
         num_channels: channels of the input.
         eps: added to the variance.
         affine: False leaves weight and bias out.
+        device: of the parameters.
         dtype: of the parameters.
 
     Attributes:
@@ -133,7 +139,13 @@ class GroupNorm(_Affine):
     """
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, dtype: Any = None
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: str | None = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         if num_groups < 1 or num_channels % num_groups:
@@ -144,7 +156,7 @@ class GroupNorm(_Affine):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        self._set_parameters((num_channels,), affine, affine, dtype)
+        self._set_parameters((num_channels,), affine, affine, device, dtype)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``, which is ``(n, num_channels, ...)``."""
@@ -173,18 +185,26 @@ class _TrackedNorm(_ChannelNorm):
     num_batches_tracked: lm.Tensor | None
 
     def _set_up(
-        self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool, dtype: Any
+        self,
+        num_features: int,
+        eps: float,
+        momentum: float | None,
+        affine: bool,
+        track_running_stats: bool,
+        device: str | None,
+        dtype: Any,
     ) -> None:
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self._set_parameters((num_features,), affine, affine, dtype)
+        self._set_parameters((num_features,), affine, affine, device, dtype)
         tracked = track_running_stats
-        self.register_buffer("running_mean", lm.zeros((num_features,), dtype=dtype) if tracked else None)
-        self.register_buffer("running_var", lm.ones((num_features,), dtype=dtype) if tracked else None)
-        self.register_buffer("num_batches_tracked", lm.zeros((), dtype="int64") if tracked else None)
+        shape = (num_features,)
+        self.register_buffer("running_mean", lm.zeros(shape, dtype=dtype, device=device) if tracked else None)
+        self.register_buffer("running_var", lm.ones(shape, dtype=dtype, device=device) if tracked else None)
+        self.register_buffer("num_batches_tracked", lm.zeros((), dtype="int64", device=device) if tracked else None)
 
     def reset_running_stats(self) -> None:
         """Forgets what the layer has seen."""
@@ -222,10 +242,11 @@ class _InstanceNorm(_TrackedNorm):
         momentum: float | None = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
+        device: str | None = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self._set_up(num_features, eps, momentum, affine, track_running_stats, dtype)
+        self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``, or of one example."""
@@ -255,6 +276,7 @@ class InstanceNorm1d(_InstanceNorm):
         momentum: the share of a new batch in the running statistics; None takes the plain mean of all batches.
         affine: True for a weight and a bias.
         track_running_stats: True keeps running statistics of the channels, and normalizes by them in evaluation.
+        device: of parameters and statistics.
         dtype: of parameters and statistics.
 
     Attributes:
@@ -288,10 +310,11 @@ class _BatchNorm(_TrackedNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
+        device: str | None = None,
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self._set_up(num_features, eps, momentum, affine, track_running_stats, dtype)
+        self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``."""
@@ -320,6 +343,7 @@ class BatchNorm1d(_BatchNorm):
         momentum: the share of a new batch in the running statistics; None takes the plain mean of all batches.
         affine: False leaves weight and bias out.
         track_running_stats: False keeps no running statistics, and normalizes by those of the batch in evaluation, too.
+        device: of parameters and statistics.
         dtype: of parameters and statistics.
 
     Attributes:
@@ -343,6 +367,30 @@ class BatchNorm3d(_BatchNorm):
     """Normalizes each channel of volumes over the batch, see :class:`BatchNorm1d`."""
 
     _ndims = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """:class:`BatchNorm1d` for inputs of any number of axes from two on.
+
+    Statistics are those of the batch of one process: there are no other processes whose batches could be counted. The
+    class is for programs that are written for several, and for their states.
+    """
+
+    def _check(self, x: lm.Tensor) -> None:
+        if x.ndim < 2:
+            raise ValueError(f"[SyncBatchNorm] x has at least 2 axes, not the shape {x.shape}")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module) -> Module:
+        """Returns ``module`` with each batch norm in it, or itself, replaced by one that shares its tensors."""
+        converted: Module = module
+        if isinstance(module, (BatchNorm1d, BatchNorm2d, BatchNorm3d)):
+            converted = cls.__new__(cls)
+            converted.__dict__.update(copy.copy(module).__dict__)
+        for name, child in module._modules.items():
+            if child is not None:
+                converted._modules[name] = cls.convert_sync_batchnorm(child)
+        return converted
 
 
 class LocalResponseNorm(Module):

@@ -16,7 +16,7 @@ class Parameter(lm.Tensor):
         stop_gradient: True makes a frozen parameter, which is saved with the module and not trained.
 
     Raises:
-        ValueError: the dtype is neither floating-point nor complex, and a gradient is wanted.
+        RuntimeError: the dtype is neither floating-point nor complex, and a gradient is wanted.
     """
 
     #: The name of its variable in programs, where it was given one.
@@ -27,5 +27,32 @@ class Parameter(lm.Tensor):
         values = data.detach() if isinstance(data, lm.Tensor) else data
         return super().__new__(cls, lm.asarray(values, dtype=dtype, copy=True), stop_gradient=stop_gradient)
 
+    @classmethod
+    def of_memory(cls, tensor: lm.Tensor, *, stop_gradient: bool = False) -> Parameter:
+        """Makes a parameter that shares the memory of ``tensor``, where the class itself copies it."""
+        return super().__new__(cls, tensor.detach(), stop_gradient=stop_gradient)
+
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"
+
+
+class Buffer(lm.Tensor):
+    """A tensor that belongs to a module's state and is not trained; setting it as an attribute registers it.
+
+    Args:
+        data: a tensor or anything :func:`lamella.asarray` takes. A tensor's memory is shared, its graph is not kept.
+        persistent: False leaves it out of :meth:`Module.state_dict`.
+        dtype: the buffer's dtype; the data's own by default.
+    """
+
+    persistent: bool
+
+    def __new__(cls, data: Any, persistent: bool = True, dtype: Any = None) -> Buffer:
+        """Makes a buffer with the values of ``data``."""
+        values = data.detach() if isinstance(data, lm.Tensor) else data
+        made = super().__new__(cls, lm.asarray(values, dtype=dtype))
+        made.persistent = persistent
+        return made
+
+    def __repr__(self) -> str:
+        return f"Buffer containing:\n{super().__repr__()}"

@@ -301,3 +301,58 @@ class FractionalMaxPool3d(_FractionalMaxPool):
     """:class:`FractionalMaxPool2d` over depth, height and width. See :func:`lamella.fractional_max_pool3d`."""
 
     _axes = 3
+
+
+class _MaxUnpool(Module):
+    _axes: ClassVar[int]
+    _function: ClassVar[Callable[..., lm.Tensor]]
+
+    def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+
+    def forward(self, x: lm.Tensor, indices: lm.Tensor, output_size: Sequence[int] | None = None) -> lm.Tensor:
+        """Puts the elements of ``x`` back in their places.
+
+        Args:
+            x: ``(n, channels, *size)``, or of one example.
+            indices: their places, as a pool with ``return_indices`` gives them, of the shape of ``x``.
+            output_size: the sizes of the result, or its whole shape; by default the smallest that give as many windows.
+        """
+        sizes = None if output_size is None else list(output_size)[-self._axes :]
+        return type(self)._function(x, indices, self.kernel_size, self.stride, self.padding, sizes)
+
+    def extra_repr(self) -> str:
+        """Returns the layer's settings, to be printed."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Puts what :class:`MaxPool1d` found back in its place, with 0 elsewhere, see :func:`lamella.max_unpool1d`.
+
+    Source: Zeiler and Fergus 2014, "Visualizing and understanding convolutional networks".
+
+    Args:
+        kernel_size: length of the pool's windows.
+        stride: distance of its windows; ``kernel_size`` where it is None.
+        padding: how far before the first element its first window began.
+    """
+
+    _axes = 1
+    _function = staticmethod(lm.max_unpool1d)
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Puts what :class:`MaxPool2d` found back in its place. Arguments as for :class:`MaxUnpool1d`, or one each axis."""
+
+    _axes = 2
+    _function = staticmethod(lm.max_unpool2d)
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Puts what :class:`MaxPool3d` found back in its place. Arguments as for :class:`MaxUnpool1d`, or one each axis."""
+
+    _axes = 3
+    _function = staticmethod(lm.max_unpool3d)

@@ -7,11 +7,13 @@ weights: input, forget, cell and output for the LSTM, reset, update and new for 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import lamella as lm
 
 from . import init
+from ._packed import PackedSequence, segments
 from .module import Module
 from .parameter import Parameter
 
@@ -34,7 +36,7 @@ class _Recurrent(Module):
         self.hidden_size = hidden_size
         self.bias = bias
 
-    def _add_weights(self, suffix: str, input_size: int, dtype: Any) -> list[str]:
+    def _add_weights(self, suffix: str, input_size: int, device: str | None, dtype: Any) -> list[str]:
         """Registers one cell's parameters, and returns their names."""
         rows = self._gates * self.hidden_size
         shapes: dict[str, tuple[int, ...]] = {
@@ -44,7 +46,7 @@ class _Recurrent(Module):
         if self.bias:
             shapes |= {f"bias_ih{suffix}": (rows,), f"bias_hh{suffix}": (rows,)}
         for name, shape in shapes.items():
-            setattr(self, name, Parameter(lm.zeros(shape, dtype=dtype)))
+            setattr(self, name, Parameter(lm.zeros(shape, dtype=dtype, device=device)))
         return list(shapes)
 
     def reset_parameters(self) -> None:
@@ -62,9 +64,11 @@ class _Recurrent(Module):
 
 
 class _Cell(_Recurrent):
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, dtype: Any = None) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: str | None = None, dtype: Any = None
+    ) -> None:
         super().__init__(input_size, hidden_size, bias)
-        self._names = self._add_weights("", input_size, dtype)
+        self._names = self._add_weights("", input_size, device, dtype)
         self.reset_parameters()
 
     def _weights(self) -> list[lm.Tensor]:
@@ -86,15 +90,22 @@ class RNNCell(_Cell):
         hidden_size: size of the last axis of the state.
         bias: False leaves the biases out.
         nonlinearity: "tanh" or "relu".
+        device: of the parameters.
         dtype: of the parameters.
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", dtype: Any = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: str | None = None,
+        dtype: Any = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"[RNNCell] nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
-        super().__init__(input_size, hidden_size, bias, dtype)
+        super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
 
     def forward(self, x: lm.Tensor, h: lm.Tensor | None = None) -> lm.Tensor:
@@ -137,6 +148,7 @@ class _Network(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        device: str | None = None,
         dtype: Any = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias)
@@ -152,7 +164,7 @@ class _Network(_Recurrent):
         for layer in range(num_layers):
             size = input_size if layer == 0 else hidden_size * len(directions)
             for direction in directions:
-                self._names += self._add_weights(f"_l{layer}{direction}", size, dtype)
+                self._names += self._add_weights(f"_l{layer}{direction}", size, device, dtype)
         self.reset_parameters()
 
     def _settings(self) -> dict[str, Any]:
@@ -175,6 +187,82 @@ class _Network(_Recurrent):
         """Returns the initial state for an ``x`` with the steps as axis 0."""
         return self._zeros(x, self.num_layers * (1 + self.bidirectional), *x.shape[1:-1], self.hidden_size)
 
+    def _run(
+        self, function: Callable[..., Any], x: lm.Tensor | PackedSequence, states: Sequence[lm.Tensor] | None, n: int
+    ) -> tuple[Any, tuple[lm.Tensor, ...]]:
+        """Returns the last layer's states, in the layout of ``x``, and the last ones, given the ``n`` first ones."""
+        if isinstance(x, PackedSequence):
+            if states is None:
+                shape = (self.num_layers * (1 + self.bidirectional), int(x.batch_sizes[0].item()), self.hidden_size)
+                states = [lm.zeros(shape, dtype=x.data.dtype, device=x.data.device)] * n
+            return self._run_packed(function, x, states)
+        x = self._turned(x)
+        given = [self._state(x)] * n if states is None else states
+        outputs, *last = function(x, *given, self._weights(), **self._settings())
+        return self._turned(outputs), tuple(last)
+
+    def _run_packed(
+        self, function: Callable[..., Any], packed: PackedSequence, states: Sequence[lm.Tensor]
+    ) -> tuple[PackedSequence, tuple[lm.Tensor, ...]]:
+        if packed.sorted_indices is not None:
+            states = [lm.take(state, packed.sorted_indices, axis=1) for state in states]
+        runs = list(segments(packed.batch_sizes))
+        weights = self._weights()
+        directions = 1 + self.bidirectional
+        each = len(weights) // (self.num_layers * directions)
+        data = packed.data
+        last: list[list[lm.Tensor]] = []
+        for layer in range(self.num_layers):
+            if layer:
+                data = lm.dropout(data, self.dropout, self.training)
+            outputs = []
+            for direction in range(directions):
+                i = len(last)
+                output, final = self._run_direction(
+                    function, data, runs, [s[i] for s in states], weights[i * each : (i + 1) * each], direction == 1
+                )
+                outputs.append(output)
+                last.append(final)
+            data = lm.concat(outputs, axis=-1)
+        finals = [lm.stack(list(parts)) for parts in zip(*last, strict=True)]
+        if packed.unsorted_indices is not None:
+            finals = [lm.take(final, packed.unsorted_indices, axis=1) for final in finals]
+        return packed._replace(data=data), tuple(finals)
+
+    def _run_direction(
+        self,
+        function: Callable[..., Any],
+        data: lm.Tensor,
+        runs: Sequence[tuple[int, int, int]],
+        states: list[lm.Tensor],
+        weights: list[lm.Tensor],
+        reverse: bool,
+    ) -> tuple[lm.Tensor, list[lm.Tensor]]:
+        """Returns one direction of a layer: its states for each row of the data, and the last ones of each sequence.
+
+        A run of steps that as many sequences have is one call. Going forward the shortest sequences end before others,
+        going back they begin later.
+        """
+        settings = {**self._settings(), "num_layers": 1, "bidirectional": False, "dropout": 0.0}
+        outputs = []
+        current = [state[:0] for state in states] if reverse else states
+        ended: list[list[lm.Tensor]] = []
+        for row, steps, size in reversed(runs) if reverse else runs:
+            before = current[0].shape[0]
+            if size < before:
+                ended.append([state[size:] for state in current])
+                current = [state[:size] for state in current]
+            elif size > before:
+                current = [lm.concat([now, first[before:size]]) for now, first in zip(current, states, strict=True)]
+            x = lm.reshape(data[row : row + steps * size], (steps, size, data.shape[-1]))
+            y, *current = function(
+                lm.flip(x, axis=0) if reverse else x, *[lm.expand_dims(s, 0) for s in current], weights, **settings
+            )
+            current = [lm.squeeze(s, 0) for s in current]
+            outputs.append(lm.reshape(lm.flip(y, axis=0) if reverse else y, (steps * size, -1)))
+        final = [lm.concat([now, *(e[i] for e in reversed(ended))]) for i, now in enumerate(current)]
+        return lm.concat(outputs[::-1] if reverse else outputs), final
+
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""
         return (
@@ -195,6 +283,7 @@ class RNN(_Network):
         dropout: the probability with which elements between layers are dropped in training.
         bidirectional: whether each layer goes over its sequence in both directions, with states side by side.
         nonlinearity: "tanh" or "relu".
+        device: of the parameters.
         dtype: of the parameters.
 
     Attributes:
@@ -211,29 +300,29 @@ class RNN(_Network):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        device: str | None = None,
         dtype: Any = None,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"[RNN] nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype)
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, x: lm.Tensor, h: lm.Tensor | None = None) -> tuple[lm.Tensor, lm.Tensor]:
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "nonlinearity": self.nonlinearity}
+
+    def forward(self, x: Any, h: lm.Tensor | None = None) -> tuple[Any, lm.Tensor]:
         """Goes over ``x``, of shape ``(steps, n, input_size)``, or ``(n, steps, input_size)`` with ``batch_first``.
+
+        ``x`` may be a :class:`lamella.nn.utils.rnn.PackedSequence`; the result is then one, too, and sequences end with
+        their own last steps.
 
         Returns:
             The last layer's states, and the last state of each layer's directions, ``(layers * directions, n,
             hidden_size)``, which is also the form of ``h``, the first states (0 for None).
         """
-        x = self._turned(x)
-        states, last = lm.rnn(
-            x,
-            self._state(x) if h is None else h,
-            self._weights(),
-            nonlinearity=self.nonlinearity,
-            **self._settings(),
-        )
-        return self._turned(states), last
+        outputs, (last,) = self._run(lm.rnn, x, None if h is None else (h,), 1)
+        return outputs, last
 
 
 class LSTM(_Network):
@@ -242,13 +331,11 @@ class LSTM(_Network):
     _gates = 4
 
     def forward(
-        self, x: lm.Tensor, state: tuple[lm.Tensor, lm.Tensor] | None = None
-    ) -> tuple[lm.Tensor, tuple[lm.Tensor, lm.Tensor]]:
+        self, x: Any, state: tuple[lm.Tensor, lm.Tensor] | None = None
+    ) -> tuple[Any, tuple[lm.Tensor, lm.Tensor]]:
         """Computes the outputs and the last states, see :meth:`RNN.forward`, from a pair ``(h, c)`` of states."""
-        x = self._turned(x)
-        h, c = (self._state(x), self._state(x)) if state is None else state
-        states, h, c = lm.lstm(x, h, c, self._weights(), **self._settings())
-        return self._turned(states), (h, c)
+        outputs, (h, c) = self._run(lm.lstm, x, state, 2)
+        return outputs, (h, c)
 
 
 class GRU(_Network):
@@ -256,8 +343,7 @@ class GRU(_Network):
 
     _gates = 3
 
-    def forward(self, x: lm.Tensor, h: lm.Tensor | None = None) -> tuple[lm.Tensor, lm.Tensor]:
+    def forward(self, x: Any, h: lm.Tensor | None = None) -> tuple[Any, lm.Tensor]:
         """Computes the outputs and the last state, see :meth:`RNN.forward`."""
-        x = self._turned(x)
-        states, last = lm.gru(x, self._state(x) if h is None else h, self._weights(), **self._settings())
-        return self._turned(states), last
+        outputs, (last,) = self._run(lm.gru, x, None if h is None else (h,), 1)
+        return outputs, last

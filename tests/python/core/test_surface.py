@@ -17,7 +17,7 @@ import lamella as lm
 PACKAGE = Path(lm.__file__).parent
 
 
-@pytest.mark.parametrize("package", ["lamella", "lamella.autograd"])
+@pytest.mark.parametrize("package", ["lamella", "lamella.autograd", "lamella.nn"])
 def test_type_checkers_see_every_name_that_is_loaded_later(package: str) -> None:
     module = importlib.import_module(package)
     tree = ast.parse(Path(module.__file__).read_text("utf-8"))
@@ -33,7 +33,8 @@ def test_type_checkers_see_every_name_that_is_loaded_later(package: str) -> None
 
 
 def test_all_that_is_listed_is_there() -> None:
-    for package in ("lamella", "lamella.autograd", "lamella.linalg", "lamella.library", "lamella.nn.functional"):
+    parts = ("autograd", "linalg", "library", "nn", "nn.functional", "nn.utils")
+    for package in ("lamella", *(f"lamella.{part}" for part in parts)):
         module = importlib.import_module(package)
         assert len(set(module.__all__)) == len(module.__all__)
         assert [name for name in module.__all__ if not hasattr(module, name)] == []

@@ -22,6 +22,11 @@ def classes(n: int, count: int) -> lm.Tensor:
     return lm.asarray(np.arange(n) * 7 % count)
 
 
+def labels(n: int) -> lm.Tensor:
+    """Classes of samples, with -1 behind them."""
+    return lm.asarray(np.array([[2, 0, -1, -1], [1, -1, -1, -1]])[np.arange(n) % 2])
+
+
 def signs(n: int) -> lm.Tensor:
     return lm.asarray(np.where(np.arange(n) % 2 == 0, 1.0, -1.0).astype("float32"))
 
@@ -49,6 +54,10 @@ LAYERS: dict[str, list[Case]] = {
         ]
     },
     "GLU": [(nn.GLU, lambda n: [x(n, 4)])],
+    "Swish": [(nn.Swish, lambda n: [x(n, 3)])],
+    "ThresholdedReLU": [(nn.ThresholdedReLU, lambda n: [x(n, 3)])],
+    "Softmax2d": [(nn.Softmax2d, lambda n: [x(n, 3, 2, 2)])],
+    "Maxout": [(lambda: nn.Maxout(2), lambda n: [x(n, 4, 3)])],
     "PReLU": [(nn.PReLU, lambda n: [x(n, 3)]), (lambda: nn.PReLU(3), lambda n: [x(n, 3, 2)])],
     "Threshold": [(lambda: nn.Threshold(0.1, 2.0), lambda n: [x(n, 3)])],
     "Softmax": [(nn.Softmax, lambda n: [x(n, 3)])],
@@ -62,6 +71,22 @@ LAYERS: dict[str, list[Case]] = {
         (lambda: nn.Linear(3, 4), lambda n: [x(n, 3)]),
         (lambda: nn.Linear(3, 4, bias=False), lambda n: [x(n, 2, 3)]),
     ],
+    "Bilinear": [(lambda: nn.Bilinear(3, 4, 5), lambda n: [x(n, 3), x(n, 4)])],
+    "Unflatten": [(lambda: nn.Unflatten(1, (2, -1)), lambda n: [x(n, 6)])],
+    "PairwiseDistance": [(nn.PairwiseDistance, lambda n: [x(n, 3), x(n, 3)])],
+    "CosineSimilarity": [(nn.CosineSimilarity, lambda n: [x(n, 3), x(n, 3)])],
+    **{
+        f"{kind}Pad{axes}d": [
+            (
+                lambda kind=kind, axes=axes: getattr(nn, f"{kind}Pad{axes}d")(
+                    1, *([0.5] if kind == "Constant" else [])
+                ),
+                lambda n, axes=axes: [x(n, 2, *[4, 3, 5][:axes])],
+            )
+        ]
+        for kind in ("Circular", "Constant", "Reflection", "Replication", "Zero")
+        for axes in (1, 2, 3)
+    },
     "Sequential": [(lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)), lambda n: [x(n, 3)])],
     "Embedding": [(lambda: nn.Embedding(5, 3, padding_idx=1), lambda n: [classes(2 * n, 5).reshape([n, 2])])],
     "EmbeddingBag": [(lambda: nn.EmbeddingBag(5, 3), lambda n: [classes(2 * n, 5).reshape([n, 2])])],
@@ -71,6 +96,9 @@ LAYERS: dict[str, list[Case]] = {
     "ConvTranspose1d": [(lambda: nn.ConvTranspose1d(2, 4, 3, 2, 1, 1), lambda n: [x(n, 2, 6)])],
     "ConvTranspose2d": [(lambda: nn.ConvTranspose2d(2, 4, 3, 2, 1, 1, groups=2), lambda n: [x(n, 2, 6, 5)])],
     "ConvTranspose3d": [(lambda: nn.ConvTranspose3d(2, 1, 2), lambda n: [x(n, 2, 3, 4, 3)])],
+    "MaxUnpool1d": [(lambda: nn.MaxUnpool1d(2), lambda n: [*lm.max_pool1d_with_indices(x(n, 2, 6), 2)])],
+    "MaxUnpool2d": [(lambda: nn.MaxUnpool2d(2), lambda n: [*lm.max_pool2d_with_indices(x(n, 2, 6, 4), 2)])],
+    "MaxUnpool3d": [(lambda: nn.MaxUnpool3d(2), lambda n: [*lm.max_pool3d_with_indices(x(n, 2, 2, 4, 4), 2)])],
     "MaxPool1d": [(lambda: nn.MaxPool1d(2), lambda n: [x(n, 2, 6)])],
     "MaxPool2d": [(lambda: nn.MaxPool2d(3, 2, 1, ceil_mode=True), lambda n: [x(n, 2, 6, 5)])],
     "MaxPool3d": [(lambda: nn.MaxPool3d(2), lambda n: [x(n, 2, 4, 4, 5)])],
@@ -92,6 +120,7 @@ LAYERS: dict[str, list[Case]] = {
     ],
     "BatchNorm2d": [(lambda: nn.BatchNorm2d(3, affine=False), lambda n: [x(n, 3, 2, 2)])],
     "BatchNorm3d": [(lambda: nn.BatchNorm3d(3, track_running_stats=False), lambda n: [x(n, 3, 2, 2, 1)])],
+    "SyncBatchNorm": [(lambda: nn.SyncBatchNorm(3), lambda n: [x(n, 3, 2)])],
     "GroupNorm": [(lambda: nn.GroupNorm(2, 4), lambda n: [x(n, 4, 3)])],
     "InstanceNorm1d": [(lambda: nn.InstanceNorm1d(3), lambda n: [x(n, 3, 4)])],
     "InstanceNorm2d": [(lambda: nn.InstanceNorm2d(3, affine=True), lambda n: [x(n, 3, 4, 2)])],
@@ -110,6 +139,9 @@ LAYERS: dict[str, list[Case]] = {
         (lambda: nn.Upsample(scale_factor=2, mode="bilinear"), lambda n: [x(n, 2, 3, 4)]),
         (lambda: nn.Upsample((5, 7)), lambda n: [x(n, 2, 3, 4)]),
     ],
+    "UpsamplingNearest2d": [(lambda: nn.UpsamplingNearest2d(scale_factor=2), lambda n: [x(n, 2, 3, 4)])],
+    "UpsamplingBilinear2d": [(lambda: nn.UpsamplingBilinear2d((5, 7)), lambda n: [x(n, 2, 3, 4)])],
+    "ChannelShuffle": [(lambda: nn.ChannelShuffle(2), lambda n: [x(n, 4, 3)])],
     "RNN": [
         (lambda: nn.RNN(3, 4, 2, "relu"), lambda n: [x(5, n, 3)]),
         (lambda: nn.RNN(3, 4, bias=False), lambda n: [x(5, n, 3)]),
@@ -136,6 +168,28 @@ LAYERS: dict[str, list[Case]] = {
             lambda n: [x(n, 3, 4), x(n, 3, 4), x(n, 3, 4), classes(3 * n, 3).reshape([n, 3]) == 1],
         ),
     ],
+    "TransformerEncoderLayer": [
+        (lambda: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), lambda n: [x(n, 3, 4)])
+    ],
+    "TransformerDecoderLayer": [
+        (
+            lambda: nn.TransformerDecoderLayer(4, 2, 8, batch_first=True, norm_first=True, activation="gelu"),
+            lambda n: [x(n, 3, 4), x(n, 5, 4)],
+        )
+    ],
+    "TransformerEncoder": [
+        (
+            lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2, nn.LayerNorm(4)),
+            lambda n: [x(n, 3, 4)],
+        )
+    ],
+    "TransformerDecoder": [
+        (
+            lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, batch_first=True), 1),
+            lambda n: [x(n, 3, 4), x(n, 5, 4)],
+        )
+    ],
+    "Transformer": [(lambda: nn.Transformer(4, 2, 1, 1, 8, batch_first=True), lambda n: [x(n, 3, 4), x(n, 2, 4)])],
     "BCELoss": [(nn.BCELoss, lambda n: [lm.sigmoid(x(n, 3)), lm.rand([n, 3])])],
     "BCEWithLogitsLoss": [(nn.BCEWithLogitsLoss, lambda n: [x(n, 3), lm.rand([n, 3])])],
     "CosineEmbeddingLoss": [(nn.CosineEmbeddingLoss, lambda n: [x(n, 3), x(n, 3), signs(n)])],
@@ -153,6 +207,8 @@ LAYERS: dict[str, list[Case]] = {
     "L1Loss": [(nn.L1Loss, lambda n: [x(n, 3), x(n, 3)])],
     "MarginRankingLoss": [(nn.MarginRankingLoss, lambda n: [x(n), x(n), signs(n)])],
     "MSELoss": [(nn.MSELoss, lambda n: [x(n, 3), x(n, 3)])],
+    "MultiLabelMarginLoss": [(nn.MultiLabelMarginLoss, lambda n: [x(n, 4), labels(n)])],
+    "MultiLabelSoftMarginLoss": [(nn.MultiLabelSoftMarginLoss, lambda n: [x(n, 4), classes(4 * n, 2).reshape([n, 4])])],
     "MultiMarginLoss": [(nn.MultiMarginLoss, lambda n: [x(n, 4), classes(n, 4)])],
     "NLLLoss": [(nn.NLLLoss, lambda n: [x(n, 4), classes(n, 4)])],
     "PoissonNLLLoss": [(nn.PoissonNLLLoss, lambda n: [x(n, 3), lm.rand([n, 3])])],
@@ -167,7 +223,9 @@ RANDOM: dict[str, Case] = {
     "FractionalMaxPool3d": (lambda: nn.FractionalMaxPool3d(2, 2), lambda n: [x(n, 2, 4, 4, 4)]),
 }
 #: Bases and containers, which compute nothing.
-NO_LAYERS = {"Module", "ModuleList"}
+NO_LAYERS = {"Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList"}
+#: Layers of whose operators the targets decide which run.
+BY_VALUES = {"AdaptiveLogSoftmaxWithLoss"}
 #: The axis of samples, where it is not the first.
 SEQUENCES_FIRST = {"RNN", "LSTM", "CTCLoss"}
 
@@ -229,7 +287,7 @@ def test_every_layer_is_in_a_list() -> None:
     layers = {
         name for name in nn.__all__ if isinstance(getattr(nn, name), type) and issubclass(getattr(nn, name), nn.Module)
     }
-    assert layers == {*LAYERS, *RANDOM, *NO_LAYERS}
+    assert layers == {*LAYERS, *RANDOM, *NO_LAYERS, *BY_VALUES}
 
 
 def test_sequences_of_any_length() -> None:

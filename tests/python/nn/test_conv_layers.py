@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -219,3 +220,44 @@ def test_a_network_learns() -> None:
     assert losses[-1] < 0.1 * losses[0]
     net.eval()
     assert (net(x).detach().numpy().argmax(1) == labels).all()
+
+
+MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+@pytest.mark.parametrize("padding", [1, (2, 1), "same", "valid"])
+@pytest.mark.parametrize("mode", MODES)
+def test_padding_modes_of_convolutions(mode: str, padding: int | tuple[int, int] | str) -> None:
+    layer = nn.Conv2d(4, 3, (4, 2), padding=padding, dilation=(1, 2), padding_mode=mode)
+    sides = {"same": [(1, 2), (1, 1)], "valid": [(0, 0)] * 2, 1: [(1, 1)] * 2}.get(padding, [(2, 2), (1, 1)])
+    x = np.pad(X, [(0, 0), (0, 0), *sides], MODES[mode])
+    expected = lm.conv2d(lm.asarray(x), layer.weight, layer.bias, dilation=(1, 2))
+    np.testing.assert_allclose(layer(lm.asarray(X)).detach().numpy(), expected.detach().numpy(), rtol=1e-4, atol=1e-5)
+    assert ("padding_mode" in repr(layer)) == (mode != "zeros")
+
+
+def test_padding_modes_refuse() -> None:
+    with pytest.raises(ValueError, match=r"\[Conv1d\] padding_mode is one of 'zeros', .* not 'mirror'"):
+        nn.Conv1d(1, 1, 1, padding_mode="mirror")
+
+
+def test_sync_batch_norm() -> None:
+    net = nn.Sequential(nn.Conv2d(4, 4, 1), nn.Sequential(nn.BatchNorm2d(4)), nn.BatchNorm1d(8))
+    x = lm.asarray(X)
+    twin = nn.SyncBatchNorm.convert_sync_batchnorm(copy.deepcopy(net))
+    assert [type(m).__name__ for m in twin.modules()] == [
+        *("Sequential", "Conv2d", "Sequential", "SyncBatchNorm", "SyncBatchNorm")
+    ]
+    for training in (True, False):
+        net.train(training)
+        twin.train(training)
+        a, b = (m[1](m[0](x)).detach().numpy() for m in (net, twin))
+        np.testing.assert_array_equal(a, b)
+    assert list(twin.state_dict()) == list(net.state_dict())
+    np.testing.assert_array_equal(twin[1][0].running_mean.numpy(), net[1][0].running_mean.numpy())
+    assert nn.SyncBatchNorm(4)(lm.ones((2, 4))).shape == (2, 4)
+    alone = nn.BatchNorm2d(4)
+    shared = nn.SyncBatchNorm.convert_sync_batchnorm(alone)
+    assert shared.weight is alone.weight and shared.running_var is alone.running_var
+    with pytest.raises(ValueError, match=r"\[SyncBatchNorm\] x has at least 2 axes"):
+        shared(lm.ones((4,)))

@@ -265,6 +265,7 @@ def modules() -> list[type[nn.Module]]:
 
 ARGUMENTS: list[tuple[Any, ...]] = [
     (), (4,), (4, 4), (4, 4, 2), (2, 4), ([4],), (2, 4, 3), ((4, 4), 2), (0.5,), ([lm.nn.Linear(4, 4)],), (0.5, 0.5),
+    (4, 8, [2, 4]), (1, (2, 2)), (lm.nn.TransformerEncoderLayer(4, 2, 4), 2),
 ]  # fmt: skip
 
 
