@@ -26,53 +26,35 @@ struct Slice {
   }
 };
 
-template <class T, class Body>
-void over_slices(std::int64_t n, Body&& body) {
-  for (std::int64_t i = 0; i < n; i += Vec<T>::size) body(Slice<T>{i, n - i});
-}
-
-template <class T>
-void sgd(const optim::SgdNumbers<T>& numbers, std::int64_t n, T* parameter, const T* gradient, T* velocity) {
-  if (!velocity) {
-    over_slices<T>(n, [&](Slice<T> slice) {
-      const Vec<T> p = slice.load(parameter);
-      slice.store(p - optim::penalized(numbers, p, slice.load(gradient)) * numbers.rate, parameter);
-    });
-    return;
-  }
-  over_slices<T>(n, [&](Slice<T> slice) {
-    const Vec<T> p = slice.load(parameter);
-    const Vec<T> g = optim::penalized(numbers, p, slice.load(gradient));
-    const Vec<T> v = optim::next_velocity(numbers, g, slice.load(velocity));
-    slice.store(v, velocity);
-    slice.store(p - optim::sgd_step(numbers, g, v), parameter);
-  });
-}
-
-template <class T>
-void adam(const optim::AdamNumbers<T>& numbers, std::int64_t n, T* parameter, const T* gradient, T* mean, T* square,
-          T* largest) {
-  over_slices<T>(n, [&](Slice<T> slice) {
-    const Vec<T> p = slice.load(parameter) * numbers.shrink;
-    const Vec<T> g = optim::penalized(numbers, p, slice.load(gradient));
-    const Vec<T> m = optim::next_mean(numbers, g, slice.load(mean));
-    const Vec<T> v = optim::next_square(numbers, g, slice.load(square));
-    slice.store(m, mean);
-    slice.store(v, square);
-    Vec<T> w = v;
-    if (largest) {
-      w = maximum(slice.load(largest), v);
-      slice.store(w, largest);
+template <class F, class T>
+void step(const double* numbers, const optim::Shared<double>& shared, std::int64_t n, T* parameter, const T* gradient,
+          T* const* states) {
+  const F formula = optim::formula_of<F, T>(numbers);
+  const auto common = optim::shared_of<T>(shared);
+  for (std::int64_t i = 0; i < n; i += Vec<T>::size) {
+    const Slice<T> slice{i, n - i};
+    Vec<T> p = slice.load(parameter);
+    std::array<Vec<T>, F::kStates> values;
+    for (std::size_t k = 0; k < F::kStates; ++k) values[k] = states[k] ? slice.load(states[k]) : Vec<T>(0);
+    optim::advance(formula, common, p, slice.load(gradient), values);
+    for (std::size_t k = 0; k < F::kStates; ++k) {
+      if (states[k]) slice.store(values[k], states[k]);
     }
-    slice.store(p - optim::adam_step(numbers, m, w), parameter);
-  });
+    slice.store(p, parameter);
+  }
+}
+
+template <class T, template <class> class... F>
+const OptimizerStep<T>* steps(optim::FormulaList<F...>) {
+  static constexpr OptimizerStep<T> kSteps[] = {step<F<T>, T>...};
+  return kSteps;
 }
 
 }  // namespace
 
 void fill_optimizer(OptimizerTable& table) {
-  table.float32 = {sgd<float>, adam<float>};
-  table.float64 = {sgd<double>, adam<double>};
+  table.float32 = steps<float>(optim::Formulas());
+  table.float64 = steps<double>(optim::Formulas());
 }
 
 }  // namespace lamella::cpu

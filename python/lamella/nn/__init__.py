@@ -1,6 +1,6 @@
 """Modules, layers, losses and their starting values."""
 
-from . import functional, init
+from . import functional, init, utils
 from .activations import (
     CELU,
     ELU,
@@ -232,4 +232,5 @@ __all__ = [
     "Upsample",
     "functional",
     "init",
+    "utils",
 ]

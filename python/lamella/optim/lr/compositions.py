@@ -1,0 +1,91 @@
+"""Schedules that are made of others."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from typing import Any
+
+from ..optimizer import Optimizer
+from .plateau import ReduceLROnPlateau
+from .scheduler import LRScheduler, check_count
+
+
+class _Composition(LRScheduler):
+    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler]) -> None:
+        super().__init__(optimizer)
+        name = type(self).__name__
+        self.schedulers = list(schedulers)
+        if not self.schedulers:
+            raise ValueError(f"[{name}] there are no schedules")
+        for index, schedule in enumerate(self.schedulers):
+            if not isinstance(schedule, LRScheduler) or isinstance(schedule, ReduceLROnPlateau):
+                kind = type(schedule).__name__
+                raise TypeError(f"[{name}] schedule {index} is a function of the epoch alone, not {kind}")
+            if schedule.optimizer is not optimizer:
+                raise ValueError(f"[{name}] schedule {index} is of another optimizer")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state, and those of the schedules."""
+        return {**super().state_dict(), "schedulers": [schedule.state_dict() for schedule in self.schedulers]}
+
+    def _load(self, state: dict[str, Any]) -> None:
+        if len(state["schedulers"]) != len(self.schedulers):
+            raise ValueError(f"[{type(self).__name__}] the state is of another number of schedules")
+        super()._load(state)
+        for schedule, saved in zip(self.schedulers, state["schedulers"], strict=True):
+            schedule._load(saved)
+
+
+class SequentialLR(_Composition):
+    """Follows one schedule after the other: each begins its own epoch 0 at a milestone.
+
+    Args:
+        optimizer: the optimizer of all schedules.
+        schedulers: one more than milestones.
+        milestones: the epochs at which the next schedule begins, in order.
+    """
+
+    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int]) -> None:
+        super().__init__(optimizer, schedulers)
+        self.milestones = [check_count("SequentialLR", "a milestone", epoch) for epoch in milestones]
+        if len(self.milestones) + 1 != len(self.schedulers):
+            raise ValueError(
+                f"[SequentialLR] {len(self.schedulers)} schedules are parted by {len(self.schedulers) - 1} milestones, "
+                f"not {len(self.milestones)}"
+            )
+        if self.milestones != sorted(self.milestones):
+            raise ValueError(f"[SequentialLR] milestones are in order, not {self.milestones}")
+        self.begin()
+
+    def options(self, epoch: int, bases: Sequence[float] | None = None) -> list[dict[str, Any]]:
+        """Returns the options of the schedule whose turn it is."""
+        number = bisect.bisect_right(self.milestones, epoch)
+        return self.schedulers[number].options(epoch - [0, *self.milestones][number], bases)
+
+
+class ChainedScheduler(_Composition):
+    """Follows several schedules at once: each begins, in every epoch, with the rate of the one before.
+
+    Args:
+        schedulers: schedules of one optimizer.
+        optimizer: that optimizer, by default the first schedule's.
+    """
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        listed = list(schedulers)
+        if optimizer is None:
+            if not listed:
+                raise ValueError("[ChainedScheduler] there are no schedules")
+            optimizer = getattr(listed[0], "optimizer", None)
+        super().__init__(optimizer, listed)  # type: ignore[arg-type]  # the base refuses what is no optimizer
+        self.begin()
+
+    def options(self, epoch: int, bases: Sequence[float] | None = None) -> list[dict[str, Any]]:
+        """Returns the options of the last schedule, and what the others set beside."""
+        found: list[dict[str, Any]] = [{} for _ in self.base_lrs]
+        for schedule in self.schedulers:
+            for options, more in zip(found, schedule.options(epoch, bases), strict=True):
+                options.update(more)
+            bases = [options["lr"] for options in found]
+        return found
