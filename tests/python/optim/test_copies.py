@@ -27,6 +27,18 @@ OPTIMIZERS: dict[str, Callable[[Any], optim.Optimizer]] = {
     "Adam": lambda p: optim.Adam(p, lr=0.1),
     "amsgrad": lambda p: optim.Adam(p, lr=0.1, amsgrad=True),
     "AdamW": lambda p: optim.AdamW(p, lr=0.1),
+    "Adamax": lambda p: optim.Adamax(p, lr=0.1),
+    "NAdam": lambda p: optim.NAdam(p, lr=0.1, momentum_decay=0.1),
+    "RAdam": lambda p: optim.RAdam(p, lr=0.1, betas=(0.8, 0.9)),
+    "Adagrad": lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.1, initial_accumulator_value=0.1),
+    "Adadelta": lambda p: optim.Adadelta(p, lr=0.1),
+    "RMSprop": lambda p: optim.RMSprop(p, lr=0.1, centered=True, momentum=0.5),
+    "Rprop": lambda p: optim.Rprop(p, lr=0.1),
+    "ASGD": lambda p: optim.ASGD(p, lr=0.1, t0=1.0),
+    "Lion": lambda p: optim.Lion(p, lr=0.1),
+    "LAMB": lambda p: optim.LAMB(p, lr=0.1),
+    "LARS": lambda p: optim.LARS(p, lr=0.1),
+    "Adafactor": lambda p: optim.Adafactor(p, lr=0.1),
 }
 
 
