@@ -101,8 +101,9 @@ def _noticed(original: Any, step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _step(name: str, original: Any, found: Observer, *args: Any, **kwargs: Any) -> Any:
-    if any(value is not None for value in (*args[1:], *kwargs.values())):
-        found.refuse(f"{name} is given a closure")
+    given = [value for value in (*args[1:], *kwargs.values()) if not (value is None or isinstance(value, bool))]
+    if given:
+        found.refuse(f"{name} is given {'a closure' if callable(given[0]) else 'a value that may change'}")
         return NotImplemented
     found.has_steps = True
     return found.call(name, original, args, kwargs)

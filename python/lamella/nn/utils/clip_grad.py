@@ -129,23 +129,15 @@ def _check_order(op: str, order: float) -> None:
 
 def _total(op: str, tensors: list[lm.Tensor], order: float, check: bool) -> lm.Tensor:
     """Returns the norm of all tensors."""
+    tensors = [x for x in tensors if x.size]
     if not tensors:
         return lm.zeros(())
     with lm.no_grad():
-        device = tensors[0].device
-        # The product of a vector with itself is one pass over memory; narrow dtypes would lose digits in it.
-        squares = order == 2 and all(x.dtype in (lm.float32, lm.float64) for x in tensors)
-        parts = [_square(x) if squares else lm.linalg.vector_norm(x, ord=order) for x in tensors]
-        together = lm.stack([part.to(device) for part in parts])
-        total = lm.sqrt(lm.sum(together)) if squares else lm.linalg.vector_norm(together, ord=order)
+        parts = [lm.linalg.vector_norm(x, ord=order).to(tensors[0].device) for x in tensors]
+        total = lm.linalg.vector_norm(lm.stack(parts), ord=order)
         if check and not math.isfinite(float(total)):
             raise RuntimeError(f"[{op}] the norm of order {order:g} is {float(total)}, not finite")
     return total
-
-
-def _square(x: lm.Tensor) -> lm.Tensor:
-    row = x.detach().reshape([-1])
-    return lm.vdot(row, row)
 
 
 def _scale(gradients: list[lm.Tensor], largest: float, total: lm.Tensor) -> None:

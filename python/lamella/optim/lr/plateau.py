@@ -18,8 +18,8 @@ class ReduceLROnPlateau(LRScheduler):
         factor: what the rate is multiplied by, below 1.
         patience: how many epochs in a row may pass without an improvement before the rate is lowered.
         threshold: what counts as an improvement, see ``threshold_mode``.
-        threshold_mode: ``"rel"`` for ``best * (1 - threshold)``, with a plus where the metric is to grow; ``"abs"`` for
-            ``best - threshold``.
+        threshold_mode: ``"rel"`` if the metric has to be below ``best - threshold * abs(best)``, ``"abs"`` if below
+            ``best - threshold``; with a plus where it is to grow.
         cooldown: how many epochs are not counted after the rate was lowered.
         min_lr: the smallest rate, or one for each group.
         eps: a change of the rate that is not larger is left out.
@@ -91,7 +91,7 @@ class ReduceLROnPlateau(LRScheduler):
         sign = 1.0 if self.mode == "min" else -1.0
         if math.isinf(self.best):
             return metric * sign < self.best * sign
-        margin = self.threshold if self.threshold_mode == "abs" else self.threshold * self.best
+        margin = self.threshold if self.threshold_mode == "abs" else self.threshold * abs(self.best)
         return metric * sign < self.best * sign - margin
 
     def state_dict(self) -> dict[str, Any]:
