@@ -34,7 +34,7 @@ class Adadelta(Elementwise):
     """
 
     formula = "adadelta_step"
-    slots = ("square_avg", "acc_delta")
+    state_names = ("square_avg", "acc_delta")
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ class Adagrad(Elementwise):
     """
 
     formula = "adagrad_step"
-    slots = ("sum",)
+    state_names = ("sum",)
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Adagrad(Elementwise):
         """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
         check_numbers("Adagrad", group, "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
 
-    def first(self, slot: str, group: Group) -> float:
+    def first(self, name: str, group: Group) -> float:
         """Returns the sum before the first step."""
         return float(group["initial_accumulator_value"])
 

@@ -38,7 +38,7 @@ class Adam(Elementwise):
     """
 
     formula = "adam_step"
-    slots = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    state_names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Adam(Elementwise):
         check_betas(name, group["betas"])
 
     def unused(self, group: Group) -> tuple[str, ...]:
-        """Returns the slot of the maximum without ``amsgrad``."""
+        """Returns the name of the maximum without ``amsgrad``."""
         return () if group["amsgrad"] else ("max_exp_avg_sq",)
 
     def numbers(self, counts: dict[str, float], group: Group) -> tuple[float, ...]:

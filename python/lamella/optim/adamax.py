@@ -32,7 +32,7 @@ class Adamax(Elementwise):
     """
 
     formula = "adamax_step"
-    slots = ("exp_avg", "exp_inf")
+    state_names = ("exp_avg", "exp_inf")
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class ASGD(Elementwise):
     """
 
     formula = "asgd_step"
-    slots = ("ax",)
+    state_names = ("ax",)
 
     def __init__(
         self,

@@ -19,17 +19,17 @@ class Elementwise(Optimizer):
 
     #: The formula's name.
     formula: ClassVar[str]
-    #: Names of the formula's tensors of state, in its order.
-    slots: ClassVar[tuple[str, ...]]
+    #: Names in the state of the tensors that the formula takes, in its order.
+    state_names: ClassVar[tuple[str, ...]]
     #: True if groups have no option ``decoupled`` and the decay is.
     is_decoupled: ClassVar[bool] = False
 
     def unused(self, group: Group) -> Sequence[str]:
-        """Returns the slots that the formula does without under a group's options."""
+        """Returns the tensors of state that the formula does without under a group's options."""
         return ()
 
-    def first(self, slot: str, group: Group) -> float:
-        """Returns the number that a slot is filled with before the first step."""
+    def first(self, name: str, group: Group) -> float:
+        """Returns the number that a tensor of state is filled with before the first step."""
         return 0.0
 
     def counted(self, state: dict[str, Any], group: Group) -> dict[str, float]:
@@ -63,10 +63,10 @@ class Elementwise(Optimizer):
         numbers: Sequence[float],
         group: Group,
     ) -> None:
-        """Moves tensors by the formula with these numbers; slots that are not there yet are made."""
+        """Moves tensors by the formula with these numbers; state that is not there yet is made."""
         unused = self.unused(group)
         slots: list[list[lm.Tensor] | None] = []
-        for name in self.slots:
+        for name in self.state_names:
             if name in unused:
                 slots.append(None)
                 continue

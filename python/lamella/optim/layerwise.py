@@ -36,7 +36,7 @@ class LAMB(Elementwise):
     """
 
     formula = "adam_step"
-    slots = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    state_names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class LAMB(Elementwise):
         check_betas("LAMB", group["betas"])
 
     def unused(self, group: Group) -> tuple[str, ...]:
-        """Returns the slot of amsgrad."""
+        """Returns the name of the maximum."""
         return ("max_exp_avg_sq",)
 
     def numbers(self, counts: dict[str, float], group: Group) -> tuple[float, ...]:

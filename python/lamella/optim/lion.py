@@ -30,7 +30,7 @@ class Lion(Elementwise):
     """
 
     formula = "lion_step"
-    slots = ("exp_avg",)
+    state_names = ("exp_avg",)
     is_decoupled = True
 
     def __init__(

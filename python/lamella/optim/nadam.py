@@ -39,7 +39,7 @@ class NAdam(Elementwise):
     """
 
     formula = "nadam_step"
-    slots = ("exp_avg", "exp_avg_sq")
+    state_names = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ class RMSprop(Elementwise):
     """
 
     formula = "rmsprop_step"
-    slots = ("square_avg", "grad_avg", "momentum_buffer")
+    state_names = ("square_avg", "grad_avg", "momentum_buffer")
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class RMSprop(Elementwise):
         check_number("RMSprop", "alpha", group["alpha"], below=math.nextafter(1.0, 2.0))
 
     def unused(self, group: Group) -> tuple[str, ...]:
-        """Returns the slots of the mean, unless centered, and of the velocity, without momentum."""
+        """Returns the names of the mean, unless centered, and of the velocity, without momentum."""
         return (*(() if group["centered"] else ("grad_avg",)), *(() if group["momentum"] else ("momentum_buffer",)))
 
     def numbers(self, counts: dict[str, float], group: Group) -> tuple[float, ...]:

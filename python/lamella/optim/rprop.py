@@ -35,7 +35,7 @@ class Rprop(Elementwise):
     """
 
     formula = "rprop_step"
-    slots = ("prev", "step_size")
+    state_names = ("prev", "step_size")
 
     def __init__(
         self,
@@ -67,9 +67,9 @@ class Rprop(Elementwise):
         if group["step_sizes"][0] > group["step_sizes"][1]:
             raise ValueError(f"[Rprop] step_sizes are the smallest and the largest, not {group['step_sizes']!r}")
 
-    def first(self, slot: str, group: Group) -> float:
+    def first(self, name: str, group: Group) -> float:
         """Returns the size of the first steps."""
-        return float(group["lr"]) if slot == "step_size" else 0.0
+        return float(group["lr"]) if name == "step_size" else 0.0
 
     def numbers(self, counts: dict[str, float], group: Group) -> tuple[float, ...]:
         """Returns the numbers of the formula above."""

@@ -35,7 +35,7 @@ class SGD(Elementwise):
     """
 
     formula = "sgd_step"
-    slots = ("momentum_buffer",)
+    state_names = ("momentum_buffer",)
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class SGD(Elementwise):
             raise ValueError(f"[{name}] nesterov needs a momentum above 0 and a dampening of 0")
 
     def unused(self, group: Group) -> tuple[str, ...]:
-        """Returns the velocity's slot where there is no momentum."""
-        return () if group["momentum"] else self.slots
+        """Returns the name of the velocity where there is no momentum."""
+        return () if group["momentum"] else self.state_names
 
     def update_group(
         self, parameters: list[lm.Tensor], gradients: list[lm.Tensor], states: list[dict[str, Any]], group: Group
@@ -82,4 +82,5 @@ class SGD(Elementwise):
                 continue
             kept = (0.0, 1.0) if first else (momentum, 1.0 - group["dampening"])
             numbers = (group["lr"], *kept, momentum, float(momentum != 0), float(group["nesterov"]))
-            self.move(*([rows[i] for i in chosen] for rows in (parameters, gradients, states)), numbers, group)
+            of_chosen = [parameters[i] for i in chosen], [gradients[i] for i in chosen], [states[i] for i in chosen]
+            self.move(*of_chosen, numbers, group)

@@ -30,7 +30,8 @@ class LRScheduler:
             raise TypeError(f"[{type(self).__name__}] expected an Optimizer, not {type(optimizer).__name__}")
         self.optimizer = optimizer
         self.epoch = 0
-        self.base_lrs: list[float] = [group.setdefault("initial_lr", group["lr"]) for group in optimizer.param_groups]
+        self.base_lrs: list[float] = []
+        self._take_groups()
 
     def rate(self, base: float, epoch: int) -> float:
         """Returns the learning rate in ``epoch`` of a group that began with ``base``."""
@@ -51,8 +52,7 @@ class LRScheduler:
 
     def begin(self) -> None:
         """Sets the options of this epoch."""
-        for group in self.optimizer.param_groups[len(self.base_lrs) :]:
-            self.base_lrs.append(group.setdefault("initial_lr", group["lr"]))
+        self._take_groups()
         for group, options in zip(self.optimizer.param_groups, self.options(self.epoch), strict=True):
             group.update(options)
 
@@ -77,6 +77,12 @@ class LRScheduler:
         """
         self._load(state)
         self.begin()
+
+    def _take_groups(self) -> None:
+        """Begins with the groups that are new."""
+        for group in self.optimizer.param_groups[len(self.base_lrs) :]:
+            group.setdefault("initial_lr", group["lr"])
+            self.base_lrs.append(group["initial_lr"])
 
     def _load(self, state: dict[str, Any]) -> None:
         if len(state["base_lrs"]) != len(self.optimizer.param_groups):
