@@ -32,6 +32,7 @@ template <class S>
 struct Sgd {
   static constexpr const char* kName = "sgd_step";
   static constexpr std::size_t kStates = 1;  // velocity: undefined without momentum
+
   S rate;
   S momentum;
   S kept;   ///< 1 - dampening
@@ -55,7 +56,8 @@ template <class S>
 struct Adam {
   static constexpr const char* kName = "adam_step";
   static constexpr std::size_t kStates = 3;  // mean, square, largest: the last undefined without amsgrad
-  S rate;                                    ///< lr / (1 - beta1 ** step)
+
+  S rate;  ///< lr / (1 - beta1 ** step)
   S beta1;
   S kept1;  ///< 1 - beta1
   S beta2;
@@ -77,7 +79,8 @@ template <class S>
 struct Adamax {
   static constexpr const char* kName = "adamax_step";
   static constexpr std::size_t kStates = 2;  // mean, largest
-  S rate;                                    ///< lr / (1 - beta1 ** step)
+
+  S rate;  ///< lr / (1 - beta1 ** step)
   S beta1;
   S kept1;  ///< 1 - beta1
   S beta2;
@@ -95,8 +98,9 @@ template <class S>
 struct NAdam {
   static constexpr const char* kName = "nadam_step";
   static constexpr std::size_t kStates = 2;  // mean, square
-  S rate_of_gradient;                        ///< lr * (1 - mu) / (1 - product of all mu)
-  S rate_of_mean;                            ///< lr * next mu / (1 - product of all mu and the next)
+
+  S rate_of_gradient;  ///< lr * (1 - mu) / (1 - product of all mu)
+  S rate_of_mean;      ///< lr * next mu / (1 - product of all mu and the next)
   S beta1;
   S kept1;  ///< 1 - beta1
   S beta2;
@@ -116,7 +120,8 @@ template <class S>
 struct RAdam {
   static constexpr const char* kName = "radam_step";
   static constexpr std::size_t kStates = 2;  // mean, square
-  S rate;                                    ///< lr / (1 - beta1 ** step), times the rectification
+
+  S rate;  ///< lr / (1 - beta1 ** step), times the rectification
   S beta1;
   S kept1;  ///< 1 - beta1
   S beta2;
@@ -137,7 +142,8 @@ template <class S>
 struct Adagrad {
   static constexpr const char* kName = "adagrad_step";
   static constexpr std::size_t kStates = 1;  // sum of squares
-  S rate;                                    ///< lr / (1 + (step - 1) * lr_decay)
+
+  S rate;  ///< lr / (1 + (step - 1) * lr_decay)
   S eps;
 
   template <class X>
@@ -151,6 +157,7 @@ template <class S>
 struct Adadelta {
   static constexpr const char* kName = "adadelta_step";
   static constexpr std::size_t kStates = 2;  // square of gradients, square of changes
+
   S rate;
   S rho;
   S kept;  ///< 1 - rho
@@ -169,6 +176,7 @@ template <class S>
 struct RMSprop {
   static constexpr const char* kName = "rmsprop_step";
   static constexpr std::size_t kStates = 3;  // square, mean (undefined unless centered), velocity (or undefined)
+
   S rate;
   S alpha;
   S kept;  ///< 1 - alpha
@@ -191,6 +199,7 @@ template <class S>
 struct Rprop {
   static constexpr const char* kName = "rprop_step";
   static constexpr std::size_t kStates = 2;  // previous gradient, size of steps
+
   S fall;
   S rise;
   S low;
@@ -210,9 +219,10 @@ template <class S>
 struct Asgd {
   static constexpr const char* kName = "asgd_step";
   static constexpr std::size_t kStates = 1;  // average
-  S rate;                                    ///< lr / (1 + lambd * lr * (step - 1)) ** alpha
-  S shrink;                                  ///< 1 - lambd * rate
-  S part;                                    ///< 1 / max(1, step - 1 - t0)
+
+  S rate;    ///< lr / (1 + lambd * lr * (step - 1)) ** alpha
+  S shrink;  ///< 1 - lambd * rate
+  S part;    ///< 1 / max(1, step - 1 - t0)
 
   template <class X>
   void step(X& p, const X& g, X& average) const {
@@ -225,6 +235,7 @@ template <class S>
 struct Lion {
   static constexpr const char* kName = "lion_step";
   static constexpr std::size_t kStates = 1;  // mean
+
   S rate;
   S beta1;
   S kept1;  ///< 1 - beta1
@@ -243,6 +254,7 @@ template <class S>
 struct Average {
   static constexpr const char* kName = "average_step";
   static constexpr std::size_t kStates = 0;
+
   S part;  ///< weight of the new tensor
 
   template <class X>

@@ -1,4 +1,4 @@
-"""Optimizers and learning rate schedules."""
+"""Optimizers, learning rate schedules and averages of weights; the page docs/optimizers.md shows them."""
 
 from . import lr, swa_utils
 from .adadelta import Adadelta
