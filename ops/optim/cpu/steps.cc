@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+
 #include "ops/cpu/tables/optimizer_steps.h"
 #include "ops/optim/formulas.h"
 #include "ops/simd/vec.h"
@@ -7,40 +10,33 @@ namespace {
 
 using simd::Vec;
 
-/// A vector of elements of an array, or the remaining ones.
-template <class T>
-struct Slice {
-  std::int64_t at;
-  std::int64_t left;
-
-  bool whole() const { return left >= Vec<T>::size; }
-  Vec<T> load(const T* from) const {
-    return whole() ? Vec<T>::load(from + at) : Vec<T>::load_partial(from + at, static_cast<int>(left), T{0});
-  }
-  void store(Vec<T> values, T* to) const {
-    if (whole()) {
-      values.store(to + at);
-    } else {
-      values.store_partial(to + at, static_cast<int>(left));
-    }
-  }
-};
-
+/// Everything is inlined: a call for each vector would take longer than its arithmetic.
 template <class F, class T>
-void step(const double* numbers, const optim::Shared<double>& shared, std::int64_t n, T* parameter, const T* gradient,
-          T* const* states) {
+[[gnu::flatten]] void step(const double* numbers, const optim::Shared<double>& shared, std::int64_t n, T* parameter,
+                           const T* gradient, T* const* given_states) {
+  // Copies that no store can reach stay in registers.
   const F formula = optim::formula_of<F, T>(numbers);
   const auto common = optim::shared_of<T>(shared);
-  for (std::int64_t i = 0; i < n; i += Vec<T>::size) {
-    const Slice<T> slice{i, n - i};
-    Vec<T> p = slice.load(parameter);
+  std::array<T*, F::kStates> states;
+  std::copy_n(given_states, F::kStates, states.begin());
+  const auto step_vector = [&](auto&& load, auto&& store) {
+    Vec<T> p = load(parameter);
     std::array<Vec<T>, F::kStates> values;
-    for (std::size_t k = 0; k < F::kStates; ++k) values[k] = states[k] ? slice.load(states[k]) : Vec<T>(0);
-    optim::advance(formula, common, p, slice.load(gradient), values);
-    for (std::size_t k = 0; k < F::kStates; ++k) {
-      if (states[k]) slice.store(values[k], states[k]);
+    for (std::size_t k = 0; k != states.size(); ++k) values[k] = states[k] ? load(states[k]) : Vec<T>(0);
+    optim::advance(formula, common, p, load(gradient), values);
+    for (std::size_t k = 0; k != states.size(); ++k) {
+      if (states[k]) store(values[k], states[k]);
     }
-    slice.store(p, parameter);
+    store(p, parameter);
+  };
+  std::int64_t i = 0;
+  for (; i + Vec<T>::size <= n; i += Vec<T>::size) {
+    step_vector([&](const T* from) { return Vec<T>::load(from + i); },
+                [&](Vec<T> values, T* to) { values.store(to + i); });
+  }
+  if (const int left = static_cast<int>(n - i); left > 0) {
+    step_vector([&](const T* from) { return Vec<T>::load_partial(from + i, left, T{0}); },
+                [&](Vec<T> values, T* to) { values.store_partial(to + i, left); });
   }
 }
 

@@ -21,6 +21,8 @@ class Elementwise(Optimizer):
     formula: ClassVar[str]
     #: Names in the state of the tensors that the formula takes, in its order.
     state_names: ClassVar[tuple[str, ...]]
+    #: Names in the state of the numbers that :meth:`counted` returns.
+    counters: ClassVar[tuple[str, ...]] = ("step",)
     #: True if groups have no option ``decoupled`` and the decay is.
     is_decoupled: ClassVar[bool] = False
 
@@ -44,15 +46,16 @@ class Elementwise(Optimizer):
         self, parameters: list[lm.Tensor], gradients: list[lm.Tensor], states: list[dict[str, Any]], group: Group
     ) -> None:
         """Moves the tensors by the formula; those that are at one step together."""
-        together: dict[tuple[float, ...], tuple[dict[str, float], list[int]]] = {}
-        for i, state in enumerate(states):
-            counts = self.counted(state, group)
-            together.setdefault(tuple(counts.values()), (counts, []))[1].append(i)
-        for counts, chosen in together.values():
-            of_chosen = [states[i] for i in chosen]
-            numbers = self.numbers(counts, group)
-            self.move([parameters[i] for i in chosen], [gradients[i] for i in chosen], of_chosen, numbers, group)
-            for state in of_chosen:
+        counters = self.counters
+        at = [tuple([state.get(name, 0) for name in counters]) for state in states]
+        for key in dict.fromkeys(at):
+            rows = (parameters, gradients, states)
+            if at.count(key) < len(at):
+                chosen = [i for i, other in enumerate(at) if other == key]
+                rows = [parameters[i] for i in chosen], [gradients[i] for i in chosen], [states[i] for i in chosen]
+            counts = self.counted(rows[2][0], group)
+            self.move(*rows, self.numbers(counts, group), group)
+            for state in rows[2]:
                 state.update(counts)
 
     def move(
@@ -70,10 +73,13 @@ class Elementwise(Optimizer):
             if name in unused:
                 slots.append(None)
                 continue
-            for parameter, state in zip(parameters, states, strict=True):
-                if name not in state:
-                    state[name] = lm.full_like(parameter.detach(), self.first(name, group))
-            slots.append([state[name] for state in states])
+            try:
+                slots.append([state[name] for state in states])
+            except KeyError:
+                for parameter, state in zip(parameters, states, strict=True):
+                    if name not in state:
+                        state[name] = lm.full_like(parameter.detach(), self.first(name, group))
+                slots.append([state[name] for state in states])
         decay = group.get("weight_decay", 0.0)
         decoupled = group.get("decoupled", self.is_decoupled)
         lm._C._optimizer_step(

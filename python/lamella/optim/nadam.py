@@ -40,6 +40,7 @@ class NAdam(Elementwise):
 
     formula = "nadam_step"
     state_names = ("exp_avg", "exp_avg_sq")
+    counters = ("step", "mu_product")
 
     def __init__(
         self,

@@ -75,12 +75,19 @@ class SGD(Elementwise):
     ) -> None:
         """Moves the tensors by the formula above."""
         momentum = group["momentum"]
-        fresh = [momentum != 0 and "momentum_buffer" not in state for state in states]
-        for first in (True, False):
-            chosen = [i for i, is_fresh in enumerate(fresh) if is_fresh == first]
-            if not chosen:
-                continue
-            kept = (0.0, 1.0) if first else (momentum, 1.0 - group["dampening"])
-            numbers = (group["lr"], *kept, momentum, float(momentum != 0), float(group["nesterov"]))
-            of_chosen = [parameters[i] for i in chosen], [gradients[i] for i in chosen], [states[i] for i in chosen]
-            self.move(*of_chosen, numbers, group)
+        if momentum == 0:
+            self.move(parameters, gradients, states, self._numbers(group, False), group)
+            return
+        fresh = ["momentum_buffer" not in state for state in states]
+        for first in set(fresh):
+            rows = (parameters, gradients, states)
+            if fresh.count(first) < len(fresh):
+                chosen = [i for i, is_fresh in enumerate(fresh) if is_fresh == first]
+                rows = [parameters[i] for i in chosen], [gradients[i] for i in chosen], [states[i] for i in chosen]
+            self.move(*rows, self._numbers(group, first), group)
+
+    @staticmethod
+    def _numbers(group: Group, first: bool) -> tuple[float, ...]:
+        momentum = group["momentum"]
+        kept = (0.0, 1.0) if first else (momentum, 1.0 - group["dampening"])
+        return (group["lr"], *kept, momentum, float(momentum != 0), float(group["nesterov"]))

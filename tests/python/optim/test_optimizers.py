@@ -1,5 +1,7 @@
 """Optimizers against their formulas written in numpy."""
 
+from pathlib import Path
+
 import numpy as np
 import optimizer_formulas as formulas
 import pytest
@@ -434,3 +436,10 @@ def test_a_hand_written_optimizer_moves_tensors_one_by_one():
     x.grad = lm.asarray([3.0, -4.0])
     optimizer.step()
     assert x.tolist() == [0.5, 2.5] and optimizer.state_dict()["state"][0] == {"steps": 1}
+
+
+def test_the_page_names_everything():
+    page = (Path(__file__).parents[3] / "docs" / "optimizers.md").read_text("utf-8")
+    listed = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    missing = [name for name in optim.__all__ if not any(f"{name}`" in cell for cell in listed)]
+    assert missing == ["Optimizer", "LRScheduler", "swa_utils"]
