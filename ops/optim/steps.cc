@@ -159,6 +159,7 @@ void step(std::string_view formula, std::span<const Target> targets, std::span<c
   for (const Target& target : targets) check_target(target, entry);
   std::vector<const Target*> float32;
   std::vector<const Target*> float64;
+  float32.reserve(targets.size());
   for (const Target& target : targets) {
     if (!is_one_row(target)) {
       entry.compose(target, numbers.data(), shared);

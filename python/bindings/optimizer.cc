@@ -51,9 +51,9 @@ PyObject* optimizer_step(PyObject*, PyObject* const* args, Py_ssize_t count, PyO
       std::vector<Tensor> tensors = read_beside(states[k], of_states, n);
       for (std::size_t i = 0; i < n; ++i) targets[i].states[k] = std::move(tensors[i]);
     }
-    std::vector<double> numbers;
-    for (PyObject* number : items_of(values[4], {signature, 4}, "a list or tuple of numbers"))
-      numbers.push_back(read<double>(number, {signature, 4}));
+    const auto given = items_of(values[4], {signature, 4}, "a list or tuple of numbers");
+    std::vector<double> numbers(given.size());
+    for (std::size_t i = 0; i < given.size(); ++i) numbers[i] = read<double>(given[i], {signature, 4});
     optim::step(formula, targets, numbers,
                 {.weight_decay = read<double>(values[5], {signature, 5}),
                  .shrink = read<double>(values[6], {signature, 6}),

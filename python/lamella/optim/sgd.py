@@ -76,7 +76,7 @@ class SGD(Elementwise):
         """Moves the tensors by the formula above."""
         momentum = group["momentum"]
         if momentum == 0:
-            self.move(parameters, gradients, states, self._numbers(group, False), group)
+            self.move(parameters, gradients, states, (group["lr"], 0.0, 1.0, 0.0, 0.0, 0.0), group)
             return
         fresh = ["momentum_buffer" not in state for state in states]
         for first in set(fresh):
@@ -90,4 +90,4 @@ class SGD(Elementwise):
     def _numbers(group: Group, first: bool) -> tuple[float, ...]:
         momentum = group["momentum"]
         kept = (0.0, 1.0) if first else (momentum, 1.0 - group["dampening"])
-        return (group["lr"], *kept, momentum, float(momentum != 0), float(group["nesterov"]))
+        return (group["lr"], *kept, momentum, 1.0, float(group["nesterov"]))
