@@ -304,3 +304,36 @@ def test_every_layer(layer: type[nn.Module], take: str) -> None:
             parameter.fill_(0.25)
     for name, value in made.state_dict().items():
         assert value.tolist() == state[name].tolist()
+
+
+@pytest.mark.parametrize("name", [*OPTIMIZERS, "LBFGS"])
+def test_a_training_goes_on_from_a_file(name: str, tmp_path: Any) -> None:
+    """Optimizer and schedules of schedules, by io.save: numbers, None and tuples among the options included."""
+
+    def made(value: Any) -> tuple[Any, Any, Any]:
+        x = nn.Parameter(value)
+        optimizer = OPTIMIZERS.get(name, optim.LBFGS)([x])
+        parts = [optim.LinearLR(optimizer), optim.ChainedScheduler([optim.StepLR(optimizer, 1)])]
+        return x, optimizer, optim.SequentialLR(optimizer, parts, [2])
+
+    def advance(x: Any, optimizer: Any, schedule: Any) -> list[Any]:
+        def closure() -> lm.Tensor:
+            optimizer.zero_grad()
+            loss = (x * x).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(3):
+            optimizer.step(closure)
+            schedule.step()
+        return [x.tolist(), schedule.get_last_lr()]
+
+    first = made(data(2, 3))
+    advance(*first)
+    path = str(tmp_path / "state.safetensors")
+    lm.io.save({"optimizer": first[1].state_dict(), "schedule": first[2].state_dict()}, path)
+    state = lm.io.load(path)
+    second = made(first[0].detach().clone())
+    second[1].load_state_dict(state["optimizer"])
+    second[2].load_state_dict(state["schedule"])
+    assert advance(*second) == advance(*first)
