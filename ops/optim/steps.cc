@@ -10,11 +10,13 @@
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/extrema.h"
 #include "ops/elementwise/in_place.h"
 #include "ops/elementwise/results.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/where.h"
+#include "ops/movement/cast.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
@@ -96,6 +98,15 @@ bool is_one_row(const Target& target) {
          std::ranges::all_of(target.states, [&](const Tensor& x) { return !x.defined() || fits(x); });
 }
 
+/// Returns views of the real and imaginary parts of a complex target, which a step moves each by itself.
+Target parts_of(const Target& target) {
+  const auto parts = [](const Tensor& x) { return ViewAsReal::call(x); };
+  Target result{parts(target.parameter), parts(cast(target.gradient, target.parameter.dtype())), {}};
+  std::ranges::transform(target.states, result.states.begin(),
+                         [&](const Tensor& x) { return x.defined() ? parts(x) : x; });
+  return result;
+}
+
 /// Marks the tensors of a step as written.
 void finish(const Target& target, const char* op) {
   for (const Tensor& x : target.states) {
@@ -156,7 +167,18 @@ void step(std::string_view formula, std::span<const Target> targets, std::span<c
   if (numbers.size() != entry.numbers) {
     fail<ValueError>("[", entry.name, "] takes ", entry.numbers, " numbers, got ", numbers.size());
   }
-  for (const Target& target : targets) check_target(target, entry);
+  bool any_complex = false;
+  for (const Target& target : targets) {
+    check_target(target, entry);
+    any_complex |= is_complex(target.parameter.dtype());
+  }
+  std::vector<Target> parts;
+  if (any_complex) {
+    for (const Target& target : targets) {
+      parts.push_back(is_complex(target.parameter.dtype()) ? parts_of(target) : target);
+    }
+    targets = parts;
+  }
   std::vector<const Target*> float32;
   std::vector<const Target*> float64;
   float32.reserve(targets.size());

@@ -13,7 +13,8 @@ namespace lamella::optim {
 /// Most tensors of state that a formula has.
 inline constexpr std::size_t kMostStates = 3;
 
-/// A tensor to train, of any floating dtype on any device, with its gradient and state, which have its shape.
+/// A tensor to train, of any floating or complex dtype on any device, with its gradient and state, which have its
+/// shape.
 struct Target {
   Tensor parameter;
   Tensor gradient;
@@ -23,9 +24,10 @@ struct Target {
 /// Performs a step of an optimizer, in place and off the tape.
 ///
 /// `formula` is the name of one in ops/optim/formulas.h, `numbers` are its members in their order. Tensors of float32
-/// and float64 on the CPU go through one kernel, all in one pass; others through operators, with the same bits. Throws
-/// ValueError if there is no such formula, the count of numbers is another or shapes differ, RuntimeError if devices
-/// differ or a tensor cannot be written to; no tensor has changed then.
+/// and float64 on the CPU go through one kernel, all in one pass; others through operators, with the same bits. The
+/// parts of complex tensors move each by itself. Throws ValueError if there is no such formula, the count of numbers is
+/// another or shapes differ, RuntimeError if devices differ or a tensor cannot be written to; no tensor has changed
+/// then.
 void step(std::string_view formula, std::span<const Target> targets, std::span<const double> numbers,
           const Shared<double>& shared);
 

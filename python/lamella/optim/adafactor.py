@@ -65,6 +65,10 @@ class Adafactor(Optimizer):
         check_number("Adafactor", "beta2_decay", group["beta2_decay"], low=float("-inf"))
         if group["beta2_decay"] > 0:
             raise ValueError(f"[Adafactor] beta2_decay is at most 0, not {group['beta2_decay']}")
+        for index, parameter in enumerate(group["params"]):
+            if not lm.isdtype(parameter.dtype, "real floating"):
+                kind = parameter.dtype.name
+                raise ValueError(f"[Adafactor] parameter {index} is of dtype {kind}, not a real floating one")
         if not isinstance(group["eps"], (tuple, list)) or len(group["eps"]) != 2:
             raise TypeError(f"[Adafactor] eps are a number or None, and a number, not {group['eps']!r}")
         for index, eps in enumerate(group["eps"]):

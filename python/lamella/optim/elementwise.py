@@ -78,7 +78,10 @@ class Elementwise(Optimizer):
             except KeyError:
                 for parameter, state in zip(parameters, states, strict=True):
                     if name not in state:
-                        state[name] = lm.full_like(parameter.detach(), self.first(name, group))
+                        first: complex = self.first(name, group)
+                        if lm.isdtype(parameter.dtype, "complex floating"):
+                            first = complex(first, first)  # Their parts move each by itself.
+                        state[name] = lm.full_like(parameter.detach(), first)
                 slots.append([state[name] for state in states])
         decay = group.get("weight_decay", 0.0)
         decoupled = group.get("decoupled", self.is_decoupled)

@@ -29,7 +29,7 @@ def orthogonalize(
     "Old optimizer, new norm: an anthology".
 
     Args:
-        matrix: shape ``[..., m, n]``, floating.
+        matrix: shape ``[..., m, n]``, floating or complex.
         coefficients: ``a``, ``b`` and ``c``.
         steps: how many steps.
         eps: the least norm that the matrix is divided by first.
@@ -41,12 +41,12 @@ def orthogonalize(
         raise ValueError(f"[orthogonalize] a matrix has at least two axes, got shape {list(matrix.shape)}")
     a, b, c = coefficients
     is_tall = matrix.shape[-2] > matrix.shape[-1]
-    x = matrix.mT if is_tall else matrix
+    x = matrix.mH if is_tall else matrix
     x = x / lm.maximum(lm.linalg.vector_norm(x, axis=(-2, -1), keepdims=True), eps)
     for _ in range(steps):
-        gram = x @ x.mT
+        gram = x @ x.mH
         x = x * a + (gram * b + gram @ gram * c) @ x
-    return x.mT if is_tall else x
+    return x.mH if is_tall else x
 
 
 class Muon(Optimizer):

@@ -50,3 +50,10 @@ def test_only_matrices_are_moved():
         optim.Muon([nn.Parameter(np.ones((2, 2))), nn.Parameter(np.ones(3))])
     with pytest.raises(ValueError, match="at least two axes"):
         orthogonalize(lm.ones([3]))
+
+
+def test_complex_matrices(rng):
+    x = rng.normal(size=(5, 3)) + 1j * rng.normal(size=(5, 3))
+    q = orthogonalize(lm.asarray(x), (1.875, -1.25, 0.375), 30)
+    left, _, right = np.linalg.svd(x, full_matrices=False)
+    np.testing.assert_allclose(q.numpy(), left @ right, atol=1e-10)

@@ -443,3 +443,21 @@ def test_the_page_names_everything():
     listed = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     missing = [name for name in optim.__all__ if not any(f"{name}`" in cell for cell in listed)]
     assert missing == ["Optimizer", "LRScheduler", "swa_utils"]
+
+
+@pytest.mark.parametrize(("kind", "options"), FUSED)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_parts_of_complex_numbers_move_each_by_itself(kind, options, dtype):
+    rng = np.random.default_rng(6)
+    start = lm.asarray(rng.normal(size=(5, 3, 2)).astype("float32" if dtype == "complex64" else "float64"))
+    whole, parts = nn.Parameter(lm.view_as_complex(start)), nn.Parameter(start.clone())
+    assert whole.dtype.name == dtype
+    optimizers = kind([whole], **options), kind([parts], **options)
+    for step in range(3):
+        gradient = lm.asarray(rng.normal(size=(5, 3, 2))).astype(start.dtype)
+        whole.grad, parts.grad = lm.view_as_complex(gradient), gradient
+        if step == 1:
+            whole.grad = lm.view_as_complex(lm.asarray(np.ascontiguousarray(gradient.numpy().swapaxes(0, 1)))).mT
+        for optimizer in optimizers:
+            optimizer.step()
+    assert lm.view_as_real(whole.detach()).tolist() == parts.tolist()
