@@ -102,6 +102,14 @@ class LBFGS(Optimizer):
         """Returns None: what is remembered is of all parameters in one row, and kept with the first."""
         return None
 
+    def minimize(
+        self, loss: lm.Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
+    ) -> Any:
+        """Raises ``TypeError``: a static program computes its loss once in a step, and L-BFGS needs it several times."""
+        raise TypeError(
+            "[LBFGS] minimize: a program computes its loss once in a step, and L-BFGS needs it several times"
+        )
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Makes steps until the tolerances are met or the limits are reached.
 

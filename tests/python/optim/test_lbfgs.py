@@ -151,6 +151,8 @@ def test_errors():
     optimizer = optim.LBFGS([x])
     with pytest.raises(TypeError, match=r"\[LBFGS\] step needs a closure"):
         optimizer.step()
+    with pytest.raises(TypeError, match=r"\[LBFGS\] minimize"):
+        optimizer.minimize((x * x).sum())
 
 
 def line(function, slope_of):

@@ -354,6 +354,26 @@ ERRORS = {
     ),
     "swa_lr": (ValueError, "swa_lr is in", lambda o: optim.swa_utils.SWALR(o, -1.0)),
     "swa's strategy": (ValueError, "anneal_strategy", lambda o: optim.swa_utils.SWALR(o, 0.1, 5, "log")),
+    "state of another schedule": (
+        ValueError,
+        r"\[ReduceLROnPlateau\] the state is a mapping that holds 'best', 'num_bad_epochs'",
+        lambda o: lr.ReduceLROnPlateau(o).load_state_dict(lr.StepLR(o, 1).state_dict()),
+    ),
+    "no state": (ValueError, "a mapping that holds 'epoch'", lambda o: lr.StepLR(o, 1).load_state_dict(3)),
+    "states of fewer": (
+        ValueError,
+        "another number of schedules",
+        lambda o: lr.ChainedScheduler([lr.StepLR(o, 1)]).load_state_dict(
+            {"epoch": 3, "base_lrs": FIRST, "schedulers": []}
+        ),
+    ),
+    "a state within": (
+        ValueError,
+        r"\[StepLR\] the state is of another number",
+        lambda o: lr.SequentialLR(o, [lr.StepLR(o, 1)], []).load_state_dict(
+            {"epoch": 3, "base_lrs": FIRST, "schedulers": [{"epoch": 3, "base_lrs": []}]}
+        ),
+    ),
     "state": (
         ValueError,
         "another number of parameter groups",

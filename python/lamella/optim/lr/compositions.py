@@ -29,9 +29,14 @@ class _Composition(LRScheduler):
         """Returns the state, and those of the schedules."""
         return {**super().state_dict(), "schedulers": [schedule.state_dict() for schedule in self.schedulers]}
 
-    def _load(self, state: dict[str, Any]) -> None:
+    def _check_state(self, state: Any) -> None:
+        super()._check_state(state)
         if len(state["schedulers"]) != len(self.schedulers):
             raise ValueError(f"[{type(self).__name__}] the state is of another number of schedules")
+        for schedule, saved in zip(self.schedulers, state["schedulers"], strict=True):
+            schedule._check_state(saved)
+
+    def _load(self, state: dict[str, Any]) -> None:
         super()._load(state)
         for schedule, saved in zip(self.schedulers, state["schedulers"], strict=True):
             schedule._load(saved)

@@ -252,6 +252,11 @@ class LinearWarmupLR(LRScheduler):
         after = {} if self.after is None else {"after": self.after.state_dict()}
         return {**super().state_dict(), **after}
 
+    def _check_state(self, state: Any) -> None:
+        super()._check_state(state)
+        if self.after is not None:
+            self.after._check_state(state["after"])
+
     def _load(self, state: dict[str, Any]) -> None:
         super()._load(state)
         if self.after is not None:

@@ -100,7 +100,12 @@ class ReduceLROnPlateau(LRScheduler):
         return {**super().state_dict(), **seen, "lrs": self.get_last_lr()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where a saved schedule was, with its rates."""
+        """Goes on where a saved schedule was, with its rates.
+
+        Raises:
+            ValueError: the state is of another schedule, or of another number of groups.
+        """
+        self._check_state(state)
         self._load(state)
         for name in ("best", "num_bad_epochs", "cooldown_counter"):
             setattr(self, name, state[name])

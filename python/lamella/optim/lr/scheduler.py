@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..optimizer import Optimizer
@@ -70,11 +70,12 @@ class LRScheduler:
         return {"epoch": self.epoch, "base_lrs": list(self.base_lrs)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where a saved schedule was.
+        """Goes on where a saved schedule was; everything is checked before anything changes.
 
         Raises:
-            ValueError: the state is of another number of groups.
+            ValueError: the state is of another schedule, or of another number of groups.
         """
+        self._check_state(state)
         self._load(state)
         self.begin()
 
@@ -84,9 +85,15 @@ class LRScheduler:
             group.setdefault("initial_lr", group["lr"])
             self.base_lrs.append(group["initial_lr"])
 
-    def _load(self, state: dict[str, Any]) -> None:
+    def _check_state(self, state: Any) -> None:
+        name = type(self).__name__
+        missing = [key for key in self.state_dict() if not isinstance(state, Mapping) or key not in state]
+        if missing:
+            raise ValueError(f"[{name}] the state is a mapping that holds {', '.join(map(repr, missing))}")
         if len(state["base_lrs"]) != len(self.optimizer.param_groups):
-            raise ValueError(f"[{type(self).__name__}] the state is of another number of parameter groups")
+            raise ValueError(f"[{name}] the state is of another number of parameter groups")
+
+    def _load(self, state: dict[str, Any]) -> None:
         self.epoch, self.base_lrs = state["epoch"], list(state["base_lrs"])
 
     def _per_group(self, option: str, value: Any) -> list[Any]:
