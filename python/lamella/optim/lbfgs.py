@@ -105,10 +105,8 @@ class LBFGS(Optimizer):
     def minimize(
         self, loss: lm.Tensor, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
     ) -> Any:
-        """Raises ``TypeError``: a static program computes its loss once in a step, and L-BFGS needs it several times."""
-        raise TypeError(
-            "[LBFGS] minimize: a program computes its loss once in a step, and L-BFGS needs it several times"
-        )
+        """Raises ``TypeError``: a static program computes its loss once in a step, L-BFGS several times."""
+        raise TypeError("[LBFGS] minimize: a program computes its loss once in a step, L-BFGS several times")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Makes steps until the tolerances are met or the limits are reached.

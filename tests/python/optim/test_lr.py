@@ -347,6 +347,16 @@ ERRORS = {
     ),
     "no schedules": (ValueError, r"\[ChainedScheduler\] there are no schedules", lambda o: lr.ChainedScheduler([])),
     "no schedule": (TypeError, "schedule 0 is a function of the epoch", lambda o: lr.ChainedScheduler([3], o)),
+    "a warm-up's": (
+        ValueError,
+        "after is of another optimizer",
+        lambda o: lr.LinearWarmupLR(o, 3, after=lr.StepLR(made(), 1)),
+    ),
+    "a warm-up before a plateau": (
+        TypeError,
+        "after is a function of the epoch alone",
+        lambda o: lr.LinearWarmupLR(o, 3, after=lr.ReduceLROnPlateau(o)),
+    ),
     "a plateau": (
         TypeError,
         "not ReduceLROnPlateau",

@@ -1,6 +1,6 @@
 """Learning rates that change with time. Call ``step()`` once per epoch, after the optimizer's."""
 
-from .compositions import ChainedScheduler, SequentialLR
+from .compositions import ChainedScheduler, LinearWarmupLR, SequentialLR
 from .cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cycles import CyclicLR, OneCycleLR
 from .decays import (
@@ -9,7 +9,6 @@ from .decays import (
     InverseTimeLR,
     LambdaLR,
     LinearLR,
-    LinearWarmupLR,
     MultiplicativeLR,
     MultiStepLR,
     NaturalExpLR,

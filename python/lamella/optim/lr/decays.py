@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..optimizer import Optimizer, check_number
 from .scheduler import LRScheduler, check_count
@@ -207,57 +206,3 @@ class MultiplicativeLR(LambdaLR):
         while len(known) <= epoch:
             known.append([a * b for a, b in zip(known[-1], super().factors(len(known)), strict=True)])
         return known[epoch]
-
-
-class LinearWarmupLR(LRScheduler):
-    """Lets the rate grow in a straight line at first, then follows another schedule, which begins its own epoch 0.
-
-    Args:
-        optimizer: its groups get the rates.
-        warmup_epochs: how many epochs the rate grows.
-        start_lr: the first rate.
-        end_lr: the rate that it grows to; by default that of the group.
-        after: the schedule that follows; None keeps ``end_lr``.
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        warmup_epochs: int,
-        start_lr: float = 0.0,
-        end_lr: float | None = None,
-        after: LRScheduler | None = None,
-    ) -> None:
-        check_count("LinearWarmupLR", "warmup_epochs", warmup_epochs)
-        super().__init__(optimizer)
-        self.warmup_epochs = warmup_epochs
-        self.start_lr = start_lr
-        self.end_lr = end_lr
-        self.after = after
-        self.begin()
-
-    def options(self, epoch: int, bases: Sequence[float] | None = None) -> list[dict[str, Any]]:
-        """Returns the options of the warm-up, or those of the schedule that follows."""
-        if self.after is None or epoch < self.warmup_epochs:
-            return super().options(epoch, bases)
-        return self.after.options(epoch - self.warmup_epochs, bases)
-
-    def rate(self, base: float, epoch: int) -> float:
-        """Returns ``start_lr + (end_lr - start_lr) * min(epoch / warmup_epochs, 1)``."""
-        end = base if self.end_lr is None else self.end_lr
-        return self.start_lr + (end - self.start_lr) * min(epoch / self.warmup_epochs, 1.0)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns the state, and that of the schedule that follows."""
-        after = {} if self.after is None else {"after": self.after.state_dict()}
-        return {**super().state_dict(), **after}
-
-    def _check_state(self, state: Any) -> None:
-        super()._check_state(state)
-        if self.after is not None:
-            self.after._check_state(state["after"])
-
-    def _load(self, state: dict[str, Any]) -> None:
-        super()._load(state)
-        if self.after is not None:
-            self.after._load(state["after"])
