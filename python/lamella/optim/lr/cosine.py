@@ -18,6 +18,11 @@ class CosineAnnealingLR(LRScheduler):
 
     Source: Loshchilov & Hutter 2017, "SGDR: stochastic gradient descent with warm restarts", equation 5, without
     restarts.
+
+    Args:
+        optimizer: its groups get the rates.
+        t_max: how many epochs the rate falls.
+        eta_min: the rate that it falls to.
     """
 
     def __init__(self, optimizer: Optimizer, t_max: int, eta_min: float = 0.0) -> None:

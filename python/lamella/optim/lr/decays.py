@@ -12,7 +12,13 @@ Factor = Callable[[int], float]
 
 
 class StepLR(LRScheduler):
-    """Multiplies the rate by ``gamma`` every ``step_size`` epochs."""
+    """Multiplies the rate by ``gamma`` every ``step_size`` epochs.
+
+    Args:
+        optimizer: its groups get the rates.
+        step_size: how many epochs a rate lasts.
+        gamma: what it is multiplied by then.
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
         check_count("StepLR", "step_size", step_size)
@@ -26,7 +32,13 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiplies the rate by ``gamma`` at each of the ``milestones``; at one that is there twice, twice."""
+    """Multiplies the rate by ``gamma`` at each of the ``milestones``; at one that is there twice, twice.
+
+    Args:
+        optimizer: its groups get the rates.
+        milestones: epochs, in any order.
+        gamma: what the rate is multiplied by at each.
+    """
 
     def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1) -> None:
         self.milestones = sorted(check_count("MultiStepLR", "a milestone", epoch, 0) for epoch in milestones)
@@ -40,7 +52,12 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiplies the rate by ``gamma`` every epoch."""
+    """Multiplies the rate by ``gamma`` every epoch.
+
+    Args:
+        optimizer: its groups get the rates.
+        gamma: what the rate is multiplied by.
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float) -> None:
         super().__init__(optimizer)
@@ -52,7 +69,12 @@ class ExponentialLR(LRScheduler):
 
 
 class NaturalExpLR(ExponentialLR):
-    """Lets the rate fall as ``exp(-gamma * epoch)``."""
+    """Lets the rate fall as ``exp(-gamma * epoch)``.
+
+    Args:
+        optimizer: its groups get the rates.
+        gamma: the factor of the epoch.
+    """
 
     def rate(self, base: float, epoch: int) -> float:
         """Returns ``base * exp(-gamma * epoch)``."""
@@ -60,7 +82,12 @@ class NaturalExpLR(ExponentialLR):
 
 
 class InverseTimeLR(ExponentialLR):
-    """Lets the rate fall as ``1 / (1 + gamma * epoch)``."""
+    """Lets the rate fall as ``1 / (1 + gamma * epoch)``.
+
+    Args:
+        optimizer: its groups get the rates.
+        gamma: the factor of the epoch.
+    """
 
     def rate(self, base: float, epoch: int) -> float:
         """Returns ``base / (1 + gamma * epoch)``."""
@@ -68,7 +95,13 @@ class InverseTimeLR(ExponentialLR):
 
 
 class ConstantLR(LRScheduler):
-    """Multiplies the rate by ``factor`` in the first ``total_iters`` epochs."""
+    """Multiplies the rate by ``factor`` in the first ``total_iters`` epochs.
+
+    Args:
+        optimizer: its groups get the rates.
+        factor: of the rate.
+        total_iters: how many epochs it counts.
+    """
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3.0, total_iters: int = 5) -> None:
         check_number("ConstantLR", "factor", factor)
@@ -84,7 +117,14 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Multiplies the rate by a factor that goes from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs."""
+    """Multiplies the rate by a factor that goes from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs.
+
+    Args:
+        optimizer: its groups get the rates.
+        start_factor: the factor in epoch 0.
+        end_factor: the factor from epoch ``total_iters`` on.
+        total_iters: how many epochs lie between them.
+    """
 
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3.0, end_factor: float = 1.0, total_iters: int = 5
@@ -157,7 +197,13 @@ class NoamLR(LRScheduler):
 
 
 class PiecewiseLR(LRScheduler):
-    """Rates that are given: ``values[k]`` from the ``k``-th of the ``boundaries`` on, ``values[0]`` before."""
+    """Rates that are given: ``values[k]`` from the ``k``-th of the ``boundaries`` on, ``values[0]`` before.
+
+    Args:
+        optimizer: its groups get the rates.
+        boundaries: epochs, in order.
+        values: one more than boundaries.
+    """
 
     def __init__(self, optimizer: Optimizer, boundaries: Sequence[int], values: Sequence[float]) -> None:
         if len(values) != len(boundaries) + 1:
