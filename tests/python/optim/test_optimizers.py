@@ -461,3 +461,15 @@ def test_parts_of_complex_numbers_move_each_by_itself(kind, options, dtype):
         for optimizer in optimizers:
             optimizer.step()
     assert lm.view_as_real(whole.detach()).tolist() == parts.tolist()
+
+
+def test_averages_of_asgd_are_in_the_state():
+    x = nn.Parameter(np.zeros(2))
+    optimizer = optim.ASGD([x], lr=0.5, lambd=0.0, t0=2)
+    places = []
+    for step in range(6):
+        x.grad = lm.asarray([1.0 + step, -1.0], dtype="float64")
+        optimizer.step()
+        places.append(x.tolist())
+    # The average begins with the fourth place: those before it are not counted.
+    np.testing.assert_allclose(optimizer.state[id(x)]["ax"].tolist(), np.mean(places[3:], axis=0))
