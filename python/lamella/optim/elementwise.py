@@ -21,7 +21,7 @@ class Elementwise(Optimizer):
     formula: ClassVar[str]
     #: Names in the state of the tensors that the formula takes, in its order.
     state_names: ClassVar[tuple[str, ...]]
-    #: Names in the state of the numbers that :meth:`counted` returns.
+    #: Names in the state of the numbers that :meth:`counted` returns, the step's first.
     counters: ClassVar[tuple[str, ...]] = ("step",)
     #: True if groups have no option ``decoupled`` and the decay is.
     is_decoupled: ClassVar[bool] = False
@@ -46,8 +46,9 @@ class Elementwise(Optimizer):
         self, parameters: list[lm.Tensor], gradients: list[lm.Tensor], states: list[dict[str, Any]], group: Group
     ) -> None:
         """Moves the tensors by the formula; those that are at one step together."""
-        counters = self.counters
-        at = [tuple([state.get(name, 0) for name in counters]) for state in states]
+        at: list[Any] = [state.get("step", 0) for state in states]
+        if len(self.counters) > 1:
+            at = [tuple(state.get(name, 0) for name in self.counters) for state in states]
         for key in dict.fromkeys(at):
             rows = (parameters, gradients, states)
             if at.count(key) < len(at):
