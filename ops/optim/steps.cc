@@ -63,6 +63,11 @@ const Entry& entry_of(std::string_view formula) {
   return *found;
 }
 
+/// Returns the states that a formula has, some of which may be undefined.
+std::span<const Tensor> states_of(const Target& target, const Entry& entry) {
+  return std::span(target.states).first(entry.states);
+}
+
 void check_target(const Target& target, const Entry& entry) {
   const char* op = entry.name;
   const Tensor& parameter = target.parameter;
@@ -78,7 +83,7 @@ void check_target(const Target& target, const Entry& entry) {
     check_same_device(parameter, x, op);
   };
   check_beside(target.gradient, "the gradient");
-  for (const Tensor& x : target.states) {
+  for (const Tensor& x : states_of(target, entry)) {
     if (!x.defined()) continue;
     check_writable(x, op);
     check_beside(x, "the optimizer's state");
@@ -86,7 +91,7 @@ void check_target(const Target& target, const Entry& entry) {
 }
 
 /// True if a kernel can run over all elements as over one contiguous row.
-bool is_one_row(const Target& target) {
+bool is_one_row(const Target& target, const Entry& entry) {
   const Tensor& parameter = target.parameter;
   const DType dtype = parameter.dtype();
   if (parameter.device() != kCPU || !parameter->contiguous) return false;
@@ -95,7 +100,7 @@ bool is_one_row(const Target& target) {
     return x->contiguous && x.dtype() == dtype && (x->data == parameter->data || !may_overlap(x, parameter));
   };
   return fits(target.gradient) &&
-         std::ranges::all_of(target.states, [&](const Tensor& x) { return !x.defined() || fits(x); });
+         std::ranges::all_of(states_of(target, entry), [&](const Tensor& x) { return !x.defined() || fits(x); });
 }
 
 /// Returns views of the real and imaginary parts of a complex target, which a step moves each by itself.
@@ -108,13 +113,13 @@ Target parts_of(const Target& target) {
 }
 
 /// Marks the tensors of a step as written.
-void finish(const Target& target, const char* op) {
-  for (const Tensor& x : target.states) {
-    if (x.defined()) mark_written(x, op);
+void finish(const Target& target, const Entry& entry) {
+  for (const Tensor& x : states_of(target, entry)) {
+    if (x.defined()) mark_written(x, entry.name);
   }
-  mark_written(target.parameter, op);
+  mark_written(target.parameter, entry.name);
   const Tensor* const inputs[] = {&target.gradient};
-  note_unrecorded(op, inputs, target.parameter);
+  note_unrecorded(entry.name, inputs, target.parameter);
 }
 
 /// Calls body(target, first, last) for ranges that cover the elements of all targets, on several threads if there are
@@ -151,7 +156,7 @@ void run(const Entry& entry, const std::vector<const Target*>& targets, const do
   const auto at = [](const Tensor& x, std::int64_t begin) { return x.defined() ? x.data<T>() + begin : nullptr; };
   over_pieces(targets, [&](const Target& target, std::int64_t begin, std::int64_t end) {
     std::array<T*, kMostStates> states;
-    std::ranges::transform(target.states, states.begin(), [&](const Tensor& x) { return at(x, begin); });
+    std::ranges::transform(states_of(target, entry), states.begin(), [&](const Tensor& x) { return at(x, begin); });
     kernel(numbers, shared, end - begin, at(target.parameter, begin), at(target.gradient, begin), states.data());
   });
 }
@@ -183,7 +188,7 @@ void step(std::string_view formula, std::span<const Target> targets, std::span<c
   std::vector<const Target*> float64;
   float32.reserve(targets.size());
   for (const Target& target : targets) {
-    if (!is_one_row(target)) {
+    if (!is_one_row(target, entry)) {
       entry.compose(target, numbers.data(), shared);
     } else if (target.parameter.dtype() == DType::Float32) {
       float32.push_back(&target);
@@ -194,7 +199,7 @@ void step(std::string_view formula, std::span<const Target> targets, std::span<c
   run<float>(entry, float32, numbers.data(), shared);
   run<double>(entry, float64, numbers.data(), shared);
   for (const std::vector<const Target*>& targets_of_kernels : {float32, float64}) {
-    for (const Target* target : targets_of_kernels) finish(*target, entry.name);
+    for (const Target* target : targets_of_kernels) finish(*target, entry);
   }
 }
 
