@@ -101,7 +101,8 @@ def _noticed(original: Any, step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _step(name: str, original: Any, found: Observer, *args: Any, **kwargs: Any) -> Any:
-    given = [value for value in (*args[1:], *kwargs.values()) if not (value is None or isinstance(value, bool))]
+    constant = (type(None), bool, lm.nn.Module)
+    given = [value for value in (*args[1:], *kwargs.values()) if not isinstance(value, constant)]
     if given:
         found.refuse(f"{name} is given {'a closure' if callable(given[0]) else 'a value that may change'}")
         return NotImplemented
@@ -117,7 +118,7 @@ def _steps() -> dict[tuple[type, str], tuple[Any, Any]]:
     """
     found: dict[tuple[type, str], tuple[Any, Any]] = {}
     pending: list[tuple[type, str]] = [(optim.Optimizer, "step"), (optim.Optimizer, "zero_grad")]
-    pending += [(optim.lr.LRScheduler, "step")]
+    pending += [(optim.lr.LRScheduler, "step"), (optim.swa_utils.AveragedModel, "update_parameters")]
     while pending:
         kind, name = pending.pop()
         subclasses: list[type] = kind.__subclasses__()

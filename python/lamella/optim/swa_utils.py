@@ -112,7 +112,7 @@ def _is_floating(x: lm.Tensor) -> bool:
     return bool(lm.isdtype(x.dtype, ("real floating", "complex floating")))
 
 
-def update_bn(loader: Iterable[Any], model: nn.Module) -> None:
+def update_bn(loader: Iterable[Any], model: nn.Module, device: Any = None) -> None:
     """Computes anew the running statistics of batch normalization, which averaged weights change.
 
     Each layer gets the mean over all batches; a model without such layers is left alone.
@@ -120,6 +120,7 @@ def update_bn(loader: Iterable[Any], model: nn.Module) -> None:
     Args:
         loader: yields batches, or tuples and lists that begin with one.
         model: is called with each batch, in training and without gradients; its mode is as before afterwards.
+        device: where batches are moved to first; None leaves them where they are.
     """
     layers = [layer for layer in model.modules() if isinstance(layer, _BatchNorm)]
     if not layers:
@@ -133,7 +134,8 @@ def update_bn(loader: Iterable[Any], model: nn.Module) -> None:
             layer.momentum = None
         with lm.no_grad():
             for batch in loader:
-                model(batch[0] if isinstance(batch, (list, tuple)) else batch)
+                x = batch[0] if isinstance(batch, (list, tuple)) else batch
+                model(x if device is None else x.to(device))
     finally:
         for layer, momentum in zip(layers, momenta, strict=True):
             layer.momentum = momentum

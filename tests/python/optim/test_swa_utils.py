@@ -115,7 +115,7 @@ def test_batch_statistics_are_taken_anew(rng):
     batches = [lm.asarray(rng.normal(size=(8, 3)).astype("float32")) for _ in range(5)]
     for loader in (batches, [(batch, "target") for batch in batches], iter(batches)):
         model[1].running_mean.fill_(9.0)
-        update_bn(loader, model)
+        update_bn(loader, model, "cpu")
         hidden = [model[0](batch).detach().numpy() for batch in batches]
         np.testing.assert_allclose(model[1].running_mean.numpy(), np.mean(hidden, axis=(0, 1)), atol=1e-5)
         variance = np.mean([h.var(axis=0, ddof=1) for h in hidden], axis=0)
