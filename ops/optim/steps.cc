@@ -1,20 +1,22 @@
 #include "ops/optim/steps.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "engine/autograd/recording/recorder.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
+#include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/complex_forms.h"
 #include "ops/elementwise/extrema.h"
 #include "ops/elementwise/in_place.h"
 #include "ops/elementwise/results.h"
 #include "ops/elementwise/sqrt.h"
-#include "ops/optim/formulas.h"
+#include "ops/elementwise/where.h"
+#include "ops/movement/cast.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
@@ -27,8 +29,47 @@ namespace {
 constexpr std::int64_t kParts = 64;  // most parts that a tensor is split into
 constexpr std::int64_t kLine = 16;   // elements of a cache line, which threads do not share
 
-template <class Target>
-void check_target(const Target& target, const char* op) {
+/// A formula as code that is not compiled per instruction set knows it.
+struct Entry {
+  const char* name;
+  std::size_t states;
+  std::size_t numbers;
+  /// Composes the step from operators, for tensors that the kernels do not support.
+  void (*compose)(const Target& target, const double* numbers, const Shared<double>& shared);
+};
+
+template <class F>
+void compose(const Target& target, const double* numbers, const Shared<double>& shared) {
+  Tensor parameter = target.parameter;
+  std::array<Tensor, F::kStates> states;
+  std::copy_n(target.states.begin(), F::kStates, states.begin());
+  advance(formula_of<F, double>(numbers), shared, parameter, target.gradient, states);
+  for (std::size_t i = 0; i < F::kStates; ++i) {
+    if (states[i].defined()) copy_(target.states[i], states[i]);
+  }
+  copy_(target.parameter, parameter);
+}
+
+template <template <class> class... F>
+constexpr auto entries(FormulaList<F...>) {
+  return std::array{Entry{F<double>::kName, F<double>::kStates, kNumbers<F<double>, double>, compose<F<double>>}...};
+}
+
+constexpr auto kEntries = entries(Formulas());
+
+const Entry& entry_of(std::string_view formula) {
+  const auto* found = std::ranges::find(kEntries, formula, &Entry::name);
+  if (found == kEntries.end()) fail<ValueError>("[optimizer] there is no formula of the name ", formula);
+  return *found;
+}
+
+/// Returns the states that a formula has, some of which may be undefined.
+std::span<const Tensor> states_of(const Target& target, const Entry& entry) {
+  return std::span(target.states).first(entry.states);
+}
+
+void check_target(const Target& target, const Entry& entry) {
+  const char* op = entry.name;
   const Tensor& parameter = target.parameter;
   check_defined(parameter, op);
   check_defined(target.gradient, op);
@@ -42,16 +83,15 @@ void check_target(const Target& target, const char* op) {
     check_same_device(parameter, x, op);
   };
   check_beside(target.gradient, "the gradient");
-  for (const Tensor* x : target.state()) {
-    if (!x->defined()) continue;
-    check_writable(*x, op);
-    check_beside(*x, "the optimizer's state");
+  for (const Tensor& x : states_of(target, entry)) {
+    if (!x.defined()) continue;
+    check_writable(x, op);
+    check_beside(x, "the optimizer's state");
   }
 }
 
 /// True if a kernel can run over all elements as over one contiguous row.
-template <class Target>
-bool is_one_row(const Target& target) {
+bool is_one_row(const Target& target, const Entry& entry) {
   const Tensor& parameter = target.parameter;
   const DType dtype = parameter.dtype();
   if (parameter.device() != kCPU || !parameter->contiguous) return false;
@@ -60,24 +100,32 @@ bool is_one_row(const Target& target) {
     return x->contiguous && x.dtype() == dtype && (x->data == parameter->data || !may_overlap(x, parameter));
   };
   return fits(target.gradient) &&
-         std::ranges::all_of(target.state(), [&](const Tensor* x) { return !x->defined() || fits(*x); });
+         std::ranges::all_of(states_of(target, entry), [&](const Tensor& x) { return !x.defined() || fits(x); });
+}
+
+/// Returns views of the real and imaginary parts of a complex target, which a step moves each by itself.
+Target parts_of(const Target& target) {
+  const auto parts = [](const Tensor& x) { return ViewAsReal::call(x); };
+  Target result{parts(target.parameter), parts(cast(target.gradient, target.parameter.dtype())), {}};
+  std::ranges::transform(target.states, result.states.begin(),
+                         [&](const Tensor& x) { return x.defined() ? parts(x) : x; });
+  return result;
 }
 
 /// Marks the tensors of a step as written.
-template <class Target>
-void finish(const Target& target, const char* op) {
-  for (const Tensor* x : target.state()) {
-    if (x->defined()) mark_written(*x, op);
+void finish(const Target& target, const Entry& entry) {
+  for (const Tensor& x : states_of(target, entry)) {
+    if (x.defined()) mark_written(x, entry.name);
   }
-  mark_written(target.parameter, op);
+  mark_written(target.parameter, entry.name);
   const Tensor* const inputs[] = {&target.gradient};
-  note_unrecorded(op, inputs, target.parameter);
+  note_unrecorded(entry.name, inputs, target.parameter);
 }
 
 /// Calls body(target, first, last) for ranges that cover the elements of all targets, on several threads if there are
 /// many. A thread takes the same part of every tensor: the part that it had in the forward and backward products, which
 /// may still be in its cache.
-template <class Target, class Body>
+template <class Body>
 void over_pieces(const std::vector<const Target*>& targets, Body&& body) {
   std::int64_t elements = 0;
   for (const Target* target : targets) elements += target->parameter.numel();
@@ -94,119 +142,65 @@ void over_pieces(const std::vector<const Target*>& targets, Body&& body) {
 }
 
 template <class T>
-const cpu::OptimizerKernels<T>& kernels() {
+void run(const Entry& entry, const std::vector<const Target*>& targets, const double* numbers,
+         const Shared<double>& shared) {
+  if (targets.empty()) return;
+  const cpu::OptimizerTable& table = cpu_kernels().optimizer;
+  const cpu::OptimizerStep<T>* kernels;
   if constexpr (std::is_same_v<T, float>) {
-    return cpu_kernels().optimizer.float32;
+    kernels = table.float32;
   } else {
-    return cpu_kernels().optimizer.float64;
+    kernels = table.float64;
   }
-}
-
-template <class T>
-T* at(const Tensor& x, std::int64_t begin) {
-  return x.defined() ? x.data<T>() + begin : nullptr;
-}
-
-template <class S>
-SgdNumbers<S> numbers_of(const SgdOptions& options) {
-  return {.rate = static_cast<S>(options.lr),
-          .momentum = static_cast<S>(options.momentum),
-          .kept = static_cast<S>(1 - options.dampening),
-          .weight_decay = static_cast<S>(options.weight_decay),
-          .nesterov = options.nesterov,
-          .maximize = options.maximize,
-          .first = options.first};
-}
-
-template <class S>
-AdamNumbers<S> numbers_of(const AdamOptions& options) {
-  const auto step = static_cast<double>(options.step);
-  return {.rate = static_cast<S>(options.lr / (1 - std::pow(options.beta1, step))),
-          .beta1 = static_cast<S>(options.beta1),
-          .kept1 = static_cast<S>(1 - options.beta1),
-          .beta2 = static_cast<S>(options.beta2),
-          .kept2 = static_cast<S>(1 - options.beta2),
-          .root = static_cast<S>(std::sqrt(1 - std::pow(options.beta2, step))),
-          .eps = static_cast<S>(options.eps),
-          .weight_decay = static_cast<S>(options.decoupled ? 0 : options.weight_decay),
-          .shrink = static_cast<S>(options.decoupled ? 1 - options.lr * options.weight_decay : 1),
-          .maximize = options.maximize};
-}
-
-template <class T>
-void run(const std::vector<const SgdTarget*>& targets, const SgdOptions& options) {
-  const auto numbers = numbers_of<T>(options);
-  over_pieces(targets, [&](const SgdTarget& target, std::int64_t begin, std::int64_t end) {
-    kernels<T>().sgd(numbers, end - begin, at<T>(target.parameter, begin), at<T>(target.gradient, begin),
-                     at<T>(target.velocity, begin));
+  const cpu::OptimizerStep<T> kernel = kernels[&entry - kEntries.data()];
+  const auto at = [](const Tensor& x, std::int64_t begin) { return x.defined() ? x.data<T>() + begin : nullptr; };
+  over_pieces(targets, [&](const Target& target, std::int64_t begin, std::int64_t end) {
+    std::array<T*, kMostStates> states;
+    std::ranges::transform(states_of(target, entry), states.begin(), [&](const Tensor& x) { return at(x, begin); });
+    kernel(numbers, shared, end - begin, at(target.parameter, begin), at(target.gradient, begin), states.data());
   });
 }
 
-template <class T>
-void run(const std::vector<const AdamTarget*>& targets, const AdamOptions& options) {
-  const auto numbers = numbers_of<T>(options);
-  over_pieces(targets, [&](const AdamTarget& target, std::int64_t begin, std::int64_t end) {
-    kernels<T>().adam(numbers, end - begin, at<T>(target.parameter, begin), at<T>(target.gradient, begin),
-                      at<T>(target.mean, begin), at<T>(target.square, begin), at<T>(target.largest, begin));
-  });
-}
+}  // namespace
 
-/// Composes the step from operators, for tensors that the kernels do not support.
-void run_composed(const SgdTarget& target, const SgdOptions& options) {
-  const auto numbers = numbers_of<double>(options);
-  const Tensor& p = target.parameter;
-  const Tensor g = penalized(numbers, p, target.gradient);
-  if (!target.velocity.defined()) {
-    sub_(p, g * numbers.rate);
-    return;
-  }
-  copy_(target.velocity, next_velocity(numbers, g, target.velocity));
-  sub_(p, sgd_step(numbers, g, target.velocity));
-}
+std::size_t states_of(std::string_view formula) { return entry_of(formula).states; }
 
-void run_composed(const AdamTarget& target, const AdamOptions& options) {
-  const auto numbers = numbers_of<double>(options);
-  const Tensor& p = target.parameter;
-  if (numbers.shrink != 1) mul_(p, numbers.shrink);
-  const Tensor g = penalized(numbers, p, target.gradient);
-  copy_(target.mean, next_mean(numbers, g, target.mean));
-  copy_(target.square, next_square(numbers, g, target.square));
-  if (target.largest.defined()) copy_(target.largest, maximum(target.largest, target.square));
-  sub_(p, adam_step(numbers, target.mean, target.largest.defined() ? target.largest : target.square));
-}
-
-template <class Target, class Options>
-void step_all(std::span<const Target> targets, const Options& options, const char* op) {
+void step(std::string_view formula, std::span<const Target> targets, std::span<const double> numbers,
+          const Shared<double>& shared) {
   const autograd::NoGrad no_grad;
-  for (const Target& target : targets) check_target(target, op);
+  const Entry& entry = entry_of(formula);
+  if (numbers.size() != entry.numbers) {
+    fail<ValueError>("[", entry.name, "] takes ", entry.numbers, " numbers, got ", numbers.size());
+  }
+  bool any_complex = false;
+  for (const Target& target : targets) {
+    check_target(target, entry);
+    any_complex |= is_complex(target.parameter.dtype());
+  }
+  std::vector<Target> parts;
+  if (any_complex) {
+    for (const Target& target : targets) {
+      parts.push_back(is_complex(target.parameter.dtype()) ? parts_of(target) : target);
+    }
+    targets = parts;
+  }
   std::vector<const Target*> float32;
   std::vector<const Target*> float64;
+  float32.reserve(targets.size());
   for (const Target& target : targets) {
-    if (!is_one_row(target)) {
-      run_composed(target, options);
+    if (!is_one_row(target, entry)) {
+      entry.compose(target, numbers.data(), shared);
     } else if (target.parameter.dtype() == DType::Float32) {
       float32.push_back(&target);
     } else {
       float64.push_back(&target);
     }
   }
-  run<float>(float32, options);
-  run<double>(float64, options);
+  run<float>(entry, float32, numbers.data(), shared);
+  run<double>(entry, float64, numbers.data(), shared);
   for (const std::vector<const Target*>& targets_of_kernels : {float32, float64}) {
-    for (const Target* target : targets_of_kernels) finish(*target, op);
+    for (const Target* target : targets_of_kernels) finish(*target, entry);
   }
-}
-
-}  // namespace
-
-void sgd_step(std::span<const SgdTarget> targets, const SgdOptions& options) { step_all(targets, options, "sgd_step"); }
-
-void adam_step(std::span<const AdamTarget> targets, const AdamOptions& options) {
-  for (const AdamTarget& target : targets) {
-    check_defined(target.mean, "adam_step");
-    check_defined(target.square, "adam_step");
-  }
-  step_all(targets, options, "adam_step");
 }
 
 }  // namespace lamella::optim

@@ -1,5 +1,8 @@
 #include "python/bindings/optimizer.h"
 
+#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ops/optim/steps.h"
@@ -11,67 +14,50 @@
 namespace lamella::python {
 namespace {
 
-/// Reads a list of tensors, one for each of `count` parameters. With `may_be_empty`, an empty list stands for undefined
-/// tensors.
-std::vector<Tensor> read_beside(PyObject* object, const Argument& argument, std::size_t count, bool may_be_empty) {
+/// Reads a list of tensors, one for each of `count` parameters.
+std::vector<Tensor> read_beside(PyObject* object, const Argument& argument, std::size_t count) {
   std::vector<Tensor> tensors = read_tensors(object, argument);
-  if (tensors.empty() && may_be_empty) tensors.resize(count);
   if (tensors.size() != count)
     argument.wrong_value(str("expected ", count, " tensors, one for each parameter, got ", tensors.size()));
   return tensors;
 }
 
-PyObject* sgd_step(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  return guarded([&]() -> PyObject* {
-    static const Signature signature(
-        "_sgd_step",
-        "parameters, gradients, velocities, first, lr, momentum, dampening, weight_decay, nesterov, maximize");
-    const auto values = signature.bound<10>(args, count, keywords);
-    const std::vector<Tensor> parameters = read_tensors(values[0], {signature, 0});
-    const std::size_t n = parameters.size();
-    const std::vector<Tensor> gradients = read_beside(values[1], {signature, 1}, n, false);
-    const std::vector<Tensor> velocities = read_beside(values[2], {signature, 2}, n, true);
-    const optim::SgdOptions options{.lr = read<double>(values[4], {signature, 4}),
-                                    .momentum = read<double>(values[5], {signature, 5}),
-                                    .dampening = read<double>(values[6], {signature, 6}),
-                                    .weight_decay = read<double>(values[7], {signature, 7}),
-                                    .nesterov = read<bool>(values[8], {signature, 8}),
-                                    .maximize = read<bool>(values[9], {signature, 9}),
-                                    .first = read<bool>(values[3], {signature, 3})};
-    std::vector<optim::SgdTarget> targets;
-    targets.reserve(n);
-    for (std::size_t i = 0; i < n; ++i) targets.push_back({parameters[i], gradients[i], velocities[i]});
-    optim::sgd_step(targets, options);
-    Py_RETURN_NONE;
-  });
+/// Returns the items of a list or tuple, borrowed.
+std::span<PyObject* const> items_of(PyObject* object, const Argument& argument, const char* expected) {
+  if (!PyList_Check(object) && !PyTuple_Check(object)) argument.wrong_type(expected, object);
+  return {PySequence_Fast_ITEMS(object), static_cast<std::size_t>(PySequence_Fast_GET_SIZE(object))};
 }
 
-PyObject* adam_step(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+PyObject* optimizer_step(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
-    static const Signature signature("_adam_step",
-                                     "parameters, gradients, means, squares, largest, step, lr, beta1, beta2, eps, "
-                                     "weight_decay, decoupled, maximize");
-    const auto values = signature.bound<13>(args, count, keywords);
-    const std::vector<Tensor> parameters = read_tensors(values[0], {signature, 0});
+    static const Signature signature("_optimizer_step",
+                                     "formula, parameters, gradients, states, numbers, weight_decay, shrink, maximize");
+    const auto values = signature.bound<8>(args, count, keywords);
+    const auto formula = read<std::string_view>(values[0], {signature, 0});
+    std::vector<Tensor> parameters = read_tensors(values[1], {signature, 1});
     const std::size_t n = parameters.size();
-    const std::vector<Tensor> gradients = read_beside(values[1], {signature, 1}, n, false);
-    const std::vector<Tensor> means = read_beside(values[2], {signature, 2}, n, false);
-    const std::vector<Tensor> squares = read_beside(values[3], {signature, 3}, n, false);
-    const std::vector<Tensor> largest = read_beside(values[4], {signature, 4}, n, true);
-    const optim::AdamOptions options{.step = read<std::int64_t>(values[5], {signature, 5}),
-                                     .lr = read<double>(values[6], {signature, 6}),
-                                     .beta1 = read<double>(values[7], {signature, 7}),
-                                     .beta2 = read<double>(values[8], {signature, 8}),
-                                     .eps = read<double>(values[9], {signature, 9}),
-                                     .weight_decay = read<double>(values[10], {signature, 10}),
-                                     .decoupled = read<bool>(values[11], {signature, 11}),
-                                     .maximize = read<bool>(values[12], {signature, 12})};
-    std::vector<optim::AdamTarget> targets;
-    targets.reserve(n);
+    std::vector<Tensor> gradients = read_beside(values[2], {signature, 2}, n);
+    std::vector<optim::Target> targets(n);
     for (std::size_t i = 0; i < n; ++i) {
-      targets.push_back({parameters[i], gradients[i], means[i], squares[i], largest[i]});
+      targets[i].parameter = std::move(parameters[i]);
+      targets[i].gradient = std::move(gradients[i]);
     }
-    optim::adam_step(targets, options);
+    const Argument of_states{signature, 3};
+    const auto states = items_of(values[3], of_states, "a list of lists of Tensors");
+    if (const std::size_t expected = optim::states_of(formula); states.size() != expected)
+      of_states.wrong_value(str("expected ", expected, " lists, got ", states.size()));
+    for (std::size_t k = 0; k < states.size(); ++k) {
+      if (states[k] == Py_None) continue;
+      std::vector<Tensor> tensors = read_beside(states[k], of_states, n);
+      for (std::size_t i = 0; i < n; ++i) targets[i].states[k] = std::move(tensors[i]);
+    }
+    const auto given = items_of(values[4], {signature, 4}, "a list or tuple of numbers");
+    std::vector<double> numbers(given.size());
+    for (std::size_t i = 0; i < given.size(); ++i) numbers[i] = read<double>(given[i], {signature, 4});
+    optim::step(formula, targets, numbers,
+                {.weight_decay = read<double>(values[5], {signature, 5}),
+                 .shrink = read<double>(values[6], {signature, 6}),
+                 .maximize = read<bool>(values[7], {signature, 7})});
     Py_RETURN_NONE;
   });
 }
@@ -80,12 +66,10 @@ PyObject* adam_step(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject
 
 PyMethodDef* optimizer_functions() {
   static PyMethodDef functions[] = {
-      {"_sgd_step", as_c_function(sgd_step), METH_FASTCALL | METH_KEYWORDS,
-       "_sgd_step(parameters, gradients, velocities, first, lr, momentum, dampening, weight_decay, nesterov, "
-       "maximize)\n--\n\nA step of stochastic gradient descent, in place; no velocities without momentum."},
-      {"_adam_step", as_c_function(adam_step), METH_FASTCALL | METH_KEYWORDS,
-       "_adam_step(parameters, gradients, means, squares, largest, step, lr, beta1, beta2, eps, weight_decay, "
-       "decoupled, maximize)\n--\n\nA step of Adam, in place; nothing in `largest` without amsgrad."},
+      {"_optimizer_step", as_c_function(optimizer_step), METH_FASTCALL | METH_KEYWORDS,
+       "_optimizer_step(formula, parameters, gradients, states, numbers, weight_decay, shrink, maximize)\n--\n\n"
+       "A step of a formula of ops/optim/formulas.h, in place, of all tensors at once. `states` has a list of tensors, "
+       "or None, for each state of the formula."},
       {nullptr, nullptr, 0, nullptr},
   };
   return functions;

@@ -23,8 +23,8 @@ from . import _room  # first, as it may refuse to load the compiled part
 if _typing.TYPE_CHECKING:
     from . import amp as amp
     from . import compat as compat
-    from . import distributions as distributions
     from . import data as data
+    from . import distributions as distributions
     from . import fft as fft
     from . import graph as graph
     from . import io as io
@@ -98,8 +98,8 @@ __getattr__, _loaded_later = _lazy.loader(
         "amp._autocast": ["autocast", "is_autocast_enabled"],
         "autograd": ["checkpoint", "hessian", "jacobian", "jvp", "vjp", "vmap"],
         "compat": [],
-        "distributions": [],
         "data": [],
+        "distributions": [],
         "fft": [],
         "graph": [],
         "io": [],

@@ -4,27 +4,20 @@
 
 namespace lamella::optim {
 template <class S>
-struct SgdNumbers;
-template <class S>
-struct AdamNumbers;
+struct Shared;
 }  // namespace lamella::optim
 
 namespace lamella::cpu {
 
-/// Optimizer steps over n contiguous elements.
+/// An optimizer's step over n contiguous elements. Pointers to states that the formula does without are null.
 template <class T>
-struct OptimizerKernels {
-  /// `velocity` is null without momentum.
-  void (*sgd)(const optim::SgdNumbers<T>& numbers, std::int64_t n, T* parameter, const T* gradient,
-              T* velocity) = nullptr;
-  /// `largest` is null without amsgrad.
-  void (*adam)(const optim::AdamNumbers<T>& numbers, std::int64_t n, T* parameter, const T* gradient, T* mean,
-               T* square, T* largest) = nullptr;
-};
+using OptimizerStep = void (*)(const double* numbers, const optim::Shared<double>& shared, std::int64_t n, T* parameter,
+                               const T* gradient, T* const* states);
 
+/// Arrays of kernels, in the order of optim::Formulas.
 struct OptimizerTable {
-  OptimizerKernels<float> float32;
-  OptimizerKernels<double> float64;
+  const OptimizerStep<float>* float32 = nullptr;
+  const OptimizerStep<double>* float64 = nullptr;
 };
 
 void fill_optimizer(OptimizerTable& table);

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+
 #include "ops/cpu/tables/optimizer_steps.h"
 #include "ops/optim/formulas.h"
 #include "ops/simd/vec.h"
@@ -7,72 +10,47 @@ namespace {
 
 using simd::Vec;
 
-/// A vector of elements of an array, or the remaining ones.
-template <class T>
-struct Slice {
-  std::int64_t at;
-  std::int64_t left;
-
-  bool whole() const { return left >= Vec<T>::size; }
-  Vec<T> load(const T* from) const {
-    return whole() ? Vec<T>::load(from + at) : Vec<T>::load_partial(from + at, static_cast<int>(left), T{0});
-  }
-  void store(Vec<T> values, T* to) const {
-    if (whole()) {
-      values.store(to + at);
-    } else {
-      values.store_partial(to + at, static_cast<int>(left));
+/// Everything is inlined: a call for each vector would take longer than its arithmetic.
+template <class F, class T>
+[[gnu::flatten]] void step(const double* numbers, const optim::Shared<double>& shared, std::int64_t n, T* parameter,
+                           const T* gradient, T* const* given_states) {
+  // Copies that no store can reach stay in registers.
+  const F formula = optim::formula_of<F, T>(numbers);
+  const auto common = optim::shared_of<T>(shared);
+  std::array<T*, F::kStates> states;
+  std::copy_n(given_states, F::kStates, states.begin());
+  const auto step_vector = [&](auto&& load, auto&& store) {
+    Vec<T> p = load(parameter);
+    std::array<Vec<T>, F::kStates> values;
+    for (std::size_t k = 0; k != states.size(); ++k) values[k] = states[k] ? load(states[k]) : Vec<T>(0);
+    optim::advance(formula, common, p, load(gradient), values);
+    for (std::size_t k = 0; k != states.size(); ++k) {
+      if (states[k]) store(values[k], states[k]);
     }
+    store(p, parameter);
+  };
+  std::int64_t i = 0;
+  for (; i + Vec<T>::size <= n; i += Vec<T>::size) {
+    step_vector([&](const T* from) { return Vec<T>::load(from + i); },
+                [&](Vec<T> values, T* to) { values.store(to + i); });
   }
-};
-
-template <class T, class Body>
-void over_slices(std::int64_t n, Body&& body) {
-  for (std::int64_t i = 0; i < n; i += Vec<T>::size) body(Slice<T>{i, n - i});
+  if (const int left = static_cast<int>(n - i); left > 0) {
+    step_vector([&](const T* from) { return Vec<T>::load_partial(from + i, left, T{0}); },
+                [&](Vec<T> values, T* to) { values.store_partial(to + i, left); });
+  }
 }
 
-template <class T>
-void sgd(const optim::SgdNumbers<T>& numbers, std::int64_t n, T* parameter, const T* gradient, T* velocity) {
-  if (!velocity) {
-    over_slices<T>(n, [&](Slice<T> slice) {
-      const Vec<T> p = slice.load(parameter);
-      slice.store(p - optim::penalized(numbers, p, slice.load(gradient)) * numbers.rate, parameter);
-    });
-    return;
-  }
-  over_slices<T>(n, [&](Slice<T> slice) {
-    const Vec<T> p = slice.load(parameter);
-    const Vec<T> g = optim::penalized(numbers, p, slice.load(gradient));
-    const Vec<T> v = optim::next_velocity(numbers, g, slice.load(velocity));
-    slice.store(v, velocity);
-    slice.store(p - optim::sgd_step(numbers, g, v), parameter);
-  });
-}
-
-template <class T>
-void adam(const optim::AdamNumbers<T>& numbers, std::int64_t n, T* parameter, const T* gradient, T* mean, T* square,
-          T* largest) {
-  over_slices<T>(n, [&](Slice<T> slice) {
-    const Vec<T> p = slice.load(parameter) * numbers.shrink;
-    const Vec<T> g = optim::penalized(numbers, p, slice.load(gradient));
-    const Vec<T> m = optim::next_mean(numbers, g, slice.load(mean));
-    const Vec<T> v = optim::next_square(numbers, g, slice.load(square));
-    slice.store(m, mean);
-    slice.store(v, square);
-    Vec<T> w = v;
-    if (largest) {
-      w = maximum(slice.load(largest), v);
-      slice.store(w, largest);
-    }
-    slice.store(p - optim::adam_step(numbers, m, w), parameter);
-  });
+template <class T, template <class> class... F>
+const OptimizerStep<T>* steps(optim::FormulaList<F...>) {
+  static constexpr OptimizerStep<T> kSteps[] = {step<F<T>, T>...};
+  return kSteps;
 }
 
 }  // namespace
 
 void fill_optimizer(OptimizerTable& table) {
-  table.float32 = {sgd<float>, adam<float>};
-  table.float64 = {sgd<double>, adam<double>};
+  table.float32 = steps<float>(optim::Formulas());
+  table.float64 = steps<double>(optim::Formulas());
 }
 
 }  // namespace lamella::cpu

@@ -101,8 +101,10 @@ def _noticed(original: Any, step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _step(name: str, original: Any, found: Observer, *args: Any, **kwargs: Any) -> Any:
-    if any(value is not None for value in (*args[1:], *kwargs.values())):
-        found.refuse(f"{name} is given a closure")
+    constant = (type(None), bool, lm.nn.Module)
+    given = [value for value in (*args[1:], *kwargs.values()) if not isinstance(value, constant)]
+    if given:
+        found.refuse(f"{name} is given {'a closure' if callable(given[0]) else 'a value that may change'}")
         return NotImplemented
     found.has_steps = True
     return found.call(name, original, args, kwargs)
@@ -116,7 +118,7 @@ def _steps() -> dict[tuple[type, str], tuple[Any, Any]]:
     """
     found: dict[tuple[type, str], tuple[Any, Any]] = {}
     pending: list[tuple[type, str]] = [(optim.Optimizer, "step"), (optim.Optimizer, "zero_grad")]
-    pending += [(optim.lr.LRScheduler, "step")]
+    pending += [(optim.lr.LRScheduler, "step"), (optim.swa_utils.AveragedModel, "update_parameters")]
     while pending:
         kind, name = pending.pop()
         subclasses: list[type] = kind.__subclasses__()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from typing import Any
 
 import lamella as lm
 
-from .optimizer import Group, Optimizer, check_number
+from .elementwise import Elementwise
+from .optimizer import Group, check_betas, check_numbers
 
 
-class Adam(Optimizer):
+class Adam(Elementwise):
     """Adam: steps scaled by running means of the gradient and of its square.
 
     With gradient ``g`` (negated where ``maximize``), parameter ``p`` and step number ``t`` from 1::
@@ -36,6 +37,9 @@ class Adam(Optimizer):
         maximize: climbs instead.
     """
 
+    formula = "adam_step"
+    state_names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+
     def __init__(
         self,
         params: Iterable[lm.Tensor] | Iterable[Group],
@@ -60,42 +64,20 @@ class Adam(Optimizer):
 
     def check(self, group: Group) -> None:
         """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
-        for option in ("lr", "eps", "weight_decay"):
-            check_number("Adam", option, group[option])
-        if not isinstance(group["betas"], (tuple, list)) or len(group["betas"]) != 2:
-            raise TypeError(f"[Adam] betas are two numbers, not {group['betas']!r}")
-        for index, beta in enumerate(group["betas"]):
-            check_number("Adam", f"betas[{index}]", beta, below=1.0)
+        name = type(self).__name__
+        check_numbers(name, group, "lr", "eps", "weight_decay")
+        check_betas(name, group["betas"])
 
-    def update_group(
-        self, parameters: list[lm.Tensor], gradients: list[lm.Tensor], states: list[dict[str, Any]], group: Group
-    ) -> None:
-        """Moves the tensors by the formula above."""
-        names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
-        by_step: dict[int, list[int]] = {}
-        for i, (parameter, state) in enumerate(zip(parameters, states, strict=True)):
-            if not state:
-                state.update({"step": 0, **{name: lm.zeros_like(parameter.detach()) for name in names}})
-            by_step.setdefault(state["step"] + 1, []).append(i)
-        beta1, beta2 = group["betas"]
-        for step, chosen in by_step.items():
-            lm._C._adam_step(
-                [parameters[i] for i in chosen],
-                [gradients[i] for i in chosen],
-                [states[i]["exp_avg"] for i in chosen],
-                [states[i]["exp_avg_sq"] for i in chosen],
-                [states[i]["max_exp_avg_sq"] for i in chosen] if group["amsgrad"] else [],
-                step,
-                group["lr"],
-                beta1,
-                beta2,
-                group["eps"],
-                group["weight_decay"],
-                group["decoupled"],
-                group["maximize"],
-            )
-            for i in chosen:
-                states[i]["step"] = step
+    def unused(self, group: Group) -> tuple[str, ...]:
+        """Returns the name of the maximum without ``amsgrad``."""
+        return () if group["amsgrad"] else ("max_exp_avg_sq",)
+
+    def numbers(self, counts: dict[str, float], group: Group) -> tuple[float, ...]:
+        """Returns the numbers of the formula above."""
+        step, (beta1, beta2) = counts["step"], group["betas"]
+        rate = group["lr"] / (1.0 - beta1**step)
+        root = math.sqrt(1.0 - beta2**step)
+        return (rate, beta1, 1.0 - beta1, beta2, 1.0 - beta2, root, group["eps"], float(group["amsgrad"]))
 
 
 class AdamW(Adam):

@@ -11,6 +11,9 @@ import lamella as lm
 
 Group = dict[str, Any]
 
+#: What groups hold beside their options: the tensors, and the rate that schedules began with.
+_BESIDE = frozenset({"params", "initial_lr"})
+
 
 class Optimizer:
     """The base of the optimizers.
@@ -56,7 +59,7 @@ class Optimizer:
             raise TypeError(f"[{name}] a parameter group is a mapping, not {type(group).__name__}")
         if "params" not in group:
             raise ValueError(f"[{name}] a parameter group holds its tensors under 'params'")
-        unknown = set(group) - set(self.defaults) - {"params"}
+        unknown = set(group) - set(self.defaults) - _BESIDE
         if unknown:
             raise ValueError(f"[{name}] unknown options: {', '.join(sorted(map(str, unknown)))}")
         params = [group["params"]] if isinstance(group["params"], lm.Tensor) else list(group["params"])
@@ -86,6 +89,10 @@ class Optimizer:
         """Moves the tensors of a group; here one after the other."""
         for parameter, gradient, state in zip(parameters, gradients, states, strict=True):
             self.update(parameter, gradient, state, group)
+
+    def state_shape(self, key: str, parameter: lm.Tensor) -> tuple[int, ...] | None:
+        """Returns the shape of a tensor that is remembered of ``parameter``, its own by default; None for any."""
+        return tuple(parameter.shape)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Moves every tensor that has a gradient.
@@ -131,11 +138,19 @@ class Optimizer:
             )
         return static.minimize(self, loss, startup_program, parameters, no_grad_set)
 
-    def zero_grad(self) -> None:
-        """Drops the gradients of all tensors."""
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                parameter.grad = None
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops the gradients of all tensors, or sets them to zero, so that momentum and decay go on in the next step.
+
+        Args:
+            set_to_none: True drops them.
+        """
+        with lm.no_grad():
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    if set_to_none:
+                        parameter.grad = None
+                    elif parameter.grad is not None:
+                        parameter.grad.zero_()
 
     def state_dict(self) -> dict[str, Any]:
         """Returns the state as plain data: tensors are named by their position, counted through the groups.
@@ -169,11 +184,12 @@ class Optimizer:
                     f"[{name}] group {index} has {len(theirs['params'])} tensors in the state, "
                     f"{len(ours['params'])} in the optimizer"
                 )
-            if set(theirs) != set(ours):
-                odd = ", ".join(sorted(set(theirs) ^ set(ours)))
+            odd = ", ".join(sorted((set(theirs) ^ set(ours)) - _BESIDE))
+            if odd:
                 raise ValueError(f"[{name}] group {index} has other options in the state: {odd}")
             parameters.update(zip(theirs["params"], ours["params"], strict=True))
-            groups.append({**theirs, "params": ours["params"]})
+            kept = {"initial_lr": ours["initial_lr"]} if "initial_lr" in ours else {}
+            groups.append({**kept, **theirs, "params": ours["params"]})
             self.check(groups[-1])
         state = {}
         for position, values in state_dict["state"].items():
@@ -206,7 +222,8 @@ class Optimizer:
         """Returns a copy of one remembered value, in the dtype and on the device of its parameter."""
         if not isinstance(value, lm.Tensor):
             return value
-        if tuple(value.shape) != tuple(parameter.shape):
+        expected = self.state_shape(key, parameter)
+        if expected is not None and tuple(value.shape) != expected:
             raise ValueError(
                 f"[{type(self).__name__}] '{key}' has shape {list(value.shape)} in the state, "
                 f"its parameter {list(parameter.shape)}"
@@ -234,3 +251,17 @@ def check_number(
     if not (low < value if open_low else low <= value) or not value < below:
         left = "(" if open_low else "["
         raise ValueError(f"[{name}] {option} is in {left}{low:g}, {below:g}), not {value}")
+
+
+def check_numbers(name: str, group: Group, *options: str, low: float = 0.0, below: float = math.inf) -> None:
+    """Raises unless the options of a group are numbers in ``[low, below)``."""
+    for option in options:
+        check_number(name, option, group[option], low, below)
+
+
+def check_betas(name: str, betas: Any) -> None:
+    """Raises unless ``betas`` are two numbers in ``[0, 1)``."""
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise TypeError(f"[{name}] betas are two numbers, not {betas!r}")
+    for index, beta in enumerate(betas):
+        check_number(name, f"betas[{index}]", beta, below=1.0)

@@ -7,10 +7,11 @@ from typing import Any
 
 import lamella as lm
 
-from .optimizer import Group, Optimizer, check_number
+from .elementwise import Elementwise
+from .optimizer import Group, check_number
 
 
-class SGD(Optimizer):
+class SGD(Elementwise):
     """Stochastic gradient descent with momentum.
 
     With gradient ``g`` (negated where ``maximize``), parameter ``p`` and velocity ``v``::
@@ -32,6 +33,9 @@ class SGD(Optimizer):
         nesterov: looks ahead along the velocity; needs a momentum and no dampening.
         maximize: climbs instead.
     """
+
+    formula = "sgd_step"
+    state_names = ("momentum_buffer",)
 
     def __init__(
         self,
@@ -55,48 +59,35 @@ class SGD(Optimizer):
 
     def check(self, group: Group) -> None:
         """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
+        name = type(self).__name__
         for option in ("lr", "momentum", "weight_decay"):
-            check_number("SGD", option, group[option])
-        check_number("SGD", "dampening", group["dampening"], low=float("-inf"))
+            check_number(name, option, group[option])
+        check_number(name, "dampening", group["dampening"], low=float("-inf"))
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
-            raise ValueError("[SGD] nesterov needs a momentum above 0 and a dampening of 0")
+            raise ValueError(f"[{name}] nesterov needs a momentum above 0 and a dampening of 0")
+
+    def unused(self, group: Group) -> tuple[str, ...]:
+        """Returns the name of the velocity where there is no momentum."""
+        return () if group["momentum"] else self.state_names
 
     def update_group(
         self, parameters: list[lm.Tensor], gradients: list[lm.Tensor], states: list[dict[str, Any]], group: Group
     ) -> None:
         """Moves the tensors by the formula above."""
-        if group["momentum"] == 0:
-            self._step(parameters, gradients, [], False, group)
+        momentum = group["momentum"]
+        if momentum == 0:
+            self.move(parameters, gradients, states, (group["lr"], 0.0, 1.0, 0.0, 0.0, 0.0), group)
             return
         fresh = ["momentum_buffer" not in state for state in states]
-        for first in (True, False):
-            chosen = [i for i, is_fresh in enumerate(fresh) if is_fresh == first]
-            if not chosen:
-                continue
-            velocities = [
-                lm.empty_like(parameters[i].detach()) if first else states[i]["momentum_buffer"] for i in chosen
-            ]
-            self._step([parameters[i] for i in chosen], [gradients[i] for i in chosen], velocities, first, group)
-            for i, velocity in zip(chosen, velocities, strict=True):
-                states[i]["momentum_buffer"] = velocity
+        for first in set(fresh):
+            rows = (parameters, gradients, states)
+            if fresh.count(first) < len(fresh):
+                chosen = [i for i, is_fresh in enumerate(fresh) if is_fresh == first]
+                rows = [parameters[i] for i in chosen], [gradients[i] for i in chosen], [states[i] for i in chosen]
+            self.move(*rows, self._numbers(group, first), group)
 
     @staticmethod
-    def _step(
-        parameters: list[lm.Tensor],
-        gradients: list[lm.Tensor],
-        velocities: list[lm.Tensor],
-        first: bool,
-        group: Group,
-    ) -> None:
-        lm._C._sgd_step(
-            parameters,
-            gradients,
-            velocities,
-            first,
-            group["lr"],
-            group["momentum"],
-            group["dampening"],
-            group["weight_decay"],
-            group["nesterov"],
-            group["maximize"],
-        )
+    def _numbers(group: Group, first: bool) -> tuple[float, ...]:
+        momentum = group["momentum"]
+        kept = (0.0, 1.0) if first else (momentum, 1.0 - group["dampening"])
+        return (group["lr"], *kept, momentum, 1.0, float(group["nesterov"]))

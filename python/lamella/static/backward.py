@@ -189,7 +189,9 @@ class Update:
             for number, (parameter, place) in enumerate(zip(group["params"], places, strict=True)):
                 name = place if isinstance(place, str) else f"parameter_{number}"
                 for key, value in self.optimizer.state.get(id(parameter), {}).items():
-                    found[f"{name}.{key}"] = value if isinstance(value, lm.Tensor) else lm.tensor(value)
+                    if not isinstance(value, lm.Tensor):
+                        value = lm.tensor(value, dtype="float64" if isinstance(value, float) else None)
+                    found[f"{name}.{key}"] = value
         return found
 
 

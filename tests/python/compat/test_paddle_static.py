@@ -317,6 +317,11 @@ SCHEDULES = {
     "LinearWarmup(0.5, 2, 0.0, 1.0)": [0.0, 0.5, 0.5, 0.5, 0.5],
     "LinearWarmup(lr.ExponentialDecay(0.5, 0.5), 2, 0.0, 1.0)": [0.0, 0.5, 0.5, 0.25, 0.125],
     "LambdaDecay(0.1, lambda epoch: 1 / (1 + epoch))": [0.1, 0.05, 0.1 / 3, 0.025, 0.02],
+    "MultiplicativeDecay(0.1, lambda epoch: 0.5)": [0.1, 0.05, 0.025, 0.0125, 0.00625],
+    "LinearLR(0.1, 4, 0.2)": [0.02, 0.04, 0.06, 0.08, 0.1, 0.1],
+    "CosineAnnealingWarmRestarts(0.1, 2)": [0.1, 0.05, 0.1, 0.05, 0.1],
+    "CyclicLR(0.1, 0.5, 2)": [0.1, 0.3, 0.5, 0.3, 0.1, 0.3],
+    "OneCycleLR(0.5, 5, 5.0, 0.01, 0.4, 'linear')": [0.1, 0.5, 1.01 / 3, 0.52 / 3, 0.01, 0.01],
 }
 
 
@@ -340,6 +345,14 @@ def test_schedules_and_clipping():
         other = lr.StepDecay(0.1, 2)
         other.set_state_dict(schedule.state_dict())
         assert other() == schedule()
+        plateau, others = (lr.ReduceOnPlateau(1.0, factor=0.5, patience=1) for _ in range(2))
+        for metric, expected in [(3.0, 1.0), (3.0, 1.0), (paddle.to_tensor(3.0), 0.5)]:
+            plateau.step(metric)
+            assert plateau() == expected
+        others.set_state_dict(plateau.state_dict())
+        others.step(3.0)
+        others.step(3.0)
+        assert others() == 0.25 and plateau() == 0.5
 
         paddle.enable_static()
         clips = [

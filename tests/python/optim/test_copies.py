@@ -27,6 +27,18 @@ OPTIMIZERS: dict[str, Callable[[Any], optim.Optimizer]] = {
     "Adam": lambda p: optim.Adam(p, lr=0.1),
     "amsgrad": lambda p: optim.Adam(p, lr=0.1, amsgrad=True),
     "AdamW": lambda p: optim.AdamW(p, lr=0.1),
+    "Adamax": lambda p: optim.Adamax(p, lr=0.1),
+    "NAdam": lambda p: optim.NAdam(p, lr=0.1, momentum_decay=0.1),
+    "RAdam": lambda p: optim.RAdam(p, lr=0.1, betas=(0.8, 0.9)),
+    "Adagrad": lambda p: optim.Adagrad(p, lr=0.1, lr_decay=0.1, initial_accumulator_value=0.1),
+    "Adadelta": lambda p: optim.Adadelta(p, lr=0.1),
+    "RMSprop": lambda p: optim.RMSprop(p, lr=0.1, centered=True, momentum=0.5),
+    "Rprop": lambda p: optim.Rprop(p, lr=0.1),
+    "ASGD": lambda p: optim.ASGD(p, lr=0.1, t0=1.0),
+    "Lion": lambda p: optim.Lion(p, lr=0.1),
+    "LAMB": lambda p: optim.LAMB(p, lr=0.1),
+    "LARS": lambda p: optim.LARS(p, lr=0.1),
+    "Adafactor": lambda p: optim.Adafactor(p, lr=0.1),
 }
 
 
@@ -293,3 +305,36 @@ def test_every_layer(layer: type[nn.Module], take: str) -> None:
             parameter.fill_(0.25)
     for name, value in made.state_dict().items():
         assert value.tolist() == state[name].tolist()
+
+
+@pytest.mark.parametrize("name", [*OPTIMIZERS, "LBFGS"])
+def test_a_training_goes_on_from_a_file(name: str, tmp_path: Any) -> None:
+    """Optimizer and schedules of schedules, by io.save: numbers, None and tuples among the options included."""
+
+    def made(value: Any) -> tuple[Any, Any, Any]:
+        x = nn.Parameter(value)
+        optimizer = OPTIMIZERS.get(name, optim.LBFGS)([x])
+        parts = [optim.LinearLR(optimizer), optim.ChainedScheduler([optim.StepLR(optimizer, 1)])]
+        return x, optimizer, optim.SequentialLR(optimizer, parts, [2])
+
+    def advance(x: Any, optimizer: Any, schedule: Any) -> list[Any]:
+        def closure() -> lm.Tensor:
+            optimizer.zero_grad()
+            loss = (x * x).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(3):
+            optimizer.step(closure)
+            schedule.step()
+        return [x.tolist(), schedule.get_last_lr()]
+
+    first = made(data(2, 3))
+    advance(*first)
+    path = str(tmp_path / "state.safetensors")
+    lm.io.save({"optimizer": first[1].state_dict(), "schedule": first[2].state_dict()}, path)
+    state = lm.io.load(path)
+    second = made(first[0].detach().clone())
+    second[1].load_state_dict(state["optimizer"])
+    second[2].load_state_dict(state["schedule"])
+    assert advance(*second) == advance(*first)

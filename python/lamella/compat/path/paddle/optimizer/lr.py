@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import lamella as lm
 from lamella.compat.front import close_module
+from lamella.optim import lr as native
 
 
 class LRScheduler:
@@ -58,21 +60,41 @@ class LRScheduler:
     set_dict = set_state_dict
 
 
-class StepDecay(LRScheduler):
-    """``base_lr * gamma ** (epoch // step_size)``."""
+class _Native(LRScheduler):
+    """A schedule whose rates are those of one of Lamella's.
+
+    Args:
+        make: makes that one, of an optimizer without tensors.
+    """
 
     def __init__(
-        self, learning_rate: float, step_size: int, gamma: float = 0.1, last_epoch: int = -1, verbose: bool = False
+        self, make: Callable[[Any], native.LRScheduler], learning_rate: float, last_epoch: int, verbose: bool
     ) -> None:
-        self.step_size, self.gamma = step_size, gamma
+        self._native = make(lm.optim.Optimizer([{"params": []}], {"lr": learning_rate}))
         super().__init__(learning_rate, last_epoch, verbose)
 
     def get_lr(self) -> float:
         """Returns the rate."""
-        return self.base_lr * self.gamma ** (self.last_epoch // self.step_size)
+        return self._native.rates(self.last_epoch, [self.base_lr])[0]
 
 
-class MultiStepDecay(LRScheduler):
+class StepDecay(_Native):
+    """``base_lr * gamma ** (epoch // step_size)``."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        step_size: int,
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            lambda optimizer: native.StepLR(optimizer, step_size, gamma), learning_rate, last_epoch, verbose
+        )
+
+
+class MultiStepDecay(_Native):
     """``base_lr * gamma ** n`` after ``n`` of the milestones."""
 
     def __init__(
@@ -83,56 +105,83 @@ class MultiStepDecay(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        self.milestones, self.gamma = list(milestones), gamma
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self) -> float:
-        """Returns the rate."""
-        return self.base_lr * self.gamma ** sum(self.last_epoch >= m for m in self.milestones)
+        super().__init__(
+            lambda optimizer: native.MultiStepLR(optimizer, milestones, gamma), learning_rate, last_epoch, verbose
+        )
 
 
-class ExponentialDecay(LRScheduler):
+class ExponentialDecay(_Native):
     """``base_lr * gamma ** epoch``."""
 
-    def __init__(self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False) -> None:
-        self.gamma = gamma
-        super().__init__(learning_rate, last_epoch, verbose)
+    def __init__(
+        self,
+        learning_rate: float,
+        gamma: float,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(lambda optimizer: native.ExponentialLR(optimizer, gamma), learning_rate, last_epoch, verbose)
 
-    def get_lr(self) -> float:
-        """Returns the rate."""
-        return self.base_lr * self.gamma**self.last_epoch
 
-
-class NaturalExpDecay(ExponentialDecay):
+class NaturalExpDecay(_Native):
     """``base_lr * exp(-gamma * epoch)``."""
 
-    def get_lr(self) -> float:
-        """Returns the rate."""
-        return self.base_lr * math.exp(-self.gamma * self.last_epoch)
+    def __init__(
+        self,
+        learning_rate: float,
+        gamma: float,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(lambda optimizer: native.NaturalExpLR(optimizer, gamma), learning_rate, last_epoch, verbose)
 
 
-class InverseTimeDecay(ExponentialDecay):
+class InverseTimeDecay(_Native):
     """``base_lr / (1 + gamma * epoch)``."""
 
-    def get_lr(self) -> float:
-        """Returns the rate."""
-        return self.base_lr / (1.0 + self.gamma * self.last_epoch)
+    def __init__(
+        self,
+        learning_rate: float,
+        gamma: float,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(lambda optimizer: native.InverseTimeLR(optimizer, gamma), learning_rate, last_epoch, verbose)
 
 
-class PiecewiseDecay(LRScheduler):
+class LinearLR(_Native):
+    """``base_lr`` times a factor that goes from ``start_factor`` to ``end_factor`` in ``total_steps`` epochs."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        total_steps: int,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            lambda optimizer: native.LinearLR(optimizer, start_factor, end_factor, total_steps),
+            learning_rate,
+            last_epoch,
+            verbose,
+        )
+
+
+class PiecewiseDecay(_Native):
     """``values[n]`` after ``n`` of the boundaries."""
 
     def __init__(
-        self, boundaries: Sequence[int], values: Sequence[float], last_epoch: int = -1, verbose: bool = False
+        self,
+        boundaries: Sequence[int],
+        values: Sequence[float],
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
-        if len(values) != len(boundaries) + 1:
-            raise ValueError(f"[PiecewiseDecay] {len(boundaries)} boundaries part {len(values)} values")
-        self.boundaries, self.values = list(boundaries), list(values)
-        super().__init__(values[0], last_epoch, verbose)
-
-    def get_lr(self) -> float:
-        """Returns the rate."""
-        return self.values[sum(self.last_epoch >= b for b in self.boundaries)]
+        super().__init__(
+            lambda optimizer: native.PiecewiseLR(optimizer, boundaries, values), values[0], last_epoch, verbose
+        )
 
 
 class CosineAnnealingDecay(LRScheduler):
@@ -154,7 +203,27 @@ class CosineAnnealingDecay(LRScheduler):
         return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
 
 
-class PolynomialDecay(LRScheduler):
+class CosineAnnealingWarmRestarts(_Native):
+    """Half a cosine from ``base_lr`` to ``eta_min``, again and again, in spans of ``T_0 * T_mult ** n`` epochs."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        T_0: int,  # noqa: N803 (Paddle's name)
+        T_mult: int = 1,  # noqa: N803 (Paddle's name)
+        eta_min: float = 0,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            lambda optimizer: native.CosineAnnealingWarmRestarts(optimizer, T_0, T_mult, eta_min),
+            learning_rate,
+            last_epoch,
+            verbose,
+        )
+
+
+class PolynomialDecay(_Native):
     """Falls from ``base_lr`` to ``end_lr`` in ``decay_steps`` epochs, as ``(1 - epoch / decay_steps) ** power``."""
 
     def __init__(
@@ -167,17 +236,12 @@ class PolynomialDecay(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        self.decay_steps, self.end_lr, self.power, self.cycle = decay_steps, end_lr, power, cycle
-        super().__init__(learning_rate, last_epoch, verbose)
-
-    def get_lr(self) -> float:
-        """Returns the rate."""
-        steps, epoch = self.decay_steps, self.last_epoch
-        if self.cycle:
-            steps *= max(math.ceil(epoch / steps), 1)
-        else:
-            epoch = min(epoch, steps)
-        return (self.base_lr - self.end_lr) * (1 - epoch / steps) ** self.power + self.end_lr
+        super().__init__(
+            lambda optimizer: native.PolynomialLR(optimizer, decay_steps, power, end_lr, cycle),
+            learning_rate,
+            last_epoch,
+            verbose,
+        )
 
 
 class NoamDecay(LRScheduler):
@@ -225,18 +289,151 @@ class LinearWarmup(LRScheduler):
         return float(self.after)
 
 
-class LambdaDecay(LRScheduler):
+class LambdaDecay(_Native):
     """``base_lr * lr_lambda(epoch)``."""
 
     def __init__(
-        self, learning_rate: float, lr_lambda: Callable[[int], float], last_epoch: int = -1, verbose: bool = False
+        self,
+        learning_rate: float,
+        lr_lambda: Callable[[int], float],
+        last_epoch: int = -1,
+        verbose: bool = False,
     ) -> None:
-        self.lr_lambda = lr_lambda
-        super().__init__(learning_rate, last_epoch, verbose)
+        super().__init__(lambda optimizer: native.LambdaLR(optimizer, lr_lambda), learning_rate, last_epoch, verbose)
+
+
+class MultiplicativeDecay(_Native):
+    """The rate of the epoch before times ``lr_lambda(epoch)``."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        lr_lambda: Callable[[int], float],
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            lambda optimizer: native.MultiplicativeLR(optimizer, lr_lambda), learning_rate, last_epoch, verbose
+        )
+
+
+class OneCycleLR(_Native):
+    """From ``max_learning_rate / divide_factor`` to the maximum, and down to ``end_learning_rate``."""
+
+    def __init__(
+        self,
+        max_learning_rate: float,
+        total_steps: int,
+        divide_factor: float = 25.0,
+        end_learning_rate: float = 0.0001,
+        phase_pct: float = 0.3,
+        anneal_strategy: str = "cos",
+        three_phase: bool = False,
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        if end_learning_rate <= 0:
+            raise ValueError(f"[OneCycleLR] end_learning_rate is above 0, not {end_learning_rate}")
+        first = max_learning_rate / divide_factor
+        super().__init__(
+            lambda optimizer: native.OneCycleLR(
+                optimizer,
+                max_learning_rate,
+                total_steps,
+                pct_start=phase_pct,
+                anneal_strategy=anneal_strategy,
+                cycle_momentum=False,
+                div_factor=divide_factor,
+                final_div_factor=first / end_learning_rate,
+                three_phase=three_phase,
+            ),
+            first,
+            last_epoch,
+            verbose,
+        )
+
+
+class CyclicLR(_Native):
+    """From ``base_learning_rate`` to ``max_learning_rate`` and back, again and again."""
+
+    def __init__(
+        self,
+        base_learning_rate: float,
+        max_learning_rate: float,
+        step_size_up: int,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        exp_gamma: float = 1.0,
+        scale_fn: Callable[[int], float] | None = None,
+        scale_mode: str = "cycle",
+        last_epoch: int = -1,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            lambda optimizer: native.CyclicLR(
+                optimizer,
+                base_learning_rate,
+                max_learning_rate,
+                step_size_up,
+                step_size_down,
+                mode,
+                exp_gamma,
+                scale_fn,
+                scale_mode,
+                cycle_momentum=False,
+            ),
+            base_learning_rate,
+            last_epoch,
+            verbose,
+        )
+
+
+class ReduceOnPlateau(LRScheduler):
+    """Falls by ``factor`` where a metric has stopped improving; see :class:`lamella.optim.lr.ReduceLROnPlateau`."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0,
+        epsilon: float = 1e-8,
+        verbose: bool = False,
+    ) -> None:
+        optimizer = lm.optim.Optimizer([{"params": []}], {"lr": learning_rate})
+        options = (mode, factor, patience, threshold, threshold_mode, cooldown, min_lr, epsilon)
+        self._native = native.ReduceLROnPlateau(optimizer, *options)
+        super().__init__(learning_rate, -1, verbose)
+
+    def step(self, metrics: Any = None, epoch: int | None = None) -> None:  # type: ignore[override]  # asks for a metric
+        """Begins the next epoch, or that of a number.
+
+        Args:
+            metrics: the metric of this one: a number, or a tensor of one element.
+            epoch: the number.
+        """
+        if metrics is not None:
+            self._native.step(metrics)
+        super().step(epoch)
 
     def get_lr(self) -> float:
         """Returns the rate."""
-        return self.base_lr * self.lr_lambda(self.last_epoch)
+        return self._native.get_last_lr()[0]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns epoch, rate and what was seen of the metric."""
+        return {**super().state_dict(), "metric": self._native.state_dict()}
+
+    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on where a saved schedule was."""
+        super().set_state_dict(state_dict)
+        self._native.load_state_dict(state_dict["metric"])
+
+    set_dict = set_state_dict
 
 
 __getattr__ = close_module(__name__)
