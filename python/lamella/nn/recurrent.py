@@ -28,6 +28,8 @@ class _Recurrent(Module):
     """Base of cells and networks: their sizes, and the initialization of their parameters."""
 
     _gates = 1
+    #: Size to which an LSTM's hidden states are projected; 0 where they are not.
+    proj_size = 0
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool) -> None:
         super().__init__()
@@ -41,10 +43,12 @@ class _Recurrent(Module):
         rows = self._gates * self.hidden_size
         shapes: dict[str, tuple[int, ...]] = {
             f"weight_ih{suffix}": (rows, input_size),
-            f"weight_hh{suffix}": (rows, self.hidden_size),
+            f"weight_hh{suffix}": (rows, self.proj_size or self.hidden_size),
         }
         if self.bias:
             shapes |= {f"bias_ih{suffix}": (rows,), f"bias_hh{suffix}": (rows,)}
+        if self.proj_size:
+            shapes[f"weight_hr{suffix}"] = (self.proj_size, self.hidden_size)
         for name, shape in shapes.items():
             setattr(self, name, Parameter(lm.zeros(shape, dtype=dtype, device=device)))
         return list(shapes)
@@ -162,7 +166,7 @@ class _Network(_Recurrent):
         directions = ("", "_reverse") if bidirectional else ("",)
         self._names: list[str] = []
         for layer in range(num_layers):
-            size = input_size if layer == 0 else hidden_size * len(directions)
+            size = input_size if layer == 0 else (self.proj_size or hidden_size) * len(directions)
             for direction in directions:
                 self._names += self._add_weights(f"_l{layer}{direction}", size, device, dtype)
         self.reset_parameters()
@@ -183,21 +187,20 @@ class _Network(_Recurrent):
         """Returns x with the steps as axis 0, or back in the order of the batch."""
         return lm.swapaxes(x, 0, 1) if self.batch_first and x.ndim == 3 else x
 
-    def _state(self, x: lm.Tensor) -> lm.Tensor:
-        """Returns the initial state for an ``x`` with the steps as axis 0."""
-        return self._zeros(x, self.num_layers * (1 + self.bidirectional), *x.shape[1:-1], self.hidden_size)
+    def _states(self, x: lm.Tensor) -> list[lm.Tensor]:
+        """Returns the initial states for an ``x`` with the steps as axis 0."""
+        return [self._zeros(x, self.num_layers * (1 + self.bidirectional), *x.shape[1:-1], self.hidden_size)]
 
     def _run(
-        self, function: Callable[..., Any], x: lm.Tensor | PackedSequence, states: Sequence[lm.Tensor] | None, n: int
+        self, function: Callable[..., Any], x: lm.Tensor | PackedSequence, states: Sequence[lm.Tensor] | None
     ) -> tuple[Any, tuple[lm.Tensor, ...]]:
-        """Returns the last layer's states, in the layout of ``x``, and the last ones, given the ``n`` first ones."""
+        """Returns the last layer's states, in the layout of ``x``, and the last ones, given the first ones."""
         if isinstance(x, PackedSequence):
-            if states is None:
-                shape = (self.num_layers * (1 + self.bidirectional), int(x.batch_sizes[0].item()), self.hidden_size)
-                states = [lm.zeros(shape, dtype=x.data.dtype, device=x.data.device)] * n
-            return self._run_packed(function, x, states)
+            # The steps stand for a batch of one step: of their sizes only that of the batch counts.
+            first = lm.expand_dims(x.data[: int(x.batch_sizes[0].item())], 0)
+            return self._run_packed(function, x, self._states(first) if states is None else states)
         x = self._turned(x)
-        given = [self._state(x)] * n if states is None else states
+        given = self._states(x) if states is None else states
         outputs, *last = function(x, *given, self._weights(), **self._settings())
         return self._turned(outputs), tuple(last)
 
@@ -259,7 +262,7 @@ class _Network(_Recurrent):
                 lm.flip(x, axis=0) if reverse else x, *[lm.expand_dims(s, 0) for s in current], weights, **settings
             )
             current = [lm.squeeze(s, 0) for s in current]
-            outputs.append(lm.reshape(lm.flip(y, axis=0) if reverse else y, (steps * size, -1)))
+            outputs.append(lm.reshape(lm.flip(y, axis=0) if reverse else y, (steps * size, y.shape[-1])))
         final = [lm.concat([now, *(e[i] for e in reversed(ended))]) for i, now in enumerate(current)]
         return lm.concat(outputs[::-1] if reverse else outputs), final
 
@@ -268,6 +271,7 @@ class _Network(_Recurrent):
         return (
             f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, bias={self.bias}, "
             f"batch_first={self.batch_first}, dropout={self.dropout}, bidirectional={self.bidirectional}"
+            + (f", proj_size={self.proj_size}" if self.proj_size else "")
         )
 
 
@@ -321,29 +325,110 @@ class RNN(_Network):
             The last layer's states, and the last state of each layer's directions, ``(layers * directions, n,
             hidden_size)``, which is also the form of ``h``, the first states (0 for None).
         """
-        outputs, (last,) = self._run(lm.rnn, x, None if h is None else (h,), 1)
+        outputs, (last,) = self._run(lm.rnn, x, None if h is None else (h,))
         return outputs, last
 
 
 class LSTM(_Network):
-    """A long short-term memory over sequences, see :func:`lamella.lstm`. Arguments as for :class:`RNN`."""
+    """A long short-term memory over sequences, see :func:`lamella.lstm`.
+
+    Args:
+        input_size: size of the last axis of ``x``.
+        hidden_size: size of the last axis of a state.
+        num_layers: layers, each of which goes over the states of the one before.
+        bias: False leaves the biases out.
+        batch_first: whether ``x`` and the result have the batch as axis 0 and the steps as axis 1.
+        dropout: the probability with which elements between layers are dropped in training.
+        bidirectional: whether each layer goes over its sequence in both directions, with states side by side.
+        proj_size: a size below ``hidden_size`` to which ``h`` is projected, by ``weight_hr_l0`` and its kin (Sak et
+            al. 2014, "Long short-term memory recurrent neural network architectures for large scale acoustic
+            modeling"). Steps are then composed of operators, and slower.
+        device: of the parameters.
+        dtype: of the parameters.
+
+    Attributes:
+        weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ...: the parameters of each layer.
+    """
 
     _gates = 4
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        if proj_size:
+            _check_sizes("LSTM", proj_size=proj_size)
+            if proj_size >= hidden_size:
+                raise ValueError(f"[LSTM] proj_size is below hidden_size, got {proj_size} and {hidden_size}")
+        # The shapes of the weights, which the base makes, depend on it.
+        self.proj_size = proj_size
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
 
     def forward(
         self, x: Any, state: tuple[lm.Tensor, lm.Tensor] | None = None
     ) -> tuple[Any, tuple[lm.Tensor, lm.Tensor]]:
         """Computes the outputs and the last states, see :meth:`RNN.forward`, from a pair ``(h, c)`` of states."""
-        outputs, (h, c) = self._run(lm.lstm, x, state, 2)
+        if self.proj_size and not isinstance(x, PackedSequence):
+            outputs, (h, c) = self._run_steps(self._turned(x), state)
+        else:
+            outputs, (h, c) = self._run(_projected if self.proj_size else lm.lstm, x, state)
         return outputs, (h, c)
+
+    def _states(self, x: lm.Tensor) -> list[lm.Tensor]:
+        layers = self.num_layers * (1 + self.bidirectional)
+        sizes = (self.proj_size or self.hidden_size, self.hidden_size)
+        return [self._zeros(x, layers, *x.shape[1:-1], size) for size in sizes]
+
+    def _run_steps(self, x: lm.Tensor, states: Sequence[lm.Tensor] | None) -> tuple[lm.Tensor, tuple[lm.Tensor, ...]]:
+        """Runs sequences of one length, ``(steps, n, size)`` or ``(steps, size)``, as packed ones."""
+        batch = x if x.ndim == 3 else lm.expand_dims(x, 1)
+        steps, n = batch.shape[:2]
+        given = self._states(batch)
+        if states is not None:
+            given = [state if x.ndim == 3 else lm.expand_dims(state, 1) for state in states]
+        data = lm.reshape(batch, (steps * n, batch.shape[-1]))
+        packed, last = self._run_packed(_projected, PackedSequence(data, lm.full((steps,), n, dtype="int64")), given)
+        outputs = lm.reshape(packed.data, (steps, n, packed.data.shape[-1]))
+        if x.ndim == 3:
+            return self._turned(outputs), last
+        return lm.squeeze(outputs, 1), tuple(lm.squeeze(state, 1) for state in last)
+
+
+def _projected(
+    x: lm.Tensor, h: lm.Tensor, c: lm.Tensor, weights: Sequence[lm.Tensor], has_biases: bool, **_: Any
+) -> tuple[lm.Tensor, lm.Tensor, lm.Tensor]:
+    """One layer of :func:`lamella.lstm` in one direction, whose ``h`` is projected in each step."""
+    w_ih, w_hh, *biases, w_hr = weights
+    b_ih, b_hh = biases if has_biases else (None, None)
+    gates = lm.linear(x, w_ih, b_ih)
+    h, c = h[0], c[0]
+    outputs = []
+    for step in lm.unstack(gates):
+        i, f, g, o = lm.split(step + lm.linear(h, w_hh, b_hh), 4, axis=-1)
+        c = lm.sigmoid(f) * c + lm.sigmoid(i) * lm.tanh(g)
+        h = lm.linear(lm.sigmoid(o) * lm.tanh(c), w_hr)
+        outputs.append(h)
+    return lm.stack(outputs), lm.expand_dims(h, 0), lm.expand_dims(c, 0)
 
 
 class GRU(_Network):
-    """Gated recurrent units over sequences, see :func:`lamella.gru`. Arguments as for :class:`RNN`."""
+    """Gated recurrent units over sequences, see :func:`lamella.gru`.
+
+    Arguments as for :class:`LSTM`, but for ``proj_size``.
+    """
 
     _gates = 3
 
     def forward(self, x: Any, h: lm.Tensor | None = None) -> tuple[Any, lm.Tensor]:
         """Computes the outputs and the last state, see :meth:`RNN.forward`."""
-        outputs, (last,) = self._run(lm.gru, x, None if h is None else (h,), 1)
+        outputs, (last,) = self._run(lm.gru, x, None if h is None else (h,))
         return outputs, last
