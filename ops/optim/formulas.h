@@ -291,8 +291,9 @@ void advance(const F& formula, const Shared<S>& shared, X& parameter, X gradient
   if (shared.maximize) gradient = -gradient;
   if (shared.weight_decay != 0) gradient = gradient + parameter * shared.weight_decay;
   if (shared.shrink != 1) parameter = parameter * shared.shrink;
-  [&]<std::size_t... I>(std::index_sequence<I...>) { formula.step(parameter, gradient, states[I]...); }
-  (std::make_index_sequence<F::kStates>());
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    formula.step(parameter, gradient, states[I]...);
+  }(std::make_index_sequence<F::kStates>());
 }
 
 }  // namespace lamella::optim

@@ -473,3 +473,21 @@ def test_averages_of_asgd_are_in_the_state():
         places.append(x.tolist())
     # The average begins with the fourth place: those before it are not counted.
     np.testing.assert_allclose(optimizer.state[id(x)]["ax"].tolist(), np.mean(places[3:], axis=0))
+
+
+@pytest.mark.parametrize(
+    ("formula", "gradients", "states", "numbers", "message"),
+    [
+        ("nosuch_step", [lm.ones([2])], [], [], "no formula of the name nosuch_step"),
+        ("lion_step", [lm.ones([2])], [[lm.ones([2])]], [0.1], r"\[lion_step\] takes 5 numbers, got 1"),
+        ("lion_step", [], [[lm.ones([2])]], [0.1] * 5, "expected 1 tensors, one for each parameter, got 0"),
+        ("lion_step", [lm.ones([2])], [], [0.1] * 5, "expected 1 lists, got 0"),
+        ("lion_step", [lm.ones([2])], [[lm.ones([3])]], [0.1] * 5, "the optimizer's state must have the parameter's"),
+        ("lion_step", [lm.ones([3])], [[lm.ones([2])]], [0.1] * 5, "the gradient must have the parameter's shape"),
+    ],
+)
+def test_formulas_check_what_they_are_given(formula, gradients, states, numbers, message):
+    x = lm.zeros([2])
+    with pytest.raises(ValueError, match=message):
+        lm._C._optimizer_step(formula, [x], gradients, states, numbers, 0.0, 1.0, False)
+    assert x.tolist() == [0.0, 0.0]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import lamella as lm
+from lamella.optim import lr as native
 
 
 class Warmup:
@@ -39,15 +41,28 @@ class warmup:  # noqa: N801 (the dialect's name)
 
 
 class LrScheduler:
-    """Rate of each step: ``base_lr``, at first as a :class:`warmup` says."""
+    """Rate of each step: ``base_lr``, at first as a :class:`warmup` says.
 
-    def __init__(self, base_lr: float, warmup: Warmup | None = None) -> None:
+    Args:
+        base_lr: the rate.
+        warmup: the rates of the first steps.
+        make: makes a schedule of Lamella's, of an optimizer without tensors, whose rates are those without a warmup.
+    """
+
+    def __init__(
+        self,
+        base_lr: float,
+        warmup: Warmup | None = None,
+        make: Callable[[Any], native.LRScheduler] | None = None,
+    ) -> None:
         if isinstance(base_lr, bool) or not isinstance(base_lr, (int, float)) or base_lr < 0:
             raise ValueError(f"[{type(self).__name__}] a learning rate is a number of at least 0, got {base_lr!r}")
         if warmup is not None and not isinstance(warmup, Warmup):
             raise TypeError(f"[{type(self).__name__}] expected a warmup, got {type(warmup).__name__}")
         self.base_lr = float(base_lr)
         self.warmup = warmup
+        without = lm.optim.Optimizer([{"params": []}], {"lr": self.base_lr})
+        self._native = None if make is None else make(without)
 
     def rate(self, step: int) -> float:
         """Returns the rate of step number ``step``, counted from 0."""
@@ -57,7 +72,7 @@ class LrScheduler:
 
     def decayed(self, step: int) -> float:
         """Returns the rate without a warmup."""
-        return self.base_lr
+        return self.base_lr if self._native is None else self._native.rates(step, [self.base_lr])[0]
 
 
 def _check_steps(name: str, steps: Any) -> int:
@@ -75,12 +90,7 @@ class PiecewiseConstantScheduler(LrScheduler):
                 f"[PiecewiseConstantScheduler] expected one value more than boundaries, got {len(values)} values and "
                 f"{len(boundaries)} boundaries"
             )
-        super().__init__(values[0], warmup)
-        self._boundaries, self._values = list(boundaries), [float(value) for value in values]
-
-    def decayed(self, step: int) -> float:
-        """Returns the rate without a warmup."""
-        return self._values[sum(step >= boundary for boundary in self._boundaries)]
+        super().__init__(values[0], warmup, lambda optimizer: native.PiecewiseLR(optimizer, boundaries, values))
 
 
 class PiecewiseScalingScheduler(LrScheduler):
@@ -93,31 +103,25 @@ class PiecewiseScalingScheduler(LrScheduler):
         scale: float | Sequence[float],
         warmup: Warmup | None = None,
     ) -> None:
-        super().__init__(base_lr, warmup)
         scales = [float(scale) ** (k + 1) for k in range(len(boundaries))] if isinstance(scale, (int, float)) else scale
         if len(scales) != len(boundaries):
             raise ValueError(
                 f"[PiecewiseScalingScheduler] expected a scale for each of {len(boundaries)} boundaries, got "
                 f"{len(scales)}"
             )
-        self._boundaries, self._scales = list(boundaries), [1.0, *map(float, scales)]
 
-    def decayed(self, step: int) -> float:
-        """Returns the rate without a warmup."""
-        return self.base_lr * self._scales[sum(step >= boundary for boundary in self._boundaries)]
+        def make(optimizer: Any) -> native.LRScheduler:
+            return native.PiecewiseLR(optimizer, boundaries, [base_lr * factor for factor in (1.0, *scales)])
+
+        super().__init__(base_lr, warmup, make)
 
 
 class CosineScheduler(LrScheduler):
     """Rate that falls along half a cosine, within ``steps`` steps, to ``alpha`` times itself."""
 
     def __init__(self, base_lr: float, steps: int, alpha: float = 0.0, warmup: Warmup | None = None) -> None:
-        super().__init__(base_lr, warmup)
-        self._steps, self._alpha = _check_steps("CosineScheduler", steps), alpha
-
-    def decayed(self, step: int) -> float:
-        """Returns the rate without a warmup."""
-        cosine = 0.5 * (1 + math.cos(math.pi * min(step, self._steps) / self._steps))
-        return self.base_lr * ((1 - self._alpha) * cosine + self._alpha)
+        _check_steps("CosineScheduler", steps)
+        super().__init__(base_lr, warmup, lambda optimizer: native.CosineAnnealingLR(optimizer, steps, alpha * base_lr))
 
 
 class PolynomialScheduler(LrScheduler):
@@ -132,50 +136,42 @@ class PolynomialScheduler(LrScheduler):
         cycle: bool = False,
         warmup: Warmup | None = None,
     ) -> None:
-        super().__init__(base_lr, warmup)
-        self._steps = _check_steps("PolynomialScheduler", steps)
-        self._end, self._power, self._cycle = end_learning_rate, power, cycle
-
-    def decayed(self, step: int) -> float:
-        """Returns the rate without a warmup."""
-        steps = self._steps * max(math.ceil(step / self._steps), 1) if self._cycle else self._steps
-        remaining = 1 - min(step, steps) / steps
-        return float((self.base_lr - self._end) * remaining**self._power + self._end)
+        _check_steps("PolynomialScheduler", steps)
+        options = (steps, power, end_learning_rate, cycle)
+        super().__init__(base_lr, warmup, lambda optimizer: native.PolynomialLR(optimizer, *options))
 
 
 class _Decay(LrScheduler):
     """Rate that depends on ``step / steps``, in whole numbers where ``staircase`` is True."""
 
+    kind: ClassVar[type[native.ExponentialLR]]
+
     def __init__(
         self, base_lr: float, steps: int, decay_rate: float, staircase: bool = False, warmup: Warmup | None = None
     ) -> None:
-        super().__init__(base_lr, warmup)
+        super().__init__(base_lr, warmup, lambda optimizer: self.kind(optimizer, decay_rate))
         self._steps = _check_steps(type(self).__name__, steps)
-        self._rate, self._staircase = decay_rate, staircase
+        self._staircase = staircase
 
-    def _part(self, step: int) -> float:
-        return float(step // self._steps) if self._staircase else step / self._steps
+    def decayed(self, step: int) -> float:
+        """Returns the rate without a warmup."""
+        part: Any = step // self._steps if self._staircase else step / self._steps
+        return super().decayed(part)
 
 
 class ExponentialScheduler(_Decay):
     """Rate times ``decay_rate ** (step / steps)``."""
 
-    def decayed(self, step: int) -> float:
-        """Returns the rate without a warmup."""
-        return float(self.base_lr * self._rate ** self._part(step))
+    kind = native.ExponentialLR
 
 
 class NaturalExpScheduler(_Decay):
     """Rate times ``exp(-decay_rate * step / steps)``."""
 
-    def decayed(self, step: int) -> float:
-        """Returns the rate without a warmup."""
-        return self.base_lr * math.exp(-self._rate * self._part(step))
+    kind = native.NaturalExpLR
 
 
 class InverseTimeScheduler(_Decay):
     """Rate divided by ``1 + decay_rate * step / steps``."""
 
-    def decayed(self, step: int) -> float:
-        """Returns the rate without a warmup."""
-        return self.base_lr / (1 + self._rate * self._part(step))
+    kind = native.InverseTimeLR
