@@ -198,9 +198,8 @@ void step(std::string_view formula, std::span<const Target> targets, std::span<c
   }
   run<float>(entry, float32, numbers.data(), shared);
   run<double>(entry, float64, numbers.data(), shared);
-  for (const std::vector<const Target*>& targets_of_kernels : {float32, float64}) {
-    for (const Target* target : targets_of_kernels) finish(*target, entry);
-  }
+  for (const Target* target : float32) finish(*target, entry);
+  for (const Target* target : float64) finish(*target, entry);
 }
 
 }  // namespace lamella::optim
