@@ -238,6 +238,8 @@ def as_dataset(data: Any) -> Any:
         TypeError: ``data`` has neither ``__getitem__`` and ``__len__`` nor ``__iter__``.
     """
     if isinstance(data, Mapping):
+        if not data or not all(isinstance(key, str) for key in data):
+            raise TypeError("[DataLoader] dataset: a dict holds arrays by their names, which are text")
         return StackDataset(**data)
     kind = type(data)
     if kind.__module__.split(".")[0] == "pyarrow":
