@@ -39,6 +39,10 @@ __getattr__, _loaded_later = _lazy.loader(
 __all__ = sorted({"load", "metadata", "save", *_loaded_later})
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def save(state: Any, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
     """Writes ``state`` to ``path``; the ending chooses the format.
 
