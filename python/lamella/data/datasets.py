@@ -131,11 +131,30 @@ class ConcatDataset(Dataset[Any]):
         return self.cumulative_sizes[-1]
 
     def __getitem__(self, index: int) -> Any:
+        place, number = self._find(index)
+        return self.datasets[place][number]
+
+    def __getitems__(self, indices: Indices) -> list[Any]:
+        asked: dict[int, tuple[list[int], list[int]]] = {}
+        numbers = listed(indices)
+        for row, index in enumerate(numbers):
+            place, number = self._find(index)
+            rows, within = asked.setdefault(place, ([], []))
+            rows.append(row)
+            within.append(number)
+        samples: list[Any] = [None] * len(numbers)
+        for place, (rows, within) in asked.items():
+            for row, sample in zip(rows, samples_of(self.datasets[place], within), strict=True):
+                samples[row] = sample
+        return samples
+
+    def _find(self, index: int) -> tuple[int, int]:
+        """Returns which dataset has a sample, and under which number."""
         if not -len(self) <= index < len(self):
             raise IndexError(f"[ConcatDataset] index {index} is out of range for {len(self)} samples")
         index %= len(self)
         place = bisect.bisect_right(self.cumulative_sizes, index)
-        return self.datasets[place][index - (self.cumulative_sizes[place - 1] if place else 0)]
+        return place, index - (self.cumulative_sizes[place - 1] if place else 0)
 
 
 class ChainDataset(IterableDataset[Any]):
@@ -238,6 +257,8 @@ def as_dataset(data: Any) -> Any:
         TypeError: ``data`` has neither ``__getitem__`` and ``__len__`` nor ``__iter__``.
     """
     if isinstance(data, Mapping):
+        if not data or not all(isinstance(key, str) for key in data):
+            raise TypeError("[DataLoader] dataset: a dict holds arrays by their names, which are text")
         return StackDataset(**data)
     kind = type(data)
     if kind.__module__.split(".")[0] == "pyarrow":

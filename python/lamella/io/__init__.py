@@ -36,17 +36,11 @@ __getattr__, _loaded_later = _lazy.loader(
     },
 )
 
-__all__ = [
-    "Checkpoint",
-    "CheckpointWarning",
-    "load",
-    "load_checkpoint",
-    "load_torch",
-    "load_weights",
-    "metadata",
-    "save",
-    "save_checkpoint",
-]
+__all__ = sorted({"load", "metadata", "save", *_loaded_later})
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def save(state: Any, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:

@@ -135,6 +135,8 @@ def test_getitems_gets_all_numbers_at_once() -> None:
     assert [batch.tolist() for batch in DataLoader(Many(), 5)] == [[0, 1, 4, 9, 16], [25, 36, 49]]
     assert plain(next(iter(DataLoader(StackDataset(Subset(Many(), [2, 1]), X[:2]), 2)))[0]) == [4, 1]
     assert calls == [[0, 1, 2, 3, 4], [5, 6, 7], [2, 1]]
+    joined = DataLoader(ConcatDataset([Many(), [100, 200], Many()]), batch_sampler=[[17, 9, 3, 10, 8, 1]])
+    assert [batch.tolist() for batch in joined] == [[49, 200, 9, 0, 100, 1]] and calls[3:] == [[7, 0], [3, 1]]
 
     class Short(Squares):
         def __getitems__(self, numbers: list[int]) -> list[int]:
