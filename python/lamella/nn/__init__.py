@@ -170,8 +170,9 @@ from .transformer import (
 
 if _typing.TYPE_CHECKING:
     from . import utils as utils
+    from ._summary import summary as summary
 
-__getattr__, _ = _lazy.loader(__name__, {"utils": []})
+__getattr__, _ = _lazy.loader(__name__, {"_summary": ["summary"], "utils": []})
 
 __all__ = [
     "CELU",
@@ -326,5 +327,6 @@ __all__ = [
     "ZeroPad3d",
     "functional",
     "init",
+    "summary",
     "utils",
 ]

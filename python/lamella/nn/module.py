@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import lamella as lm
 
 from ._moving import Movable
 from ._state import Stateful
 from .parameter import Buffer, Parameter
+
+if TYPE_CHECKING:
+    from ._summary import Summary
 
 
 class Module(Stateful, Movable):
@@ -31,6 +35,11 @@ class Module(Stateful, Movable):
             def forward(self, x):
                 return self.out(lm.relu(self.hidden(x)))
     """
+
+    if TYPE_CHECKING:
+
+        def summary(self, *args: Any, **kwargs: Any) -> Summary:
+            """Describes the module and its parts; prints as a table. See :func:`lamella.nn.summary`."""
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -114,6 +123,11 @@ class Module(Stateful, Movable):
         computed = self._computed(name)
         if computed is not None:
             return computed()
+        if name == "summary":
+            # Found last, so that a part of a model may have the name.
+            from ._summary import summary
+
+            return functools.partial(summary, self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def _computed(self, name: str) -> Computed | None:

@@ -87,14 +87,24 @@ class _Methods:
             before, cls._users = cls._users, cls._users + change
             if before == 0:
                 cls._originals = tuple(
-                    (kind, name, vars(kind)[name])
-                    for kind, name in ((lm.nn.Module, "__call__"), (lm.optim.Optimizer, "step"))
+                    _definitions(lm.nn.Module, "__call__") + _definitions(lm.optim.Optimizer, "step")
                 )
                 for kind, name, original in cls._originals:
                     setattr(kind, name, _in_scope(original, "" if name == "__call__" else "." + name))
             elif cls._users == 0:
                 for kind, name, original in cls._originals:
                     setattr(kind, name, original)
+
+
+def _definitions(kind: type, name: str) -> list[tuple[type, str, Any]]:
+    """Returns a method of a class and those of the library's own subclasses, each with the class that defines it."""
+    found = {next(base for base in kind.__mro__ if name in vars(base))}
+    pending: list[type] = [kind]
+    while pending:
+        subclasses: list[type] = pending.pop().__subclasses__()
+        pending += subclasses
+        found.update(one for one in subclasses if name in vars(one) and one.__module__.startswith("lamella."))
+    return [(owner, name, vars(owner)[name]) for owner in found]
 
 
 #: Names of the modules of the model that this thread profiles, by id.
@@ -136,9 +146,13 @@ class Profile:
     def __enter__(self) -> Self:
         if self._begun:
             raise RuntimeError("[profile] a profile measures one block; make another one for the next")
-        _C._start_profile(self._lines)
-        self._begun = True
         _Methods.exchange(1)
+        try:
+            _C._start_profile(self._lines)
+        except RuntimeError:
+            _Methods.exchange(-1)
+            raise
+        self._begun = True
         _local.names = self._names
         return self
 
