@@ -1,18 +1,21 @@
-"""Differences of PyTorch's tensors from Lamella's: ``dim``, ``keepdim``, other names.
+"""Methods of PyTorch's tensors that Lamella's lack, or that mean something else there.
 
 Every function gives Lamella's own Tensor, so the type itself learns the dialect: in this process, once the front has
-been imported.
+been imported. Lamella's own code keeps its methods: one that has two meanings asks which module calls it.
 """
 
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
 
 from . import _functions as F  # noqa: N812
+from . import _reductions as R  # noqa: N812
 
 _native_size: Any = Tensor.__dict__["size"]
 _native_to: Any = Tensor.to
@@ -35,84 +38,254 @@ class _SizeOf(int):
         return made
 
     def __call__(self, dim: int | None = None) -> Any:
-        return self.tensor.shape if dim is None else self.tensor.shape[dim]
+        return F.Size(self.tensor.shape) if dim is None else self.tensor.shape[dim]
 
 
 def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Implements Tensor.to(): a dtype, a device, both, or those of another tensor."""
     kwargs.pop("non_blocking", None)
-    kwargs.pop("copy", None)
+    copy = kwargs.pop("copy", False)
     kwargs.pop("memory_format", None)
+    if "other" in kwargs:
+        args = (*args, kwargs.pop("other"))
     result = self
     for target in args:
         if isinstance(target, Tensor):
             result = _native_to(result, dtype=target.dtype, device=target.device)
-        elif isinstance(target, bool):
-            continue  # non_blocking
+        elif target is None or isinstance(target, bool):
+            continue  # no target; non_blocking
         else:
-            result = _native_to(result, target)
-    return _native_to(result, **kwargs) if kwargs else result
+            result = _native_to(result, F.device(target) if isinstance(target, int) else target)
+    kwargs = {name: value for name, value in kwargs.items() if value is not None}
+    result = _native_to(result, **kwargs) if kwargs else result
+    return result.clone() if copy and result is self else result
 
 
-def _view(self: Tensor, *shape: Any) -> Tensor:
-    return lm.reshape(self, F._dims(shape))
+def _view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
+    """Implements Tensor.view() and reshape(): sizes one by one or together. A dtype reads the memory anew."""
+    if len(shape) == 1 and isinstance(shape[0], lm.DType):
+        return lm.from_numpy(self.detach().contiguous().numpy().view(shape[0].name))
+    return lm.reshape(self, F._sizes(shape or tuple(named.values())))
 
 
 def _expand(self: Tensor, *shape: Any) -> Tensor:
-    dims = F._dims(shape)
+    dims = F._sizes(shape)
     added = len(dims) - self.ndim
     return lm.broadcast_to(self, tuple(self.shape[i - added] if n == -1 else n for i, n in enumerate(dims)))
 
 
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """Implements Tensor.type(): the name of the type, or a cast to a dtype or to the dtype of a type."""
+    if dtype is None:
+        return F._type_of(self)
+    if isinstance(dtype, str) and dtype.startswith("torch."):
+        dtype = F.TENSOR_TYPES[dtype.rpartition(".")[2]]
+    return self.astype(getattr(dtype, "dtype", dtype), copy=False)
+
+
 def _cast(dtype: Any) -> Any:
-    return lambda self: self.astype(dtype, copy=False)
+    return lambda self, memory_format=None: self.astype(dtype, copy=False)
 
 
 def _new(name: str) -> Any:
     def method(self: Tensor, *size: Any, **kwargs: Any) -> Tensor:
+        import torch
+
         kwargs = {"dtype": self.dtype, "device": self.device, **kwargs}
-        return getattr(F, name)(*size, **kwargs)
+        return getattr(torch, name)(*size, **kwargs)
 
     return method
+
+
+def _set_data(self: Tensor, value: Tensor) -> None:
+    """Implements ``x.data = y`` for tensors of one shape: the elements become those of ``y``."""
+    if tuple(value.shape) != tuple(self.shape):
+        raise RuntimeError(
+            f"[data] x.data takes a tensor of the shape {list(self.shape)} of x, not of {list(value.shape)}: make a "
+            "new parameter instead"
+        )
+    with lm.no_grad():
+        self.detach().copy_(value)
 
 
 def _put(name: str, value: Any) -> None:
     setattr(Tensor, name, value)
 
 
-def _method(function: Any) -> Any:
-    """Makes a function a method: functions of the compiled module do not bind by themselves."""
-    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
+def of_two_meanings(name: str, method: Callable[..., Any], own: Any = None) -> Any:
+    """Returns a method that is PyTorch's to programs, and Lamella's own to the modules of Lamella."""
+    native = Tensor.__dict__.get(name) if own is None else own
+    if native is None:
+        return method
+
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        return (native if caller.startswith("lamella.") else method)(self, *args, **kwargs)
+
+    call.__name__ = name
+    call.__doc__ = method.__doc__
+    return call
+
+
+class _Later:
+    """A method that is made when it is first asked for."""
+
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self.name = name
+        self.make = make
+
+    def __get__(self, x: Any, owner: type) -> Any:
+        method = self.make()
+        _put(self.name, method)
+        return method.__get__(x, owner) if x is not None else method
+
+
+def _scaled_in_place(native: Any) -> Any:
+    def method(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+        return native(self, F._times(other, alpha))
+
+    return method
+
+
+def _div_in_place(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    return self.copy_(F.div(self.clone(), other, rounding_mode=rounding_mode))
+
+
+def _with_value(native: Any) -> Any:
+    """Returns scatter_() that takes a number by the name of ``value``, and adds or multiplies where asked to."""
+
+    def method(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+        if reduce is not None:
+            return self.copy_(F.scatter(self.clone(), dim, index, src, value=value, reduce=reduce))
+        return native(self, dim, index, value if src is None else src)
+
+    return method
+
+
+def _by_dim(native: Any) -> Any:
+    """Returns an in-place operator that is given its axis by PyTorch's word, too."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if "dim" in kwargs:
+            kwargs["axis"] = kwargs.pop("dim")
+        return native(self, *args, **kwargs)
+
+    return method
+
+
+def _storage(name: str) -> Any:
+    def method(self: Tensor) -> Any:
+        raise NotImplementedError(f"[{name}] memory is not an object of its own here: x.data_ptr() is its address")
+
+    return method
+
+
+def _share_memory(self: Tensor) -> Tensor:
+    """Implements Tensor.share_memory_(): see :mod:`torch.multiprocessing`."""
+    from .multiprocessing import share
+
+    return share(self)
 
 
 _put("size", _Size())
 _put("device", property(lambda self: F.device(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)
 _put("view", _view)
-_put("reshape", _view)
+_put("reshape", of_two_meanings("reshape", _view))
 _put("expand", _expand)
 _put("expand_as", lambda self, other: lm.broadcast_to(self, other.shape))
+_put("reshape_as", lambda self, other: lm.reshape(self, other.shape))
 _put("view_as", lambda self, other: lm.reshape(self, other.shape))
-_put("permute", lambda self, *axes: lm.permute_dims(self, F._dims(axes)))
-_put("t", lambda self: self if self.ndim < 2 else lm.swapaxes(self, 0, 1))
+_put("permute", lambda self, *dims: lm.permute_dims(self, F._sizes(dims)))
+_put("repeat", of_two_meanings("repeat", lambda self, *repeats: lm.tile(self, F._sizes(repeats))))
+_put("unfold", lambda self, dimension, size, step: lm.sliding_window(self, dimension, size, step))
 _put("dim", lambda self: self.ndim)
-_put("numel", lambda self: math.prod(self.shape))
+_put("ndimension", lambda self: self.ndim)
+_put("nelement", lambda self: math.prod(self.shape))
+_put("element_size", lambda self: self.dtype.itemsize)
+_put("stride", lambda self, dim=None: tuple(self.strides) if dim is None else self.strides[dim])
+_put("type", _type)
 _put("type_as", lambda self, other: self.astype(other.dtype, copy=False))
 _put("is_cuda", property(lambda self: self.device.startswith("cuda"), doc="True if the tensor is on a GPU."))
 _put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tensor is on the CPU."))
-_put("data", property(lambda self: self.detach(), doc="A tensor on the same memory, off the tape."))
-_put("clamp_", Tensor.clip_)
-for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"):
-    _put(_name, _method(getattr(F, _name)))
-for _name in (
-    *("add", "sub", "mul", "div", "neg", "eq", "ne", "lt", "le", "gt", "ge", "mm", "bmm", "mv", "addmm", "clamp"),
-    *("chunk", "softmax", "split", "squeeze", "transpose", "unbind", "unsqueeze"),
-):
-    _put(_name, _method(getattr(F, _name)))
+_put("is_meta", property(lambda self: self.device == "meta", doc="True if the tensor has a shape only."))
+for _name in ("is_xpu", "is_mps", "is_sparse", "is_quantized", "is_nested", "is_mkldnn"):
+    _put(_name, property(lambda self: False, doc="False: there are no such tensors here."))
+_put("layout", property(lambda self: "strided", doc="All tensors are strided."))
+_put("data", property(lambda self: self.detach(), _set_data, doc="A tensor on the same memory, off the tape."))
+_put("get_device", lambda self: -1 if self.device == "cpu" else self.device.index or 0)
+_put("pin_memory", lambda self, device=None: self)
+_put("is_pinned", lambda self, device=None: False)
+_put("record_stream", lambda self, stream: None)
+_put("is_shared", lambda self: hasattr(self, "_shared_name"))
+_put("share_memory_", _share_memory)
+_put("storage", _storage("storage"))
+_put("untyped_storage", _storage("untyped_storage"))
+_put("apply_", lambda self, function: self.copy_(lm.tensor(_mapped(function, self.tolist()), dtype=self.dtype)))
+_put("new_tensor", lambda self, data, **options: F.tensor(data, **{"dtype": self.dtype, **options}))
+_put("add_", _scaled_in_place(Tensor.add_))
+_put("sub_", _scaled_in_place(Tensor.sub_))
+_put("subtract_", _scaled_in_place(Tensor.subtract_))
+_put("div_", of_two_meanings("div_", _div_in_place))
+_put("scatter_", _with_value(Tensor.scatter_))
+_put("clamp_", lambda self, min=None, max=None: self.clip_(min, max))
+_put("set_", lambda self, source: _set_data(self, source) or self)
+
+
+def _mapped(function: Callable[[Any], Any], values: Any) -> Any:
+    return [_mapped(function, each) for each in values] if isinstance(values, list) else function(values)
+
+
 for _name, _dtype in (
     *(("float", lm.float32), ("double", lm.float64), ("half", lm.float16), ("bfloat16", lm.bfloat16)),
-    *(("long", lm.int64), ("int", lm.int32), ("short", lm.int16), ("bool", lm.bool)),
+    *(("long", lm.int64), ("int", lm.int32), ("short", lm.int16), ("char", lm.int8), ("byte", lm.uint8)),
+    *(("bool", lm.bool), ("cfloat", lm.complex64), ("cdouble", lm.complex128)),
 ):
     _put(_name, _cast(_dtype))
 for _name in ("zeros", "ones", "empty", "full"):
     _put(f"new_{_name}", _new(_name))
+for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatter_reduce_", "softmax_"):
+    if hasattr(Tensor, _name):
+        _put(_name, _by_dim(getattr(Tensor, _name)))
+
+#: Functions written out that are methods of tensors, too.
+_WRITTEN = {
+    F: "add adjoint chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
+    "scatter split split_with_sizes squeeze sub subtract t tile unbind clone",
+    R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",
+}
+for _module, _names in _WRITTEN.items():
+    for _name in _names.split():
+        _put(_name, of_two_meanings(_name, getattr(_module, _name)))
+
+
+def install(names: Any, get: Callable[[str], Any]) -> None:
+    """Gives tensors the functions of a table, and their in-place forms, each when it is first asked for.
+
+    Args:
+        names: the names of the table.
+        get: returns the function of a name.
+    """
+
+    def later(name: str, own: Any) -> Callable[[], Any]:
+        def make() -> Any:
+            if own is not None and not names.words_differ(name):
+                return own
+            return of_two_meanings(name, get(name), own)
+
+        return make
+
+    def in_place(name: str) -> Callable[[], Any]:
+        def make() -> Any:
+            function = get(name)
+            return lambda self, *args, **kwargs: self.copy_(function(self.clone(), *args, **kwargs))
+
+        return make
+
+    written = {name for text in _WRITTEN.values() for name in text.split()}
+    for name in [*names, *written]:
+        own = Tensor.__dict__.get(name)
+        if name not in written and (own is None or not isinstance(own, _Later)):
+            _put(name, _Later(name, later(name, own)))
+        if not hasattr(Tensor, f"{name}_"):
+            _put(f"{name}_", _Later(f"{name}_", in_place(name)))
