@@ -55,6 +55,7 @@ class Dialect:
         helpers: what those statements and expressions name.
         extra: parameters that derived signatures have beside the native ones, with a native parameter that must be
             there for it, or "".
+        own: parameters that are never passed on, even where the native function has them.
         base: returns a class in front of the native one that has the methods of all classes, or None.
     """
 
@@ -64,6 +65,7 @@ class Dialect:
     after: Mapping[str, str] = field(default_factory=dict)
     helpers: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
     base: Callable[[], type] | None = None
 
     @functools.cached_property
@@ -188,7 +190,7 @@ def make_class(
         body += [line for word, line in dialect.before.items() if word in given]
         body.append(f"_native_init(self, {arguments})")
         for word, expression in dialect.after.items():
-            if word in given and not any(each.name == word for each in natives):
+            if word in given and (word in dialect.own or not any(each.name == word for each in natives)):
                 body.append(expression)
         members["__init__"] = _compiled("__init__", f"self, {_head(parameters)}", body, helpers, filename)
     bases = (native,) if base is object or issubclass(native, base) else (base, native)
@@ -266,7 +268,7 @@ def _arguments(
     body: list[str],
 ) -> str:
     """Returns the text of the native call's arguments; checks of what cannot be passed go into the body."""
-    known = {each.name: each for each in natives}
+    known = {each.name: each for each in natives if each.name not in dialect.own}
     passed: dict[str, str] = {}
     for place, each in enumerate(parameters):
         words = (each.name, *dialect.words.get(each.name, ()))

@@ -198,7 +198,8 @@ import torch
 
 modules = {name: module for name, module in __import__("sys").modules.items() if name.startswith("torch.nn.modules.")}
 homes = {name: path for path, module in modules.items() for name in module.__all__}
-layers = {n for n, value in vars(torch.nn).items() if isinstance(value, type) and issubclass(value, torch.nn.Module)}
+named = {name: getattr(torch.nn, name) for name in torch.nn.__all__}
+layers = {name for name, value in named.items() if isinstance(value, type) and issubclass(value, torch.nn.Module)}
 assert layers == set(homes) == set(torch.nn.modules.__all__), layers ^ set(homes)
 assert all(getattr(torch.nn, name) is getattr(modules[path], name) for name, path in homes.items())
 """

@@ -108,7 +108,12 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         self.detach().copy_(value)
 
 
+#: Names of the methods and properties of this module.
+_written: set[str] = set()
+
+
 def _put(name: str, value: Any) -> None:
+    _written.add(name)
     setattr(Tensor, name, value)
 
 
@@ -136,7 +141,7 @@ class _Later:
 
     def __get__(self, x: Any, owner: type) -> Any:
         method = self.make()
-        _put(self.name, method)
+        setattr(Tensor, self.name, method)
         return method.__get__(x, owner) if x is not None else method
 
 
@@ -187,6 +192,13 @@ def _share_memory(self: Tensor) -> Tensor:
     return share(self)
 
 
+def _is_shared(self: Tensor) -> bool:
+    """True if other processes can open the tensor's memory."""
+    from .multiprocessing import is_shared
+
+    return is_shared(self)
+
+
 _put("size", _Size())
 _put("device", property(lambda self: F.device(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)
@@ -217,7 +229,7 @@ _put("get_device", lambda self: -1 if self.device == "cpu" else self.device.inde
 _put("pin_memory", lambda self, device=None: self)
 _put("is_pinned", lambda self, device=None: False)
 _put("record_stream", lambda self, stream: None)
-_put("is_shared", lambda self: hasattr(self, "_shared_name"))
+_put("is_shared", _is_shared)
 _put("share_memory_", _share_memory)
 _put("storage", _storage("storage"))
 _put("untyped_storage", _storage("untyped_storage"))
@@ -282,10 +294,9 @@ def install(names: Any, get: Callable[[str], Any]) -> None:
 
         return make
 
-    written = {name for text in _WRITTEN.values() for name in text.split()}
-    for name in [*names, *written]:
-        own = Tensor.__dict__.get(name)
-        if name not in written and (own is None or not isinstance(own, _Later)):
-            _put(name, _Later(name, later(name, own)))
+    functions = {name for text in _WRITTEN.values() for name in text.split()}
+    for name in [*names, *functions]:
+        if name not in _written:
+            setattr(Tensor, name, _Later(name, later(name, Tensor.__dict__.get(name))))
         if not hasattr(Tensor, f"{name}_"):
-            _put(f"{name}_", _Later(f"{name}_", in_place(name)))
+            setattr(Tensor, f"{name}_", _Later(f"{name}_", in_place(name)))

@@ -96,6 +96,7 @@ LAYERS_IN_PLACE = replace(
     LAYERS,
     after={**LAYERS.after, "inplace": "self.inplace = bool(inplace)"},
     extra={"inplace": "", **LAYERS.extra},
+    own=frozenset({"inplace"}),
     base=_in_place,
 )
 #: Optimizers: which kernel computes a step is not theirs to say here.

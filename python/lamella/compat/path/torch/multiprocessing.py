@@ -2,68 +2,71 @@
 
 from __future__ import annotations
 
+import atexit as _atexit
+import mmap as _mmap
 import multiprocessing as _python
+import os as _os
+import tempfile as _tempfile
 from multiprocessing import *  # noqa: F403
-from multiprocessing import shared_memory as _shared_memory
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
 
-#: Memory that this process made or opened, by name: it lives as long as the process.
-_blocks: dict[str, _shared_memory.SharedMemory] = {}
+#: Files in memory, where the system has a folder for them.
+_FOLDER = next((folder for folder in ("/dev/shm",) if _os.access(folder, _os.W_OK)), None)
+
+#: Memory that this process made or opened, by the path of its file.
+_blocks: dict[str, _mmap.mmap] = {}
+#: Paths of the files that this process made.
+_owned: list[tuple[int, str]] = []
+#: Paths by the address of the tensors in them.
+_paths: dict[int, str] = {}
+_native_reduce: Any = Tensor.__reduce_ex__
 
 
-def _on_block(name: str, shape: tuple[int, ...], dtype: Any) -> Tensor:
-    """Returns the tensor in a block of shared memory."""
+def _open(path: str, size: int | None = None) -> None:
+    with open(path, "r+b") as file:
+        if size is not None:
+            file.truncate(size)
+        _blocks[path] = _mmap.mmap(file.fileno(), 0)
+
+
+def _opened(kind: type, path: str, shape: tuple[int, ...], dtype: str, requires_grad: bool) -> Tensor:
+    """Returns the tensor in a file that a process made."""
     import numpy as np
 
-    values = lm.from_numpy(np.frombuffer(_blocks[name].buf, dtype=np.uint8))
+    if path not in _blocks:
+        _open(path)
+    values = lm.from_numpy(np.frombuffer(_blocks[path], dtype=np.uint8))
     strides, step = [], 1
     for length in reversed(shape):
         strides.insert(0, step)
         step *= length
-    made = lm._C._tensor_in_memory(values, dtype, shape, tuple(strides), 0)
-    return made
-
-
-class _Shared:
-    """How a tensor in shared memory is pickled: by the name of its block."""
-
-    def __init__(self, kind: type, name: str, shape: tuple[int, ...], dtype: str, requires_grad: bool) -> None:
-        self.state = kind, name, shape, dtype, requires_grad
-
-    def open(self) -> Tensor:
-        """Returns the tensor, on the block of the process that made it."""
-        kind, name, shape, dtype, requires_grad = self.state
-        if name not in _blocks:
-            _blocks[name] = _shared_memory.SharedMemory(name)
-        return _made(kind, name, shape, lm.DType(dtype), requires_grad)
-
-
-def _opened(shared: _Shared) -> Tensor:
-    return shared.open()
-
-
-def _made(kind: type, name: str, shape: tuple[int, ...], dtype: Any, requires_grad: bool) -> Tensor:
-    plain = _on_block(name, shape, dtype)
+    plain = lm._C._tensor_in_memory(values, lm.DType(dtype), shape, tuple(strides), 0)
     tensor: Any = plain if kind is Tensor else Tensor.__new__(kind, plain)
     tensor.stop_gradient = not requires_grad
-    _names[tensor.data_ptr()] = name
+    if not _paths:
+        # Others write into what backward will read: it gets a copy. The hooks stay for the rest of the process.
+        lm.autograd.saved_tensors_hooks(_kept, _as_it_is).__enter__()
+    _paths[tensor.data_ptr()] = path
     return tensor
 
 
-#: Names of blocks by the address of their tensors.
-_names: dict[int, str] = {}
-_native_reduce: Any = Tensor.__reduce_ex__
+def _kept(x: Tensor) -> Tensor:
+    return x.clone() if x.data_ptr() in _paths else x
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    return x
 
 
 def _reduce(self: Tensor, protocol: Any = None) -> Any:
-    name = _names.get(self.data_ptr()) if _names and self.is_leaf else None
-    if name is None or _python.process.current_process() is None:
+    """Pickles a tensor in shared memory by the path of its file, any other one with its elements."""
+    path = _paths.get(self.data_ptr()) if self.is_leaf else None
+    if path is None:
         return _native_reduce(self, protocol)
-    shared = _Shared(type(self), name, tuple(self.shape), self.dtype.name, self.requires_grad)
-    return _opened, (shared,)
+    return _opened, (type(self), path, tuple(self.shape), self.dtype.name, self.requires_grad)
 
 
 def share(tensor: Tensor) -> Tensor:
@@ -72,29 +75,33 @@ def share(tensor: Tensor) -> Tensor:
     Raises:
         RuntimeError: the tensor is on another device.
     """
-    if tensor.data_ptr() in _names:
+    if tensor.data_ptr() in _paths:
         return tensor
     if str(tensor.device) != "cpu":
         raise RuntimeError(f"[share_memory_] only tensors on the CPU can be shared, not on {tensor.device}")
-    size = max(tensor.numel() * tensor.dtype.itemsize, 1)
-    block = _shared_memory.SharedMemory(create=True, size=size)
-    _blocks[block.name] = block
-    _owned.append(block)
-    made = _made(type(tensor), block.name, tuple(tensor.shape), tensor.dtype, tensor.requires_grad)
+    number, path = _tempfile.mkstemp(prefix="lamella-", dir=_FOLDER)
+    _os.close(number)
+    _owned.append((_os.getpid(), path))
+    _open(path, max(tensor.numel() * tensor.dtype.itemsize, 1))
+    made = _opened(type(tensor), path, tuple(tensor.shape), tensor.dtype.name, tensor.requires_grad)
     with lm.no_grad():
         made.detach().copy_(tensor.detach())
-    type_of: Any = Tensor
-    type_of.__reduce_ex__ = _reduce
+    kind: Any = Tensor
+    kind.__reduce_ex__ = _reduce
     return made
 
 
-_owned: list[_shared_memory.SharedMemory] = []
+def is_shared(tensor: Tensor) -> bool:
+    """True if other processes can open the tensor's memory."""
+    return tensor.data_ptr() in _paths
 
 
+@_atexit.register
 def _remove() -> None:
-    """Takes the blocks that this process made away from the system; their memory goes with the last process."""
-    for block in _owned:
-        block.unlink()
+    """Takes the files of this process away; their memory goes with the last process that opened them."""
+    for pid, path in _owned:
+        if pid == _os.getpid():
+            _os.unlink(path)
 
 
 def share_module(module: Any) -> Any:
@@ -151,7 +158,3 @@ def get_sharing_strategy() -> str:
 def set_sharing_strategy(new_strategy: str) -> None:
     """Takes any: memory is shared in one way."""
 
-
-import atexit as _atexit  # noqa: E402
-
-_atexit.register(_remove)

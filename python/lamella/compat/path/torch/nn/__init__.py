@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lamella as _lm
 from lamella.compat.tables import torch_nn as _tables
 
 from .. import _words
@@ -20,3 +21,11 @@ _NAMES = _words.Names(
     ],
 )
 __getattr__ = _words.serve(_NAMES)
+
+
+class Dropout2d(_NAMES.make("Dropout2d")):  # type: ignore[misc]
+    """Drops whole channels in training; see :func:`torch.nn.functional.dropout2d`."""
+
+    def forward(self, x: _lm.Tensor) -> _lm.Tensor:
+        """Returns ``x`` with channels dropped, or in evaluation mode ``x`` itself."""
+        return functional.dropout2d(x, self.p, self.training, self.inplace)

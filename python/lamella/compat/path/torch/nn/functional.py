@@ -71,6 +71,12 @@ def _fractional_pool(name: str) -> Callable[..., Any]:
 fractional_max_pool2d, fractional_max_pool3d = map(_fractional_pool, ("fractional_max_pool2d", "fractional_max_pool3d"))
 
 
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Drops whole channels: of images, or elements of a matrix of channels, as older programs have them."""
+    function = lm.dropout if input.ndim == 2 else lm.dropout2d
+    return input.copy_(function(input.clone(), p, training)) if inplace else function(input, p, training)
+
+
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None
 ) -> Tensor:
