@@ -31,7 +31,9 @@ LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyCon
     "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
     "flatten": "Flatten Unflatten",
     "fold": "Fold Unfold",
-    "instancenorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+    "instancenorm": """
+InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d
+""",
     "linear": """
 Bilinear Identity LazyLinear Linear
 NonDynamicallyQuantizableLinear -> Linear
@@ -186,7 +188,7 @@ LinearLR MultiStepLR MultiplicativeLR OneCycleLR PolynomialLR ReduceLROnPlateau 
 """
 
 #: ``torch.optim.swa_utils``.
-SWA = "AveragedModel SWALR update_bn get_ema_multi_avg_fn get_swa_multi_avg_fn get_ema_avg_fn get_swa_avg_fn"
+SWA = "SWALR update_bn"
 
 #: ``torch.utils.data``.
 DATA = """

@@ -148,6 +148,26 @@ from ._functions import (
     unbind,
     where,
 )
+from ._matrices import (
+    compiled_with_cxx11_abi,
+    get_default_device,
+    get_deterministic_debug_mode,
+    get_num_interop_threads,
+    is_conj,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
+    lu,
+    narrow_copy,
+    qr,
+    resolve_neg,
+    set_deterministic_debug_mode,
+    set_flush_denormal,
+    set_num_interop_threads,
+    set_warn_always,
+    svd,
+    triangular_solve,
+    use_deterministic_algorithms,
+)
 from ._reductions import (
     histogram,
     max,

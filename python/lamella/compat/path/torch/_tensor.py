@@ -15,6 +15,7 @@ import lamella as lm
 from lamella import Tensor
 
 from . import _functions as F  # noqa: N812
+from . import _matrices as M  # noqa: N812
 from . import _reductions as R  # noqa: N812
 
 _native_size: Any = Tensor.__dict__["size"]
@@ -178,6 +179,16 @@ def _by_dim(native: Any) -> Any:
     return method
 
 
+def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Implements Tensor.fill_diagonal_(): a number on the main diagonal of all axes."""
+    if self.ndim < 2:
+        raise RuntimeError(f"[fill_diagonal_] takes tensors of two or more axes, not of {self.ndim}")
+    if wrap:
+        raise NotImplementedError("[fill_diagonal_] wrap=True is not taken: the diagonal ends with the matrix")
+    places = lm.arange(min(self.shape), device=self.device)
+    return self.index_put_([places] * self.ndim, lm.asarray(fill_value, dtype=self.dtype, device=self.device))
+
+
 def _storage(name: str) -> Any:
     def method(self: Tensor) -> Any:
         raise NotImplementedError(f"[{name}] memory is not an object of its own here: x.data_ptr() is its address")
@@ -226,6 +237,11 @@ for _name in ("is_xpu", "is_mps", "is_sparse", "is_quantized", "is_nested", "is_
 _put("layout", property(lambda self: "strided", doc="All tensors are strided."))
 _put("data", property(lambda self: self.detach(), _set_data, doc="A tensor on the same memory, off the tape."))
 _put("get_device", lambda self: -1 if self.device == "cpu" else self.device.index or 0)
+_put("fill_diagonal_", _fill_diagonal)
+_put("is_signed", lambda self: not lm.isdtype(self.dtype, ("bool", "unsigned integer")))
+_put("put_", lambda self, index, source, accumulate=False: self.copy_(lm.put(self.clone(), index, source, accumulate)))
+_put("sum_to_size", lambda self, *size: lm.sum_to(self, F._sizes(size)))
+_put("where", lambda self, condition, other: F.where(condition, self, other))
 _put("pin_memory", lambda self, device=None: self)
 _put("is_pinned", lambda self, device=None: False)
 _put("record_stream", lambda self, stream: None)
@@ -264,6 +280,7 @@ for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatt
 _WRITTEN = {
     F: "add adjoint chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split split_with_sizes squeeze sub subtract t tile unbind clone",
+    M: "is_conj narrow_copy qr resolve_neg svd triangular_solve",
     R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",
 }
 for _module, _names in _WRITTEN.items():

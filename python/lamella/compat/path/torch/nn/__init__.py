@@ -8,6 +8,7 @@ from lamella.compat.tables import torch_nn as _tables
 from .. import _words
 from . import _module, functional, init, parallel, utils  # noqa: F401
 from ._module import Module, Parameter, UninitializedBuffer, UninitializedParameter  # noqa: F401
+from .parallel import DataParallel  # noqa: F401
 
 #: Modules of PyTorch whose layers may write over their input.
 _IN_PLACE = ("activation", "dropout")
