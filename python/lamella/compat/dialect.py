@@ -285,7 +285,9 @@ def _arguments(
             if each.default is None:
                 raise TypeError(f"[{name}] the native function has no parameter for '{each.name}'")
             helpers["_only"] = _only
-            body.append(f"if {each.name} != {each.default}: _only({name!r}, {each.name!r}, {each.default}, {each.name})")
+            body.append(
+                f"if {each.name} != {each.default}: _only({name!r}, {each.name!r}, {each.default}, {each.name})"
+            )
             continue
         text = each.name
         if each.kind is _STAR:
@@ -317,7 +319,7 @@ def _call(natives: list[inspect.Parameter], passed: dict[str, str], name: str) -
             yield passed[each.name]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _code(source: str, filename: str) -> CodeType:
     return compile(source, filename, "exec")
 

@@ -15,11 +15,7 @@ ARGUMENTS = {
     "words": ["LSTM", "GRU", "tanh"],
 }
 
-RUNS = [
-    (path.stem, arguments)
-    for path in sorted(SCRIPTS.glob("*.py"))
-    for arguments in ARGUMENTS.get(path.stem, [""])
-]
+RUNS = [(path.stem, arguments) for path in sorted(SCRIPTS.glob("*.py")) for arguments in ARGUMENTS.get(path.stem, [""])]
 
 
 @pytest.mark.parametrize(("script", "arguments"), RUNS)

@@ -1,14 +1,14 @@
 """PyTorch's functions of tensors: a line for each, see :mod:`lamella.compat.dialect`.
 
-Functions whose values differ, as ``max`` with an axis or ``unique``, are written out in the front (``torch._functions``).
+Functions whose values differ, as ``max`` with an axis or ``unique``, are written out in the front.
 """
 
 #: Functions of the module ``torch``; those whose first parameter is ``input`` are methods of tensors, too.
 FUNCTIONS = """
 # Elementwise, with the same name.
 abs acos acosh angle asin asinh atan atan2 atanh ceil conj cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 floor
-frac imag isfinite isinf isnan isneginf isposinf isreal lgamma log log10 log1p log2 logical_not logit positive rad2deg real
-reciprocal relu rsqrt sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc i0
+frac imag isfinite isinf isnan isneginf isposinf isreal lgamma log log10 log1p log2 logical_not logit positive rad2deg
+real reciprocal relu rsqrt sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc i0
 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign float_power floor_divide fmax fmin
 fmod gcd heaviside hypot lcm ldexp logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum nextafter pow
 remainder xlogy mvlgamma frexp
@@ -218,7 +218,8 @@ poisson(input, *, generator=None)
 
 # The engine.
 are_deterministic_algorithms_enabled can_cast finfo from_dlpack from_numpy get_num_threads iinfo inference_mode
-get_autocast_dtype set_autocast_dtype is_grad_enabled no_grad enable_grad set_grad_enabled promote_types result_type set_num_threads
+get_autocast_dtype set_autocast_dtype is_grad_enabled no_grad enable_grad set_grad_enabled promote_types result_type
+set_num_threads
 istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, \
 length=None, return_complex=False)
 stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, \

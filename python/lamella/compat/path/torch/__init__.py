@@ -1,7 +1,7 @@
 """Lamella's front for programs and extensions written for PyTorch.
 
-Names are lines of tables (:mod:`lamella.compat.tables`), each with PyTorch's signature, and are made when they are first
-asked for. What differs from Lamella is spelled out in ``_functions``, ``_reductions`` and ``_tensor``.
+Names are lines of tables (:mod:`lamella.compat.tables`), each with PyTorch's signature, and are made when they are
+first asked for. What differs from Lamella is spelled out in ``_functions``, ``_reductions`` and ``_tensor``.
 """
 
 # The names below are the front's surface: F401 does not see that.
@@ -88,7 +88,19 @@ def _find(name: str) -> _Any:
 
 #: Modules that are imported when they are asked for, as they need numpy or what programs seldom need.
 _LATER = frozenset(
-    "accelerator backends distributed distributions fft jit library linalg multiprocessing onnx special".split()
+    [
+        "accelerator",
+        "backends",
+        "distributed",
+        "distributions",
+        "fft",
+        "jit",
+        "library",
+        "linalg",
+        "multiprocessing",
+        "onnx",
+        "special",
+    ]
 )
 __getattr__ = _words.serve(_NAMES, _find)
 

@@ -434,7 +434,9 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return lm.clone(input)
 
 
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Tensor:
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
+) -> Tensor:
     """A copy with elements of ``src``, or a number, at the places that ``index`` names along an axis."""
     source = value if src is None else src
     if reduce is None:

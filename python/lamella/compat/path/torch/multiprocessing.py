@@ -157,4 +157,3 @@ def get_sharing_strategy() -> str:
 
 def set_sharing_strategy(new_strategy: str) -> None:
     """Takes any: memory is shared in one way."""
-

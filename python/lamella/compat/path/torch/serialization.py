@@ -149,7 +149,23 @@ def _placer(map_location: Any) -> Callable[[Tensor, str], Tensor]:
 
 
 #: What may be called while a file is read.
-_SAFE_BUILTINS = frozenset("bytearray bytes complex dict float frozenset int list range set slice str tuple".split())
+_SAFE_BUILTINS = frozenset(
+    [
+        "bytearray",
+        "bytes",
+        "complex",
+        "dict",
+        "float",
+        "frozenset",
+        "int",
+        "list",
+        "range",
+        "set",
+        "slice",
+        "str",
+        "tuple",
+    ]
+)
 _SAFE = frozenset(
     [
         ("_codecs", "encode"),  # bytes, as old pickles hold them

@@ -13,7 +13,9 @@ from torch.utils.data import Dataset
 class Siamese(nn.Module):
     def __init__(self):
         super(Siamese, self).__init__()
-        body = nn.Sequential(nn.Conv2d(1, 4, 3, bias=False), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d((2, 2)), nn.ReLU())
+        body = nn.Sequential(
+            nn.Conv2d(1, 4, 3, bias=False), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d((2, 2)), nn.ReLU()
+        )
         self.body = nn.Sequential(*(list(body.children())[:-1]))
         self.fc = nn.Sequential(nn.Linear(32, 16), nn.ReLU(inplace=True), nn.Linear(16, 1))
         self.sigmoid = nn.Sigmoid()

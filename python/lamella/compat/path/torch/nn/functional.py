@@ -96,9 +96,7 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
     return upsample(input, size, scale_factor, "bilinear", align_corners=True)
 
 
-def lp_pool1d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of each window."""
     return lm.lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode)
 
@@ -115,7 +113,7 @@ def gaussian_nll_loss(
 __getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.functional", _TABLE, _words.FUNCTIONS)]))
 
 # The in-place functions of PyTorch are Lamella's, too, or write a result over their argument.
-_IN_PLACE = "celu_ elu_ hardtanh_ leaky_relu_ relu_ rrelu_ selu_ threshold_".split()
+_IN_PLACE = ["celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "rrelu_", "selu_", "threshold_"]
 
 
 def _in_place(name: str) -> Callable[..., Tensor]:

@@ -9,4 +9,4 @@ from .. import _words
 
 __getattr__ = _words.serve(_words.Names(__name__, [("lamella.optim", _TABLE, _words.OPTIMIZERS)]))
 
-from . import _optimizer, lr_scheduler, swa_utils  # noqa: E402, F401
+from . import _optimizer, lr_scheduler, swa_utils  # noqa: F401
