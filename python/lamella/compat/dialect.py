@@ -78,8 +78,12 @@ class Dialect:
         return words
 
 
-def parse_table(text: str) -> dict[str, Line]:
+def parse_table(text: str, called: Mapping[str, str] | None = None) -> dict[str, Line]:
     """Returns the lines of a table by name. ``#`` begins a comment.
+
+    Args:
+        text: the table.
+        called: what names are natively, where no arrow says so.
 
     Raises:
         ValueError: a name stands there twice.
@@ -92,7 +96,7 @@ def parse_table(text: str) -> dict[str, Line]:
         for each in [name.strip()] if bracket else name.split():
             if each in lines:
                 raise ValueError(f"[parse_table] '{each}' stands there twice")
-            lines[each] = Line(signature, target.strip() or each)
+            lines[each] = Line(signature, target.strip() or (called or {}).get(each, each))
     return lines
 
 

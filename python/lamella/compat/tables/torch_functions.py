@@ -1,5 +1,6 @@
 """PyTorch's functions of tensors: a line for each, see :mod:`lamella.compat.dialect`.
 
+What a function is called natively is in :mod:`lamella._names`, or behind an arrow where it stands there already.
 Functions whose values differ, as ``max`` with an axis or ``unique``, are written out in the front.
 """
 
@@ -16,43 +17,43 @@ addbmm addmm addmv addr baddbmm lerp
 round(input, *, decimals=0, out=None)
 addcdiv(input, tensor1, tensor2, *, value=1, out=None)
 addcmul(input, tensor1, tensor2, *, value=1, out=None)
-absolute(input, *, out=None) -> abs
-arccos -> acos
-arccosh -> acosh
-arcsin -> asin
-arcsinh -> asinh
-arctan -> atan
-arctan2 -> atan2
-arctanh -> atanh
-bitwise_not -> bitwise_invert
-clamp(input, min=None, max=None, *, out=None) -> clip
+absolute(input, *, out=None)
+arccos
+arccosh
+arcsin
+arcsinh
+arctan
+arctan2
+arctanh
+bitwise_not
+clamp(input, min=None, max=None, *, out=None)
 clip(input, min=None, max=None, *, out=None)
-clamp_max(input, max, *, out=None) -> clip
-clamp_min(input, min, *, out=None) -> clip
-conj_physical resolve_conj -> conj
-eq -> equal
-fix -> trunc
-ge -> greater_equal
+clamp_max(input, max, *, out=None)
+clamp_min(input, min, *, out=None)
+conj_physical resolve_conj
+eq
+fix
+ge
 greater
 greater_equal
-gt -> greater
-igamma(input, other, *, out=None) -> gammainc
-igammac(input, other, *, out=None) -> gammaincc
-le -> less_equal
+gt
+igamma(input, other, *, out=None)
+igammac(input, other, *, out=None)
+le
 less
 less_equal
-lt -> less
-mul multiply -> multiply
+lt
+mul multiply
 multigammaln -> mvlgamma
 nan_to_num(input, nan=0.0, posinf=None, neginf=None)
-ne -> not_equal
-neg negative -> negative
+ne
+neg negative
 not_equal
 polygamma(n, input)
 selu celu
 rrelu -> nn.functional.rrelu
-sgn -> sign
-true_divide -> divide
+sgn
+true_divide
 threshold(input, threshold, value)
 isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)
 allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)
@@ -61,8 +62,8 @@ isin(elements, test_elements, *, assume_unique=False, invert=False)
 # Reductions and what goes along an axis.
 all(input, dim=None, keepdim=False, *, out=None)
 any(input, dim=None, keepdim=False, *, out=None)
-amax(input, dim=None, keepdim=False, *, out=None) -> max
-amin(input, dim=None, keepdim=False, *, out=None) -> min
+amax(input, dim=None, keepdim=False, *, out=None)
+amin(input, dim=None, keepdim=False, *, out=None)
 aminmax(input, *, dim=None, keepdim=False)
 argmax(input, dim=None, keepdim=False)
 argmin(input, dim=None, keepdim=False)
@@ -94,16 +95,16 @@ renorm(input, p, dim, maxnorm)
 softmax(input, dim=-1, dtype=None)
 topk(input, k, dim=-1, largest=True, sorted=True)
 trapezoid(y, x=None, *, dx=1.0, dim=-1)
-trapz(y, x=None, *, dx=1.0, dim=-1) -> trapezoid
+trapz(y, x=None, *, dx=1.0, dim=-1)
 
 # Shapes.
 atleast_1d atleast_2d atleast_3d broadcast_shapes cartesian_prod
 block_diag(*tensors)
-broadcast_tensors(*tensors) -> broadcast_arrays
+broadcast_tensors(*tensors)
 broadcast_to(input, size)
-cat(tensors, dim=0, *, out=None) -> concat
-concat(tensors, dim=0, *, out=None) -> concat
-concatenate(tensors, dim=0, *, out=None) -> concat
+cat(tensors, dim=0, *, out=None)
+concat(tensors, dim=0, *, out=None)
+concatenate(tensors, dim=0, *, out=None)
 column_stack(tensors)
 combinations(input, r=2, with_replacement=False)
 diag(input, diagonal=0)
@@ -118,27 +119,27 @@ flatten(input, start_dim=0, end_dim=-1)
 hsplit(input, indices_or_sections)
 hstack(tensors)
 moveaxis(input, source, destination)
-movedim(input, source, destination) -> moveaxis
+movedim(input, source, destination)
 narrow(input, dim, start, length)
-permute(input, dims) -> permute_dims
+permute(input, dims)
 pixel_shuffle(input, upscale_factor)
 pixel_unshuffle(input, downscale_factor)
 ravel
-repeat_interleave(input, repeats, dim=None, *, output_size=None) -> repeat
+repeat_interleave(input, repeats, dim=None, *, output_size=None)
 reshape(input, shape)
 roll(input, shifts, dims=None)
 rot90(input, k=1, dims=(0, 1))
-row_stack(tensors) -> vstack
+row_stack(tensors)
 stack(tensors, dim=0, *, out=None)
 swapaxes(input, axis0, axis1)
-swapdims(input, dim0, dim1) -> swapaxes
+swapdims(input, dim0, dim1)
 tensor_split(input, indices_or_sections, dim=0)
-transpose(input, dim0, dim1) -> swapaxes
+transpose(input, dim0, dim1)
 tril(input, diagonal=0, *, out=None)
 triu(input, diagonal=0, *, out=None)
 unflatten(input, dim, sizes)
 unravel_index(indices, shape)
-unsqueeze(input, dim) -> expand_dims
+unsqueeze(input, dim)
 vsplit(input, indices_or_sections)
 vstack(tensors)
 
@@ -162,31 +163,31 @@ select(input, dim, index)
 select_scatter(input, src, dim, index)
 slice_scatter(input, src, dim=0, start=None, end=None, step=1)
 take(input, index)
-take_along_dim(input, indices, dim=None) -> take_along_axis
+take_along_dim(input, indices, dim=None)
 
 # Products and matrices.
 bmm dot inner kron matmul mm mv outer
-matrix_exp -> linalg.matrix_exp
-cholesky(input, upper=False) -> linalg.cholesky
-cholesky_inverse(L, upper=False) -> linalg.cholesky_inverse
-cholesky_solve(B, L, upper=False) -> linalg.cholesky_solve
+matrix_exp
+cholesky(input, upper=False)
+cholesky_inverse(L, upper=False)
+cholesky_solve(B, L, upper=False)
 cross(input, other, dim=-1)
-det -> linalg.det
-geqrf -> linalg.geqrf
-ger -> outer
-inverse -> linalg.inv
-logdet -> linalg.logdet
-lu_solve(b, LU_data, LU_pivots) -> linalg.lu_solve
-lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True) -> linalg.lu_unpack
-matrix_power(input, n) -> linalg.matrix_power
-orgqr(input, tau) -> linalg.householder_product
-ormqr(input, tau, other, left=True, transpose=False) -> linalg.ormqr
-pinverse(input, rcond=1e-15) -> linalg.pinv
-slogdet -> linalg.slogdet
+det
+geqrf
+ger
+inverse
+logdet
+lu_solve(b, LU_data, LU_pivots)
+lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)
+matrix_power(input, n)
+orgqr(input, tau)
+ormqr(input, tau, other, left=True, transpose=False)
+pinverse(input, rcond=1e-15)
+slogdet
 tensordot(a, b, dims=2)
 trace
-vander(x, N=None, increasing=False) -> linalg.vander
-vdot -> vecdot
+vander(x, N=None, increasing=False)
+vdot
 view_as_complex view_as_real
 complex(real, imag)
 polar(abs, angle)
@@ -227,15 +228,15 @@ onesided=None, return_complex=True)
 is_inference_mode_enabled
 unique_consecutive(input, return_inverse=False, return_counts=False, dim=None)
 histogramdd
-svd_lowrank(A, q=6, niter=2, M=None) -> linalg.svd_lowrank
-pca_lowrank(A, q=None, center=True, niter=2) -> linalg.pca_lowrank
+svd_lowrank(A, q=6, niter=2, M=None)
+pca_lowrank(A, q=None, center=True, niter=2)
 
 # Functions of networks that the module has, too.
 alpha_dropout feature_alpha_dropout
 adaptive_avg_pool1d(input, output_size)
 avg_pool1d conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bilinear embedding group_norm
 batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True)
-dropout(input, p, train) -> dropout
+dropout(input, p, train)
 layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enabled=True)
 max_pool1d max_pool2d max_pool3d prelu hardshrink
 """

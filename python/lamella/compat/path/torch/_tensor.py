@@ -13,6 +13,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+from lamella._names import Elsewhere
 
 from . import _functions as F  # noqa: N812
 from . import _matrices as M  # noqa: N812
@@ -118,9 +119,15 @@ def _put(name: str, value: Any) -> None:
     setattr(Tensor, name, value)
 
 
+def _own(name: str) -> Any:
+    """Returns what Lamella's tensors have under a name, or None."""
+    found = Tensor.__dict__.get(name)
+    return None if isinstance(found, Elsewhere) else found
+
+
 def of_two_meanings(name: str, method: Callable[..., Any], own: Any = None) -> Any:
     """Returns a method that is PyTorch's to programs, and Lamella's own to the modules of Lamella."""
-    native = Tensor.__dict__.get(name) if own is None else own
+    native = _own(name) if own is None else own
     if native is None:
         return method
 
@@ -314,6 +321,6 @@ def install(names: Any, get: Callable[[str], Any]) -> None:
     functions = {name for text in _WRITTEN.values() for name in text.split()}
     for name in [*names, *functions]:
         if name not in _written:
-            setattr(Tensor, name, _Later(name, later(name, Tensor.__dict__.get(name))))
+            setattr(Tensor, name, _Later(name, later(name, _own(name))))
         if not hasattr(Tensor, f"{name}_"):
             setattr(Tensor, f"{name}_", _Later(f"{name}_", in_place(name)))

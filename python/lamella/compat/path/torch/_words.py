@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lamella._names import FUNCTIONS as FUNCTION_NAMES
 from lamella.compat.dialect import Dialect, Line, make_class, make_function, parse_table, resolve
 from lamella.compat.front import close_module
 
@@ -128,7 +129,8 @@ class Names:
         self.module = module
         self._lines: dict[str, tuple[str, Line, Dialect]] = {}
         for home, text, dialect in tables:
-            self._lines.update((name, (home, line, dialect)) for name, line in parse_table(text).items())
+            called = FUNCTION_NAMES if home == "lamella" else None
+            self._lines.update((name, (home, line, dialect)) for name, line in parse_table(text, called).items())
 
     def __iter__(self) -> Any:
         return iter(self._lines)
