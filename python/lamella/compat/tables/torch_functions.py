@@ -193,7 +193,6 @@ complex(real, imag)
 polar(abs, angle)
 
 # Made of nothing, or of numbers.
-arange(start, end=None, step=1, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 bartlett_window blackman_window hamming_window hann_window kaiser_window
 empty(*size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None)
 empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)

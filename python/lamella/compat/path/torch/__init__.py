@@ -111,6 +111,7 @@ from ._functions import (
     _check,
     add,
     adjoint,
+    arange,
     as_tensor,
     asarray,
     chain_matmul,

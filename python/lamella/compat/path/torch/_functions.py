@@ -127,6 +127,14 @@ def empty_strided(size: Any, stride: Any, **options: Any) -> Tensor:
     return made.requires_grad_() if requires_grad else made
 
 
+def arange(
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, **options: Any
+) -> Tensor:
+    """Numbers from start (0 where only one is given) up to end, which is not included."""
+    made = lm.arange(start, end, step, dtype=dtype, device=device)
+    return made.requires_grad_() if options.get("requires_grad") else made
+
+
 def randint(low: int, high: Any = None, size: Any = None, *, requires_grad: bool = False, **options: Any) -> Tensor:
     """Integers in [low, high); ``randint(high, size)`` starts at 0."""
     if size is None:
