@@ -128,11 +128,19 @@ def empty_strided(size: Any, stride: Any, **options: Any) -> Tensor:
 
 
 def arange(
-    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, **options: Any
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Numbers from start (0 where only one is given) up to end, which is not included."""
     made = lm.arange(start, end, step, dtype=dtype, device=device)
-    return made.requires_grad_() if options.get("requires_grad") else made
+    return made.requires_grad_() if requires_grad else made
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, requires_grad: bool = False, **options: Any) -> Tensor:
