@@ -25,7 +25,9 @@ def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[
     def load(name: str) -> Any:
         if name not in places:
             sentence = of_module(name) if package == "lamella" else None
-            raise AttributeError(f"module '{package}' has no attribute '{name}'" + (f": {sentence}" if sentence else ""))
+            raise AttributeError(
+                f"module '{package}' has no attribute '{name}'" + (f": {sentence}" if sentence else "")
+            )
         try:
             home = importlib.import_module(f"{package}.{places[name]}")
         except MemoryError as error:

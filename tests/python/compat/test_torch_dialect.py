@@ -1,4 +1,4 @@
-"""Where PyTorch's words mean something else than Lamella's: expressions, with what PyTorch's documentation says of them."""
+"""Where PyTorch's words mean something else than Lamella's: expressions, with what PyTorch says of them."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 from support import extensions
 
-#: Expressions, whose tensors are compared as lists. ``x`` is [[1, 2, 3], [6, 5, 4]], in float32, ``i`` the same in int64.
+#: Expressions; tensors are compared as lists. ``x`` is [[1, 2, 3], [6, 5, 4]] in float32, ``i`` the same in int64.
 CASES = {
     # Reductions: named pairs, the sample's variance, axes by "dim".
     "x.sum(dim=1, keepdim=True)": [[6.0], [15.0]],
@@ -237,13 +237,17 @@ print(json.dumps(found))
 """
 
 
-@pytest.fixture(scope="module")
-def found():
+def evaluated(cases):
     command = [sys.executable, "-m", "lamella.compat", "-c", PROBE]
-    given = json.dumps(list(CASES))
-    done = subprocess.run(command, input=given, capture_output=True, text=True, env=extensions.environment(), timeout=100)
+    options = {"capture_output": True, "text": True, "env": extensions.environment(), "timeout": 100}
+    done = subprocess.run(command, input=json.dumps(list(cases)), **options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return evaluated(CASES)
 
 
 def close(value, expected):
@@ -271,9 +275,6 @@ REFUSED = {
 }
 
 
-def test_what_is_refused(tmp_path):
-    command = [sys.executable, "-m", "lamella.compat", "-c", PROBE]
-    given = json.dumps(list(REFUSED))
-    done = subprocess.run(command, input=given, capture_output=True, text=True, env=extensions.environment(), timeout=100)
-    for case, text in json.loads(done.stdout).items():
+def test_what_is_refused():
+    for case, text in evaluated(REFUSED).items():
         assert isinstance(text, str) and text.startswith(REFUSED[case]), (case, text)

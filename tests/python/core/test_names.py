@@ -50,9 +50,9 @@ def test_methods_that_tensors_lack(name):
 
 
 def test_other_names_are_missing_as_ever():
-    with pytest.raises(AttributeError, match="module 'lamella' has no attribute 'nosuch'$"):
+    with pytest.raises(AttributeError, match=r"module 'lamella' has no attribute 'nosuch'$"):
         lm.nosuch  # noqa: B018
-    with pytest.raises(AttributeError, match="has no attribute 'nosuch'$"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'nosuch'$"):
         lm.ones(1).nosuch  # noqa: B018
 
 

@@ -18,6 +18,7 @@ class Size(tuple[int, ...]):
     """The sizes of a tensor's axes, a tuple."""
 
     __slots__ = ()
+    __module__ = "torch"
 
     def numel(self) -> int:
         """Returns the number of elements."""
@@ -36,6 +37,8 @@ class device(str):  # noqa: N801 (PyTorch's name)
     Raises:
         RuntimeError: The name is none of a device.
     """
+
+    __module__ = "torch"
 
     def __new__(cls, type: Any, index: int | None = None) -> device:
         """Returns a device by its name, by the kind and which one, or by the number of a GPU."""

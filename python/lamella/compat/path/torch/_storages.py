@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import lamella as lm
@@ -41,6 +42,11 @@ class Storage:
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
+
+
+def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the strides of a contiguous tensor."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def written(tensor: Tensor) -> bytes:

@@ -91,10 +91,9 @@ def _cast(dtype: Any) -> Any:
 
 def _new(name: str) -> Any:
     def method(self: Tensor, *size: Any, **kwargs: Any) -> Tensor:
-        import torch
-
         kwargs = {"dtype": self.dtype, "device": self.device, **kwargs}
-        return getattr(torch, name)(*size, **kwargs)
+        made: Tensor = getattr(sys.modules["torch"], name)(*size, **kwargs)
+        return made
 
     return method
 
@@ -264,7 +263,6 @@ _put("subtract_", _scaled_in_place(Tensor.subtract_))
 _put("div_", of_two_meanings("div_", _div_in_place))
 _put("scatter_", _with_value(Tensor.scatter_))
 _put("clamp_", lambda self, min=None, max=None: self.clip_(min, max))
-_put("set_", lambda self, source: _set_data(self, source) or self)
 
 
 def _mapped(function: Callable[[Any], Any], values: Any) -> Any:

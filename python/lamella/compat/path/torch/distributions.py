@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
@@ -12,7 +13,7 @@ _missing = close_module(__name__)
 
 def __getattr__(name: str) -> Any:
     try:
-        import lamella.distributions as native
+        native = importlib.import_module("lamella.distributions")
     except ModuleNotFoundError:
         return _missing(name)
     if name == "__all__":

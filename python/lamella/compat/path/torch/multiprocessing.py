@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit as _atexit
+import math as _math
 import mmap as _mmap
 import multiprocessing as _python
 import os as _os
@@ -12,6 +13,8 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+
+from ._storages import strides_of as _strides_of
 
 #: Files in memory, where the system has a folder for them.
 _FOLDER = next((folder for folder in ("/dev/shm",) if _os.access(folder, _os.W_OK)), None)
@@ -39,11 +42,7 @@ def _opened(kind: type, path: str, shape: tuple[int, ...], dtype: str, requires_
     if path not in _blocks:
         _open(path)
     values = lm.from_numpy(np.frombuffer(_blocks[path], dtype=np.uint8))
-    strides, step = [], 1
-    for length in reversed(shape):
-        strides.insert(0, step)
-        step *= length
-    plain = lm._C._tensor_in_memory(values, lm.DType(dtype), shape, tuple(strides), 0)
+    plain = lm._C._tensor_in_memory(values, lm.DType(dtype), shape, _strides_of(shape), 0)
     tensor: Any = plain if kind is Tensor else Tensor.__new__(kind, plain)
     tensor.stop_gradient = not requires_grad
     if not _paths:
@@ -82,7 +81,7 @@ def share(tensor: Tensor) -> Tensor:
     number, path = _tempfile.mkstemp(prefix="lamella-", dir=_FOLDER)
     _os.close(number)
     _owned.append((_os.getpid(), path))
-    _open(path, max(tensor.numel() * tensor.dtype.itemsize, 1))
+    _open(path, max(_math.prod(tensor.shape) * tensor.dtype.itemsize, 1))
     made = _opened(type(tensor), path, tuple(tensor.shape), tensor.dtype.name, tensor.requires_grad)
     with lm.no_grad():
         made.detach().copy_(tensor.detach())
@@ -131,7 +130,7 @@ def spawn(
     Raises:
         RuntimeError: one of them failed.
     """
-    context = _python.get_context(start_method)
+    context: Any = _python.get_context(start_method)
     processes = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]
     for process in processes:
         process.start()

@@ -7,6 +7,7 @@ know. Files that are pickles and no archives are read, too, where their tensors 
 from __future__ import annotations
 
 import io
+import math
 import os
 import pickle
 import threading
@@ -21,7 +22,7 @@ from lamella import Tensor
 from lamella.compat.front import close_module
 
 from . import _functions as F  # noqa: N812
-from ._storages import DTYPE_OF_STORAGE, STORAGES, Storage, rebuild_parameter, rebuild_tensor, written
+from ._storages import DTYPE_OF_STORAGE, STORAGES, Storage, rebuild_parameter, rebuild_tensor, strides_of, written
 
 _allowed = threading.local()
 
@@ -62,23 +63,21 @@ class _Pickler(pickle.Pickler):
             return None
         tensor = obj.tensor
         # The table keeps the tensors alive, so that no other one gets the address of one of them.
-        place = tensor.data_ptr() or id(tensor), tensor.numel(), tensor.dtype.name
+        place = tensor.data_ptr() or id(tensor), math.prod(tensor.shape), tensor.dtype.name
         key = self.storages.setdefault(place, (str(len(self.storages)), tensor))[0]
-        return ("storage", STORAGES[tensor.dtype], key, str(tensor.device), tensor.numel())
+        return ("storage", STORAGES[tensor.dtype], key, str(tensor.device), math.prod(tensor.shape))
 
     def reducer_override(self, obj: Any) -> Any:
         """Rebuilds tensors from storages, in the words of PyTorch's files."""
         if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
         plain = obj.detach().contiguous()
-        strides, step = [], 1
-        for length in reversed(tuple(plain.shape)):
-            strides.insert(0, step)
-            step *= length
-        made = (Storage(plain), 0, tuple(map(int, plain.shape)), tuple(strides), False, OrderedDict())
+        shape = tuple(plain.shape)
+        hooks: OrderedDict[str, Any] = OrderedDict()
+        made = (Storage(plain), 0, shape, strides_of(shape), False, hooks)
         if isinstance(obj, lm.nn.Parameter):
-            return rebuild_parameter, (_Rebuilt(made), bool(obj.requires_grad), OrderedDict())
-        return rebuild_tensor, (*made[:4], bool(obj.requires_grad and obj.is_leaf), OrderedDict())
+            return rebuild_parameter, (_Rebuilt(made), bool(obj.requires_grad), hooks)
+        return rebuild_tensor, (*made[:4], bool(obj.requires_grad and obj.is_leaf), hooks)
 
 
 class _Rebuilt:
@@ -173,7 +172,6 @@ _SAFE = frozenset(
         ("lamella._tensor", "_restore"),
         *(("collections", name) for name in ("OrderedDict", "defaultdict", "deque", "Counter")),
         *(("torch", name) for name in ("Size", "device")),
-        *(("torch._functions", name) for name in ("Size", "device")),
     ]
 )
 

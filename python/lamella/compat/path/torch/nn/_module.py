@@ -91,7 +91,8 @@ def _zero_grad(self: Module, set_to_none: bool = True) -> None:
 def _state_dict(self: Module, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
     """Returns parameters and persistent buffers by name, each behind ``prefix``."""
     if args:
-        destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])
+        given: list[Any] = [*args, *(destination, prefix, keep_vars)[len(args) :]]
+        destination, prefix, keep_vars = given
     state = _native_state_dict(self, **({"keep_vars": True} if keep_vars else {}))
     if destination is None and not prefix:
         return state

@@ -40,7 +40,8 @@ get_swa_avg_fn = get_swa_multi_avg_fn
 
 
 def _averaged_model() -> type:
-    native: Any = lm.optim.swa_utils.AveragedModel
+    optim: Any = lm.optim
+    native: Any = optim.swa_utils.AveragedModel
 
     class AveragedModel(native):  # type: ignore[misc]
         """A copy of a model whose parameters are averages of the model's, called as the model is."""
