@@ -14,6 +14,7 @@ from typing import Any as _Any
 import lamella as _lm
 from lamella import (
     Generator,
+    _names,
     bfloat16,
     bool,
     complex64,
@@ -69,7 +70,7 @@ _missing = _close(
 
 from . import _functions, _storages, _tensor_types, _words
 
-_NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)])
+_NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _names.FUNCTIONS)
 
 
 def _find(name: str) -> _Any:
