@@ -42,6 +42,7 @@ from lamella import float32 as float
 from lamella import float64 as double
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close as _close
+from lamella.compat.methods import install as _install
 from lamella.compat.tables.torch_functions import FUNCTIONS as _FUNCTIONS
 
 float16, float32, float64 = half, float, double
@@ -207,7 +208,7 @@ from ._reductions import (
 from . import _tensor
 from ._tensor_types import Tensor
 
-_tensor.install(_NAMES, lambda name: getattr(_sys.modules[__name__], name))
+_install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=True)
 
 from . import (
     _utils,

@@ -1,7 +1,7 @@
 """Methods of PyTorch's tensors that Lamella's lack, or that mean something else there.
 
 Every function gives Lamella's own Tensor, so the type itself learns the dialect: in this process, once the front has
-been imported. Lamella's own code keeps its methods: one that has two meanings asks which module calls it.
+been imported. Lamella's own code keeps its methods, see :mod:`lamella.compat.methods`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor
-from lamella._names import Elsewhere
+from lamella.compat.methods import of_two_meanings
 
 from . import _functions as F  # noqa: N812
 from . import _matrices as M  # noqa: N812
@@ -110,46 +110,12 @@ def _set_data(self: Tensor, value: Tensor) -> None:
 
 
 #: Names of the methods and properties of this module.
-_written: set[str] = set()
+METHODS: set[str] = set()
 
 
 def _put(name: str, value: Any) -> None:
-    _written.add(name)
+    METHODS.add(name)
     setattr(Tensor, name, value)
-
-
-def _own(name: str) -> Any:
-    """Returns what Lamella's tensors have under a name, or None."""
-    found = Tensor.__dict__.get(name)
-    return None if isinstance(found, Elsewhere) else found
-
-
-def of_two_meanings(name: str, method: Callable[..., Any], own: Any = None) -> Any:
-    """Returns a method that is PyTorch's to programs, and Lamella's own to the modules of Lamella."""
-    native = _own(name) if own is None else own
-    if native is None:
-        return method
-
-    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        caller = sys._getframe(1).f_globals.get("__name__", "")
-        return (native if caller.startswith("lamella.") else method)(self, *args, **kwargs)
-
-    call.__name__ = name
-    call.__doc__ = method.__doc__
-    return call
-
-
-class _Later:
-    """A method that is made when it is first asked for."""
-
-    def __init__(self, name: str, make: Callable[[], Any]) -> None:
-        self.name = name
-        self.make = make
-
-    def __get__(self, x: Any, owner: type) -> Any:
-        method = self.make()
-        setattr(Tensor, self.name, method)
-        return method.__get__(x, owner) if x is not None else method
 
 
 def _scaled_in_place(native: Any) -> Any:
@@ -291,34 +257,3 @@ _WRITTEN = {
 for _module, _names in _WRITTEN.items():
     for _name in _names.split():
         _put(_name, of_two_meanings(_name, getattr(_module, _name)))
-
-
-def install(names: Any, get: Callable[[str], Any]) -> None:
-    """Gives tensors the functions of a table, and their in-place forms, each when it is first asked for.
-
-    Args:
-        names: the names of the table.
-        get: returns the function of a name.
-    """
-
-    def later(name: str, own: Any) -> Callable[[], Any]:
-        def make() -> Any:
-            if own is not None and not names.words_differ(name):
-                return own
-            return of_two_meanings(name, get(name), own)
-
-        return make
-
-    def in_place(name: str) -> Callable[[], Any]:
-        def make() -> Any:
-            function = get(name)
-            return lambda self, *args, **kwargs: self.copy_(function(self.clone(), *args, **kwargs))
-
-        return make
-
-    functions = {name for text in _WRITTEN.values() for name in text.split()}
-    for name in [*names, *functions]:
-        if name not in _written:
-            setattr(Tensor, name, _Later(name, later(name, _own(name))))
-        if not hasattr(Tensor, f"{name}_"):
-            setattr(Tensor, f"{name}_", _Later(f"{name}_", in_place(name)))

@@ -1,0 +1,89 @@
+"""Methods of tensors that a front's tables make, beside Lamella's own.
+
+The type of all tensors learns a front's dialect, but Lamella's own code keeps its methods: one that has two meanings
+asks which module calls it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lamella import Tensor
+from lamella._names import Elsewhere
+
+from .names import Names
+
+
+def own(name: str) -> Any:
+    """Returns what Lamella's tensors have under a name, or None."""
+    found = Tensor.__dict__.get(name)
+    return None if isinstance(found, Elsewhere) else found
+
+
+def of_two_meanings(name: str, method: Callable[..., Any], native: Any = None) -> Any:
+    """Returns a method that is the framework's to programs, and Lamella's own to the modules of Lamella.
+
+    Args:
+        name: the method's name.
+        method: the framework's.
+        native: Lamella's; by default what tensors have now.
+    """
+    kept = own(name) if native is None else native
+    if kept is None:
+        return lambda self, *args, **kwargs: method(self, *args, **kwargs)
+
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        return (kept if caller.startswith("lamella.") else method)(self, *args, **kwargs)
+
+    call.__name__ = name
+    call.__doc__ = method.__doc__
+    return call
+
+
+class _Later:
+    """A method that is made when it is first asked for."""
+
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self.name = name
+        self.make = make
+
+    def __get__(self, x: Any, owner: type) -> Any:
+        method = self.make()
+        setattr(Tensor, self.name, method)
+        return method.__get__(x, owner) if x is not None else method
+
+
+def install(names: Names, get: Callable[[str], Any], written: Iterable[str], *, in_place: bool = False) -> None:
+    """Gives tensors the functions of a table, each when it is first asked for.
+
+    Args:
+        names: the names of the table.
+        get: returns the function of a name.
+        written: names of methods that are there already and stay.
+        in_place: gives them the forms that write over their tensor, too, which end in an underscore.
+    """
+
+    def later(name: str, native: Any) -> Callable[[], Any]:
+        def make() -> Any:
+            if native is not None and not names.words_differ(name):
+                return native
+            return of_two_meanings(name, get(name), native)
+
+        return make
+
+    def over(name: str) -> Callable[[], Any]:
+        def make() -> Any:
+            function = get(name)
+            return lambda self, *args, **kwargs: self.copy_(function(self.clone(), *args, **kwargs))
+
+        return make
+
+    kept = set(written)
+    for name in [*names, *kept]:
+        if name not in kept:
+            setattr(Tensor, name, _Later(name, later(name, own(name))))
+        if in_place and not hasattr(Tensor, f"{name}_"):
+            setattr(Tensor, f"{name}_", _Later(f"{name}_", over(name)))
