@@ -166,7 +166,10 @@ get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None)
 clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None) -> clip_grad_norm_
 parameters_to_vector vector_to_parameters weight_norm remove_weight_norm spectral_norm remove_spectral_norm skip_init
 fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights
-convert_conv2d_weight_memory_format convert_conv3d_weight_memory_format
+"""
+PRUNE = """
+custom_from_mask global_unstructured identity is_pruned l1_unstructured ln_structured random_structured
+random_unstructured remove
 """
 RNN_UTILS = """
 PackedSequence invert_permutation pack_padded_sequence pack_sequence pad_packed_sequence pad_sequence unpack_sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
 from typing import Any
 
 import lamella as lm
@@ -225,7 +224,7 @@ class _Unpickler(pickle.Unpickler):
 def _arrays(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.detach().cpu().numpy()
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return type(value)((key, _arrays(each)) for key, each in value.items())
     return type(value)(map(_arrays, value)) if type(value) in (list, tuple) else value
 

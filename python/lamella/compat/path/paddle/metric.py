@@ -46,8 +46,9 @@ class Accuracy(Metric):
 
     def __init__(self, topk: Any = (1,), name: str | None = None) -> None:
         super().__init__(name or "acc")
-        self.topk = (topk,) if isinstance(topk, int) else tuple(topk)
-        self.reset()
+        self.topk: tuple[int, ...] = (topk,) if isinstance(topk, int) else tuple(topk)
+        self.total = [0.0] * len(self.topk)
+        self.count = 0
 
     def compute(self, pred: Any, label: Any, *args: Any) -> Any:
         """Returns for each example whether its class is the first, the second and so on, as 1 and 0."""

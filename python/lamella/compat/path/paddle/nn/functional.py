@@ -171,8 +171,8 @@ def scaled_dot_product_attention(
     name: str | None = None,
 ) -> Tensor:
     """Returns the attention of tensors whose axes are batch, places, heads and features."""
-    turned = [lm.swapaxes(each, 1, 2) for each in (query, key, value)]
-    found = lm.scaled_dot_product_attention(*turned, attn_mask, dropout_p if training else 0.0, is_causal)
+    q, k, v = (lm.swapaxes(each, 1, 2) for each in (query, key, value))
+    found = lm.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p if training else 0.0, is_causal)
     return lm.swapaxes(found, 1, 2)
 
 
