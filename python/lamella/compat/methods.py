@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 from lamella import Tensor
@@ -32,7 +33,7 @@ def of_two_meanings(name: str, method: Callable[..., Any], native: Any = None) -
     """
     kept = own(name) if native is None else native
     if kept is None:
-        return lambda self, *args, **kwargs: method(self, *args, **kwargs)
+        return _binding(method)
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         caller = sys._getframe(1).f_globals.get("__name__", "")
@@ -41,6 +42,11 @@ def of_two_meanings(name: str, method: Callable[..., Any], native: Any = None) -
     call.__name__ = name
     call.__doc__ = method.__doc__
     return call
+
+
+def _binding(method: Callable[..., Any]) -> Any:
+    """Returns a function that binds to tensors, which those of the compiled part do not do by themselves."""
+    return method if isinstance(method, FunctionType) else lambda self, *args, **kw: method(self, *args, **kw)
 
 
 class _Later:
@@ -68,7 +74,9 @@ def install(names: Names, get: Callable[[str], Any], written: Iterable[str], *, 
 
     def later(name: str, native: Any) -> Callable[[], Any]:
         def make() -> Any:
-            if native is not None and not names.words_differ(name):
+            if native is None:
+                return _binding(get(name))
+            if not names.words_differ(name):
                 return native
             return of_two_meanings(name, get(name), native)
 

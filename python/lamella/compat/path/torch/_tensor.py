@@ -28,16 +28,19 @@ class _Size:
     """``x.size()`` and ``x.size(dim)``; to Lamella, which counts elements by this name, a number as before."""
 
     def __get__(self, x: Tensor | None, owner: type) -> Any:
-        return self if x is None else _SizeOf(_native_size.__get__(x), x)
+        if x is None:
+            return self
+        made = _new_int(_SizeOf, _count(x))
+        made.tensor = x
+        return made
+
+
+_new_int = int.__new__
+_count = _native_size.__get__
 
 
 class _SizeOf(int):
     tensor: Tensor
-
-    def __new__(cls, count: int, x: Tensor) -> _SizeOf:
-        made = super().__new__(cls, count)
-        made.tensor = x
-        return made
 
     def __call__(self, dim: int | None = None) -> Any:
         return F.Size(self.tensor.shape) if dim is None else self.tensor.shape[dim]
@@ -65,6 +68,8 @@ def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def _view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     """Implements Tensor.view() and reshape(): sizes one by one or together. A dtype reads the memory anew."""
+    if shape and type(shape[0]) is int:
+        return lm.reshape(self, shape)
     if len(shape) == 1 and isinstance(shape[0], lm.DType):
         return lm.from_numpy(self.detach().contiguous().numpy().view(shape[0].name))
     return lm.reshape(self, F._sizes(shape or tuple(named.values())))
