@@ -198,5 +198,4 @@ DATA = """
 BatchSampler ChainDataset ConcatDataset DataLoader Dataset IterableDataset RandomSampler Sampler SequentialSampler
 StackDataset Subset SubsetRandomSampler TensorDataset WeightedRandomSampler default_collate default_convert
 get_worker_info random_split
-DistributedSampler -> DistributedSampler
 """

@@ -28,6 +28,13 @@ def current_device_index() -> int:
     return 0
 
 
+def set_device_index(device: object) -> None:
+    """Takes the GPU that "cuda" means, which is the first; see :func:`torch.cuda.set_device`."""
+    from .cuda import set_device
+
+    set_device(device)
+
+
 def synchronize(device: object = None) -> None:
     """Waits for the work of all GPUs."""
     if _cuda.is_available():

@@ -10,6 +10,27 @@ from lamella.compat.front import close_module
 _initialized = False
 
 
+class ReduceOp:
+    """Names of what groups compute; of one process all give its own tensor."""
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR = ("sum", "avg", "product", "min", "max", "band", "bor", "bxor")
+
+
+def is_nccl_available() -> bool:
+    """False: there are no collective operations between GPUs."""
+    return False
+
+
+def get_backend(group: Any = None) -> str:
+    """Returns "gloo", as of groups on the CPU."""
+    return "gloo"
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """Returns "gloo", as of groups on the CPU."""
+    return "gloo"
+
+
 def is_available() -> bool:
     """False: there are no collective operations between processes."""
     return False
