@@ -57,7 +57,7 @@ PATHS = {
         torch.accelerator                    is_available current_accelerator
         torch.backends                       cudnn cuda mps
         torch.backends.cudnn                 benchmark deterministic enabled
-        torch.distributed                    is_available is_initialized init_process_group destroy_process_group ReduceOp
+        torch.distributed                    is_available init_process_group destroy_process_group ReduceOp
         torch.distributions                  Categorical Normal kl_divergence
         torch.distributions.categorical      Categorical
         torch.jit                            script trace

@@ -184,6 +184,15 @@ assert sorted(order) == list(range(6))
 assert order == [b[1].item() for b in DataLoader(whole, shuffle=True, generator=torch.Generator().manual_seed(0))]
 loader = DataLoader(Subset(whole, [0, 2]), batch_sampler=BatchSampler(SequentialSampler(range(2)), 2, False))
 assert [[f.tolist() for f in b] for b in loader] == [[[[0.0], [2.0]], [0, 2]]]
+from torch.utils.data.distributed import DistributedSampler
+
+parts = [list(DistributedSampler(range(7), num_replicas=2, rank=rank, shuffle=False)) for rank in range(2)]
+assert parts == [[0, 2, 4, 6], [1, 3, 5, 0]], parts
+shuffled = [DistributedSampler(range(8), num_replicas=2, rank=rank, seed=1) for rank in range(2)]
+assert sorted(sum(map(list, shuffled), [])) == list(range(8)) and len(shuffled[0]) == 4
+before = list(shuffled[0])
+shuffled[0].set_epoch(1)
+assert list(shuffled[0]) != before and len(DistributedSampler(range(7), 2, 0, drop_last=True)) == 3
 many = RandomSampler(whole, replacement=True, num_samples=20)
 assert len(many) == 20 and max(many) < 6
 """,
