@@ -85,7 +85,17 @@ def install(names: Names, get: Callable[[str], Any], written: Iterable[str], *, 
     def over(name: str) -> Callable[[], Any]:
         def make() -> Any:
             function = get(name)
-            return lambda self, *args, **kwargs: self.copy_(function(self.clone(), *args, **kwargs))
+
+            def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+                made = function(self.clone(), *args, **kwargs)
+                if tuple(made.shape) != tuple(self.shape):
+                    raise RuntimeError(
+                        f"[{name}_] a tensor keeps its shape, {list(self.shape)} is not {list(made.shape)}: write "
+                        f"x = x.{name}(...)"
+                    )
+                return self.copy_(made)
+
+            return method
 
         return make
 

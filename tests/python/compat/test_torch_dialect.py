@@ -193,6 +193,7 @@ CASES = {
     "nn.Softmax(dim=1)(torch.zeros(1, 2))": [[0.5, 0.5]],
     "nn.Flatten(start_dim=1, end_dim=-1)(torch.zeros(2, 3, 4)).shape": [2, 12],
     "nn.LSTM(3, 4, num_layers=2, batch_first=True)(torch.zeros(2, 5, 3))[1][0].shape": [2, 2, 4],
+    "nn.MultiheadAttention(4, 2)(*[torch.ones(3, 1, 4)] * 3)[0].shape": [3, 1, 4],
     "nn.Sequential(nn.Linear(3, 3), nn.ReLU(True))(x).shape": [2, 3],
     "nn.Sequential(OrderedDict([('a', nn.Identity())])).a(x).shape": [2, 3],
     "isinstance(nn.Sequential(nn.Linear(1, 1))[0], nn.Linear)": True,
@@ -271,6 +272,7 @@ REFUSED = {
     "torch.nn.utils.nosuch": "AttributeError: Lamella's torch front does not have 'torch.nn.utils.nosuch'",
     "x.storage()": "NotImplementedError: [storage] memory is not an object",
     "setattr(x, 'data', torch.ones(1))": "RuntimeError: [data] x.data takes a tensor of the shape [2, 3]",
+    "x.unsqueeze_(0)": "RuntimeError: [unsqueeze_] a tensor keeps its shape, [2, 3] is not [1, 2, 3]: write x = x.uns",
     "torch.cuda.set_device(1)": "RuntimeError: [set_device] 'cuda' is the first GPU",
 }
 

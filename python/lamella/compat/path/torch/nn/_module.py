@@ -55,11 +55,11 @@ class InPlace:
 
     inplace = False
 
-    def forward(self, x: lm.Tensor) -> Any:
+    def forward(self, x: lm.Tensor, *args: Any, **kwargs: Any) -> Any:
         """Returns the function of ``x``; where ``inplace`` is set, in the memory of ``x``."""
         native: Any = super()
         if not self.inplace:
-            return native.forward(x)
+            return native.forward(x, *args, **kwargs)
         if isinstance(self, lm.nn.ReLU):
             return lm.relu_(x)
         return x.copy_(native.forward(x.clone()))
