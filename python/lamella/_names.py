@@ -73,7 +73,6 @@ FUNCTIONS = {
     "svd_lowrank": "linalg.svd_lowrank",
     "swapdims": "swapaxes",
     "take_along_dim": "take_along_axis",
-    "to_tensor": "tensor",
     "transpose": "swapaxes",
     "trapz": "trapezoid",
     "true_divide": "divide",
@@ -81,6 +80,16 @@ FUNCTIONS = {
     "unsqueeze": "expand_dims",
     "vander": "linalg.vander",
     "vdot": "vecdot",
+}
+
+#: Functions of ``paddle`` beside those that it calls as PyTorch does.
+PADDLE = {
+    "floor_mod": "remainder",
+    "gammaln": "lgamma",
+    "greater_than": "greater",
+    "less_than": "less",
+    "mod": "remainder",
+    "to_tensor": "tensor",
 }
 
 #: Names of ``torch`` for which there is no one function, with what to write.
@@ -102,9 +111,8 @@ PHRASES = {
     "t": "x.T",
 }
 
-#: Methods of PyTorch's and Paddle's tensors that are not functions of ``FUNCTIONS``, with what to write.
+#: Methods of PyTorch's tensors that are not functions of ``FUNCTIONS``, with what to write.
 METHODS = {
-    "clear_gradient": "x.clear_grad()",
     "data": "x.detach()",
     "dim": "x.ndim",
     "double": "x.astype(lm.float64)",
@@ -131,10 +139,18 @@ METHODS = {
 }
 
 
+#: Methods of Paddle's tensors alone.
+PADDLE_METHODS = {
+    "clear_gradient": "x.clear_grad()",
+    "place": "x.device",
+}
+
+
 def of_module(name: str) -> str | None:
     """Returns the sentence for ``lm.name``; None where it is no name of the table."""
-    if name in FUNCTIONS:
-        return f"PyTorch's {name} is called lm.{FUNCTIONS[name]} here"
+    for framework, functions in (("PyTorch", FUNCTIONS), ("Paddle", PADDLE)):
+        if name in functions:
+            return f"{framework}'s {name} is called lm.{functions[name]} here"
     return f"for PyTorch's {name} write {PHRASES[name]}" if name in PHRASES else None
 
 
@@ -157,11 +173,12 @@ class Elsewhere:
 def of_tensors(kind: type) -> dict[str, Elsewhere]:
     """Returns, by name, what stands on the type of tensors for the methods that it lacks."""
     found = {}
-    for name, target in FUNCTIONS.items():
-        if not hasattr(kind, name):
-            written = f"x.{target}(...)" if hasattr(kind, target) else f"lm.{target}(x, ...)"
-            found[name] = Elsewhere(name, f"PyTorch's x.{name}(...) is {written} here")
-    for name, phrase in METHODS.items():
-        if not hasattr(kind, name):
-            found[name] = Elsewhere(name, f"for PyTorch's x.{name} write {phrase}")
+    for framework, functions, methods in (("PyTorch", FUNCTIONS, METHODS), ("Paddle", PADDLE, PADDLE_METHODS)):
+        for name, target in functions.items():
+            if not hasattr(kind, name):
+                written = f"x.{target}(...)" if hasattr(kind, target) else f"lm.{target}(x, ...)"
+                found[name] = Elsewhere(name, f"{framework}'s x.{name}(...) is {written} here")
+        for name, phrase in methods.items():
+            if not hasattr(kind, name):
+                found[name] = Elsewhere(name, f"for {framework}'s x.{name} write {phrase}")
     return found

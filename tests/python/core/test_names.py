@@ -26,6 +26,17 @@ def test_what_a_function_is_called_is_there(name):
         getattr(lm, name)
 
 
+@pytest.mark.parametrize("name", _names.PADDLE)
+def test_what_a_function_of_paddle_is_called_is_there(name):
+    assert callable(there(_names.PADDLE[name])) and name not in _names.FUNCTIONS
+    with pytest.raises(AttributeError, match=rf"Paddle's {name} is called lm.{_names.PADDLE[name]} here"):
+        getattr(lm, name)
+    with pytest.raises(AttributeError, match=rf"Paddle's x.{name}\(...\) is "):
+        getattr(lm.ones(2), name)
+    with pytest.raises(AttributeError, match=r"for Paddle's x.place write x.device"):
+        lm.ones(2).place  # noqa: B018
+
+
 @pytest.mark.parametrize("name", _names.PHRASES)
 def test_what_else_to_write(name):
     with pytest.raises(AttributeError, match=f"for PyTorch's {name} write ") as caught:

@@ -10,10 +10,10 @@ imag isreal lgamma log10 log1p log2 logit rad2deg real reciprocal rsqrt sigmoid 
 atan2 bitwise_and bitwise_or bitwise_xor copysign fmax fmin gcd heaviside hypot lcm ldexp logaddexp logical_xor
 nextafter atanh
 round(x, decimals=0)
-gammaln(x) -> lgamma
+gammaln(x)
 polygamma(x, n) -> polygamma
-bitwise_not(x) -> bitwise_invert
-floor_mod(x, y) -> remainder
+bitwise_not(x)
+floor_mod(x, y)
 isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False)
 lerp(x, y, weight)
 nan_to_num(x, nan=0.0, posinf=None, neginf=None)
@@ -28,8 +28,8 @@ mv(x, vec)
 outer(x, y)
 tensordot(x, y, axes=2)
 trace(x, offset=0)
-amax(x, axis=None, keepdim=False) -> max
-amin(x, axis=None, keepdim=False) -> min
+amax(x, axis=None, keepdim=False)
+amin(x, axis=None, keepdim=False)
 argsort(x, axis=-1, descending=False, stable=False)
 bincount(x, weights=None, minlength=0)
 count_nonzero(x, axis=None, keepdim=False)
@@ -61,7 +61,7 @@ hsplit(x, num_or_indices)
 hstack(x)
 dstack(x)
 column_stack(x)
-row_stack(x) -> vstack
+row_stack(x)
 vstack(x)
 index_add(x, index, axis, value)
 index_fill(x, index, axis, value)
@@ -73,7 +73,7 @@ moveaxis(x, source, destination)
 multinomial(x, num_samples=1, replacement=False)
 poisson(x)
 put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True)
-repeat_interleave(x, repeats, axis=None) -> repeat
+repeat_interleave(x, repeats, axis=None)
 roll(x, shifts, axis=None)
 rot90(x, k=1, axes=(0, 1))
 take_along_axis(arr, indices, axis)

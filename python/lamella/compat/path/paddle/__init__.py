@@ -12,6 +12,7 @@ from typing import Any as _Any
 
 from lamella import (
     Tensor,
+    _names,
     bfloat16,
     bool,
     complex64,
@@ -58,7 +59,7 @@ _missing = _close(
 
 from . import _words
 
-_NAMES = _Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)])
+_NAMES = _Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)], {**_names.FUNCTIONS, **_names.PADDLE})
 #: Modules that are imported when they are asked for.
 _LATER = frozenset(["amp", "callbacks", "fft", "io", "linalg", "metric"])
 
