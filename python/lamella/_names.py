@@ -170,6 +170,13 @@ class Elsewhere:
         )
 
 
+def listed() -> list[str]:
+    """Returns the names that stand on the type of tensors, as the check of the stubs has them."""
+    from ._C import Tensor
+
+    return [f"lamella._C.Tensor.{name}" for name, value in vars(Tensor).items() if isinstance(value, Elsewhere)]
+
+
 def of_tensors(kind: type) -> dict[str, Elsewhere]:
     """Returns, by name, what stands on the type of tensors for the methods that it lacks."""
     found = {}
