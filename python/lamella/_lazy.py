@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ._names import of_module
+
 
 def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], frozenset[str]]:
     """Returns a package's ``__getattr__``, and the names that it finds.
@@ -22,7 +24,10 @@ def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[
 
     def load(name: str) -> Any:
         if name not in places:
-            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+            sentence = of_module(name) if package == "lamella" else None
+            raise AttributeError(
+                f"module '{package}' has no attribute '{name}'" + (f": {sentence}" if sentence else "")
+            )
         try:
             home = importlib.import_module(f"{package}.{places[name]}")
         except MemoryError as error:

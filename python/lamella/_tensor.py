@@ -6,6 +6,7 @@ import copy
 import weakref
 from typing import Any
 
+from . import _names
 from ._C import (
     Tensor,
     _hidden_axes,
@@ -199,6 +200,13 @@ def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
     return lamella
 
 
+def _dir(self: Tensor) -> list[str]:
+    return [name for name in object.__dir__(self) if name not in _elsewhere]
+
+
+_elsewhere: dict[str, _names.Elsewhere] = {}
+
+
 def install() -> None:
     """Gives Tensor its methods; called once, when the package is imported."""
     methods = {
@@ -208,8 +216,12 @@ def install() -> None:
         "__copy__": _copy,
         "__deepcopy__": _deepcopy,
         "__array_namespace__": _array_namespace,
+        "__dir__": _dir,
     }
     for name, method in methods.items():
         method.__name__ = name
         method.__qualname__ = f"Tensor.{name}"
         setattr(Tensor, name, method)
+    _elsewhere.update(_names.of_tensors(Tensor))
+    for name, stand_in in _elsewhere.items():
+        setattr(Tensor, name, stand_in)

@@ -1,10 +1,10 @@
 """Runs programs written for other frameworks on Lamella.
 
-``python -m lamella.compat script.py`` starts Python with a folder in front of its path in which ``import paddle`` and
-``import oneflow`` find fronts over Lamella. Nothing is installed under these names: the folder is on the path of that
-process and of the processes that it starts, and of no other. To pip and to ``importlib.metadata`` these processes have
-the frameworks installed, in the versions that the fronts were written for, so that projects which require them neither
-fetch nor install them.
+``python -m lamella.compat script.py`` starts Python with a folder in front of its path in which ``import torch``,
+``import paddle`` and ``import oneflow`` find fronts over Lamella. Nothing is installed under these names: the folder is
+on the path of that process and of the processes that it starts, and of no other. To pip and to ``importlib.metadata``
+these processes have the frameworks installed, in the versions that the fronts were written for, so that projects which
+require them neither fetch nor install them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ usage: python -m lamella.compat script.py [argument ...]
        python -m lamella.compat -c code [argument ...]
        python -m lamella.compat command [argument ...]     (such as make: the Python it starts finds the fronts)
 
-Runs a program with `import paddle` and `import oneflow` resolved to Lamella's fronts, in its process and in those it
-starts."""
+Runs a program with `import torch`, `import paddle` and `import oneflow` resolved to Lamella's fronts, in its process
+and in those it starts."""
 
 
 def environment(base: dict[str, str] | None = None) -> dict[str, str]:

@@ -63,9 +63,10 @@ class _Path(ModuleType):
         self.__path__: list[str] = []
         self._homes = {each: home for home, names in homes.items() for each in names.split()}
         self._missing = missing
-        self.__all__ = list(self._homes)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return [each for each in self._homes if hasattr(self, each)]
         home = self.__dict__.get("_homes", {}).get(name)
         if home is None:
             return self._missing(name)

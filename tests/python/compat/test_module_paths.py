@@ -54,7 +54,28 @@ PATHS = {
         torch.optim.lr_scheduler             StepLR CosineAnnealingLR LRScheduler
         torch.optim.optimizer                Optimizer
         torch.optim.sgd                      SGD
-        torch.random                         manual_seed
+        torch.accelerator                    is_available current_accelerator
+        torch.backends                       cudnn cuda mps
+        torch.backends.cudnn                 benchmark deterministic enabled
+        torch.distributed                    is_available init_process_group destroy_process_group ReduceOp
+        torch.distributions                  Categorical Normal kl_divergence
+        torch.distributions.categorical      Categorical
+        torch.jit                            script trace
+        torch.linalg                         norm inv svd
+        torch.multiprocessing                Process Queue set_start_method spawn
+        torch.nn.parallel                    DataParallel DistributedDataParallel data_parallel
+        torch.nn.utils                       clip_grad_norm_ parametrize rnn
+        torch.nn.utils.clip_grad             clip_grad_norm_
+        torch.nn.utils.rnn                   pad_sequence pack_padded_sequence
+        torch.optim.lbfgs                    LBFGS
+        torch.optim.swa_utils                AveragedModel SWALR update_bn
+        torch.serialization                  save load safe_globals add_safe_globals
+        torch.utils.data                     DataLoader Dataset TensorDataset random_split
+        torch.utils.data.dataloader          DataLoader default_collate
+        torch.utils.data.dataset             Dataset Subset
+        torch.utils.data.distributed         DistributedSampler
+        torch.utils.data.sampler             RandomSampler SubsetRandomSampler
+        torch.random                         manual_seed fork_rng
         torch.testing                        assert_close
         torch.testing._comparison            assert_close
         torch.utils.checkpoint               checkpoint checkpoint_sequential
@@ -198,7 +219,9 @@ import torch
 
 modules = {name: module for name, module in __import__("sys").modules.items() if name.startswith("torch.nn.modules.")}
 homes = {name: path for path, module in modules.items() for name in module.__all__}
-layers = {n for n, value in vars(torch.nn).items() if isinstance(value, type) and issubclass(value, torch.nn.Module)}
+named = {name: getattr(torch.nn, name) for name in torch.nn.__all__}
+layers = {name for name, value in named.items() if isinstance(value, type) and issubclass(value, torch.nn.Module)}
+layers.remove("DataParallel")  # of torch.nn.parallel
 assert layers == set(homes) == set(torch.nn.modules.__all__), layers ^ set(homes)
 assert all(getattr(torch.nn, name) is getattr(modules[path], name) for name, path in homes.items())
 """

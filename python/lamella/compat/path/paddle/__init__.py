@@ -4,10 +4,16 @@ Names map to Lamella's own functions; what differs is spelled out in the functio
 """
 
 # The names below are the front's surface: F401 does not see that.
-# ruff: noqa: F401
+# ruff: noqa: E402, F401
+
+import sys as _sys
+from importlib import import_module as _import_module
+from typing import Any as _Any
 
 from lamella import (
     Tensor,
+    _names,
+    bfloat16,
     bool,
     complex64,
     complex128,
@@ -26,7 +32,11 @@ from lamella import (
     uint8,
 )
 from lamella.compat.front import add_paths as _add_paths
-from lamella.compat.front import close
+from lamella.compat.front import close as _close
+from lamella.compat.methods import install as _install
+from lamella.compat.names import Names as _Names
+from lamella.compat.names import serve as _serve
+from lamella.compat.tables.paddle import FUNCTIONS as _TABLE
 from lamella.static import (
     CPUPlace,
     CUDAPlace,
@@ -40,12 +50,29 @@ from lamella.static import (
 
 __version__ = "3.0.0+lamella"
 
-__getattr__ = close(
+_missing = _close(
     "paddle",
     {
         "paddle.jit": "functions are not traced yet; paddle.static records programs",
     },
 )
+
+from . import _words
+
+_NAMES = _Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)], {**_names.FUNCTIONS, **_names.PADDLE})
+#: Modules that are imported when they are asked for.
+_LATER = frozenset(["amp", "callbacks", "fft", "io", "linalg", "metric"])
+
+
+def _find(name: str) -> _Any:
+    if name in _LATER:
+        return _import_module(f"{__name__}.{name}")
+    if name in ("Model", "summary"):  # with metrics and loaders, which need numpy
+        return getattr(_import_module(f"{__name__}._model"), name)
+    return _missing(name)
+
+
+__getattr__ = _serve(_NAMES, _find)
 
 from . import _tensor, autograd, nn, optimizer, regularizer, static, utils
 from ._functions import (
@@ -132,6 +159,38 @@ from ._functions import (
     zeros,
     zeros_like,
 )
+from ._more import (
+    cumprod,
+    cumsum,
+    diag,
+    einsum,
+    equal_all,
+    expand_as,
+    gather,
+    gather_nd,
+    histogram,
+    increment,
+    index_sample,
+    is_floating_point,
+    load,
+    meshgrid,
+    nonzero,
+    rank,
+    save,
+    scale,
+    scatter,
+    searchsorted,
+    set_default_dtype,
+    set_device,
+    shape,
+    standard_normal,
+    std,
+    unbind,
+    unique,
+    var,
+)
 from ._paths import PATHS as _PATHS
+
+_install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS)
 
 _add_paths("paddle", _PATHS)

@@ -13,9 +13,11 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor, static
 from lamella.compat.front import variables_are_new
+from lamella.compat.methods import of_two_meanings
 from lamella.graph import Symbol
 
 from . import _functions as F  # noqa: N812
+from . import _more as M  # noqa: N812
 
 _native_shape: Any = Tensor.__dict__["shape"]
 _native_symbol_shape: Any = Symbol.__dict__["shape"]
@@ -80,7 +82,12 @@ def _is_parameter(self: Symbol) -> bool:
     return any(self is each for each in static.program.program_of("is_parameter", self).all_parameters())
 
 
+#: Names of the methods and properties of this module.
+METHODS: set[str] = set()
+
+
 def _item(name: str, value: Any) -> None:
+    METHODS.add(name)
     setattr(Tensor, name, value)
 
 
@@ -117,6 +124,13 @@ _item("clear_gradient", _clear_gradient)
 _item("dim", lambda self: self.ndim)
 _item("place", property(lambda self: self.device, doc="Where the tensor is."))
 _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
+
+for _module, _names in {
+    F: "cast expand greater_than less_than mod multiply remainder",
+    M: "cumprod cumsum equal_all expand_as gather gather_nd index_sample nonzero scale scatter std unbind unique var",
+}.items():
+    for _name in _names.split():
+        _item(_name, of_two_meanings(_name, getattr(_module, _name)))
 
 _symbol.persistable = property(_persistable, doc="True if the variable keeps its value from run to run.")
 _symbol.is_parameter = property(_is_parameter, doc="True for a parameter.")

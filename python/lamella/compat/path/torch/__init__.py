@@ -1,7 +1,7 @@
-"""Lamella's front for extensions written for PyTorch, and for the programs that use them.
+"""Lamella's front for programs and extensions written for PyTorch.
 
-What such programs need is here: tensors and their common functions, custom layers, and building extensions. Names map
-to Lamella's own functions; what differs is spelled out in ``_functions`` and ``_tensor``.
+Names are lines of tables (:mod:`lamella.compat.tables`), each with PyTorch's signature, and are made when they are
+first asked for. What differs from Lamella is spelled out in ``_functions``, ``_reductions`` and ``_tensor``.
 """
 
 # The names below are the front's surface: F401 does not see that.
@@ -14,29 +14,13 @@ from typing import Any as _Any
 import lamella as _lm
 from lamella import (
     Generator,
-    Tensor,
-    abs,
-    acos,
-    allclose,
-    asin,
-    atan,
-    atan2,
+    _names,
     bfloat16,
     bool,
-    ceil,
-    clone,
     complex64,
     complex128,
-    cos,
-    cosh,
     e,
-    einsum,
     enable_grad,
-    erf,
-    exp,
-    expm1,
-    floor,
-    from_numpy,
     inf,
     inference_mode,
     int8,
@@ -44,144 +28,208 @@ from lamella import (
     int32,
     int64,
     is_grad_enabled,
-    isfinite,
-    isinf,
-    isnan,
-    log,
-    log1p,
-    matmul,
-    maximum,
-    minimum,
     nan,
     no_grad,
-    outer,
     pi,
-    pow,
-    reciprocal,
-    relu,
-    reshape,
-    round,
-    rsqrt,
     set_grad_enabled,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    tan,
-    tanh,
-    tril,
-    triu,
-    trunc,
     uint8,
-    where,
+    uint16,
+    uint32,
+    uint64,
 )
 from lamella import float16 as half
 from lamella import float32 as float
 from lamella import float64 as double
 from lamella.compat.front import add_paths as _add_paths
-from lamella.compat.front import close
+from lamella.compat.front import close as _close
+from lamella.compat.methods import install as _install
+from lamella.compat.tables.torch_functions import FUNCTIONS as _FUNCTIONS
 
 float16, float32, float64 = half, float, double
 short, int, long = int16, int32, int64
+cfloat, cdouble = complex64, complex128
 dtype = _lm.DType
-strided = "strided"
+strided = layout = "strided"
+contiguous_format, preserve_format, channels_last, channels_last_3d = (
+    "contiguous_format",
+    "preserve_format",
+    "channels_last",
+    "channels_last_3d",
+)
+newaxis = None
 
 __version__ = "2.6.0+lamella"
 
-_missing = close(
+_missing = _close(
     "torch",
     {
-        "torch.jit": "torch.compile makes functions run as graphs",
         "torch.fx": "torch.compile makes functions run as graphs; lamella.graph has graphs that can be looked at",
+        "torch.sparse": "there are no sparse tensors",
+        "torch.hub": "nothing is fetched from the network",
     },
 )
 
+from . import _functions, _storages, _tensor_types, _words
 
-def __getattr__(name: str) -> _Any:
+_NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _names.FUNCTIONS)
+
+
+def _find(name: str) -> _Any:
     if name == "ops":
         return _lm.ops
-    if name == "library":  # imported late: it needs numpy, which programs that only call operators do without
-        return _import_module("torch.library")
+    if name in _LATER:
+        return _import_module(f"torch.{name}")
+    if name in _functions.TENSOR_TYPES:
+        return _tensor_types.made(name)
+    if name in _storages.DTYPE_OF_STORAGE:
+        return _storages.STORAGES[_storages.DTYPE_OF_STORAGE[name]]
     if name == _lm.utils.privateuse1_backend_name() and hasattr(_lm, name):  # the devices of an extension
         return getattr(_lm, name)
     return _missing(name)
 
 
+#: Modules that are imported when they are asked for, as they need numpy or what programs seldom need.
+_LATER = frozenset(
+    [
+        "accelerator",
+        "backends",
+        "distributed",
+        "distributions",
+        "fft",
+        "jit",
+        "library",
+        "linalg",
+        "multiprocessing",
+        "onnx",
+        "special",
+    ]
+)
+__getattr__ = _words.serve(_NAMES, _find)
+
 from lamella.utils import register_device_module as _register_device_module
 
-from . import _tensor, amp, autograd, cuda, func, nn, optim, testing, utils, version
-from ._compile import compile
 from ._functions import (
+    Size,
     _check,
     add,
-    addmm,
-    all,
-    any,
+    adjoint,
     arange,
-    argmax,
-    argmin,
-    bmm,
-    cat,
+    as_tensor,
+    asarray,
+    chain_matmul,
     chunk,
-    clamp,
-    concat,
+    clone,
     device,
     div,
-    dot,
-    empty,
-    empty_like,
-    eq,
+    divide,
+    einsum,
+    empty_strided,
     equal,
-    eye,
-    flatten,
-    full,
-    full_like,
-    ge,
+    flip,
+    frombuffer,
     get_default_dtype,
-    gt,
+    get_float32_matmul_precision,
+    gradient,
+    is_complex,
+    is_floating_point,
+    is_nonzero,
+    is_same_size,
     is_tensor,
-    le,
-    linspace,
-    lt,
     manual_seed,
+    meshgrid,
+    normal,
+    numel,
+    randint,
+    randint_like,
+    range,
+    rsub,
+    scalar_tensor,
+    scatter,
+    seed,
+    set_default_device,
+    set_default_dtype,
+    set_default_tensor_type,
+    set_float32_matmul_precision,
+    set_printoptions,
+    split,
+    split_with_sizes,
+    squeeze,
+    sub,
+    subtract,
+    t,
+    tensor,
+    tile,
+    typename,
+    unbind,
+    where,
+)
+from ._matrices import (
+    compiled_with_cxx11_abi,
+    get_default_device,
+    get_deterministic_debug_mode,
+    get_num_interop_threads,
+    is_conj,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
+    lu,
+    narrow_copy,
+    qr,
+    resolve_neg,
+    set_deterministic_debug_mode,
+    set_flush_denormal,
+    set_num_interop_threads,
+    set_warn_always,
+    svd,
+    triangular_solve,
+    use_deterministic_algorithms,
+)
+from ._reductions import (
+    histogram,
     max,
     mean,
+    median,
     min,
-    mm,
-    mul,
-    mv,
-    ne,
-    neg,
-    numel,
-    ones,
-    ones_like,
-    permute,
-    prod,
-    rand,
-    rand_like,
-    randint,
-    randn,
-    randn_like,
-    randperm,
-    softmax,
-    split,
-    squeeze,
-    stack,
-    sub,
+    msort,
+    nanmedian,
+    nonzero,
+    norm,
+    searchsorted,
+    sort,
+    std,
+    std_mean,
     sum,
-    tensor,
-    transpose,
-    unbind,
-    unsqueeze,
-    zeros,
-    zeros_like,
+    unique,
+    var,
+    var_mean,
 )
+
+# isort: split
+
+from . import _tensor
+from ._tensor_types import Tensor
+
+_install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=True)
+
+from . import (
+    _utils,
+    amp,
+    autograd,
+    cuda,
+    func,
+    nn,
+    optim,
+    random,
+    serialization,
+    testing,
+    utils,
+    version,
+)
+from ._compile import compile, compiler
 from ._paths import PATHS as _PATHS
-from .amp import autocast
+from .amp import autocast, is_autocast_enabled
 from .func import vmap
+from .random import default_generator, get_rng_state, initial_seed, set_rng_state
+from .serialization import load, save
 
 _add_paths("torch", _PATHS)
-_sys.modules["torch.nn.init"] = nn.init
 _sys.modules["torch.autograd.forward_ad"] = autograd.forward_ad

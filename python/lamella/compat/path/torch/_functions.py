@@ -1,14 +1,31 @@
-"""PyTorch's functions on Lamella's: other argument names and defaults, the same values."""
+"""PyTorch's functions that mean something else than Lamella's of the name, or have more than one form.
+
+All others are lines of :mod:`lamella.compat.tables.torch_functions`.
+"""
 
 from __future__ import annotations
 
-import functools
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a tensor's axes, a tuple."""
+
+    __slots__ = ()
+    __module__ = "torch"
+
+    def numel(self) -> int:
+        """Returns the number of elements."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
 
 
 class device(str):  # noqa: N801 (PyTorch's name)
@@ -20,6 +37,8 @@ class device(str):  # noqa: N801 (PyTorch's name)
     Raises:
         RuntimeError: The name is none of a device.
     """
+
+    __module__ = "torch"
 
     def __new__(cls, type: Any, index: int | None = None) -> device:
         """Returns a device by its name, by the kind and which one, or by the number of a GPU."""
@@ -47,58 +66,11 @@ class device(str):  # noqa: N801 (PyTorch's name)
         return int(number) if number else None
 
 
-def _dims(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+def _sizes(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes given one by one, or as one list or tuple."""
-    if len(sizes) == 1 and not isinstance(sizes[0], int):
-        return tuple(sizes[0])
-    return sizes
-
-
-def _marked(x: Tensor, requires_grad: bool) -> Tensor:
-    return x.requires_grad_() if requires_grad else x
-
-
-def _factory(native: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(native, updated=())
-    def call(
-        *size: Any,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
-        generator: Any = None,
-        **kwargs: Any,
-    ) -> Tensor:
-        if generator is not None:
-            kwargs["generator"] = generator
-        if "size" in kwargs:
-            size = (kwargs.pop("size"),)
-        return _marked(native(_dims(size), dtype=dtype, device=device, **kwargs), requires_grad)
-
-    return call
-
-
-def _like(native: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(native, updated=())
-    def call(
-        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
-    ) -> Tensor:
-        return _marked(native(input, dtype=dtype, device=device), requires_grad)
-
-    return call
-
-
-zeros = _factory(lm.zeros)
-ones = _factory(lm.ones)
-empty = _factory(lm.empty)
-rand = _factory(lm.rand)
-randn = _factory(lm.randn)
-zeros_like = _like(lm.zeros_like)
-ones_like = _like(lm.ones_like)
-empty_like = _like(lm.empty_like)
-rand_like = _like(lm.rand_like)
-randn_like = _like(lm.randn_like)
+    if len(sizes) == 1 and not isinstance(sizes[0], int) and not isinstance(sizes[0], Tensor):
+        return tuple(map(int, sizes[0]))
+    return tuple(map(int, sizes))
 
 
 def _check(condition: Any, message: Any = None) -> None:
@@ -107,53 +79,125 @@ def _check(condition: Any, message: Any = None) -> None:
         raise RuntimeError("Expected cond to be True, but got False" if message is None else str(message()))
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Returns a tensor filled with one value."""
-    return _marked(lm.full(tuple(size), fill_value, dtype=dtype, device=device), requires_grad)
+# ---- tensors from data
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Returns a tensor like another, filled with one value."""
-    return lm.full_like(input, fill_value, dtype=dtype, device=device)
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
+) -> Tensor:
+    """Returns a tensor with a copy of the data: numbers, arrays, tensors, or sequences of these."""
+    return lm.tensor(_plain(data), dtype=dtype, device=device, stop_gradient=not requires_grad)
 
 
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Returns a tensor with a copy of the data."""
-    return lm.tensor(data, dtype=dtype, device=device, stop_gradient=not requires_grad)
+def _plain(data: Any) -> Any:
+    """Returns data as :func:`lamella.tensor` takes it: tensors of one element in sequences are numbers."""
+    if isinstance(data, Tensor) or not hasattr(data, "__iter__") or isinstance(data, str) or hasattr(data, "dtype"):
+        return data
+    return [each.item() if isinstance(each, Tensor) and each.ndim == 0 else _plain(each) for each in data]
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """Returns a tensor of the data, which shares the memory of a tensor or an array where that is possible."""
+    return lm.asarray(_plain(data), dtype=dtype, device=device)
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Returns a tensor of ``obj``, in memory of its own where ``copy`` is set."""
+    made = lm.asarray(_plain(obj), dtype=dtype, device=device, copy=copy)
+    return made.requires_grad_() if requires_grad else made
+
+
+def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Returns a tensor of one number, without axes."""
+    return tensor(value, dtype=lm.float32 if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """Returns a tensor on the memory of a buffer, with one axis."""
+    import numpy as np
+
+    made = lm.from_numpy(np.frombuffer(buffer, dtype=lm.DType(dtype).name, count=count, offset=offset))
+    return made.requires_grad_() if requires_grad else made
+
+
+def empty_strided(size: Any, stride: Any, **options: Any) -> Tensor:
+    """Returns a tensor of ``size`` with elements that are not set; the strides are Lamella's own."""
+    options.pop("layout", None), options.pop("pin_memory", None)
+    requires_grad = options.pop("requires_grad", False)
+    made = lm.empty(tuple(size), **options)
+    return made.requires_grad_() if requires_grad else made
 
 
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
-    """Numbers from start (0 where only one is given) up to end."""
-    return _marked(lm.arange(start, end, step, dtype=dtype, device=device), requires_grad)
+    """Numbers from start (0 where only one is given) up to end, which is not included."""
+    made = lm.arange(start, end, step, dtype=dtype, device=device)
+    return made.requires_grad_() if requires_grad else made
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Numbers at even distances."""
-    return lm.linspace(start, end, steps, dtype=dtype, device=device)
-
-
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones on the diagonal."""
-    return lm.eye(n, m, dtype=dtype, device=device)
-
-
-def randint(low: int, high: Any, size: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+def randint(low: int, high: Any = None, size: Any = None, *, requires_grad: bool = False, **options: Any) -> Tensor:
     """Integers in [low, high); ``randint(high, size)`` starts at 0."""
     if size is None:
         low, high, size = 0, low, high
-    return lm.randint(low, high, tuple(size), dtype=dtype, device=device)
+    elif high is None:
+        low, high = 0, low
+    options.pop("layout", None), options.pop("pin_memory", None)
+    made = lm.randint(low, high, tuple(size), **options)
+    return made.requires_grad_() if requires_grad else made
 
 
-def randperm(n: int, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Returns the integers below n in random order."""
-    return lm.randperm(n, dtype=dtype, device=device)
+def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """Integers in [low, high), or [0, low), in the shape and the dtype of a tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    made = lm.randint(low, high, tuple(input.shape), device=input.device if device is None else device)
+    return made.astype(input.dtype if dtype is None else dtype)
 
 
-def manual_seed(seed: int) -> None:
-    """Seeds the generators of all devices."""
+def range(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
+    """Numbers from start to end, which is included, as floats."""
+    options.setdefault("dtype", lm.float32)
+    return lm.arange(start, end + step / 2, step, **options)
+
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
+    """Normal numbers: of numbers in ``size``, of tensors in their shape."""
+    if size is not None:
+        requires_grad = options.pop("requires_grad", False)
+        made = lm.normal(tuple(size), mean, std, generator=generator, **options)
+        return made.requires_grad_() if requires_grad else made
+    of_tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    shape = lm.broadcast_shapes(*(x.shape for x in of_tensors))
+    drawn = lm.randn(shape, dtype=of_tensors[0].dtype, device=of_tensors[0].device, generator=generator)
+    return drawn * std + mean
+
+
+# ---- the engine
+
+
+def manual_seed(seed: int) -> lm.Generator:
+    """Seeds the generators of all devices, and returns the CPU's."""
     lm.seed(seed)
+    return lm.random.default_generator()
+
+
+def seed() -> int:
+    """Seeds the generators of all devices by chance, and returns the seed."""
+    import secrets
+
+    chosen = secrets.randbits(63)
+    lm.seed(chosen)
+    return chosen
 
 
 def is_tensor(obj: Any) -> bool:
@@ -161,110 +205,207 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
+def is_floating_point(input: Tensor) -> bool:
+    """True for real floating-point numbers."""
+    return lm.isdtype(input.dtype, "real floating")
+
+
+def is_complex(input: Tensor) -> bool:
+    """True for complex numbers."""
+    return lm.isdtype(input.dtype, "complex floating")
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """True if a tensor of one element is not 0."""
+    return bool(input)
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """True if two tensors have the same shape."""
+    return tuple(input.shape) == tuple(other.shape)
+
+
+def typename(obj: Any) -> str:
+    """Returns the name of an object's type."""
+    return _type_of(obj) if isinstance(obj, Tensor) else f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+#: Names of types of tensors by dtype, as older programs have them.
+TENSOR_TYPES = {
+    "FloatTensor": lm.float32,
+    "DoubleTensor": lm.float64,
+    "HalfTensor": lm.float16,
+    "BFloat16Tensor": lm.bfloat16,
+    "ByteTensor": lm.uint8,
+    "CharTensor": lm.int8,
+    "ShortTensor": lm.int16,
+    "IntTensor": lm.int32,
+    "LongTensor": lm.int64,
+    "BoolTensor": lm.bool,
+}
+
+
+def _type_of(x: Tensor) -> str:
+    name = next((name for name, dtype in TENSOR_TYPES.items() if dtype == x.dtype), f"{x.dtype.name}Tensor")
+    return f"torch.cuda.{name}" if x.device.startswith("cuda") else f"torch.{name}"
+
+
 def get_default_dtype() -> Any:
     """float32."""
     return lm.float32
 
 
-def _axes(dim: Any) -> Any:
-    return tuple(dim) if isinstance(dim, list) else dim
+def set_default_dtype(dtype: Any) -> None:
+    """Takes float32, which numbers without a dtype have.
+
+    Raises:
+        NotImplementedError: for another dtype: give it where tensors are made, or call ``module.to(dtype)``.
+    """
+    if lm.DType(dtype) != lm.float32:
+        raise NotImplementedError(
+            f"[set_default_dtype] numbers without a dtype are float32 here: pass dtype={lm.DType(dtype).name} where "
+            "tensors are made, or call .to() of a module"
+        )
 
 
-def _reduction(native: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(native, updated=())
-    def call(input: Tensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Tensor:
-        return native(input, axis=_axes(dim), keepdims=keepdim, **kwargs)
+def set_default_device(device: Any) -> None:
+    """Takes "cpu", where tensors are made unless a device is given.
 
-    return call
-
-
-sum = _reduction(lm.sum)
-mean = _reduction(lm.mean)
-prod = _reduction(lm.prod)
-all = _reduction(lm.all)
-any = _reduction(lm.any)
-argmax = _reduction(lm.argmax)
-argmin = _reduction(lm.argmin)
+    Raises:
+        NotImplementedError: for another device: give it where tensors are made, or call ``module.to(device)``.
+    """
+    if device is not None and str(device).partition(":")[0] != "cpu":
+        raise NotImplementedError(
+            f"[set_default_device] tensors are made on the CPU unless a device is given: pass device='{device}', or "
+            "call .to() of tensors and modules"
+        )
 
 
-def _extremum(
-    native: Callable[..., Tensor], place: Callable[..., Tensor], pairwise: Callable[..., Tensor]
-) -> Callable[..., Any]:
-    def call(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-        if dim is None:
-            return native(input)
-        if isinstance(dim, Tensor):
-            return pairwise(input, dim)
-        return native(input, axis=dim, keepdims=keepdim), place(input, axis=dim, keepdims=keepdim)
-
-    return call
+def set_default_tensor_type(t: Any) -> None:
+    """Takes ``torch.FloatTensor``; see :func:`set_default_dtype`."""
+    name = t if isinstance(t, str) else t.__name__
+    set_default_dtype(TENSOR_TYPES[name.rpartition(".")[2]])
 
 
-max = _extremum(lm.max, lm.argmax, lm.maximum)
-min = _extremum(lm.min, lm.argmin, lm.minimum)
+def set_float32_matmul_precision(precision: str) -> None:
+    """Takes "highest", "high" or "medium": products of float32 are computed in float32 in any case."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"[set_float32_matmul_precision] expected 'highest', 'high' or 'medium', not {precision!r}")
 
 
-def _scaled(native: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(native, updated=())
-    def call(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-        return native(input, other if alpha == 1 else other * alpha)
-
-    return call
+def get_float32_matmul_precision() -> str:
+    """Returns "highest"."""
+    return "highest"
 
 
-add = _scaled(lm.add)
-sub = _scaled(lm.subtract)
-mul = lm.multiply
-div = lm.divide
-neg = lm.negative
-eq = lm.equal
-ne = lm.not_equal
-lt = lm.less
-le = lm.less_equal
-gt = lm.greater
-ge = lm.greater_equal
-mm = bmm = mv = lm.matmul
-dot = lm.dot
-flatten = lm.flatten
-permute = lm.permute_dims
-transpose = lm.swapaxes
-clamp = lm.clip
+def set_printoptions(
+    precision: int | None = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Sets how elements are printed: numpy's options, as it is numpy that prints them."""
+    import numpy as np
+
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    given["suppress"] = None if sci_mode is None else not sci_mode
+    np.set_printoptions(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+
+
+# ---- arithmetic
+
+
+def _times(x: Any, alpha: Any) -> Any:
+    return x if type(alpha) is int and alpha == 1 else x * alpha
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """``input + alpha * other``."""
+    return lm.add(input, _times(other, alpha), out=out)
+
+
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """``input - alpha * other``."""
+    return lm.subtract(input, _times(other, alpha), out=out)
+
+
+subtract = sub
+
+
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """``other - alpha * input``."""
+    return lm.subtract(other, input * alpha)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
+    """The quotient: as it is, or rounded down ("floor") or towards 0 ("trunc")."""
+    if rounding_mode is None:
+        return lm.divide(input, other, out=out)
+    if rounding_mode == "floor":
+        return lm.floor_divide(input, other, out=out)
+    if rounding_mode != "trunc":
+        raise RuntimeError(f"[div] rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
+    quotient = lm.trunc(lm.divide(input, other))
+    dtype = lm.result_type(*(x if isinstance(x, Tensor) else lm.asarray(x) for x in (input, other)))
+    return quotient.astype(dtype) if lm.isdtype(dtype, "integral") else quotient
+
+
+divide = div
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """True if two tensors have the same shape and elements."""
-    return input.shape == other.shape and bool(lm.all(lm.equal(input, other)))
+    return tuple(input.shape) == tuple(other.shape) and bool(lm.all(lm.equal(input, other)))
 
 
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)``."""
-    return beta * input + alpha * (mat1 @ mat2)
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """Elements of ``input`` where the condition holds, else of ``other``; alone, the places where it holds."""
+    if input is None and other is None:
+        return tuple(lm.nonzero(condition))
+    return lm.where(condition, _as_operand(input), _as_operand(other))
 
 
-def softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """exp(x) divided by its sum along an axis."""
-    return lm.softmax(input if dtype is None else input.astype(dtype), dim)
+def _as_operand(x: Any) -> Tensor:
+    return x if isinstance(x, Tensor) else lm.asarray(x)
 
 
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Joins tensors along an axis that they have."""
-    return lm.concat(list(tensors), dim)
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """Sums of products by Einstein's notation; the operands may come in one list."""
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    return lm.einsum(equation, *operands)
 
 
-concat = cat
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of matrices, in the order that takes least work."""
+    return lm.linalg.multi_dot(list(matrices))
 
 
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Joins tensors along a new axis."""
-    return lm.stack(list(tensors), axis=dim)
+# ---- shapes
 
 
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
+def numel(input: Tensor) -> int:
+    """Returns the number of elements."""
+    return math.prod(input.shape)
+
+
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Returns the tensor without axes of size 1; an axis of another size stays."""
+    if dim is None:
+        return lm.squeeze(input)
+    named = [each % max(input.ndim, 1) for each in ((dim,) if isinstance(dim, int) else dim)]
+    axes = tuple(each for each in named if input.ndim and input.shape[each] == 1)
+    return lm.squeeze(input, axes) if axes else input
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis, at most so many."""
-    return lm.chunk(input, chunks, dim)
+    return tuple(lm.chunk(input, chunks, dim))
 
 
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis: each of one size but the last, or of the sizes in a list."""
     whole = tensor.shape[dim]
     if isinstance(split_size_or_sections, int):
@@ -272,30 +413,64 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
         sizes = [size] * (whole // size) + ([whole % size] if whole % size else [])
     else:
         sizes = list(split_size_or_sections)
-    parts, start = [], 0
-    for size in sizes:
-        parts.append(lm.narrow(tensor, dim, start, size))
-        start += size
-    return tuple(parts)
+    return tuple(lm.split(tensor, sizes, dim))
 
 
-def unbind(input: Tensor, dim: int = 0) -> Any:
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Returns the tensors along an axis."""
     return tuple(lm.unstack(input, axis=dim))
 
 
-def squeeze(input: Tensor, dim: int | None = None) -> Tensor:
-    """Returns the tensor without axes of size 1; an axis of another size stays."""
-    if dim is not None and input.shape[dim] != 1:
-        return input
-    return lm.squeeze(input) if dim is None else lm.squeeze(input, dim)
+def flip(input: Tensor, *dims: Any) -> Tensor:
+    """Returns the tensor with the order along axes turned around."""
+    return lm.flip(input, axis=_sizes(dims))
 
 
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """Returns the tensor with a new axis of size 1."""
-    return lm.expand_dims(input, dim)
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """Returns the tensor several times over along each axis."""
+    return lm.tile(input, _sizes(dims))
 
 
-def numel(input: Tensor) -> int:
-    """Returns the number of elements."""
-    return input.size
+def t(input: Tensor) -> Tensor:
+    """Returns a matrix transposed, and tensors of fewer axes as they are."""
+    return input if input.ndim < 2 else lm.swapaxes(input, 0, 1)
+
+
+def adjoint(input: Tensor) -> Tensor:
+    """Returns matrices transposed, of conjugate numbers."""
+    return input.mH
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Returns grids of coordinates; the tensors may come in one list."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    return tuple(lm.meshgrid(*tensors, indexing=indexing))
+
+
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Returns a copy, which is on the tape where the tensor is."""
+    return lm.clone(input)
+
+
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
+) -> Tensor:
+    """A copy with elements of ``src``, or a number, at the places that ``index`` names along an axis."""
+    source = value if src is None else src
+    if reduce is None:
+        return lm.scatter(input, dim, index, source)
+    if not isinstance(source, Tensor):
+        source = lm.full(tuple(index.shape), source, dtype=input.dtype, device=input.device)
+    return lm.scatter_reduce(input, dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
+
+
+def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
+    """Returns the derivatives of samples along axes, as a list."""
+    found = lm.gradient(input, spacing=spacing, axis=dim, edge_order=edge_order)
+    return [found] if isinstance(found, Tensor) else list(found)
+
+
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along an axis of the sizes in a list."""
+    return split(input, split_sizes, dim)

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
+from lamella.compat.dialect import parse_table
 from lamella.compat.front import Paths
+from lamella.compat.tables import torch_nn
 
 #: Layers by the modules of torch.nn.modules.
-_LAYERS = {
-    "activation": (
-        "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish "
-        "MultiheadAttention PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmin Softplus Softshrink Softsign "
-        "Tanh Tanhshrink Threshold"
-    ),
-    "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d",
-    "container": "ModuleList Sequential",
-    "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
-    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
-    "flatten": "Flatten",
-    "fold": "Fold Unfold",
-    "instancenorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
-    "linear": "Identity Linear",
-    "loss": (
-        "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss HingeEmbeddingLoss "
-        "HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss "
-        "SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
-    ),
-    "module": "Module",
-    "normalization": "GroupNorm LayerNorm LocalResponseNorm RMSNorm",
-    "pixelshuffle": "PixelShuffle PixelUnshuffle",
-    "pooling": (
-        "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
-        "AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d "
-        "MaxPool2d MaxPool3d"
-    ),
-    "rnn": "GRU GRUCell LSTM LSTMCell RNN RNNCell",
-    "sparse": "Embedding EmbeddingBag",
-    "upsampling": "Upsample",
+_LAYERS = {name: " ".join(parse_table(text)) for name, text in torch_nn.LAYERS.items()}
+
+#: Modules of torch.nn.utils by their names there.
+_UTILS = {
+    "clip_grad": "clip_grad_norm_ clip_grad_value_ clip_grad_norm clip_grads_with_norm_ get_total_norm",
+    "convert_parameters": "parameters_to_vector vector_to_parameters",
+    "init": "skip_init",
+    "spectral_norm": "spectral_norm remove_spectral_norm",
+    "weight_norm": "weight_norm remove_weight_norm",
+    "fusion": "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights",
 }
 
 PATHS: Paths = {
@@ -61,11 +43,11 @@ PATHS: Paths = {
     "torch.functional": {"torch": "einsum split"},
     "torch.nn.modules": {"torch.nn": " ".join(_LAYERS.values())},
     **{f"torch.nn.modules.{name}": {"torch.nn": layers} for name, layers in _LAYERS.items()},
-    "torch.nn.parameter": {"torch.nn": "Parameter"},
-    "torch.optim.adam": {"torch.optim": "Adam"},
-    "torch.optim.adamw": {"torch.optim": "AdamW"},
+    "torch.nn.parameter": {"torch.nn": "Buffer Parameter UninitializedBuffer UninitializedParameter"},
+    "torch.nn.parallel.data_parallel": {"torch.nn.parallel": "DataParallel data_parallel"},
+    "torch.nn.parallel.distributed": {"torch.nn.parallel": "DistributedDataParallel"},
+    **{f"torch.nn.utils.{name}": {"torch.nn.utils": names} for name, names in _UTILS.items()},
     "torch.optim.optimizer": {"torch.optim": "Optimizer"},
-    "torch.optim.sgd": {"torch.optim": "SGD"},
-    "torch.random": {"torch": "manual_seed"},
+    **{f"torch.optim.{name.lower()}": {"torch.optim": name} for name in parse_table(torch_nn.OPTIMIZERS)},
     "torch.testing._comparison": {"torch.testing": "assert_close"},
 }

@@ -1,18 +1,23 @@
-"""Differences of PyTorch's tensors from Lamella's: ``dim``, ``keepdim``, other names.
+"""Methods of PyTorch's tensors that Lamella's lack, or that mean something else there.
 
 Every function gives Lamella's own Tensor, so the type itself learns the dialect: in this process, once the front has
-been imported.
+been imported. Lamella's own code keeps its methods, see :mod:`lamella.compat.methods`.
 """
 
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+from lamella.compat.methods import of_two_meanings
 
 from . import _functions as F  # noqa: N812
+from . import _matrices as M  # noqa: N812
+from . import _reductions as R  # noqa: N812
 
 _native_size: Any = Tensor.__dict__["size"]
 _native_to: Any = Tensor.to
@@ -23,96 +28,237 @@ class _Size:
     """``x.size()`` and ``x.size(dim)``; to Lamella, which counts elements by this name, a number as before."""
 
     def __get__(self, x: Tensor | None, owner: type) -> Any:
-        return self if x is None else _SizeOf(_native_size.__get__(x), x)
+        if x is None:
+            return self
+        made = _new_int(_SizeOf, _count(x))
+        made.tensor = x
+        return made
+
+
+_new_int = int.__new__
+_count = _native_size.__get__
 
 
 class _SizeOf(int):
     tensor: Tensor
 
-    def __new__(cls, count: int, x: Tensor) -> _SizeOf:
-        made = super().__new__(cls, count)
-        made.tensor = x
-        return made
-
     def __call__(self, dim: int | None = None) -> Any:
-        return self.tensor.shape if dim is None else self.tensor.shape[dim]
+        return F.Size(self.tensor.shape) if dim is None else self.tensor.shape[dim]
 
 
 def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Implements Tensor.to(): a dtype, a device, both, or those of another tensor."""
     kwargs.pop("non_blocking", None)
-    kwargs.pop("copy", None)
+    copy = kwargs.pop("copy", False)
     kwargs.pop("memory_format", None)
+    if "other" in kwargs:
+        args = (*args, kwargs.pop("other"))
     result = self
     for target in args:
         if isinstance(target, Tensor):
             result = _native_to(result, dtype=target.dtype, device=target.device)
-        elif isinstance(target, bool):
-            continue  # non_blocking
+        elif target is None or isinstance(target, bool):
+            continue  # no target; non_blocking
         else:
-            result = _native_to(result, target)
-    return _native_to(result, **kwargs) if kwargs else result
+            result = _native_to(result, F.device(target) if isinstance(target, int) else target)
+    kwargs = {name: value for name, value in kwargs.items() if value is not None}
+    result = _native_to(result, **kwargs) if kwargs else result
+    return result.clone() if copy and result is self else result
 
 
-def _view(self: Tensor, *shape: Any) -> Tensor:
-    return lm.reshape(self, F._dims(shape))
+def _view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
+    """Implements Tensor.view() and reshape(): sizes one by one or together. A dtype reads the memory anew."""
+    if shape and type(shape[0]) is int:
+        return lm.reshape(self, shape)
+    if len(shape) == 1 and isinstance(shape[0], lm.DType):
+        return lm.from_numpy(self.detach().contiguous().numpy().view(shape[0].name))
+    return lm.reshape(self, F._sizes(shape or tuple(named.values())))
 
 
 def _expand(self: Tensor, *shape: Any) -> Tensor:
-    dims = F._dims(shape)
+    dims = F._sizes(shape)
     added = len(dims) - self.ndim
     return lm.broadcast_to(self, tuple(self.shape[i - added] if n == -1 else n for i, n in enumerate(dims)))
 
 
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """Implements Tensor.type(): the name of the type, or a cast to a dtype or to the dtype of a type."""
+    if dtype is None:
+        return F._type_of(self)
+    if isinstance(dtype, str) and dtype.startswith("torch."):
+        dtype = F.TENSOR_TYPES[dtype.rpartition(".")[2]]
+    return self.astype(getattr(dtype, "dtype", dtype), copy=False)
+
+
 def _cast(dtype: Any) -> Any:
-    return lambda self: self.astype(dtype, copy=False)
+    return lambda self, memory_format=None: self.astype(dtype, copy=False)
 
 
 def _new(name: str) -> Any:
     def method(self: Tensor, *size: Any, **kwargs: Any) -> Tensor:
         kwargs = {"dtype": self.dtype, "device": self.device, **kwargs}
-        return getattr(F, name)(*size, **kwargs)
+        made: Tensor = getattr(sys.modules["torch"], name)(*size, **kwargs)
+        return made
 
     return method
 
 
+def _set_data(self: Tensor, value: Tensor) -> None:
+    """Implements ``x.data = y`` for tensors of one shape: the elements become those of ``y``."""
+    if tuple(value.shape) != tuple(self.shape):
+        raise RuntimeError(
+            f"[data] x.data takes a tensor of the shape {list(self.shape)} of x, not of {list(value.shape)}: make a "
+            "new parameter instead"
+        )
+    with lm.no_grad():
+        self.detach().copy_(value)
+
+
+#: Names of the methods and properties of this module.
+METHODS: set[str] = set()
+
+
 def _put(name: str, value: Any) -> None:
+    METHODS.add(name)
     setattr(Tensor, name, value)
 
 
-def _method(function: Any) -> Any:
-    """Makes a function a method: functions of the compiled module do not bind by themselves."""
-    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
+def _scaled_in_place(native: Any) -> Any:
+    def method(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+        return native(self, F._times(other, alpha))
+
+    return method
+
+
+def _div_in_place(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    return self.copy_(F.div(self.clone(), other, rounding_mode=rounding_mode))
+
+
+def _with_value(native: Any) -> Any:
+    """Returns scatter_() that takes a number by the name of ``value``, and adds or multiplies where asked to."""
+
+    def method(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+        if reduce is not None:
+            return self.copy_(F.scatter(self.clone(), dim, index, src, value=value, reduce=reduce))
+        return native(self, dim, index, value if src is None else src)
+
+    return method
+
+
+def _by_dim(native: Any) -> Any:
+    """Returns an in-place operator that is given its axis by PyTorch's word, too."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if "dim" in kwargs:
+            kwargs["axis"] = kwargs.pop("dim")
+        return native(self, *args, **kwargs)
+
+    return method
+
+
+def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Implements Tensor.fill_diagonal_(): a number on the main diagonal of all axes."""
+    if self.ndim < 2:
+        raise RuntimeError(f"[fill_diagonal_] takes tensors of two or more axes, not of {self.ndim}")
+    if wrap:
+        raise NotImplementedError("[fill_diagonal_] wrap=True is not taken: the diagonal ends with the matrix")
+    places = lm.arange(min(self.shape), device=self.device)
+    return self.index_put_([places] * self.ndim, lm.asarray(fill_value, dtype=self.dtype, device=self.device))
+
+
+def _storage(name: str) -> Any:
+    def method(self: Tensor) -> Any:
+        raise NotImplementedError(f"[{name}] memory is not an object of its own here: x.data_ptr() is its address")
+
+    return method
+
+
+def _share_memory(self: Tensor) -> Tensor:
+    """Implements Tensor.share_memory_(): see :mod:`torch.multiprocessing`."""
+    from .multiprocessing import share
+
+    return share(self)
+
+
+def _is_shared(self: Tensor) -> bool:
+    """True if other processes can open the tensor's memory."""
+    from .multiprocessing import is_shared
+
+    return is_shared(self)
 
 
 _put("size", _Size())
 _put("device", property(lambda self: F.device(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)
 _put("view", _view)
-_put("reshape", _view)
+_put("reshape", of_two_meanings("reshape", _view))
 _put("expand", _expand)
 _put("expand_as", lambda self, other: lm.broadcast_to(self, other.shape))
+_put("reshape_as", lambda self, other: lm.reshape(self, other.shape))
 _put("view_as", lambda self, other: lm.reshape(self, other.shape))
-_put("permute", lambda self, *axes: lm.permute_dims(self, F._dims(axes)))
-_put("t", lambda self: self if self.ndim < 2 else lm.swapaxes(self, 0, 1))
+_put("permute", lambda self, *args, dims=(): lm.permute_dims(self, F._sizes(args or dims)))
+_put("repeat", of_two_meanings("repeat", lambda self, *repeats: lm.tile(self, F._sizes(repeats))))
+_put("unfold", lambda self, dimension, size, step: lm.sliding_window(self, dimension, size, step))
 _put("dim", lambda self: self.ndim)
-_put("numel", lambda self: math.prod(self.shape))
+_put("ndimension", lambda self: self.ndim)
+_put("nelement", lambda self: math.prod(self.shape))
+_put("element_size", lambda self: self.dtype.itemsize)
+_put("stride", lambda self, dim=None: tuple(self.strides) if dim is None else self.strides[dim])
+_put("type", _type)
 _put("type_as", lambda self, other: self.astype(other.dtype, copy=False))
 _put("is_cuda", property(lambda self: self.device.startswith("cuda"), doc="True if the tensor is on a GPU."))
 _put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tensor is on the CPU."))
-_put("data", property(lambda self: self.detach(), doc="A tensor on the same memory, off the tape."))
-_put("clamp_", Tensor.clip_)
-for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"):
-    _put(_name, _method(getattr(F, _name)))
-for _name in (
-    *("add", "sub", "mul", "div", "neg", "eq", "ne", "lt", "le", "gt", "ge", "mm", "bmm", "mv", "addmm", "clamp"),
-    *("chunk", "softmax", "split", "squeeze", "transpose", "unbind", "unsqueeze"),
-):
-    _put(_name, _method(getattr(F, _name)))
+_put("is_meta", property(lambda self: self.device == "meta", doc="True if the tensor has a shape only."))
+for _name in ("is_xpu", "is_mps", "is_sparse", "is_quantized", "is_nested", "is_mkldnn"):
+    _put(_name, property(lambda self: False, doc="False: there are no such tensors here."))
+_put("layout", property(lambda self: "strided", doc="All tensors are strided."))
+_put("data", property(lambda self: self.detach(), _set_data, doc="A tensor on the same memory, off the tape."))
+_put("get_device", lambda self: -1 if self.device == "cpu" else self.device.index or 0)
+_put("fill_diagonal_", _fill_diagonal)
+_put("is_signed", lambda self: not lm.isdtype(self.dtype, ("bool", "unsigned integer")))
+_put("put_", lambda self, index, source, accumulate=False: self.copy_(lm.put(self.clone(), index, source, accumulate)))
+_put("sum_to_size", lambda self, *size: lm.sum_to(self, F._sizes(size)))
+_put("where", lambda self, condition, other: F.where(condition, self, other))
+_put("pin_memory", lambda self, device=None: self)
+_put("is_pinned", lambda self, device=None: False)
+_put("record_stream", lambda self, stream: None)
+_put("is_shared", _is_shared)
+_put("share_memory_", _share_memory)
+_put("storage", _storage("storage"))
+_put("untyped_storage", _storage("untyped_storage"))
+_put("apply_", lambda self, function: self.copy_(lm.tensor(_mapped(function, self.tolist()), dtype=self.dtype)))
+_put("new_tensor", lambda self, data, **options: F.tensor(data, **{"dtype": self.dtype, **options}))
+_put("add_", _scaled_in_place(Tensor.add_))
+_put("sub_", _scaled_in_place(Tensor.sub_))
+_put("subtract_", _scaled_in_place(Tensor.subtract_))
+_put("div_", of_two_meanings("div_", _div_in_place))
+_put("scatter_", _with_value(Tensor.scatter_))
+_put("clamp_", lambda self, min=None, max=None: self.clip_(min, max))
+
+
+def _mapped(function: Callable[[Any], Any], values: Any) -> Any:
+    return [_mapped(function, each) for each in values] if isinstance(values, list) else function(values)
+
+
 for _name, _dtype in (
     *(("float", lm.float32), ("double", lm.float64), ("half", lm.float16), ("bfloat16", lm.bfloat16)),
-    *(("long", lm.int64), ("int", lm.int32), ("short", lm.int16), ("bool", lm.bool)),
+    *(("long", lm.int64), ("int", lm.int32), ("short", lm.int16), ("char", lm.int8), ("byte", lm.uint8)),
+    *(("bool", lm.bool), ("cfloat", lm.complex64), ("cdouble", lm.complex128)),
 ):
     _put(_name, _cast(_dtype))
 for _name in ("zeros", "ones", "empty", "full"):
     _put(f"new_{_name}", _new(_name))
+for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatter_reduce_", "softmax_"):
+    if hasattr(Tensor, _name):
+        _put(_name, _by_dim(getattr(Tensor, _name)))
+
+#: Functions written out that are methods of tensors, too.
+_WRITTEN = {
+    F: "add adjoint chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
+    "scatter split split_with_sizes squeeze sub subtract t tile unbind clone",
+    M: "is_conj narrow_copy qr resolve_neg svd triangular_solve",
+    R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",
+}
+for _module, _names in _WRITTEN.items():
+    for _name in _names.split():
+        _put(_name, of_two_meanings(_name, getattr(_module, _name)))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import lamella as lm
-from lamella.compat.front import close_module
+from lamella.compat.names import Names, serve
+from lamella.compat.tables.paddle import LAYERS as _TABLE
 
+from .. import _words
 from . import functional, initializer  # noqa: F401
 from ._base import Layer
 from ._images import AvgPool2D, BatchNorm1D, BatchNorm2D, BatchNorm3D, Conv2D, MaxPool2D  # noqa: F401
@@ -150,4 +152,4 @@ class CrossEntropyLoss(Layer):
         return functional.cross_entropy(input, label, reduction=self.reduction)
 
 
-__getattr__ = close_module(__name__)
+__getattr__ = serve(Names(__name__, [("lamella.nn", _TABLE, _words.LAYERS)]))

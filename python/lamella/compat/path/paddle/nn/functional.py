@@ -6,7 +6,10 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor
-from lamella.compat.front import close_module
+from lamella.compat.names import Names, serve
+from lamella.compat.tables.paddle import FUNCTIONAL as _TABLE
+
+from .. import _words
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
@@ -108,4 +111,69 @@ def cross_entropy(
     return lm.expand_dims(loss, axis) if keeps_axis and reduction == "none" else loss
 
 
-__getattr__ = close_module(__name__)
+def one_hot(x: Tensor, num_classes: int, name: str | None = None) -> Tensor:
+    """Returns 1 at the place of each class and 0 elsewhere, as floats."""
+    return lm.one_hot(x, num_classes).astype(lm.float32)
+
+
+def avg_pool2d(
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    divisor_override: int | None = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Tensor:
+    """Returns the mean of each window; of its elements in the image where ``exclusive``."""
+    if data_format != "NCHW":
+        raise NotImplementedError("[avg_pool2d] Lamella's paddle front takes NCHW")
+    return lm.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, not exclusive, divisor_override)
+
+
+def pad(
+    x: Tensor, pad: Any, mode: str = "constant", value: float = 0.0, data_format: str = "NCHW", name: Any = None
+) -> Tensor:
+    """Returns ``x`` with more elements around it: pairs for the last axis first, or for all axes from the first on."""
+    sizes = [int(each) for each in (pad.tolist() if isinstance(pad, Tensor) else pad)]
+    if len(sizes) == 2 * x.ndim:
+        pairs = [sizes[i : i + 2] for i in range(0, len(sizes), 2)]
+        sizes = [each for pair in reversed(pairs) for each in pair]
+    return lm.pad(x, sizes, mode, value)
+
+
+def softmax_with_cross_entropy(
+    logits: Tensor,
+    label: Tensor,
+    soft_label: bool = False,
+    ignore_index: int = -100,
+    numeric_stable_mode: bool = True,
+    return_softmax: bool = False,
+    axis: int = -1,
+) -> Any:
+    """Returns the cross entropy of each example, with 1 for the size of ``axis``."""
+    loss = cross_entropy(logits, label, ignore_index=ignore_index, reduction="none", soft_label=soft_label, axis=axis)
+    if loss.ndim < logits.ndim:
+        loss = lm.expand_dims(loss, axis)
+    return (loss, lm.softmax(logits, axis=axis)) if return_softmax else loss
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    training: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the attention of tensors whose axes are batch, places, heads and features."""
+    q, k, v = (lm.swapaxes(each, 1, 2) for each in (query, key, value))
+    found = lm.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p if training else 0.0, is_causal)
+    return lm.swapaxes(found, 1, 2)
+
+
+__getattr__ = serve(Names(__name__, [("lamella.nn.functional", _TABLE, _words.FUNCTIONS)]))

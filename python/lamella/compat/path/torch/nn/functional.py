@@ -1,27 +1,131 @@
-"""Functions of layers that map directly to Lamella's."""
+"""Functions of networks. Those with forms of their own are written out; the others are lines of a table."""
 
-# The names below are the front's surface: F401 does not see that.
-# ruff: noqa: F401
+from __future__ import annotations
 
-from lamella.compat.front import close_module
-from lamella.nn.functional import (
-    celu,
-    dropout,
-    elu,
-    gelu,
-    hardtanh,
-    l1_loss,
-    leaky_relu,
-    linear,
-    mse_loss,
-    relu,
-    selu,
-    sigmoid,
-    silu,
-    softplus,
-    tanh,
+from collections.abc import Callable
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+from lamella.compat.tables.torch_nn import FUNCTIONAL as _TABLE
+
+from .. import _words
+
+
+def _pool(name: str) -> Callable[..., Any]:
+    native, with_indices = getattr(lm, name), getattr(lm, f"{name}_with_indices")
+
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        function = with_indices if return_indices else native
+        return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = native.__doc__
+    return pool
+
+
+def _adaptive_pool(name: str) -> Callable[..., Any]:
+    native, with_indices = getattr(lm, name), getattr(lm, f"{name}_with_indices")
+
+    def pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        return (with_indices if return_indices else native)(input, output_size)
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = native.__doc__
+    return pool
+
+
+max_pool1d, max_pool2d, max_pool3d = map(_pool, ("max_pool1d", "max_pool2d", "max_pool3d"))
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(
+    _adaptive_pool, ("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
 )
 
-from .._functions import softmax
 
-__getattr__ = close_module(__name__)
+def _fractional_pool(name: str) -> Callable[..., Any]:
+    native, with_indices = getattr(lm, name), getattr(lm, f"{name}_with_indices")
+
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> Any:
+        function = with_indices if return_indices else native
+        return function(input, kernel_size, output_size, output_ratio, random_samples=_random_samples)
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = native.__doc__
+    return pool
+
+
+fractional_max_pool2d, fractional_max_pool3d = map(_fractional_pool, ("fractional_max_pool2d", "fractional_max_pool3d"))
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Drops whole channels: of images, or elements of a matrix of channels, as older programs have them."""
+    function = lm.dropout if input.ndim == 2 else lm.dropout2d
+    return input.copy_(function(input.clone(), p, training)) if inplace else function(input, p, training)
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None
+) -> Tensor:
+    """Older name of :func:`interpolate`."""
+    return lm.nn.functional.interpolate(
+        input, size=size, scale_factor=scale_factor, mode=mode, align_corners=align_corners
+    )
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """Older name of :func:`interpolate` that takes the nearest element."""
+    return upsample(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """Older name of :func:`interpolate` by straight lines between corners."""
+    return upsample(input, size, scale_factor, "bilinear", align_corners=True)
+
+
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """The p-norm of each window."""
+    return lm.lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """Minus the logarithm of the normal density with variance ``var``, a tensor or a number."""
+    if not isinstance(var, Tensor):
+        var = lm.full(tuple(input.shape), float(var), dtype=input.dtype, device=input.device)
+    return lm.gaussian_nll_loss(input, target, var, full, eps, reduction)
+
+
+__getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.functional", _TABLE, _words.FUNCTIONS)]))
+
+# The in-place functions of PyTorch are Lamella's, too, or write a result over their argument.
+_IN_PLACE = ["celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "rrelu_", "selu_", "threshold_"]
+
+
+def _in_place(name: str) -> Callable[..., Tensor]:
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        made: Tensor = getattr(lm.nn.functional, name.removesuffix("_"))(input.clone(), *args, **kwargs)
+        return input.copy_(made)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{name.removesuffix('_')}(), written over its argument."
+    return function
+
+
+for _name in _IN_PLACE:
+    globals()[_name] = _in_place(_name)
+relu_ = lm.relu_

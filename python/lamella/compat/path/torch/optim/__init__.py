@@ -1,11 +1,12 @@
 """Optimizers, with PyTorch's names for their arguments."""
 
-# The names below are the front's surface: F401 does not see that.
-# ruff: noqa: F401
+from __future__ import annotations
 
-from lamella.compat.front import close_module
-from lamella.optim import SGD, Adam, AdamW, Optimizer
+from lamella.compat.tables.torch_nn import OPTIMIZERS as _TABLE
+from lamella.optim import Optimizer  # noqa: F401
 
-from . import lr_scheduler
+from .. import _words
 
-__getattr__ = close_module(__name__)
+__getattr__ = _words.serve(_words.Names(__name__, [("lamella.optim", _TABLE, _words.OPTIMIZERS)]))
+
+from . import _optimizer, lr_scheduler, swa_utils  # noqa: F401

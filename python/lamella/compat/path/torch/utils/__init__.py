@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from lamella import utils as _native
@@ -22,4 +23,10 @@ def generate_methods_for_privateuse1_backend(
     _native.generate_methods_for_privateuse1_backend(for_tensor, for_module)
 
 
-__getattr__ = close_module(__name__)
+_missing = close_module(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "data":  # imported late: it needs numpy, which programs that only call operators do without
+        return import_module(f"{__name__}.data")
+    return _missing(name)

@@ -1,0 +1,191 @@
+"""Names of PyTorch and Paddle for what has another name here.
+
+Errors about names that are not there say what to write, the front of PyTorch finds its functions by this table, and the
+page for those who come from PyTorch has its rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Functions of ``torch``, most of them methods of tensors as well, by their names there.
+FUNCTIONS = {
+    "absolute": "abs",
+    "amax": "max",
+    "amin": "min",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "bitwise_not": "bitwise_invert",
+    "broadcast_tensors": "broadcast_arrays",
+    "cat": "concat",
+    "cholesky": "linalg.cholesky",
+    "cholesky_inverse": "linalg.cholesky_inverse",
+    "cholesky_solve": "linalg.cholesky_solve",
+    "clamp": "clip",
+    "clamp_": "clip_",
+    "clamp_max": "clip",
+    "clamp_min": "clip",
+    "concatenate": "concat",
+    "conj_physical": "conj",
+    "det": "linalg.det",
+    "div": "divide",
+    "eq": "equal",
+    "expand": "broadcast_to",
+    "fix": "trunc",
+    "ge": "greater_equal",
+    "geqrf": "linalg.geqrf",
+    "ger": "outer",
+    "gt": "greater",
+    "igamma": "gammainc",
+    "igammac": "gammaincc",
+    "inverse": "linalg.inv",
+    "le": "less_equal",
+    "logdet": "linalg.logdet",
+    "lt": "less",
+    "lu_solve": "linalg.lu_solve",
+    "lu_unpack": "linalg.lu_unpack",
+    "matrix_exp": "linalg.matrix_exp",
+    "matrix_power": "linalg.matrix_power",
+    "movedim": "moveaxis",
+    "mul": "multiply",
+    "ne": "not_equal",
+    "neg": "negative",
+    "norm": "linalg.norm",
+    "orgqr": "linalg.householder_product",
+    "ormqr": "linalg.ormqr",
+    "pca_lowrank": "linalg.pca_lowrank",
+    "permute": "permute_dims",
+    "pinverse": "linalg.pinv",
+    "qr": "linalg.qr",
+    "repeat_interleave": "repeat",
+    "resolve_conj": "conj",
+    "row_stack": "vstack",
+    "rsub": "subtract",
+    "sgn": "sign",
+    "slogdet": "linalg.slogdet",
+    "sub": "subtract",
+    "svd": "linalg.svd",
+    "svd_lowrank": "linalg.svd_lowrank",
+    "swapdims": "swapaxes",
+    "take_along_dim": "take_along_axis",
+    "transpose": "swapaxes",
+    "trapz": "trapezoid",
+    "true_divide": "divide",
+    "unbind": "unstack",
+    "unsqueeze": "expand_dims",
+    "vander": "linalg.vander",
+    "vdot": "vecdot",
+}
+
+#: Functions of ``paddle`` beside those that it calls as PyTorch does.
+PADDLE = {
+    "floor_mod": "remainder",
+    "gammaln": "lgamma",
+    "greater_than": "greater",
+    "less_than": "less",
+    "mod": "remainder",
+    "to_tensor": "tensor",
+}
+
+#: Names of ``torch`` for which there is no one function, with what to write.
+PHRASES = {
+    "as_tensor": "lm.asarray(data)",
+    "device": "a name such as 'cpu' or 'cuda:0'",
+    "double": "lm.float64",
+    "float": "lm.float32",
+    "half": "lm.float16",
+    "int": "lm.int32",
+    "is_tensor": "isinstance(x, lm.Tensor)",
+    "load": "lm.io.load(path)",
+    "long": "lm.int64",
+    "manual_seed": "lm.seed(n)",
+    "numel": "x.size",
+    "save": "lm.io.save(state, path)",
+    "short": "lm.int16",
+    "special": "lm itself: lm.erf, lm.i0, lm.gammainc",
+    "t": "x.T",
+}
+
+#: Methods of PyTorch's tensors that are not functions of ``FUNCTIONS``, with what to write.
+METHODS = {
+    "data": "x.detach()",
+    "dim": "x.ndim",
+    "double": "x.astype(lm.float64)",
+    "element_size": "x.itemsize",
+    "expand_as": "x.broadcast_to(other.shape)",
+    "float": "x.astype(lm.float32)",
+    "half": "x.astype(lm.float16)",
+    "int": "x.astype(lm.int32)",
+    "is_cuda": "str(x.device).startswith('cuda')",
+    "long": "x.astype(lm.int64)",
+    "new_ones": "lm.ones(shape, dtype=x.dtype, device=x.device)",
+    "new_tensor": "lm.tensor(data, dtype=x.dtype, device=x.device)",
+    "new_zeros": "lm.zeros(shape, dtype=x.dtype, device=x.device)",
+    "numel": "x.size",
+    "short": "x.astype(lm.int16)",
+    "stride": "x.strides",
+    "t": "x.T",
+    "type": "x.dtype, or x.astype(dtype)",
+    "type_as": "x.astype(other.dtype)",
+    "unfold": "x.sliding_window(axis, size, step)",
+    "unique": "lm.unique(x)",
+    "view": "x.reshape(shape)",
+    "view_as": "x.reshape(other.shape)",
+}
+
+
+#: Methods of Paddle's tensors alone.
+PADDLE_METHODS = {
+    "clear_gradient": "x.clear_grad()",
+    "place": "x.device",
+}
+
+
+def of_module(name: str) -> str | None:
+    """Returns the sentence for ``lm.name``; None where it is no name of the table."""
+    for framework, functions in (("PyTorch", FUNCTIONS), ("Paddle", PADDLE)):
+        if name in functions:
+            return f"{framework}'s {name} is called lm.{functions[name]} here"
+    return f"for PyTorch's {name} write {PHRASES[name]}" if name in PHRASES else None
+
+
+class Elsewhere:
+    """Stands on a type for an attribute that it lacks: looking it up says what to write.
+
+    It costs nothing but a place in the type, where a ``__getattr__`` would slow the look-up of every attribute.
+    """
+
+    def __init__(self, name: str, sentence: str) -> None:
+        self.name = name
+        self.sentence = sentence
+
+    def __get__(self, owner: Any, kind: type) -> Any:
+        raise AttributeError(
+            f"'{kind.__name__}' object has no attribute '{self.name}': {self.sentence}", name=self.name, obj=owner
+        )
+
+
+def listed() -> list[str]:
+    """Returns the names that stand on the type of tensors, as the check of the stubs has them."""
+    from ._C import Tensor
+
+    return [f"lamella._C.Tensor.{name}" for name, value in vars(Tensor).items() if isinstance(value, Elsewhere)]
+
+
+def of_tensors(kind: type) -> dict[str, Elsewhere]:
+    """Returns, by name, what stands on the type of tensors for the methods that it lacks."""
+    found = {}
+    for framework, functions, methods in (("PyTorch", FUNCTIONS, METHODS), ("Paddle", PADDLE, PADDLE_METHODS)):
+        for name, target in functions.items():
+            if not hasattr(kind, name):
+                written = f"x.{target}(...)" if hasattr(kind, target) else f"lm.{target}(x, ...)"
+                found[name] = Elsewhere(name, f"{framework}'s x.{name}(...) is {written} here")
+        for name, phrase in methods.items():
+            if not hasattr(kind, name):
+                found[name] = Elsewhere(name, f"for {framework}'s x.{name} write {phrase}")
+    return found

@@ -1,0 +1,295 @@
+"""``paddle.Model``: a network with its loss, its optimizer and its metrics, which trains and evaluates itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import lamella as lm
+
+from . import callbacks as _callbacks
+from ._more import load as _load
+from ._more import save as _save
+
+
+def _list(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _tensor(value: Any) -> Any:
+    return value if isinstance(value, lm.Tensor) else lm.tensor(value)
+
+
+class Model:
+    """A network that is trained by :meth:`fit`, after :meth:`prepare` has told how.
+
+    Args:
+        network: the layer.
+        inputs: descriptions of its arguments; how many there are is read from them, one by default.
+        labels: descriptions of the labels; not used.
+    """
+
+    def __init__(self, network: Any, inputs: Any = None, labels: Any = None) -> None:
+        self.network = network
+        self.stop_training = False
+        self._inputs = max(len(_list(inputs)), 1)
+        self._optimizer: Any = None
+        self._loss: Any = None
+        self._metrics: list[Any] = []
+
+    def prepare(self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None) -> None:
+        """Sets the optimizer, the loss, a function of outputs and labels, and the metrics."""
+        if loss is not None and not callable(loss):
+            raise TypeError(f"[Model] loss is a layer or a function, not {type(loss).__name__}")
+        if amp_configs not in (None, "O0"):
+            raise NotImplementedError("[Model] Lamella's paddle front takes no amp_configs: use paddle.amp.auto_cast")
+        self._optimizer, self._loss, self._metrics = optimizer, loss, _list(metrics)
+
+    def parameters(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """Returns the network's parameters."""
+        return list(self.network.parameters(*args, **kwargs))
+
+    # ---- batches
+
+    def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
+        """Makes a step on one batch; returns the loss, and the metrics where there are some."""
+        self.network.train()
+        outputs, losses = self._forward(inputs, labels)
+        total = losses[0] if len(losses) == 1 else sum(losses[1:], losses[0])
+        total.backward()
+        if update:
+            self._optimizer.step()
+            self._optimizer.clear_grad()
+        return self._measured(outputs, labels, losses)
+
+    def eval_batch(self, inputs: Any, labels: Any = None) -> Any:
+        """Returns the loss of one batch, and the metrics where there are some."""
+        self.network.eval()
+        with lm.no_grad():
+            outputs, losses = self._forward(inputs, labels)
+            return self._measured(outputs, labels, losses)
+
+    def predict_batch(self, inputs: Any) -> list[Any]:
+        """Returns the outputs of one batch, as arrays."""
+        self.network.eval()
+        with lm.no_grad():
+            return [each.numpy() for each in _list(self.network(*map(_tensor, _list(inputs))))]
+
+    def _forward(self, inputs: Any, labels: Any) -> tuple[list[Any], list[Any]]:
+        outputs = _list(self.network(*map(_tensor, _list(inputs))))
+        losses = [] if self._loss is None else _list(self._loss(*outputs, *map(_tensor, _list(labels))))
+        return outputs, [each if each.ndim == 0 else lm.mean(each) for each in losses]
+
+    def _measured(self, outputs: list[Any], labels: Any, losses: list[Any]) -> Any:
+        values = [float(each.item()) for each in losses]
+        found = []
+        with lm.no_grad():
+            for metric in self._metrics:
+                computed = metric.compute(*outputs, *map(_tensor, _list(labels)))
+                found.append(metric.update(*_list(computed)))
+        return (values, found) if self._metrics else values
+
+    # ---- data
+
+    def fit(
+        self,
+        train_data: Any = None,
+        eval_data: Any = None,
+        batch_size: int = 1,
+        epochs: int = 1,
+        eval_freq: int = 1,
+        log_freq: int = 10,
+        save_dir: str | None = None,
+        save_freq: int = 1,
+        verbose: int = 2,
+        drop_last: bool = False,
+        shuffle: bool = True,
+        num_workers: int = 0,
+        callbacks: Any = None,
+        accumulate_grad_batches: int = 1,
+        num_iters: int | None = None,
+    ) -> None:
+        """Trains for some epochs on a data set or a loader, and evaluates after each ``eval_freq`` of them.
+
+        Args:
+            train_data: a data set of tuples, inputs first, or a loader of batches of them.
+            eval_data: the same, to evaluate on.
+            batch_size: of a data set's batches.
+            epochs: how often the data are gone through.
+            eval_freq: after how many epochs there is an evaluation.
+            log_freq: after how many steps loss and metrics are printed.
+            save_dir: a folder for the parameters after each ``save_freq`` epochs.
+            save_freq: see ``save_dir``.
+            verbose: 0 prints nothing.
+            drop_last: leaves out a smaller last batch.
+            shuffle: takes a data set's examples in random order.
+            num_workers: processes that load a data set.
+            callbacks: a list of :class:`paddle.callbacks.Callback`.
+            accumulate_grad_batches: how many batches share a step.
+            num_iters: the most steps in all.
+        """
+        loader = self._loader(train_data, batch_size, shuffle, drop_last, num_workers)
+        called = self._called(callbacks, epochs, loader)
+        self.stop_training = False
+        done = 0
+        _all(called, "on_train_begin")
+        for epoch in range(epochs):
+            if verbose:
+                print(f"Epoch {epoch + 1}/{epochs}")
+            self._reset()
+            logs: dict[str, Any] = {}
+            _all(called, "on_epoch_begin", epoch, logs)
+            for step, batch in enumerate(loader):
+                _all(called, "on_train_batch_begin", step, logs)
+                inputs, labels = self._parts(batch)
+                logs = self._logs(self.train_batch(inputs, labels, (step + 1) % accumulate_grad_batches == 0))
+                _all(called, "on_train_batch_end", step, logs)
+                done += 1
+                if verbose and (step + 1) % log_freq == 0:
+                    print(f"step {step + 1}/{_length(loader)} - {_text(logs)}")
+                if num_iters is not None and done >= num_iters:
+                    self.stop_training = True
+                    break
+            _all(called, "on_epoch_end", epoch, logs)
+            if save_dir is not None and (epoch + 1) % save_freq == 0:
+                self.save(os.path.join(save_dir, str(epoch)))
+            if eval_data is not None and (epoch + 1) % eval_freq == 0:
+                self.evaluate(eval_data, batch_size, log_freq, verbose, num_workers, called)
+            if self.stop_training:
+                break
+        _all(called, "on_train_end", {})
+        if save_dir is not None:
+            self.save(os.path.join(save_dir, "final"))
+
+    def evaluate(
+        self,
+        eval_data: Any,
+        batch_size: int = 1,
+        log_freq: int = 10,
+        verbose: int = 2,
+        num_workers: int = 0,
+        callbacks: Any = None,
+        num_samples: int | None = None,
+    ) -> dict[str, Any]:
+        """Returns the loss of the last batch and the metrics of all, by name."""
+        loader = self._loader(eval_data, batch_size, False, False, num_workers)
+        called = self._called(callbacks, 1, loader)
+        self._reset()
+        _all(called, "on_eval_begin", {})
+        logs: dict[str, Any] = {}
+        for batch in loader:
+            inputs, labels = self._parts(batch)
+            logs = self._logs(self.eval_batch(inputs, labels))
+        _all(called, "on_eval_end", logs)
+        if verbose:
+            print(f"Eval - {_text(logs)}")
+        return logs
+
+    def predict(
+        self,
+        test_data: Any,
+        batch_size: int = 1,
+        num_workers: int = 0,
+        stack_outputs: bool = False,
+        verbose: int = 1,
+        callbacks: Any = None,
+    ) -> list[Any]:
+        """Returns for each output a list of the batches' arrays, or one array where ``stack_outputs``."""
+        import numpy as np
+
+        loader = self._loader(test_data, batch_size, False, False, num_workers)
+        found = [self.predict_batch(self._parts(batch)[0]) for batch in loader]
+        outputs = [list(each) for each in zip(*found, strict=True)]
+        return [np.concatenate(each) for each in outputs] if stack_outputs else outputs
+
+    # ---- state
+
+    def save(self, path: str, training: bool = True) -> None:
+        """Writes the parameters to ``path.pdparams``, and the optimizer's state to ``path.pdopt``."""
+        if not training:
+            raise NotImplementedError("[Model] Lamella's paddle front saves parameters; see lamella.onnx for programs")
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        _save(self.network.state_dict(), path + ".pdparams")
+        if self._optimizer is not None:
+            _save(self._optimizer.state_dict(), path + ".pdopt")
+
+    def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
+        """Reads the parameters, and the optimizer's state where there is one."""
+        state = _load(path + ".pdparams")
+        if skip_mismatch:
+            own = self.network.state_dict()
+            state = {name: x for name, x in state.items() if name in own and list(x.shape) == list(own[name].shape)}
+        self.network.load_state_dict(state, strict=not skip_mismatch)
+        if self._optimizer is not None and not reset_optimizer and os.path.exists(path + ".pdopt"):
+            self._optimizer.set_state_dict(_load(path + ".pdopt"))
+
+    def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
+        """Prints the parameters; returns how many there are, and how many are trained."""
+        return summary(self.network, input_size)
+
+    # ---- parts
+
+    def _loader(self, data: Any, batch_size: int, shuffle: bool, drop_last: bool, num_workers: int) -> Any:
+        from . import io
+
+        if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
+            return io.DataLoader(
+                data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=num_workers
+            )
+        return data
+
+    def _parts(self, batch: Any) -> tuple[list[Any], list[Any]]:
+        fields = _list(batch)
+        return fields[: self._inputs], fields[self._inputs :]
+
+    def _reset(self) -> None:
+        for metric in self._metrics:
+            metric.reset()
+
+    def _logs(self, measured: Any) -> dict[str, Any]:
+        values = measured[0] if self._metrics else measured
+        logs: dict[str, Any] = {"loss": values}
+        for metric in self._metrics:
+            logs.update(zip(_list(metric.name()), _list(metric.accumulate()), strict=False))
+        return logs
+
+    def _called(self, callbacks: Any, epochs: int, loader: Any) -> list[Any]:
+        called: list[Any] = _list(callbacks)
+        if not any(isinstance(each, _callbacks.LRScheduler) for each in called):
+            called = [*called, _callbacks.LRScheduler()]
+        for each in called:
+            each.set_model(self)
+            each.set_params({"epochs": epochs, "steps": _length(loader)})
+        return called
+
+
+def _all(callbacks: Sequence[Any], method: str, *args: Any) -> None:
+    for each in callbacks:
+        getattr(each, method)(*args)
+
+
+def _length(loader: Any) -> Any:
+    return len(loader) if hasattr(loader, "__len__") else None
+
+
+def _text(logs: dict[str, Any]) -> str:
+    parts = []
+    for name, value in logs.items():
+        shown = value[0] if isinstance(value, list) and value else value
+        parts.append(f"{name}: {shown:.4f}" if isinstance(shown, float) else f"{name}: {shown}")
+    return " - ".join(parts)
+
+
+def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
+    """Prints the layers of a network that have parameters; returns how many there are, and how many are trained."""
+    total = trained = 0
+    for name, layer in net.named_modules():
+        own = list(layer._parameters.values())
+        count = sum(int(x.size) for x in own if x is not None)
+        if count:
+            print(f"{name or type(net).__name__:<30} {type(layer).__name__:<20} {count}")
+        total += count
+        trained += sum(int(x.size) for x in own if x is not None and not x.stop_gradient)
+    print(f"Total params: {total}\nTrainable params: {trained}")
+    return {"total_params": total, "trainable_params": trained}

@@ -1,0 +1,239 @@
+"""Paddle's functions that mean something else than Lamella's of the name, beside those that programs record."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+def _axes(axis: Any) -> Any:
+    return (tuple(axis) or None) if isinstance(axis, (list, tuple)) else axis
+
+
+def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The sums up to each element along an axis, or of all elements in their order."""
+    return lm.cumsum(lm.ravel(x) if axis is None else x, 0 if axis is None else axis, dtype=dtype)
+
+
+def cumprod(x: Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The products up to each element along an axis, or of all elements in their order."""
+    return lm.cumprod(lm.ravel(x) if dim is None else x, 0 if dim is None else dim, dtype=dtype)
+
+
+def std(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The standard deviation; of a sample where ``unbiased``."""
+    return lm.std(x, _axes(axis), int(unbiased), keepdim)
+
+
+def var(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The variance; of a sample where ``unbiased``."""
+    return lm.var(x, _axes(axis), int(unbiased), keepdim)
+
+
+def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
+    """The places of elements that are not 0: a matrix with a row for each, or a column of them for each axis."""
+    return tuple(lm.expand_dims(each, 1) for each in lm.nonzero(x)) if as_tuple else lm.argwhere(x)
+
+
+def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
+    """The slices of ``x`` along an axis (the first) that ``index`` names."""
+    return lm.index_select(x, 0 if axis is None else int(axis), lm.ravel(index))
+
+
+def gather_nd(x: Tensor, index: Tensor, name: str | None = None) -> Tensor:
+    """The slices of ``x`` at the places that stand in the last axis of ``index``."""
+    return x[tuple(lm.unstack(index, axis=-1))]
+
+
+def index_sample(x: Tensor, index: Tensor) -> Tensor:
+    """In each row of a matrix, the elements that the row of ``index`` names."""
+    return lm.take_along_axis(x, index, axis=1)
+
+
+def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, name: str | None = None) -> Tensor:
+    """A copy of ``x`` with rows of ``updates`` at the places of ``index``; added up unless ``overwrite``."""
+    places = lm.ravel(index)
+    if overwrite:
+        return lm.index_copy(x, 0, places, updates)
+    return lm.index_add(lm.index_fill(x, 0, places, 0.0), 0, places, updates)
+
+
+def searchsorted(
+    sorted_sequence: Tensor, values: Tensor, out_int32: bool = False, right: bool = False, name: str | None = None
+) -> Tensor:
+    """The places at which values would be inserted to keep a sequence in order."""
+    found = lm.searchsorted(sorted_sequence, values, side="right" if right else "left")
+    return found.astype(lm.int32) if out_int32 else found
+
+
+def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    """True, as a tensor, if two tensors have the same shape and elements."""
+    return lm.tensor(list(x.shape) == list(y.shape) and bool(lm.all(lm.equal(x, y))))
+
+
+def expand_as(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    """``x`` repeated to the shape of ``y``."""
+    return lm.broadcast_to(x, tuple(y.shape))
+
+
+def unbind(input: Tensor, axis: int = 0) -> list[Tensor]:
+    """Returns the tensors along an axis."""
+    return list(lm.unstack(input, axis=axis))
+
+
+def meshgrid(*args: Any, name: str | None = None) -> list[Tensor]:
+    """Returns grids of coordinates; the tensors may come in one list."""
+    given = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    return list(lm.meshgrid(*given, indexing="ij"))
+
+
+def einsum(equation: str, *operands: Tensor) -> Tensor:
+    """Sums of products by Einstein's notation."""
+    return lm.einsum(equation, *operands)
+
+
+def diag(x: Tensor, offset: int = 0, padding_value: float = 0, name: str | None = None) -> Tensor:
+    """The matrix with a vector on a diagonal, or the diagonal of a matrix."""
+    made = lm.diag(x, k=offset)
+    if x.ndim == 1 and padding_value:
+        made = lm.where(lm.diag(lm.ones_like(x), k=offset) == 1, made, lm.full_like(made, padding_value))
+    return made
+
+
+def histogram(
+    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, weight: Any = None, density: bool = False
+) -> Tensor:
+    """The numbers of elements in bins of one size, as integers."""
+    if weight is not None or density:
+        raise NotImplementedError("[histogram] Lamella's paddle front counts: it takes neither weight nor density")
+    return lm.histc(input.astype(lm.float32), bins, min, max).astype(lm.int64)
+
+
+def unique(
+    x: Tensor,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    dtype: Any = "int64",
+    name: str | None = None,
+) -> Any:
+    """The distinct elements, or slices along an axis, in order."""
+    if return_index:
+        raise NotImplementedError("[unique] Lamella's paddle front returns no index: return_inverse tells the places")
+    return lm.unique(x, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
+
+
+def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
+    """Adds a number to ``x``, in place."""
+    return x.add_(value)
+
+
+def scale(
+    x: Tensor, scale: Any = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Any = None, name: Any = None
+) -> Tensor:
+    """``scale * x + bias``, or ``scale * (x + bias)``."""
+    return x * scale + bias if bias_after_scale else (x + bias) * scale
+
+
+def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Normal numbers with mean 0 and variance 1."""
+    return lm.randn(tuple(int(size) for size in shape), dtype=dtype)
+
+
+def shape(input: Tensor) -> Tensor:
+    """The sizes of the axes, as a tensor."""
+    return lm.tensor(list(input.shape), dtype=lm.int32)
+
+
+def rank(input: Tensor) -> Tensor:
+    """The number of axes, as a tensor."""
+    return lm.tensor(input.ndim, dtype=lm.int32)
+
+
+def is_floating_point(x: Tensor) -> bool:
+    """True for real floating-point numbers."""
+    return lm.isdtype(x.dtype, "real floating")
+
+
+def set_device(device: str) -> str:
+    """Takes "cpu", where tensors are made unless they are moved.
+
+    Raises:
+        NotImplementedError: for another device: move tensors and layers by ``to``.
+    """
+    if not device.startswith("cpu"):
+        raise NotImplementedError(f"[set_device] tensors are made on the CPU: move them and layers by .to('{device}')")
+    return device
+
+
+def set_default_dtype(d: Any) -> None:
+    """Takes "float32".
+
+    Raises:
+        NotImplementedError: for another dtype: give it where tensors are made.
+    """
+    if lm.DType(d) != lm.float32:
+        raise NotImplementedError("[set_default_dtype] numbers without a dtype are float32 here: give tensors a dtype")
+
+
+def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
+    """Writes an object in Paddle's format: pickled, with arrays in place of tensors."""
+    if hasattr(path, "write"):
+        pickle.dump(_arrays(obj), path, protocol=protocol)
+        return
+    with open(path, "wb") as file:
+        pickle.dump(_arrays(obj), file, protocol=protocol)
+
+
+def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
+    """Returns the object of a file that :func:`save` or Paddle wrote, with tensors in place of arrays.
+
+    Raises:
+        pickle.UnpicklingError: the file holds an object other than arrays and plain data.
+    """
+    if hasattr(path, "read"):
+        read = _Unpickler(path).load()
+    else:
+        with open(path, "rb") as file:
+            read = _Unpickler(file).load()
+    if isinstance(read, dict):
+        read.pop("StructuredToParameterName@@", None)
+    return read if return_numpy else _tensors(read)
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        """Finds what arrays and plain data are made by; anything else could do anything."""
+        if module.partition(".")[0] == "numpy" and name in (
+            "ndarray",
+            "dtype",
+            "scalar",
+            "_reconstruct",
+            "_frombuffer",
+        ):
+            return super().find_class(module, name)
+        if (module, name) in (("collections", "OrderedDict"), ("_codecs", "encode"), ("builtins", "set")):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"[load] the file holds an object of '{module}.{name}', which could do anything")
+
+
+def _arrays(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach().cpu().numpy()
+    if isinstance(value, dict):
+        return type(value)((key, _arrays(each)) for key, each in value.items())
+    return type(value)(map(_arrays, value)) if type(value) in (list, tuple) else value
+
+
+def _tensors(value: Any) -> Any:
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        return lm.tensor(value)
+    if isinstance(value, dict):
+        return type(value)((key, _tensors(each)) for key, each in value.items())
+    return type(value)(map(_tensors, value)) if type(value) in (list, tuple) else value

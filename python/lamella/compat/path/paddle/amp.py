@@ -1,0 +1,55 @@
+"""Mixed precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+from lamella.compat.front import close_module
+
+
+class auto_cast(lm.amp.autocast):  # noqa: N801 (Paddle's name)
+    """Products and convolutions in a 16-bit dtype within a ``with`` block."""
+
+    def __init__(
+        self,
+        enable: bool = True,
+        custom_white_list: Any = None,
+        custom_black_list: Any = None,
+        level: str = "O1",
+        dtype: str = "float16",
+        use_promote: bool = True,
+    ) -> None:
+        if custom_white_list or custom_black_list or level not in ("O0", "O1"):
+            raise NotImplementedError("[auto_cast] Lamella's paddle front takes neither lists nor the level 'O2'")
+        super().__init__("cuda" if lm.cuda.is_available() else "cpu", dtype, enable and level != "O0")
+
+
+class GradScaler(lm.amp.GradScaler):
+    """Scales losses so that gradients in float16 do not vanish."""
+
+    def __init__(
+        self,
+        enable: bool = True,
+        init_loss_scaling: float = 65536.0,
+        incr_ratio: float = 2.0,
+        decr_ratio: float = 0.5,
+        incr_every_n_steps: int = 2000,
+        decr_every_n_nan_or_inf: int = 1,
+        use_dynamic_loss_scaling: bool = True,
+    ) -> None:
+        super().__init__(
+            init_scale=init_loss_scaling,
+            growth_factor=incr_ratio,
+            backoff_factor=decr_ratio,
+            growth_interval=incr_every_n_steps,
+            enabled=enable,
+        )
+
+    def minimize(self, optimizer: Any, scaled_loss: Any) -> None:
+        """Makes a step with unscaled gradients, and adapts the factor."""
+        self.step(optimizer)
+        self.update()
+
+
+__getattr__ = close_module(__name__)

@@ -1,0 +1,102 @@
+"""Data sets, samplers and loaders."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lamella.compat.names import Names, serve
+from lamella.compat.tables.paddle import DATA as _TABLE
+
+from . import _words
+
+__getattr__ = serve(Names(__name__, [("lamella.data", _TABLE, _words.LOADING)]))
+_native: Any = importlib.import_module("lamella.data")
+
+
+class TensorDataset(_native.TensorDataset):  # type: ignore[misc]
+    """Rows of tensors that are given in one list."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        super().__init__(*tensors)
+
+
+class ComposeDataset(_native.Dataset):  # type: ignore[misc]
+    """The fields of several data sets of one length, example by example."""
+
+    def __init__(self, datasets: Sequence[Any]) -> None:
+        self.datasets = list(datasets)
+
+    def __len__(self) -> int:
+        return min(len(each) for each in self.datasets)
+
+    def __getitem__(self, index: int) -> tuple[Any, ...]:
+        fields: list[Any] = []
+        for each in self.datasets:
+            value = each[index]
+            fields.extend(value if isinstance(value, (list, tuple)) else [value])
+        return tuple(fields)
+
+
+class BatchSampler(_native.BatchSampler):  # type: ignore[misc]
+    """Batches of places in a data set, or of those that a sampler gives."""
+
+    def __init__(
+        self,
+        dataset: Any = None,
+        sampler: Any = None,
+        shuffle: bool = False,
+        batch_size: int = 1,
+        drop_last: bool = False,
+    ) -> None:
+        if (dataset is None) == (sampler is None):
+            raise ValueError("[BatchSampler] takes a dataset or a sampler")
+        if sampler is None:
+            sampler = _native.RandomSampler(dataset) if shuffle else _native.SequentialSampler(dataset)
+        super().__init__(sampler, batch_size, drop_last)
+
+
+class DataLoader:
+    """Batches of a data set, as lists of tensors."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        feed_list: Any = None,
+        places: Any = None,
+        return_list: bool = True,
+        batch_sampler: Any = None,
+        batch_size: int | None = 1,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        collate_fn: Any = None,
+        num_workers: int = 0,
+        use_buffer_reader: bool = True,
+        prefetch_factor: int = 2,
+        use_shared_memory: bool = True,
+        timeout: float = 0,
+        worker_init_fn: Any = None,
+        persistent_workers: bool = False,
+    ) -> None:
+        options: dict[str, Any] = {"collate_fn": collate_fn, "num_workers": num_workers}
+        if batch_sampler is not None:
+            options["batch_sampler"] = batch_sampler
+        else:
+            options.update(batch_size=batch_size, shuffle=shuffle, drop_last=drop_last)
+        if worker_init_fn is not None:
+            options["worker_init_fn"] = worker_init_fn
+        self.dataset = dataset
+        self._loader = _native.DataLoader(dataset, **options)
+        self.batch_sampler = batch_sampler or getattr(self._loader, "batch_sampler", None)
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._loader:
+            yield list(batch) if isinstance(batch, tuple) else batch
+
+    def __call__(self) -> Iterator[Any]:
+        """Returns an iterator of batches, as older programs ask for it."""
+        return iter(self)

@@ -1,0 +1,125 @@
+"""PyTorch's older functions of matrices, and switches of its engine."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import lamella as lm
+from lamella import Tensor
+
+
+class QR(NamedTuple):
+    """Factors of a matrix: Q with orthonormal columns, R triangular."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SVD(NamedTuple):
+    """Factors of a matrix: its singular vectors, in columns, and values."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+def qr(input: Tensor, some: bool = True) -> QR:
+    """The factors Q and R of a matrix, cut to its smaller size where ``some`` is set."""
+    return QR(*lm.linalg.qr(input, mode="reduced" if some else "complete"))
+
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
+    """The singular vectors and values of a matrix; V holds the right ones in columns."""
+    u, s, vh = lm.linalg.svd(input, full_matrices=not some)
+    if not compute_uv:
+        u, vh = lm.zeros_like(u), lm.zeros_like(vh)
+    return SVD(u, s, vh.mH)
+
+
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:  # noqa: N803 (PyTorch's name)
+    """The factors of a matrix in one, and the pivots; with ``get_infos`` also 0 where it went well."""
+    factors, pivots, info = lm.linalg.lu_factor_ex(A, pivot=pivot)
+    return (factors, pivots, info) if get_infos else (factors, pivots)
+
+
+def triangular_solve(
+    b: Tensor,
+    A: Tensor,  # noqa: N803 (PyTorch's name)
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """The solution x of ``A @ x = b`` for a triangular matrix, and a copy of that matrix."""
+    matrix = lm.matrix_transpose(A) if transpose else A
+    solved = lm.linalg.solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
+    return solved, A.clone()
+
+
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A copy of a part along an axis."""
+    return lm.narrow(input, dim, start, length).clone()
+
+
+def is_conj(input: Tensor) -> bool:
+    """False: conjugate tensors have memory of their own."""
+    return False
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """Returns the tensor itself: negated tensors have memory of their own."""
+    return input
+
+
+def get_default_device() -> Any:
+    """The CPU."""
+    from ._functions import device
+
+    return device("cpu")
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Asks for operators that give the same bits in each run, which those of Lamella on the CPU do in any case."""
+    lm.use_deterministic_algorithms(mode)
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """False: an operator that cannot be deterministic raises."""
+    return False
+
+
+def get_deterministic_debug_mode() -> int:
+    """2 where deterministic operators are asked for, else 0."""
+    return 2 if lm.are_deterministic_algorithms_enabled() else 0
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """Asks for deterministic operators, unless ``debug_mode`` is 0 or "default"."""
+    lm.use_deterministic_algorithms(debug_mode not in (0, "default"))
+
+
+def get_num_interop_threads() -> int:
+    """1: operators run one after the other."""
+    return 1
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Takes any number: operators run one after the other, each on :func:`torch.get_num_threads` threads."""
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: denormal numbers are computed with."""
+    return False
+
+
+def set_warn_always(b: bool) -> None:
+    """Takes either: which warnings repeat is Python's to say (:mod:`warnings`)."""
+
+
+def is_warn_always_enabled() -> bool:
+    """False."""
+    return False
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """True: the library has the C++11 ABI."""
+    return True

@@ -1,0 +1,157 @@
+"""PyTorch's reductions and orders, which return values with their places where an axis is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import lamella as lm
+from lamella import Tensor
+
+
+def _axes(dim: Any) -> Any:
+    """Axes as Lamella takes them: no axes at all are all of them."""
+    return (tuple(dim) or None) if isinstance(dim, (list, tuple)) else dim
+
+
+def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The sum along axes, or of all elements."""
+    return lm.sum(input, _axes(dim), keepdim, dtype=dtype, out=out)
+
+
+def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The mean along axes, or of all elements."""
+    return lm.mean(input if dtype is None else input.astype(dtype), _axes(dim), keepdim, out=out)
+
+
+class ValuesIndices(NamedTuple):
+    """Values along an axis, and their places."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _extremum(
+    name: str, native: Callable[..., Tensor], place: Callable[..., Tensor], pairwise: Callable[..., Tensor]
+) -> Callable[..., Any]:
+    def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
+        if dim is None and other is None:
+            return native(input)
+        if other is not None or isinstance(dim, Tensor):
+            return pairwise(input, dim if other is None else other)
+        indices = place(input, axis=dim, keepdims=keepdim)
+        return ValuesIndices(_at(input, indices, dim, keepdim), indices)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The {name}imum of all elements; along an axis, with its place; or of two tensors, elementwise."
+    return call
+
+
+def _at(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Tensor:
+    """Returns the elements at places along an axis: the gradient goes to them alone."""
+    if input.ndim == 0:
+        return input
+    places = indices if keepdim else lm.expand_dims(indices, dim)
+    found = lm.take_along_axis(input, places, axis=dim)
+    return found if keepdim else lm.squeeze(found, dim)
+
+
+max = _extremum("max", lm.max, lm.argmax, lm.maximum)
+min = _extremum("min", lm.min, lm.argmin, lm.minimum)
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower of the middle elements; along an axis, with its place."""
+    if dim is None:
+        return lm.median(input)
+    count = input.shape[dim] if input.ndim else 1
+    return ValuesIndices(*lm.kthvalue(input, (count + 1) // 2, axis=dim, keepdims=keepdim))
+
+
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower of the middle elements that are numbers; along an axis, with its place."""
+    if dim is None:
+        return lm.nanmedian(input)
+    values = lm.nanmedian(input, axis=dim, keepdims=True)
+    indices = lm.argmax((input == values).astype(lm.uint8), axis=dim, keepdims=True)
+    pair = (values, indices) if keepdim else (lm.squeeze(values, dim), lm.squeeze(indices, dim))
+    return ValuesIndices(*pair)
+
+
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesIndices:
+    """The elements in order along an axis, with their places. Equal ones keep theirs."""
+    if input.ndim == 0:
+        return ValuesIndices(input, lm.zeros((), dtype=lm.int64))
+    indices = lm.argsort(input, axis=dim, descending=descending)
+    return ValuesIndices(lm.take_along_axis(input, indices, axis=dim), indices)
+
+
+def msort(input: Tensor) -> Tensor:
+    """The elements in order along the first axis."""
+    return lm.sort(input, axis=0)
+
+
+def _spread(native: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def call(
+        input: Tensor,
+        dim: Any = None,
+        unbiased: bool | None = None,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+        out: Any = None,
+    ) -> Any:
+        if isinstance(dim, bool):  # var(input, unbiased)
+            dim, unbiased = None, dim
+        less = (1 if unbiased is None else int(unbiased)) if correction is None else correction
+        return native(input, axis=_axes(dim), correction=less, keepdims=keepdim)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{name}() of all elements or along axes: divided by their number less 1, unless said otherwise."
+    return call
+
+
+var = _spread(lm.var, "var")
+std = _spread(lm.std, "std")
+var_mean = _spread(lm.var_mean, "var_mean")
+std_mean = _spread(lm.std_mean, "std_mean")
+
+
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The p-norm of all elements, or along axes; "fro" is the Euclidean one."""
+    x = input if dtype is None else input.astype(dtype)
+    if p == "nuc":
+        return lm.linalg.matrix_norm(x, ord="nuc", keepdims=keepdim)
+    return lm.linalg.vector_norm(x, axis=_axes(dim), keepdims=keepdim, ord=2 if p in ("fro", None) else p)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The places of elements that are not 0: a matrix with a row for each, or a tensor for each axis."""
+    return tuple(lm.nonzero(input)) if as_tuple else lm.argwhere(input)
+
+
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """The distinct elements, or slices along an axis, in order."""
+    return lm.unique(input, return_inverse=return_inverse, return_counts=return_counts, axis=dim)
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Any = None,
+) -> Tensor:
+    """The places at which elements would be inserted to keep a sequence in order."""
+    values = input if isinstance(input, Tensor) else lm.asarray(input, dtype=sorted_sequence.dtype)
+    found = lm.searchsorted(sorted_sequence, values, side=side or ("right" if right else "left"), sorter=sorter)
+    return found.astype(lm.int32) if out_int32 else found
+
+
+def histogram(input: Tensor, bins: Any = 10, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    """The numbers of elements in bins, and the edges of these."""
+    return lm.histogram(input, bins, range=range, weights=weight, density=density)

@@ -1,0 +1,79 @@
+"""Storages of PyTorch's files: pieces of memory of one dtype, in which tensors lie with sizes and strides."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+class StorageType:
+    """A name of a class of storages, which stands in files as ``torch.FloatStorage``."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.__module__ = "torch"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+
+DTYPE_OF_STORAGE = {
+    "FloatStorage": lm.float32,
+    "DoubleStorage": lm.float64,
+    "HalfStorage": lm.float16,
+    "BFloat16Storage": lm.bfloat16,
+    "ByteStorage": lm.uint8,
+    "CharStorage": lm.int8,
+    "ShortStorage": lm.int16,
+    "IntStorage": lm.int32,
+    "LongStorage": lm.int64,
+    "BoolStorage": lm.bool,
+    "ComplexFloatStorage": lm.complex64,
+    "ComplexDoubleStorage": lm.complex128,
+}
+STORAGES = {dtype: StorageType(name) for name, dtype in DTYPE_OF_STORAGE.items()}
+
+
+class Storage:
+    """The memory of a contiguous tensor, on its way into a file."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
+def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the strides of a contiguous tensor."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def written(tensor: Tensor) -> bytes:
+    """Returns the bytes of a contiguous tensor."""
+    return bytes(lm._C._memory_as_bytes(tensor.cpu()).numpy())
+
+
+def rebuild_tensor(
+    storage: Tensor, offset: int, size: Any, stride: Any, requires_grad: bool, hooks: Any, metadata: Any = None
+) -> Tensor:
+    """Returns the tensor that lies in a storage; tensors of one storage share its memory, as they did."""
+    with lm.no_grad():
+        bytes_of = lm._C._memory_as_bytes(storage)
+        at = int(offset) * storage.dtype.itemsize
+        strides = tuple(int(each) for each in stride)
+        made = lm._C._tensor_in_memory(bytes_of, storage.dtype, tuple(map(int, size)), strides, at)
+    return made.requires_grad_() if requires_grad else made
+
+
+def rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any) -> Any:
+    """Returns a parameter with the values of ``data``."""
+    from .nn import Parameter
+
+    return Parameter(data, requires_grad)
+
+
+# In files both functions stand under PyTorch's names.
+rebuild_tensor.__module__ = rebuild_parameter.__module__ = "torch._utils"
+rebuild_tensor.__qualname__ = rebuild_tensor.__name__ = "_rebuild_tensor_v2"
+rebuild_parameter.__qualname__ = rebuild_parameter.__name__ = "_rebuild_parameter"

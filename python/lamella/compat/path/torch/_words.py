@@ -1,0 +1,113 @@
+"""PyTorch's words for parameters, and what these mean here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from lamella.compat.dialect import Dialect
+from lamella.compat.names import Names, serve  # noqa: F401
+
+#: PyTorch's words by what they are called natively: the first word counts where there are several.
+WORDS: dict[str, tuple[str, ...]] = {
+    "input": ("x", "a", "x1"),
+    "other": ("b", "x2"),
+    "dim": ("axis", "axes"),
+    "dims": ("axes", "axis"),
+    "keepdim": ("keepdims",),
+    "size": ("shape",),
+    "end": ("stop",),
+    "steps": ("num",),
+    "diagonal": ("k",),
+    "offset": ("k",),
+    "dim0": ("axis1",),
+    "dim1": ("axis1", "axis2"),
+    "dim2": ("axis2",),
+    "start_dim": ("start_axis",),
+    "end_dim": ("stop_axis",),
+    "tensors": ("arrays",),
+    "rcond": ("rtol",),
+    "a": ("low",),
+    "b": ("high",),
+    "T_max": ("t_max",),
+    "T_0": ("t_0",),
+    "T_mult": ("t_mult",),
+    "shifts": ("shift",),
+    "train": ("training",),
+    "LU_data": ("lu",),
+    "LU": ("lu",),
+    "LU_pivots": ("pivots",),
+    "LD": ("ld",),
+    "B": ("b",),
+}
+
+
+def _reduction(size_average: bool | None, reduce: bool | None) -> str:
+    """Returns the word for what older programs say by two bools."""
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
+def _place(module: Any, device: Any, dtype: Any) -> None:
+    if device is not None:
+        module.to(device)
+    if dtype is not None:
+        module.to(dtype)
+
+
+_OLD_REDUCTION = {
+    "size_average": "if size_average is not None or reduce is not None: reduction = _reduction(size_average, reduce)"
+}
+_HELPERS = {"_reduction": _reduction, "_place": _place}
+_MEMORY = frozenset({"layout", "pin_memory", "memory_format", "_stacklevel", "sparse_grad", "cudnn_enabled"})
+
+#: Functions: what is made may want a gradient, and may be asked for memory of a kind.
+FUNCTIONS = Dialect(
+    WORDS,
+    ignored=_MEMORY | {"size_average", "reduce", "assume_unique", "output_size", "compute_mode", "foreach", "sparse"},
+    before=_OLD_REDUCTION,
+    after={"requires_grad": "_marked({result}, requires_grad)"},
+    helpers={**_HELPERS, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
+    extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
+)
+#: Layers: they are made on a device and in a dtype.
+LAYERS = Dialect(
+    WORDS,
+    ignored=frozenset({"size_average", "reduce", "sparse"}),
+    before=_OLD_REDUCTION,
+    after={"device": "_place(self, device, None)", "dtype": "_place(self, None, dtype)"},
+    helpers=_HELPERS,
+    extra={"device": "", "dtype": "", "size_average": "reduction", "reduce": "reduction"},
+)
+
+
+def _in_place() -> type:
+    from .nn._module import InPlace
+
+    return InPlace
+
+
+#: Layers that may write over their input.
+LAYERS_IN_PLACE = replace(
+    LAYERS,
+    after={**LAYERS.after, "inplace": "self.inplace = bool(inplace)"},
+    extra={"inplace": "", **LAYERS.extra},
+    own=frozenset({"inplace"}),
+    base=_in_place,
+)
+#: Optimizers: which kernel computes a step is not theirs to say here.
+OPTIMIZERS = Dialect(
+    WORDS,
+    ignored=frozenset({"foreach", "capturable", "differentiable", "fused"}),
+    extra={"foreach": "", "capturable": "", "differentiable": "", "fused": ""},
+)
+SCHEDULERS = Dialect(WORDS, ignored=frozenset({"verbose"}), extra={"verbose": ""})
+#: Loading: what serves the copies to a GPU changes nothing here.
+LOADING = Dialect(
+    WORDS,
+    ignored=frozenset({"pin_memory", "pin_memory_device", "prefetch_factor", "persistent_workers", "in_order"}),
+    extra={"pin_memory": "batch_size", "pin_memory_device": "batch_size"},
+)
+#: Names that are Lamella's as they are.
+PLAIN = Dialect({})

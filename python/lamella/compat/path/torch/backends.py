@@ -1,0 +1,51 @@
+"""Settings of libraries behind PyTorch: they may be set, and change nothing here."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from lamella.compat.front import close_module
+
+
+class _Settings(ModuleType):
+    """A module of settings. Any may be set; those of :attr:`known` may be read before."""
+
+    def __init__(self, name: str, **known: Any) -> None:
+        super().__init__(name, f"Settings of {name.rpartition('.')[2]}, which change nothing here.")
+        self.__path__: list[str] = []
+        self.__dict__.update(known)
+        sys.modules[name] = self
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"Lamella's torch front does not have '{self.__name__}.{name}'")
+
+
+def _no() -> bool:
+    return False
+
+
+def _yes() -> bool:
+    return True
+
+
+_CUDNN = {"enabled": True, "benchmark": False, "deterministic": False, "allow_tf32": True, "benchmark_limit": 10}
+cudnn = _Settings(f"{__name__}.cudnn", is_available=_no, version=lambda: None, **_CUDNN)
+cuda = _Settings(
+    f"{__name__}.cuda",
+    is_built=_yes,
+    matmul=_Settings(f"{__name__}.cuda.matmul", allow_tf32=False, allow_fp16_reduced_precision_reduction=True),
+    flash_sdp_enabled=_yes,
+    math_sdp_enabled=_yes,
+    mem_efficient_sdp_enabled=_yes,
+    enable_flash_sdp=lambda enabled: None,
+    enable_math_sdp=lambda enabled: None,
+    enable_mem_efficient_sdp=lambda enabled: None,
+)
+mps = _Settings(f"{__name__}.mps", is_available=_no, is_built=_no)
+mkl = _Settings(f"{__name__}.mkl", is_available=_no)
+mkldnn = _Settings(f"{__name__}.mkldnn", is_available=_yes, enabled=True)
+openmp = _Settings(f"{__name__}.openmp", is_available=_no)
+
+__getattr__ = close_module(__name__)

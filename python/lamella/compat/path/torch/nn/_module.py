@@ -1,0 +1,211 @@
+"""Modules and parameters with PyTorch's methods and arguments.
+
+Layers are Lamella's own, or subclasses of these: as with tensors, the type of all modules learns the dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import lamella as lm
+from lamella.nn import Module
+
+_native_to: Any = Module.to
+_native_zero_grad: Any = Module.zero_grad
+_native_state_dict: Any = Module.state_dict
+_native_named_parameters: Any = Module.named_parameters
+_native_named_buffers: Any = Module.named_buffers
+
+
+class TensorType(type):
+    """Type of classes that stand for one of Lamella's: objects of the native class are instances."""
+
+    native: type
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, cls.native)
+
+
+class Parameter(lm.nn.Parameter, metaclass=TensorType):
+    """A leaf that a module registers; the parameters of Lamella's own layers are instances, too."""
+
+    native = lm.nn.Parameter
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:  # type: ignore[misc]
+        """Makes a parameter on the memory of ``data``."""
+        values = lm.zeros((0,)) if data is None else data.detach()
+        return lm.Tensor.__new__(cls, values, stop_gradient=not requires_grad)
+
+
+class UninitializedParameter(metaclass=TensorType):
+    """A parameter whose shape the first input tells: Lamella's lazy layers have None until then, so none is one."""
+
+    native = type("_Nothing", (), {})
+
+
+class UninitializedBuffer(metaclass=TensorType):
+    """A buffer whose shape the first input tells; no tensor is one."""
+
+    native = UninitializedParameter.native
+
+
+class InPlace:
+    """Layers that write over their input where ``inplace`` is set."""
+
+    inplace = False
+
+    def forward(self, x: lm.Tensor, *args: Any, **kwargs: Any) -> Any:
+        """Returns the function of ``x``; where ``inplace`` is set, in the memory of ``x``."""
+        native: Any = super()
+        if not self.inplace:
+            return native.forward(x, *args, **kwargs)
+        if isinstance(self, lm.nn.ReLU):
+            return lm.relu_(x)
+        return x.copy_(native.forward(x.clone()))
+
+
+def _to(self: Module, *args: Any, **kwargs: Any) -> Module:
+    """Implements Module.to(): a device, a dtype, both, or those of a tensor."""
+    kwargs.pop("non_blocking", None)
+    kwargs.pop("memory_format", None)
+    for target in [*args, kwargs.get("device"), kwargs.get("dtype"), kwargs.get("tensor")]:
+        if isinstance(target, lm.Tensor):
+            _native_to(_native_to(self, str(target.device)), target.dtype)
+        elif target is not None and not isinstance(target, bool):
+            _native_to(self, f"cuda:{target}" if isinstance(target, int) else target)
+    return self
+
+
+def _zero_grad(self: Module, set_to_none: bool = True) -> None:
+    """Drops the gradients of all parameters, or makes them zeros."""
+    if set_to_none:
+        _native_zero_grad(self)
+        return
+    with lm.no_grad():
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                parameter.grad.zero_()
+
+
+def _state_dict(self: Module, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+    """Returns parameters and persistent buffers by name, each behind ``prefix``."""
+    if args:
+        given: list[Any] = [*args, *(destination, prefix, keep_vars)[len(args) :]]
+        destination, prefix, keep_vars = given
+    state = _native_state_dict(self, **({"keep_vars": True} if keep_vars else {}))
+    if destination is None and not prefix:
+        return state
+    destination = {} if destination is None else destination
+    destination.update((prefix + name, value) for name, value in state.items())
+    return destination
+
+
+def _all_names(native: Callable[..., Any], place: str) -> Callable[..., Any]:
+    """Returns named_parameters() or named_buffers(), which may name a shared tensor several times."""
+
+    def method(
+        self: Module, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        if remove_duplicate:
+            yield from native(self, prefix, recurse)
+            return
+        for path, module in _modules(self, prefix) if recurse else [(prefix, self)]:
+            for name, tensor in getattr(module, place).items():
+                if tensor is not None:
+                    yield (f"{path}.{name}" if path else name), tensor
+
+    return method
+
+
+def _modules(module: Module, prefix: str) -> Iterator[tuple[str, Module]]:
+    """Yields a module and all below it, as often as they stand there."""
+    yield prefix, module
+    for name, child in module._modules.items():
+        if child is not None:
+            yield from _modules(child, f"{prefix}.{name}" if prefix else name)
+
+
+def _cast(dtype: Any) -> Callable[[Module], Module]:
+    return lambda self: _native_to(self, dtype)
+
+
+def _type(self: Module, dst_type: Any) -> Module:
+    """Implements Module.type(): floating tensors in another dtype."""
+    return _to(self, dst_type)
+
+
+def _submodule(self: Module, target: str) -> Module:
+    """Returns the module that a dotted path names."""
+    found: Any = self
+    for name in target.split(".") if target else []:
+        found = getattr(found, name)
+        if not isinstance(found, Module):
+            raise AttributeError(f"[get_submodule] '{name}' of '{target}' is no module")
+    return found
+
+
+def _tensor_of(self: Module, target: str) -> Any:
+    """Returns the parameter or buffer that a dotted path names."""
+    path, _, name = target.rpartition(".")
+    return getattr(_submodule(self, path), name)
+
+
+def _share_memory(self: Module) -> Module:
+    """Puts the parameters and buffers into memory that processes share; see :mod:`torch.multiprocessing`."""
+    from ..multiprocessing import share_module
+
+    return share_module(self)
+
+
+def _apply(self: Module, fn: Callable[[lm.Tensor], lm.Tensor], recurse: bool = True) -> Module:
+    """Replaces the parameters and buffers by functions of themselves."""
+    for module in self.modules() if recurse else [self]:
+        for name, parameter in module._parameters.items():
+            if parameter is not None:
+                with lm.no_grad():
+                    made = fn(parameter)
+                if made is not parameter:
+                    module._parameters[name] = Parameter(made, requires_grad=parameter.requires_grad)
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = fn(buffer)
+    return self
+
+
+def _compile(self: Module, *args: Any, **kwargs: Any) -> None:
+    """Makes calls of the module run as graphs."""
+    self.__dict__["forward"] = lm.compile(self.forward)
+
+
+def _put(name: str, method: Any) -> None:
+    setattr(Module, name, method)
+
+
+def _put_missing(name: str, method: Any) -> None:
+    if not hasattr(Module, name):
+        _put(name, method)
+
+
+_put("to", _to)
+_put("zero_grad", _zero_grad)
+_put("state_dict", _state_dict)
+_put("named_parameters", _all_names(_native_named_parameters, "_parameters"))
+_put("named_buffers", _all_names(_native_named_buffers, "_buffers"))
+_put("type", _type)
+_put("register_module", Module.add_module)
+_put("share_memory", _share_memory)
+_put("compile", _compile)
+_put("_apply", _apply)
+_put("_get_name", lambda self: type(self).__name__)
+_put("xpu", lambda self, device=None: self.to("xpu" if device is None else device))
+_put("add_module", Module.add_module)
+_put_missing("get_submodule", _submodule)
+_put_missing("get_parameter", _tensor_of)
+_put_missing("get_buffer", _tensor_of)
+_put_missing("cuda", lambda self, device=None: self.to("cuda" if device is None else device))
+_put_missing("cpu", lambda self: self.to("cpu"))
+for _name, _dtype in {"float": lm.float32, "double": lm.float64, "half": lm.float16, "bfloat16": lm.bfloat16}.items():
+    _put_missing(_name, _cast(_dtype))
+# Memory of recurrent layers is one piece from the start.
+_put_missing("flatten_parameters", lambda self: None)

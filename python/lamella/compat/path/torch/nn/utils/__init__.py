@@ -1,0 +1,20 @@
+"""Gradients cut to a norm, vectors of parameters, and other forms of weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamella.compat.tables.torch_nn import UTILS as _TABLE
+from lamella.nn import Module
+
+from ... import _words
+from . import parametrizations, parametrize, prune, rnn  # noqa: F401
+
+
+def convert_conv2d_weight_memory_format(module: Module, memory_format: Any) -> Module:
+    """Returns the module itself: weights have one order of their axes here."""
+    return module
+
+
+convert_conv3d_weight_memory_format = convert_conv2d_weight_memory_format
+__getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.utils", _TABLE, _words.FUNCTIONS)]))

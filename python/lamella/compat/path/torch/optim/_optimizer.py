@@ -1,0 +1,86 @@
+"""What PyTorch's optimizers take beside Lamella's: options of a group that no optimizer knows, gradients of zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import lamella as lm
+from lamella.optim import Optimizer
+
+_native_add: Any = Optimizer.add_param_group
+
+
+def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
+    """Adds a group; options that the optimizer does not know, such as a name, are kept with it."""
+    group = dict(param_group)
+    if "params" in group and not isinstance(group["params"], lm.Tensor):
+        group["params"] = list(group["params"])
+    unknown = {name: group.pop(name) for name in set(group) - set(self.defaults) - {"params"}}
+    _native_add(self, group)
+    self.param_groups[-1].update(unknown)
+
+
+def _zero_grad(self: Optimizer, set_to_none: bool = True) -> None:
+    """Drops the gradients of all tensors, or makes them zeros."""
+    with lm.no_grad():
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if set_to_none:
+                    parameter.grad = None
+                elif parameter.grad is not None:
+                    parameter.grad.zero_()
+
+
+optimizer: Any = Optimizer
+optimizer.add_param_group = _add_param_group
+optimizer.zero_grad = _zero_grad
+
+
+class _State(dict[Any, Any]):
+    """What an optimizer remembers, by tensor as in PyTorch, or by the ``id`` of one as natively.
+
+    A tensor that was not seen before has an empty dict.
+    """
+
+    @staticmethod
+    def _key(key: Any) -> Any:
+        return id(key) if isinstance(key, lm.Tensor) else key
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self._key(key)
+        if found not in self and isinstance(key, lm.Tensor):
+            self[found] = {}
+        return super().__getitem__(found)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(self._key(key), value)
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(self._key(key))
+
+    def __contains__(self, key: Any) -> bool:
+        return super().__contains__(self._key(key))
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Returns what is remembered of a tensor."""
+        return super().get(self._key(key), default)
+
+    def setdefault(self, key: Any, default: Any = None) -> Any:
+        """Returns what is remembered of a tensor, which becomes ``default`` where there is nothing."""
+        return super().setdefault(self._key(key), default)
+
+    def pop(self, key: Any, *default: Any) -> Any:
+        """Forgets a tensor, and returns what was remembered of it."""
+        return super().pop(self._key(key), *default)
+
+
+def _get_state(self: Optimizer) -> Any:
+    return self.__dict__["state"]
+
+
+def _set_state(self: Optimizer, value: Any) -> None:
+    self.__dict__["state"] = value if isinstance(value, _State) else _State(value)
+
+
+optimizer.state = property(_get_state, _set_state)

@@ -1,0 +1,269 @@
+"""``torch.save`` and ``torch.load``, in the format of PyTorch's files: a zip archive of a pickle and the storages.
+
+PyTorch reads what is saved here, and its checkpoints are read here: state dicts, and objects of classes that both
+know. Files that are pickles and no archives are read, too, where their tensors are Lamella's.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import pickle
+import threading
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+import lamella as lm
+from lamella import Tensor
+from lamella.compat.front import close_module
+
+from . import _functions as F  # noqa: N812
+from ._storages import DTYPE_OF_STORAGE, STORAGES, Storage, rebuild_parameter, rebuild_tensor, strides_of, written
+
+_allowed = threading.local()
+
+
+def save(obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = None, pickle_protocol: int = 2) -> None:
+    """Writes an object with all its tensors to a file.
+
+    Args:
+        obj: anything that can be pickled.
+        f: a path, or a file that is open for writing.
+        pickle_module: not used.
+        pickle_protocol: the pickle's version.
+    """
+    storages: dict[Any, tuple[str, Tensor]] = {}
+    text = io.BytesIO()
+    _Pickler(text, storages, pickle_protocol).dump(obj)
+    name = "archive"
+    if isinstance(f, (str, os.PathLike)):
+        name = os.path.splitext(os.path.basename(os.fspath(f)))[0] or name
+    with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(f"{name}/data.pkl", text.getvalue())
+        archive.writestr(f"{name}/byteorder", "little")
+        for key, tensor in storages.values():
+            archive.writestr(f"{name}/data/{key}", written(tensor))
+        archive.writestr(f"{name}/version", "3\n")
+
+
+class _Pickler(pickle.Pickler):
+    """Writes tensors as PyTorch does: by a function that rebuilds them from a storage."""
+
+    def __init__(self, file: IO[bytes], storages: dict[Any, tuple[str, Tensor]], protocol: int) -> None:
+        super().__init__(file, max(protocol, 2))
+        self.storages = storages
+
+    def persistent_id(self, obj: Any) -> Any:
+        """Names a storage; other objects have no such name."""
+        if not isinstance(obj, Storage):
+            return None
+        tensor = obj.tensor
+        # The table keeps the tensors alive, so that no other one gets the address of one of them.
+        place = tensor.data_ptr() or id(tensor), math.prod(tensor.shape), tensor.dtype.name
+        key = self.storages.setdefault(place, (str(len(self.storages)), tensor))[0]
+        return ("storage", STORAGES[tensor.dtype], key, str(tensor.device), math.prod(tensor.shape))
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Rebuilds tensors from storages, in the words of PyTorch's files."""
+        if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
+            return NotImplemented
+        plain = obj.detach().contiguous()
+        shape = tuple(plain.shape)
+        hooks: OrderedDict[str, Any] = OrderedDict()
+        made = (Storage(plain), 0, shape, strides_of(shape), False, hooks)
+        if isinstance(obj, lm.nn.Parameter):
+            return rebuild_parameter, (_Rebuilt(made), bool(obj.requires_grad), hooks)
+        return rebuild_tensor, (*made[:4], bool(obj.requires_grad and obj.is_leaf), hooks)
+
+
+class _Rebuilt:
+    """A tensor inside of a parameter, which is written as a tensor."""
+
+    def __init__(self, arguments: tuple[Any, ...]) -> None:
+        self.arguments = arguments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild_tensor, self.arguments
+
+
+def load(
+    f: str | os.PathLike[str] | IO[bytes],
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Returns the object of a file that :func:`save` or PyTorch wrote.
+
+    Args:
+        f: a path, or a file that is open for reading.
+        map_location: where tensors are put: a device, a dict of devices by those in the file, or a function of the
+            tensor and its device; by default where they were, or on the CPU where there is no such device.
+        pickle_module: not used.
+        weights_only: True, the default, refuses classes other than those of tensors, layers and plain data, and those
+            of :func:`add_safe_globals`.
+        mmap: not used.
+        pickle_load_args: ``encoding`` and what else an unpickler takes.
+
+    Raises:
+        pickle.UnpicklingError: the file names a class that is refused, or is none of PyTorch's.
+    """
+    only = True if weights_only is None else weights_only
+    opened = open(f, "rb") if isinstance(f, (str, os.PathLike)) else None  # noqa: SIM115 (closed below)
+    file: Any = f if opened is None else opened
+    try:
+        if not zipfile.is_zipfile(file):
+            file.seek(0)
+            return _Unpickler(file, only, None, _placer(map_location), **pickle_load_args).load()
+        with zipfile.ZipFile(file) as archive:
+            pickled = next((name for name in archive.namelist() if name.endswith("data.pkl")), None)
+            if pickled is None:
+                raise pickle.UnpicklingError("[load] the archive is none of PyTorch's: it has no data.pkl")
+            folder = pickled.removesuffix("data.pkl")
+            read = lambda key: archive.read(f"{folder}data/{key}")  # noqa: E731
+            text = io.BytesIO(archive.read(pickled))
+            return _Unpickler(text, only, read, _placer(map_location), **pickle_load_args).load()
+    finally:
+        if opened is not None:
+            opened.close()
+
+
+def _placer(map_location: Any) -> Callable[[Tensor, str], Tensor]:
+    def place(tensor: Tensor, where: str) -> Tensor:
+        if callable(map_location):
+            return map_location(tensor, where) or tensor
+        target = map_location.get(where, where) if isinstance(map_location, dict) else map_location or where
+        target = F.device(target)
+        if map_location is None and target.type == "cuda" and not lm.cuda.is_available():
+            raise RuntimeError("[load] a tensor was on a GPU, and there is none: pass map_location='cpu'")
+        return tensor.to(target)
+
+    return place
+
+
+#: What may be called while a file is read.
+_SAFE_BUILTINS = frozenset(
+    [
+        "bytearray",
+        "bytes",
+        "complex",
+        "dict",
+        "float",
+        "frozenset",
+        "int",
+        "list",
+        "range",
+        "set",
+        "slice",
+        "str",
+        "tuple",
+    ]
+)
+_SAFE = frozenset(
+    [
+        ("_codecs", "encode"),  # bytes, as old pickles hold them
+        ("lamella._tensor", "_rebuild"),
+        ("lamella._tensor", "_restore"),
+        *(("collections", name) for name in ("OrderedDict", "defaultdict", "deque", "Counter")),
+        *(("torch", name) for name in ("Size", "device")),
+    ]
+)
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(
+        self,
+        file: Any,
+        weights_only: bool,
+        read: Callable[[str], bytes] | None,
+        place: Callable[[Tensor, str], Tensor],
+        **options: Any,
+    ) -> None:
+        super().__init__(file, **options)
+        self.weights_only = weights_only
+        self.read = read
+        self.place = place
+        self.storages: dict[str, Tensor] = {}
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Returns what a name in the file means; see :func:`load` for what is refused."""
+        if module in ("torch", "torch.storage") and name in DTYPE_OF_STORAGE:
+            return DTYPE_OF_STORAGE[name]
+        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
+            return rebuild_tensor
+        if (module, name) == ("torch._utils", "_rebuild_parameter"):
+            return rebuild_parameter
+        if self.weights_only and not _is_safe(module, name):
+            raise pickle.UnpicklingError(
+                f"[load] the file holds an object of '{module}.{name}', which could do anything: if you trust the "
+                "file, pass weights_only=False, or name the class by torch.serialization.add_safe_globals"
+            )
+        return super().find_class(module, name)
+
+    def persistent_load(self, pid: Any) -> Tensor:
+        """Returns the memory that a storage of the file names."""
+        kind, dtype, key, where, _ = pid
+        if kind != "storage" or self.read is None:
+            raise pickle.UnpicklingError(f"[load] the file names {kind!r}, of which nothing is known")
+        if key not in self.storages:
+            import numpy as np
+
+            values = lm.from_numpy(np.frombuffer(bytearray(self.read(key)), dtype=np.uint8))
+            self.storages[key] = self.place(_as(values, dtype), where)
+        return self.storages[key]
+
+
+def _as(values: Tensor, dtype: Any) -> Tensor:
+    count = values.size // dtype.itemsize
+    return lm._C._tensor_in_memory(values, dtype, (count,), (1,), 0)
+
+
+def _is_safe(module: str, name: str) -> bool:
+    if module in ("builtins", "__builtin__"):
+        return name in _SAFE_BUILTINS
+    if any(item.__module__ == module and item.__qualname__ == name for item in get_safe_globals()):
+        return True
+    if module.partition(".")[0] == "numpy":
+        return name in ("ndarray", "dtype", "scalar", "_reconstruct", "_frombuffer")
+    if module == "lamella._C":  # operators, which layers have as attributes
+        return name in lm.nn.functional.__all__
+    return (module, name) in _SAFE or module.startswith(("torch.nn", "lamella.nn"))
+
+
+def add_safe_globals(safe_globals: Sequence[Any]) -> None:
+    """Lets :func:`load` make objects of these classes."""
+    _allowed.globals = [*get_safe_globals(), *safe_globals]
+
+
+def get_safe_globals() -> list[Any]:
+    """Returns the classes of :func:`add_safe_globals`."""
+    return list(getattr(_allowed, "globals", []))
+
+
+def clear_safe_globals() -> None:
+    """Forgets the classes of :func:`add_safe_globals`."""
+    _allowed.globals = []
+
+
+@contextmanager
+def _safe_globals(classes: Sequence[Any]) -> Iterator[None]:
+    before = get_safe_globals()
+    add_safe_globals(classes)
+    try:
+        yield
+    finally:
+        _allowed.globals = before
+
+
+def safe_globals(safe_globals: Sequence[Any]) -> Any:
+    """Lets :func:`load` make objects of these classes within a ``with`` block."""
+    return _safe_globals(safe_globals)
+
+
+__getattr__ = close_module(__name__)

@@ -1,0 +1,201 @@
+"""PyTorch's layers, functions of networks, optimizers and data loading: a line for each name."""
+
+#: ``torch.nn``, by the modules of ``torch.nn.modules`` that have them.
+LAYERS = {
+    "activation": """
+CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish PReLU RReLU ReLU ReLU6 SELU SiLU
+Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink Threshold GLU LogSoftmax Softmax Softmin Softmax2d
+MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, \
+vdim=None, batch_first=False, device=None, dtype=None)
+""",
+    "adaptive": "AdaptiveLogSoftmaxWithLoss",
+    "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d",
+    "channelshuffle": "ChannelShuffle",
+    "container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "conv": """
+Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, \
+padding_mode="zeros", device=None, dtype=None)
+Conv2d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, \
+padding_mode="zeros", device=None, dtype=None)
+Conv3d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, \
+padding_mode="zeros", device=None, dtype=None)
+ConvTranspose1d(in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, \
+dilation=1, padding_mode="zeros", device=None, dtype=None)
+ConvTranspose2d(in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, \
+dilation=1, padding_mode="zeros", device=None, dtype=None)
+ConvTranspose3d(in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, \
+dilation=1, padding_mode="zeros", device=None, dtype=None)
+LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d
+""",
+    "distance": "CosineSimilarity PairwiseDistance",
+    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+    "flatten": "Flatten Unflatten",
+    "fold": "Fold Unfold",
+    "instancenorm": """
+InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d
+""",
+    "linear": """
+Bilinear Identity LazyLinear Linear
+NonDynamicallyQuantizableLinear -> Linear
+""",
+    "loss": """
+BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss GaussianNLLLoss HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss
+MSELoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss PoissonNLLLoss
+SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss
+CrossEntropyLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0)
+NLLLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean")
+""",
+    "module": "Module",
+    "normalization": "CrossMapLRN2d GroupNorm LayerNorm LocalResponseNorm RMSNorm",
+    "padding": """
+CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d ReflectionPad2d
+ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d
+""",
+    "pixelshuffle": "PixelShuffle PixelUnshuffle",
+    "pooling": """
+AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d
+AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d
+MaxUnpool1d MaxUnpool2d MaxUnpool3d
+""",
+    "rnn": """
+GRU GRUCell LSTM LSTMCell RNN RNNCell
+""",
+    "sparse": """
+Embedding(num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, \
+sparse=False, _weight=None, _freeze=False, device=None, dtype=None)
+EmbeddingBag(num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", \
+sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None)
+""",
+    "transformer": """
+Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
+""",
+    "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+}
+
+#: ``torch.nn.functional``.
+FUNCTIONAL = """
+adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d bilinear
+channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity
+gumbel_softmax grid_sample group_norm interpolate layer_norm linear local_response_norm normalize one_hot pad
+pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu rms_norm scaled_dot_product_attention ctc_loss
+hardshrink softshrink softsign tanh tanhshrink sigmoid triplet_margin_with_distance_loss gaussian_nll_loss fold unfold
+max_unpool1d max_unpool2d max_unpool3d huber_loss multi_head_attention_forward
+lp_pool1d lp_pool2d lp_pool3d fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices
+max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices
+adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices
+embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False)
+embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", \
+sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None)
+batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05)
+instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, \
+eps=1e-05)
+alpha_dropout(input, p=0.5, training=False, inplace=False)
+dropout(input, p=0.5, training=True, inplace=False)
+dropout1d(input, p=0.5, training=True, inplace=False)
+dropout3d(input, p=0.5, training=True, inplace=False)
+feature_alpha_dropout(input, p=0.5, training=False, inplace=False)
+celu(input, alpha=1.0, inplace=False)
+elu(input, alpha=1.0, inplace=False)
+gelu(input, approximate="none")
+glu(input, dim=-1)
+hardsigmoid(input, inplace=False)
+hardswish(input, inplace=False)
+hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False)
+leaky_relu(input, negative_slope=0.01, inplace=False)
+log_softmax(input, dim=-1, _stacklevel=3, dtype=None)
+logsigmoid -> log_sigmoid
+mish(input, inplace=False)
+relu(input, inplace=False)
+relu6(input, inplace=False)
+rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False)
+selu(input, inplace=False)
+silu(input, inplace=False)
+softmax(input, dim=-1, _stacklevel=3, dtype=None)
+softmin(input, dim=-1, _stacklevel=3, dtype=None)
+softplus(input, beta=1.0, threshold=20.0)
+threshold(input, threshold, value, inplace=False)
+binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean")
+binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean", \
+pos_weight=None)
+cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean")
+cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", \
+label_smoothing=0.0)
+hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean")
+kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False)
+l1_loss(input, target, size_average=None, reduce=None, reduction="mean")
+margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean")
+mse_loss(input, target, size_average=None, reduce=None, reduction="mean")
+multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean")
+multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean")
+multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean")
+nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean")
+poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, \
+reduction="mean")
+smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0)
+soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean")
+triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, size_average=None, \
+reduce=None, reduction="mean")
+"""
+
+#: ``torch.nn.init``; the older names without an underscore warn in PyTorch.
+INIT = """
+constant_ zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_
+calculate_gain
+normal_(tensor, mean=0.0, std=1.0, generator=None)
+trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None)
+uniform_(tensor, a=0.0, b=1.0, generator=None)
+constant -> constant_
+dirac -> dirac_
+eye -> eye_
+kaiming_normal -> kaiming_normal_
+kaiming_uniform -> kaiming_uniform_
+normal(tensor, mean=0.0, std=1.0, generator=None) -> normal_
+orthogonal -> orthogonal_
+sparse -> sparse_
+uniform(tensor, a=0.0, b=1.0, generator=None) -> uniform_
+xavier_normal -> xavier_normal_
+xavier_uniform -> xavier_uniform_
+"""
+
+#: ``torch.nn.utils``, with ``rnn`` and ``parametrize`` below it.
+UTILS = """
+clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None)
+clip_grad_value_(parameters, clip_value, foreach=None)
+clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None)
+get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None)
+clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None) -> clip_grad_norm_
+parameters_to_vector vector_to_parameters weight_norm remove_weight_norm spectral_norm remove_spectral_norm skip_init
+fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights
+"""
+PRUNE = """
+custom_from_mask global_unstructured identity is_pruned l1_unstructured ln_structured random_structured
+random_unstructured remove
+"""
+RNN_UTILS = """
+PackedSequence invert_permutation pack_padded_sequence pack_sequence pad_packed_sequence pad_sequence unpack_sequence
+unpad_sequence
+"""
+PARAMETRIZE = """
+ParametrizationList cached is_parametrized register_parametrization remove_parametrizations
+transfer_parametrizations_and_params type_before_parametrizations
+"""
+PARAMETRIZATIONS = "orthogonal spectral_norm weight_norm"
+
+#: ``torch.optim``.
+OPTIMIZERS = "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop Rprop SGD SparseAdam"
+
+#: ``torch.optim.lr_scheduler``.
+SCHEDULERS = """
+ChainedScheduler ConstantLR CosineAnnealingLR CosineAnnealingWarmRestarts CyclicLR ExponentialLR LRScheduler LambdaLR
+LinearLR MultiStepLR MultiplicativeLR OneCycleLR PolynomialLR ReduceLROnPlateau SequentialLR StepLR
+"""
+
+#: ``torch.optim.swa_utils``.
+SWA = "SWALR update_bn"
+
+#: ``torch.utils.data``.
+DATA = """
+BatchSampler ChainDataset ConcatDataset DataLoader Dataset IterableDataset RandomSampler Sampler SequentialSampler
+StackDataset Subset SubsetRandomSampler TensorDataset WeightedRandomSampler default_collate default_convert
+get_worker_info random_split
+"""

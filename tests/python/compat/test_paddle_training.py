@@ -1,0 +1,198 @@
+"""Networks, loaders, metrics and ``paddle.Model`` of the paddle front."""
+
+import pytest
+
+from support import extensions
+
+PROGRAMS = {
+    "model": """
+import numpy as np
+import paddle
+import paddle.nn as nn
+import paddle.nn.functional as F
+from paddle.io import DataLoader, Dataset
+
+paddle.seed(1)
+rng = np.random.default_rng(1)
+
+
+class Digits(Dataset):
+    def __init__(self, count):
+        super().__init__()
+        self.labels = rng.integers(0, 4, count)
+        self.images = rng.normal(size=(count, 1, 8, 8)).astype("float32") * 0.3
+        for image, label in zip(self.images, self.labels):
+            image[0, label * 2] += 2.0
+
+    def __getitem__(self, index):
+        return self.images[index], self.labels[index : index + 1]
+
+    def __len__(self):
+        return len(self.labels)
+
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Conv2D(1, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2D(2, 2), nn.LeakyReLU(0.1))
+        self.fc = nn.Sequential(nn.Linear(96, 16), nn.Silu(), nn.Linear(16, 4))
+
+    def forward(self, x):
+        x = self.features(x)
+        return self.fc(paddle.flatten(x, 1))
+
+
+class Counter(paddle.callbacks.Callback):
+    epochs = steps = 0
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.epochs += 1
+        assert set(logs) == {"loss", "acc"} and isinstance(logs["loss"], list)
+
+    def on_train_batch_end(self, step, logs=None):
+        self.steps += 1
+
+
+train, test = Digits(192), Digits(64)
+model = paddle.Model(Net())
+schedule = paddle.optimizer.lr.StepDecay(0.01, step_size=12, gamma=0.5)
+optimizer = paddle.optimizer.Adam(learning_rate=schedule, parameters=model.parameters())
+model.prepare(optimizer, nn.CrossEntropyLoss(), paddle.metric.Accuracy())
+counter = Counter()
+model.fit(train, test, epochs=4, batch_size=32, verbose=1, log_freq=3, save_dir="saved", callbacks=[counter])
+assert (counter.epochs, counter.steps) == (4, 24) and abs(optimizer.get_lr() - 0.0025) < 1e-9
+found = model.evaluate(test, batch_size=32, verbose=0)
+assert found["acc"] > 0.8, found
+predicted = model.predict(test, batch_size=32, stack_outputs=True)
+assert predicted[0].shape == (64, 4) and (predicted[0].argmax(1) == test.labels).mean() == found["acc"]
+again = paddle.Model(Net())
+again.prepare(paddle.optimizer.Adam(parameters=again.parameters()), nn.CrossEntropyLoss(), paddle.metric.Accuracy())
+again.load("saved/final")
+assert again.evaluate(test, batch_size=32, verbose=0)["acc"] == found["acc"]
+assert again.summary((1, 1, 8, 8)) == {"total_params": 1680, "trainable_params": 1680}
+
+net = Net()
+opt = paddle.optimizer.Momentum(0.05, parameters=net.parameters(), weight_decay=1e-4)
+losses = []
+for epoch in range(3):
+    net.train()
+    for image, label in DataLoader(train, batch_size=32, shuffle=True):
+        loss = F.cross_entropy(net(image), label)
+        loss.backward()
+        opt.step()
+        opt.clear_grad()
+        losses.append(float(loss))
+assert losses[-1] < losses[0]
+paddle.save(net.state_dict(), "net.pdparams")
+state = paddle.load("net.pdparams")
+net.set_state_dict(state)
+net.eval()
+assert paddle.allclose(state["fc.0.weight"], net.fc[0].weight).item()
+""",
+    "metrics": """
+import numpy as np
+import paddle
+from paddle.metric import Accuracy, Auc, Metric, Precision, Recall, accuracy
+
+m = Accuracy(topk=(1, 2))
+scores = paddle.to_tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.3, 0.3, 0.4]])
+label = paddle.to_tensor([[1], [1], [0]])
+assert m.update(m.compute(scores, label)) == [1 / 3, 1.0] and m.name() == ["acc_top1", "acc_top2"]
+m.update(m.compute(scores, paddle.to_tensor([[1], [0], [2]])))
+assert m.accumulate() == [4 / 6, 6 / 6]
+m.reset()
+assert m.accumulate() == [0.0, 0.0]
+assert abs(accuracy(scores, label, k=1).item() - 1 / 3) < 1e-6
+p, r = Precision(), Recall()
+for each in (p, r):
+    each.update(np.array([0.1, 0.9, 0.8, 0.7, 0.2]), np.array([0, 1, 0, 1, 1]))
+assert p.accumulate() == 2 / 3 and r.accumulate() == 2 / 3 and p.name() == "precision"
+a = Auc()
+a.update(np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]), np.array([[0], [1], [1], [0]]))
+assert abs(a.accumulate() - 0.75) < 1e-6 and Auc().accumulate() == 0.0
+assert issubclass(Accuracy, Metric)
+""",
+    "functions": """
+import numpy as np
+import paddle
+import paddle.nn.functional as F
+from paddle.io import BatchSampler, ComposeDataset, DataLoader, RandomSampler, SequenceSampler
+from paddle.io import TensorDataset, random_split
+
+x = paddle.to_tensor([[1.0, 2.0, 3.0], [6.0, 5.0, 4.0]])
+same = np.testing.assert_allclose
+same(paddle.cumsum(x).numpy(), [1, 3, 6, 12, 17, 21])
+same(x.cumsum(axis=1).numpy()[0], [1, 3, 6])
+same(paddle.std(x, axis=1).numpy(), [1, 1])
+same(x.var(unbiased=False).numpy(), 35 / 12, rtol=1e-6)
+values, places = paddle.topk(x, k=2, axis=1)
+same(values.numpy(), [[3, 2], [6, 5]])
+same(paddle.sort(x, axis=1, descending=True).numpy()[0], [3, 2, 1])
+same(paddle.argsort(x, axis=-1).numpy()[1], [2, 1, 0])
+same(paddle.gather(x, paddle.to_tensor([1, 0])).numpy()[0], [6, 5, 4])
+same(paddle.gather_nd(x, paddle.to_tensor([[0, 1], [1, 2]])).numpy(), [2, 4])
+same(paddle.index_select(x, paddle.to_tensor([2]), axis=1).numpy(), [[3], [4]])
+same(paddle.index_sample(x, paddle.to_tensor([[2], [0]])).numpy(), [[3], [6]])
+same(paddle.take_along_axis(x, paddle.to_tensor([[0], [1]]), 1).numpy(), [[1], [5]])
+same(paddle.scatter(x, paddle.to_tensor([1]), paddle.zeros([1, 3])).numpy()[1], [0, 0, 0])
+two = paddle.to_tensor([1, 1])
+same(paddle.scatter(x, two, paddle.ones([2, 3]), overwrite=False).numpy()[1], [2, 2, 2])
+same(paddle.tile(x, [1, 2]).numpy().shape, (2, 6))
+same(paddle.flip(x, axis=[0]).numpy()[0], [6, 5, 4])
+same(paddle.roll(x, shifts=1, axis=1).numpy()[0], [3, 1, 2])
+same(paddle.tril(paddle.ones([2, 2]), diagonal=-1).numpy(), [[0, 0], [1, 0]])
+same(paddle.diag(paddle.to_tensor([1.0, 2.0]), padding_value=9).numpy(), [[1, 9], [9, 2]])
+same(paddle.logsumexp(paddle.zeros([2, 2]), axis=1, keepdim=True).numpy(), np.log([[2], [2]]), rtol=1e-6)
+same(paddle.nonzero(x > 4).numpy(), [[1, 0], [1, 1]])
+same(paddle.meshgrid(paddle.arange(2), paddle.arange(3))[0].numpy(), [[0, 0, 0], [1, 1, 1]])
+same(paddle.histogram(x, bins=2, min=1, max=6).numpy(), [3, 3])
+same(paddle.masked_fill(x, x > 4, 0.0).numpy()[1], [0, 0, 4])
+same(x.masked_select(x > 4).numpy(), [6, 5])
+same(paddle.addmm(paddle.ones([2, 2]), x, x.t(), beta=2.0, alpha=0.0).numpy(), [[2, 2], [2, 2]])
+same(paddle.linalg.norm(x, p=2, axis=1).numpy()[0], 14**0.5, rtol=1e-6)
+same(paddle.linalg.inv(paddle.eye(2) * 2).numpy(), [[0.5, 0], [0, 0.5]])
+same(paddle.fft.rfft(paddle.ones([4])).numpy().real, [4, 0, 0])
+same(paddle.chunk(x, 3, axis=1)[2].numpy(), [[3], [4]])
+same(paddle.scale(x, 2.0, 1.0).numpy()[0], [3, 5, 7])
+assert paddle.equal_all(x, x).item() and paddle.unique(two).numpy().tolist() == [1]
+assert paddle.is_floating_point(x) and paddle.rank(x).item() == 2 and paddle.shape(x).numpy().tolist() == [2, 3]
+assert x.sign().shape == [2, 3] and x.expand_as(paddle.zeros([4, 2, 3])).shape == [4, 2, 3]
+assert x.tile([2, 1]).shape == [4, 3] and x.unbind(axis=1)[2].numpy().tolist() == [3, 4]
+
+same(F.one_hot(paddle.to_tensor([1]), 3).numpy(), [[0, 1, 0]])
+same(F.pad(x, [1, 0], value=9.0).numpy()[0], [9, 1, 2, 3])
+same(F.pad(x, [0, 0, 1, 0], value=9.0).numpy()[0], [9, 1, 2, 3])
+same(F.leaky_relu(paddle.to_tensor([-1.0]), 0.2).numpy(), [-0.2])
+same(F.smooth_l1_loss(x, x + 3, delta=2.0).numpy(), 4.0)
+same(F.binary_cross_entropy_with_logits(paddle.zeros([1]), paddle.ones([1])).numpy(), np.log(2), rtol=1e-6)
+same(F.layer_norm(x, [3], epsilon=0.0).numpy().sum(), 0, atol=1e-5)
+q = paddle.randn([2, 5, 3, 4])
+assert F.scaled_dot_product_attention(q, q, q, is_causal=True).shape == [2, 5, 3, 4]
+assert F.softmax_with_cross_entropy(x, paddle.to_tensor([[0], [1]])).shape == [2, 1]
+assert F.interpolate(paddle.ones([1, 1, 2, 2]), scale_factor=2).shape == [1, 1, 4, 4]
+assert paddle.nn.AdaptiveAvgPool2D((1, 1))(paddle.ones([2, 3, 4, 4])).shape == [2, 3, 1, 1]
+layer = paddle.nn.GroupNorm(2, 4)
+assert isinstance(layer, paddle.nn.Layer) and isinstance(layer.parameters(), list) and layer.full_name()
+try:
+    paddle.nn.GroupNorm(2, 4, weight_attr=False)
+except NotImplementedError as error:
+    assert "weight_attr is None here" in str(error)
+else:
+    raise AssertionError
+
+rows = TensorDataset([x, paddle.to_tensor([0, 1])])
+assert rows[1][1].item() == 1 and len(rows) == 2 and len(ComposeDataset([rows, rows])[0]) == 4
+sampler = BatchSampler(rows, batch_size=1, shuffle=False)
+assert [batch[1].numpy().tolist() for batch in DataLoader(rows, batch_sampler=sampler)] == [[0], [1]]
+assert sorted(RandomSampler(rows)) == list(SequenceSampler(rows)) == [0, 1]
+assert [len(part) for part in random_split(rows, [1, 1])] == [1, 1]
+with paddle.amp.auto_cast(dtype="bfloat16"):
+    assert paddle.matmul(x, x.t()).dtype == paddle.bfloat16
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_program_runs(program, tmp_path):
+    extensions.write(tmp_path, {"program.py": PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

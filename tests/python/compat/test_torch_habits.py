@@ -1,0 +1,271 @@
+"""What programs of PyTorch do beside the plain training loop, through the front."""
+
+import pytest
+
+from support import extensions
+
+PROGRAMS = {
+    "an optimizer of one's own": """
+import copy, pickle
+
+
+class Lion(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-2, betas=(0.9, 0.99), weight_decay=0.0):
+        super().__init__(params, dict(lr=lr, betas=betas, weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                p.data.mul_(1 - group["lr"] * group["weight_decay"])
+                state = self.state[p]
+                if len(state) == 0:
+                    state["exp_avg"] = torch.zeros_like(p)
+                beta1, beta2 = group["betas"]
+                update = state["exp_avg"] * beta1 + p.grad * (1 - beta1)
+                p.add_(update.sign_(), alpha=-group["lr"])
+                state["exp_avg"].mul_(beta2).add_(p.grad, alpha=1 - beta2)
+        return loss
+
+
+x = nn.Parameter(torch.ones(3))
+optimizer = Lion([{"params": [x], "weight_decay": 0.1, "name": "x"}], lr=0.1)
+
+
+def closure():
+    optimizer.zero_grad()
+    loss = (x**2).sum()
+    loss.backward()
+    return loss
+
+
+first = optimizer.step(closure)
+assert optimizer.step(closure) < first and x in optimizer.state and optimizer.param_groups[0]["name"] == "x"
+state = optimizer.state_dict()
+assert list(state["state"]) == [0] and state["param_groups"][0]["params"] == [0]
+other = Lion([x], lr=0.5)
+other.load_state_dict(Lion([x], lr=0.1).state_dict())
+assert other.param_groups[0]["lr"] == 0.1
+again = pickle.loads(pickle.dumps(optimizer))
+assert again.state[again.param_groups[0]["params"][0]]["exp_avg"].shape == (3,)
+optimizer.zero_grad(set_to_none=False)
+assert x.grad.tolist() == [0.0] * 3
+""",
+    "schedules": """
+from torch.optim import lr_scheduler as S
+
+def rates(make, steps=6, **options):
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+    schedule = make(optimizer)
+    seen = []
+    for _ in range(steps):
+        seen.append(round(optimizer.param_groups[0]["lr"], 6))
+        optimizer.step()
+        schedule.step(**options)
+    return seen
+
+assert rates(lambda o: S.StepLR(o, step_size=2, gamma=0.1)) == [1.0, 1.0, 0.1, 0.1, 0.01, 0.01]
+assert rates(lambda o: S.MultiStepLR(o, milestones=[1, 3], gamma=0.5))[:4] == [1.0, 0.5, 0.5, 0.25]
+assert rates(lambda o: S.ExponentialLR(o, gamma=0.5))[:3] == [1.0, 0.5, 0.25]
+assert rates(lambda o: S.LambdaLR(o, lr_lambda=lambda e: 1 / (e + 1)))[:3] == [1.0, 0.5, 0.333333]
+assert rates(lambda o: S.CosineAnnealingLR(o, T_max=2, eta_min=0.0))[:3] == [1.0, 0.5, 0.0]
+assert rates(lambda o: S.LinearLR(o, start_factor=0.5, total_iters=2))[:3] == [0.5, 0.75, 1.0]
+plateau = rates(lambda o: S.ReduceLROnPlateau(o, mode="min", factor=0.1, patience=1), metrics=1.0)
+assert plateau[:4] == [1.0, 1.0, 1.0, 0.1]
+parts = lambda o: [S.ConstantLR(o, factor=0.1, total_iters=2), S.ExponentialLR(o, gamma=0.5)]
+assert rates(lambda o: S.SequentialLR(o, parts(o), milestones=[2]))[1:4] == [0.1, 1.0, 0.5]
+one = rates(lambda o: S.OneCycleLR(o, max_lr=1.0, total_steps=10))
+assert max(one) == 1.0 and one[0] < one[1]
+assert rates(lambda o: S.CosineAnnealingWarmRestarts(o, T_0=2, T_mult=1))[:4] == [1.0, 0.5, 1.0, 0.5]
+optimizer = torch.optim.AdamW([nn.Parameter(torch.ones(1))], lr=0.3)
+schedule = S.StepLR(optimizer, 1)
+assert isinstance(schedule, S.LRScheduler) and schedule.get_last_lr() == [0.3]
+state = schedule.state_dict()
+optimizer.step(), schedule.step()
+schedule.load_state_dict(state)
+""",
+    "modules": """
+calls = []
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(2, 2)
+        self.register_buffer("count", torch.zeros(1, dtype=torch.long), persistent=False)
+        self.layers = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Identity()})
+        self.scale = nn.ParameterList([nn.Parameter(torch.ones(1))])
+
+    def forward(self, x, *, factor=1):
+        self.count += 1
+        return self.layers["a"](self.lin(x)) * self.scale[0] * factor
+
+
+block = Block()
+pre = block.register_forward_pre_hook(lambda m, args: calls.append("pre"))
+handle = block.register_forward_hook(lambda m, args, out: out + 1)
+out = block(torch.zeros(1, 2), factor=2)
+assert calls == ["pre"] and out.shape == (1, 2)
+handle.remove(), pre.remove()
+grads = []
+block.register_full_backward_hook(lambda m, gi, go: grads.append(go[0].shape))
+block(torch.zeros(1, 2, requires_grad=True)).sum().backward()
+assert grads == [torch.Size([1, 2])] and block.count.item() == 2 and "count" not in block.state_dict()
+names = [name for name, _ in block.named_parameters(prefix="net")]
+assert names == ["net.lin.weight", "net.lin.bias", "net.scale.0"], names
+assert [name for name, _ in block.named_modules()][:2] == ["", "lin"] and len(list(block.children())) == 3
+assert block.get_submodule("layers.a") is block.layers.a
+block.requires_grad_(False)
+assert not any(p.requires_grad for p in block.parameters())
+assert block.to(torch.double).lin.weight.dtype == torch.float64 and block.float().lin.weight.dtype == torch.float32
+assert block.to("cpu", torch.float16, non_blocking=True).lin.bias.dtype == torch.half
+missing = Block().load_state_dict({}, strict=False)
+assert "lin.weight" in missing.missing_keys and missing.unexpected_keys == []
+tied = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+tied[1].weight = tied[0].weight
+assert len(list(tied.parameters())) == 3 and len(list(tied.named_parameters(remove_duplicate=False))) == 4
+assert len(list(tied[:1])) == 1 and str(nn.Linear(1, 2)) == "Linear(in_features=1, out_features=2, bias=True)"
+try:
+    block.nosuch
+except AttributeError as error:
+    assert "nosuch" in str(error)
+net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).train()
+vector = nn.utils.parameters_to_vector(net.parameters())
+nn.utils.vector_to_parameters(torch.zeros_like(vector), net.parameters())
+assert all(not p.any() for p in net.parameters())
+nn.utils.clip_grad_value_(net.parameters(), clip_value=0.5)
+weight = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
+assert weight(torch.ones(1, 2)).shape == (1, 3)
+nn.utils.prune.l1_unstructured(net[0], name="weight", amount=0.5)
+average = torch.optim.swa_utils.AveragedModel(block, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+average.update_parameters(block)
+assert nn.Module.__call__ is not None and isinstance(net, torch.nn.modules.module.Module)
+""",
+    "data": """
+import random
+from torch.utils.data import *
+from torch.utils.data.sampler import SubsetRandomSampler, WeightedRandomSampler
+
+
+class Pairs(Dataset):
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        return {"x": torch.full((2,), float(i)), "y": i, "name": str(i)}
+
+
+batch = next(iter(DataLoader(Pairs(), batch_size=4, pin_memory=True)))
+assert batch["x"].shape == (4, 2) and batch["y"].tolist() == [0, 1, 2, 3] and batch["name"] == ["0", "1", "2", "3"]
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(range(7))
+
+
+assert [b.tolist() for b in DataLoader(Stream(), batch_size=3)] == [[0, 1, 2], [3, 4, 5], [6]]
+assert len(DataLoader(Pairs(), batch_size=3, drop_last=True)) == 3
+collated = DataLoader(Pairs(), batch_size=2, collate_fn=lambda rows: [row["y"] for row in rows])
+assert next(iter(collated)) == [0, 1]
+assert len(list(WeightedRandomSampler([0.1, 0.9], 5, replacement=True))) == 5
+assert sorted(SubsetRandomSampler([3, 1])) == [1, 3]
+whole = TensorDataset(torch.arange(6.0).view(6, 1), torch.arange(6))
+parts = random_split(whole, [0.5, 0.5], generator=torch.Generator().manual_seed(42))
+assert [len(part) for part in parts] == [3, 3] and len(ConcatDataset(parts)) == 6
+order = [b[1].item() for b in DataLoader(whole, shuffle=True, generator=torch.Generator().manual_seed(0))]
+assert sorted(order) == list(range(6))
+assert order == [b[1].item() for b in DataLoader(whole, shuffle=True, generator=torch.Generator().manual_seed(0))]
+loader = DataLoader(Subset(whole, [0, 2]), batch_sampler=BatchSampler(SequentialSampler(range(2)), 2, False))
+assert [[f.tolist() for f in b] for b in loader] == [[[[0.0], [2.0]], [0, 2]]]
+from torch.utils.data.distributed import DistributedSampler
+
+parts = [list(DistributedSampler(range(7), num_replicas=2, rank=rank, shuffle=False)) for rank in range(2)]
+assert parts == [[0, 2, 4, 6], [1, 3, 5, 0]], parts
+shuffled = [DistributedSampler(range(8), num_replicas=2, rank=rank, seed=1) for rank in range(2)]
+assert sorted(sum(map(list, shuffled), [])) == list(range(8)) and len(shuffled[0]) == 4
+before = list(shuffled[0])
+shuffled[0].set_epoch(1)
+assert list(shuffled[0]) != before and len(DistributedSampler(range(7), 2, 0, drop_last=True)) == 3
+many = RandomSampler(whole, replacement=True, num_samples=20)
+assert len(many) == 20 and max(many) < 6
+""",
+    "gradients": """
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+(gradient,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+(second,) = torch.autograd.grad(gradient.sum(), x)
+assert gradient.tolist() == [3.0, 12.0] and second.tolist() == [6.0, 12.0]
+with torch.no_grad():
+    assert not (x * 2).requires_grad
+
+
+@torch.no_grad()
+def frozen(y):
+    return y * 2
+
+
+assert not frozen(x).requires_grad and (x * 2).detach().is_leaf
+with torch.set_grad_enabled(False), torch.inference_mode():
+    assert not torch.is_grad_enabled()
+seen = []
+y = x * 2
+y.register_hook(lambda g: seen.append(g.tolist()))
+y.retain_grad()
+y.sum().backward()
+assert seen == [[1.0, 1.0]] and y.grad.tolist() == [1.0, 1.0]
+x.grad.zero_()
+x.grad = None
+values, places = torch.tensor([[1.0, 5.0, 5.0]], requires_grad=True).max(dim=1)
+z = torch.tensor([[1.0, 5.0, 5.0]], requires_grad=True)
+z.max(dim=1).values.sum().backward()
+assert z.grad.tolist() == [[0.0, 1.0, 0.0]]
+jac = torch.autograd.functional.jacobian(lambda a: a**2, torch.tensor([1.0, 2.0]))
+assert jac.tolist() == [[2.0, 0.0], [0.0, 4.0]]
+model = nn.Linear(2, 1)
+out = torch.func.functional_call(model, dict(model.named_parameters()), (torch.ones(1, 2),))
+assert out.shape == (1, 1)
+gradient = torch.func.grad(lambda w, v: (w * v).sum())
+per_sample = torch.func.vmap(gradient, in_dims=(None, 0))(torch.ones(2), torch.eye(2))
+assert per_sample.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    assert model(torch.ones(1, 2)).dtype == torch.bfloat16
+scaler = torch.amp.GradScaler("cpu")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler.scale(model(torch.ones(1, 2)).sum()).backward()
+scaler.step(optimizer), scaler.update()
+relu = nn.ReLU(inplace=True)
+h = model(torch.ones(1, 2)) * -1.0
+assert relu(h) is h
+leaky = F.leaky_relu(h * -1, 0.1, inplace=True)
+torch.manual_seed(0)
+state = torch.get_rng_state()
+a = torch.rand(3)
+torch.set_rng_state(state)
+assert torch.equal(a, torch.rand(3)) and torch.initial_seed() == 0
+""",
+    "distributions": """
+from torch.distributions import Bernoulli, Categorical, MultivariateNormal, Normal, kl_divergence
+
+normal = Normal(torch.zeros(2), torch.ones(2))
+assert normal.rsample((3,)).shape == (3, 2) and normal.sample(torch.Size([4])).shape == (4, 2)
+assert kl_divergence(normal, Normal(torch.ones(2), torch.ones(2))).tolist() == [0.5, 0.5]
+c = Categorical(logits=torch.zeros(5, 3))
+assert c.sample().shape == (5,) and abs(c.entropy()[0].item() - 1.0986123) < 1e-5
+assert c.log_prob(torch.zeros(5, dtype=torch.long)).shape == (5,) and c.probs.sum(dim=-1)[0].item() - 1 < 1e-6
+assert Bernoulli(torch.tensor([0.5])).log_prob(torch.ones(1)).item() + 0.6931472 < 1e-5
+assert MultivariateNormal(torch.zeros(2), torch.eye(2)).sample().shape == (2,)
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_habits(program, tmp_path):
+    head = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+    extensions.write(tmp_path, {"program.py": head + PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

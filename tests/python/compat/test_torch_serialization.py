@@ -1,0 +1,142 @@
+"""``torch.save`` and ``torch.load`` of the front: PyTorch's format, what tensors share, and what is refused."""
+
+import pytest
+
+from support import extensions
+
+PROGRAMS = {
+    "values": """
+import collections, io, pathlib
+import numpy as np
+
+made = {
+    "tensors": [torch.arange(6), torch.tensor(1.5, dtype=torch.bfloat16), torch.zeros(0, 3), torch.ones(2) > 0],
+    "view": torch.arange(12.0).view(3, 4)[:, 1:3],
+    "transposed": torch.arange(6.0).view(2, 3).t(),
+    "complex": torch.tensor([1 + 2j]),
+    "plain": {"a": (1, None, "b", 2.5), "size": torch.Size([2]), "device": torch.device("cpu"), "set": {1}},
+    "array": np.arange(3),
+    "ordered": collections.OrderedDict(x=torch.ones(1, requires_grad=True)),
+    "parameter": torch.nn.Parameter(torch.ones(2), requires_grad=False),
+}
+for place in ("values.pt", pathlib.Path("path.pt"), io.BytesIO()):
+    torch.save(made, place)
+    if isinstance(place, io.BytesIO):
+        place.seek(0)
+    read = torch.load(place)
+    for a, b in zip(made["tensors"], read["tensors"]):
+        assert torch.equal(a, b) and a.dtype == b.dtype and a.shape == b.shape
+    for name in ("view", "transposed", "complex"):
+        assert torch.equal(made[name], read[name])
+    assert read["plain"] == made["plain"] and type(read["plain"]["size"]) is torch.Size
+    assert (read["array"] == made["array"]).all() and read["ordered"]["x"].requires_grad
+    kind = read["parameter"]
+    assert isinstance(kind, torch.nn.Parameter) and not kind.requires_grad and kind.tolist() == [1.0, 1.0]
+""",
+    "format": """
+import pickletools, zipfile
+
+torch.save({"w": torch.arange(4.0)}, "state.pt")
+archive = zipfile.ZipFile("state.pt")
+assert {each.compress_type for each in archive.infolist()} == {zipfile.ZIP_STORED}
+assert sorted(archive.namelist()) == ["state/byteorder", "state/data.pkl", "state/data/0", "state/version"]
+assert archive.read("state/version") == b"3\\n" and len(archive.read("state/data/0")) == 16
+words = [(code.name, value) for code, value, _ in pickletools.genops(archive.read("state/data.pkl"))]
+globals_ = [value for name, value in words if name == "GLOBAL"]
+assert globals_ == ["torch._utils _rebuild_tensor_v2", "torch FloatStorage", "collections OrderedDict"], globals_
+strings = [value for name, value in words if name == "BINUNICODE"]
+assert strings == ["w", "storage", "0", "cpu"] and "BINPERSID" in dict(words), strings
+""",
+    "sharing": """
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+net[1].weight = net[0].weight
+torch.save(net.state_dict(), "tied.pt")
+state = torch.load("tied.pt")
+state["0.weight"].fill_(7)
+assert state["1.weight"].tolist() == [[7.0, 7.0], [7.0, 7.0]]
+other = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+print(other.load_state_dict(torch.load("tied.pt")))
+assert torch.equal(other[1].weight, net[0].weight)
+base = torch.zeros(4)
+torch.save([base, base[:2]], "parts.pt")
+assert [each.shape for each in torch.load("parts.pt")] == [(4,), (2,)]
+""",
+    "optimizers": """
+x = torch.nn.Parameter(torch.ones(2))
+optimizer = torch.optim.Adam([x], lr=0.1)
+for _ in range(2):
+    optimizer.zero_grad()
+    (x**2).sum().backward()
+    optimizer.step()
+torch.save({"optimizer": optimizer.state_dict(), "epoch": 3}, "o.pt")
+y = torch.nn.Parameter(x.detach().clone())
+other = torch.optim.Adam([y], lr=0.5)
+checkpoint = torch.load("o.pt", map_location=torch.device("cpu"))
+other.load_state_dict(checkpoint["optimizer"])
+assert checkpoint["epoch"] == 3 and other.param_groups[0]["lr"] == 0.1
+for each, p in ((optimizer, x), (other, y)):
+    each.zero_grad()
+    (p**2).sum().backward()
+    each.step()
+assert torch.equal(x, y)
+""",
+    "refused": """
+import pickle
+
+class Mine:
+    pass
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.LSTM(2, 3)
+
+torch.save({"a": Mine(), "net": Net()}, "mine.pt")
+try:
+    torch.load("mine.pt")
+except pickle.UnpicklingError as error:
+    assert "'__main__.Mine'" in str(error) and "weights_only=False" in str(error), error
+else:
+    raise AssertionError
+assert isinstance(torch.load("mine.pt", weights_only=False)["net"].layer, torch.nn.LSTM)
+with torch.serialization.safe_globals([Mine, Net]):
+    assert isinstance(torch.load("mine.pt")["a"], Mine)
+assert torch.serialization.get_safe_globals() == []
+torch.serialization.add_safe_globals([Mine])
+assert torch.serialization.get_safe_globals() == [Mine]
+torch.serialization.clear_safe_globals()
+
+class Evil:
+    def __reduce__(self):
+        return print, ("run",)
+
+torch.save(Evil(), "evil.pt")
+for options in ({}, {"weights_only": True}):
+    try:
+        torch.load("evil.pt", **options)
+    except pickle.UnpicklingError as error:
+        assert "print'" in str(error)
+    else:
+        raise AssertionError
+open("text.pt", "w").write("no pickle")
+try:
+    torch.load("text.pt")
+except (pickle.UnpicklingError, EOFError, ValueError):
+    pass
+else:
+    raise AssertionError
+""",
+    "places": """
+seen = []
+torch.save({"a": torch.ones(2)}, "a.pt")
+torch.load("a.pt", map_location=lambda x, where: seen.append(where))
+assert seen == ["cpu"]
+assert torch.load("a.pt", map_location={"cpu": "meta"})["a"].device == "meta"
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_files(program, tmp_path):
+    extensions.write(tmp_path, {"program.py": "import torch\n" + PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

@@ -1,0 +1,92 @@
+"""Names of PyTorch and Paddle that have another name here: what errors say of them, and what the page says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import lamella as lm
+from lamella import _names
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "coming-from-pytorch.md"
+FACTS = _names.FUNCTIONS
+
+
+def there(path):
+    value = lm
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_what_a_function_is_called_is_there(name):
+    assert callable(there(FACTS[name])) and not hasattr(lm, name)
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}': PyTorch's {name} is called lm.{FACTS[name]} "):
+        getattr(lm, name)
+
+
+@pytest.mark.parametrize("name", _names.PADDLE)
+def test_what_a_function_of_paddle_is_called_is_there(name):
+    assert callable(there(_names.PADDLE[name])) and name not in _names.FUNCTIONS
+    with pytest.raises(AttributeError, match=rf"Paddle's {name} is called lm.{_names.PADDLE[name]} here"):
+        getattr(lm, name)
+    with pytest.raises(AttributeError, match=rf"Paddle's x.{name}\(...\) is "):
+        getattr(lm.ones(2), name)
+    with pytest.raises(AttributeError, match=r"for Paddle's x.place write x.device"):
+        lm.ones(2).place  # noqa: B018
+
+
+@pytest.mark.parametrize("name", _names.PHRASES)
+def test_what_else_to_write(name):
+    with pytest.raises(AttributeError, match=f"for PyTorch's {name} write ") as caught:
+        getattr(lm, name)
+    for path in re.findall(r"\blm\.([\w.]+)", str(caught.value)):
+        there(path)
+
+
+@pytest.mark.parametrize("name", [*_names.METHODS, *_names.FUNCTIONS])
+def test_methods_that_tensors_lack(name):
+    x = lm.ones((2, 2))
+    if name not in _names.METHODS and isinstance(vars(lm.Tensor).get(name), _names.Elsewhere) is False:
+        assert hasattr(x, name)  # a method of this name is there
+        return
+    assert not hasattr(x, name) and not hasattr(lm.Tensor, name) and name not in dir(x)
+    with pytest.raises(AttributeError, match=rf"'Tensor' object has no attribute '{name}': ") as caught:
+        getattr(x, name)
+    for path in re.findall(r"\blm\.([\w.]+)", str(caught.value).replace("lm.unique(x)", "")):
+        there(path)
+    for method in re.findall(r"\bx\.(\w+)\(", str(caught.value).partition("write")[2]):
+        assert hasattr(x, method) or method == name, method
+
+
+def test_other_names_are_missing_as_ever():
+    with pytest.raises(AttributeError, match=r"module 'lamella' has no attribute 'nosuch'$"):
+        lm.nosuch  # noqa: B018
+    with pytest.raises(AttributeError, match=r"has no attribute 'nosuch'$"):
+        lm.ones(1).nosuch  # noqa: B018
+
+
+def test_a_class_may_have_the_method():
+    class Viewed(lm.Tensor):
+        def view(self, *shape):
+            return self.reshape(shape)
+
+    assert Viewed(lm.ones(4)).view(2, 2).shape == (2, 2)
+    parameter = lm.nn.Parameter(lm.ones(2))
+    parameter.data = 3
+    assert parameter.data == 3
+
+
+def test_the_page_has_the_names():
+    words = re.compile(r"`([a-z_0-9.]+)`")
+    rows = [line.split("|") for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
+    seen = 0
+    for row in rows:
+        theirs, ours = words.findall(row[1]), words.findall(row[2].partition("(")[0])
+        if len(theirs) == len(ours) and "`" in row[1] and len(theirs) == row[1].count("`") / 2:
+            for name, native in zip(theirs, ours, strict=True):
+                if name in _names.FUNCTIONS:
+                    seen += 1
+                    assert _names.FUNCTIONS[name] == native, (name, native)
+    assert seen > 35, seen
