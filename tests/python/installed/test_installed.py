@@ -61,6 +61,27 @@ assert lm.conv2d(lm.ones((1, 1, 9, 9)), lm.ones((1, 1, 3, 3))).sum().item() == 4
         assert str(installed.ROOT) not in installed.run(python, "-m", "lamella.sysconfig", option, cwd=tmp_path)
 
 
+def test_the_command_line_begins_an_operator_that_builds(python, tmp_path):
+    assert installed.run(python, "-m", "lamella", "info", cwd=tmp_path).startswith("lamella ")
+    installed.run(python, "-m", "lamella", "new-op", "soft_limit", cwd=tmp_path)
+    installed.run(python, "setup.py", "-q", "build_ext", "--inplace", cwd=tmp_path / "soft_limit")
+    checked = ("check", "soft_limit:soft_limit", "[3,2]", "0.5")
+    assert "soft_limit passes" in installed.run(python, "-m", "lamella", *checked, cwd=tmp_path / "soft_limit")
+
+
+def test_parts_that_are_loaded_later_are_there(python, tmp_path):
+    code = """
+import lamella as lm
+loader = lm.data.DataLoader(lm.data.TensorDataset(lm.arange(6)), batch_size=4, num_workers=1)
+assert [batch[0].tolist() for batch in loader] == [[0, 1, 2, 3], [4, 5]]
+assert lm.distributions.Normal(0.0, 1.0).log_prob(lm.asarray(0.0)).item() < 0
+with lm.profiler.profile() as profile:
+    lm.optim.Muon([lm.nn.Parameter(lm.ones((2, 2)))], lr=0.1).step()
+print(len(lm.nn.Linear(2, 3).summary()), lm.nn.utils.get_total_norm([lm.ones([4])]).item())
+"""
+    assert installed.run(python, "-c", code, cwd=tmp_path) == "1 2.0\n"
+
+
 @pytest.mark.parametrize("where", ["package", "prefix"])
 def test_headers_include_what_is_installed(where, request):
     folders = includes(request.getfixturevalue(where))
