@@ -1,5 +1,6 @@
 """Modules, layers, losses and their starting values."""
 
+from .. import _names
 from . import functional, init
 from .activations import (
     CELU,
@@ -233,3 +234,5 @@ __all__ = [
     "functional",
     "init",
 ]
+
+_names.explain_arguments(Module)
