@@ -2,7 +2,9 @@
 
 #include <charconv>
 
+#include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/py_ref.h"
 
 namespace lamella::python {
 namespace {
@@ -96,14 +98,32 @@ void Signature::fail_missing(std::size_t i) const {
   fail<TypeError>("[", function_, "] missing argument '", parameters_[i].name, "'");
 }
 
+void Signature::fail_unexpected(PyObject* key) const {
+  const std::string name = checked(PyUnicode_AsUTF8(key));
+  const PyRef names = list_from(parameters_, [](const Parameter& parameter) { return Py_NewRef(parameter.key); });
+  const PyRef table = PyRef::adopt(checked(PyImport_ImportModule("lamella._names")));
+  const PyRef sentence =
+      PyRef::adopt(checked(PyObject_CallMethod(table.get(), "of_argument", "OO", key, names.get())));
+  std::string hint = checked(PyUnicode_AsUTF8(sentence.get()));
+  if (!hint.empty()) hint = ": " + hint;
+  fail<TypeError>("[", function_, "] got an unexpected argument '", name, "'", hint, "; its parameters are (", text_,
+                  ")");
+}
+
+void Signature::fail_too_many(PyObject* const* args, std::size_t given) const {
+  // Sizes one by one, as PyTorch takes them.
+  const bool sizes = positional_ > 0 && (parameters_[0].name == "shape" || parameters_[0].name == "size") &&
+                     PyLong_Check(args[0]) != 0;
+  fail<TypeError>("[", function_, "] takes ", positional_,
+                  positional_ == 1 ? " positional argument, " : " positional arguments, ", given, " were given",
+                  sizes ? ": sizes are one list, as in " : "", sizes ? function_ : "", sizes ? "([2, 3])" : "");
+}
+
 void Signature::bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** values,
                             std::size_t bound) const {
   for (std::size_t i = bound; i < size(); ++i) values[i] = nullptr;
   const std::size_t given = bound + static_cast<std::size_t>(count);
-  if (given > positional_) {
-    fail<TypeError>("[", function_, "] takes ", positional_,
-                    positional_ == 1 ? " positional argument, " : " positional arguments, ", given, " were given");
-  }
+  if (given > positional_) fail_too_many(bound > 0 ? values : args, given);
   for (Py_ssize_t k = 0; k < count; ++k) values[bound + static_cast<std::size_t>(k)] = args[k];
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t k = 0; k < named; ++k) {
@@ -116,9 +136,7 @@ void Signature::bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* k
     for (std::size_t i = 0; i < size() && found == size(); ++i) {
       if (PyUnicode_Compare(parameters_[i].key, key) == 0) found = i;
     }
-    const char* const name = found == size() ? checked(PyUnicode_AsUTF8(key)) : nullptr;
-    if (name)
-      fail<TypeError>("[", function_, "] got an unexpected argument '", name, "'; its parameters are (", text_, ")");
+    if (found == size()) fail_unexpected(key);
     if (!parameters_[found].keyword) {
       fail<TypeError>("[", function_, "] '", parameters_[found].name, "' is positional only; its parameters are (",
                       text_, ")");

@@ -64,6 +64,9 @@ class Signature {
   void bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** values,
                    std::size_t bound) const;
   [[noreturn, gnu::cold]] void fail_missing(std::size_t i) const;
+  /// Says what the argument is called here if it is one of PyTorch's.
+  [[noreturn, gnu::cold]] void fail_unexpected(PyObject* key) const;
+  [[noreturn, gnu::cold]] void fail_too_many(PyObject* const* args, std::size_t given) const;
 
   const char* function_;
   std::string text_;

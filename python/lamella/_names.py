@@ -146,6 +146,60 @@ PADDLE_METHODS = {
 }
 
 
+#: Arguments, by their names in PyTorch.
+ARGUMENTS = {
+    "T_0": "t_0",
+    "T_max": "t_max",
+    "T_mult": "t_mult",
+    "dim": "axis",
+    "end_dim": "stop_axis",
+    "keepdim": "keepdims",
+    "start_dim": "start_axis",
+}
+
+
+#: Arguments of functions that have none of that meaning here, with what to write.
+ARGUMENT_PHRASES = {
+    "alpha": "multiply the operand by it",
+    "requires_grad": "give stop_gradient=False to lm.tensor, or call requires_grad_() on the result",
+    "layout": "leave it out: tensors are dense and strided",
+    "pin_memory": "leave it out",
+    "memory_format": "leave it out: tensors are dense and strided",
+    "non_blocking": "leave it out",
+}
+
+
+def of_argument(name: str, parameters: list[str]) -> str:
+    """Returns a sentence on an argument that a function with these parameters lacks; "" where there is none."""
+    native = ARGUMENTS.get(name)
+    if native in parameters:
+        return f"PyTorch's argument {name} is called {native} here"
+    if name in ARGUMENT_PHRASES:
+        return f"for PyTorch's argument {name}, {ARGUMENT_PHRASES[name]}"
+    return ""
+
+
+def explain_arguments(kind: Any) -> None:
+    """Makes the constructors of a class and of its subclasses say what an argument of ``ARGUMENTS`` is called here."""
+
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if not ARGUMENTS.keys().isdisjoint(kwargs):
+            _check_arguments(cls, kwargs)
+        return super(kind, cls).__new__(cls)
+
+    kind.__new__ = new
+
+
+def _check_arguments(kind: Any, given: dict[str, Any]) -> None:
+    import inspect  # slow to import, and seldom needed
+
+    known = inspect.signature(kind.__init__).parameters
+    for word in given:
+        native = ARGUMENTS.get(word)
+        if word not in known and native in known:
+            raise TypeError(f"[{kind.__name__}] PyTorch's argument {word} is called {native} here")
+
+
 def of_module(name: str) -> str | None:
     """Returns the sentence for ``lm.name``; None where it is no name of the table."""
     for framework, functions in (("PyTorch", FUNCTIONS), ("Paddle", PADDLE)):

@@ -240,7 +240,9 @@ def _derived(natives: list[inspect.Parameter], dialect: Dialect) -> list[Paramet
     have = {each.name for each in natives}
     for word, needed in dialect.extra.items():
         if word not in have and (not needed or needed in have):
-            found.append(Parameter(word, _NAMED, "None"))
+            # Older programs say by position that a layer may write over its input.
+            by_place = word == "inplace" and all(each.kind is _EITHER for each in found)
+            found.append(Parameter(word, _EITHER if by_place else _NAMED, "None"))
     return found
 
 

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from .. import _lazy
+from .. import _lazy, _names
 from . import functional, init
 from ._state import IncompatibleKeys, StateDictError
 from .activations import (
@@ -330,3 +330,5 @@ __all__ = [
     "summary",
     "utils",
 ]
+
+_names.explain_arguments(Module)

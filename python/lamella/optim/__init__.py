@@ -1,5 +1,6 @@
 """Optimizers, learning rate schedules and averages of weights; the page docs/optimizers.md shows them."""
 
+from .. import _names
 from . import lr, swa_utils
 from .adadelta import Adadelta
 from .adafactor import Adafactor
@@ -41,3 +42,5 @@ __all__ = [
     *lr.__all__,
     "swa_utils",
 ]
+
+_names.explain_arguments(lr.LRScheduler)

@@ -119,6 +119,7 @@ CASES = {
     "torch.clone(x).clamp_(max=2)[1]": [2.0, 2.0, 2.0],
     "x.eq(x).sum().item()": 6,
     "torch.equal(x, x.clone())": True,
+    "torch.allclose(x, x) and not x.allclose(x + 1, atol=0.5)": True,
     "x.mm(x.t())[0]": [14.0, 28.0],
     "torch.einsum('ij,ij->i', x, x)": [14.0, 77.0],
     "torch.einsum('ij,kj->ik', [x, x]).shape": [2, 2],
@@ -193,6 +194,10 @@ CASES = {
     "nn.Softmax(dim=1)(torch.zeros(1, 2))": [[0.5, 0.5]],
     "nn.Flatten(start_dim=1, end_dim=-1)(torch.zeros(2, 3, 4)).shape": [2, 12],
     "nn.LSTM(3, 4, num_layers=2, batch_first=True)(torch.zeros(2, 5, 3))[1][0].shape": [2, 2, 4],
+    "nn.LeakyReLU(0.2, True)(torch.tensor([-1.0]))": [-0.2],
+    "nn.Dropout(0.5, True).inplace, nn.ELU(1.0, True).inplace, nn.ReLU6(True).inplace, nn.SiLU(True).inplace": [True]
+    * 4,
+    "nn.Hardtanh(-2.0, 2.0, inplace=True)(torch.tensor([3.0]))": [2.0],
     "nn.MultiheadAttention(4, 2)(*[torch.ones(3, 1, 4)] * 3)[0].shape": [3, 1, 4],
     "nn.Sequential(nn.Linear(3, 3), nn.ReLU(True))(x).shape": [2, 3],
     "nn.Sequential(OrderedDict([('a', nn.Identity())])).a(x).shape": [2, 3],

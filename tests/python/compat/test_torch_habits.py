@@ -195,6 +195,10 @@ shuffled[0].set_epoch(1)
 assert list(shuffled[0]) != before and len(DistributedSampler(range(7), 2, 0, drop_last=True)) == 3
 many = RandomSampler(whole, replacement=True, num_samples=20)
 assert len(many) == 20 and max(many) < 6
+endless = RandomSampler(whole, replacement=True, num_samples=int(1e10))
+loader = DataLoader(whole, batch_size=4, sampler=endless, num_workers=0)
+first = next(iter(loader))
+assert len(loader) == 2_500_000_000 and first[0].shape == (4, 1) and isinstance(endless, RandomSampler)
 """,
     "gradients": """
 x = torch.tensor([1.0, 2.0], requires_grad=True)

@@ -47,6 +47,40 @@ assert globals_ == ["torch._utils _rebuild_tensor_v2", "torch FloatStorage", "co
 strings = [value for name, value in words if name == "BINUNICODE"]
 assert strings == ["w", "storage", "0", "cpu"] and "BINPERSID" in dict(words), strings
 """,
+    "older files": """
+import collections, io, pickle, struct
+
+from torch.serialization import _Pickler
+
+
+class Older(_Pickler):
+    def persistent_id(self, obj):
+        found = super().persistent_id(obj)
+        return found and (*found, None)
+
+
+def older(obj, name):
+    storages, text = {}, io.BytesIO()
+    Older(text, storages, 2).dump(obj)
+    with open(name, "wb") as file:
+        for head in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}):
+            pickle.dump(head, file, protocol=2)
+        file.write(text.getvalue())
+        pickle.dump([key for key, _ in storages.values()], file, protocol=2)
+        for _, tensor in storages.values():
+            file.write(struct.pack("<q", tensor.numel()) + tensor.numpy().tobytes())
+
+
+w = torch.arange(6.0).view(2, 3)
+older({"w": w, "same": w, "n": torch.tensor([3, 4]), "p": torch.nn.Parameter(torch.ones(2))}, "older.pth")
+read = torch.load("older.pth", map_location="cpu")
+assert torch.equal(read["w"], w) and read["n"].tolist() == [3, 4] and read["p"].tolist() == [1.0, 1.0]
+read["w"].zero_()
+assert not read["same"].any()
+assert torch.load("older.pth", map_location="meta")["w"].device == "meta"
+pickle.dump({"plain": [1, 2]}, open("plain.pkl", "wb"))
+assert torch.load("plain.pkl") == {"plain": [1, 2]}
+""",
     "sharing": """
 net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
 net[1].weight = net[0].weight

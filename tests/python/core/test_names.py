@@ -1,5 +1,6 @@
 """Names of PyTorch and Paddle that have another name here: what errors say of them, and what the page says."""
 
+import copy
 import re
 from pathlib import Path
 
@@ -65,6 +66,29 @@ def test_other_names_are_missing_as_ever():
         lm.nosuch  # noqa: B018
     with pytest.raises(AttributeError, match=r"has no attribute 'nosuch'$"):
         lm.ones(1).nosuch  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: lm.nn.Softmax(dim=1), r"\[Softmax\] PyTorch's argument dim is called axis here"),
+        (lambda: lm.nn.Flatten(start_dim=1), r"\[Flatten\] PyTorch's argument start_dim is called start_axis here"),
+        (lambda: lm.nn.Linear(2, 2, dim=3), "unexpected keyword argument 'dim'"),
+        (lambda: lm.optim.CosineAnnealingLR(None, T_max=3), r"\[CosineAnnealingLR\] .* T_max is called t_max here"),
+    ],
+)
+def test_arguments_in_other_words(call, text):
+    with pytest.raises(TypeError, match=text):
+        call()
+
+
+def test_arguments_of_layers_of_ones_own():
+    class Summed(lm.nn.Module):
+        def __init__(self, dim, **options):
+            super().__init__()
+            self.dim = dim
+
+    assert Summed(dim=3, keepdim=True).dim == 3 and copy.deepcopy(Summed(2)).dim == 2
 
 
 def test_a_class_may_have_the_method():

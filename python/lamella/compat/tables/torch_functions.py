@@ -56,7 +56,6 @@ sgn
 true_divide
 threshold(input, threshold, value)
 isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)
-allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)
 isin(elements, test_elements, *, assume_unique=False, invert=False)
 
 # Reductions and what goes along an axis.

@@ -113,6 +113,7 @@ from ._functions import (
     _check,
     add,
     adjoint,
+    allclose,
     arange,
     as_tensor,
     asarray,

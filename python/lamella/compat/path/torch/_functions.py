@@ -360,6 +360,11 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return tuple(input.shape) == tuple(other.shape) and bool(lm.all(lm.equal(input, other)))
 
 
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """True if all elements of two tensors are close."""
+    return bool(lm.allclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan))
+
+
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """Elements of ``input`` where the condition holds, else of ``other``; alone, the places where it holds."""
     if input is None and other is None:

@@ -254,7 +254,8 @@ for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatt
 
 #: Functions written out that are methods of tensors, too.
 _WRITTEN = {
-    F: "add adjoint chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
+    F: "add adjoint allclose "
+    "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "is_conj narrow_copy qr resolve_neg svd triangular_solve",
     R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from lamella._names import ARGUMENTS
 from lamella.compat.dialect import Dialect
 from lamella.compat.names import Names, serve  # noqa: F401
 
 #: PyTorch's words by what they are called natively: the first word counts where there are several.
 WORDS: dict[str, tuple[str, ...]] = {
+    **{word: (native,) for word, native in ARGUMENTS.items()},
     "input": ("x", "a", "x1"),
     "other": ("b", "x2"),
     "dim": ("axis", "axes"),
     "dims": ("axes", "axis"),
-    "keepdim": ("keepdims",),
     "size": ("shape",),
     "end": ("stop",),
     "steps": ("num",),
@@ -23,15 +24,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "dim0": ("axis1",),
     "dim1": ("axis1", "axis2"),
     "dim2": ("axis2",),
-    "start_dim": ("start_axis",),
-    "end_dim": ("stop_axis",),
     "tensors": ("arrays",),
     "rcond": ("rtol",),
     "a": ("low",),
     "b": ("high",),
-    "T_max": ("t_max",),
-    "T_0": ("t_0",),
-    "T_mult": ("t_mult",),
     "shifts": ("shift",),
     "train": ("training",),
     "LU_data": ("lu",),

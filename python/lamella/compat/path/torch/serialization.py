@@ -1,7 +1,8 @@
 """``torch.save`` and ``torch.load``, in the format of PyTorch's files: a zip archive of a pickle and the storages.
 
 PyTorch reads what is saved here, and its checkpoints are read here: state dicts, and objects of classes that both
-know. Files that are pickles and no archives are read, too, where their tensors are Lamella's.
+know; those of versions before 1.6, too, which are several pickles with the storages behind them. Plain pickles are read
+where their tensors are Lamella's.
 """
 
 from __future__ import annotations
@@ -120,18 +121,57 @@ def load(
     try:
         if not zipfile.is_zipfile(file):
             file.seek(0)
-            return _Unpickler(file, only, None, _placer(map_location), **pickle_load_args).load()
+            return _load_stream(file, only, _placer(map_location), pickle_load_args)
         with zipfile.ZipFile(file) as archive:
             pickled = next((name for name in archive.namelist() if name.endswith("data.pkl")), None)
             if pickled is None:
                 raise pickle.UnpicklingError("[load] the archive is none of PyTorch's: it has no data.pkl")
             folder = pickled.removesuffix("data.pkl")
-            read = lambda key: archive.read(f"{folder}data/{key}")  # noqa: E731
+            read = lambda key, size: archive.read(f"{folder}data/{key}")  # noqa: E731
             text = io.BytesIO(archive.read(pickled))
             return _Unpickler(text, only, read, _placer(map_location), **pickle_load_args).load()
     finally:
         if opened is not None:
             opened.close()
+
+
+#: The number that files of versions before 1.6 begin with.
+_MAGIC = 0x1950A86A20F9469CFC6C
+
+
+def _load_stream(file: Any, only: bool, place: Callable[[Tensor, str], Tensor], options: dict[str, Any]) -> Any:
+    """Returns the object of a pickle, or of a file from before 1.6."""
+    first = _Unpickler(file, only, None, place, **options).load()
+    if type(first) is not int or first != _MAGIC:
+        return first
+    for _ in range(2):  # the version of the format, and facts of the machine
+        pickle.Unpickler(file).load()
+    start = file.tell()
+    # The storages stand behind the object that names them: the first reading only tells which there are.
+    described = _Unpickler(file, only, _empty, lambda x, where: x, **options)
+    described.load()
+    for key in _Unpickler(file, only, None, place).load():
+        count = int.from_bytes(file.read(8), "little")
+        storage = described.storages[key]
+        values = bytearray(file.read(count * storage.dtype.itemsize))
+        described.storages[key] = place(_filled(values, storage.dtype), described.places[key])
+    file.seek(start)
+    again = _Unpickler(file, only, _empty, place, **options)
+    again.storages = described.storages
+    return again.load()
+
+
+def _empty(key: str, size: int) -> bytes:
+    """Returns memory for a storage whose elements are read later."""
+    return bytes(size)
+
+
+def _filled(values: Any, dtype: Any) -> Tensor:
+    """Returns a storage with these bytes."""
+    import numpy as np
+
+    memory = lm.from_numpy(np.frombuffer(values, dtype=np.uint8))
+    return lm._C._tensor_in_memory(memory, dtype, (len(values) // dtype.itemsize,), (1,), 0)
 
 
 def _placer(map_location: Any) -> Callable[[Tensor, str], Tensor]:
@@ -181,7 +221,7 @@ class _Unpickler(pickle.Unpickler):
         self,
         file: Any,
         weights_only: bool,
-        read: Callable[[str], bytes] | None,
+        read: Callable[[str, int], bytes] | None,
         place: Callable[[Tensor, str], Tensor],
         **options: Any,
     ) -> None:
@@ -190,6 +230,8 @@ class _Unpickler(pickle.Unpickler):
         self.read = read
         self.place = place
         self.storages: dict[str, Tensor] = {}
+        #: Devices of the storages in the file.
+        self.places: dict[str, str] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         """Returns what a name in the file means; see :func:`load` for what is refused."""
@@ -208,20 +250,14 @@ class _Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Tensor:
         """Returns the memory that a storage of the file names."""
-        kind, dtype, key, where, _ = pid
+        kind, dtype, key, where, count, *_ = pid
         if kind != "storage" or self.read is None:
             raise pickle.UnpicklingError(f"[load] the file names {kind!r}, of which nothing is known")
         if key not in self.storages:
-            import numpy as np
-
-            values = lm.from_numpy(np.frombuffer(bytearray(self.read(key)), dtype=np.uint8))
-            self.storages[key] = self.place(_as(values, dtype), where)
+            values = bytearray(self.read(key, int(count) * dtype.itemsize))
+            self.storages[key] = self.place(_filled(values, dtype), where)
+            self.places[key] = where
         return self.storages[key]
-
-
-def _as(values: Tensor, dtype: Any) -> Tensor:
-    count = values.size // dtype.itemsize
-    return lm._C._tensor_in_memory(values, dtype, (count,), (1,), 0)
 
 
 def _is_safe(module: str, name: str) -> bool:
