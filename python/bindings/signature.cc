@@ -102,8 +102,7 @@ void Signature::fail_unexpected(PyObject* key) const {
   const std::string name = checked(PyUnicode_AsUTF8(key));
   const PyRef names = list_from(parameters_, [](const Parameter& parameter) { return Py_NewRef(parameter.key); });
   const PyRef table = PyRef::adopt(checked(PyImport_ImportModule("lamella._names")));
-  const PyRef sentence =
-      PyRef::adopt(checked(PyObject_CallMethod(table.get(), "of_argument", "OO", key, names.get())));
+  const PyRef sentence = PyRef::adopt(checked(PyObject_CallMethod(table.get(), "of_argument", "OO", key, names.get())));
   std::string hint = checked(PyUnicode_AsUTF8(sentence.get()));
   if (!hint.empty()) hint = ": " + hint;
   fail<TypeError>("[", function_, "] got an unexpected argument '", name, "'", hint, "; its parameters are (", text_,

@@ -1,4 +1,4 @@
-"""What :class:`paddle.Model` calls while it trains."""
+"""Objects that :class:`paddle.Model` calls while it trains."""
 
 from __future__ import annotations
 

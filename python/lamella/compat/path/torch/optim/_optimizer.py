@@ -1,4 +1,4 @@
-"""What PyTorch's optimizers take beside Lamella's: options of a group that no optimizer knows, gradients of zeros."""
+"""Options of PyTorch's optimizers beside Lamella's: those of a group that no optimizer knows, gradients of zeros."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ optimizer.zero_grad = _zero_grad
 
 
 class _State(dict[Any, Any]):
-    """What an optimizer remembers, by tensor as in PyTorch, or by the ``id`` of one as natively.
+    """State of an optimizer, by tensor as in PyTorch, or by the ``id`` of one as natively.
 
     A tensor that was not seen before has an empty dict.
     """
