@@ -1,8 +1,10 @@
 """python -m lamella.compat: what it runs, and that the fronts reach child processes and nothing else."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -177,3 +179,12 @@ def test_constraints_of_the_user_are_kept():
     once = compat.environment({"PIP_CONSTRAINT": "/a.txt /b.txt"})
     assert once["PIP_CONSTRAINT"].split() == ["/a.txt", "/b.txt", compat.CONSTRAINTS.as_uri()]
     assert compat.environment(once) == once
+
+
+@pytest.mark.parametrize("framework", ["torch", "paddle"])
+def test_the_examples_of_the_documentation_run(framework, tmp_path):
+    page = (Path(__file__).resolve().parents[3] / "docs" / "compat.md").read_text("utf-8")
+    blocks = re.findall(r"^```py\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (code,) = [block for block in blocks if f"import {framework}" in block]
+    (tmp_path / "example.py").write_text(code, "utf-8")
+    assert "0." in output("example.py", cwd=tmp_path)
