@@ -57,10 +57,9 @@ constexpr auto entries(FormulaList<F...>) {
 
 constexpr auto kEntries = entries(Formulas());
 
-const Entry& entry_of(std::string_view formula) {
-  const auto* found = std::ranges::find(kEntries, formula, &Entry::name);
-  if (found == kEntries.end()) fail<ValueError>("[optimizer] there is no formula of the name ", formula);
-  return *found;
+const Entry& entry_of(std::size_t formula) {
+  if (formula >= kEntries.size()) fail<ValueError>("[optimizer] there is no formula of the number ", formula);
+  return kEntries[formula];
 }
 
 /// Returns the states that a formula has, some of which may be undefined.
@@ -163,9 +162,15 @@ void run(const Entry& entry, const std::vector<const Target*>& targets, const do
 
 }  // namespace
 
-std::size_t states_of(std::string_view formula) { return entry_of(formula).states; }
+std::size_t formula_of_name(std::string_view name) {
+  const auto* found = std::ranges::find(kEntries, name, &Entry::name);
+  if (found == kEntries.end()) fail<ValueError>("[optimizer] there is no formula of the name ", name);
+  return static_cast<std::size_t>(found - kEntries.begin());
+}
 
-void step(std::string_view formula, std::span<const Target> targets, std::span<const double> numbers,
+std::size_t states_of(std::size_t formula) { return entry_of(formula).states; }
+
+void step(std::size_t formula, std::span<const Target> targets, std::span<const double> numbers,
           const Shared<double>& shared) {
   const autograd::NoGrad no_grad;
   const Entry& entry = entry_of(formula);

@@ -23,15 +23,17 @@ struct Target {
 
 /// Performs a step of an optimizer, in place and off the tape.
 ///
-/// `formula` is the name of one in ops/optim/formulas.h, `numbers` are its members in their order. Tensors of float32
+/// `formula` is a number that formula_of_name() gives, `numbers` are its members in their order. Tensors of float32
 /// and float64 on the CPU go through one kernel, all in one pass; others through operators, with the same bits. The
 /// parts of complex tensors move each by itself. Throws ValueError if there is no such formula, the count of numbers is
 /// another or shapes differ, RuntimeError if devices differ or a tensor cannot be written to; no tensor has changed
 /// then.
-void step(std::string_view formula, std::span<const Target> targets, std::span<const double> numbers,
+void step(std::size_t formula, std::span<const Target> targets, std::span<const double> numbers,
           const Shared<double>& shared);
 
+/// Returns the number of the formula of that name in ops/optim/formulas.h. Throws ValueError if there is none.
+std::size_t formula_of_name(std::string_view name);
 /// Returns the number of state tensors of a formula. Throws ValueError if there is no such formula.
-std::size_t states_of(std::string_view formula);
+std::size_t states_of(std::size_t formula);
 
 }  // namespace lamella::optim

@@ -33,7 +33,8 @@ PyObject* optimizer_step(PyObject*, PyObject* const* args, Py_ssize_t count, PyO
     static const Signature signature("_optimizer_step",
                                      "formula, parameters, gradients, states, numbers, weight_decay, shrink, maximize");
     const auto values = signature.bound<8>(args, count, keywords);
-    const auto formula = read<std::string_view>(values[0], {signature, 0});
+    // A negative number is none of a formula either.
+    const auto formula = static_cast<std::size_t>(read<std::int64_t>(values[0], {signature, 0}));
     std::vector<Tensor> parameters = read_tensors(values[1], {signature, 1});
     const std::size_t n = parameters.size();
     std::vector<Tensor> gradients = read_beside(values[2], {signature, 2}, n);
@@ -62,13 +63,24 @@ PyObject* optimizer_step(PyObject*, PyObject* const* args, Py_ssize_t count, PyO
   });
 }
 
+PyObject* optimizer_formula(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    Py_ssize_t size = 0;
+    const char* const text = checked(PyUnicode_AsUTF8AndSize(name, &size));
+    return PyLong_FromSize_t(optim::formula_of_name({text, static_cast<std::size_t>(size)}));
+  });
+}
+
 }  // namespace
 
 PyMethodDef* optimizer_functions() {
   static PyMethodDef functions[] = {
+      {"_optimizer_formula", optimizer_formula, METH_O,
+       "_optimizer_formula(name, /)\n--\n\n"
+       "Returns the number of a formula of ops/optim/formulas.h."},
       {"_optimizer_step", as_c_function(optimizer_step), METH_FASTCALL | METH_KEYWORDS,
        "_optimizer_step(formula, parameters, gradients, states, numbers, weight_decay, shrink, maximize)\n--\n\n"
-       "A step of a formula of ops/optim/formulas.h, in place, of all tensors at once. `states` has a list of tensors, "
+       "A step of a formula, in place, of all tensors at once. `states` has a list of tensors, "
        "or None, for each state of the formula."},
       {nullptr, nullptr, 0, nullptr},
   };

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import lamella as lm
+from lamella._C import _optimizer_formula, _optimizer_step
 
 from .optimizer import Group, Optimizer
 
@@ -19,12 +20,19 @@ class Elementwise(Optimizer):
 
     #: The formula's name.
     formula: ClassVar[str]
+    #: Its number, by which steps call it.
+    _formula: ClassVar[int]
     #: Names in the state of the tensors that the formula takes, in its order.
     state_names: ClassVar[tuple[str, ...]]
     #: Names in the state of the numbers that :meth:`counted` returns, the step's first.
     counters: ClassVar[tuple[str, ...]] = ("step",)
     #: True if groups have no option ``decoupled`` and the decay is.
     is_decoupled: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "formula" in vars(cls):
+            cls._formula = _optimizer_formula(cls.formula)
 
     def unused(self, group: Group) -> Sequence[str]:
         """Returns the tensors of state that the formula does without under a group's options."""
@@ -46,17 +54,27 @@ class Elementwise(Optimizer):
         self, parameters: list[lm.Tensor], gradients: list[lm.Tensor], states: list[dict[str, Any]], group: Group
     ) -> None:
         """Moves the tensors by the formula; those that are at one step together."""
-        at: list[Any] = [state.get("step", 0) for state in states]
-        if len(self.counters) > 1:
+        if len(self.counters) == 1:
+            at: list[Any] = [state.get("step", 0) for state in states]
+        else:
             at = [tuple(state.get(name, 0) for name in self.counters) for state in states]
+        if not at or at.count(at[0]) == len(at):
+            self._advance(parameters, gradients, states, group)
+            return
         for key in dict.fromkeys(at):
-            rows = (parameters, gradients, states)
-            if at.count(key) < len(at):
-                chosen = [i for i, other in enumerate(at) if other == key]
-                rows = [parameters[i] for i in chosen], [gradients[i] for i in chosen], [states[i] for i in chosen]
-            counts = self.counted(rows[2][0], group)
-            self.move(*rows, self.numbers(counts, group), group)
-            for state in rows[2]:
+            chosen = [i for i, other in enumerate(at) if other == key]
+            self._advance(
+                [parameters[i] for i in chosen], [gradients[i] for i in chosen], [states[i] for i in chosen], group
+            )
+
+    def _advance(
+        self, parameters: list[lm.Tensor], gradients: list[lm.Tensor], states: list[dict[str, Any]], group: Group
+    ) -> None:
+        """Moves tensors that are at one step."""
+        if states:
+            counts = self.counted(states[0], group)
+            self.move(parameters, gradients, states, self.numbers(counts, group), group)
+            for state in states:
                 state.update(counts)
 
     def move(
@@ -86,8 +104,8 @@ class Elementwise(Optimizer):
                 slots.append([state[name] for state in states])
         decay = group.get("weight_decay", 0.0)
         decoupled = group.get("decoupled", self.is_decoupled)
-        lm._C._optimizer_step(
-            self.formula,
+        _optimizer_step(
+            self._formula,
             parameters,
             gradients,
             slots,

@@ -144,12 +144,15 @@ class Optimizer:
         Args:
             set_to_none: True drops them.
         """
+        if set_to_none:
+            for group in self.param_groups:
+                for parameter in group["params"]:
+                    parameter.grad = None
+            return
         with lm.no_grad():
             for group in self.param_groups:
                 for parameter in group["params"]:
-                    if set_to_none:
-                        parameter.grad = None
-                    elif parameter.grad is not None:
+                    if parameter.grad is not None:
                         parameter.grad.zero_()
 
     def state_dict(self) -> dict[str, Any]:

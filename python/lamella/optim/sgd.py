@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import lamella as lm
+from lamella._C import _optimizer_step
 
 from .elementwise import Elementwise
 from .optimizer import Group, check_number
@@ -76,7 +77,9 @@ class SGD(Elementwise):
         """Moves the tensors by the formula above."""
         momentum = group["momentum"]
         if momentum == 0:
-            self.move(parameters, gradients, states, (group["lr"], 0.0, 1.0, 0.0, 0.0, 0.0), group)
+            numbers = (group["lr"], 0.0, 1.0, 0.0, 0.0, 0.0)
+            decay = group["weight_decay"]
+            _optimizer_step(self._formula, parameters, gradients, (None,), numbers, decay, 1.0, group["maximize"])
             return
         fresh = ["momentum_buffer" not in state for state in states]
         for first in set(fresh):

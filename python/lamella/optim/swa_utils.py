@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import lamella as lm
+from lamella._C import _optimizer_formula, _optimizer_step
 
 from .. import nn
 from ..nn.norm import _BatchNorm
 from .lr.cosine import annealed
 from .lr.scheduler import LRScheduler, check_count
 from .optimizer import Optimizer, check_number
+
+_AVERAGE = _optimizer_formula("average_step")
 
 Average = Callable[[lm.Tensor, lm.Tensor, int], lm.Tensor]
 
@@ -96,7 +99,7 @@ class AveragedModel(nn.Module):
             return
         part = 1.0 / (count + 1) if self.decay is None else 1.0 - self.decay
         averages, currents = [average for average, _ in pairs], [current for _, current in pairs]
-        lm._C._optimizer_step("average_step", averages, currents, [], [part], 0.0, 1.0, False)
+        _optimizer_step(_AVERAGE, averages, currents, [], [part], 0.0, 1.0, False)
 
     @staticmethod
     def _pairs(

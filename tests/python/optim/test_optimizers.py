@@ -489,5 +489,11 @@ def test_averages_of_asgd_are_in_the_state():
 def test_formulas_check_what_they_are_given(formula, gradients, states, numbers, message):
     x = lm.zeros([2])
     with pytest.raises(ValueError, match=message):
-        lm._C._optimizer_step(formula, [x], gradients, states, numbers, 0.0, 1.0, False)
+        lm._C._optimizer_step(lm._C._optimizer_formula(formula), [x], gradients, states, numbers, 0.0, 1.0, False)
     assert x.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("number", [-1, 1000])
+def test_a_number_that_is_no_formula(number):
+    with pytest.raises(ValueError, match="no formula of the number"):
+        lm._C._optimizer_step(number, [], [], [], [], 0.0, 1.0, False)
