@@ -78,6 +78,9 @@ class SGD(Elementwise):
         momentum = group["momentum"]
         if momentum == 0:
             numbers = (group["lr"], 0.0, 1.0, 0.0, 0.0, 0.0)
+            if type(self).move is not Elementwise.move:
+                self.move(parameters, gradients, states, numbers, group)
+                return
             decay = group["weight_decay"]
             _optimizer_step(self._formula, parameters, gradients, (None,), numbers, decay, 1.0, group["maximize"])
             return
