@@ -1,0 +1,223 @@
+"""Writes the pages of the API reference: the operators from their list, the Python modules from their docstrings."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from docs.where_is import headers
+
+#: Modules of the reference, in its order, with what each page is about.
+MODULES = {
+    "lamella": "Functions beside the operators, modes and types",
+    "lamella.nn": "Modules, layers and losses",
+    "lamella.nn.init": "Starting values",
+    "lamella.nn.utils": "Parameters: clipping, vectors, normalization, pruning",
+    "lamella.nn.utils.rnn": "Packed sequences",
+    "lamella.nn.utils.parametrize": "Parametrizations",
+    "lamella.optim": "Optimizers",
+    "lamella.optim.lr": "Learning rate schedules",
+    "lamella.optim.swa_utils": "Averages of weights",
+    "lamella.autograd": "Gradients, derivatives and checks",
+    "lamella.distributions": "Probability distributions",
+    "lamella.data": "Datasets and loaders",
+    "lamella.io": "Files",
+    "lamella.random": "Random numbers",
+    "lamella.linalg": "Linear algebra",
+    "lamella.fft": "Fourier transforms",
+    "lamella.signal": "Windows of signals",
+    "lamella.amp": "Mixed precision",
+    "lamella.graph": "Graphs",
+    "lamella.static": "Static programs",
+    "lamella.onnx": "Export to ONNX",
+    "lamella.profiler": "Profiles",
+    "lamella.library": "Operators of your own",
+    "lamella.utils.cpp_extension": "Extensions",
+    "lamella.memory": "Memory",
+    "lamella.cuda": "CUDA devices",
+}
+_SECTION = re.compile(r"^(Args|Arguments|Attributes|Returns|Yields|Raises|Example|Examples|Source|Sources):\s*$")
+_ROLE = re.compile(r":(?:class|func|meth|mod|attr|exc|data|obj):`~?([^`]+)`")
+_ITEM = re.compile(r"^(\*{0,2}[\w., |`*]+?)(?: \(([^)]*)\))?:\s+(.*)$")
+
+
+def _spans(text: str) -> str:
+    """Returns a docstring's text with Markdown's marks for code."""
+    text = _ROLE.sub(r"`\1`", text)
+    text = re.sub(r"``([^`]+)``", r"`\1`", text)
+    # Tags and emphasis are meant as they are written, outside of code.
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if part.startswith("`") else re.sub(r"([<*_\[\]])", r"\\\1", part) for part in parts)
+
+
+def _paragraphs(lines: list[str]) -> Iterator[str]:
+    """Yields the lines of a docstring's part as Markdown: code after a "::", text otherwise."""
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if not line.rstrip().endswith("::"):
+            yield _spans(line)
+            continue
+        lead = line.rstrip()[:-1].rstrip()
+        yield _spans("" if lead == ":" else lead)
+        block = []
+        while at < len(lines) and (not lines[at].strip() or lines[at].startswith("    ")):
+            block.append(lines[at])
+            at += 1
+        yield from ["", "```python", *inspect.cleandoc("\n".join(["", *block])).splitlines(), "```", ""]
+
+
+def _items(lines: list[str]) -> Iterator[str]:
+    """Yields a list of arguments, attributes or exceptions as Markdown."""
+    for line in inspect.cleandoc("\n".join(["", *lines])).splitlines():
+        item = _ITEM.match(line)
+        if item and not line.startswith(" "):
+            kind = f" ({_spans(item[2])})" if item[2] else ""
+            yield f"- `{item[1].replace('`', '')}`{kind}: {_spans(item[3])}"
+        elif line.strip():
+            yield f"  {_spans(line.strip())}"
+
+
+def markdown(docstring: str) -> str:
+    """Returns a docstring as Markdown."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for line in inspect.cleandoc(docstring).splitlines():
+        section = _SECTION.match(line)
+        if section:
+            parts.append((section[1], []))
+        elif parts[-1][0] and line and not line.startswith(" "):
+            parts.append(("", [line]))
+        else:
+            parts[-1][1].append(line)
+    written: list[str] = []
+    for name, lines in parts:
+        if not name:
+            written += _paragraphs(lines)
+            continue
+        body = inspect.cleandoc("\n".join(["", *lines])).splitlines()
+        listed = name in ("Args", "Arguments", "Attributes", "Raises")
+        code = name.startswith("Example")
+        written += ["", f"**{name}**", ""]
+        written += list(_items(lines)) if listed else ["```python", *body, "```"] if code else list(_paragraphs(body))
+        written.append("")
+    return "\n".join(written).strip() + "\n"
+
+
+class _Plain(str):
+    """A text that shows itself without quotes."""
+
+    __repr__ = str.__str__
+
+
+def _signature(value: Any, *, method: bool = False) -> str:
+    """Returns the parameters of a function or class as they are written; those of a method without the object."""
+    try:
+        signature = inspect.signature(value)
+    except (ValueError, TypeError):
+        return getattr(value, "__text_signature__", None) or "(...)"
+
+    def plain(annotation: Any) -> Any:
+        return _Plain(annotation) if isinstance(annotation, str) else annotation
+
+    parameters = [p.replace(annotation=plain(p.annotation)) for p in signature.parameters.values()]
+    returns = inspect.Signature.empty if inspect.isclass(value) else plain(signature.return_annotation)
+    if method and parameters and parameters[0].name in ("self", "cls"):
+        del parameters[0]
+    return str(signature.replace(parameters=parameters, return_annotation=returns))
+
+
+def _laid_out(declaration: str) -> str:
+    """Returns a declaration with a line for each parameter if it is long."""
+    if len(declaration) <= 88:
+        return declaration
+    begin = declaration.index("(") + 1
+    depth, end, parts = 0, begin, [""]
+    while depth >= 0:
+        letter = declaration[end]
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        elif depth >= 0:
+            parts[-1] += letter
+        end += depth >= 0
+    return declaration[:begin] + "\n" + "".join(f"    {part.strip()},\n" for part in parts) + declaration[end:]
+
+
+def _entry(name: str, value: Any, level: int = 3) -> Iterator[str]:
+    kind = "class " if inspect.isclass(value) else ""
+    declaration = _laid_out(f"{kind}{name}{_signature(value)}")
+    yield f"{'#' * level} {name.rpartition('.')[2]}\n\n```python\n{declaration}\n```\n\n"
+    yield markdown(inspect.getdoc(value) or "") + "\n"
+    if not inspect.isclass(value):
+        return
+    for member, found in vars(value).items():
+        function = found.__func__ if isinstance(found, (classmethod, staticmethod)) else found
+        if member.startswith("_") or not inspect.isfunction(function) or not inspect.getdoc(function):
+            continue
+        yield f"**`{member}{_signature(function, method=True)}`**\n\n{markdown(inspect.getdoc(function) or '')}\n"
+
+
+def _public(module: ModuleType) -> Iterable[str]:
+    names = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
+    return sorted(names, key=str.lower)
+
+
+def module_page(name: str, about: str, operators: set[int]) -> str:
+    """Returns the page of a module; operators, by id, are on pages of their own."""
+    module = __import__(name, fromlist=["_"])
+    written = [f"# {name}: {about}\n\n{markdown(module.__doc__ or '')}\n"]
+    elsewhere = []
+    for member in _public(module):
+        value = getattr(module, member)
+        if inspect.ismodule(value) or id(value) in operators:
+            elsewhere += [member] if id(value) in operators else []
+        elif inspect.isclass(value) or callable(value):
+            written += _entry(f"{name}.{member}", value)
+    if elsewhere and name != "lamella":
+        written.append("## Operators\n\n" + ", ".join(f"`{member}`" for member in elsewhere) + "\n")
+    return "".join(written)
+
+
+def operator_pages() -> dict[str, str]:
+    """Returns the page of each family of operators."""
+    import lamella as lm
+
+    files = headers()
+    families: dict[str, list[str]] = {}
+    for info in sorted(lm._C.operators(), key=lambda info: str(info["name"])):
+        name = str(info["name"])
+        function = getattr(lm._C, name)
+        family = files[name].parent.name if name in files else "others"
+        forms = [f"x.{name}(...)"] * bool(info["method"]) + [f"x.{name}_(...)"] * bool(info["in_place"])
+        dtypes = ", ".join(map(str, info["dtypes"]))  # type: ignore[arg-type]
+        facts = [f"- Dtypes: {dtypes}", f"- Returns: `{info['returns']}`"]
+        facts += [f"- Also: {', '.join(f'`{form}`' for form in forms)}"] if forms else []
+        facts += [f"- Example: `lm.{info['example']}`"] if info["example"] else []
+        facts += [f"- Reference: `{info['reference']}`"] if info["reference"] else []
+        declaration = _laid_out(f"lamella.{name}{_signature(function)}")
+        families.setdefault(family, []).append(
+            f"## {name}\n\n```python\n{declaration}\n```\n\n{_spans(str(info['doc']))}\n\n" + "\n".join(facts) + "\n"
+        )
+    return {family: f"# Operators: {family}\n\n" + "\n".join(entries) for family, entries in sorted(families.items())}
+
+
+def write(folder: Path) -> list[tuple[str, str]]:
+    """Writes all pages into a folder; returns the title and file name of each, in order."""
+    import lamella as lm
+
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = []
+    operators = {id(getattr(lm._C, str(info["name"]))) for info in lm._C.operators()}
+    for name, about in MODULES.items():
+        page = name.replace(".", "-") + ".md"
+        (folder / page).write_text(module_page(name, about, operators), encoding="utf-8")
+        pages.append((name, page))
+    for family, text in operator_pages().items():
+        (folder / f"operators-{family}.md").write_text(text, encoding="utf-8")
+        pages.append((f"Operators: {family}", f"operators-{family}.md"))
+    return pages
