@@ -196,7 +196,7 @@ Tensor weight_gradient(const RecurrentSteps& of, const Trail& trail, const Tenso
   const auto flat = [&](const Tensor& x, std::int64_t from, std::int64_t count) {
     return reshape(narrow(x, 0, from, count), Dims{count * plan.rows, x.size(2)});
   };
-  const Tensor first = matmul(matrix_transpose(flat(dfrom_h, plan.position(0), 1)), of.h);
+  Tensor first = matmul(matrix_transpose(flat(dfrom_h, plan.position(0), 1)), of.h);
   if (others == 0) return first;
   const std::int64_t from = plan.backwards ? 0 : 1;
   return first + matmul(matrix_transpose(flat(dfrom_h, from, others)), flat(trail.h, 1 - from, others));
