@@ -10,6 +10,8 @@ from support import extensions
 
 from .torch_sources import SOURCE
 
+pytestmark = pytest.mark.projects
+
 
 @pytest.fixture(scope="module")
 def ext(tmp_path_factory):

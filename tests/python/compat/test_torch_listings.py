@@ -12,7 +12,7 @@ import pytest
 from support import devices, extensions
 from support.documents import TOOL, needs_tool
 
-pytestmark = needs_tool
+pytestmark = [needs_tool, pytest.mark.projects]
 
 # What the document's sources include and do not show. The NPU's library is three lines here.
 FUNCTION_H = """

@@ -13,6 +13,8 @@ from compat import test_torch_listings as document_003
 from compat.test_torch_extensions import PROJECT
 from support import documents, extensions, installed
 
+pytestmark = pytest.mark.projects
+
 TUTORIALS = installed.ROOT / "tutorials"
 BUILD_REQUIREMENTS = ("numpy", "pybind11", "setuptools", "pip")
 

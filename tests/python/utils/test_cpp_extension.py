@@ -13,6 +13,8 @@ import lamella as lm
 from lamella.utils import cpp_extension
 from support import extensions
 
+pytestmark = pytest.mark.projects
+
 LAYER = r"""
 #include <lamella/lamella.h>
 #include <lamella/python.h>

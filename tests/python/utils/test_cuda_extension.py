@@ -10,9 +10,12 @@ import lamella as lm
 from lamella.utils import cpp_extension
 from support import extensions
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists(), reason="there is no nvcc"
-)
+pytestmark = [
+    pytest.mark.projects,
+    pytest.mark.skipif(
+        shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists(), reason="there is no nvcc"
+    ),
+]
 
 SOURCE = r"""
 #include <cuda_runtime.h>
