@@ -56,6 +56,41 @@ class SequentialSampler(_Ordered):
         return range(len(self.data_source))
 
 
+class _Pieces(Sequence[int]):
+    """Numbers below ``size``, drawn with replacement piece by piece, as all may be more than memory holds."""
+
+    _LENGTH = 1 << 16
+
+    def __init__(self, size: int, count: int, generator: lm.random.Generator) -> None:
+        self._size, self._count = size, count
+        self._seed = draw_seed(generator)
+        self._last: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def _piece(self, number: int) -> np.ndarray:
+        if self._last[0] != number:
+            generator = lm.random.Generator("cpu", (self._seed + number) % _SEEDS)
+            length = min(self._LENGTH, self._count - number * self._LENGTH)
+            drawn = lm.randint(0, self._size, (length,), dtype="int64", generator=generator)
+            self._last = number, drawn.numpy()
+        return self._last[1]
+
+    def __getitem__(self, at: Any) -> Any:
+        if not isinstance(at, slice):
+            number = range(self._count)[at]
+            return int(self._piece(number // self._LENGTH)[number % self._LENGTH])
+        begin, end, _ = at.indices(self._count)
+        first = begin // self._LENGTH
+        pieces = [self._piece(i) for i in range(first, -(-end // self._LENGTH))]
+        return np.concatenate([np.empty(0, np.int64), *pieces])[begin - first * self._LENGTH :][: max(0, end - begin)]
+
+    def __iter__(self) -> Iterator[int]:
+        for begin in range(0, self._count, self._LENGTH):
+            yield from self[begin : begin + self._LENGTH].tolist()
+
+
 class _Seeded(_Ordered):
     """Sampler that draws one seed for each epoch, from which its order is made, so that an epoch can come again."""
 
@@ -70,7 +105,7 @@ class _Seeded(_Ordered):
         self._again = False
         return self._drawn(lm.random.Generator("cpu", self._seed))
 
-    def _drawn(self, generator: lm.random.Generator) -> np.ndarray:
+    def _drawn(self, generator: lm.random.Generator) -> Indices:
         raise NotImplementedError(f"[{type(self).__name__}] the sampler defines no order")
 
     def state_dict(self) -> dict[str, Any]:
@@ -123,14 +158,14 @@ class RandomSampler(_Seeded):
     def __len__(self) -> int:
         return self.num_samples
 
-    def _drawn(self, generator: lm.random.Generator) -> np.ndarray:
+    def _drawn(self, generator: lm.random.Generator) -> Indices:
         size, count = len(self.data_source), self.num_samples
         if count and not size:
             raise ValueError(f"[RandomSampler] cannot draw {count} samples from an empty dataset")
         if not count:
             return np.empty(0, np.int64)
         if self.replacement:
-            return lm.randint(0, size, (count,), dtype="int64", generator=generator).numpy()
+            return _Pieces(size, count, generator)
         orders = [lm.randperm(size, generator=generator).numpy() for _ in range(-(-count // size))]
         return (orders[0] if len(orders) == 1 else np.concatenate(orders))[:count]
 

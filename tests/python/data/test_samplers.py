@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import lamella as lm
 from lamella.data import (
     BatchSampler,
+    DataLoader,
     RandomSampler,
     Sampler,
     SequentialSampler,
@@ -115,3 +117,22 @@ def test_batches(size: int, drop_last: bool) -> None:
 def test_what_is_refused(make, error, message) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_more_samples_than_memory_holds_are_drawn_in_pieces() -> None:
+    """One by one and in batches, which may end within a piece or another one, the same numbers come."""
+    sampler = RandomSampler(range(1000), replacement=True, num_samples=10**12)
+    assert len(sampler) == 10**12
+    first = list(itertools.islice(sampler, 140_000))
+    state = sampler.state_dict()
+    again = RandomSampler(range(1000), replacement=True, num_samples=10**12)
+    again.load_state_dict(state)
+    loader = DataLoader(np.arange(1000), batch_size=999, sampler=again)
+    batches = [batch.numpy() for batch in itertools.islice(loader, 140)]
+    np.testing.assert_array_equal(np.concatenate(batches), first[: 140 * 999])
+    counts = np.bincount(first, minlength=1000)
+    assert counts.min() > 80 and counts.max() < 220
+    few = RandomSampler(range(5), replacement=True, num_samples=3)
+    assert len(list(few)) == 3 and few._order()[1:9].shape == (2,) and few._order()[3:3].shape == (0,)
+    order = few._order()
+    assert [order[0], order[1], order[-1]] == list(order)
