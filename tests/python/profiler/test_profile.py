@@ -176,14 +176,17 @@ def test_nothing_is_left_behind() -> None:
             raise ZeroDivisionError
         assert (lm.nn.Module.__call__, lm.optim.Optimizer.step) == before
 
-    class Named(lm.Tensor):
-        pass
-
     with lm.profiler.profile() as first:
-        lm.exp(MATRIX) + 1
+
+        class Named(lm.nn.Parameter):
+            """Made while the slots that it inherits are others."""
+
+        named = Named(MATRIX)
+        lm.exp(named)
     calls = len(first.calls)
-    lm.exp(MATRIX) + 1
-    assert len(first.calls) == calls == 2
+    lm.exp(named) + named
+    assert len(first.calls) == calls and first.calls[-1].name == "exp"
+    assert counts(lambda: named + 1) == counts(lambda: W + 1) == {"add": 1}
     with lm.profiler.profile() as second:
         pass
     assert not second.calls and second.duration == 0 and second.peak_memory == 0 and not second.table()
