@@ -1,7 +1,14 @@
 # Builds the Python module lamella._C.
 
+set(LAMELLA_PYTHON_HEADERS "" CACHE PATH "Headers of another Python than the one that builds, for which the module is compiled")
+set(LAMELLA_PYTHON_TAG "" CACHE STRING "Name of that Python in the module's file: cpython-313-x86_64-linux-gnu")
+
 if(LAMELLA_BINDINGS)
   find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+  if(LAMELLA_PYTHON_HEADERS)
+    set(Python_SOABI ${LAMELLA_PYTHON_TAG})
+    set_target_properties(Python::Module PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${LAMELLA_PYTHON_HEADERS}")
+  endif()
   file(GLOB_RECURSE binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/*.cc)
   # These files are not unity-built: they hold code for each operator, so that compiling them with others saves no time.
   file(GLOB of_each_operator CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/bindings/operators_*.cc)
@@ -22,7 +29,7 @@ if(LAMELLA_BINDINGS)
     foreach(file IN LISTS package_files)
       file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/lamella/${file} ${LAMELLA_OUTPUT_DIR}/${file} SYMBOLIC)
     endforeach()
-  else()
+  elseif(NOT LAMELLA_PYTHON_HEADERS)
     # Writes the stubs from the types of all operators, which the module itself lists.
     set(stubs ${PROJECT_SOURCE_DIR}/python/stubs)
     add_custom_command(

@@ -9,13 +9,14 @@ which operator asked; the last one succeeds. Prints a line for each child in whi
 those that a signal ended and those that did not come back within --patience seconds, and ends with 1 where there were
 any.
 
-The limits are --step kilobytes apart, from nothing to what the case needs; with --points, at most so many are tried,
-spread evenly. With --fresh each child is a new interpreter instead of a fork, so that it has threads.
+The limits are --step kilobytes apart, from nothing to what the case needs and beyond; once nothing has failed for a
+while they are farther apart. With --points, at most so many are tried, spread evenly. With --fresh each child is a new interpreter instead of a fork, so that it has threads.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pickle
 import resource
@@ -30,6 +31,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 KILOBYTE = 1024
+#: After so many limits in a row under which nothing was refused, only each of so many is tried.
+CALM, STRIDE = 50, 25
 
 
 def memory(key: str) -> int:
@@ -89,8 +92,8 @@ def need_of(name: str) -> tuple[int, Any]:
     return memory("VmPeak") - before, result
 
 
-def attempt(name: str, room: int, expected: Any) -> str:
-    """What went wrong with `room` bytes to be had; nothing where all is well."""
+def attempt(name: str, room: int, expected: Any) -> tuple[str, bool]:
+    """What went wrong with `room` bytes to be had, nothing where all is well; and whether memory was refused at all."""
     call = prepared(name)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     errors: list[BaseException] = []
@@ -106,20 +109,20 @@ def attempt(name: str, room: int, expected: Any) -> str:
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     for result in wrong:
         if not same(expected, plain(result)):
-            return "the result under the limit is wrong"
+            return "the result under the limit is wrong", True
+    refused = bool(errors)
     for error in errors:
         if not isinstance(error, MemoryError):
-            return "".join(traceback.format_exception(error))
+            return "".join(traceback.format_exception(error)), True
         if not str(error).startswith("["):
-            return f"a MemoryError that names no operator: {str(error)!r}\n" + "".join(
-                traceback.format_exception(error)
-            )
+            text = "".join(traceback.format_exception(error))
+            return f"a MemoryError that names no operator: {str(error)!r}\n{text}", True
     errors.clear()
     try:
         result = plain(call())
     except BaseException as error:
-        return "after the limit was lifted: " + "".join(traceback.format_exception(error))
-    return "" if same(expected, result) else "the result after the limit was lifted is wrong"
+        return "after the limit was lifted: " + "".join(traceback.format_exception(error)), True
+    return "" if same(expected, result) else "the result after the limit was lifted is wrong", refused
 
 
 def in_fork(function: Any, patience: float) -> tuple[str, Any]:
@@ -164,7 +167,7 @@ def in_interpreter(name: str, room: int, expected: Any, patience: float) -> tupl
         return f"did not end within {patience} seconds", None
     if run.returncode != 0:
         return f"ended with status {run.returncode}: {run.stderr.decode()[-500:]}", None
-    return "", run.stdout.decode()
+    return "", tuple(json.loads(run.stdout))
 
 
 def sweep(name: str, step: int, points: int, fresh: bool, patience: float) -> list[str]:
@@ -179,13 +182,18 @@ def sweep(name: str, step: int, points: int, fresh: bool, patience: float) -> li
         near = rooms[:: max(1, min(len(rooms), need // (step * KILOBYTE) + 1) * 2 // points)][: points // 2]
         rooms = sorted({*near, *rooms[:: max(1, len(rooms) * 2 // points)]})
     faults = []
-    for room in rooms:
+    calm = 0
+    for i, room in enumerate(rooms):
+        if calm >= CALM and i % STRIDE and not points:
+            continue
         if fresh:
             fault, outcome = in_interpreter(name, room, expected, patience)
         else:
             fault, outcome = in_fork(lambda room=room: attempt(name, room, expected), patience)
-        if fault or outcome:
-            faults.append(f"{name}, {room // KILOBYTE} kB: {fault or outcome}")
+        wrong, refused = outcome if outcome else ("", True)
+        calm = 0 if refused else calm + 1
+        if fault or wrong:
+            faults.append(f"{name}, {room // KILOBYTE} kB: {fault or wrong}")
     return faults
 
 
@@ -200,7 +208,7 @@ def main() -> int:
     parser.add_argument("--room", type=int)
     arguments = parser.parse_args()
     if arguments.one:
-        print(attempt(arguments.one, arguments.room, pickle.load(sys.stdin.buffer)), end="")
+        print(json.dumps(attempt(arguments.one, arguments.room, pickle.load(sys.stdin.buffer))))
         return 0
     import cases
 
