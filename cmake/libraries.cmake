@@ -82,9 +82,11 @@ function(lamella_find_onednn)
       set_target_properties(
         lamella_dnnl PROPERTIES IMPORTED_LOCATION "${library}" INTERFACE_INCLUDE_DIRECTORIES "${include}")
       if(library MATCHES "[.]a$")
-        # Its names stay its own, beside another oneDNN in the process, and what nothing calls is left out.
+        # Its names stay its own, beside another oneDNN in the process. What nothing calls is left out, and of equal
+        # instances of its templates all but one.
         target_link_libraries(lamella_dnnl INTERFACE OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
-        target_link_options(lamella_dnnl INTERFACE LINKER:--exclude-libs,libdnnl.a LINKER:--gc-sections)
+        target_link_options(lamella_dnnl INTERFACE LINKER:--exclude-libs,libdnnl.a LINKER:--gc-sections
+                            -fuse-ld=gold LINKER:--icf=all)
         install(DIRECTORY ${LAMELLA_ONEDNN_ROOT}/licenses DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
       elseif(place STREQUAL "python")
         lamella_bundle(${library} onednn-cpu-gomp onednn/LICENSE onednn/THIRD-PARTY-PROGRAMS)

@@ -21,6 +21,7 @@ import csv
 import hashlib
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,8 @@ from debian import Archive
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WORK = ROOT / "build" / "wheels"
+#: Libraries that auditwheel puts into the wheel.
+BUNDLED = WORK / "bundled"
 PLATFORM = "manylinux_2_28_x86_64"
 #: Largest size of a wheel, in bytes.
 LIMIT = 25_000_000
@@ -48,7 +51,8 @@ TOOLS = (
 )
 _ONEDNN_OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",
-    "CMAKE_CXX_FLAGS_RELEASE": "-O2 -DNDEBUG -ffunction-sections -fdata-sections -fvisibility=hidden -fvisibility-inlines-hidden",
+    "CMAKE_CXX_FLAGS_RELEASE": "-O2 -DNDEBUG -ffunction-sections -fdata-sections "
+    "-fvisibility=hidden -fvisibility-inlines-hidden",
     "CMAKE_POSITION_INDEPENDENT_CODE": "ON",
     "ONEDNN_ARCH_OPT_FLAGS": "",
     "ONEDNN_BUILD_DOC": "OFF",
@@ -62,6 +66,7 @@ _ONEDNN_OPTIONS = {
     "ONEDNN_ENABLE_WORKLOAD": "TRAINING",
     "ONEDNN_GPU_RUNTIME": "NONE",
     "ONEDNN_LIBRARY_TYPE": "STATIC",
+    "ONEDNN_EXPERIMENTAL_LOGGING": "OFF",
 }
 
 
@@ -95,6 +100,28 @@ def tools() -> Path:
     return folder / "bin" / "python"
 
 
+def without_other_dtypes(source: Path) -> None:
+    """Takes from oneDNN's lists of implementations those of dtypes that Lamella never asks for: a quarter of its code.
+
+    What no list names is not linked. The lists have an entry for each combination of dtypes, `{{forward, f32, f32, f32}, ...`,
+    which begins and ends with its indentation.
+    """
+    kept = {"f32", "bf16"}
+    kinds = {"forward", "backward_data", "backward_weights", "data_type::undef", "0"}
+    for name in ("cpu_convolution_list.cpp", "reorder/cpu_reorder.cpp", "matmul/cpu_matmul_list.cpp"):
+        path = source / "src" / "cpu" / name
+        lines, end = [], ""
+        for line in path.read_text().splitlines():
+            entry = re.match(r"( +)\{\{([^}]+)\}, ", line)
+            if end:
+                end = "" if line.startswith(end) else end
+            elif entry and not {word.strip() for word in entry[2].split(",")} <= kept | kinds:
+                end = "" if line.endswith(("},", "}),")) else f"{entry[1]}}}"
+            elif not re.match(r" +(BRGEMM_FP8_|CPU_INSTANCE\((gemm_x8s8s32x_matmul_t|ref_matmul_int8_t)\))", line):
+                lines.append(line)
+        path.write_text("\n".join(lines) + "\n")
+
+
 def onednn(archive: Archive) -> Path:
     """Compiles oneDNN, and returns the folder that holds its headers and its static library."""
     folder = WORK / "onednn"
@@ -103,6 +130,7 @@ def onednn(archive: Archive) -> Path:
     if stamp.exists() and stamp.read_text() == "\n".join(options):
         return folder
     source = archive.source("onednn", "trixie")
+    without_other_dtypes(source)
     say("compiling oneDNN")
     tree = WORK / "onednn-build"
     launcher = shutil.which("ccache")
@@ -126,8 +154,10 @@ def stand_ins(archive: Archive) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     run("stubs", sys.executable, HERE / "stubs.py", folder)
     library = next(archive.package("libgomp1", "bullseye").glob("usr/lib/*/libgomp.so.1.*"))
-    shutil.copy(library, folder / "libgomp.so.1")
-    (folder / "libgomp.so").write_text(f"INPUT({folder / 'libgomp.so.1'})\n")
+    # In a folder of its own, as programs could not run if they found the stand-ins.
+    BUNDLED.mkdir(exist_ok=True)
+    shutil.copy(library, BUNDLED / "libgomp.so.1")
+    (folder / "libgomp.so").write_text(f"INPUT({BUNDLED / 'libgomp.so.1'})\n")
     return folder
 
 
@@ -148,7 +178,7 @@ def settings(archive: Archive) -> tuple[dict[str, str], dict[str, str]]:
     stubs = stand_ins(archive)
     hidden = "libstdc++.a:libshims.a:libmvec.a:libc_nonshared.a"
     flags = f"-L{stubs} -Wl,-rpath-link,{stubs} -Wl,--exclude-libs,{hidden} -Wl,--strip-all"
-    return options, {"LDFLAGS": flags, "LD_LIBRARY_PATH": str(stubs)}
+    return options, {"LDFLAGS": flags}
 
 
 def first_wheel(python: Path, options: dict[str, str], environment: dict[str, str]) -> Path:
@@ -213,13 +243,13 @@ def exchanged(wheel: Path, module: Path, ours: str, theirs: str) -> Path:
     return target
 
 
-def repaired(python: Path, wheel: Path, output: Path, environment: dict[str, str]) -> Path:
+def repaired(python: Path, wheel: Path, output: Path) -> Path:
     """Puts libgomp into the wheel, and checks that all in it runs where its name says."""
     folder = WORK / "repaired"
     shutil.rmtree(folder, ignore_errors=True)
-    path = {**environment, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    run("auditwheel", python, "-m", "auditwheel", "repair", "--plat", PLATFORM, "--only-plat", "--strip", "-w", folder, wheel,
-        environment=path)  # fmt: skip
+    path = {"LD_LIBRARY_PATH": str(BUNDLED), "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
+    options = ["--plat", PLATFORM, "--only-plat", "--strip", "-w", folder]
+    run("auditwheel", python, "-m", "auditwheel", "repair", *options, wheel, environment=path)
     made = next(folder.glob("*.whl"))
     size = made.stat().st_size
     if size > LIMIT:
@@ -247,7 +277,7 @@ def main() -> None:
     first = first_wheel(python, options, environment)
     for version in arguments.python:
         wheel = first if version == running else other_wheel(first, version, archive, options, environment)
-        repaired(python, wheel, arguments.output, environment)
+        repaired(python, wheel, arguments.output)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,14 @@
 
     python stubs.py FOLDER [--glibc 2.28] [--libstdcxx 3.4.24] [--cxxabi 1.3.11]
 
-A library that is linked on a new system asks for the newest version of each symbol. The stand-ins have the versions that
-an older system has, and nothing else: they hold no code and are only linked against (`-L FOLDER`), the real libraries
-are found at run time. What is newer than the limits comes from elsewhere:
+A library that is linked on a new system asks for the newest version of each symbol. The stand-ins have the versions
+that an older system has, and nothing else: they hold no code and are only linked against (`-L FOLDER`), the real
+libraries are found at run time. What is newer than the limits comes from elsewhere:
 
 - functions of glibc that are called but came later: from shims.c, in terms of older ones;
 - newer parts of libstdc++: from libstdc++.a, hidden in the library that uses them (as Red Hat's toolsets do);
-- glibc's vector functions (libmvec, of which most came with 2.35): from libmvec.a, for each instruction set the variants
-  for just that set, so that nothing is chosen at run time by glibc's private data.
+- glibc's vector functions (libmvec, of which most came with 2.35): from libmvec.a, for each instruction set the
+  variants for just that set, so that nothing is chosen at run time by glibc's private data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What wheels are linked against (cmake/wheel/stubs.py): versions of symbols that older systems have, and parts that came later."""
+"""What wheels are linked against: versions of symbols that older systems have, and parts that came later."""
 
 import ctypes
 import importlib.util

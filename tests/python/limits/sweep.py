@@ -9,8 +9,9 @@ which operator asked; the last one succeeds. Prints a line for each child in whi
 those that a signal ended and those that did not come back within --patience seconds, and ends with 1 where there were
 any.
 
-The limits are --step kilobytes apart, from nothing to what the case needs and beyond; once nothing has failed for a
-while they are farther apart. With --points, at most so many are tried, spread evenly. With --fresh each child is a new interpreter instead of a fork, so that it has threads.
+The limits are --step kilobytes apart, from nothing to what the case needs and beyond; once nothing has been refused
+for a while they are farther apart. With --points, at most so many are tried, spread evenly. With --fresh each child is
+a new interpreter instead of a fork, so that it has threads.
 """
 
 from __future__ import annotations

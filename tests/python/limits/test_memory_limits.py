@@ -1,7 +1,7 @@
 """The library under limits of memory: an error that says who asked for what, and a process that lives on.
 
-LAMELLA_LIMITS=full sweeps every case in steps of 40 kB, and in new interpreters too, which takes hours; otherwise a few
-limits are tried for each case.
+LAMELLA_LIMITS=full sweeps every case in steps of 40 kB, and in new interpreters too, which takes half an hour;
+otherwise a few limits are tried for each case.
 """
 
 from __future__ import annotations
