@@ -103,8 +103,8 @@ def tools() -> Path:
 def without_other_dtypes(source: Path) -> None:
     """Takes from oneDNN's lists of implementations those of dtypes that Lamella never asks for: a quarter of its code.
 
-    What no list names is not linked. The lists have an entry for each combination of dtypes, `{{forward, f32, f32, f32}, ...`,
-    which begins and ends with its indentation.
+    What no list names is not linked. The lists have an entry for each combination of dtypes, which begins as in
+    `{{forward, f32, f32, f32}, ...` and ends with its indentation.
     """
     kept = {"f32", "bf16"}
     kinds = {"forward", "backward_data", "backward_weights", "data_type::undef", "0"}
