@@ -125,7 +125,10 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Scores of the next character. Source: Radford et al. 2019, "Language models are unsupervised multitask learners"."""
+    """Scores of the next character.
+
+    Source: Radford et al. 2019, "Language models are unsupervised multitask learners".
+    """
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()

@@ -13,7 +13,9 @@ import reversible
 import straight_through
 
 HERE = Path(__file__).resolve().parent
-LAYERS = {module.__name__: module for module in (straight_through, gradient_reversal, reversible, flash_attention, lora)}
+LAYERS = {
+    module.__name__: module for module in (straight_through, gradient_reversal, reversible, flash_attention, lora)
+}
 
 
 def main() -> None:

@@ -81,7 +81,8 @@ def run(out: Path, short: bool) -> None:
         parameter.stop_gradient = True
     whole = sum(p.size for p in base.parameters())
     upright = pictures.accuracy(base, held_out_images, held_out_digits)
-    print(f"upright digits {upright:.1%}, turned ones {pictures.accuracy(base, turned(held_out_images), held_out_digits):.1%}")
+    unprepared = pictures.accuracy(base, turned(held_out_images), held_out_digits)
+    print(f"upright digits {upright:.1%}, turned ones {unprepared:.1%}")
 
     rows = []
     for rank in (1, 2, 4, 8, 16):

@@ -111,7 +111,9 @@ def run(out: Path, short: bool) -> None:
             (lm.abs(a - b).max() / lm.abs(a).max()).item()
             for a, b in zip(gradients["plain"], gradients["reversible"], strict=True)
         )
-        print(f"{depth:2} blocks: " + ", ".join(f"{way} {held[way][-1]:.1f} MB" for way in ways) + f"; off by {off:.0e}")
+        print(
+            f"{depth:2} blocks: " + ", ".join(f"{way} {held[way][-1]:.1f} MB" for way in ways) + f"; off by {off:.0e}"
+        )
         assert off < 1e-3
     growth = {way: megabytes[-1] - megabytes[0] for way, megabytes in held.items()}
     assert growth["reversible"] < growth["plain"] / 3, "depth should cost gradients of parameters only"

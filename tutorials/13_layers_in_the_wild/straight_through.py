@@ -47,7 +47,9 @@ class QuantizedLinear(nn.Linear):
 
 def network() -> nn.Sequential:
     """From 64 pixels to scores of ten digits."""
-    return nn.Sequential(QuantizedLinear(64, 64), nn.ReLU(), QuantizedLinear(64, 64), nn.ReLU(), QuantizedLinear(64, 10))
+    return nn.Sequential(
+        QuantizedLinear(64, 64), nn.ReLU(), QuantizedLinear(64, 64), nn.ReLU(), QuantizedLinear(64, 10)
+    )
 
 
 def set_bits(model: nn.Module, bits: int | None) -> None:

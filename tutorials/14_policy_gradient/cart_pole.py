@@ -39,7 +39,7 @@ class CartPoles:
 
     def push(self, right: np.ndarray) -> np.ndarray:
         """Moves all carts by one step, each pushed to the right or to the left. Returns which of them still balance."""
-        position, speed, angle, spin = self.state.T
+        _, speed, angle, spin = self.state.T
         force = np.where(right, self.FORCE, -self.FORCE)
         sin, cos = np.sin(angle), np.cos(angle)
         mass, arm = self.CART + self.POLE, self.POLE * self.HALF_LENGTH
@@ -90,10 +90,7 @@ def play(model: ActorCritic, count: int, rng: np.random.Generator, best: bool = 
     states, pushes, alive = [], [], []
     while balanced.any() and len(states) < LONGEST:
         seen = lm.asarray(world.state.astype(np.float32))
-        if best:
-            push = model.actor(seen).argmax(axis=1).numpy()
-        else:
-            push = model.policy(seen).sample().numpy()
+        push = (model.actor(seen).argmax(axis=1) if best else model.policy(seen).sample()).numpy()
         states.append(seen.numpy())
         pushes.append(push)
         alive.append(balanced)
@@ -138,7 +135,7 @@ def learn(
 
 
 def draw(history: list[np.ndarray], model: ActorCritic, path: Path) -> None:
-    """How long poles were balanced as learning went on; an episode; and what the actor does by angle and spin."""
+    """Draws how long poles were balanced as learning went on; an episode; and what the actor does by angle and spin."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
@@ -165,7 +162,9 @@ def draw(history: list[np.ndarray], model: ActorCritic, path: Path) -> None:
     grid = np.stack([np.zeros_like(angle), np.zeros_like(angle), angle, spin], axis=-1).astype(np.float32)
     with lm.no_grad():
         right = model.policy(lm.asarray(grid)).probs[..., 1].numpy()
-    shown = policy.imshow(right, origin="lower", extent=(-11.5, 11.5, -2, 2), aspect="auto", cmap="coolwarm", vmin=0, vmax=1)
+    shown = policy.imshow(
+        right, origin="lower", extent=(-11.5, 11.5, -2, 2), aspect="auto", cmap="coolwarm", vmin=0, vmax=1
+    )
     figure.colorbar(shown, ax=policy)
     policy.set(xlabel="angle (degrees)", ylabel="spin (rad/s)", title="probability of a push to the right")
     figure.savefig(path, dpi=100)
