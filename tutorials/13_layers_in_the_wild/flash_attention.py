@@ -110,6 +110,8 @@ def run(out: Path, short: bool) -> None:
     for way in WAYS:
         panels[0].loglog(lengths, held[way], "o-", base=2, label=way)
     panels[0].set(xlabel="places in the sequence", title="memory of one step (MB)")
+    for axis in (panels[0].xaxis, panels[0].yaxis):
+        axis.set_major_formatter("{x:g}")
     panels[0].grid(alpha=0.3)
     panels[0].legend()
     pictures.save(figure, out / "flash_attention.png")
