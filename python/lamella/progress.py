@@ -109,8 +109,7 @@ class Progress(Generic[T]):
         if not self.disable:
             if self._stale:
                 self._show()
-            if self._terminal:
-                self._leave(around)
+            self._leave(around)
             self.file.flush()
         self._closed = True
 
@@ -119,40 +118,42 @@ class Progress(Generic[T]):
 
     def _repr_html_(self) -> str:
         state = f" value='{min(self.count, self.total)}' max='{self.total}'" if self.total else ""
-        return f"<progress{state} style='width: 16em'></progress> <code>{html.escape(self._line(0))}</code>"
+        line = "".join(bar._place() for bar in self._around()) + self._line(0)
+        return f"<progress{state} style='width: 16em'></progress> <code>{html.escape(line)}</code>"
 
     def _around(self) -> list[Progress[Any]]:
-        """Returns the bars of loops around this one that are on the same terminal, the outermost first.
+        """Returns the bars of loops around this one that are shown in the same place, the outermost first.
 
         The first call says that this one's loop begins.
         """
-        if not self._terminal or self._closed:
+        if self._closed or (not self._terminal and self._display is None):
             return []
-        bars = [bar for bar in (reference() for reference in _on_terminals) if bar is not None]
-        _on_terminals[:] = [weakref.ref(bar) for bar in bars]
-        same = [bar for bar in bars if bar.file is self.file]
+        bars = [bar for bar in (reference() for reference in _shown) if bar is not None]
+        _shown[:] = [weakref.ref(bar) for bar in bars]
+        same = [bar for bar in bars if bar.file is self.file and bar._display == self._display]
         if self not in same:
-            _on_terminals.append(weakref.ref(self))
+            _shown.append(weakref.ref(self))
             return same
         return same[: same.index(self)]
 
     def _leave(self, around: list[Progress[Any]]) -> None:
-        """Ends the line; a bar within another's loop gives the line back."""
-        _on_terminals[:] = [reference for reference in _on_terminals if reference() is not self]
+        """Ends the line; a bar within another's loop gives the place back."""
+        _shown[:] = [reference for reference in _shown if reference() is not self]
         if around:
             self._erase()
             around[-1]._show()
-        else:
+        elif self._terminal:
             self.file.write("\n")
 
     def _show(self) -> None:
         self._shown = time.monotonic()
         self._stale = False
         if self._display is not None:
-            if self._cell is None:
-                self._cell = self._display(self, display_id=True)
+            first = (*self._around(), self)[0]
+            if first._cell is None:
+                first._cell = self._display(self, display_id=True)
             else:
-                self._cell.update(self)
+                first._cell.update(self)
             return
         if self._terminal:
             import shutil
@@ -217,8 +218,8 @@ def progress(
 ) -> Progress[T]:
     """Shows the progress of a loop on standard error: a bar, the rate, the time left, and figures of your own.
 
-    On a terminal one line is redrawn in place, and a loop within the loop has its bar in the same line. In a notebook
-    there is a bar for each below the cell. Elsewhere (a log file, CI) a plain line is printed now and then.
+    On a terminal one line is redrawn in place, in a notebook a bar below the cell; a loop within the loop is shown in
+    the same place. Elsewhere (a log file, CI) a plain line is printed now and then.
 
     Args:
         iterable: what to loop over, such as a range or a :class:`lamella.data.DataLoader`; without it call ``update()``
@@ -239,8 +240,8 @@ def progress(
     return Progress(iterable, total, description, unit, file, interval, disable)
 
 
-#: Bars that have been drawn on terminals and are not closed, the outermost first.
-_on_terminals: list[weakref.ref[Progress[Any]]] = []
+#: Bars on terminals and in notebooks that are not closed, the outermost first.
+_shown: list[weakref.ref[Progress[Any]]] = []
 
 
 def _notebook() -> Any:

@@ -12,7 +12,7 @@ from support import extensions
 
 pytest.importorskip("tensorboardX", reason="tensorboardX is not installed")
 
-from lamella.utils.tensorboard import SummaryWriter  # noqa: E402
+from lamella.utils.tensorboard import SummaryWriter
 
 
 def events(folder):
