@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import lamella as lm
 from lamella import _tree
-from lamella._html import table
 
+from .._html import table
 from .module import Module
 
 

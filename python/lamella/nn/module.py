@@ -381,7 +381,7 @@ class Module(Stateful, Movable):
         return f"{type(self).__name__}(\n  {body}\n)"
 
     def _repr_html_(self) -> str:
-        from lamella._html import module
+        from .._html import module
 
         return module(self)
 

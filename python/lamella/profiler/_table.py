@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lamella._html import table
+from .._html import table
 
 
 class Row(NamedTuple):
