@@ -73,6 +73,10 @@ def turned(images: lm.Tensor) -> lm.Tensor:
 def run(out: Path, short: bool) -> None:
     """Teaches a network that reads digits to read turned ones, with adapters of several ranks."""
     lm.seed(0)
+    small = [lm.randn(shape, dtype="float64") for shape in ([5, 3], [4, 3], [4], [2, 3], [4, 2])]
+    for place in (0, 3, 4):  # the weight and its bias are frozen
+        small[place].stop_gradient = False
+    assert lm.autograd.gradcheck(LowRank.apply, small)
     images, digits, held_out_images, held_out_digits = pictures.load_digits()
     epochs = 2 if short else 20
     base = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
