@@ -264,7 +264,7 @@ def draw(history: list[dict[str, float]], path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=1500, help="steps in all (default: 1500)")
+    parser.add_argument("--steps", type=int, default=1000, help="steps in all (default: 1000)")
     parser.add_argument("--short", action="store_true", help="a small network and twenty steps, to see that it runs")
     parser.add_argument("--seed", type=int, default=0, help="of the start, the order and the samples (default: 0)")
     parser.add_argument("--out", type=Path, default=HERE / "out", help="folder for the results (default: out, here)")
