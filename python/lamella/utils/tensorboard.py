@@ -1,4 +1,4 @@
-"""What a run did, for TensorBoard: a writer that takes tensors. It needs the package tensorboardX."""
+"""A writer for TensorBoard that takes tensors. It needs the package tensorboardX."""
 
 from __future__ import annotations
 
