@@ -36,6 +36,7 @@ MODULES = {
     "lamella.onnx": "Export to ONNX",
     "lamella.profiler": "Profiles",
     "lamella.library": "Operators of your own",
+    "lamella.utils": "Progress bars, and devices of extensions",
     "lamella.utils.cpp_extension": "Extensions",
     "lamella.memory": "Memory",
     "lamella.cuda": "CUDA devices",

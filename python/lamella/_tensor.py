@@ -56,6 +56,13 @@ def _repr(self: Tensor) -> str:
         return f"Tensor({', '.join(parts)})"
 
 
+def _repr_html(self: Tensor) -> str:
+    """Returns the tensor as notebooks show it."""
+    from ._html import tensor
+
+    return tensor(self)
+
+
 def _format(self: Tensor, spec: str) -> str:
     """Formats the number of a tensor with one element; without a format, any tensor."""
     if not spec:
@@ -211,6 +218,7 @@ def install() -> None:
     """Gives Tensor its methods; called once, when the package is imported."""
     methods = {
         "__repr__": _repr,
+        "_repr_html_": _repr_html,
         "__format__": _format,
         "__reduce_ex__": _reduce,
         "__copy__": _copy,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import math
 import sys
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sized
 from types import TracebackType
 from typing import Any, Generic, Self, TextIO, TypeVar
@@ -37,8 +39,11 @@ class Progress(Generic[T]):
         self.disable = disable or self.file is None
         self.count = 0
         self._terminal = not self.disable and self.file.isatty()
+        self._display = _notebook() if file is None and not self.disable and not self._terminal else None
+        self._cell: Any = None
+        redrawn = self._terminal or self._display is not None
         # A line is redrawn in place on a terminal; elsewhere every line stays, so that there are few.
-        self._interval = interval if interval is not None else (0.1 if self._terminal else 10.0)
+        self._interval = interval if interval is not None else (0.1 if redrawn else 10.0)
         self._figures: dict[str, str] = {}
         self._start = self._shown = time.monotonic()
         self._drawn = 0
@@ -48,6 +53,7 @@ class Progress(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         if self.iterable is None:
             raise TypeError("[progress] nothing to iterate over: it was made without an iterable")
+        self._around()
         try:
             for item in self.iterable:
                 yield item
@@ -61,6 +67,7 @@ class Progress(Generic[T]):
         return self.total
 
     def __enter__(self) -> Self:
+        self._around()
         return self
 
     def __exit__(
@@ -86,6 +93,9 @@ class Progress(Generic[T]):
         """Prints a line that stays, above the bar."""
         if self.disable:
             return
+        if self._display is not None:
+            print(line)
+            return
         self._erase()
         self.file.write(line + "\n")
         if self._terminal:
@@ -95,20 +105,56 @@ class Progress(Generic[T]):
         """Shows the last state and ends the line. May be called twice."""
         if self._closed:
             return
-        self._closed = True
+        around = self._around()
         if not self.disable:
             if self._stale:
                 self._show()
-            if self._terminal:
-                self.file.write("\n")
+            self._leave(around)
             self.file.flush()
+        self._closed = True
 
     def __str__(self) -> str:
         return self._line(0)
 
+    def _repr_html_(self) -> str:
+        state = f" value='{min(self.count, self.total)}' max='{self.total}'" if self.total else ""
+        line = "".join(bar._place() for bar in self._around()) + self._line(0)
+        return f"<progress{state} style='width: 16em'></progress> <code>{html.escape(line)}</code>"
+
+    def _around(self) -> list[Progress[Any]]:
+        """Returns the bars of loops around this one that are shown in the same place, the outermost first.
+
+        The first call says that this one's loop begins.
+        """
+        if self._closed or (not self._terminal and self._display is None):
+            return []
+        bars = [bar for bar in (reference() for reference in _shown) if bar is not None]
+        _shown[:] = [weakref.ref(bar) for bar in bars]
+        same = [bar for bar in bars if bar.file is self.file and bar._display == self._display]
+        if self not in same:
+            _shown.append(weakref.ref(self))
+            return same
+        return same[: same.index(self)]
+
+    def _leave(self, around: list[Progress[Any]]) -> None:
+        """Ends the line; a bar within another's loop gives the place back."""
+        _shown[:] = [reference for reference in _shown if reference() is not self]
+        if around:
+            self._erase()
+            around[-1]._show()
+        elif self._terminal:
+            self.file.write("\n")
+
     def _show(self) -> None:
         self._shown = time.monotonic()
         self._stale = False
+        if self._display is not None:
+            first = (*self._around(), self)[0]
+            if first._cell is None:
+                first._cell = self._display(self, display_id=True)
+            else:
+                first._cell.update(self)
+            return
         if self._terminal:
             import shutil
 
@@ -125,11 +171,18 @@ class Progress(Generic[T]):
             self.file.write("\r" + " " * self._drawn + "\r")
             self._drawn = 0
 
+    def _place(self) -> str:
+        """Returns what stands before the bar of a loop within this one's."""
+        done = f"{self.count}/{self.total}" if self.total else f"{self.count} {self.unit}"
+        return f"{self.description} {done} > " if self.description else f"{done} > "
+
     def _line(self, width: int) -> str:
         """Returns the line; with a bar that fills what ``width`` leaves, where it leaves enough for one."""
         elapsed = max(time.monotonic() - self._start, 1e-9)
         rate = self.count / elapsed
         head = f"{self.description}: " if self.description else ""
+        if width:
+            head = "".join(bar._place() for bar in self._around()) + head
         parts = []
         if self.count:
             parts.append(f"{rate:,.0f} {self.unit}/s" if rate >= 1000 else f"{rate:.3g} {self.unit}/s")
@@ -165,10 +218,12 @@ def progress(
 ) -> Progress[T]:
     """Shows the progress of a loop on standard error: a bar, the rate, the time left, and figures of your own.
 
-    On a terminal one line is redrawn in place; elsewhere (a log file, CI) a plain line is printed now and then.
+    On a terminal one line is redrawn in place, in a notebook a bar below the cell; a loop within the loop is shown in
+    the same place. Elsewhere (a log file, CI) a plain line is printed now and then.
 
     Args:
-        iterable: what to loop over; without it call ``update()`` yourself.
+        iterable: what to loop over, such as a range or a :class:`lamella.data.DataLoader`; without it call ``update()``
+            yourself.
         total: the number of steps, where ``len(iterable)`` does not tell.
         description: stands at the start of the line.
         unit: the name of one step.
@@ -183,6 +238,21 @@ def progress(
             bar.set(loss=train_one_epoch())
     """
     return Progress(iterable, total, description, unit, file, interval, disable)
+
+
+#: Bars on terminals and in notebooks that are not closed, the outermost first.
+_shown: list[weakref.ref[Progress[Any]]] = []
+
+
+def _notebook() -> Any:
+    """Returns the function by which a notebook shows things; None where this is none."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if ipython is None or getattr(shell, "kernel", None) is None:
+        return None
+    from importlib import import_module
+
+    return import_module("IPython.display").display
 
 
 def _clock(seconds: float) -> str:

@@ -146,6 +146,23 @@ class Drawing(str):
     def _repr_svg_(self) -> str | None:
         return str(self) if self._format == "svg" else None
 
+    def show(self) -> str:
+        """Opens the drawing in the browser.
+
+        Returns:
+            The path of the page, a temporary file that stays until the system removes it.
+        """
+        import html
+        import tempfile
+        import webbrowser
+        from pathlib import Path
+
+        body = str(self) if self._format == "svg" else f"<pre>{html.escape(self)}</pre>"
+        with tempfile.NamedTemporaryFile("w", suffix=".html", delete=False, encoding="utf-8") as file:
+            file.write(f"<!DOCTYPE html><meta charset='utf-8'><title>lamella</title>{body}")
+        webbrowser.open(Path(file.name).as_uri())
+        return file.name
+
 
 def draw(
     *tensors: _C.Tensor,

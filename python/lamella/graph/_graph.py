@@ -85,6 +85,9 @@ class Graph:
     def __repr__(self) -> str:
         return f"<graph {self.name!r} of {len(self._core.nodes())} nodes>"
 
+    def _repr_svg_(self) -> str | None:
+        return str(self.draw()) if self.nodes else None
+
     # Values
 
     def _described(self, id_: int) -> _Described:

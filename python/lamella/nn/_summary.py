@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import lamella as lm
 from lamella import _tree
 
+from .._html import table
 from .module import Module
 
 
@@ -74,12 +75,9 @@ class Summary(list[Row]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        def row(cells: tuple[str, ...], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{cell.replace('  ', '&emsp;')}</{tag}>" for cell in cells) + "</tr>"
-
-        cells = self._cells()
-        body = "".join(row(one, "td") for one in cells[1:])
-        return f"<table><thead>{row(cells[0], 'th')}</thead><tbody>{body}</tbody></table><p>{self._note()}</p>"
+        # Notebooks put all cells to the right, which would hide how deep a module is.
+        sides = [*("left" for _ in self._cells()[0][1:]), "right"]
+        return table(self._cells(), sides, self._note())
 
 
 def _size(nbytes: int) -> str:

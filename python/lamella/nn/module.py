@@ -380,6 +380,11 @@ class Module(Stateful, Movable):
         body = "\n  ".join([extra] * bool(extra) + lines)
         return f"{type(self).__name__}(\n  {body}\n)"
 
+    def _repr_html_(self) -> str:
+        from .._html import module
+
+        return module(self)
+
 
 class Computed(Module):
     """A module whose result is an attribute of the module that holds it, in its ``parametrizations``."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .._html import table
+
 
 class Row(NamedTuple):
     """Sums over calls that have something in common. Times are seconds, and leave out the calls within a call."""
@@ -69,18 +71,7 @@ class Table(list[Row]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        def row(cells: tuple[str, ...], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{_escaped(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-        cells = self._cells()
-        body = "".join(row(one, "td") for one in cells[1:])
-        return (
-            f"<table><thead>{row(cells[0], 'th')}</thead><tbody>{body}</tbody></table><p>{_escaped(self._note())}</p>"
-        )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return table(self._cells(), ["left", *("right" for _ in self._cells()[0][1:])], self._note())
 
 
 def _time(seconds: float) -> str:

@@ -1,7 +1,11 @@
-"""Tools around Lamella: building extensions (:mod:`lamella.utils.cpp_extension`), and devices of extensions."""
+"""Tools around Lamella: progress bars, TensorBoard (:mod:`lamella.utils.tensorboard`), building extensions.
+
+Extensions are built by :mod:`lamella.utils.cpp_extension`; the other names here are for devices that they bring.
+"""
 
 from __future__ import annotations
 
+from ..progress import progress
 from ._devices import (
     device_module,
     generate_methods_for_privateuse1_backend,
@@ -14,6 +18,7 @@ __all__ = [
     "device_module",
     "generate_methods_for_privateuse1_backend",
     "privateuse1_backend_name",
+    "progress",
     "register_device_module",
     "rename_privateuse1_backend",
 ]

@@ -231,7 +231,7 @@ def test_the_front(script, tmp_path):
         ("import torch; torch.nosuch", "AttributeError", "'torch.nosuch'"),
         ("import torch; torch.fx", "AttributeError", "'torch.fx': torch.compile makes functions run as graphs"),
         ("import torch.nn.quantized", "ImportError", "'torch.nn.quantized'"),
-        ("from torch.utils import tensorboard", "ImportError", "'torch.utils.tensorboard'"),
+        ("from torch.utils import bottleneck", "ImportError", "'torch.utils.bottleneck'"),
         ("from torch.utils.cpp_extension import SyclExtension", "ImportError", "cpp_extension.SyclExtension'"),
         ("from torch.library import triton_op", "ImportError", "'torch.library.triton_op'"),
         ("import torch_npu; torch_npu.npu", "AttributeError", "'torch_npu.npu': there is no NPU here"),

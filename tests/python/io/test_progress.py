@@ -1,6 +1,8 @@
-"""lm.progress: what it prints, on a terminal and off."""
+"""lm.progress: what it prints, on a terminal, in a notebook and elsewhere."""
 
 import io
+import sys
+import types
 
 import pytest
 
@@ -73,6 +75,58 @@ def test_without_a_total():
     with pytest.raises(TypeError, match="length is not known"):
         len(bar)
     assert len(progress(range(7), file=file)) == 7
+
+
+def test_a_loop_within_a_loop_shares_the_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "90")
+    file = Terminal()
+    for _ in progress(range(2), description="training", file=file, interval=0):
+        for _ in progress(range(3), description="batch", file=file, interval=0):
+            pass
+    text = file.getvalue()
+    # One line in all, whose last state is the outer loop's.
+    assert text.count("\n") == 1 and text.rstrip("\n").split("\r")[-1].startswith("training: [====")
+    assert "\rtraining 1/2 > batch: [==" in text and max(map(len, text.split("\r"))) <= 90
+    elsewhere = Terminal()
+    with progress(total=1, file=elsewhere, interval=0) as bar, progress(total=2, file=file, interval=0) as other:
+        other.update()
+        bar.update()
+    assert " > " not in elsewhere.getvalue() + file.getvalue()[len(text) :]
+
+
+def test_a_loop_that_is_left_early_leaves_no_trace():
+    file = Terminal()
+    for item in progress(range(5), file=file, interval=0):
+        if item == 2:
+            break
+    assert list(progress(range(2), description="next", file=file, interval=0)) == [0, 1]
+    assert " > " not in file.getvalue()
+
+
+def test_a_notebook_shows_a_bar_that_moves(monkeypatch, capsys):
+    shown = []
+
+    class Handle:
+        def update(self, thing):
+            shown.append(thing._repr_html_())
+
+    def display(thing, display_id):
+        shown.append(thing._repr_html_())
+        return Handle()
+
+    notebook = types.ModuleType("IPython")
+    notebook.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    notebook.display = types.ModuleType("IPython.display")
+    notebook.display.display = display
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook.display)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    bar = lm.utils.progress(range(2), description="a < b", interval=0)
+    for _ in bar:
+        bar.write("a remark")
+    assert [html.split(" style")[0] for html in shown] == [f"<progress value='{i}' max='2'" for i in (1, 2)]
+    assert "a &lt; b: 100% 2/2" in shown[-1] and capsys.readouterr().out == "a remark\n" * 2
+    assert sys.stderr.getvalue() == ""
 
 
 def test_an_exception_closes_the_bar():
