@@ -1,0 +1,8 @@
+"""Work over many processes."""
+
+from . import sbp
+from ._costs import Link
+from .global_tensor import GlobalParameter, GlobalTensor, distribute, to_global
+from .mesh import placement
+from .redistribute import redistribution_table, set_links
+from .rules import Call, Spec, equation, register_sbp, ruled

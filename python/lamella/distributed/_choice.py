@@ -1,0 +1,155 @@
+"""Chooses how a call on global tensors is split: the way whose inputs cost least to bring about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from . import sbp as sbps
+from ._costs import time_of
+from .mesh import placement
+from .redistribute import Signature, direct, links_of
+from .rules import Call, Pieces, Spec, Way
+from .sbp import Sbp
+
+#: Seconds by which an even cut is preferred to an uneven one at the same price.
+_UNEVEN = 1e-9
+
+
+class Choice(NamedTuple):
+    """How a call is split over a mesh."""
+
+    #: The signatures that each tensor is brought to.
+    inputs: tuple[Signature, ...]
+    #: Those of each result.
+    outputs: tuple[Signature, ...]
+    #: The results' global shapes; None where a run decides on them, and all is broadcast.
+    shapes: tuple[tuple[int, ...], ...] | None
+    #: The parameters that hold a result's shape.
+    shape_parameters: tuple[tuple[str, int], ...]
+    run: Callable[[Call, Pieces], Any] | None
+
+
+def price(source: Sbp, target: Sbp, whole: float, n: int, link: Any) -> float:
+    """Returns the seconds in which a signature becomes another along one axis of a mesh."""
+    name = direct(source, target)
+    if name is not None:
+        return time_of(name, whole, n, link)
+    there, back = direct(source, sbps.broadcast), direct(sbps.broadcast, target)
+    return time_of(there or "none", whole, n, link) + time_of(back or "none", whole, n, link)
+
+
+def spec_of(found: Any, call: Call, results: int, op: str) -> Spec:
+    """Returns what a rule said as a :class:`Spec`.
+
+    Raises:
+        TypeError, ValueError: it is neither that nor a list of pairs with a signature for each tensor.
+    """
+    if isinstance(found, Spec):
+        if len(found.inputs) != len(call.tensors) or len(found.outputs) != results:
+            raise ValueError(
+                f"[{op}] the SBP rule names the axes of {len(found.inputs)} tensors and {len(found.outputs)} results, "
+                f"and there are {len(call.tensors)} and {results}"
+            )
+        return found
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        raise TypeError(f"[{op}] an SBP rule returns a Spec or a list of ways, not {type(found).__name__}")
+    ways = []
+    for one in found:
+        if isinstance(one, Way):
+            ways.append(one)
+            continue
+        try:
+            inputs, outputs = one
+        except (TypeError, ValueError):
+            raise TypeError(f"[{op}] a way is a pair of lists of signatures, not {one!r}") from None
+        ways.append(Way(_signatures(inputs, call.shapes, op), _signatures(outputs, [x.shape for x in call.results()], op)))
+    blank = ["." * len(shape) for shape in call.shapes]
+    return Spec(tuple(blank), tuple("." * x.ndim for x in call.results()), more=tuple(ways))
+
+
+def _signatures(given: Any, shapes: Sequence[Sequence[int]], op: str) -> tuple[Sbp, ...]:
+    listed = [given] if isinstance(given, Sbp) else list(given)
+    if len(listed) != len(shapes):
+        raise ValueError(f"[{op}] the SBP rule gives {len(listed)} signatures, and there are {len(shapes)} tensors")
+    return tuple(sbps.signature(one, 1, len(shape), op)[0] for one, shape in zip(listed, shapes, strict=True))
+
+
+def _fits(way: Way, shapes: Iterable[Sequence[int]], n: int) -> bool:
+    """True if each process gets a part of every tensor that a way cuts."""
+    return all(shape[one.axis] >= n for one, shape in zip(way.inputs, shapes, strict=True) if one.is_split)
+
+
+def choose(
+    spec: Spec, call: Call, given: Sequence[Signature], mesh: placement, itemsizes: Sequence[int], in_place: bool
+) -> tuple[list[list[Sbp]], list[list[Sbp]]]:
+    """Returns the signatures of the tensors and of the results, one list for each axis of the mesh.
+
+    The axes of the mesh are decided on one after the other, the outermost first: the parts that one leaves are split by
+    the next.
+
+    Args:
+        spec: what the rule said.
+        call: the call.
+        given: the signatures of the tensors.
+        mesh: the processes.
+        itemsizes: the bytes of an element of each tensor.
+        in_place: True if the first tensor is written to, whose signatures stay.
+
+    Raises:
+        RuntimeError: it is written to, and no way leaves it as it lies.
+    """
+    links = links_of(mesh)
+    shapes = [list(shape) for shape in call.shapes]
+    sizes = spec.sizes(call.shapes, [x.shape for x in call.results()])
+    inputs: list[list[Sbp]] = []
+    outputs: list[list[Sbp]] = []
+    for k, n in enumerate(mesh.shape):
+        best: tuple[float, Way] | None = None
+        for way in spec.ways(sizes, 1 if in_place else n):
+            if in_place and not (way.inputs[0] is given[0][k] is way.outputs[0]):
+                continue
+            if not way.letter and not in_place and not _fits(way, shapes, n):
+                continue
+            cost = _UNEVEN if way.letter and sizes[way.letter] % n else 0.0
+            for i, target in enumerate(way.inputs):
+                source = given[i][k]
+                if source is not target:
+                    later = [m for j, m in zip(range(k + 1, mesh.ndim), mesh.shape[k + 1 :], strict=True)
+                             if given[i][j].is_split]  # fmt: skip
+                    whole = math.prod(shapes[i]) * itemsizes[i] / math.prod(later)
+                    cost += price(source, target, whole, n, links[k])
+            if best is None or cost < best[0]:
+                best = cost, way
+        if best is None:
+            raise RuntimeError(
+                f"[{call.name}] a tensor with the signature {given[0][k]!r} cannot be written to in this way: "
+                "call it without writing in place, or to_global() first"
+            )
+        way = best[1]
+        inputs.append(list(way.inputs))
+        outputs.append(list(way.outputs))
+        for shape, one in zip(shapes, way.inputs, strict=True):
+            if one.is_split:
+                shape[one.axis] //= n
+        if way.letter:
+            sizes[way.letter] //= n
+    return inputs, outputs
+
+
+def without_rule(call: Call, given: Sequence[Signature], mesh: placement) -> str:
+    """Returns the message for a call that no rule tells how to split."""
+    lies = ", ".join(f"{list(shape)} as ({', '.join(map(str, one))})" for shape, one in zip(call.shapes, given, strict=True))
+    return (
+        f"[{call.name}] has no SBP rule that says how it is split over {list(mesh.shape)} processes, and is given {lies}: "
+        f"register one (lm.distributed.register_sbp({call.name!r}), a PyLayer's static method sbp, SetGetSbpFn in C++), "
+        "or make its tensors whole with to_global(sbp=lm.sbp.broadcast)"
+    )
+
+
+def splits(outputs: Sequence[Signature], inputs: Sequence[Signature], axis: int) -> bool:
+    """True if a call is split along an axis of the mesh."""
+    return any(one[axis].is_split for one in (*outputs, *inputs))
+
+

@@ -1,0 +1,418 @@
+"""Takes the calls of operators and layers that are given global tensors, and computes them on every process's parts.
+
+While global tensors live on a thread, the thread has a recorder (Note [Capture] in ``python/bindings/capture.h``), which
+sees every call of an operator, whoever registered it. Without them nothing is asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import lamella as lm
+from lamella import _C, _tree
+from lamella._C import Tensor
+from lamella.graph._recorder import RecorderBase
+
+from . import _choice, rules
+from . import sbp as sbps
+from ._choice import Choice
+from ._presence import busy, installed, suspended
+from .global_tensor import GlobalTensor, adjoint, seed_of, settled
+from .mesh import placement
+from .redistribute import Signature, links_of, local_range, local_shape, redistribute
+from .rules import Call, Pieces, Rule
+
+def _is_global(x: Any) -> bool:
+    return isinstance(x, GlobalTensor)
+
+
+def _any_global(values: Sequence[Any]) -> bool:
+    for value in values:
+        if isinstance(value, GlobalTensor):
+            return True
+        if isinstance(value, (list, tuple)) and _any_global(value):
+            return True
+    return False
+
+
+class _Builtin:
+    """An operator of the list, by name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.call = getattr(lm.ops.lamella, name)
+        arguments = self.call.arguments
+        self.names: list[str] = [one[0] for one in arguments]
+        self.positional = sum(not one[4] for one in arguments)
+        self.writes = any(one[5] is not None and one[5].endswith("!") for one in arguments)
+        self.draws = any(one[1].startswith("Generator") for one in arguments)
+
+    def run(self, arguments: dict[str, Any]) -> Any:
+        """Calls the operator."""
+        values = list(arguments.values())
+        names = self.names[self.positional :]
+        return self.call(*values[: self.positional], **dict(zip(names, values[self.positional :], strict=True)))
+
+
+_builtin = functools.cache(_Builtin)
+_choices: dict[Any, Choice] = {}
+#: Number of decisions that are remembered; a program has one for each call with other shapes.
+_MAX_CHOICES = 20000
+
+
+def _frozen(value: Any) -> Any:
+    """Returns what stands for an argument in a key; TypeError for one that cannot."""
+    if isinstance(value, Tensor):
+        return tuple(value.shape), value.dtype.name
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(item) for item in value)
+    if isinstance(value, dict):
+        return tuple((key, _frozen(item)) for key, item in value.items())
+    if isinstance(value, slice):
+        return "slice", value.start, value.stop, value.step
+    hash(value)
+    return type(value), value
+
+
+def _mesh_of(tensors: Sequence[Tensor], name: str) -> placement:
+    """Returns the placement of a call's tensors.
+
+    Raises:
+        ValueError: there are two.
+        RuntimeError: A tensor on the tape is not global.
+    """
+    mesh: placement | None = None
+    for x in tensors:
+        if isinstance(x, GlobalTensor):
+            if mesh is not None and x._placement != mesh:
+                raise ValueError(f"[{name}] the tensors lie over different processes: {mesh!r} and {x._placement!r}")
+            mesh = x._placement
+        elif not x.stop_gradient:
+            raise RuntimeError(
+                f"[{name}] a tensor that wants a gradient is not global, and others are: call to_global() on it"
+            )
+    if mesh is None:
+        raise ValueError(f"[{name}] there is no global tensor")
+    return mesh
+
+
+def _decide(call: Call, rule: Rule | None, given: list[Signature], mesh: placement, in_place: bool) -> Choice:
+    """Chooses the signatures of a call."""
+    whole = (sbps.broadcast,) * mesh.ndim
+    everywhere = tuple(whole for _ in given)
+    try:
+        results = call.results()
+    except (RuntimeError, NotImplementedError):
+        # The shapes depend on elements: every process computes all.
+        if rule is None and any(one != whole for one in given):
+            raise RuntimeError(_choice.without_rule(call, given, mesh)) from None
+        return Choice(everywhere, (), None, (), None)
+    shapes = tuple(tuple(x.shape) for x in results)
+    found = None if rule is None else rule(call)
+    if found is None:
+        if any(one != whole for one in given):
+            raise RuntimeError(_choice.without_rule(call, given, mesh))
+        return Choice(everywhere, (whole,) * len(results), shapes, (), None)
+    spec = _choice.spec_of(found, call, len(results), call.name)
+    inputs, outputs = _choice.choose(spec, call, given, mesh, [x.itemsize for x in call.tensors], in_place)
+    return Choice(
+        tuple(zip(*inputs, strict=True)),
+        tuple(zip(*outputs, strict=True)),
+        shapes,
+        tuple(spec.shapes.items()),
+        spec.run,
+    )
+
+
+def _generator(choice: Choice, mesh: placement) -> Any:
+    """Returns the source of random numbers of a call: the same where tensors are whole, another for each part."""
+    at = mesh.coordinate()
+    index, count = 0, 1
+    for k, (i, n) in enumerate(zip(at, mesh.shape, strict=True)):
+        if _choice.splits(choice.outputs, choice.inputs, k):
+            index, count = index * n + i, count * n
+    return None if count == 1 else lm.random.default_generator().split(count)[index]
+
+
+def _perform(
+    name: str,
+    arguments: dict[str, Any],
+    run: Callable[[dict[str, Any]], Any],
+    rule: Callable[[], Rule | None],
+    *,
+    in_place: bool = False,
+    draws: bool = False,
+    context: Any = None,
+    results: Callable[[list[Tensor]], list[Tensor]] | None = None,
+    cached: bool = True,
+) -> Any:
+    """Computes a call on global tensors.
+
+    Args:
+        name: the operator's or layer's name.
+        arguments: its arguments by name.
+        run: calls it with others.
+        rule: returns its rule.
+        in_place: True if the first tensor is written to.
+        draws: True if it takes a generator.
+        context: what the rule needs beside the arguments.
+        results: returns the results on ``meta`` where a call on ``meta`` does not.
+        cached: True if name and arguments tell all that the choice depends on.
+    """
+    given, spec = _tree.flatten(arguments)
+    mesh = _mesh_of(given, name)
+    whole = (sbps.broadcast,) * mesh.ndim
+    signatures = [x._sbp if isinstance(x, GlobalTensor) else whole for x in given]
+    key: Any = None
+    choice: Choice | None = None
+    if cached:
+        try:
+            key = name, _frozen(arguments), tuple(signatures), mesh, links_of(mesh), in_place
+            choice = _choices.get(key)
+        except TypeError:
+            key = None
+    metas = [lm.empty(list(x.shape), dtype=x.dtype, device="meta") for x in given]
+    call = Call(name, _tree.rebuild(spec, metas), run, context)
+    if results is not None:
+        call.describe(results)
+    if choice is None:
+        choice = _decide(call, rule(), signatures, mesh, in_place)
+        if key is not None:
+            if len(_choices) >= _MAX_CHOICES:
+                _choices.clear()
+            _choices[key] = choice
+    locals_ = [
+        redistribute(x._local if isinstance(x, GlobalTensor) else x, x.shape, mesh, source, target)
+        for x, source, target in zip(given, signatures, choice.inputs, strict=True)
+    ]
+    at = mesh.coordinate()
+    changed: dict[str, Any] = {}
+    if choice.shapes is not None:
+        for parameter, i in choice.shape_parameters:
+            changed[parameter] = list(local_shape(choice.shapes[i], mesh, choice.outputs[i], at))
+    if draws and arguments.get("generator") is None:
+        generator = _generator(choice, mesh)
+        if generator is not None:
+            changed["generator"] = generator
+    if choice.run is not None and choice.shapes is not None:
+        shapes = call.shapes
+        ranges = [local_range(shape, mesh, one, at) for shape, one in zip(shapes, choice.inputs, strict=True)]
+        own = [local_shape(shape, mesh, one, at) for shape, one in zip(choice.shapes, choice.outputs, strict=True)]
+        returned = choice.run(call, Pieces(locals_, ranges, shapes, own))
+    else:
+        returned = call.run(locals_, **changed)
+    if in_place:
+        return given[0]
+    parts, rebuild = _tree.flatten(returned)
+    if choice.shapes is None:
+        return _tree.rebuild(rebuild, [GlobalTensor._of(x, x.shape, mesh, whole) for x in parts])
+    return _tree.rebuild(
+        rebuild,
+        [
+            GlobalTensor._of(x, shape, mesh, one)
+            for x, shape, one in zip(parts, choice.shapes, choice.outputs, strict=True)
+        ],
+    )
+
+
+class Dispatcher(RecorderBase):
+    """Sees the calls of a thread; its methods are called by the engine."""
+
+    def operator(self, name: str, in_place: bool, values: Sequence[Any]) -> Any:
+        """Computes a built-in operator on global tensors, or leaves it as it is."""
+        if not _any_global(values):
+            return NotImplemented
+        op = _builtin(name)
+        out = values[-1] if len(values) > len(op.names) else None
+        arguments = dict(zip(op.names, values, strict=False))
+        with busy():
+            result = self._built_in(op, arguments)
+            target = values[0] if in_place else out
+            if target is None:
+                return result
+            if not isinstance(target, GlobalTensor):
+                raise RuntimeError(f"[{name}] a result on global tensors is not written into one that is not global")
+            copy = _builtin("copy_")
+            return self._built_in(copy, dict(zip(copy.names, [target, result], strict=True)))
+
+    def _built_in(self, op: _Builtin, arguments: dict[str, Any]) -> Any:
+        compose = rules.composition_of(op.name)
+        if compose is not None:
+            with installed():
+                result = compose(**arguments)
+            if result is not NotImplemented:
+                return result
+        return _perform(
+            op.name, arguments, op.run, lambda: rules.find(op.name), in_place=op.writes, draws=op.draws
+        )
+
+    def registered(self, call: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Computes an operator that is registered by a schema."""
+        if not _any_global([*args, *kwargs.values()]):
+            return NotImplemented
+        name = call.name.removeprefix("lamella::")
+        if name != call.name:
+            op = _builtin(name)
+            given = dict(zip(op.names, args, strict=False)) | kwargs
+            defaults = {one[0]: one[3] for one in op.call.arguments}
+            with busy():
+                return self._built_in(op, {key: given.get(key, defaults[key]) for key in op.names})
+        if len(call.overloads()) > 1:
+            raise RuntimeError(f"[{name}] has overloads, of which global tensors cannot choose: call one by its name")
+        names = [one[0] for one in call.arguments]
+        defaults = {one[0]: one[3] for one in call.arguments if one[2]}
+        arguments = {key: defaults[key] for key in defaults} | dict(zip(names, args, strict=False)) | kwargs
+        arguments = {key: arguments[key] for key in names if key in arguments}
+        positional = {one[0] for one in call.arguments if not one[4]}
+
+        def run(values: dict[str, Any]) -> Any:
+            return call(
+                *(value for key, value in values.items() if key in positional),
+                **{key: value for key, value in values.items() if key not in positional},
+            )
+
+        with busy():
+            return _perform(name, arguments, run, lambda: rules.find(name))
+
+    def layer(self, layer: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Computes a custom layer, whose rule is its static method ``sbp``."""
+        if not any(map(_is_global, _tree.flatten((list(args), kwargs))[0])):
+            return NotImplemented
+        arguments = {"args": list(args), "kwargs": dict(kwargs)}
+        with contextlib.suppress(TypeError, ValueError):
+            bound = inspect.signature(layer.forward).bind(None, *args, **kwargs)
+            if len(bound.args) == len(args) + 1:
+                names = list(bound.signature.parameters)[1 : len(args) + 1]
+                if len(names) == len(args):
+                    arguments = dict(zip(names, args, strict=True)) | kwargs
+        count = len(args)
+
+        def run(values: dict[str, Any]) -> Any:
+            if "args" in values and "kwargs" in values:
+                return layer.apply(*values["args"], **values["kwargs"])
+            listed = list(values.values())
+            return layer.apply(*listed[:count], **dict(list(values.items())[count:]))
+
+        rule: Rule | None = getattr(layer, "sbp", None)
+        with busy():
+            return _perform(layer.__name__, arguments, run, lambda: rule, cached=False)
+
+    def cpp_layer(self, name: str, tensors: list[Tensor], run: Callable[[list[Tensor]], list[Tensor]]) -> Any:
+        """Computes a layer written in C++, whose rule is registered by its name."""
+        if not any(map(_is_global, tensors)):
+            return NotImplemented
+        with busy():
+            results = _perform(
+                name, {"tensors": tensors}, lambda values: run(values["tensors"]), lambda: rules.find(name), cached=False
+            )
+        # The layer returns their tensors through C++, from where the objects are found again as long as they live.
+        self._held = list(results)
+        return results
+
+    def call(self, name: str, function: Callable[..., Any], args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
+        """Computes an operator in OneFlow's dialect, whose rule is its ``SetGetSbpFn``."""
+        use = getattr(getattr(function, "__self__", None), "_use", None)
+        if use is None or not any(map(_is_global, args)):
+            return NotImplemented
+        from .rules import user_ops
+
+        with busy():
+            return _perform(
+                name,
+                {"tensors": list(args)},
+                lambda values: function(*values["tensors"]),
+                lambda: user_ops.signatures,
+                context=use,
+                results=lambda tensors: user_ops.results(use, tensors),
+                cached=False,
+            )
+
+    def backward(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Runs a backward pass from global tensors on every process's parts."""
+        given = dict(zip(("tensors", "grad_tensors", "retain_graph", "create_graph", "inputs"), args, strict=False))
+        given |= kwargs
+        tensors, gradients = _listed(given["tensors"]), given.get("grad_tensors")
+        if not any(map(_is_global, tensors)):
+            return NotImplemented
+        seeds = _listed(gradients) if gradients is not None else [None] * len(tensors)
+        with busy():
+            given["grad_tensors"] = [
+                seed_of(x, dy) if isinstance(x, GlobalTensor) else dy for x, dy in zip(tensors, seeds, strict=True)
+            ]
+            given["tensors"] = [_own(x) for x in tensors]
+            if given.get("inputs") is not None:
+                given["inputs"] = [_own(x) for x in _listed(given["inputs"])]
+            return lm.autograd.backward(**given)
+
+    def grad(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Computes gradients of global tensors, with the signatures of what they are gradients of."""
+        names = ("outputs", "inputs", "grad_outputs")
+        given = dict(zip(names, args, strict=False)) | kwargs
+        outputs, inputs = _listed(given["outputs"]), _listed(given["inputs"])
+        if not any(map(_is_global, [*outputs, *inputs])):
+            return NotImplemented
+        seeds = _listed(given["grad_outputs"]) if given.get("grad_outputs") is not None else [None] * len(outputs)
+        with busy():
+            given["grad_outputs"] = [
+                seed_of(x, dy) if isinstance(x, GlobalTensor) else dy for x, dy in zip(outputs, seeds, strict=True)
+            ]
+            given["outputs"], given["inputs"] = [_own(x) for x in outputs], [_own(x) for x in inputs]
+            found = _listed(lm.grad(**given))
+            made: list[Any] = []
+            for x, dy in zip(inputs, found, strict=True):
+                if not isinstance(x, GlobalTensor) or dy is None:
+                    made.append(dy)
+                    continue
+                target = settled(x._sbp)
+                source = target if x.is_leaf and hasattr(x, "_hook") else adjoint(x._sbp)
+                own = redistribute(dy, x.shape, x._placement, source, target)
+                made.append(GlobalTensor._of(own, x.shape, x._placement, target))
+            return tuple(made)
+
+    def asarray(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Returns a global tensor as it is, in another dtype where one is asked for."""
+        if not args or not isinstance(args[0], GlobalTensor):
+            return NotImplemented
+        dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None)
+        x = args[0]
+        with installed():
+            if dtype is not None and x.dtype != dtype:
+                return lm.astype(x, dtype)
+            return lm.clone(x) if kwargs.get("copy") else x
+
+
+    def get_item(self, x: Tensor, key: Any) -> Any:
+        """Returns elements of a global tensor."""
+        with suspended():
+            return _perform("getitem", {"x": x, "key": key}, _read, lambda: rules.find("getitem"))
+
+    def set_item(self, x: Tensor, key: Any, value: Any) -> None:
+        """Writes into a global tensor.
+
+        Raises:
+            RuntimeError: it is cut along an axis that the key does not take whole.
+        """
+        arguments = {"x": x, "key": key, "value": value}
+        with suspended():
+            _perform("setitem", arguments, _write, lambda: rules.find("setitem"), in_place=True)
+
+
+def _read(arguments: dict[str, Any]) -> Any:
+    return arguments["x"][arguments["key"]]
+
+
+def _write(arguments: dict[str, Any]) -> Any:
+    arguments["x"][arguments["key"]] = arguments["value"]
+    return arguments["x"]
+
+
+def _own(x: Any) -> Any:
+    return x._local if isinstance(x, GlobalTensor) else x
+
+
+def _listed(value: Any) -> list[Any]:
+    return [value] if isinstance(value, Tensor) else list(value)

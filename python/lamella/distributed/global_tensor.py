@@ -1,0 +1,486 @@
+"""Global tensors: one tensor that lies over many processes, with the methods of a tensor."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import lamella as lm
+from lamella import _C, autograd
+from lamella._C import Tensor
+from lamella.graph._special import FUNCTIONAL
+
+from . import _collectives, _presence
+from . import sbp as sbps
+from .mesh import placement
+from .redistribute import Signature, local_range, local_shape, redistribute
+from .sbp import SbpLike
+
+__all__ = ["GlobalParameter", "GlobalTensor", "distribute", "to_global"]
+
+
+def adjoint(signature: Signature) -> Signature:
+    """Returns the signatures of the gradient of a tensor: a part's is a part, a whole's is partial, a partial's whole.
+
+    Each process computes the gradient of its own part; what is whole everywhere was used everywhere, and the uses add
+    up.
+    """
+    return tuple(
+        one if one.is_split else sbps.partial_sum if one.is_broadcast else sbps.broadcast for one in signature
+    )
+
+
+def settled(signature: Signature) -> Signature:
+    """Returns the signatures in which a leaf keeps its gradient: its own, whole where it is partial."""
+    return tuple(one if one.is_split else sbps.broadcast for one in signature)
+
+
+class GlobalTensor(Tensor):
+    """A tensor that lies over the processes of a :class:`placement` as its signatures say.
+
+    It has the shape, dtype, methods and operators of the whole tensor; each process has a part of it. An operator on
+    global tensors chooses signatures by its rule, brings its inputs to them, and computes on each process's parts; all
+    processes of the placement call the same operators in the same order. Tensors that are not global, and numbers, count
+    as the same on every process.
+
+    Made by :func:`to_global`, :func:`distribute` and operators.
+    """
+
+    _local: Tensor
+    _placement: placement
+    _sbp: Signature
+    _token: object
+
+    @classmethod
+    def _of(cls, local: Tensor, shape: Sequence[int], mesh: placement, signature: Signature) -> GlobalTensor:
+        """Makes one of this process's part."""
+        made: GlobalTensor = cls.__new__(cls, _C.empty(list(shape), dtype=local.dtype, device="meta"))
+        made._local, made._placement, made._sbp = local, mesh, signature
+        made._token = _presence.Token()
+        return made
+
+    def __new__(cls, whole: Tensor) -> GlobalTensor:
+        """Makes one of a tensor on ``meta``; programs call :func:`to_global`."""
+        return Tensor.__new__(cls, whole)
+
+    # ---- where it lies
+
+    @property
+    def placement(self) -> placement:
+        """The processes over which the tensor lies."""
+        return self._placement
+
+    @property
+    def sbp(self) -> Signature:
+        """The signatures, one for each axis of the placement."""
+        return self._sbp
+
+    @property
+    def is_global(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def device(self) -> str:  # type: ignore[override]
+        """The device of this process's part."""
+        return self._local.device
+
+    def to_global(self, placement: placement | None = None, sbp: SbpLike | None = None) -> GlobalTensor:  # type: ignore[override]
+        """Returns the tensor under other signatures; see :func:`to_global`."""
+        return to_global(self, placement, sbp)
+
+    def to_local(self) -> Tensor:
+        """Returns this process's part, on the tape.
+
+        The gradient of a part that every process has whole is taken from the first of them, as all compute the same.
+        """
+        if not self.is_differentiable:
+            return self._local
+        return _Local.apply(self._local, (tuple(self.shape), self._placement, self._sbp))
+
+    @property
+    def is_differentiable(self) -> bool:
+        """True if the tensor takes part in recorded operations."""
+        return not self._local.stop_gradient
+
+    def whole(self) -> Tensor:
+        """Returns the tensor's elements on every process, off the tape. All processes call it together."""
+        with lm.no_grad():
+            target = (sbps.broadcast,) * len(self._sbp)
+            return redistribute(self._local.detach(), self.shape, self._placement, self._sbp, target)
+
+    # ---- the tape
+
+    @property
+    def stop_gradient(self) -> bool:
+        """True if no gradient flows back through the tensor; can be set."""
+        return self._local.stop_gradient
+
+    @stop_gradient.setter
+    def stop_gradient(self, stop: bool) -> None:
+        leaf = self._local.stop_gradient and not stop
+        self._local.stop_gradient = stop
+        if leaf and self._local.is_leaf:
+            self._sum_gradients()
+
+    @property
+    def requires_grad(self) -> bool:  # type: ignore[override]
+        """The opposite of :attr:`stop_gradient`; can be set."""
+        return not self.stop_gradient
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        self.stop_gradient = not wanted
+
+    def _sum_gradients(self) -> None:
+        """Has the gradients of this leaf added up over the processes that hold it whole, before they are kept."""
+        source, target = adjoint(self._sbp), settled(self._sbp)
+        if source != target and not hasattr(self, "_hook"):
+            shape, mesh = tuple(self.shape), self._placement
+            self._hook = self._local.register_hook(lambda dy: redistribute(dy, shape, mesh, source, target))
+
+    @property
+    def grad(self) -> GlobalTensor | None:  # type: ignore[override]
+        """The gradient of a leaf, with its signatures (whole where the leaf is partial); None without one. Can be set."""
+        found = self._local.grad
+        return None if found is None else GlobalTensor._of(found, self.shape, self._placement, settled(self._sbp))
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            self._local.grad = None
+            return
+        if not isinstance(value, GlobalTensor):
+            raise TypeError(f"[grad] the gradient of a global tensor is global or None, not {type(value).__name__}")
+        found = to_global(value, self._placement, settled(self._sbp))
+        self._local.grad = found._local
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node of this process's part."""
+        return self._local.grad_fn
+
+    @property
+    def is_leaf(self) -> bool:
+        """True if the tensor is no result of a recorded operation."""
+        return self._local.is_leaf
+
+    def backward(
+        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
+    ) -> None:  # type: ignore[override]
+        """Computes the gradients of the leaves; see :func:`lamella.autograd.backward`.
+
+        Args:
+            gradient: that of this tensor, global or the same on every process; 1 by default, for one element.
+            retain_graph: as for tensors.
+            create_graph: as for tensors.
+        """
+        seed = seed_of(self, gradient)
+        autograd.backward(self._local, seed, retain_graph=retain_graph, create_graph=create_graph)
+
+    def detach(self) -> GlobalTensor:
+        """Returns the tensor without its graph; the memory is shared."""
+        return GlobalTensor._of(self._local.detach(), self.shape, self._placement, self._sbp)
+
+    def detach_(self) -> GlobalTensor:
+        """Takes the tensor off the tape."""
+        self._local.detach_()
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> GlobalTensor:
+        """Sets :attr:`requires_grad`."""
+        self.requires_grad = requires_grad
+        return self
+
+    def retain_grad(self) -> None:
+        """Keeps the gradient of this tensor, too, though it is no leaf."""
+        if not self.is_leaf:
+            self._sum_gradients()
+        self._local.retain_grad()
+
+    def clear_grad(self, set_to_zero: bool = False) -> None:
+        """Drops the gradient, or sets it to zero."""
+        self._local.clear_grad(set_to_zero)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:  # type: ignore[override]
+        """Has a function called with this tensor's gradient, as a global tensor; it may return another."""
+        shape, mesh = tuple(self.shape), self._placement
+        summed = hasattr(self, "_hook")
+        signature = settled(self._sbp) if summed else adjoint(self._sbp)
+
+        def call(dy: Tensor) -> Tensor | None:
+            found = hook(GlobalTensor._of(dy, shape, mesh, signature))
+            return None if found is None else to_global(found, mesh, signature)._local
+
+        return self._local.register_hook(call)
+
+    # ---- values
+
+    def __repr__(self) -> str:
+        text = repr(self._local.detach())
+        return (
+            f"GlobalTensor(shape={list(self.shape)}, sbp={self._sbp}, placement={self._placement!r}, "
+            f"this process's part={text})"
+        )
+
+    def __format__(self, spec: str) -> str:
+        return format(self.whole(), spec) if spec else repr(self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("[len] a 0-d tensor has no length")
+        return self.shape[0]
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return _presence.recorder().get_item(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _presence.recorder().set_item(self, key, value)
+
+    def to(self, target: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:  # type: ignore[override]
+        """Returns the tensor in another dtype; it stays on its placement."""
+        if target is not None and (not isinstance(target, str) or hasattr(_C, target)):
+            dtype = target
+        return self if dtype is None else self.astype(dtype)
+
+    def cpu(self) -> Tensor:
+        """Returns the tensor itself, which stays on its placement."""
+        return self
+
+    def cuda(self, *_args: Any) -> Tensor:
+        """Returns the tensor itself, which stays on its placement."""
+        return self
+
+    def contiguous(self) -> GlobalTensor:
+        """Returns the tensor with contiguous parts."""
+        return GlobalTensor._of(self._local.contiguous(), self.shape, self._placement, self._sbp)
+
+    # ---- copies
+
+    def __copy__(self) -> GlobalTensor:
+        return self._with_local(copy.copy(self._local))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GlobalTensor:
+        made = self._with_local(copy.deepcopy(self._local, memo))
+        memo[id(self)] = made
+        return made
+
+    def _with_local(self, local: Tensor) -> GlobalTensor:
+        made = type(self)._of(local, self.shape, self._placement, self._sbp)
+        if not local.stop_gradient:
+            made._sum_gradients()
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _restored, (type(self), self._local, tuple(self.shape), self._placement, self._sbp)
+
+
+def _restored(
+    cls: type[GlobalTensor], local: Tensor, shape: tuple[int, ...], mesh: placement, signature: Signature
+) -> GlobalTensor:
+    """Makes a global tensor of a part that was pickled; it is that of the process that pickled it."""
+    made = cls._of(local, shape, mesh, signature)
+    if not local.stop_gradient:
+        made._sum_gradients()
+    return made
+
+
+class GlobalParameter(GlobalTensor, lm.nn.Parameter):
+    """A global tensor that a module trains."""
+
+    def __new__(cls, whole: Tensor) -> GlobalParameter:  # type: ignore[override]
+        """Makes one of a tensor on ``meta``; programs call :func:`lamella.distributed.parallelize`."""
+        return Tensor.__new__(cls, whole)
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{GlobalTensor.__repr__(self)}"
+
+
+def seed_of(tensor: GlobalTensor, gradient: Tensor | None) -> Tensor:
+    """Returns the gradient of this process's part where a backward pass begins.
+
+    Raises:
+        RuntimeError: None is given for a tensor of more than one element.
+    """
+    if gradient is None:
+        if tensor.size != 1:
+            raise RuntimeError(
+                f"[backward] a gradient is made for one element, and the tensor has {tensor.size}: give one"
+            )
+        gradient = lm.ones(list(tensor.shape), dtype=tensor.dtype, device=tensor._local.device)
+    mesh = tensor._placement
+    if not isinstance(gradient, GlobalTensor):
+        gradient = GlobalTensor._of(gradient, gradient.shape, mesh, (sbps.broadcast,) * mesh.ndim)
+    return redistribute(gradient._local, tensor.shape, mesh, gradient._sbp, adjoint(tensor._sbp))
+
+
+class _Local(autograd.PyLayer):
+    """This process's part as a tensor of its own; see :meth:`GlobalTensor.to_local`."""
+
+    @staticmethod
+    def forward(ctx: Any, local: Tensor, place: Any) -> Tensor:
+        ctx.place = place
+        return local.clone()
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor) -> Any:
+        shape, mesh, signature = ctx.place
+        source = tuple(sbps.broadcast if one.is_partial else one for one in signature)
+        return redistribute(dy, shape, mesh, source, adjoint(signature)), None
+
+
+class _Global(autograd.PyLayer):
+    """A tensor as the process's part of a global one; its gradient is added up where it is whole."""
+
+    @staticmethod
+    def forward(ctx: Any, local: Tensor, place: Any) -> Tensor:
+        ctx.place = place
+        return local.clone()
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor) -> Any:
+        shape, mesh, signature = ctx.place
+        return redistribute(dy, shape, mesh, adjoint(signature), settled(signature)), None
+
+
+def _whole_shape(local: Tensor, mesh: placement, signature: Signature, op: str) -> tuple[int, ...]:
+    """Returns the shape of the whole of which processes hold parts; they tell each other their sizes.
+
+    Raises:
+        ValueError: the parts do not fit together.
+    """
+    shape = list(local.shape)
+    for k in reversed(range(mesh.ndim)):
+        if mesh.shape[k] == 1:
+            continue
+        sizes = lm.asarray([shape], dtype="int64")
+        listed = _collectives.current().all_gather(sizes, 0, mesh.group(k)).tolist()
+        if signature[k].is_split:
+            shape[signature[k].axis] = sum(one[signature[k].axis] for one in listed)
+        elif any(one != listed[0] for one in listed):
+            raise ValueError(f"[{op}] the processes along axis {k} of the mesh have tensors of other shapes: {listed}")
+    expected = local_shape(shape, mesh, signature, mesh.coordinate())
+    if expected != tuple(local.shape):
+        raise ValueError(
+            f"[{op}] a part of shape {list(local.shape)} is no part of {shape} under {signature}: "
+            f"expected {list(expected)}, as numpy.array_split cuts it"
+        )
+    return tuple(shape)
+
+
+def to_global(x: Tensor, placement: placement | None = None, sbp: SbpLike | None = None) -> GlobalTensor:
+    """Makes a global tensor of every process's part, or brings a global tensor to other signatures.
+
+    All processes of the placement call it together. A tensor is the process's part: where the signature is ``split``,
+    parts are those of numpy.array_split; where it is ``broadcast``, the first process's values are every process's.
+
+    Args:
+        x: the part, or a global tensor.
+        placement: the processes; those of a global tensor by default.
+        sbp: a signature, or one for each axis of the placement; those of a global tensor by default.
+
+    Raises:
+        TypeError: a tensor that is not global needs both.
+        ValueError: the parts do not fit together, a signature does not fit, or a global tensor lies over other processes.
+        RuntimeError: this process is not in the placement.
+    """
+    if isinstance(x, GlobalTensor):
+        mesh = x._placement if placement is None else placement
+        if mesh != x._placement:
+            raise ValueError(f"[to_global] the tensor lies over {x._placement!r}, and goes to no other: {mesh!r}")
+        target = x._sbp if sbp is None else sbps.signature(sbp, mesh.ndim, x.ndim, "to_global")
+        if target == x._sbp:
+            return x
+        local = redistribute(x._local, x.shape, mesh, x._sbp, target)
+        return GlobalTensor._of(local, x.shape, mesh, target)
+    if placement is None or sbp is None:
+        raise TypeError("[to_global] a tensor that is not global takes a placement and signatures")
+    signature = sbps.signature(sbp, placement.ndim, x.ndim, "to_global")
+    placement.coordinate()
+    shape = _whole_shape(x, placement, signature, "to_global")
+    local = x if x.stop_gradient else _Global.apply(x, (shape, placement, signature))
+    with lm.no_grad():
+        for k, one in enumerate(signature):
+            if one.is_broadcast and placement.shape[k] > 1:
+                first = _collectives.current().broadcast(local.detach(), placement.group(k))
+                if x.stop_gradient:
+                    local = first
+                else:
+                    local.detach().copy_(first)
+    return GlobalTensor._of(local, shape, placement, signature)
+
+
+def distribute(x: Tensor, placement: placement, sbp: SbpLike) -> GlobalTensor:
+    """Makes a global tensor of one that every process has whole: each keeps its part. Nothing is sent.
+
+    Args:
+        x: the whole tensor, the same on every process; the result is a leaf without its graph.
+        placement: the processes.
+        sbp: a signature, or one for each axis of the placement.
+
+    Raises:
+        ValueError: a signature does not fit.
+        RuntimeError: this process is not in the placement.
+    """
+    signature = sbps.signature(sbp, placement.ndim, x.ndim, "distribute")
+    return GlobalTensor._of(part_of(x, placement, signature), x.shape, placement, signature)
+
+
+def part_of(x: Tensor, mesh: placement, signature: Signature) -> Tensor:
+    """Returns this process's part of a whole tensor, in memory of its own."""
+    at = mesh.coordinate()
+    with lm.no_grad():
+        own = x.detach()
+        for axis, (start, stop) in enumerate(local_range(x.shape, mesh, signature, at)):
+            if stop - start != x.shape[axis]:
+                own = _C.narrow(own, axis, start, stop - start)
+        if any(one is sbps.partial_sum and i for one, i in zip(signature, at, strict=True)):
+            return lm.zeros_like(own)
+        return own.clone()
+
+
+def _value(name: str) -> Callable[..., Any]:
+    """Returns a method that reads the elements of the whole tensor."""
+
+    @functools.wraps(getattr(Tensor, name))
+    def method(self: GlobalTensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.whole(), name)(*args, **kwargs)
+
+    return method
+
+
+def _function(name: str) -> Callable[..., Any]:
+    function = FUNCTIONAL[name]
+
+    def method(self: GlobalTensor, *args: Any) -> Any:
+        with _presence.installed():
+            return function(self, *args)
+
+    method.__name__ = name
+    return method
+
+
+def _closed(name: str, instead: str) -> Callable[..., Any]:
+    def method(self: GlobalTensor, *_args: Any, **_kwargs: Any) -> NoReturn:
+        raise RuntimeError(f"[{name}] a global tensor has none: {instead}")
+
+    method.__name__ = name
+    return method
+
+
+def _install() -> None:
+    for name in ("__bool__", "__float__", "__int__", "__index__", "__complex__", "__array__", "item", "numpy", "tolist"):
+        setattr(GlobalTensor, name, _value(name))
+    for name in FUNCTIONAL:
+        verb, _, attribute = name.partition(" ")
+        setattr(GlobalTensor, attribute or name, property(_function(name)) if verb == "get" else _function(name))
+    for name in ("data_ptr", "__dlpack__"):
+        setattr(GlobalTensor, name, _closed(name, "to_local() is this process's part"))
+
+
+_install()

@@ -1,0 +1,48 @@
+"""Rules of operators that reduce axes: those with the parameters ``axis`` and ``keepdims``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+
+from ._letters import axes_of, letters
+from .call import Call, Pieces
+from .spec import UNKNOWN, Spec
+
+#: What joins the partial results of a reduction over a split axis.
+_PARTIAL = {"sum": "sum", "nansum": "sum", "count_nonzero": "sum", "mean": "sum", "max": "max", "min": "min"}
+_LINEAR = frozenset({"sum", "mean"})
+
+
+def _share_of_mean(call: Call, pieces: Pieces) -> Any:
+    """Returns the mean of this process's elements, times their share of all those that are reduced."""
+    x = call.tensors[0]
+    axes = axes_of(call.arguments.get("axis"), x.ndim)
+    share = math.prod((pieces.ranges[0][k][1] - pieces.ranges[0][k][0]) / (x.shape[k] or 1) for k in axes)
+    mean = call.run(pieces.tensors)
+    return mean if share == 1 else mean * share
+
+
+def reduction(call: Call) -> Spec | None:
+    """Splits axes that stay, and where the results of parts can be joined those that are reduced."""
+    if len(call.tensors) != 1 or call.tensors[0].ndim == 0:
+        return None
+    x = call.tensors[0]
+    labels = letters(x.ndim)
+    reduced = axes_of(call.arguments.get("axis"), x.ndim)
+    kept = (UNKNOWN if k in reduced else label for k, label in enumerate(labels))
+    result = "".join(kept) if call.arguments.get("keepdims") else "".join(
+        label for k, label in enumerate(labels) if k not in reduced
+    )  # fmt: skip
+    kind = _PARTIAL.get(call.name)
+    if kind in ("max", "min") and x.dtype == lm.bool:
+        kind = None
+    return Spec(
+        (labels,),
+        (result,) * len(call.results()),
+        partial={labels[k]: kind for k in reduced} if kind else {},
+        linear=(frozenset([0]),) if call.name in _LINEAR else (),
+        run=_share_of_mean if call.name == "mean" else None,
+    )
