@@ -32,8 +32,13 @@ class Choice(NamedTuple):
 
 
 def price(source: Sbp, target: Sbp, whole: float, n: int, link: Any) -> float:
-    """Returns the seconds in which a signature becomes another along one axis of a mesh."""
+    """Returns the seconds in which a signature becomes another along one axis of a mesh.
+
+    A part that is padded to a partial sum counts as if that were put together at once: somebody has to later.
+    """
     name = direct(source, target)
+    if name == "pad":
+        name = "reduce_scatter"
     if name is not None:
         return time_of(name, whole, n, link)
     there, back = direct(source, sbps.broadcast), direct(sbps.broadcast, target)
@@ -81,6 +86,12 @@ def _fits(way: Way, shapes: Iterable[Sequence[int]], n: int) -> bool:
     return all(shape[one.axis] >= n for one, shape in zip(way.inputs, shapes, strict=True) if one.is_split)
 
 
+def _continues(way: Way, given: Sequence[Signature], k: int) -> bool:
+    """False for a way that would make partial what is not."""
+    partial = [i for i, one in enumerate(way.inputs) if one.is_partial]
+    return not partial or any(given[i][k] is way.inputs[i] for i in partial)
+
+
 def choose(
     spec: Spec, call: Call, given: Sequence[Signature], mesh: placement, itemsizes: Sequence[int], in_place: bool
 ) -> tuple[list[list[Sbp]], list[list[Sbp]]]:
@@ -111,6 +122,8 @@ def choose(
             if in_place and not (way.inputs[0] is given[0][k] is way.outputs[0]):
                 continue
             if not way.letter and not in_place and not _fits(way, shapes, n):
+                continue
+            if not way.letter and not _continues(way, given, k):
                 continue
             cost = _UNEVEN if way.letter and sizes[way.letter] % n else 0.0
             for i, target in enumerate(way.inputs):
@@ -151,5 +164,3 @@ def without_rule(call: Call, given: Sequence[Signature], mesh: placement) -> str
 def splits(outputs: Sequence[Signature], inputs: Sequence[Signature], axis: int) -> bool:
     """True if a call is split along an axis of the mesh."""
     return any(one[axis].is_split for one in (*outputs, *inputs))
-
-
