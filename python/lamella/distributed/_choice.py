@@ -15,6 +15,8 @@ from .sbp import Sbp
 
 #: Seconds by which an even cut is preferred to an uneven one at the same price.
 _UNEVEN = 1e-9
+#: Seconds by which a tensor that is written to is left as it lies.
+_MOVED = 1e9
 
 
 class Choice(NamedTuple):
@@ -106,10 +108,8 @@ def choose(
         given: the signatures of the tensors.
         mesh: the processes.
         itemsizes: the bytes of an element of each tensor.
-        in_place: True if the first tensor is written to, whose signatures stay.
+        in_place: True if the first tensor is written to, whose signatures stay where they can.
 
-    Raises:
-        RuntimeError: it is written to, and no way leaves it as it lies.
     """
     links = links_of(mesh)
     shapes = [list(shape) for shape in call.shapes]
@@ -117,9 +117,9 @@ def choose(
     inputs: list[list[Sbp]] = []
     outputs: list[list[Sbp]] = []
     for k, n in enumerate(mesh.shape):
-        best: tuple[float, Way] | None = None
+        best = math.inf, Way((), ())
         for way in spec.ways(sizes, 1 if in_place else n):
-            if in_place and not (way.inputs[0] is given[0][k] is way.outputs[0]):
+            if in_place and way.inputs[0] is not way.outputs[0]:
                 continue
             if not way.letter and not in_place and not _fits(way, shapes, n):
                 continue
@@ -128,18 +128,15 @@ def choose(
             cost = _UNEVEN if way.letter and sizes[way.letter] % n else 0.0
             for i, target in enumerate(way.inputs):
                 source = given[i][k]
+                if in_place and i == 0 and source is not target:
+                    cost += _MOVED
                 if source is not target:
                     later = [m for j, m in zip(range(k + 1, mesh.ndim), mesh.shape[k + 1 :], strict=True)
                              if given[i][j].is_split]  # fmt: skip
                     whole = math.prod(shapes[i]) * itemsizes[i] / math.prod(later)
                     cost += price(source, target, whole, n, links[k])
-            if best is None or cost < best[0]:
+            if cost < best[0]:
                 best = cost, way
-        if best is None:
-            raise RuntimeError(
-                f"[{call.name}] a tensor with the signature {given[0][k]!r} cannot be written to in this way: "
-                "call it without writing in place, or to_global() first"
-            )
         way = best[1]
         inputs.append(list(way.inputs))
         outputs.append(list(way.outputs))

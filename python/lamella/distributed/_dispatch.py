@@ -46,6 +46,8 @@ class _Builtin:
         self.name = name
         self.call = getattr(lm.ops.lamella, name)
         arguments = self.call.arguments
+        variadic = bool(arguments) and arguments[0][1].startswith("Tensor[]")
+        self.function = self.call if variadic else getattr(_C, name, None) or getattr(Tensor, name)
         self.names: list[str] = [one[0] for one in arguments]
         self.positional = sum(not one[4] for one in arguments)
         self.writes = any(one[5] is not None and one[5].endswith("!") for one in arguments)
@@ -55,7 +57,7 @@ class _Builtin:
         """Calls the operator."""
         values = list(arguments.values())
         names = self.names[self.positional :]
-        return self.call(*values[: self.positional], **dict(zip(names, values[self.positional :], strict=True)))
+        return self.function(*values[: self.positional], **dict(zip(names, values[self.positional :], strict=True)))
 
 
 _builtin = functools.cache(_Builtin)
@@ -118,7 +120,8 @@ def _decide(call: Call, rule: Rule | None, given: list[Signature], mesh: placeme
             raise RuntimeError(_choice.without_rule(call, given, mesh))
         return Choice(everywhere, (whole,) * len(results), shapes, (), None)
     spec = _choice.spec_of(found, call, len(results), call.name)
-    inputs, outputs = _choice.choose(spec, call, given, mesh, [x.itemsize for x in call.tensors], in_place)
+    itemsizes = [x.itemsize for x in call.tensors]
+    inputs, outputs = _choice.choose(spec, call, given, mesh, itemsizes, in_place)
     return Choice(
         tuple(zip(*inputs, strict=True)),
         tuple(zip(*outputs, strict=True)),
@@ -206,7 +209,7 @@ def _perform(
     else:
         returned = call.run(locals_, **changed)
     if in_place:
-        return given[0]
+        return _written(given[0], locals_[0], choice.inputs[0])
     parts, rebuild = _tree.flatten(returned)
     if choice.shapes is None:
         return _tree.rebuild(rebuild, [GlobalTensor._of(x, x.shape, mesh, whole) for x in parts])
@@ -217,6 +220,19 @@ def _perform(
             for x, shape, one in zip(parts, choice.shapes, choice.outputs, strict=True)
         ],
     )
+
+
+def _written(x: Tensor, local: Tensor, signature: Signature) -> Tensor:
+    """Returns a tensor that was written to, which may lie otherwise now.
+
+    Raises:
+        RuntimeError: it is a leaf that wants a gradient, whose parts stay where they are.
+    """
+    if isinstance(x, GlobalTensor) and x._sbp != signature:
+        if x.is_leaf and not x.stop_gradient:
+            raise RuntimeError("[to_global] a leaf that wants a gradient cannot be written to in this way: it is partial")
+        x._local, x._sbp = local, signature
+    return x
 
 
 class Dispatcher(RecorderBase):

@@ -178,6 +178,33 @@ class _Keep(autograd.PyLayer):
         return _Keep.apply(dy, ctx.first)
 
 
+class _Extreme(autograd.PyLayer):
+    """Maximum or minimum of all processes' tensors, whole or the process's part along an axis.
+
+    Its gradient goes to the processes whose element it is, to each alike where there are several.
+    """
+
+    @staticmethod
+    def forward(ctx: autograd.PyLayerContext, x: lm.Tensor, op: str, axis: int | None, group: object) -> lm.Tensor:
+        collectives = _collectives.current()
+        y = collectives.all_reduce(x, op, group) if axis is None else collectives.reduce_scatter(x, op, axis, group)
+        ctx.save_for_backward(x, y)
+        ctx.rest = axis, group
+        return y
+
+    @staticmethod
+    def backward(ctx: autograd.PyLayerContext, dy: lm.Tensor) -> lm.Tensor:
+        x, y = ctx.saved_tensor()
+        axis, group = ctx.rest
+        collectives = _collectives.current()
+        if axis is None:
+            dy = collectives.all_reduce(dy, "sum", group)
+        else:
+            dy, y = (collectives.all_gather(one, axis, group) for one in (dy, y))
+        chosen = lm.equal(x, y).astype(dy.dtype)
+        return dy * chosen / collectives.all_reduce(chosen, "sum", group)
+
+
 def _outer_size(shape: Sequence[int], mesh: placement, at: Sequence[int], signature: Signature, step: Step) -> int:
     """Returns the size, along the axis that the step's source cuts, of what the group along the step's axis holds."""
     axis = step.source.axis
@@ -208,6 +235,8 @@ def _take(local: lm.Tensor, shape: Sequence[int], mesh: placement, signature: Si
                  for k in (start, size - stop)]  # fmt: skip
         return lm.concat([sides[0], local, sides[1]], axis=axis)
     collectives, group = _collectives.current(), mesh.group(step.axis)
+    if step.source.is_partial and step.source.op != "sum":
+        return _Extreme.apply(local, step.source.op, step.target.axis if step.target.is_split else None, group)
     if step.collective == "all_reduce":
         return collectives.all_reduce(local, step.source.op, group)
     if step.collective == "all_gather":

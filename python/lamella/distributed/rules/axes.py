@@ -18,9 +18,11 @@ _LINEAR = frozenset(
         *("cumsum", "cumulative_sum", "diff", "index_select", "take", "gather", "take_along_axis", "fft_c2c"),
     ]
 )
+#: By name, the axis that an operator works along without being told.
+_FIXED = {"hstack": 1, "vstack": 0, "dstack": 2, "hsplit": 1, "vsplit": 0, "dsplit": 2, "fliplr": 1, "flipud": 0}
 #: Operators that move axes without computing along any.
 _MOVES = (
-    *("permute_dims", "matrix_transpose", "swapaxes", "moveaxis", "squeeze", "expand_dims", "stack"),
+    *("permute_dims", "matrix_transpose", "swapaxes", "moveaxis", "expand_dims", "stack"),
     *("atleast_1d", "atleast_2d", "atleast_3d", "view_as_real"),
 )
 #: By name, how many of the last axes an operator works along; it treats those before alike.
@@ -61,7 +63,7 @@ def _spec(call: Call, places: list[int], axes: Iterable[int], linear: bool = Fal
 
 def along_axis(call: Call) -> Spec | None:
     """Splits the axes that the call does not work along, of all tensors with as many axes as the first."""
-    if call.name in _OTHERWISE or not call.tensors or call.tensors[0].ndim == 0:
+    if call.name in _OTHERWISE or not call.tensors:
         return None
     ndim = call.tensors[0].ndim
     places = [i for i, x in enumerate(call.tensors) if x.ndim == ndim]
@@ -71,11 +73,27 @@ def along_axis(call: Call) -> Spec | None:
     return _spec(call, places, [k for k in range(ndim) if k not in used], linear=call.name in _LINEAR)
 
 
-@rule(*_MOVES)
-def moving(call: Call) -> Spec | None:
-    """Splits any axis, wherever it goes."""
-    if call.tensors[0].ndim == 0:
+@rule(*_FIXED)
+def along_its_axis(call: Call) -> Spec | None:
+    """Splits the other axes than the one that the operator stacks, cuts or reverses."""
+    ndim, axis = call.tensors[0].ndim, _FIXED[call.name]
+    if ndim <= axis or ndim < 2 or any(x.ndim != ndim for x in call.tensors):
         return None
+    places = list(range(len(call.tensors)))
+    return _spec(call, places, [k for k in range(ndim) if k != axis], linear=True)
+
+
+@rule("diagonal", "trace")
+def diagonal(call: Call) -> Spec | None:
+    """Splits the axes beside those of the matrices."""
+    ndim = call.tensors[0].ndim
+    used = {call.arguments.get("axis1", -2) % ndim, call.arguments.get("axis2", -1) % ndim}
+    return _spec(call, [0], [k for k in range(ndim) if k not in used], linear=True)
+
+
+@rule(*_MOVES)
+def moving(call: Call) -> Spec:
+    """Splits any axis, wherever it goes."""
     return _spec(call, list(range(len(call.tensors))), range(call.tensors[0].ndim), linear=True)
 
 

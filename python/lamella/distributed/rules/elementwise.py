@@ -31,7 +31,7 @@ _LIKE = (
 )
 #: Those of one tensor that are linear.
 _LINEAR = frozenset({"negative", "positive", "real", "imag", "conj", "clone", "contiguous", "to_device", "deg2rad"})
-_LINEAR |= {"rad2deg", "zeros_like"}
+_LINEAR |= {"rad2deg", "zeros_like", "zero"}
 _CASTS = frozenset({"cast", "astype"})
 
 
@@ -60,7 +60,8 @@ def linear_in(call: Call) -> list[set[int]]:
     if name == "where":
         return [every - {0}] if len(tensors) == 3 else []
     if name == "masked_fill":
-        return [{0}] if call.arguments.get("value") == 0 else []
+        value = call.arguments.get("value")
+        return [{0}] if not isinstance(value, lm.Tensor) and value == 0 else []
     return []
 
 

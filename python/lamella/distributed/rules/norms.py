@@ -37,3 +37,11 @@ def channel_norm(call: Call) -> Spec | None:
         # Running statistics are means over the batch.
         taken = call.arguments.get("running_mean") is not None and call.arguments.get("use_input_stats", True)
     return Spec((labels, *("c" for _ in call.tensors[1:])), (labels,), fixed="n" if taken else "")
+
+
+@rule("prelu")
+def prelu(call: Call) -> Spec:
+    """Splits the channels with their slopes, and any other axis."""
+    labels = letters(call.tensors[0].ndim)
+    slopes = labels[1] if len(labels) > 1 and call.shapes[1] != (1,) else UNKNOWN * call.tensors[1].ndim
+    return Spec((labels, slopes), (labels,))

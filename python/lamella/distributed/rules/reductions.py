@@ -27,7 +27,7 @@ def _share_of_mean(call: Call, pieces: Pieces) -> Any:
 
 def reduction(call: Call) -> Spec | None:
     """Splits axes that stay, and where the results of parts can be joined those that are reduced."""
-    if len(call.tensors) != 1 or call.tensors[0].ndim == 0:
+    if len(call.tensors) != 1:
         return None
     x = call.tensors[0]
     labels = letters(x.ndim)

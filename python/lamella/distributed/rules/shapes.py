@@ -49,7 +49,7 @@ def _to_shape(call: Call, pieces: Pieces) -> Any:
     return lm.reshape(pieces.tensors[0], pieces.results[0])
 
 
-@rule("reshape", "flatten", "ravel", "unflatten")
+@rule("reshape", "flatten", "ravel", "unflatten", "squeeze")
 def reshape(call: Call) -> Spec:
     """Splits the first axis of each group of axes that are regrouped."""
     first, second, even = regrouped(call.shapes[0], call.results()[0].shape)
