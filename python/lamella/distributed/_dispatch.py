@@ -131,14 +131,17 @@ def _decide(call: Call, rule: Rule | None, given: list[Signature], mesh: placeme
     )
 
 
-def _generator(choice: Choice, mesh: placement) -> Any:
-    """Returns the source of random numbers of a call: the same where tensors are whole, another for each part."""
+def _generator(choice: Choice, mesh: placement, given: Any) -> Any:
+    """Returns the source of random numbers of a call: the same where tensors are whole, another for each part.
+
+    The processes' generators are at the same place, as all make the same calls; those of parts are derived from it.
+    """
     at = mesh.coordinate()
     index, count = 0, 1
     for k, (i, n) in enumerate(zip(at, mesh.shape, strict=True)):
         if _choice.splits(choice.outputs, choice.inputs, k):
             index, count = index * n + i, count * n
-    return None if count == 1 else lm.random.default_generator().split(count)[index]
+    return given if count == 1 else (given or lm.random.default_generator()).split(count)[index]
 
 
 def _perform(
@@ -197,10 +200,8 @@ def _perform(
     if choice.shapes is not None:
         for parameter, i in choice.shape_parameters:
             changed[parameter] = list(local_shape(choice.shapes[i], mesh, choice.outputs[i], at))
-    if draws and arguments.get("generator") is None:
-        generator = _generator(choice, mesh)
-        if generator is not None:
-            changed["generator"] = generator
+    if draws:
+        changed["generator"] = _generator(choice, mesh, arguments.get("generator"))
     if choice.run is not None and choice.shapes is not None:
         shapes = call.shapes
         ranges = [local_range(shape, mesh, one, at) for shape, one in zip(shapes, choice.inputs, strict=True)]

@@ -9,6 +9,7 @@ import lamella as lm
 
 from ._letters import axes_of, letters
 from .call import Call, Pieces
+from .registry import composition
 from .spec import UNKNOWN, Spec
 
 #: What joins the partial results of a reduction over a split axis.
@@ -46,3 +47,18 @@ def reduction(call: Call) -> Spec | None:
         linear=(frozenset([0]),) if call.name in _LINEAR else (),
         run=_share_of_mean if call.name == "mean" else None,
     )
+
+
+@composition("linalg_vector_norm")
+def vector_norm(x: lm.Tensor, axis: Any, keepdims: bool, ord: float) -> Any:
+    """Computes a norm by a sum, whose parts add up: ``sum(abs(x) ** ord) ** (1 / ord)``."""
+    size = lm.abs(x)
+    if ord == math.inf:
+        return lm.max(size, axis=axis, keepdims=keepdims)
+    if ord == -math.inf:
+        return lm.min(size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return lm.astype(lm.count_nonzero(x, axis=axis, keepdims=keepdims), size.dtype)
+    if ord == 2:
+        return lm.sqrt(lm.sum(lm.square(size), axis=axis, keepdims=keepdims))
+    return lm.pow(lm.sum(lm.pow(size, ord), axis=axis, keepdims=keepdims), 1 / ord)
