@@ -47,17 +47,18 @@ def price(source: Sbp, target: Sbp, whole: float, n: int, link: Any) -> float:
     return time_of(there or "none", whole, n, link) + time_of(back or "none", whole, n, link)
 
 
-def spec_of(found: Any, call: Call, results: int, op: str) -> Spec:
+def spec_of(found: Any, call: Call, results: Sequence[Sequence[int]] | None, op: str) -> Spec:
     """Returns what a rule said as a :class:`Spec`.
 
     Raises:
         TypeError, ValueError: it is neither that nor a list of pairs with a signature for each tensor.
     """
     if isinstance(found, Spec):
-        if len(found.inputs) != len(call.tensors) or len(found.outputs) != results:
+        count = len(found.outputs) if results is None else len(results)
+        if len(found.inputs) != len(call.tensors) or len(found.outputs) != count:
             raise ValueError(
                 f"[{op}] the SBP rule names the axes of {len(found.inputs)} tensors and {len(found.outputs)} results, "
-                f"and there are {len(call.tensors)} and {results}"
+                f"and there are {len(call.tensors)} and {count}"
             )
         return found
     if not isinstance(found, Sequence) or isinstance(found, str):
@@ -71,13 +72,16 @@ def spec_of(found: Any, call: Call, results: int, op: str) -> Spec:
             inputs, outputs = one
         except (TypeError, ValueError):
             raise TypeError(f"[{op}] a way is a pair of lists of signatures, not {one!r}") from None
-        ways.append(Way(_signatures(inputs, call.shapes, op), _signatures(outputs, [x.shape for x in call.results()], op)))
-    blank = ["." * len(shape) for shape in call.shapes]
-    return Spec(tuple(blank), tuple("." * x.ndim for x in call.results()), more=tuple(ways))
+        ways.append(Way(_signatures(inputs, call.shapes, op), _signatures(outputs, results, op)))
+    blank = tuple("." * len(shape) for shape in call.shapes)
+    count = len(results) if results is not None else len(ways[0].outputs) if ways else 1
+    return Spec(blank, ("",) * count, more=tuple(ways))
 
 
-def _signatures(given: Any, shapes: Sequence[Sequence[int]], op: str) -> tuple[Sbp, ...]:
+def _signatures(given: Any, shapes: Sequence[Sequence[int]] | None, op: str) -> tuple[Sbp, ...]:
     listed = [given] if isinstance(given, Sbp) else list(given)
+    if shapes is None:
+        return tuple(listed)
     if len(listed) != len(shapes):
         raise ValueError(f"[{op}] the SBP rule gives {len(listed)} signatures, and there are {len(shapes)} tensors")
     return tuple(sbps.signature(one, 1, len(shape), op)[0] for one, shape in zip(listed, shapes, strict=True))
@@ -95,7 +99,13 @@ def _continues(way: Way, given: Sequence[Signature], k: int) -> bool:
 
 
 def choose(
-    spec: Spec, call: Call, given: Sequence[Signature], mesh: placement, itemsizes: Sequence[int], in_place: bool
+    spec: Spec,
+    call: Call,
+    results: Sequence[Sequence[int]] | None,
+    given: Sequence[Signature],
+    mesh: placement,
+    itemsizes: Sequence[int],
+    in_place: bool,
 ) -> tuple[list[list[Sbp]], list[list[Sbp]]]:
     """Returns the signatures of the tensors and of the results, one list for each axis of the mesh.
 
@@ -105,6 +115,7 @@ def choose(
     Args:
         spec: what the rule said.
         call: the call.
+        results: the shapes of its results, where they are known before.
         given: the signatures of the tensors.
         mesh: the processes.
         itemsizes: the bytes of an element of each tensor.
@@ -113,7 +124,7 @@ def choose(
     """
     links = links_of(mesh)
     shapes = [list(shape) for shape in call.shapes]
-    sizes = spec.sizes(call.shapes, [x.shape for x in call.results()])
+    sizes = spec.sizes(call.shapes, results)
     inputs: list[list[Sbp]] = []
     outputs: list[list[Sbp]] = []
     for k, n in enumerate(mesh.shape):

@@ -21,7 +21,7 @@ from . import _choice, rules
 from . import sbp as sbps
 from ._choice import Choice
 from ._presence import busy, installed, suspended
-from .global_tensor import GlobalTensor, adjoint, seed_of, settled
+from .global_tensor import GlobalTensor, adjoint, seed_of, settled, whole_shape
 from .mesh import placement
 from .redistribute import Signature, links_of, local_range, local_shape, redistribute
 from .rules import Call, Pieces, Rule
@@ -102,26 +102,26 @@ def _mesh_of(tensors: Sequence[Tensor], name: str) -> placement:
     return mesh
 
 
-def _decide(call: Call, rule: Rule | None, given: list[Signature], mesh: placement, in_place: bool) -> Choice:
+def _decide(
+    call: Call, rule: Rule | None, given: list[Signature], mesh: placement, in_place: bool, is_builtin: bool
+) -> Choice:
     """Chooses the signatures of a call."""
     whole = (sbps.broadcast,) * mesh.ndim
     everywhere = tuple(whole for _ in given)
-    try:
-        results = call.results()
-    except (RuntimeError, NotImplementedError):
-        # The shapes depend on elements: every process computes all.
-        if rule is None and any(one != whole for one in given):
-            raise RuntimeError(_choice.without_rule(call, given, mesh)) from None
-        return Choice(everywhere, (), None, (), None)
-    shapes = tuple(tuple(x.shape) for x in results)
-    found = None if rule is None else rule(call)
+    shapes: tuple[tuple[int, ...], ...] | None = None
+    found: Any = None
+    # Some shapes depend on elements, and some layers read them: then there are no results on meta.
+    with contextlib.suppress(RuntimeError, NotImplementedError):
+        shapes = tuple(tuple(x.shape) for x in call.results())
+    if shapes is not None or not is_builtin:
+        found = None if rule is None else rule(call)
     if found is None:
         if any(one != whole for one in given):
             raise RuntimeError(_choice.without_rule(call, given, mesh))
-        return Choice(everywhere, (whole,) * len(results), shapes, (), None)
-    spec = _choice.spec_of(found, call, len(results), call.name)
+        return Choice(everywhere, (whole,) * len(shapes or ()), shapes, (), None)
+    spec = _choice.spec_of(found, call, shapes, call.name)
     itemsizes = [x.itemsize for x in call.tensors]
-    inputs, outputs = _choice.choose(spec, call, given, mesh, itemsizes, in_place)
+    inputs, outputs = _choice.choose(spec, call, shapes, given, mesh, itemsizes, in_place)
     return Choice(
         tuple(zip(*inputs, strict=True)),
         tuple(zip(*outputs, strict=True)),
@@ -186,7 +186,7 @@ def _perform(
     if results is not None:
         call.describe(results)
     if choice is None:
-        choice = _decide(call, rule(), signatures, mesh, in_place)
+        choice = _decide(call, rule(), signatures, mesh, in_place, cached)
         if key is not None:
             if len(_choices) >= _MAX_CHOICES:
                 _choices.clear()
@@ -203,24 +203,19 @@ def _perform(
     if draws:
         changed["generator"] = _generator(choice, mesh, arguments.get("generator"))
     if choice.run is not None and choice.shapes is not None:
-        shapes = call.shapes
-        ranges = [local_range(shape, mesh, one, at) for shape, one in zip(shapes, choice.inputs, strict=True)]
+        given_shapes = call.shapes
+        ranges = [local_range(shape, mesh, one, at) for shape, one in zip(given_shapes, choice.inputs, strict=True)]
         own = [local_shape(shape, mesh, one, at) for shape, one in zip(choice.shapes, choice.outputs, strict=True)]
-        returned = choice.run(call, Pieces(locals_, ranges, shapes, own))
+        returned = choice.run(call, Pieces(locals_, ranges, given_shapes, own))
     else:
         returned = call.run(locals_, **changed)
     if in_place:
         return _written(given[0], locals_[0], choice.inputs[0])
     parts, rebuild = _tree.flatten(returned)
-    if choice.shapes is None:
-        return _tree.rebuild(rebuild, [GlobalTensor._of(x, x.shape, mesh, whole) for x in parts])
-    return _tree.rebuild(
-        rebuild,
-        [
-            GlobalTensor._of(x, shape, mesh, one)
-            for x, shape, one in zip(parts, choice.shapes, choice.outputs, strict=True)
-        ],
-    )
+    outputs = choice.outputs or (whole,) * len(parts)
+    shapes = choice.shapes or [whole_shape(x, mesh, one, name) for x, one in zip(parts, outputs, strict=True)]
+    made = [GlobalTensor._of(x, shape, mesh, one) for x, shape, one in zip(parts, shapes, outputs, strict=True)]
+    return _tree.rebuild(rebuild, made)
 
 
 def _written(x: Tensor, local: Tensor, signature: Signature) -> Tensor:

@@ -348,13 +348,15 @@ class _Global(autograd.PyLayer):
         return redistribute(dy, shape, mesh, adjoint(signature), settled(signature)), None
 
 
-def _whole_shape(local: Tensor, mesh: placement, signature: Signature, op: str) -> tuple[int, ...]:
+def whole_shape(local: Tensor, mesh: placement, signature: Signature, op: str) -> tuple[int, ...]:
     """Returns the shape of the whole of which processes hold parts; they tell each other their sizes.
 
     Raises:
         ValueError: the parts do not fit together.
     """
     shape = list(local.shape)
+    if all(one.is_broadcast for one in signature) and op != "to_global":
+        return tuple(shape)
     for k in reversed(range(mesh.ndim)):
         if mesh.shape[k] == 1:
             continue
@@ -402,7 +404,7 @@ def to_global(x: Tensor, placement: placement | None = None, sbp: SbpLike | None
         raise TypeError("[to_global] a tensor that is not global takes a placement and signatures")
     signature = sbps.signature(sbp, placement.ndim, x.ndim, "to_global")
     placement.coordinate()
-    shape = _whole_shape(x, placement, signature, "to_global")
+    shape = whole_shape(x, placement, signature, "to_global")
     local = x if x.stop_gradient else _Global.apply(x, (shape, placement, signature))
     with lm.no_grad():
         for k, one in enumerate(signature):

@@ -96,11 +96,12 @@ class Spec:
                 inputs.append(partial_sum if summed and i in self.added else broadcast)
         return Way(tuple(inputs), tuple(outputs), letter)
 
-    def sizes(self, inputs: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> dict[str, int]:
+    def sizes(self, inputs: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]] | None) -> dict[str, int]:
         """Returns each letter's size; the greatest common divisor of its axes', which differ where axes are regrouped."""
         found: dict[str, int] = {}
-        for labels, shape in zip((*self.inputs, *self.outputs), (*inputs, *outputs), strict=True):
-            for letter, size in zip(labels, shape, strict=True):
+        labeled = [*zip(self.inputs, inputs, strict=True), *zip(self.outputs, outputs or (), strict=False)]
+        for labels, shape in labeled:
+            for letter, size in zip(labels, shape, strict=bool(labels)):
                 found[letter] = math.gcd(size, found.get(letter, size))
         return found
 
