@@ -17,7 +17,7 @@ from lamella import _C, _tree
 from lamella._C import Tensor
 from lamella.graph._recorder import RecorderBase
 
-from . import _choice, rules
+from . import _choice, _collectives, rules
 from . import sbp as sbps
 from ._choice import Choice
 from ._presence import busy, installed, suspended
@@ -209,6 +209,9 @@ def _perform(
         returned = choice.run(call, Pieces(locals_, ranges, given_shapes, own))
     else:
         returned = call.run(locals_, **changed)
+    counted = getattr(_collectives.current(), "computed", None)
+    if counted is not None:
+        counted(name, locals_, _tree.flatten(returned)[0])
     if in_place:
         return _written(given[0], locals_[0], choice.inputs[0])
     parts, rebuild = _tree.flatten(returned)
@@ -396,6 +399,28 @@ class Dispatcher(RecorderBase):
                 return lm.astype(x, dtype)
             return lm.clone(x) if kwargs.get("copy") else x
 
+
+    def lower(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        """Returns a function of this process's parts that makes global tensors of them and calls another, and its parts.
+
+        A checkpoint keeps the arguments of its function and hands them over again: it keeps the parts.
+        """
+        given, spec = _tree.flatten((args, kwargs))
+        if not any(map(_is_global, given)):
+            return function, args, kwargs
+        places = [
+            (type(x), tuple(x.shape), x._placement, x._sbp) if isinstance(x, GlobalTensor) else None for x in given
+        ]
+
+        def call(*parts: Tensor) -> Any:
+            with installed():
+                whole = [x if place is None else place[0]._of(x, *place[1:]) for x, place in zip(parts, places, strict=True)]
+                own_args, own_kwargs = _tree.rebuild(spec, whole)
+                return function(*own_args, **own_kwargs)
+
+        return call, tuple(map(_own, given)), {}
 
     def get_item(self, x: Tensor, key: Any) -> Any:
         """Returns elements of a global tensor."""

@@ -52,6 +52,31 @@ def _owners(module: Module) -> Iterator[tuple[str, dict[str, Any], str]]:
                     yield prefix + key, table, key
 
 
+def layout_of(
+    module: Module, mesh: placement, plan: Mapping[str, SbpLike]
+) -> list[tuple[dict[str, Any], str, Signature]]:
+    """Returns, for each parameter and buffer, the table and the key where it is, and its signatures.
+
+    Raises:
+        ValueError: a name fits nothing, or a signature does not fit its parameter.
+    """
+    wanted = dict(plan)
+    unused = set(wanted)
+    chosen: list[tuple[dict[str, Any], str, Signature]] = []
+    whole: Signature = (sbps.broadcast,) * mesh.ndim
+    for name, table, key in _owners(module):
+        signature = whole
+        for pattern, given in wanted.items():
+            exact = fnmatchcase(name, pattern)
+            if exact or fnmatchcase(name.rpartition(".")[0], pattern) or fnmatchcase(name, pattern + ".*"):
+                signature = _signature(given, mesh, table[key].ndim, exact, name)
+                unused.discard(pattern)
+        chosen.append((table, key, signature))
+    if unused:
+        raise ValueError(f"[parallelize] these names fit no parameter of {type(module).__name__}: {sorted(unused)}")
+    return chosen
+
+
 def parallelize(
     module: M, placement: placement, plan: Mapping[str, SbpLike] | None = None, *, synchronize: bool = True
 ) -> M:
@@ -76,21 +101,8 @@ def parallelize(
         ValueError: a name fits nothing, or a signature does not fit its parameter; the model is as before.
         RuntimeError: this process is not in the placement.
     """
-    wanted = dict(plan or {})
     placement.coordinate()
-    unused = set(wanted)
-    chosen: list[tuple[dict[str, Any], str, Signature]] = []
-    whole: Signature = (sbps.broadcast,) * placement.ndim
-    for name, table, key in _owners(module):
-        signature = whole
-        for pattern, given in wanted.items():
-            exact = fnmatchcase(name, pattern)
-            if exact or fnmatchcase(name.rpartition(".")[0], pattern) or fnmatchcase(name, pattern + ".*"):
-                signature = _signature(given, placement, table[key].ndim, exact, name)
-                unused.discard(pattern)
-        chosen.append((table, key, signature))
-    if unused:
-        raise ValueError(f"[parallelize] these names fit no parameter of {type(module).__name__}: {sorted(unused)}")
+    chosen = layout_of(module, placement, plan or {})
     made: dict[int, GlobalTensor] = {}
     for table, key, signature in chosen:
         x = table[key]
