@@ -92,17 +92,28 @@ def _fits(way: Way, shapes: Iterable[Sequence[int]], n: int) -> bool:
     return all(shape[one.axis] >= n for one, shape in zip(way.inputs, shapes, strict=True) if one.is_split)
 
 
-def _continues(way: Way, given: Sequence[Signature], k: int) -> bool:
+def _continues(way: Way, given: Sequence[Sequence[Signature]], k: int) -> bool:
     """False for a way that would make partial what is not."""
     partial = [i for i, one in enumerate(way.inputs) if one.is_partial]
-    return not partial or any(given[i][k] is way.inputs[i] for i in partial)
+    return not partial or any(given[i][0][k] is way.inputs[i] for i in partial)
+
+
+def _price_of(
+    source: Signature, target: Sbp, k: int, shape: Sequence[int], itemsize: int, mesh: placement
+) -> float:
+    """Returns the seconds in which a tensor that lies as ``source`` comes to ``target`` along axis ``k`` of the mesh."""
+    if source[k] is target:
+        return 0.0
+    later = [n for one, n in zip(source[k + 1 :], mesh.shape[k + 1 :], strict=True) if one.is_split]
+    whole = math.prod(shape) * itemsize / math.prod(later)
+    return price(source[k], target, whole, mesh.shape[k], links_of(mesh)[k])
 
 
 def choose(
     spec: Spec,
     call: Call,
     results: Sequence[Sequence[int]] | None,
-    given: Sequence[Signature],
+    given: Sequence[Sequence[Signature]],
     mesh: placement,
     itemsizes: Sequence[int],
     in_place: bool,
@@ -116,13 +127,12 @@ def choose(
         spec: what the rule said.
         call: the call.
         results: the shapes of its results, where they are known before.
-        given: the signatures of the tensors.
+        given: the signatures under which each tensor is there, its own first.
         mesh: the processes.
         itemsizes: the bytes of an element of each tensor.
         in_place: True if the first tensor is written to, whose signatures stay where they can.
 
     """
-    links = links_of(mesh)
     shapes = [list(shape) for shape in call.shapes]
     sizes = spec.sizes(call.shapes, results)
     inputs: list[list[Sbp]] = []
@@ -138,14 +148,9 @@ def choose(
                 continue
             cost = _UNEVEN if way.letter and sizes[way.letter] % n else 0.0
             for i, target in enumerate(way.inputs):
-                source = given[i][k]
-                if in_place and i == 0 and source is not target:
+                if in_place and i == 0 and given[0][0][k] is not target:
                     cost += _MOVED
-                if source is not target:
-                    later = [m for j, m in zip(range(k + 1, mesh.ndim), mesh.shape[k + 1 :], strict=True)
-                             if given[i][j].is_split]  # fmt: skip
-                    whole = math.prod(shapes[i]) * itemsizes[i] / math.prod(later)
-                    cost += price(source, target, whole, n, links[k])
+                cost += min(_price_of(one, target, k, shapes[i], itemsizes[i], mesh) for one in given[i])
             if cost < best[0]:
                 best = cost, way
         way = best[1]

@@ -1,12 +1,14 @@
 """What collectives cost: the bytes that each process sends, and the time of the α-β model.
 
 A message of ``b`` bytes takes ``α + b / β``: α is the latency of a link, β its bandwidth (R. Hockney, "The communication
-challenge for MPP", Parallel Computing 20, 1994). Collectives are counted as their bandwidth-optimal rings (P. Patarasuk
-and X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69, 2009).
+challenge for MPP", Parallel Computing 20, 1994). Collectives are counted as R. Thakur, R. Rabenseifner and W. Gropp do
+("Optimization of collective communication operations in MPICH", IJHPCA 19, 2005): recursive doubling and halving, and
+pairwise exchange for all_to_all.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -36,15 +38,19 @@ class Collective(NamedTuple):
     messages: Callable[[int], int]
 
 
+def _log2(n: int) -> int:
+    return math.ceil(math.log2(n))
+
+
 #: Seconds that cutting, padding or zeroing takes for each byte, so that what needs no communication still has a price.
 LOCAL = 1e-12
 
 COLLECTIVES = {
     one.name: one
     for one in (
-        Collective("all_reduce", "2 b (n-1)/n", lambda b, n: 2 * b * (n - 1) / n, lambda n: 2 * (n - 1)),
-        Collective("all_gather", "b (n-1)/n", lambda b, n: b * (n - 1) / n, lambda n: n - 1),
-        Collective("reduce_scatter", "b (n-1)/n", lambda b, n: b * (n - 1) / n, lambda n: n - 1),
+        Collective("all_reduce", "2 b (n-1)/n", lambda b, n: 2 * b * (n - 1) / n, lambda n: 2 * _log2(n)),
+        Collective("all_gather", "b (n-1)/n", lambda b, n: b * (n - 1) / n, _log2),
+        Collective("reduce_scatter", "b (n-1)/n", lambda b, n: b * (n - 1) / n, _log2),
         Collective("all_to_all", "b (n-1)/n²", lambda b, n: b * (n - 1) / n**2, lambda n: n - 1),
         Collective("slice", "0", lambda b, n: 0, lambda n: 0),
         Collective("pad", "0", lambda b, n: 0, lambda n: 0),

@@ -103,7 +103,7 @@ def _mesh_of(tensors: Sequence[Tensor], name: str) -> placement:
 
 
 def _decide(
-    call: Call, rule: Rule | None, given: list[Signature], mesh: placement, in_place: bool, is_builtin: bool
+    call: Call, rule: Rule | None, given: list[tuple[Signature, ...]], mesh: placement, in_place: bool, is_builtin: bool
 ) -> Choice:
     """Chooses the signatures of a call."""
     whole = (sbps.broadcast,) * mesh.ndim
@@ -116,8 +116,8 @@ def _decide(
     if shapes is not None or not is_builtin:
         found = None if rule is None else rule(call)
     if found is None:
-        if any(one != whole for one in given):
-            raise RuntimeError(_choice.without_rule(call, given, mesh))
+        if any(one[0] != whole for one in given):
+            raise RuntimeError(_choice.without_rule(call, [one[0] for one in given], mesh))
         return Choice(everywhere, (whole,) * len(shapes or ()), shapes, (), None)
     spec = _choice.spec_of(found, call, shapes, call.name)
     itemsizes = [x.itemsize for x in call.tensors]
@@ -172,7 +172,8 @@ def _perform(
     given, spec = _tree.flatten(arguments)
     mesh = _mesh_of(given, name)
     whole = (sbps.broadcast,) * mesh.ndim
-    signatures = [x._sbp if isinstance(x, GlobalTensor) else whole for x in given]
+    layouts = [x._layouts() if isinstance(x, GlobalTensor) else {whole: x} for x in given]
+    signatures = [tuple(one) for one in layouts]
     key: Any = None
     choice: Choice | None = None
     if cached:
@@ -192,8 +193,10 @@ def _perform(
                 _choices.clear()
             _choices[key] = choice
     locals_ = [
-        redistribute(x._local if isinstance(x, GlobalTensor) else x, x.shape, mesh, source, target)
-        for x, source, target in zip(given, signatures, choice.inputs, strict=True)
+        x._under(target, own)
+        if isinstance(x, GlobalTensor)
+        else redistribute(x, x.shape, mesh, whole, target)
+        for x, own, target in zip(given, layouts, choice.inputs, strict=True)
     ]
     at = mesh.coordinate()
     changed: dict[str, Any] = {}
@@ -230,7 +233,7 @@ def _written(x: Tensor, local: Tensor, signature: Signature) -> Tensor:
     if isinstance(x, GlobalTensor) and x._sbp != signature:
         if x.is_leaf and not x.stop_gradient:
             raise RuntimeError("[to_global] a leaf that wants a gradient cannot be written to in this way: it is partial")
-        x._local, x._sbp = local, signature
+        x._local, x._sbp, x._laid = local, signature, {}
     return x
 
 

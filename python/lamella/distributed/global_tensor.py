@@ -15,7 +15,7 @@ from lamella.graph._special import FUNCTIONAL
 from . import _collectives, _presence
 from . import sbp as sbps
 from .mesh import placement
-from .redistribute import Signature, local_range, local_shape, redistribute
+from .redistribute import Signature, cost, local_range, local_shape, redistribute
 from .sbp import SbpLike
 
 __all__ = ["GlobalParameter", "GlobalTensor", "distribute", "to_global"]
@@ -52,13 +52,15 @@ class GlobalTensor(Tensor):
     _placement: placement
     _sbp: Signature
     _token: object
+    #: This process's part under other signatures, once that was found: several operators may ask for the same.
+    _laid: dict[Signature, tuple[int, bool, Tensor]]
 
     @classmethod
     def _of(cls, local: Tensor, shape: Sequence[int], mesh: placement, signature: Signature) -> GlobalTensor:
         """Makes one of this process's part."""
         made: GlobalTensor = cls.__new__(cls, _C.empty(list(shape), dtype=local.dtype, device="meta"))
         made._local, made._placement, made._sbp = local, mesh, signature
-        made._token = _presence.Token()
+        made._token, made._laid = _presence.Token(), {}
         return made
 
     def __new__(cls, whole: Tensor) -> GlobalTensor:
@@ -110,6 +112,27 @@ class GlobalTensor(Tensor):
         with lm.no_grad():
             target = (sbps.broadcast,) * len(self._sbp)
             return redistribute(self._local.detach(), self.shape, self._placement, self._sbp, target)
+
+    def _layouts(self) -> dict[Signature, Tensor]:
+        """Returns this process's parts by the signatures under which they are there."""
+        found = {self._sbp: self._local}
+        if self._laid:
+            now = self._local._version, lm.is_grad_enabled()
+            found |= {signature: part for signature, (*then, part) in self._laid.items() if tuple(then) == now}
+        return found
+
+    def _under(self, signature: Signature, layouts: dict[Signature, Tensor]) -> Tensor:
+        """Returns this process's part under a signature, by the cheapest way from one of ``layouts``."""
+        found = layouts.get(signature)
+        if found is not None:
+            return found
+        mesh, shape = self._placement, tuple(self.shape)
+        source = min(layouts, key=lambda one: cost(shape, self._local.itemsize, mesh, one, signature))
+        found = redistribute(layouts[source], shape, mesh, source, signature)
+        # A leaf lives on, and would keep what others need for one operator only.
+        if not self._local.is_leaf:
+            self._laid[signature] = self._local._version, lm.is_grad_enabled(), found
+        return found
 
     # ---- the tape
 

@@ -271,6 +271,13 @@ def redistribute(
     return local
 
 
+def cost(shape: Sequence[int], itemsize: int, mesh: placement, source: Signature, target: Signature) -> float:
+    """Returns the seconds of the cheapest way between two signatures."""
+    if source == target:
+        return 0.0
+    return route(math.prod(shape) * itemsize, len(shape), mesh.shape, source, target, links_of(mesh))[0]
+
+
 _links: dict[placement, tuple[Link, ...]] = {}
 
 
