@@ -17,7 +17,7 @@ from lamella import _C, _tree
 from lamella._C import Tensor
 from lamella.graph._recorder import RecorderBase
 
-from . import _choice, _collectives, rules
+from . import _choice, _carrier, rules
 from . import sbp as sbps
 from ._choice import Choice
 from ._presence import busy, installed, suspended
@@ -212,7 +212,7 @@ def _perform(
         returned = choice.run(call, Pieces(locals_, ranges, given_shapes, own))
     else:
         returned = call.run(locals_, **changed)
-    counted = getattr(_collectives.current(), "computed", None)
+    counted = getattr(_carrier.current(), "computed", None)
     if counted is not None:
         counted(name, locals_, _tree.flatten(returned)[0])
     if in_place:

@@ -12,7 +12,7 @@ from lamella import _C, autograd
 from lamella._C import Tensor
 from lamella.graph._special import FUNCTIONAL
 
-from . import _collectives, _presence
+from . import _carrier, _presence
 from . import sbp as sbps
 from .mesh import placement
 from .redistribute import Signature, cost, local_range, local_shape, redistribute
@@ -384,7 +384,7 @@ def whole_shape(local: Tensor, mesh: placement, signature: Signature, op: str) -
         if mesh.shape[k] == 1:
             continue
         sizes = lm.asarray([shape], dtype="int64")
-        listed = _collectives.current().all_gather(sizes, 0, mesh.group(k)).tolist()
+        listed = _carrier.current().all_gather(sizes, 0, mesh.group(k)).tolist()
         if signature[k].is_split:
             shape[signature[k].axis] = sum(one[signature[k].axis] for one in listed)
         elif any(one != listed[0] for one in listed):
@@ -432,7 +432,7 @@ def to_global(x: Tensor, placement: placement | None = None, sbp: SbpLike | None
     with lm.no_grad():
         for k, one in enumerate(signature):
             if one.is_broadcast and placement.shape[k] > 1:
-                first = _collectives.current().broadcast(local.detach(), placement.group(k))
+                first = _carrier.current().broadcast(local.detach(), placement.group(k))
                 if x.stop_gradient:
                     local = first
                 else:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from . import _collectives
+from . import _carrier
 
 __all__ = ["part", "placement"]
 
@@ -74,7 +74,7 @@ class placement:  # noqa: N801 (OneFlow's name)
     @classmethod
     def all(cls, type: str) -> placement:
         """Returns the mesh of one axis of all processes."""
-        return cls(type, range(_collectives.current().world_size()))
+        return cls(type, range(_carrier.current().world_size()))
 
     @property
     def ndim(self) -> int:
@@ -117,7 +117,7 @@ class placement:  # noqa: N801 (OneFlow's name)
         Raises:
             RuntimeError: it is not among the ranks.
         """
-        rank = _collectives.current().rank() if rank is None else rank
+        rank = _carrier.current().rank() if rank is None else rank
         if rank not in self._positions:
             raise RuntimeError(f"[placement] process {rank} is none of {self!r}: only those compute with its tensors")
         return _coordinate(self._positions[rank], self.shape)
@@ -137,7 +137,7 @@ class placement:  # noqa: N801 (OneFlow's name)
 
         All processes of the mesh ask for it together when they first communicate along the axis.
         """
-        return _collectives.current().group_of(self, axis)
+        return _carrier.current().group_of(self, axis)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import lamella as lm
 from lamella.nn import Module
 
-from . import _collectives
+from . import _carrier
 from . import sbp as sbps
 from .global_tensor import GlobalParameter, GlobalTensor, part_of
 from .mesh import placement
@@ -39,7 +39,7 @@ def _whole(x: lm.Tensor, mesh: placement) -> lm.Tensor:
     own = x.detach()
     for axis in range(mesh.ndim):
         if mesh.shape[axis] > 1:
-            own = _collectives.current().broadcast(own, mesh.group(axis))
+            own = _carrier.current().broadcast(own, mesh.group(axis))
     return own
 
 

@@ -13,7 +13,7 @@ from lamella._C import Tensor
 from lamella.nn import Module
 from lamella.optim import Optimizer
 
-from . import _collectives
+from . import _carrier
 from . import sbp as sbps
 from ._costs import Link
 from ._counting import CountingCollectives, Traffic, Work
@@ -261,7 +261,7 @@ def _process_plan(
         saved.append(x)
         return x
 
-    with _collectives.using(counting):
+    with _carrier.using(counting):
         try:
             for table, key, signature in placed:
                 x = table[key]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import lamella as lm
 from lamella import autograd
 
-from . import _collectives
+from . import _carrier
 from . import sbp as sbps
 from ._costs import COLLECTIVES, Link, time_of
 from .mesh import part, placement
@@ -186,7 +186,7 @@ class _Extreme(autograd.PyLayer):
 
     @staticmethod
     def forward(ctx: autograd.PyLayerContext, x: lm.Tensor, op: str, axis: int | None, group: object) -> lm.Tensor:
-        collectives = _collectives.current()
+        collectives = _carrier.current()
         y = collectives.all_reduce(x, op, group) if axis is None else collectives.reduce_scatter(x, op, axis, group)
         ctx.save_for_backward(x, y)
         ctx.rest = axis, group
@@ -196,7 +196,7 @@ class _Extreme(autograd.PyLayer):
     def backward(ctx: autograd.PyLayerContext, dy: lm.Tensor) -> lm.Tensor:
         x, y = ctx.saved_tensor()
         axis, group = ctx.rest
-        collectives = _collectives.current()
+        collectives = _carrier.current()
         if axis is None:
             dy = collectives.all_reduce(dy, "sum", group)
         else:
@@ -234,7 +234,7 @@ def _take(local: lm.Tensor, shape: Sequence[int], mesh: placement, signature: Si
         sides = [lm.zeros([*local.shape[:axis], k, *local.shape[axis + 1 :]], dtype=local.dtype, device=local.device)
                  for k in (start, size - stop)]  # fmt: skip
         return lm.concat([sides[0], local, sides[1]], axis=axis)
-    collectives, group = _collectives.current(), mesh.group(step.axis)
+    collectives, group = _carrier.current(), mesh.group(step.axis)
     if step.source.is_partial and step.source.op != "sum":
         return _Extreme.apply(local, step.source.op, step.target.axis if step.target.is_split else None, group)
     if step.collective == "all_reduce":

@@ -11,7 +11,7 @@ import numpy as np
 
 import lamella as lm
 from lamella import autograd
-from lamella.distributed import _collectives
+from lamella.distributed import _carrier
 from lamella.distributed.mesh import part
 
 
@@ -164,7 +164,7 @@ def run(size: int, function: Callable[[int], Any]) -> list[Any]:
 
     def work(rank: int) -> None:
         try:
-            with _collectives.using(ThreadCollectives(rank, world)):
+            with _carrier.using(ThreadCollectives(rank, world)):
                 results[rank] = function(rank)
         except threading.BrokenBarrierError:
             pass

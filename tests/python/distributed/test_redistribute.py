@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lamella as lm
-from lamella.distributed import _collectives, sbp
+from lamella.distributed import _carrier, sbp
 from lamella.distributed._costs import COLLECTIVES, Link
 from lamella.distributed.global_tensor import adjoint
 from lamella.distributed.mesh import placement
@@ -129,6 +129,6 @@ def test_a_split_changes_axis_without_being_gathered() -> None:
         mesh = placement("cpu", [0, 1])
         x = lm.zeros([2, 6] if rank == 0 else [1, 6])
         redistribute(x, (3, 6), mesh, (sbp.split(0),), (sbp.split(1),))
-        return [name for name, _ in _collectives.current().log]  # type: ignore[attr-defined]
+        return [name for name, _ in _carrier.current().log]  # type: ignore[attr-defined]
 
     assert run(2, work) == [["all_to_all"]] * 2
