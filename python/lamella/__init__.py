@@ -24,6 +24,7 @@ if _typing.TYPE_CHECKING:
     from . import amp as amp
     from . import compat as compat
     from . import data as data
+    from . import distributed as distributed
     from . import distributions as distributions
     from . import fft as fft
     from . import graph as graph
@@ -99,6 +100,7 @@ __getattr__, _loaded_later = _lazy.loader(
         "autograd": ["checkpoint", "hessian", "jacobian", "jvp", "vjp", "vmap"],
         "compat": [],
         "data": [],
+        "distributed": [],
         "distributions": [],
         "fft": [],
         "graph": [],
@@ -155,8 +157,8 @@ for _name in _ELSEWHERE | (_loaded_later & globals().keys()):
     del globals()[_name]
 del _name
 
-# Operators of lamella.linalg and lamella.fft, which those modules show under shorter names.
-_PARTS = ("_", "linalg_", "fft_")
+# Operators of lamella.linalg, lamella.fft and lamella.distributed, which those modules show under shorter names.
+_PARTS = ("_", "linalg_", "fft_", "distributed_")
 
 __all__ = sorted(name for name in {*globals(), *_loaded_later} if not name.startswith(_PARTS))
 
