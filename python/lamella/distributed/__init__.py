@@ -48,9 +48,30 @@ from ._groups import (
 from ._objects import all_gather_object, broadcast_object
 from ._random import seed
 
+# isort: split
+
+# Global tensors.
+from . import _optimizers, sbp
+from ._costs import Link
+from .global_tensor import GlobalParameter, GlobalTensor, distribute, to_global
+from .mesh import placement
+from .parallelize import parallelize
+from .plan import Device, Plan, plan
+from .redistribute import redistribution_table, set_links
+from .rules import Call, Spec, equation, register_sbp, ruled
+
+_optimizers.install()
+
 __all__ = [
+    "Call",
+    "Device",
     "DistributedError",
+    "GlobalParameter",
+    "GlobalTensor",
+    "Link",
+    "Plan",
     "ProcessGroup",
+    "Spec",
     "Work",
     "all_gather",
     "all_gather_object",
@@ -62,6 +83,8 @@ __all__ = [
     "broadcast_",
     "broadcast_object",
     "destroy_process_group",
+    "distribute",
+    "equation",
     "gather",
     "get_group",
     "get_local_rank",
@@ -71,10 +94,19 @@ __all__ = [
     "is_available",
     "is_initialized",
     "new_group",
+    "parallelize",
+    "placement",
+    "plan",
     "recv",
     "reduce",
     "reduce_scatter",
+    "redistribution_table",
+    "register_sbp",
+    "ruled",
+    "sbp",
     "scatter",
     "seed",
     "send",
+    "set_links",
+    "to_global",
 ]

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lamella import _C
 from lamella._C import Tensor
+from lamella._C import _ProcessGroup as ProcessGroup
+
+from . import _groups
 
 if TYPE_CHECKING:
     from .mesh import placement
@@ -31,78 +35,73 @@ class Collectives(Protocol):
     def all_reduce(self, x: Tensor, op: str, group: Any) -> Tensor:
         """Returns what ``op`` makes of all processes' tensors."""
 
-    def all_gather(self, x: Tensor, axis: int, group: Any) -> Tensor:
-        """Returns all processes' tensors, one after the other along an axis; their sizes may differ."""
+    def all_gather(self, x: Tensor, axis: int, sizes: Sequence[int], group: Any) -> Tensor:
+        """Returns all processes' tensors, of these sizes along an axis, one after the other."""
 
     def reduce_scatter(self, x: Tensor, op: str, axis: int, group: Any) -> Tensor:
         """Returns this process's part along an axis of what ``op`` makes of all processes' tensors."""
 
-    def all_to_all(self, x: Tensor, split_axis: int, concat_axis: int, group: Any) -> Tensor:
-        """Returns the parts along one axis that all processes hold for this one, put together along another."""
+    def all_to_all(self, x: Tensor, split_axis: int, concat_axis: int, sizes: Sequence[int], group: Any) -> Tensor:
+        """Returns the parts along one axis that all processes hold for this one, of ``sizes`` along another."""
 
     def broadcast(self, x: Tensor, group: Any) -> Tensor:
         """Returns the first process's tensor."""
 
 
 class ProcessCollectives:
-    """The collectives of :mod:`lamella.distributed`, over its process groups."""
+    """The collectives of this package's process groups."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[placement, int], Any] = {}
+        self._groups: dict[tuple[placement, int], ProcessGroup] = {}
+        self._place: object = None
 
     def rank(self) -> int:
         """Returns the rank of this process."""
-        from lamella import distributed
-
-        return distributed.get_rank()
+        return _groups.get_rank()
 
     def world_size(self) -> int:
         """Returns the number of processes."""
-        from lamella import distributed
+        return _groups.get_world_size()
 
-        return distributed.get_world_size()
-
-    def group_of(self, mesh: placement, axis: int) -> Any:
-        """Returns this process's group along an axis of a mesh; all processes of the mesh call it together."""
+    def group_of(self, mesh: placement, axis: int) -> ProcessGroup:
+        """Returns this process's group along an axis of a mesh; its members call it together."""
+        world = _groups.get_group()
+        # A new default group has another place; those made of the one before are gone with it.
+        if _groups._place is not self._place:
+            self._groups.clear()
+            self._place = _groups._place
+        if max(mesh.ranks) >= world.size:
+            raise ValueError(f"[placement] {mesh!r} has ranks beyond those of the {world.size} processes")
         if (mesh, axis) not in self._groups:
-            from lamella import distributed
-
             rank = self.rank()
-            for ranks in mesh.fibers(axis):
-                group = distributed.new_group(ranks)
-                if rank in ranks:
-                    self._groups[mesh, axis] = group
+            [ranks] = [ranks for ranks in mesh.fibers(axis) if rank in ranks]
+            name = f"mesh-{axis}-{mesh.shape}-{mesh.ranks}-{ranks[0]}".replace(" ", "")
+            self._groups[mesh, axis] = _C._distributed_new_group(world.name, name, ranks)
         return self._groups[mesh, axis]
 
-    def all_reduce(self, x: Tensor, op: str, group: Any) -> Tensor:
+    def all_reduce(self, x: Tensor, op: str, group: ProcessGroup) -> Tensor:
         """Returns what ``op`` makes of all processes' tensors."""
-        from lamella import distributed
+        return _C.distributed_all_reduce(x, op=op, group=group.name)
 
-        return distributed.all_reduce(x, op, group)
-
-    def all_gather(self, x: Tensor, axis: int, group: Any) -> Tensor:
+    def all_gather(self, x: Tensor, axis: int, sizes: Sequence[int], group: ProcessGroup) -> Tensor:
         """Returns all processes' tensors, one after the other along an axis."""
-        from lamella import distributed
+        return _C.distributed_all_gather(x, axis=axis, sizes=list(sizes), group=group.name)
 
-        return distributed.all_gather(x, axis, group)
-
-    def reduce_scatter(self, x: Tensor, op: str, axis: int, group: Any) -> Tensor:
+    def reduce_scatter(self, x: Tensor, op: str, axis: int, group: ProcessGroup) -> Tensor:
         """Returns this process's part of what ``op`` makes of all processes' tensors."""
-        from lamella import distributed
+        return _C.distributed_reduce_scatter(x, op=op, axis=axis, group=group.name)
 
-        return distributed.reduce_scatter(x, op, axis, group)
-
-    def all_to_all(self, x: Tensor, split_axis: int, concat_axis: int, group: Any) -> Tensor:
+    def all_to_all(
+        self, x: Tensor, split_axis: int, concat_axis: int, sizes: Sequence[int], group: ProcessGroup
+    ) -> Tensor:
         """Returns all processes' parts for this one, put together along ``concat_axis``."""
-        from lamella import distributed
+        return _C.distributed_all_to_all(
+            x, split_axis=split_axis, concat_axis=concat_axis, received=list(sizes), group=group.name
+        )
 
-        return distributed.all_to_all(x, split_axis, concat_axis, None, group)
-
-    def broadcast(self, x: Tensor, group: Any) -> Tensor:
+    def broadcast(self, x: Tensor, group: ProcessGroup) -> Tensor:
         """Returns the first process's tensor."""
-        from lamella import distributed
-
-        return distributed.broadcast(x, group.ranks[0], group)
+        return _C.distributed_broadcast(x, root=0, group=group.name)
 
 
 _processes = ProcessCollectives()

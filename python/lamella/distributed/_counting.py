@@ -11,7 +11,7 @@ from lamella import autograd
 from lamella._C import Tensor
 
 from ._costs import COLLECTIVES, Link
-from .mesh import part, placement
+from .mesh import part, placement, sizes_of
 
 
 class Traffic:
@@ -70,10 +70,10 @@ class _Counted(autograd.PyLayer):
     def backward(ctx: Any, dy: Tensor) -> Tensor:
         own, name, axes, group, shape = ctx.rest
         if name == "all_to_all":
-            axes = axes[::-1]
-        back = {"all_gather": "reduce_scatter", "reduce_scatter": "all_gather"}.get(name, name)
-        dx = own.count(dy, back, axes, group)
-        return dx if tuple(dx.shape) == shape else lm.empty(list(shape), dtype=dx.dtype, device="meta")
+            return own.count(dy, name, (axes[1], axes[0], sizes_of(shape[axes[0]], group.size)), group)
+        if name == "reduce_scatter":
+            return own.count(dy, "all_gather", (axes[0], sizes_of(shape[axes[0]], group.size)), group)
+        return own.count(dy, "reduce_scatter" if name == "all_gather" else name, axes[:1], group)
 
 
 class CountingCollectives:
@@ -113,14 +113,13 @@ class CountingCollectives:
         """Counts a collective and returns a tensor of the shape that it gives this process."""
         n, shape = group.size, list(x.shape)
         if name == "all_gather":
-            # Parts differ by one at most: the whole is at least as large as n times the smallest.
-            shape[axes[0]] *= n
+            shape[axes[0]] = sum(axes[1])
         elif name == "reduce_scatter":
             start, stop = part(shape[axes[0]], n, group.rank)
             shape[axes[0]] = stop - start
         elif name == "all_to_all":
             start, stop = part(shape[axes[0]], n, group.rank)
-            shape[axes[0]], shape[axes[1]] = stop - start, shape[axes[1]] * n
+            shape[axes[0]], shape[axes[1]] = stop - start, sum(axes[2])
         result = lm.empty(shape, dtype=x.dtype, device="meta")
         whole = {"all_gather": result.nbytes, "all_to_all": x.nbytes * n}.get(name, x.nbytes)
         collective = COLLECTIVES[name]
@@ -147,17 +146,17 @@ class CountingCollectives:
         """Counts an all_reduce."""
         return _Counted.apply(x, self, "all_reduce", (), group)
 
-    def all_gather(self, x: Tensor, axis: int, group: Any) -> Tensor:
+    def all_gather(self, x: Tensor, axis: int, sizes: Sequence[int], group: Any) -> Tensor:
         """Counts an all_gather."""
-        return _Counted.apply(x, self, "all_gather", (axis,), group)
+        return _Counted.apply(x, self, "all_gather", (axis, sizes), group)
 
     def reduce_scatter(self, x: Tensor, op: str, axis: int, group: Any) -> Tensor:
         """Counts a reduce_scatter."""
         return _Counted.apply(x, self, "reduce_scatter", (axis,), group)
 
-    def all_to_all(self, x: Tensor, split_axis: int, concat_axis: int, group: Any) -> Tensor:
+    def all_to_all(self, x: Tensor, split_axis: int, concat_axis: int, sizes: Sequence[int], group: Any) -> Tensor:
         """Counts an all_to_all."""
-        return _Counted.apply(x, self, "all_to_all", (split_axis, concat_axis), group)
+        return _Counted.apply(x, self, "all_to_all", (split_axis, concat_axis, sizes), group)
 
     def broadcast(self, x: Tensor, group: Any) -> Tensor:
         """Returns the tensor itself: a step broadcasts nothing."""

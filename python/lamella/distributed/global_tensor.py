@@ -384,7 +384,7 @@ def whole_shape(local: Tensor, mesh: placement, signature: Signature, op: str) -
         if mesh.shape[k] == 1:
             continue
         sizes = lm.asarray([shape], dtype="int64")
-        listed = _carrier.current().all_gather(sizes, 0, mesh.group(k)).tolist()
+        listed = _carrier.current().all_gather(sizes, 0, [1] * mesh.shape[k], mesh.group(k)).tolist()
         if signature[k].is_split:
             shape[signature[k].axis] = sum(one[signature[k].axis] for one in listed)
         elif any(one != listed[0] for one in listed):

@@ -19,6 +19,12 @@ def part(size: int, count: int, index: int) -> tuple[int, int]:
     return start, start + quotient + (index < larger)
 
 
+def sizes_of(size: int, count: int) -> list[int]:
+    """Returns the sizes of all parts of an axis."""
+    quotient, larger = divmod(size, count)
+    return [quotient + (i < larger) for i in range(count)]
+
+
 def _nested(ranks: Any) -> tuple[list[int], tuple[int, ...]]:
     """Returns the numbers of a nested sequence and its shape."""
     if hasattr(ranks, "tolist"):
@@ -135,7 +141,7 @@ class placement:  # noqa: N801 (OneFlow's name)
     def group(self, axis: int) -> Any:
         """Returns the process group of this process along an axis of the mesh.
 
-        All processes of the mesh ask for it together when they first communicate along the axis.
+        Its members ask for it together when they first communicate along the axis.
         """
         return _carrier.current().group_of(self, axis)
 

@@ -14,7 +14,7 @@ from lamella import autograd
 from . import _carrier
 from . import sbp as sbps
 from ._costs import COLLECTIVES, Link, time_of
-from .mesh import part, placement
+from .mesh import part, placement, sizes_of
 from .sbp import Sbp
 
 __all__ = ["Row", "Step", "Table", "redistribute", "redistribution_table", "route"]
@@ -200,7 +200,7 @@ class _Extreme(autograd.PyLayer):
         if axis is None:
             dy = collectives.all_reduce(dy, "sum", group)
         else:
-            dy, y = (collectives.all_gather(one, axis, group) for one in (dy, y))
+            dy, y = (collectives.all_gather(one, axis, sizes_of(x.shape[axis], group.size), group) for one in (dy, y))
         chosen = lm.equal(x, y).astype(dy.dtype)
         return dy * chosen / collectives.all_reduce(chosen, "sum", group)
 
@@ -239,11 +239,12 @@ def _take(local: lm.Tensor, shape: Sequence[int], mesh: placement, signature: Si
         return _Extreme.apply(local, step.source.op, step.target.axis if step.target.is_split else None, group)
     if step.collective == "all_reduce":
         return collectives.all_reduce(local, step.source.op, group)
+    sizes = sizes_of(_outer_size(shape, mesh, at, signature, step), n) if step.source.is_split else []
     if step.collective == "all_gather":
-        return collectives.all_gather(local, step.source.axis, group)
+        return collectives.all_gather(local, step.source.axis, sizes, group)
     if step.collective == "reduce_scatter":
         return collectives.reduce_scatter(local, step.source.op, step.target.axis, group)
-    return collectives.all_to_all(local, step.target.axis, step.source.axis, group)
+    return collectives.all_to_all(local, step.target.axis, step.source.axis, sizes, group)
 
 
 def redistribute(

@@ -122,7 +122,8 @@ class ThreadCollectives:
         self.log.append(("all_reduce", tuple(x.shape)))
         return _Reduce.apply(x, self, op, group)
 
-    def all_gather(self, x: lm.Tensor, axis: int, group: Any) -> lm.Tensor:
+    def all_gather(self, x: lm.Tensor, axis: int, sizes: Sequence[int], group: Any) -> lm.Tensor:
+        assert x.shape[axis] == sizes[group.rank]
         self.log.append(("all_gather", tuple(x.shape)))
         return _Gather.apply(x, self, axis, group)
 
@@ -130,7 +131,10 @@ class ThreadCollectives:
         self.log.append(("reduce_scatter", tuple(x.shape)))
         return _Scatter.apply(x, self, op, axis, group)
 
-    def all_to_all(self, x: lm.Tensor, split_axis: int, concat_axis: int, group: Any) -> lm.Tensor:
+    def all_to_all(
+        self, x: lm.Tensor, split_axis: int, concat_axis: int, sizes: Sequence[int], group: Any
+    ) -> lm.Tensor:
+        assert x.shape[concat_axis] == sizes[group.rank]
         self.log.append(("all_to_all", tuple(x.shape)))
         return _Exchange.apply(x, self, split_axis, concat_axis, group)
 
