@@ -32,6 +32,9 @@ class Collectives(Protocol):
     def group_of(self, mesh: placement, axis: int) -> Any:
         """Returns this process's group along an axis of a mesh."""
 
+    def connect(self, mesh: placement) -> None:
+        """Makes the groups of a mesh."""
+
     def all_reduce(self, x: Tensor, op: str, group: Any) -> Tensor:
         """Returns what ``op`` makes of all processes' tensors."""
 
@@ -64,20 +67,44 @@ class ProcessCollectives:
         return _groups.get_world_size()
 
     def group_of(self, mesh: placement, axis: int) -> ProcessGroup:
-        """Returns this process's group along an axis of a mesh; its members call it together."""
+        """Returns this process's group along an axis of a mesh; all processes of the mesh call it together.
+
+        Raises:
+            ValueError: a rank of the mesh is none of the processes'.
+            RuntimeError: the mesh has a part of the processes, and they have not connected it.
+        """
         world = _groups.get_group()
-        # A new default group has another place; those made of the one before are gone with it.
+        self._forget()
+        if (mesh, axis) not in self._groups:
+            if mesh.size < world.size:
+                raise RuntimeError(
+                    f"[placement] {mesh!r} has {mesh.size} of {world.size} processes: let all of them call its connect()"
+                )
+            self._make(mesh, axis)
+        return self._groups[mesh, axis]
+
+    def connect(self, mesh: placement) -> None:
+        """Makes the groups of a mesh; all processes call it together, whether or not they are in the mesh."""
+        self._forget()
+        for axis in range(mesh.ndim):
+            if (mesh, axis) not in self._groups:
+                self._make(mesh, axis)
+
+    def _make(self, mesh: placement, axis: int) -> None:
+        world = _groups.get_group()
+        if max(mesh.ranks) >= world.size:
+            raise ValueError(f"[placement] {mesh!r} has ranks beyond those of the {world.size} processes")
+        for ranks in mesh.fibers(axis):
+            # Along its only axis, a mesh of all processes in order is the default group.
+            group = world if ranks == list(range(world.size)) else _groups.new_group(ranks)
+            if world.rank in ranks:
+                self._groups[mesh, axis] = group
+
+    def _forget(self) -> None:
+        """Drops groups of an earlier default group: a new one has another place."""
         if _groups._place is not self._place:
             self._groups.clear()
             self._place = _groups._place
-        if max(mesh.ranks) >= world.size:
-            raise ValueError(f"[placement] {mesh!r} has ranks beyond those of the {world.size} processes")
-        if (mesh, axis) not in self._groups:
-            rank = self.rank()
-            [ranks] = [ranks for ranks in mesh.fibers(axis) if rank in ranks]
-            name = f"mesh-{axis}-{mesh.shape}-{mesh.ranks}-{ranks[0]}".replace(" ", "")
-            self._groups[mesh, axis] = _C._distributed_new_group(world.name, name, ranks)
-        return self._groups[mesh, axis]
 
     def all_reduce(self, x: Tensor, op: str, group: ProcessGroup) -> Tensor:
         """Returns what ``op`` makes of all processes' tensors."""

@@ -109,6 +109,9 @@ class CountingCollectives:
         """Returns what is known of the group along an axis."""
         return SimpleNamespace(axis=axis, size=mesh.shape[axis], rank=mesh.coordinate(self._rank)[axis])
 
+    def connect(self, mesh: placement) -> None:
+        """Does nothing: there are no groups."""
+
     def count(self, x: Tensor, name: str, axes: Any, group: Any) -> Tensor:
         """Counts a collective and returns a tensor of the shape that it gives this process."""
         n, shape = group.size, list(x.shape)

@@ -138,10 +138,17 @@ class placement:  # noqa: N801 (OneFlow's name)
             for i in range(inner)
         ]
 
+    def connect(self) -> None:
+        """Makes the process groups of a placement of some of the processes; all processes call it together.
+
+        Those of a placement of all processes are made when they first communicate.
+        """
+        _carrier.current().connect(self)
+
     def group(self, axis: int) -> Any:
         """Returns the process group of this process along an axis of the mesh.
 
-        Its members ask for it together when they first communicate along the axis.
+        All processes of the mesh ask for it together when they first communicate along the axis.
         """
         return _carrier.current().group_of(self, axis)
 

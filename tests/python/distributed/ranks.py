@@ -115,6 +115,9 @@ class ThreadCollectives:
         [ranks] = [ranks for ranks in mesh.fibers(axis) if self._rank in ranks]
         return SimpleNamespace(ranks=ranks, size=len(ranks), rank=ranks.index(self._rank))
 
+    def connect(self, mesh: Any) -> None:
+        pass
+
     def exchange(self, x: lm.Tensor, group: Any) -> list[Any]:
         return self._world.meeting(group.ranks).exchange(self._rank, x.detach().numpy().copy())
 
