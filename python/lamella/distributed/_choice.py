@@ -98,9 +98,7 @@ def _continues(way: Way, given: Sequence[Sequence[Signature]], k: int) -> bool:
     return not partial or any(given[i][0][k] is way.inputs[i] for i in partial)
 
 
-def _price_of(
-    source: Signature, target: Sbp, k: int, shape: Sequence[int], itemsize: int, mesh: placement
-) -> float:
+def _price_of(source: Signature, target: Sbp, k: int, shape: Sequence[int], itemsize: int, mesh: placement) -> float:
     """Returns the seconds in which a tensor that lies as ``source`` comes to ``target`` along axis ``k`` of the mesh."""
     if source[k] is target:
         return 0.0
@@ -166,7 +164,9 @@ def choose(
 
 def without_rule(call: Call, given: Sequence[Signature], mesh: placement) -> str:
     """Returns the message for a call that no rule tells how to split."""
-    lies = ", ".join(f"{list(shape)} as ({', '.join(map(str, one))})" for shape, one in zip(call.shapes, given, strict=True))
+    lies = ", ".join(
+        f"{list(shape)} as ({', '.join(x.short for x in one)})" for shape, one in zip(call.shapes, given, strict=True)
+    )
     return (
         f"[{call.name}] has no SBP rule that says how it is split over {list(mesh.shape)} processes, and is given {lies}: "
         f"register one (lm.distributed.register_sbp({call.name!r}), a PyLayer's static method sbp, SetGetSbpFn in C++), "

@@ -26,6 +26,7 @@ from .mesh import placement
 from .redistribute import Signature, links_of, local_range, local_shape, redistribute
 from .rules import Call, Pieces, Rule
 
+
 def _is_global(x: Any) -> bool:
     return isinstance(x, GlobalTensor)
 
@@ -193,9 +194,7 @@ def _perform(
                 _choices.clear()
             _choices[key] = choice
     locals_ = [
-        x._under(target, own)
-        if isinstance(x, GlobalTensor)
-        else redistribute(x, x.shape, mesh, whole, target)
+        x._under(target, own) if isinstance(x, GlobalTensor) else redistribute(x, x.shape, mesh, whole, target)
         for x, own, target in zip(given, layouts, choice.inputs, strict=True)
     ]
     at = mesh.coordinate()
@@ -232,7 +231,9 @@ def _written(x: Tensor, local: Tensor, signature: Signature) -> Tensor:
     """
     if isinstance(x, GlobalTensor) and x._sbp != signature:
         if x.is_leaf and not x.stop_gradient:
-            raise RuntimeError("[to_global] a leaf that wants a gradient cannot be written to in this way: it is partial")
+            raise RuntimeError(
+                "[to_global] a leaf that wants a gradient cannot be written to in this way: it is partial"
+            )
         x._local, x._sbp, x._laid = local, signature, {}
     return x
 
@@ -264,9 +265,7 @@ class Dispatcher(RecorderBase):
                 result = compose(**arguments)
             if result is not NotImplemented:
                 return result
-        return _perform(
-            op.name, arguments, op.run, lambda: rules.find(op.name), in_place=op.writes, draws=op.draws
-        )
+        return _perform(op.name, arguments, op.run, lambda: rules.find(op.name), in_place=op.writes, draws=op.draws)
 
     def registered(self, call: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Computes an operator that is registered by a schema."""
@@ -325,7 +324,11 @@ class Dispatcher(RecorderBase):
             return NotImplemented
         with busy():
             results = _perform(
-                name, {"tensors": tensors}, lambda values: run(values["tensors"]), lambda: rules.find(name), cached=False
+                name,
+                {"tensors": tensors},
+                lambda values: run(values["tensors"]),
+                lambda: rules.find(name),
+                cached=False,
             )
         # The layer returns their tensors through C++, from where the objects are found again as long as they live.
         self._held = list(results)
@@ -402,7 +405,6 @@ class Dispatcher(RecorderBase):
                 return lm.astype(x, dtype)
             return lm.clone(x) if kwargs.get("copy") else x
 
-
     def lower(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
@@ -419,7 +421,9 @@ class Dispatcher(RecorderBase):
 
         def call(*parts: Tensor) -> Any:
             with installed():
-                whole = [x if place is None else place[0]._of(x, *place[1:]) for x, place in zip(parts, places, strict=True)]
+                whole = [
+                    x if place is None else place[0]._of(x, *place[1:]) for x, place in zip(parts, places, strict=True)
+                ]
                 own_args, own_kwargs = _tree.rebuild(spec, whole)
                 return function(*own_args, **own_kwargs)
 

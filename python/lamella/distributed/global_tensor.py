@@ -27,9 +27,7 @@ def adjoint(signature: Signature) -> Signature:
     Each process computes the gradient of its own part; what is whole everywhere was used everywhere, and the uses add
     up.
     """
-    return tuple(
-        one if one.is_split else sbps.partial_sum if one.is_broadcast else sbps.broadcast for one in signature
-    )
+    return tuple(one if one.is_split else sbps.partial_sum if one.is_broadcast else sbps.broadcast for one in signature)
 
 
 def settled(signature: Signature) -> Signature:
@@ -191,17 +189,22 @@ class GlobalTensor(Tensor):
         return self._local.is_leaf
 
     def backward(
-        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
-    ) -> None:  # type: ignore[override]
+        self,
+        grad: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
         """Computes the gradients of the leaves; see :func:`lamella.autograd.backward`.
 
         Args:
-            gradient: that of this tensor, global or the same on every process; 1 by default, for one element.
+            grad: that of this tensor, global or the same on every process; 1 by default, for one element.
             retain_graph: as for tensors.
             create_graph: as for tensors.
+            inputs: as for tensors.
         """
-        seed = seed_of(self, gradient)
-        autograd.backward(self._local, seed, retain_graph=retain_graph, create_graph=create_graph)
+        with _presence.installed():
+            autograd.backward(self, grad, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
 
     def detach(self) -> GlobalTensor:
         """Returns the tensor without its graph; the memory is shared."""
@@ -223,9 +226,9 @@ class GlobalTensor(Tensor):
             self._sum_gradients()
         self._local.retain_grad()
 
-    def clear_grad(self, set_to_zero: bool = False) -> None:
-        """Drops the gradient, or sets it to zero."""
-        self._local.clear_grad(set_to_zero)
+    def clear_grad(self) -> None:
+        """Drops the gradient."""
+        self._local.clear_grad()
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:  # type: ignore[override]
         """Has a function called with this tensor's gradient, as a global tensor; it may return another."""
@@ -499,7 +502,17 @@ def _closed(name: str, instead: str) -> Callable[..., Any]:
 
 
 def _install() -> None:
-    for name in ("__bool__", "__float__", "__int__", "__index__", "__complex__", "__array__", "item", "numpy", "tolist"):
+    for name in (
+        "__bool__",
+        "__float__",
+        "__int__",
+        "__index__",
+        "__complex__",
+        "__array__",
+        "item",
+        "numpy",
+        "tolist",
+    ):
         setattr(GlobalTensor, name, _value(name))
     for name in FUNCTIONAL:
         verb, _, attribute = name.partition(" ")

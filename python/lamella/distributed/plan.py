@@ -124,10 +124,13 @@ class Plan:
 
     def __repr__(self) -> str:
         one = self.bottleneck
-        lines = [f"{self.mesh.size} processes in a mesh of {list(self.mesh.shape)}; the bottleneck is process {one.rank}"]
+        lines = [
+            f"{self.mesh.size} processes in a mesh of {list(self.mesh.shape)}; the bottleneck is process {one.rank}"
+        ]
         lines += [f"  {kind:<16}{_bytes(size):>12}" for kind, size in one.memory.items()]
         lines.append(
-            f"  {'memory':<16}{_bytes(one.total_memory):>12}" + ("" if self.fits else f"  of {_bytes(self.device.memory)}")
+            f"  {'memory':<16}{_bytes(one.total_memory):>12}"
+            + ("" if self.fits else f"  of {_bytes(self.device.memory)}")
         )
         for (phase, name, axis), traffic in sorted(one.traffic.items()):
             lines.append(
@@ -135,7 +138,9 @@ class Plan:
                 f"{traffic.time:.4g} s"
             )
         for phase, work in one.work.items():
-            lines.append(f"  {phase:<9}operators      {work.flops / 1e12:.4g} TFLOP, {_bytes(work.nbytes)}, {work.time:.4g} s")
+            lines.append(
+                f"  {phase:<9}operators      {work.flops / 1e12:.4g} TFLOP, {_bytes(work.nbytes)}, {work.time:.4g} s"
+            )
         lines.append(
             f"  time {one.time:.4g} s: operators {one.compute_time:.4g}, collectives {one.communication_time:.4g}"
         )

@@ -76,7 +76,7 @@ def redistribution_table() -> Table:
 
 def _kind(one: Sbp, other: Sbp | None = None) -> str:
     if not one.is_split:
-        return str(one)
+        return one.short
     return "S(j)" if other is not None and other.is_split else "S(i)"
 
 
@@ -144,7 +144,9 @@ def route(
     The way is found by E. Dijkstra's search ("A note on two problems in connexion with graphs", 1959) over signatures.
     """
     used = {*source, *target, sbps.broadcast}
-    kinds = sorted(used | {sbps.split(axis) for axis in range(ndim)} if len(mesh) > 1 else used, key=str)
+    kinds = sorted(
+        used | {sbps.split(axis) for axis in range(ndim)} if len(mesh) > 1 else used, key=lambda one: one.short
+    )
     queue: list[tuple[float, int, Signature, tuple[Step, ...]]] = [(0.0, 0, source, ())]
     done: set[Signature] = set()
     count = 0

@@ -67,14 +67,15 @@ class Sbp:
             return f"lamella.sbp.split(axis={self.axis})"
         return f"lamella.sbp.{self.kind}" + (f"_{self.op}" if self.op else "")
 
-    def __str__(self) -> str:
-        """Returns the short form: ``S(0)``, ``B``, ``P``, ``P(max)``."""
+    @property
+    def short(self) -> str:
+        """The short form: ``S(0)``, ``B``, ``P``, ``P(max)``."""
         if self.is_split:
             return f"S({self.axis})"
         return "B" if self.is_broadcast else "P" if self.op == "sum" else f"P({self.op})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return parse, (str(self),)
+        return parse, (self.short,)
 
 
 #: What functions take where they take signatures: one, or one for each axis of the mesh, or their short forms.
@@ -111,7 +112,7 @@ def split(axis: int) -> Sbp:
     return _split(axis)
 
 
-_SHORT = {str(one): one for one in (broadcast, *PARTIAL.values())} | {"P(sum)": partial_sum}
+_SHORT = {one.short: one for one in (broadcast, *PARTIAL.values())} | {"P(sum)": partial_sum}
 
 
 def parse(text: str) -> Sbp:

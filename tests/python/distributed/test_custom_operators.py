@@ -89,7 +89,7 @@ def _beside_whole(
         y = function(*xs)
         (y * y).sum().backward()
         assert all(x.grad is not None for x in xs)
-        return str(y.sbp[0]), y.numpy(), [x.grad.numpy() for x in xs]  # type: ignore[union-attr]
+        return y.sbp[0].short, y.numpy(), [x.grad.numpy() for x in xs]  # type: ignore[union-attr]
 
     rtol = 1e-12 if dtype == "float64" else 1e-5
     for signature, y, found in run(2, work):
@@ -142,7 +142,13 @@ def test_a_schema_operator(tripled: Any) -> None:
 
 
 # For the signatures of two tensors of which t_add_n's SetGetSbpFn knows the ways S(i), S(i) -> S(i) and P, P -> P.
-ADDED = [(["S(0)", "S(0)"], "S(0)"), (["S(1)", "S(1)"], "S(1)"), (["P", "P"], "P"), (["P", "B"], "P"), (["B", "B"], "B")]
+ADDED = [
+    (["S(0)", "S(0)"], "S(0)"),
+    (["S(1)", "S(1)"], "S(1)"),
+    (["P", "P"], "P"),
+    (["P", "B"], "P"),
+    (["B", "B"], "B"),
+]
 
 
 @pytest.mark.parametrize(("given", "expected"), ADDED, ids=str)

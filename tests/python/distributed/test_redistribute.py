@@ -40,7 +40,7 @@ def test_every_pair_of_signatures(mesh: tuple[int, ...]) -> None:
         whole = rng.integers(-50, 50, SHAPE).astype("float64")
         gradient = rng.integers(-50, 50, SHAPE).astype("float64")
         parts = random_parts(whole, mesh, source, rng)
-        back = [str(one) for one in adjoint(_signature(target))]
+        back = [one.short for one in adjoint(_signature(target))]
         cases.append((source, target, whole, gradient, parts, random_parts(gradient, mesh, back, rng)))
 
     def work(rank: int) -> list[Any]:
@@ -62,7 +62,7 @@ def test_every_pair_of_signatures(mesh: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(joined(values, mesh, target), whole, f"{source} -> {target}")
         if any("(m" in one for one in (*source, *target)):
             continue  # what an extreme's gradient is depends on which process has it
-        back = [str(one) for one in adjoint(_signature(source))]
+        back = [one.short for one in adjoint(_signature(source))]
         gradients = {one[i][0]: one[i][2] for one in results}
         np.testing.assert_array_equal(joined(gradients, mesh, back), gradient, f"gradient of {source} -> {target}")
 

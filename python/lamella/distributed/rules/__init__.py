@@ -6,7 +6,19 @@ import functools
 
 import lamella as lm
 
-from . import attention, axes, convolutions, elementwise, indexing, losses, norms, products, recurrent, reductions, shapes
+from . import (
+    attention,
+    axes,
+    convolutions,
+    elementwise,
+    indexing,
+    losses,
+    norms,
+    products,
+    recurrent,
+    reductions,
+    shapes,
+)
 from .call import Call, Pieces
 from .registry import Rule, composition_of, register_sbp, rule_of, ruled
 from .spec import Spec, Way, equation

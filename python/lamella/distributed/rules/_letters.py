@@ -22,9 +22,7 @@ def broadcast_letters(shapes: Sequence[Sequence[int]], result: Sequence[int], la
         own = labels[len(labels) - len(shape) :]
         sizes = result[len(result) - len(shape) :]
         found.append(
-            "".join(
-                letter if size == whole else UNKNOWN for letter, size, whole in zip(own, shape, sizes, strict=True)
-            )
+            "".join(letter if size == whole else UNKNOWN for letter, size, whole in zip(own, shape, sizes, strict=True))
         )
     return found
 
