@@ -32,7 +32,7 @@ def _derived(name: str) -> Rule | None:
     """Returns the rule that the list of operators tells: from its kind and from its parameters."""
     if name in elementwise.elementwise_names():
         return elementwise.elementwise
-    if name.startswith("distributed_") or not hasattr(lm.ops.lamella, name):
+    if name in axes.OTHERWISE or name.startswith("distributed_") or not hasattr(lm.ops.lamella, name):
         return None
     parameters = {argument[0] for argument in getattr(lm.ops.lamella, name).arguments}
     if {"axis", "keepdims"} <= parameters:

@@ -10,7 +10,7 @@ from .registry import rule
 from .spec import UNKNOWN, Spec
 
 #: Operators with a parameter ``axis`` that work along the other axes, or draw one order for all of them.
-_OTHERWISE = frozenset({"renorm", "permutation", "tensordot", "unique", "unique_consecutive"})
+OTHERWISE = frozenset({"renorm", "permutation", "tensordot", "unique", "unique_consecutive"})
 #: Those that are linear in all tensors that are not indices.
 _LINEAR = frozenset(
     [
@@ -63,7 +63,7 @@ def _spec(call: Call, places: list[int], axes: Iterable[int], linear: bool = Fal
 
 def along_axis(call: Call) -> Spec | None:
     """Splits the axes that the call does not work along, of all tensors with as many axes as the first."""
-    if call.name in _OTHERWISE or not call.tensors:
+    if not call.tensors:
         return None
     ndim = call.tensors[0].ndim
     places = [i for i, x in enumerate(call.tensors) if x.ndim == ndim]
@@ -77,7 +77,7 @@ def along_axis(call: Call) -> Spec | None:
 def along_its_axis(call: Call) -> Spec | None:
     """Splits the other axes than the one that the operator stacks, cuts or reverses."""
     ndim, axis = call.tensors[0].ndim, _FIXED[call.name]
-    if ndim <= axis or ndim < 2 or any(x.ndim != ndim for x in call.tensors):
+    if ndim < 2 or any(x.ndim != ndim for x in call.tensors):
         return None
     places = list(range(len(call.tensors)))
     return _spec(call, places, [k for k in range(ndim) if k != axis], linear=True)

@@ -28,7 +28,7 @@ def _share_of_mean(call: Call, pieces: Pieces) -> Any:
 
 def reduction(call: Call) -> Spec | None:
     """Splits axes that stay, and where the results of parts can be joined those that are reduced."""
-    if len(call.tensors) != 1:
+    if not call.tensors or call.places(next(iter(call.arguments))) != [0]:
         return None
     x = call.tensors[0]
     labels = letters(x.ndim)
@@ -40,9 +40,11 @@ def reduction(call: Call) -> Spec | None:
     kind = _PARTIAL.get(call.name)
     if kind in ("max", "min") and x.dtype == lm.bool:
         kind = None
+    # Quantiles are told by a second tensor, whose axes stand before those that stay.
+    others = tuple(UNKNOWN * other.ndim for other in call.tensors[1:])
     return Spec(
-        (labels,),
-        (result,) * len(call.results()),
+        (labels, *others),
+        ("".join(others) + result,) * len(call.results()),
         partial={labels[k]: kind for k in reduced} if kind else {},
         linear=(frozenset([0]),) if call.name in _LINEAR else (),
         run=_share_of_mean if call.name == "mean" else None,
