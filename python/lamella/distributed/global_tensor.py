@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -165,13 +166,16 @@ class GlobalTensor(Tensor):
     @property
     def grad(self) -> GlobalTensor | None:  # type: ignore[override]
         """The gradient of a leaf, with its signatures (whole where the leaf is partial); None without one. Can be set."""
+        kept: GlobalTensor | None = getattr(self, "_kept", None)
+        if kept is not None:
+            return kept
         found = self._local.grad
         return None if found is None else GlobalTensor._of(found, self.shape, self._placement, settled(self._sbp))
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is None:
-            self._local.grad = None
+            self.clear_grad()
             return
         if not isinstance(value, GlobalTensor):
             raise TypeError(f"[grad] the gradient of a global tensor is global or None, not {type(value).__name__}")
@@ -222,13 +226,27 @@ class GlobalTensor(Tensor):
 
     def retain_grad(self) -> None:
         """Keeps the gradient of this tensor, too, though it is no leaf."""
-        if not self.is_leaf:
-            self._sum_gradients()
-        self._local.retain_grad()
+        if self.is_leaf or hasattr(self, "_kept"):
+            return
+        self._kept: GlobalTensor | None = None
+        kept = weakref.ref(self)
+        source, target, shape, mesh = adjoint(self._sbp), settled(self._sbp), tuple(self.shape), self._placement
+
+        def keep(dy: Tensor) -> None:
+            own = redistribute(dy.detach(), shape, mesh, source, target)
+            tensor = kept()
+            if tensor is not None:
+                found = GlobalTensor._of(own, shape, mesh, target)
+                tensor._kept = found if tensor._kept is None else tensor._kept + found  # type: ignore[assignment]
+
+        self._local.register_hook(keep)
 
     def clear_grad(self) -> None:
         """Drops the gradient."""
-        self._local.clear_grad()
+        if hasattr(self, "_kept"):
+            self._kept = None
+        else:
+            self._local.clear_grad()
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:  # type: ignore[override]
         """Has a function called with this tensor's gradient, as a global tensor; it may return another."""
