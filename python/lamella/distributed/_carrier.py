@@ -56,6 +56,8 @@ class ProcessCollectives:
 
     def __init__(self) -> None:
         self._groups: dict[tuple[placement, int], ProcessGroup] = {}
+        #: What was made, also of meshes that this process is not in.
+        self._made: set[tuple[placement, int]] = set()
         self._place: object = None
 
     def rank(self) -> int:
@@ -87,13 +89,14 @@ class ProcessCollectives:
         """Makes the groups of a mesh; all processes call it together, whether or not they are in the mesh."""
         self._forget()
         for axis in range(mesh.ndim):
-            if (mesh, axis) not in self._groups:
+            if (mesh, axis) not in self._made:
                 self._make(mesh, axis)
 
     def _make(self, mesh: placement, axis: int) -> None:
         world = _groups.get_group()
         if max(mesh.ranks) >= world.size:
             raise ValueError(f"[placement] {mesh!r} has ranks beyond those of the {world.size} processes")
+        self._made.add((mesh, axis))
         for ranks in mesh.fibers(axis):
             # Along its only axis, a mesh of all processes in order is the default group.
             group = world if ranks == list(range(world.size)) else _groups.new_group(ranks)
@@ -104,6 +107,7 @@ class ProcessCollectives:
         """Drops groups of an earlier default group: a new one has another place."""
         if _groups._place is not self._place:
             self._groups.clear()
+            self._made.clear()
             self._place = _groups._place
 
     def all_reduce(self, x: Tensor, op: str, group: ProcessGroup) -> Tensor:
