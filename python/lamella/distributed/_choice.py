@@ -15,6 +15,8 @@ from .sbp import Sbp
 
 #: Seconds by which an even cut is preferred to an uneven one at the same price.
 _UNEVEN = 1e-9
+#: What a partial result costs of the time in which its parts are put together, as somebody has to later.
+_LATER = 0.99
 #: Seconds by which a tensor that is written to is left as it lies.
 _MOVED = 1e9
 
@@ -133,6 +135,8 @@ def choose(
     """
     shapes = [list(shape) for shape in call.shapes]
     sizes = spec.sizes(call.shapes, results)
+    # Bytes of each result that the processes along the rest of the mesh share.
+    nbytes = [math.prod(shape) * max(itemsizes) for shape in results or ()]
     inputs: list[list[Sbp]] = []
     outputs: list[list[Sbp]] = []
     for k, n in enumerate(mesh.shape):
@@ -149,6 +153,9 @@ def choose(
                 if in_place and i == 0 and given[0][0][k] is not target:
                     cost += _MOVED
                 cost += min(_price_of(one, target, k, shapes[i], itemsizes[i], mesh) for one in given[i])
+            for i, made in enumerate(way.outputs):
+                if made.is_partial and nbytes:
+                    cost += _LATER * time_of("reduce_scatter", nbytes[i], n, links_of(mesh)[k])
             if cost < best[0]:
                 best = cost, way
         way = best[1]
@@ -157,6 +164,7 @@ def choose(
         for shape, one in zip(shapes, way.inputs, strict=True):
             if one.is_split:
                 shape[one.axis] //= n
+        nbytes = [size // n if one.is_split else size for size, one in zip(nbytes, way.outputs, strict=False)]
         if way.letter:
             sizes[way.letter] //= n
     return inputs, outputs
