@@ -173,6 +173,12 @@ def _perform(
     given, spec = _tree.flatten(arguments)
     mesh = _mesh_of(given, name)
     whole = (sbps.broadcast,) * mesh.ndim
+    counted = getattr(_carrier.current(), "computed", None)
+    if counted is not None:
+        # A plan's tensors are on meta, and those that the model makes come there.
+        given = [
+            x if x.device == "meta" or isinstance(x, GlobalTensor) else lm.empty_like(x, device="meta") for x in given
+        ]
     layouts = [x._layouts() if isinstance(x, GlobalTensor) else {whole: x} for x in given]
     signatures = [tuple(one) for one in layouts]
     key: Any = None
@@ -211,7 +217,6 @@ def _perform(
         returned = choice.run(call, Pieces(locals_, ranges, given_shapes, own))
     else:
         returned = call.run(locals_, **changed)
-    counted = getattr(_carrier.current(), "computed", None)
     if counted is not None:
         counted(name, locals_, _tree.flatten(returned)[0])
     if in_place:

@@ -281,7 +281,11 @@ MISTAKES: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
     (lambda x, mesh: x + lm.tensor(Y, stop_gradient=False), RuntimeError, r"\[add\] a tensor that wants a gradient is"),
     (lambda x, mesh: x.data_ptr(), RuntimeError, r"\[data_ptr\] a global tensor has none"),
     (lambda x, mesh: x.set_gradient(), AttributeError, "set_gradient"),
-    (lambda x, mesh: lm.asarray(1.0).to_global(mesh, "B") and len(lm.asarray(1.0).to_global(mesh, "B")), TypeError, "0-d"),
+    (
+        lambda x, mesh: lm.asarray(1.0).to_global(mesh, "B") and len(lm.asarray(1.0).to_global(mesh, "B")),
+        TypeError,
+        "0-d",
+    ),
 ]
 
 

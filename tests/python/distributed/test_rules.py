@@ -123,7 +123,9 @@ def test_operators(name: str) -> None:
     calls = CALLS[name][:3] if name != "scaled_dot_product_attention" else CALLS[name][:2]
     ways = [_check(function, leaves) for function, leaves in calls]
     assert min(ways) >= 1
-    if name not in (*WITHOUT_RULE, *_SMALL) and any(x.ndim > 1 and max(x.shape) >= SIZE for _, leaves in calls for x in leaves):
+    if name not in (*WITHOUT_RULE, *_SMALL) and any(
+        x.ndim > 1 and max(x.shape) >= SIZE for _, leaves in calls for x in leaves
+    ):
         assert max(ways) > 1, f"{name} has no way but broadcast"
 
 
