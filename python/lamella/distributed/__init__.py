@@ -53,7 +53,8 @@ from ._random import seed
 # Global tensors.
 from . import _optimizers, sbp
 from ._costs import Link
-from .global_tensor import GlobalParameter, GlobalTensor, distribute, to_global
+from .global_tensor import GlobalParameter, GlobalTensor
+from .making import distribute, to_global
 from .mesh import placement
 from .parallelize import parallelize
 from .plan import Device, Plan, plan
@@ -98,9 +99,9 @@ __all__ = [
     "placement",
     "plan",
     "recv",
+    "redistribution_table",
     "reduce",
     "reduce_scatter",
-    "redistribution_table",
     "register_sbp",
     "ruled",
     "sbp",

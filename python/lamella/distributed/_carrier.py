@@ -80,7 +80,7 @@ class ProcessCollectives:
         if (mesh, axis) not in self._groups:
             if mesh.size < world.size:
                 raise RuntimeError(
-                    f"[placement] {mesh!r} has {mesh.size} of {world.size} processes: let all of them call its connect()"
+                    f"[placement] {mesh!r} has {mesh.size} of {world.size} processes: let all call its connect()"
                 )
             self._make(mesh, axis)
         return self._groups[mesh, axis]

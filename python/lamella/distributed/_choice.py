@@ -101,7 +101,7 @@ def _continues(way: Way, given: Sequence[Sequence[Signature]], k: int) -> bool:
 
 
 def _price_of(source: Signature, target: Sbp, k: int, shape: Sequence[int], itemsize: int, mesh: placement) -> float:
-    """Returns the seconds in which a tensor that lies as ``source`` comes to ``target`` along axis ``k`` of the mesh."""
+    """Returns the seconds in which a tensor that lies as ``source`` comes to ``target`` along axis ``k``."""
     if source[k] is target:
         return 0.0
     later = [n for one, n in zip(source[k + 1 :], mesh.shape[k + 1 :], strict=True) if one.is_split]
@@ -176,8 +176,9 @@ def without_rule(call: Call, given: Sequence[Signature], mesh: placement) -> str
         f"{list(shape)} as ({', '.join(x.short for x in one)})" for shape, one in zip(call.shapes, given, strict=True)
     )
     return (
-        f"[{call.name}] has no SBP rule that says how it is split over {list(mesh.shape)} processes, and is given {lies}: "
-        f"register one (lm.distributed.register_sbp({call.name!r}), a PyLayer's static method sbp, SetGetSbpFn in C++), "
+        f"[{call.name}] has no SBP rule that says how it is split over {list(mesh.shape)} processes, and is given "
+        f"{lies}: "
+        f"register one (lm.distributed.register_sbp({call.name!r}), a PyLayer's method sbp, SetGetSbpFn in C++), "
         "or make its tensors whole with to_global(sbp=lm.sbp.broadcast)"
     )
 

@@ -1,9 +1,9 @@
 """What collectives cost: the bytes that each process sends, and the time of the α-β model.
 
-A message of ``b`` bytes takes ``α + b / β``: α is the latency of a link, β its bandwidth (R. Hockney, "The communication
-challenge for MPP", Parallel Computing 20, 1994). Collectives are counted as R. Thakur, R. Rabenseifner and W. Gropp do
-("Optimization of collective communication operations in MPICH", IJHPCA 19, 2005): recursive doubling and halving, and
-pairwise exchange for all_to_all.
+A message of ``b`` bytes takes ``α + b / β``: α is the latency of a link, β its bandwidth (R. Hockney, "The
+communication challenge for MPP", Parallel Computing 20, 1994). Collectives are counted as R. Thakur, R. Rabenseifner
+and W. Gropp do ("Optimization of collective communication operations in MPICH", IJHPCA 19, 2005): recursive doubling
+and halving, and pairwise exchange for all_to_all.
 """
 
 from __future__ import annotations

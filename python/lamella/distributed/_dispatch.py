@@ -1,7 +1,7 @@
 """Takes the calls of operators and layers that are given global tensors, and computes them on every process's parts.
 
-While global tensors live on a thread, the thread has a recorder (Note [Capture] in ``python/bindings/capture.h``), which
-sees every call of an operator, whoever registered it. Without them nothing is asked.
+While global tensors live on a thread, the thread has a recorder (Note [Capture] in ``python/bindings/capture.h``),
+which sees every call of an operator, whoever registered it. Without them nothing is asked.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from lamella import _C, _tree
 from lamella._C import Tensor
 from lamella.graph._recorder import RecorderBase
 
-from . import _choice, _carrier, rules
+from . import _carrier, _choice, rules
 from . import sbp as sbps
 from ._choice import Choice
 from ._presence import busy, installed, suspended
-from .global_tensor import GlobalTensor, adjoint, seed_of, settled, whole_shape
+from .global_tensor import GlobalTensor, adjoint, seed_of, settled
+from .making import whole_shape
 from .mesh import placement
 from .redistribute import Signature, links_of, local_range, local_shape, redistribute
 from .rules import Call, Pieces, Rule
@@ -45,7 +46,7 @@ class _Builtin:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.call = getattr(lm.ops.lamella, name)
+        self.call = _C._find_operator(f"lamella::{name}")
         arguments = self.call.arguments
         variadic = bool(arguments) and arguments[0][1].startswith("Tensor[]")
         self.function = self.call if variadic else getattr(_C, name, None) or getattr(Tensor, name)
@@ -413,7 +414,7 @@ class Dispatcher(RecorderBase):
     def lower(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-        """Returns a function of this process's parts that makes global tensors of them and calls another, and its parts.
+        """Returns a function of parts that makes global tensors of them and calls another, and this process's parts.
 
         A checkpoint keeps the arguments of its function and hands them over again: it keeps the parts.
         """

@@ -13,13 +13,13 @@ from lamella import _C, autograd
 from lamella._C import Tensor
 from lamella.graph._special import FUNCTIONAL
 
-from . import _carrier, _presence
+from . import _presence
 from . import sbp as sbps
-from .mesh import placement
-from .redistribute import Signature, cost, local_range, local_shape, redistribute
+from .mesh import placement as Placement  # noqa: N812 (tensors have a property of its name)
+from .redistribute import Signature, cost, redistribute
 from .sbp import SbpLike
 
-__all__ = ["GlobalParameter", "GlobalTensor", "distribute", "to_global"]
+__all__ = ["GlobalParameter", "GlobalTensor"]
 
 
 def adjoint(signature: Signature) -> Signature:
@@ -41,21 +41,21 @@ class GlobalTensor(Tensor):
 
     It has the shape, dtype, methods and operators of the whole tensor; each process has a part of it. An operator on
     global tensors chooses signatures by its rule, brings its inputs to them, and computes on each process's parts; all
-    processes of the placement call the same operators in the same order. Tensors that are not global, and numbers, count
-    as the same on every process.
+    processes of the placement call the same operators in the same order. Tensors that are not global, and numbers,
+    count as the same on every process.
 
-    Made by :func:`to_global`, :func:`distribute` and operators.
+    Made by :func:`lamella.distributed.to_global`, :func:`lamella.distributed.distribute` and operators.
     """
 
     _local: Tensor
-    _placement: placement
+    _placement: Placement
     _sbp: Signature
     _token: object
     #: This process's part under other signatures, once that was found: several operators may ask for the same.
     _laid: dict[Signature, tuple[int, bool, Tensor]]
 
     @classmethod
-    def _of(cls, local: Tensor, shape: Sequence[int], mesh: placement, signature: Signature) -> GlobalTensor:
+    def _of(cls, local: Tensor, shape: Sequence[int], mesh: Placement, signature: Signature) -> GlobalTensor:
         """Makes one of this process's part."""
         made: GlobalTensor = cls.__new__(cls, _C.empty(list(shape), dtype=local.dtype, device="meta"))
         made._local, made._placement, made._sbp = local, mesh, signature
@@ -63,13 +63,13 @@ class GlobalTensor(Tensor):
         return made
 
     def __new__(cls, whole: Tensor) -> GlobalTensor:
-        """Makes one of a tensor on ``meta``; programs call :func:`to_global`."""
+        """Makes one of a tensor on ``meta``; programs call :func:`lamella.distributed.to_global`."""
         return Tensor.__new__(cls, whole)
 
     # ---- where it lies
 
     @property
-    def placement(self) -> placement:
+    def placement(self) -> Placement:
         """The processes over which the tensor lies."""
         return self._placement
 
@@ -88,9 +88,20 @@ class GlobalTensor(Tensor):
         """The device of this process's part."""
         return self._local.device
 
-    def to_global(self, placement: placement | None = None, sbp: SbpLike | None = None) -> GlobalTensor:  # type: ignore[override]
-        """Returns the tensor under other signatures; see :func:`to_global`."""
-        return to_global(self, placement, sbp)
+    def to_global(self, placement: Placement | None = None, sbp: SbpLike | None = None) -> GlobalTensor:
+        """Returns the tensor under other signatures; see :func:`lamella.distributed.to_global`.
+
+        Raises:
+            ValueError: a signature does not fit, or the placement is another.
+        """
+        mesh = self._placement
+        if placement is not None and placement != mesh:
+            raise ValueError(f"[to_global] the tensor lies over {mesh!r}, and goes to no other: {placement!r}")
+        target = self._sbp if sbp is None else sbps.signature(sbp, mesh.ndim, self.ndim, "to_global")
+        if target == self._sbp:
+            return self
+        local = redistribute(self._local, self.shape, mesh, self._sbp, target)
+        return GlobalTensor._of(local, self.shape, mesh, target)
 
     def to_local(self) -> Tensor:
         """Returns this process's part, on the tape.
@@ -165,7 +176,7 @@ class GlobalTensor(Tensor):
 
     @property
     def grad(self) -> GlobalTensor | None:  # type: ignore[override]
-        """The gradient of a leaf, with its signatures (whole where the leaf is partial); None without one. Can be set."""
+        """The gradient of a leaf, with its signatures (whole where it is partial); None without one. Can be set."""
         kept: GlobalTensor | None = getattr(self, "_kept", None)
         if kept is not None:
             return kept
@@ -179,8 +190,8 @@ class GlobalTensor(Tensor):
             return
         if not isinstance(value, GlobalTensor):
             raise TypeError(f"[grad] the gradient of a global tensor is global or None, not {type(value).__name__}")
-        found = to_global(value, self._placement, settled(self._sbp))
-        self._local.grad = found._local
+        moved: GlobalTensor = value.to_global(self._placement, settled(self._sbp))
+        self._local.grad = moved._local
 
     @property
     def grad_fn(self) -> Any:
@@ -255,8 +266,8 @@ class GlobalTensor(Tensor):
         signature = settled(self._sbp) if summed else adjoint(self._sbp)
 
         def call(dy: Tensor) -> Tensor | None:
-            found = hook(GlobalTensor._of(dy, shape, mesh, signature))
-            return None if found is None else to_global(found, mesh, signature)._local
+            found: Any = hook(GlobalTensor._of(dy, shape, mesh, signature))
+            return None if found is None else found.to_global(mesh, signature)._local
 
         return self._local.register_hook(call)
 
@@ -325,7 +336,7 @@ class GlobalTensor(Tensor):
 
 
 def _restored(
-    cls: type[GlobalTensor], local: Tensor, shape: tuple[int, ...], mesh: placement, signature: Signature
+    cls: type[GlobalTensor], local: Tensor, shape: tuple[int, ...], mesh: Placement, signature: Signature
 ) -> GlobalTensor:
     """Makes a global tensor of a part that was pickled; it is that of the process that pickled it."""
     made = cls._of(local, shape, mesh, signature)
@@ -376,118 +387,6 @@ class _Local(autograd.PyLayer):
         shape, mesh, signature = ctx.place
         source = tuple(sbps.broadcast if one.is_partial else one for one in signature)
         return redistribute(dy, shape, mesh, source, adjoint(signature)), None
-
-
-class _Global(autograd.PyLayer):
-    """A tensor as the process's part of a global one; its gradient is added up where it is whole."""
-
-    @staticmethod
-    def forward(ctx: Any, local: Tensor, place: Any) -> Tensor:
-        ctx.place = place
-        return local.clone()
-
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> Any:
-        shape, mesh, signature = ctx.place
-        return redistribute(dy, shape, mesh, adjoint(signature), settled(signature)), None
-
-
-def whole_shape(local: Tensor, mesh: placement, signature: Signature, op: str) -> tuple[int, ...]:
-    """Returns the shape of the whole of which processes hold parts; they tell each other their sizes.
-
-    Raises:
-        ValueError: the parts do not fit together.
-    """
-    shape = list(local.shape)
-    if all(one.is_broadcast for one in signature) and op != "to_global":
-        return tuple(shape)
-    for k in reversed(range(mesh.ndim)):
-        if mesh.shape[k] == 1:
-            continue
-        sizes = lm.asarray([shape], dtype="int64")
-        listed = _carrier.current().all_gather(sizes, 0, [1] * mesh.shape[k], mesh.group(k)).tolist()
-        if signature[k].is_split:
-            shape[signature[k].axis] = sum(one[signature[k].axis] for one in listed)
-        elif any(one != listed[0] for one in listed):
-            raise ValueError(f"[{op}] the processes along axis {k} of the mesh have tensors of other shapes: {listed}")
-    expected = local_shape(shape, mesh, signature, mesh.coordinate())
-    if expected != tuple(local.shape):
-        raise ValueError(
-            f"[{op}] a part of shape {list(local.shape)} is no part of {shape} under {signature}: "
-            f"expected {list(expected)}, as numpy.array_split cuts it"
-        )
-    return tuple(shape)
-
-
-def to_global(x: Tensor, placement: placement | None = None, sbp: SbpLike | None = None) -> GlobalTensor:
-    """Makes a global tensor of every process's part, or brings a global tensor to other signatures.
-
-    All processes of the placement call it together. A tensor is the process's part: where the signature is ``split``,
-    parts are those of numpy.array_split; where it is ``broadcast``, the first process's values are every process's.
-
-    Args:
-        x: the part, or a global tensor.
-        placement: the processes; those of a global tensor by default.
-        sbp: a signature, or one for each axis of the placement; those of a global tensor by default.
-
-    Raises:
-        TypeError: a tensor that is not global needs both.
-        ValueError: the parts do not fit together, a signature does not fit, or a global tensor lies over other processes.
-        RuntimeError: this process is not in the placement.
-    """
-    if isinstance(x, GlobalTensor):
-        mesh = x._placement if placement is None else placement
-        if mesh != x._placement:
-            raise ValueError(f"[to_global] the tensor lies over {x._placement!r}, and goes to no other: {mesh!r}")
-        target = x._sbp if sbp is None else sbps.signature(sbp, mesh.ndim, x.ndim, "to_global")
-        if target == x._sbp:
-            return x
-        local = redistribute(x._local, x.shape, mesh, x._sbp, target)
-        return GlobalTensor._of(local, x.shape, mesh, target)
-    if placement is None or sbp is None:
-        raise TypeError("[to_global] a tensor that is not global takes a placement and signatures")
-    signature = sbps.signature(sbp, placement.ndim, x.ndim, "to_global")
-    placement.coordinate()
-    shape = whole_shape(x, placement, signature, "to_global")
-    local = x if x.stop_gradient else _Global.apply(x, (shape, placement, signature))
-    with lm.no_grad():
-        for k, one in enumerate(signature):
-            if one.is_broadcast and placement.shape[k] > 1:
-                first = _carrier.current().broadcast(local.detach(), placement.group(k))
-                if x.stop_gradient:
-                    local = first
-                else:
-                    local.detach().copy_(first)
-    return GlobalTensor._of(local, shape, placement, signature)
-
-
-def distribute(x: Tensor, placement: placement, sbp: SbpLike) -> GlobalTensor:
-    """Makes a global tensor of one that every process has whole: each keeps its part. Nothing is sent.
-
-    Args:
-        x: the whole tensor, the same on every process; the result is a leaf without its graph.
-        placement: the processes.
-        sbp: a signature, or one for each axis of the placement.
-
-    Raises:
-        ValueError: a signature does not fit.
-        RuntimeError: this process is not in the placement.
-    """
-    signature = sbps.signature(sbp, placement.ndim, x.ndim, "distribute")
-    return GlobalTensor._of(part_of(x, placement, signature), x.shape, placement, signature)
-
-
-def part_of(x: Tensor, mesh: placement, signature: Signature) -> Tensor:
-    """Returns this process's part of a whole tensor, in memory of its own."""
-    at = mesh.coordinate()
-    with lm.no_grad():
-        own = x.detach()
-        for axis, (start, stop) in enumerate(local_range(x.shape, mesh, signature, at)):
-            if stop - start != x.shape[axis]:
-                own = _C.narrow(own, axis, start, stop - start)
-        if any(one is sbps.partial_sum and i for one, i in zip(signature, at, strict=True)):
-            return lm.zeros_like(own)
-        return own.clone()
 
 
 def _value(name: str) -> Callable[..., Any]:

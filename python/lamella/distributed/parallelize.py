@@ -11,7 +11,8 @@ from lamella.nn import Module
 
 from . import _carrier
 from . import sbp as sbps
-from .global_tensor import GlobalParameter, GlobalTensor, part_of
+from .global_tensor import GlobalParameter, GlobalTensor
+from .making import part_of
 from .mesh import placement
 from .redistribute import Signature
 from .sbp import Sbp, SbpLike
@@ -91,7 +92,7 @@ def parallelize(
         module: the model, of which every process has one of the same structure.
         placement: the processes.
         plan: signatures by the names of parameters, or of modules for all of theirs that have the axis, with ``*`` for
-            any part of a name. A signature is one, or one for each axis of the placement. What is not named is broadcast.
+            any part of a name. A signature is one, or one for each axis of the placement. All else is broadcast.
         synchronize: True takes the first process's values; False is for models that are the same already.
 
     Returns:

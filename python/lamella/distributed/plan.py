@@ -148,7 +148,7 @@ class Plan:
 
 
 def _corners(mesh: placement) -> Iterator[int]:
-    """Returns the ranks at the corners of a mesh: the first along an axis has the largest parts, the last the smallest."""
+    """Returns the ranks at a mesh's corners: the first along an axis has the largest parts, the last the smallest."""
     for place in itertools.product(*({0, n - 1} for n in mesh.shape)):
         position = 0
         for i, n in zip(place, mesh.shape, strict=True):
@@ -209,8 +209,8 @@ def plan(
 
     The step is forward, backward and an optimizer's step, on shapes alone, with the signatures and collectives that the
     same program chooses on real processes. Operators take the time of their products at the device's rate or of their
-    bytes at its memory's, whichever is longer, and gradients twice that; collectives take ``α + b / β`` for each message
-    (:class:`Link`). They do not overlap. Nothing but the products' rate is measured or fitted.
+    bytes at its memory's, whichever is longer, and gradients twice that; collectives take ``α + b / β`` for each
+    message (:class:`Link`). They do not overlap. Nothing but the products' rate is measured or fitted.
 
     Args:
         model: the model, which may be on ``meta``; it is left as it was.

@@ -108,8 +108,8 @@ def _whole(nbytes: float, mesh: Sequence[int], signature: Sequence[Sbp], axis: i
 def _is_legal(signature: Signature, axis: int, source: Sbp, target: Sbp) -> bool:
     """True if the signature along ``axis`` can change while those of the inner axes of the mesh stay.
 
-    An inner axis cuts what the outer one has left: where both cut the same axis of the tensor, the outer cut cannot move
-    beneath the inner one. Sums and maxima cannot change places, either.
+    An inner axis cuts what the outer one has left: where both cut the same axis of the tensor, the outer cut cannot
+    move beneath the inner one. Sums and maxima cannot change places, either.
     """
     inner = signature[axis + 1 :]
     cut = {one.axis for one in (source, target) if one.is_split}

@@ -9,12 +9,12 @@ import numpy as np
 
 import lamella as lm
 import lamella.distributed as dist
+from distributed.models import LAYOUTS, made, train_parallel, train_whole
+from distributed.wholes import joined, random_parts
 from lamella.distributed import sbp
 from lamella.distributed.global_tensor import adjoint
 from lamella.distributed.mesh import placement
 from lamella.distributed.redistribute import redistribute
-from tests.python.distributed.models import LAYOUTS, made, train_parallel, train_whole
-from tests.python.distributed.wholes import joined, random_parts
 
 SHAPE = (5, 7)
 

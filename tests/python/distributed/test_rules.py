@@ -13,27 +13,27 @@ from lamella import _C, _tree
 from lamella.distributed import distribute
 from lamella.distributed.mesh import placement
 from lamella.distributed.rules import composition_of, find
-from tests.python.ops.calls import CALLS
-from tests.python.ops.random_calls import RANDOM_CALLS
+from ops.calls import CALLS
+from ops.random_calls import RANDOM_CALLS
 
 from .ranks import run
 
 SIZE = 2
 
 # Operators that are given tensors and have no rule: they compute on whole tensors, and name themselves otherwise.
-WITHOUT_RULE = """
-    sum_to nonzero put argwhere unravel_index ravel_multi_index index_put masked_select masked_scatter
-    meshgrid column_stack block_diag cartesian_prod combinations renorm permutation unique unique_consecutive
-    allclose bincount histogram histc histogramdd nonzero_static searchsorted isin bucketize
-    unique_all unique_counts unique_inverse unique_values multinomial
-    addr addbmm kron cov corrcoef diag diag_embed diagflat diagonal_scatter
-    linalg_cholesky_solve linalg_cholesky_inverse linalg_cholesky_ex linalg_ldl_factor_ex linalg_ldl_solve linalg_lstsq
-    linalg_lu linalg_lu_unpack linalg_lu_solve linalg_matrix_sqrth linalg_polar linalg_pinv linalg_matrix_rank
-    linalg_geqrf linalg_householder_product linalg_ormqr linalg_solve linalg_solve_ex linalg_solve_triangular
-    linalg_inv_ex stft istft
-    max_unpool1d max_unpool2d max_unpool3d ctc_loss cdist pdist dist feature_alpha_dropout embedding_bag affine_grid
-    gaussian_nll_loss pairwise_distance
-""".split()
+WITHOUT_RULE = [
+    *("sum_to", "nonzero", "put", "argwhere", "unravel_index", "ravel_multi_index", "index_put", "masked_select"),
+    *("masked_scatter", "meshgrid", "column_stack", "block_diag", "cartesian_prod", "combinations", "renorm"),
+    *("permutation", "unique", "unique_consecutive", "allclose", "bincount", "histogram", "histc", "histogramdd"),
+    *("nonzero_static", "searchsorted", "isin", "bucketize", "unique_all", "unique_counts", "unique_inverse"),
+    *("unique_values", "multinomial", "addr", "addbmm", "kron", "cov", "corrcoef", "diag", "diag_embed", "diagflat"),
+    *("diagonal_scatter", "linalg_cholesky_solve", "linalg_cholesky_inverse", "linalg_cholesky_ex"),
+    *("linalg_ldl_factor_ex", "linalg_ldl_solve", "linalg_lstsq", "linalg_lu", "linalg_lu_unpack", "linalg_lu_solve"),
+    *("linalg_matrix_sqrth", "linalg_polar", "linalg_pinv", "linalg_matrix_rank", "linalg_geqrf"),
+    *("linalg_householder_product", "linalg_ormqr", "linalg_solve", "linalg_solve_ex", "linalg_solve_triangular"),
+    *("linalg_inv_ex", "stft", "istft", "max_unpool1d", "max_unpool2d", "max_unpool3d", "ctc_loss", "cdist", "pdist"),
+    *("dist", "feature_alpha_dropout", "embedding_bag", "affine_grid", "gaussian_nll_loss", "pairwise_distance"),
+]
 
 
 def _creates(operator: dict[str, Any]) -> bool:

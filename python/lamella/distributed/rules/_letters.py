@@ -16,7 +16,7 @@ def letters(count: int, beside: str = "") -> str:
 
 
 def broadcast_letters(shapes: Sequence[Sequence[int]], result: Sequence[int], labels: str) -> list[str]:
-    """Returns the letters of tensors that are broadcast to a result: those of its axes, unknown where one is repeated."""
+    """Returns the letters of tensors that are broadcast to a result: those of its axes, unknown where repeated."""
     found = []
     for shape in shapes:
         own = labels[len(labels) - len(shape) :]

@@ -36,7 +36,7 @@ def matrices(a: Sequence[int], b: Sequence[int], result: Sequence[int]) -> tuple
 @rule("matmul", "mm", "mv", "bmm", "dot")
 def product(call: Call) -> Spec:
     """Splits rows, columns and batches, and the sum into partial sums."""
-    inputs, output = matrices(*call.shapes, call.results()[0].shape)
+    inputs, output = matrices(call.shapes[0], call.shapes[1], call.results()[0].shape)
     return _contraction(inputs, output)
 
 
@@ -55,7 +55,7 @@ def linear(call: Call) -> Spec:
 def added_product(call: Call) -> Spec:
     """Splits as the product does; what is added is broadcast to it."""
     result = call.results()[0].shape
-    inputs, output = matrices(*call.shapes[1:], result)
+    inputs, output = matrices(call.shapes[1], call.shapes[2], result)
     [first] = broadcast_letters([call.shapes[0]], result, output)
     return _contraction([first, *inputs], output, added=[0])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from .call import Call
 from .spec import Spec
@@ -13,14 +13,16 @@ Rule: TypeAlias = "Callable[[Call], Spec | Sequence[Any] | None]"
 #: Computes a call on global tensors by other calls; NotImplemented leaves it to the operator's rule.
 Composition: TypeAlias = "Callable[..., Any]"
 
+R = TypeVar("R", bound="Callable[[Call], Spec | Sequence[Any] | None]")
+
 _rules: dict[str, Rule] = {}
 _compositions: dict[str, Composition] = {}
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
+def rule(*names: str) -> Callable[[R], R]:
     """Makes a function the rule of built-in operators."""
 
-    def register(function: Rule) -> Rule:
+    def register(function: R) -> R:
         for name in names:
             if name in _rules:
                 raise ValueError(f"[rule] {name!r} has a rule already: {_rules[name].__module__}")

@@ -44,8 +44,8 @@ class Spec:
     fixed: str = ""
     #: By a reduced letter, what joins the partial results: "sum", "max", "min". Letters that are not there stay whole.
     partial: Mapping[str, str] = field(default_factory=dict)
-    #: Sets of tensors in which the call is linear together: with partial sums in these and the others whole, the results
-    #: are partial sums.
+    #: Sets of tensors in which the call is linear together: with partial sums in these and the others whole, the
+    #: results are partial sums.
     linear: tuple[frozenset[int], ...] = ()
     #: Tensors that are added to the result, which are partial sums where it is one.
     added: frozenset[int] = frozenset()
@@ -97,7 +97,7 @@ class Spec:
         return Way(tuple(inputs), tuple(outputs), letter)
 
     def sizes(self, inputs: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]] | None) -> dict[str, int]:
-        """Returns each letter's size; the greatest common divisor of its axes', which differ where axes are regrouped."""
+        """Returns each letter's size: of axes that are regrouped, and differ, their greatest common divisor."""
         found: dict[str, int] = {}
         labeled = [*zip(self.inputs, inputs, strict=True), *zip(self.outputs, outputs or (), strict=False)]
         for labels, shape in labeled:

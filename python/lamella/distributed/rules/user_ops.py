@@ -36,7 +36,8 @@ def signatures(call: Call) -> list[Way]:
     """Returns the ways that the operator's function lists, the last of which broadcasts all."""
     op, name, inputs, declared, attrs = call.context
     given = _given(call.context, call.tensors)
-    counts = {key: len(rest[0]) for key, *rest in _C._user_op_describe(op, name, given, declared, attrs)}
+    described: list[Any] = list(_C._user_op_describe(op, name, given, declared, attrs))
+    counts = {key: len(rest[0]) for key, *rest in described}
     outputs = [(key, i) for key in declared or counts for i in range(counts[key])]
     places = [(key, i) for key, own in inputs.items() for i in range(len(own))]
     ways = []
