@@ -19,6 +19,7 @@ from __future__ import annotations
 from .._C import _DistributedError as DistributedError
 from .._C import _ProcessGroup as ProcessGroup
 from .._C import _Work as Work
+from ..data.distributed import DistributedSampler
 from ._collectives import (
     all_gather,
     all_reduce,
@@ -47,9 +48,12 @@ from ._groups import (
 )
 from ._objects import all_gather_object, broadcast_object
 from ._random import seed
+from .data_parallel import DistributedDataParallel
 
 __all__ = [
+    "DistributedDataParallel",
     "DistributedError",
+    "DistributedSampler",
     "ProcessGroup",
     "Work",
     "all_gather",

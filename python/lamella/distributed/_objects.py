@@ -16,13 +16,13 @@ from ._groups import get_group, name_of
 _BYTES = "$bytes"
 
 
-def all_gather_object(value: Any, group: ProcessGroup | None = None) -> list[Any]:
+def all_gather_object(value: Any, group: ProcessGroup | str | None = None) -> list[Any]:
     """Returns the values of all processes, in the order of their ranks.
 
     Args:
         value: None, a bool, a number, a str, bytes, or lists and dicts (with keys of str) of these. A tuple comes as a
             list.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
 
     Raises:
         TypeError: The value holds something else.
@@ -42,13 +42,13 @@ def all_gather_object(value: Any, group: ProcessGroup | None = None) -> list[Any
     return values
 
 
-def broadcast_object(value: Any = None, root: int = 0, group: ProcessGroup | None = None) -> Any:
+def broadcast_object(value: Any = None, root: int = 0, group: ProcessGroup | str | None = None) -> Any:
     """Returns the value of process `root`, on all of them.
 
     Args:
         value: As for :func:`all_gather_object`; on the other processes it does not count.
         root: The rank in the group.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
 
     Raises:
         TypeError: The value holds something else.
