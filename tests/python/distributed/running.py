@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -51,7 +52,9 @@ def started(program: str, rank: int, n: int, folder: Path, *arguments: Any, **va
     """Starts one process of a program, which nobody else looks after."""
     return subprocess.Popen(
         [sys.executable, PROGRAMS / f"{program}.py", *map(str, arguments)],
-        env=environment(RANK=rank, WORLD_SIZE=n, LAMELLA_DISTRIBUTED_STORE=f"file://{folder}", **variables),
+        env=environment(
+            **{"RANK": rank, "WORLD_SIZE": n, "LAMELLA_DISTRIBUTED_STORE": f"file://{folder}", **variables}
+        ),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -61,3 +64,9 @@ def started(program: str, rank: int, n: int, folder: Path, *arguments: Any, **va
 def _ran(start: list[str], program: str, arguments: tuple[Any, ...], variables: dict[str, Any]) -> Any:
     command = [*start, str(PROGRAMS / f"{program}.py"), *map(str, arguments)]
     return subprocess.run(command, env=environment(**variables), capture_output=True, text=True, timeout=60)
+
+
+def is_free(port: int) -> bool:
+    """True if nobody listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
