@@ -50,11 +50,10 @@ def by_mpirun(program: str, n: int, *arguments: Any, **variables: Any) -> Any:
 
 def started(program: str, rank: int, n: int, folder: Path, *arguments: Any, **variables: Any) -> subprocess.Popen[str]:
     """Starts one process of a program, which nobody else looks after."""
+    place = {"RANK": rank, "WORLD_SIZE": n, "LAMELLA_DISTRIBUTED_STORE": f"file://{folder}"}
     return subprocess.Popen(
         [sys.executable, PROGRAMS / f"{program}.py", *map(str, arguments)],
-        env=environment(
-            **{"RANK": rank, "WORLD_SIZE": n, "LAMELLA_DISTRIBUTED_STORE": f"file://{folder}", **variables}
-        ),
+        env=environment(**{**place, **variables}),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
