@@ -142,6 +142,32 @@ def buffers_and_uneven_batches():
         raise AssertionError
 
 
+def batch_norm_over_all():
+    """The processes have batches of different sizes; the reference has one of all samples."""
+    sizes = [2 + i for i in range(n)]
+    start = sum(sizes[:rank])
+    samples = rng.normal(size=(sum(sizes), 3, 2))
+    weights = lm.asarray(rng.normal(size=samples.shape))
+    model = lm.nn.Sequential(lm.nn.BatchNorm1d(3, dtype="float64"))
+    reference = copy.deepcopy(model)
+    model = lm.nn.SyncBatchNorm.convert_sync_batchnorm(model)
+    own = slice(start, start + sizes[rank])
+    whole = lm.tensor(samples, stop_gradient=False)
+    part = lm.tensor(samples[own], stop_gradient=False)
+    y = model(part)
+    (y * weights[own]).sum().backward()
+    (expected := reference(whole) * weights).sum().backward()
+    np.testing.assert_allclose((y * weights[own]).detach().numpy(), expected.detach().numpy()[own], rtol=1e-9)
+    np.testing.assert_allclose(part.grad.numpy(), whole.grad.numpy()[own], rtol=1e-7, atol=1e-10)
+    bias = dist.all_reduce(model[0].bias.grad).numpy()
+    np.testing.assert_allclose(bias, reference[0].bias.grad.numpy(), rtol=1e-9)
+    for name, value in reference.state_dict().items():
+        np.testing.assert_allclose(model.state_dict()[name].numpy(), value.numpy(), rtol=1e-9)
+    assert model.eval()(part).shape == part.shape
+    half = lm.nn.SyncBatchNorm(3, dtype="bfloat16")(lm.asarray(samples[own]).astype("bfloat16"))
+    assert half.dtype == lm.bfloat16
+
+
 def half_precision():
     lm.seed(0)
     model = dist.DistributedDataParallel(lm.nn.Linear(4, 2, dtype="bfloat16"))
@@ -155,7 +181,7 @@ if sys.argv[1:] == ["forever"]:
     while True:
         steps(model, [(X[SHARE], T[SHARE])], optimizer)
         print("step", flush=True)
-for check in (as_one_process, unused_parameters, buffers_and_uneven_batches, half_precision):
+for check in (as_one_process, unused_parameters, buffers_and_uneven_batches, batch_norm_over_all, half_precision):
     check()
 dist.barrier()
 print("checked", rank)
