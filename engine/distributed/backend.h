@@ -23,7 +23,7 @@ class Transfer {
   virtual void wait(Milliseconds timeout) = 0;
 };
 
-/// How a process finds the others of its group.
+/// Describes this process's place in a group, and where it finds the others.
 struct BackendOptions {
   int rank = 0;
   int size = 1;

@@ -33,6 +33,11 @@ void Lane::push(std::function<void()> task) {
   changed_.notify_all();
 }
 
+bool Lane::is_idle() {
+  const std::lock_guard lock(mutex_);
+  return !runs_ && tasks_.empty();
+}
+
 void Lane::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -40,10 +45,12 @@ void Lane::run() {
     if (tasks_.empty()) return;
     std::function<void()> task = std::move(tasks_.front());
     tasks_.pop_front();
+    runs_ = true;
     lock.unlock();
     task();
     task = nullptr;  // drops the buffers that it holds before it waits for the next task
     lock.lock();
+    runs_ = false;
   }
 }
 

@@ -18,6 +18,8 @@ class Lane {
   ~Lane();
   /// Appends a task, which throws nothing.
   void push(std::function<void()> task);
+  /// True if no task runs or waits.
+  bool is_idle();
 
  private:
   void run();
@@ -25,6 +27,7 @@ class Lane {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> tasks_;
+  bool runs_ = false;
   bool ends_ = false;
   std::thread thread_;
 };

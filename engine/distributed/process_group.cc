@@ -88,7 +88,7 @@ std::shared_ptr<Work> ProcessGroup::start_transfer(const char* op, std::unique_p
   ++pending_;
   // std::function holds copies, so that the transfer is shared.
   const std::shared_ptr<Transfer> shared = std::move(transfer);
-  transfers_.push([this, work, op, shared, keep = std::move(keep)]() mutable {
+  idle_lane().push([this, work, op, shared, keep = std::move(keep)]() mutable {
     std::exception_ptr error;
     const Clock::time_point begin = Clock::now();
     try {
@@ -104,6 +104,13 @@ std::shared_ptr<Work> ProcessGroup::start_transfer(const char* op, std::unique_p
     work->finish(std::move(error));
   });
   return work;
+}
+
+Lane& ProcessGroup::idle_lane() {
+  for (const auto& lane : transfers_) {
+    if (lane->is_idle()) return *lane;
+  }
+  return *transfers_.emplace_back(std::make_unique<Lane>());
 }
 
 void ProcessGroup::execute(Work& work, std::uint64_t sequence, const char* op, const std::string& call, Body& body) {

@@ -34,8 +34,8 @@ struct GroupOptions {
   std::unique_ptr<Backend> backend = nullptr;
 };
 
-/// Processes that work together. Operations run on a thread of the group, in the order of the calls; messages between
-/// two processes wait on another one, so that they need no order among the operations.
+/// Processes that work together. Operations run on a thread of the group, in the order of the calls; each message
+/// between two processes waits on another one, so that it needs no order among them.
 class ProcessGroup {
  public:
   explicit ProcessGroup(GroupOptions options);
@@ -77,6 +77,8 @@ class ProcessGroup {
   /// Returns the reason why the group is not used any more; empty if it is.
   std::string failure() const;
   std::string title() const;
+  /// Returns a thread that waits for no message.
+  Lane& idle_lane();
 
   GroupOptions options_;
   std::unique_ptr<Progress> progress_;
@@ -88,7 +90,7 @@ class ProcessGroup {
   std::string failure_;
   // Declared last, as their threads use the other members.
   Lane operations_;
-  Lane transfers_;
+  std::vector<std::unique_ptr<Lane>> transfers_;
 };
 
 /// Returns a group by its name; the default one for "". The group "self", of this process alone, is always there.

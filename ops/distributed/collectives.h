@@ -23,7 +23,7 @@ struct DistributedAllReduce {
           "joined in float32. The gradient of a sum is the sum of the processes' gradients; that of an extremum is "
           "shared among the processes that have it.",
       .parameters = "x, /, *, op='sum', group=''",
-      .example = "distributed_all_reduce(ones([2]), group='self')",
+      .example = "distributed.all_reduce(ones([2]), group='self')",
       .method = false,
       .in_place = true};
   static Tensor call(const Tensor& x, std::string_view op, std::string_view group);
@@ -37,7 +37,7 @@ struct DistributedAllGather {
           "along "
           "the axis may differ: `sizes` has them, and without it the processes first tell each other theirs.",
       .parameters = "x, /, *, axis=0, sizes=None, group=''",
-      .example = "distributed_all_gather(ones([2]), group='self')",
+      .example = "distributed.all_gather(ones([2]), group='self')",
       .method = false};
   static Tensor call(const Tensor& x, std::int64_t axis, const std::optional<Dims>& sizes, std::string_view group);
 };
@@ -49,7 +49,7 @@ struct DistributedReduceScatter {
                                    "i-th. `sizes` has the sizes of "
                                    "the parts; without it they are those of tensor_split.",
                                .parameters = "x, /, *, op='sum', axis=0, sizes=None, group=''",
-                               .example = "distributed_reduce_scatter(ones([2]), group='self')",
+                               .example = "distributed.reduce_scatter(ones([2]), group='self')",
                                .method = false};
   static Tensor call(const Tensor& x, std::string_view op, std::int64_t axis, const std::optional<Dims>& sizes,
                      std::string_view group);
@@ -62,7 +62,7 @@ struct DistributedBroadcast {
           "The tensor of process `root`, on all processes of a group. Those of the others give its shape and dtype; "
           "their values do not count, and their gradient is 0.",
       .parameters = "x, /, *, root=0, group=''",
-      .example = "distributed_broadcast(ones([2]), group='self')",
+      .example = "distributed.broadcast(ones([2]), group='self')",
       .method = false,
       .in_place = true};
   static Tensor call(const Tensor& x, std::int64_t root, std::string_view group);
@@ -72,7 +72,7 @@ struct DistributedReduce {
   static constexpr OpInfo info{.name = "distributed_reduce",
                                .doc = "What distributed_all_reduce gives, on process `root`; zeros on the others.",
                                .parameters = "x, /, *, op='sum', root=0, group=''",
-                               .example = "distributed_reduce(ones([2]), group='self')",
+                               .example = "distributed.reduce(ones([2]), group='self')",
                                .method = false};
   static Tensor call(const Tensor& x, std::string_view op, std::int64_t root, std::string_view group);
 };
@@ -81,7 +81,7 @@ struct DistributedGather {
   static constexpr OpInfo info{.name = "distributed_gather",
                                .doc = "What distributed_all_gather gives, on process `root`; zeros on the others.",
                                .parameters = "x, /, *, root=0, axis=0, sizes=None, group=''",
-                               .example = "distributed_gather(ones([2]), group='self')",
+                               .example = "distributed.gather(ones([2]), group='self')",
                                .method = false};
   static Tensor call(const Tensor& x, std::int64_t root, std::int64_t axis, const std::optional<Dims>& sizes,
                      std::string_view group);
@@ -95,7 +95,7 @@ struct DistributedScatter {
           "parts; without it they are those of tensor_split. The tensors of the others give its shape and dtype; their "
           "values do not count, and their gradient is 0.",
       .parameters = "x, /, *, root=0, axis=0, sizes=None, group=''",
-      .example = "distributed_scatter(ones([2]), group='self')",
+      .example = "distributed.scatter(ones([2]), group='self')",
       .method = false};
   static Tensor call(const Tensor& x, std::int64_t root, std::int64_t axis, const std::optional<Dims>& sizes,
                      std::string_view group);
@@ -110,7 +110,7 @@ struct DistributedAllToAll {
           "are those of tensor_split. `received` has the sizes, along the axis of the joint, of those that come in; "
           "without it the processes first tell each other.",
       .parameters = "x, /, *, split_axis=0, concat_axis=0, sizes=None, received=None, group=''",
-      .example = "distributed_all_to_all(ones([2]), group='self')",
+      .example = "distributed.all_to_all(ones([2]), group='self')",
       .method = false};
   static Tensor call(const Tensor& x, std::int64_t split_axis, std::int64_t concat_axis,
                      const std::optional<Dims>& sizes, const std::optional<Dims>& received, std::string_view group);
@@ -123,7 +123,7 @@ struct DistributedSend {
           "Sends the tensor to process `to` of a group, which calls distributed_recv with the same tag. The result is "
           "0, and holds the place on the tape: a backward pass through it receives the gradient.",
       .parameters = "x, /, *, to, tag=0, group=''",
-      .example = "distributed_send(ones([2]), to=0, tag=1, group='self')",
+      .example = "distributed.send(ones([2]), to=0, tag=1, group='self')",
       .method = false};
   static Tensor call(const Tensor& x, std::int64_t to, std::int64_t tag, std::string_view group);
 };
@@ -137,7 +137,7 @@ struct DistributedRecv {
           "If `like` wants a gradient, a backward pass sends that of the result back; its own is 0.",
       .parameters = "like, /, *, source, tag=0, group=''",
       .example =
-          "distributed_recv(distributed_send(ones([]), to=0, tag=2, group='self'), source=0, tag=2, group='self')",
+          "distributed.recv(distributed.send(ones([]), to=0, tag=2, group='self'), source=0, tag=2, group='self')",
       .method = false};
   static Tensor call(const Tensor& like, std::int64_t source, std::int64_t tag, std::string_view group);
 };

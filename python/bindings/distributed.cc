@@ -173,8 +173,9 @@ class PythonStore : public distributed::Store {
 
   void set(const std::string& key, const std::string& value) override {
     const GilHold gil;
-    PyRef::adopt(checked(PyObject_CallMethod(object_.get(), "set", "sy#", key.c_str(), value.data(),
-                                             static_cast<Py_ssize_t>(value.size()))));
+    const PyRef bytes =
+        PyRef::adopt(checked(PyBytes_FromStringAndSize(value.data(), static_cast<Py_ssize_t>(value.size()))));
+    PyRef::adopt(checked(PyObject_CallMethod(object_.get(), "set", "sO", key.c_str(), bytes.get())));
   }
   std::string get(const std::string& key, Milliseconds timeout) override {
     const GilHold gil;

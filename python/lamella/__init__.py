@@ -53,6 +53,8 @@ if _typing.TYPE_CHECKING:
     from .autograd import jvp as jvp
     from .autograd import vjp as vjp
     from .autograd import vmap as vmap
+    from .distributed import placement as placement
+    from .distributed import sbp as sbp
     from .linalg._products import einsum as einsum
     from .linalg._products import tensordot as tensordot
     from .nn._forms import ctc_loss as ctc_loss

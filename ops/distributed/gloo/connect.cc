@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "engine/core/error.h"
@@ -27,21 +28,33 @@ namespace {
 constexpr std::string_view kFile = "file://";
 constexpr std::string_view kRedis = "redis://";
 
-/// Store of Gloo's own.
+/// Makes Gloo's test for keys public, which does not wait.
+struct FileStore : ::gloo::rendezvous::FileStore {
+  using ::gloo::rendezvous::FileStore::check;
+  using ::gloo::rendezvous::FileStore::FileStore;
+};
+
+/// Store of Gloo's own. Gloo's waits count whole seconds, so that a limit is kept here.
+template <class Kept>
 class GlooStore : public Store {
  public:
-  explicit GlooStore(std::unique_ptr<::gloo::rendezvous::Store> store) : store_(std::move(store)) {}
+  template <class... Args>
+  explicit GlooStore(Args&&... args) : store_(std::forward<Args>(args)...) {}
   void set(const std::string& key, const std::string& value) override {
-    store_->set(key, std::vector<char>(value.begin(), value.end()));
+    store_.set(key, std::vector<char>(value.begin(), value.end()));
   }
   std::string get(const std::string& key, Milliseconds timeout) override {
-    store_->wait({key}, timeout);
-    const std::vector<char> value = store_->get(key);
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    while (!store_.check({key})) {
+      if (std::chrono::steady_clock::now() > deadline) fail<RuntimeError>("nobody has set ", key);
+      std::this_thread::sleep_for(Milliseconds(5));
+    }
+    const std::vector<char> value = store_.get(key);
     return {value.begin(), value.end()};
   }
 
  private:
-  std::unique_ptr<::gloo::rendezvous::Store> store_;
+  Kept store_;
 };
 
 std::unique_ptr<Store> open_store(const std::string& address) {
@@ -50,7 +63,7 @@ std::unique_ptr<Store> open_store(const std::string& address) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error) fail<RuntimeError>("cannot make the folder ", folder.string(), ": ", error.message());
-    return std::make_unique<GlooStore>(std::make_unique<::gloo::rendezvous::FileStore>(folder.string()));
+    return std::make_unique<GlooStore<FileStore>>(folder.string());
   }
 #ifdef LAMELLA_GLOO_REDIS
   if (address.starts_with(kRedis)) {
@@ -58,7 +71,7 @@ std::unique_ptr<Store> open_store(const std::string& address) {
     const std::size_t colon = place.rfind(':');
     constexpr int kRedisPort = 6379;
     const int port = colon == std::string::npos ? kRedisPort : std::atoi(place.c_str() + colon + 1);
-    return std::make_unique<GlooStore>(std::make_unique<::gloo::rendezvous::RedisStore>(place.substr(0, colon), port));
+    return std::make_unique<GlooStore<::gloo::rendezvous::RedisStore>>(place.substr(0, colon), port);
   }
 #endif
   fail<RuntimeError>("cannot find the other processes by '", address, "': expected file:///folder",
@@ -141,8 +154,8 @@ Exchange exchange_by_store(const BackendOptions& options) {
       const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now());
       try {
         all.push_back(store->get(key_of(i), std::max(left, Milliseconds(1))));
-      } catch (const std::exception& error) {
-        if (left > Milliseconds(options.timeout / 2)) throw;
+      } catch (const std::exception&) {
+        if (std::chrono::steady_clock::now() < deadline) throw;
         missing += (missing.empty() ? "" : ", ") + std::to_string(i);
       }
     }

@@ -19,6 +19,7 @@ from __future__ import annotations
 from .._C import _DistributedError as DistributedError
 from .._C import _ProcessGroup as ProcessGroup
 from .._C import _Work as Work
+from ..data.distributed import DistributedSampler
 from ._collectives import (
     all_gather,
     all_reduce,
@@ -47,6 +48,7 @@ from ._groups import (
 )
 from ._objects import all_gather_object, broadcast_object
 from ._random import seed
+from .data_parallel import DistributedDataParallel
 
 # isort: split
 
@@ -66,7 +68,9 @@ _optimizers.install()
 __all__ = [
     "Call",
     "Device",
+    "DistributedDataParallel",
     "DistributedError",
+    "DistributedSampler",
     "GlobalParameter",
     "GlobalTensor",
     "Link",

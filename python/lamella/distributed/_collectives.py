@@ -31,12 +31,14 @@ __all__ = [
 
 @overload
 def all_reduce(
-    x: Tensor, op: str = "sum", group: ProcessGroup | None = None, *, async_op: Literal[False] = False
+    x: Tensor, op: str = "sum", group: ProcessGroup | str | None = None, *, async_op: Literal[False] = False
 ) -> Tensor: ...
 @overload
-def all_reduce(x: Tensor, op: str = "sum", group: ProcessGroup | None = None, *, async_op: Literal[True]) -> Work: ...
 def all_reduce(
-    x: Tensor, op: str = "sum", group: ProcessGroup | None = None, *, async_op: bool = False
+    x: Tensor, op: str = "sum", group: ProcessGroup | str | None = None, *, async_op: Literal[True]
+) -> Work: ...
+def all_reduce(
+    x: Tensor, op: str = "sum", group: ProcessGroup | str | None = None, *, async_op: bool = False
 ) -> Tensor | Work:
     """Returns the tensors of all processes joined element by element, on all of them.
 
@@ -44,7 +46,7 @@ def all_reduce(
         x: A tensor of the same shape and dtype on all processes.
         op: ``"sum"``, ``"mean"``, ``"max"``, ``"min"`` or ``"product"``. Bools take ``"max"`` and ``"min"``; numbers of
             16 bits are joined in float32.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
 
     The gradient of a sum is the sum of the processes' gradients, that of a mean their mean; that of an extremum goes to
@@ -65,7 +67,7 @@ def all_gather(
     x: Tensor,
     axis: int = 0,
     sizes: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: Literal[False] = False,
 ) -> Tensor: ...
@@ -74,7 +76,7 @@ def all_gather(
     x: Tensor,
     axis: int = 0,
     sizes: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: Literal[True],
 ) -> Work: ...
@@ -82,7 +84,7 @@ def all_gather(
     x: Tensor,
     axis: int = 0,
     sizes: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: bool = False,
 ) -> Tensor | Work:
@@ -92,7 +94,7 @@ def all_gather(
         x: A tensor; sizes along `axis` may differ between processes, all else is the same.
         axis: The axis, which exists already.
         sizes: The size along `axis` on each process, where it is known; otherwise the processes first tell each other.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
 
     The gradient is :func:`reduce_scatter` with the same sizes.
@@ -112,7 +114,7 @@ def reduce_scatter(
     op: str = "sum",
     axis: int = 0,
     sizes: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: Literal[False] = False,
 ) -> Tensor: ...
@@ -122,7 +124,7 @@ def reduce_scatter(
     op: str = "sum",
     axis: int = 0,
     sizes: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: Literal[True],
 ) -> Work: ...
@@ -131,7 +133,7 @@ def reduce_scatter(
     op: str = "sum",
     axis: int = 0,
     sizes: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: bool = False,
 ) -> Tensor | Work:
@@ -142,7 +144,7 @@ def reduce_scatter(
         op: As for :func:`all_reduce`.
         axis: The axis that is cut.
         sizes: The size of each process's part; by default as ``numpy.array_split`` cuts it.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
 
     The gradient of a sum is :func:`all_gather`. With ``async_op=True``, op is ``"sum"`` or ``"mean"``.
@@ -159,17 +161,21 @@ def reduce_scatter(
 
 @overload
 def broadcast(
-    x: Tensor, root: int = 0, group: ProcessGroup | None = None, *, async_op: Literal[False] = False
+    x: Tensor, root: int = 0, group: ProcessGroup | str | None = None, *, async_op: Literal[False] = False
 ) -> Tensor: ...
 @overload
-def broadcast(x: Tensor, root: int = 0, group: ProcessGroup | None = None, *, async_op: Literal[True]) -> Work: ...
-def broadcast(x: Tensor, root: int = 0, group: ProcessGroup | None = None, *, async_op: bool = False) -> Tensor | Work:
+def broadcast(
+    x: Tensor, root: int = 0, group: ProcessGroup | str | None = None, *, async_op: Literal[True]
+) -> Work: ...
+def broadcast(
+    x: Tensor, root: int = 0, group: ProcessGroup | str | None = None, *, async_op: bool = False
+) -> Tensor | Work:
     """Returns the tensor of process `root`, on all of them.
 
     Args:
         x: The tensor; on the others, one of its shape and dtype, whose values do not count.
         root: The rank in the group.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
 
     The gradient is :func:`reduce` to `root`; zeros on the others.
@@ -185,14 +191,19 @@ def broadcast(x: Tensor, root: int = 0, group: ProcessGroup | None = None, *, as
 
 @overload
 def reduce(
-    x: Tensor, op: str = "sum", root: int = 0, group: ProcessGroup | None = None, *, async_op: Literal[False] = False
+    x: Tensor,
+    op: str = "sum",
+    root: int = 0,
+    group: ProcessGroup | str | None = None,
+    *,
+    async_op: Literal[False] = False,
 ) -> Tensor: ...
 @overload
 def reduce(
-    x: Tensor, op: str = "sum", root: int = 0, group: ProcessGroup | None = None, *, async_op: Literal[True]
+    x: Tensor, op: str = "sum", root: int = 0, group: ProcessGroup | str | None = None, *, async_op: Literal[True]
 ) -> Work: ...
 def reduce(
-    x: Tensor, op: str = "sum", root: int = 0, group: ProcessGroup | None = None, *, async_op: bool = False
+    x: Tensor, op: str = "sum", root: int = 0, group: ProcessGroup | str | None = None, *, async_op: bool = False
 ) -> Tensor | Work:
     """Returns the tensors of all processes joined element by element on process `root`, and zeros on the others.
 
@@ -200,7 +211,7 @@ def reduce(
         x: A tensor of the same shape and dtype on all processes.
         op: As for :func:`all_reduce`.
         root: The rank in the group.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
 
     The gradient of a sum is :func:`broadcast` from `root`. With ``async_op=True``, op is ``"sum"`` or ``"mean"``.
@@ -221,7 +232,7 @@ def gather(
     root: int = 0,
     axis: int = 0,
     sizes: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: Literal[False] = False,
 ) -> Tensor: ...
@@ -231,7 +242,7 @@ def gather(
     root: int = 0,
     axis: int = 0,
     sizes: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: Literal[True],
 ) -> Work: ...
@@ -240,7 +251,7 @@ def gather(
     root: int = 0,
     axis: int = 0,
     sizes: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: bool = False,
 ) -> Tensor | Work:
@@ -251,7 +262,7 @@ def gather(
         root: The rank in the group.
         axis: The axis, which exists already.
         sizes: As for :func:`all_gather`.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
 
     The gradient is :func:`scatter` from `root`.
@@ -272,7 +283,7 @@ def all_to_all(
     concat_axis: int = 0,
     sizes: Sequence[int] | None = None,
     received: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: Literal[False] = False,
 ) -> Tensor: ...
@@ -283,7 +294,7 @@ def all_to_all(
     concat_axis: int = 0,
     sizes: Sequence[int] | None = None,
     received: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: Literal[True],
 ) -> Work: ...
@@ -293,7 +304,7 @@ def all_to_all(
     concat_axis: int = 0,
     sizes: Sequence[int] | None = None,
     received: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     *,
     async_op: bool = False,
 ) -> Tensor | Work:
@@ -307,7 +318,7 @@ def all_to_all(
             differ, it is the same on all processes.
         received: The size along `concat_axis` of what each process sends, where it is known; otherwise the processes
             first tell each other.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
 
     The gradient is the operation with the axes, and the sizes, exchanged.
@@ -325,12 +336,14 @@ def all_to_all(
 
 @overload
 def send(
-    x: Tensor, to: int, tag: int = 0, group: ProcessGroup | None = None, *, async_op: Literal[False] = False
+    x: Tensor, to: int, tag: int = 0, group: ProcessGroup | str | None = None, *, async_op: Literal[False] = False
 ) -> Tensor: ...
 @overload
-def send(x: Tensor, to: int, tag: int = 0, group: ProcessGroup | None = None, *, async_op: Literal[True]) -> Work: ...
 def send(
-    x: Tensor, to: int, tag: int = 0, group: ProcessGroup | None = None, *, async_op: bool = False
+    x: Tensor, to: int, tag: int = 0, group: ProcessGroup | str | None = None, *, async_op: Literal[True]
+) -> Work: ...
+def send(
+    x: Tensor, to: int, tag: int = 0, group: ProcessGroup | str | None = None, *, async_op: bool = False
 ) -> Tensor | Work:
     """Sends the tensor to a process, which calls :func:`recv`.
 
@@ -339,7 +352,7 @@ def send(
         to: The rank in the group.
         tag: A number, at least 0, that tells messages apart; those with one tag come in the order in which they were
             sent.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
 
     Returns a 0-d tensor, 0. Where `x` wants a gradient, a backward pass through this tensor receives it from the other
@@ -359,7 +372,7 @@ def scatter(
     root: int = 0,
     axis: int = 0,
     sizes: Sequence[int] | None = None,
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
 ) -> Tensor:
     """Returns this process's part along an axis of the tensor of process `root`.
 
@@ -369,7 +382,7 @@ def scatter(
         root: The rank in the group.
         axis: The axis that is cut.
         sizes: The size of each process's part; by default as ``numpy.array_split`` cuts it.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
 
     The gradient is :func:`gather` to `root`: where it is wanted, `x` wants one on all processes.
 
@@ -394,7 +407,7 @@ def recv(
     tag: int = 0,
     *,
     dtype: _C.DType | str = "float32",
-    group: ProcessGroup | None = None,
+    group: ProcessGroup | str | None = None,
     async_op: bool = False,
 ) -> Tensor | Work:
     """Returns the tensor that a process has sent.
@@ -405,7 +418,7 @@ def recv(
         source: The rank in the group.
         tag: The number that the message was sent with.
         dtype: The dtype, where `like` is a shape.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
 
     Raises:
@@ -421,12 +434,14 @@ def recv(
 
 @overload
 def all_reduce_(
-    x: Tensor, op: str = "sum", group: ProcessGroup | None = None, *, async_op: Literal[False] = False
+    x: Tensor, op: str = "sum", group: ProcessGroup | str | None = None, *, async_op: Literal[False] = False
 ) -> Tensor: ...
 @overload
-def all_reduce_(x: Tensor, op: str = "sum", group: ProcessGroup | None = None, *, async_op: Literal[True]) -> Work: ...
 def all_reduce_(
-    x: Tensor, op: str = "sum", group: ProcessGroup | None = None, *, async_op: bool = False
+    x: Tensor, op: str = "sum", group: ProcessGroup | str | None = None, *, async_op: Literal[True]
+) -> Work: ...
+def all_reduce_(
+    x: Tensor, op: str = "sum", group: ProcessGroup | str | None = None, *, async_op: bool = False
 ) -> Tensor | Work:
     """Overwrites `x` by what :func:`all_reduce` gives, and returns it.
 
@@ -436,7 +451,7 @@ def all_reduce_(
     Args:
         x: A tensor of the same shape and dtype on all processes.
         op: As for :func:`all_reduce`.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once.
 
     Raises:
@@ -450,13 +465,13 @@ def all_reduce_(
     return _C.distributed_all_reduce_(x, op=op, group=name_of(group))
 
 
-def broadcast_(x: Tensor, root: int = 0, group: ProcessGroup | None = None) -> Tensor:
+def broadcast_(x: Tensor, root: int = 0, group: ProcessGroup | str | None = None) -> Tensor:
     """Overwrites `x` by the tensor of process `root`, and returns it.
 
     Args:
         x: A tensor of the same shape and dtype on all processes.
         root: The rank in the group.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
 
     Raises:
         ValueError: There is no such rank.
@@ -467,14 +482,14 @@ def broadcast_(x: Tensor, root: int = 0, group: ProcessGroup | None = None) -> T
 
 
 @overload
-def barrier(group: ProcessGroup | None = None, *, async_op: Literal[False] = False) -> None: ...
+def barrier(group: ProcessGroup | str | None = None, *, async_op: Literal[False] = False) -> None: ...
 @overload
-def barrier(group: ProcessGroup | None = None, *, async_op: Literal[True]) -> Work: ...
-def barrier(group: ProcessGroup | None = None, *, async_op: bool = False) -> Work | None:
+def barrier(group: ProcessGroup | str | None = None, *, async_op: Literal[True]) -> Work: ...
+def barrier(group: ProcessGroup | str | None = None, *, async_op: bool = False) -> Work | None:
     """Waits until all processes of a group have come here.
 
     Args:
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once.
 
     Raises:
@@ -487,7 +502,7 @@ def barrier(group: ProcessGroup | None = None, *, async_op: bool = False) -> Wor
     return None
 
 
-def _start(pattern: str, x: Tensor, group: ProcessGroup | None, **arguments: Any) -> Work:
+def _start(pattern: str, x: Tensor, group: ProcessGroup | str | None, **arguments: Any) -> Work:
     if _C.is_grad_enabled() and not x.stop_gradient:
         raise ValueError(
             f"[{pattern}] async_op=True gives a result without a gradient, which x wants: call it under no_grad(), or "

@@ -1,4 +1,4 @@
-"""What the environment says of this process: its place among the others, and where they meet."""
+"""Reads from the environment the place of this process among the others, and where they meet."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def is_initialized() -> bool:
     return _C._distributed_has_default()
 
 
-def destroy_process_group(group: ProcessGroup | None = None) -> None:
+def destroy_process_group(group: ProcessGroup | str | None = None) -> None:
     """Leaves a group, and gives up what it still does: the given one, or the default one and all others with it."""
     _C._distributed_remove(name_of(group))
 
@@ -139,24 +139,24 @@ def get_group(name: str = "") -> ProcessGroup:
     return _C._distributed_group(name)
 
 
-def get_rank(group: ProcessGroup | None = None) -> int:
+def get_rank(group: ProcessGroup | str | None = None) -> int:
     """Returns the rank of this process in a group, the default one if None; -1 where it is not a member.
 
     Without a default group, it is the rank that the environment gives: 0 for a program on its own.
     """
     if group is None and not is_initialized():
         return _environment.place().rank
-    return (group or get_group()).rank
+    return group_of(group).rank
 
 
-def get_world_size(group: ProcessGroup | None = None) -> int:
+def get_world_size(group: ProcessGroup | str | None = None) -> int:
     """Returns the number of processes of a group, the default one if None.
 
     Without a default group, it is the number that the environment gives: 1 for a program on its own.
     """
     if group is None and not is_initialized():
         return _environment.place().world_size
-    return (group or get_group()).size
+    return group_of(group).size
 
 
 def get_local_rank() -> int:
@@ -190,17 +190,29 @@ def new_group(ranks: Sequence[int], *, name: str | None = None) -> ProcessGroup:
     return _C._distributed_new_group(parent.name, name or f"group-{number}", members)
 
 
-def name_of(group: ProcessGroup | None) -> str:
+def name_of(group: ProcessGroup | str | None) -> str:
     """Returns the name by which operators find a group, "" for the default one.
 
     Raises:
-        TypeError: It is no group.
+        TypeError: It is no group, name of one, or None.
     """
     if group is None:
         return ""
+    if isinstance(group, str):
+        return group
     if not isinstance(group, ProcessGroup):
-        raise TypeError(f"[distributed] group is a ProcessGroup or None, not {type(group).__name__}")
+        raise TypeError(f"[distributed] group is a ProcessGroup, its name or None, not {type(group).__name__}")
     return group.name
+
+
+def group_of(group: ProcessGroup | str | None) -> ProcessGroup:
+    """Returns the group that an argument stands for.
+
+    Raises:
+        TypeError: It is no group, name of one, or None.
+        RuntimeError: There is none of that name.
+    """
+    return group if isinstance(group, ProcessGroup) else get_group(name_of(group))
 
 
 def _seconds(timeout: float | timedelta) -> float:

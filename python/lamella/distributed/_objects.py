@@ -16,13 +16,13 @@ from ._groups import get_group, name_of
 _BYTES = "$bytes"
 
 
-def all_gather_object(value: Any, group: ProcessGroup | None = None) -> list[Any]:
+def all_gather_object(value: Any, group: ProcessGroup | str | None = None) -> list[Any]:
     """Returns the values of all processes, in the order of their ranks.
 
     Args:
         value: None, a bool, a number, a str, bytes, or lists and dicts (with keys of str) of these. A tuple comes as a
             list.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
 
     Raises:
         TypeError: The value holds something else.
@@ -42,13 +42,13 @@ def all_gather_object(value: Any, group: ProcessGroup | None = None) -> list[Any
     return values
 
 
-def broadcast_object(value: Any = None, root: int = 0, group: ProcessGroup | None = None) -> Any:
+def broadcast_object(value: Any = None, root: int = 0, group: ProcessGroup | str | None = None) -> Any:
     """Returns the value of process `root`, on all of them.
 
     Args:
         value: As for :func:`all_gather_object`; on the other processes it does not count.
         root: The rank in the group.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
 
     Raises:
         TypeError: The value holds something else.
@@ -72,10 +72,7 @@ def _decode(data: bytes) -> Any:
 
 
 def _plain(value: Any, caller: str) -> Any:
-    """Returns the value with bytes as dicts of text.
-
-    A dict that looks like one of these is wrapped in another, so that it comes back as it was.
-    """
+    """Returns the value with bytes as dicts of text; keys that look like theirs get another dollar in front."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, bytes | bytearray):
@@ -86,8 +83,7 @@ def _plain(value: Any, caller: str) -> Any:
         for key in value:
             if not isinstance(key, str):
                 raise TypeError(f"[{caller}] the keys of a dict are str, not {type(key).__name__} ({key!r})")
-        items = {key: _plain(item, caller) for key, item in value.items()}
-        return {_BYTES: [items]} if _BYTES in items else items
+        return {("$" + key if key.startswith("$") else key): _plain(item, caller) for key, item in value.items()}
     raise TypeError(
         f"[{caller}] takes None, bool, int, float, str, bytes, and lists and dicts of these, not "
         f"{type(value).__module__}.{type(value).__qualname__}: tensors go through the operations on tensors"
@@ -95,8 +91,6 @@ def _plain(value: Any, caller: str) -> Any:
 
 
 def _restored(items: dict[str, Any]) -> Any:
-    if items.keys() != {_BYTES}:
-        return items
-    content = items[_BYTES]
-    # Its own dict has been restored already where it was no bytes.
-    return base64.b64decode(content) if isinstance(content, str) else content[0]
+    if items.keys() == {_BYTES}:
+        return base64.b64decode(items[_BYTES])
+    return {key.removeprefix("$"): item for key, item in items.items()}

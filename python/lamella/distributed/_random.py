@@ -7,7 +7,7 @@ from .._C import _ProcessGroup as ProcessGroup
 from ._groups import get_rank, get_world_size
 
 
-def seed(n: int, *, replicated: bool = True, group: ProcessGroup | None = None) -> None:
+def seed(n: int, *, replicated: bool = True, group: ProcessGroup | str | None = None) -> None:
     """Starts the random numbers of this process anew: the same as the other processes', or its own.
 
     Args:
@@ -16,7 +16,7 @@ def seed(n: int, *, replicated: bool = True, group: ProcessGroup | None = None) 
             activations that all of them have. False for a stream of its own on each, for the dropout of its own samples
             or of its part of an activation. The streams are forks of the one of seed `n`, independent of one another;
             the one of a process is always the same.
-        group: The processes; None is the default group.
+        group: The processes, or their group's name; None is the default group.
 
     Raises:
         ValueError: The seed is not in [-2**63, 2**64).

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.client
 import http.server
+import sys
 import threading
 import time
 import urllib.parse
+from typing import Any
 
 #: Values are addresses of processes; more is refused.
 _MOST_BYTES = 1 << 20
@@ -62,6 +64,11 @@ class _Server(http.server.ThreadingHTTPServer):
     def __init__(self, host: str, port: int) -> None:
         self.table = _Table()
         super().__init__((host, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of a process that has given up waiting, and prints other errors."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class HttpStore:
