@@ -138,9 +138,10 @@ def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _print_lines(stream: IO[bytes], to: IO[str], rank: int) -> None:
-    for line in stream:
-        to.write(f"[{rank}] {line.decode(errors='replace')}")
-        to.flush()
+    with stream:
+        for line in stream:
+            to.write(f"[{rank}] {line.decode(errors='replace')}")
+            to.flush()
 
 
 def _port() -> int:

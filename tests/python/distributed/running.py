@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +36,40 @@ def environment(**variables: Any) -> dict[str, str]:
     }
 
 
-def launched(program: str, n: int, *arguments: Any, options: tuple[str, ...] = (), **variables: Any) -> Any:
-    """Runs a program by the launcher; the result has its exit status and what it wrote."""
-    return _ran(
-        [sys.executable, "-m", "lamella.distributed.launch", *options, "-n", str(n)], program, arguments, variables
-    )
+@dataclass
+class Done:
+    """What processes have said, and the exit status of the first that failed."""
+
+    returncode: int
+    stdout: str
 
 
-def by_mpirun(program: str, n: int, *arguments: Any, **variables: Any) -> Any:
+def together(program: str, n: int, folder: Path, *arguments: Any, **variables: Any) -> Done:
+    """Runs a program on processes that meet in a folder, as the launcher starts them."""
+    processes = [started(program, rank, n, folder, *arguments, LOCAL_WORLD_SIZE=n, **variables) for rank in range(n)]
+    try:
+        said = [process.communicate(timeout=60)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    return Done(next((p.returncode for p in processes if p.returncode), 0), "".join(said))
+
+
+def by_mpirun(program: str, n: int, *arguments: Any, **variables: Any) -> Done:
     """Runs a program by mpirun."""
     mpirun = ["mpirun", "-n", str(n), "--allow-run-as-root", "--oversubscribe", sys.executable]
-    return _ran(mpirun, program, arguments, {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", **variables})
+    command = [*mpirun, str(PROGRAMS / f"{program}.py"), *map(str, arguments)]
+    # Copies within a machine by process_vm_readv are not allowed in every container.
+    done = subprocess.run(
+        command,
+        env=environment(OMPI_MCA_btl_vader_single_copy_mechanism="none", **variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    return Done(done.returncode, done.stdout)
 
 
 def started(program: str, rank: int, n: int, folder: Path, *arguments: Any, **variables: Any) -> subprocess.Popen[str]:
@@ -58,11 +82,6 @@ def started(program: str, rank: int, n: int, folder: Path, *arguments: Any, **va
         stderr=subprocess.STDOUT,
         text=True,
     )
-
-
-def _ran(start: list[str], program: str, arguments: tuple[Any, ...], variables: dict[str, Any]) -> Any:
-    command = [*start, str(PROGRAMS / f"{program}.py"), *map(str, arguments)]
-    return subprocess.run(command, env=environment(**variables), capture_output=True, text=True, timeout=60)
 
 
 def is_free(port: int) -> bool:

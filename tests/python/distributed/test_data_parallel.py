@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import lamella as lm
 import lamella.distributed as dist
 
-from .running import by_mpirun, launched, needs_gloo, needs_mpi
+from .running import by_mpirun, needs_gloo, needs_mpi, together
 
 
 @needs_gloo
-def test_processes_train_as_one_does() -> None:
-    done = launched("training", 2)
-    assert done.returncode == 0, done.stderr
+def test_processes_train_as_one_does(tmp_path: Path) -> None:
+    done = together("training", 2, tmp_path)
+    assert done.returncode == 0, done.stdout
     assert done.stdout.count("checked") == 2
 
 
 @needs_mpi
 def test_processes_train_as_one_does_over_mpi() -> None:
     done = by_mpirun("training", 2, LAMELLA_TEST_BACKEND="mpi")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout
     assert done.stdout.count("checked") == 2
 
 

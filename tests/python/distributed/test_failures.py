@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .running import launched, needs_gloo, started
+from .running import needs_gloo, started, together
 
 pytestmark = needs_gloo
 
@@ -48,9 +48,9 @@ def test_a_process_that_stalls_is_named_when_the_time_has_passed(tmp_path: Path)
     assert "no answer within 1 s" in first + last
 
 
-def test_calls_that_do_not_fit_together_are_named() -> None:
-    done = launched("failures", 2, "mismatch", 10)
-    assert done.returncode == 0, done.stderr
+def test_calls_that_do_not_fit_together_are_named(tmp_path: Path) -> None:
+    done = together("failures", 2, tmp_path, "mismatch", 10)
+    assert done.returncode == 0, done.stdout
     assert "rank 0: all_reduce(float32 [10], op=sum); rank 1: all_reduce(float32 [11], op=sum)" in done.stdout
     assert "rank 0: broadcast(float32 [1000], root=0); rank 1: all_reduce(float32 [1000], op=sum)" in done.stdout
     assert "rank 0: all_reduce(float32 [1000], op=min); rank 1: all_reduce(float32 [1000], op=max)" in done.stdout

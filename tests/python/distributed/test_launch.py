@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,34 +14,41 @@ import pytest
 
 from lamella.distributed import launch
 
-from .running import PROGRAMS, environment, launched
+from .running import PROGRAMS, environment
+
+ENDING = str(PROGRAMS / "ending.py")
 
 
-def folders(tmp_path: Path) -> list[Path]:
-    return list(tmp_path.glob("lamella-launch-*"))
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The folder for temporary files, in which nothing is left behind."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    yield tmp_path
+    assert not list(tmp_path.iterdir())
 
 
-def test_all_processes_get_their_place_and_their_output_is_forwarded(tmp_path: Path) -> None:
-    done = launched("ending", 3, 0, 0, 0, options=("--prefix",), TMPDIR=tmp_path)
-    assert done.returncode == 0
-    assert sorted(done.stdout.splitlines()) == [f"[{rank}] line of {rank} 3 {rank} 3 127.0.0.1" for rank in range(3)]
-    assert sorted(done.stderr.splitlines()) == [f"[{rank}] port True" for rank in range(3)]
-    assert not folders(tmp_path)
+def test_all_processes_get_their_place_and_their_output_is_forwarded(folder, capfd) -> None:
+    assert launch.main(["-n", "3", "--prefix", ENDING, "0", "0", "0"]) == 0
+    said, errors = capfd.readouterr()
+    assert sorted(said.splitlines()) == [f"[{rank}] line of {rank} 3 {rank} 3 127.0.0.1" for rank in range(3)]
+    assert sorted(errors.splitlines()) == [f"[{rank}] port True" for rank in range(3)]
 
 
 @pytest.mark.parametrize(
     ("ends", "status", "words"),
     [
-        (("wait", 7), 7, "rank 1 of 2 (process "),
+        (("wait", "7"), 7, "rank 1 of 2 (process "),
         (("abort", "wait"), 128 + signal.SIGABRT, "was ended by SIGABRT"),
-        (("deaf", 2), 2, "ended with exit status 2"),
+        (("deaf", "2"), 2, "ended with exit status 2"),
     ],
 )
-def test_one_that_fails_ends_the_others(ends, status, words, tmp_path) -> None:
+def test_one_that_fails_ends_the_others(ends, status, words, folder, capfd) -> None:
     begin = time.monotonic()
-    done = launched("ending", 2, *ends, options=("--grace", "0.3"), TMPDIR=tmp_path)
-    assert done.returncode == status and words in done.stderr
-    assert time.monotonic() - begin < 20 and not folders(tmp_path)
+    assert launch.main(["-n", "2", "--grace", "0.3", ENDING, *ends]) == status
+    assert words in capfd.readouterr().err
+    assert time.monotonic() - begin < 20
 
 
 def test_signals_go_to_all_processes(tmp_path: Path) -> None:
@@ -60,7 +68,7 @@ def test_signals_go_to_all_processes(tmp_path: Path) -> None:
     process.terminate()
     assert process.wait(timeout=20) == 128 + signal.SIGTERM
     process.stdout.close()
-    assert not folders(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_module_runs_as_with_m(capfd: pytest.CaptureFixture[str]) -> None:
