@@ -37,6 +37,7 @@ if _typing.TYPE_CHECKING:
     from . import optim as optim
     from . import profiler as profiler
     from . import progress as progress
+    from . import sbp as sbp
     from . import static as static
     from . import user_op as user_op
     from . import utils as utils
@@ -53,8 +54,7 @@ if _typing.TYPE_CHECKING:
     from .autograd import jvp as jvp
     from .autograd import vjp as vjp
     from .autograd import vmap as vmap
-    from .distributed import placement as placement
-    from .distributed import sbp as sbp
+    from .distributed.mesh import placement as placement
     from .linalg._products import einsum as einsum
     from .linalg._products import tensordot as tensordot
     from .nn._forms import ctc_loss as ctc_loss
@@ -104,7 +104,6 @@ __getattr__, _loaded_later = _lazy.loader(
         "data": [],
         "distributed": [],
         "distributed.mesh": ["placement"],
-        "distributed.sbp": [],
         "distributions": [],
         "fft": [],
         "graph": [],
@@ -125,6 +124,7 @@ __getattr__, _loaded_later = _lazy.loader(
         "optim": [],
         "profiler": [],
         "progress": [],
+        "sbp": [],
         "static": [],
         "signal._windows": [
             "bartlett_window",

@@ -16,11 +16,11 @@ def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[
     Args:
         package: The package's own name.
         homes: By the module that has them, relative to the package, the names that the package shows of it. A module
-            without names is shown itself, under the last part of its own.
+            without names is shown itself.
 
     The function raises MemoryError, with the name that was asked for, where there is no room for the module.
     """
-    places = {name: home for home, names in homes.items() for name in names or [home.rpartition(".")[2]]}
+    places = {name: home for home, names in homes.items() for name in names or [home]}
 
     def load(name: str) -> Any:
         if name not in places:

@@ -53,7 +53,8 @@ from .data_parallel import DistributedDataParallel
 # isort: split
 
 # Global tensors.
-from . import _optimizers, sbp
+from .. import sbp
+from . import _optimizers
 from ._costs import Link
 from .global_tensor import GlobalParameter, GlobalTensor
 from .making import distribute, to_global

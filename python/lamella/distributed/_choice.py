@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from . import sbp as sbps
+from lamella import sbp as sbps
+from lamella.sbp import Sbp
+
 from ._costs import time_of
 from .mesh import placement
 from .redistribute import Signature, direct, links_of
 from .rules import Call, Pieces, Spec, Way
-from .sbp import Sbp
 
 #: Seconds by which an even cut is preferred to an uneven one at the same price.
 _UNEVEN = 1e-9

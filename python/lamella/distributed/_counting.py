@@ -12,6 +12,7 @@ from lamella._C import Tensor
 
 from ._costs import COLLECTIVES, Link
 from .mesh import part, placement, sizes_of
+from .rules.flops import flops_of
 
 
 class Traffic:
@@ -38,24 +39,6 @@ class Work:
 
     def __init__(self) -> None:
         self.flops, self.nbytes, self.time = 0.0, 0.0, 0.0
-
-
-def flops_of(name: str, tensors: Sequence[Tensor], results: Sequence[Tensor]) -> float:
-    """Returns the multiplications and additions of a product on these tensors; 0 for operators that are none."""
-    if not results or not tensors:
-        return 0.0
-    if name == "scaled_dot_product_attention":
-        query, key, value = tensors[:3]
-        return 2.0 * query.size * key.shape[-2] + 2.0 * query.size / query.shape[-1] * key.shape[-2] * value.shape[-1]
-    if name.startswith("conv_transpose"):
-        return 2.0 * tensors[0].size * tensors[1].size / tensors[1].shape[0]
-    if name.startswith("conv") and name[4:5].isdigit():
-        return 2.0 * results[0].size * tensors[1].size / tensors[1].shape[0]
-    if name in ("linear", "matmul", "mm", "mv", "bmm", "dot", "vecdot", "inner"):
-        return 2.0 * results[0].size * tensors[0].shape[-1]
-    if name in ("addmm", "addmv", "baddbmm"):
-        return 2.0 * results[0].size * tensors[1].shape[-1]
-    return 0.0
 
 
 class _Counted(autograd.PyLayer):
@@ -134,7 +117,7 @@ class CountingCollectives:
 
     def computed(self, name: str, tensors: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Counts an operator on this process's parts; its gradient, where there is one, as twice as much."""
-        flops = flops_of(name, tensors, results)
+        flops = flops_of(name, tensors, results[0]) if results else 0.0
         nbytes = float(sum(x.nbytes for x in (*tensors, *results)))
         times = {self.phase: 1}
         if self.phase == "forward" and any(not x.stop_gradient for x in results):

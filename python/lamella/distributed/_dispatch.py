@@ -14,11 +14,11 @@ from typing import Any
 
 import lamella as lm
 from lamella import _C, _tree
+from lamella import sbp as sbps
 from lamella._C import Tensor
 from lamella.graph._recorder import RecorderBase
 
 from . import _carrier, _choice, rules
-from . import sbp as sbps
 from ._choice import Choice
 from ._presence import busy, installed, suspended
 from .global_tensor import GlobalTensor, adjoint, seed_of, settled

@@ -10,14 +10,14 @@ from typing import Any, NoReturn
 
 import lamella as lm
 from lamella import _C, autograd
+from lamella import sbp as sbps
 from lamella._C import Tensor
 from lamella.graph._special import FUNCTIONAL
+from lamella.sbp import SbpLike
 
 from . import _presence
-from . import sbp as sbps
 from .mesh import placement as Placement  # noqa: N812 (tensors have a property of its name)
 from .redistribute import Signature, cost, redistribute
-from .sbp import SbpLike
 
 __all__ = ["GlobalParameter", "GlobalTensor"]
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import lamella as lm
 from lamella import _C, autograd
+from lamella import sbp as sbps
 from lamella._C import Tensor
+from lamella.sbp import SbpLike
 
 from . import _carrier
-from . import sbp as sbps
 from .global_tensor import GlobalTensor, adjoint, settled
 from .mesh import placement
 from .redistribute import Signature, local_range, local_shape, redistribute
-from .sbp import SbpLike
 
 __all__ = ["distribute", "part_of", "to_global", "whole_shape"]
 

@@ -7,15 +7,15 @@ from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 import lamella as lm
+from lamella import sbp as sbps
 from lamella.nn import Module
+from lamella.sbp import Sbp, SbpLike
 
 from . import _carrier
-from . import sbp as sbps
 from .global_tensor import GlobalParameter, GlobalTensor
 from .making import part_of
 from .mesh import placement
 from .redistribute import Signature
-from .sbp import Sbp, SbpLike
 
 M = TypeVar("M", bound=Module)
 

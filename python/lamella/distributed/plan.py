@@ -8,19 +8,19 @@ from typing import Any
 
 import lamella as lm
 from lamella import autograd
+from lamella import sbp as sbps
 from lamella._C import Tensor
 from lamella.nn import Module
 from lamella.optim import Optimizer
+from lamella.sbp import SbpLike
 
 from . import _carrier
-from . import sbp as sbps
 from ._costs import Link
 from ._counting import CountingCollectives, Traffic, Work
 from .global_tensor import GlobalParameter, GlobalTensor
 from .mesh import placement
 from .parallelize import layout_of
 from .redistribute import Signature, links_of, local_shape, set_links
-from .sbp import SbpLike
 
 __all__ = ["Device", "Plan", "ProcessPlan", "plan"]
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import lamella as lm
 from lamella import autograd
+from lamella import sbp as sbps
+from lamella.sbp import Sbp
 
 from . import _carrier
-from . import sbp as sbps
 from ._costs import COLLECTIVES, Link, time_of
 from .mesh import part, placement, sizes_of
-from .sbp import Sbp
 
 __all__ = ["Row", "Step", "Table", "redistribute", "redistribution_table", "route"]
 

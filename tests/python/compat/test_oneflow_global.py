@@ -13,7 +13,8 @@ def test_placements_signatures_and_global_tensors():
         lm.distributed.init_process_group()
         x = lm.asarray(np.arange(6.0).reshape(2, 3))
         y = x.to_global(placement=flow.placement("cpu", [0]), sbp=flow.sbp.split(0))
-        print(y.is_global, y.shape, y.sbp, (y * 2).sum().item(), y.to_global(sbp=flow.sbp.broadcast).to_local().tolist())
+        whole = y.to_global(sbp=flow.sbp.broadcast)
+        print(y.is_global, y.shape, y.sbp, (y * 2).sum().item(), whole.to_local().tolist())
         for wrong in (lambda: flow.sbp.split(), lambda: flow.sbp.split(0, axis=1), lambda: flow.sbp.nothing):
             try:
                 wrong()

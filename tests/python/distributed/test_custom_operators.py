@@ -11,7 +11,7 @@ import pytest
 import lamella as lm
 from lamella.distributed import distribute, equation, register_sbp
 from lamella.distributed.mesh import placement
-from lamella.distributed.sbp import broadcast, partial_sum, split
+from lamella.sbp import broadcast, partial_sum, split
 from support.user_ops import load, use
 
 from .ranks import run

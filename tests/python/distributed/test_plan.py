@@ -118,7 +118,9 @@ def test_sixteen_thousand_processes_and_a_model_without_memory() -> None:
     before = list(model.parameters())
     batch = lm.empty([4096, SIZE], dtype="bfloat16", device="meta")
     found = plan(model, mesh, [batch], layout={"0": ("B", "S(0)"), "2": ("B", "S(1)")}, optimizer=lm.optim.SGD)
-    assert [one.rank for one in found.processes] == [0, 16383] and found.bottleneck.memory["parameters"] == 2 * 2 * SIZE * HIDDEN // 8
+    assert [one.rank for one in found.processes] == [0, 16383] and found.bottleneck.memory[
+        "parameters"
+    ] == 2 * 2 * SIZE * HIDDEN // 8
     assert all(x is y for x, y in zip(before, model.parameters(), strict=True))
     assert not any(isinstance(x, GlobalTensor) for x in model.parameters())
     text = repr(found)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..sbp import PARTIAL, Sbp, broadcast, partial_sum, split
+from lamella.sbp import PARTIAL, Sbp, broadcast, partial_sum, split
 
 if TYPE_CHECKING:
     from .call import Call, Pieces

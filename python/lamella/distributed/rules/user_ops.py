@@ -8,8 +8,8 @@ from typing import Any
 import lamella as lm
 from lamella import _C
 from lamella._C import Tensor
+from lamella.sbp import Sbp, parse
 
-from ..sbp import Sbp, parse
 from .call import Call
 from .spec import Way
 

@@ -1,11 +1,11 @@
-"""Signatures of global tensors, see :mod:`lamella.distributed.sbp`."""
+"""Signatures of global tensors, see :mod:`lamella.sbp`."""
 
 from __future__ import annotations
 
 from lamella.compat.front import close_module
-from lamella.distributed.sbp import Sbp as sbp  # noqa: N813 (OneFlow's name of the class)
-from lamella.distributed.sbp import broadcast, partial_sum
-from lamella.distributed.sbp import split as _split
+from lamella.sbp import Sbp as sbp  # noqa: N813 (OneFlow's name of the class)
+from lamella.sbp import broadcast, partial_sum
+from lamella.sbp import split as _split
 
 __getattr__ = close_module(__name__)
 
