@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -146,6 +147,28 @@ def _generator(choice: Choice, mesh: placement, given: Any) -> Any:
     return given if count == 1 else (given or lm.random.default_generator()).split(count)[index]
 
 
+#: Meshes whose processes were found to seed alike.
+_seeded: weakref.WeakKeyDictionary[Any, set[placement]] = weakref.WeakKeyDictionary()
+
+
+def _check_seeds(mesh: placement, name: str) -> None:
+    """Raises RuntimeError where the processes of a mesh draw different numbers; they are asked once."""
+    done = _seeded.setdefault(_carrier.current(), set())
+    if mesh in done:
+        return
+    done.add(mesh)
+    seed = lm.random.default_generator().initial_seed() % 2**62
+    own = lm.asarray([seed], dtype="int64")
+    for axis, n in enumerate(mesh.shape):
+        if n > 1:
+            seeds = _carrier.current().all_gather(own, 0, [1] * n, mesh.group(axis)).tolist()
+            if len(set(seeds)) > 1:
+                raise RuntimeError(
+                    f"[{name}] the processes' random numbers begin at different seeds, and would differ where they "
+                    "should not: call lm.seed(n) with one number on all of them"
+                )
+
+
 def _perform(
     name: str,
     arguments: dict[str, Any],
@@ -210,6 +233,8 @@ def _perform(
         for parameter, i in choice.shape_parameters:
             changed[parameter] = list(local_shape(choice.shapes[i], mesh, choice.outputs[i], at))
     if draws:
+        if counted is None and arguments.get("generator") is None:
+            _check_seeds(mesh, name)
         changed["generator"] = _generator(choice, mesh, arguments.get("generator"))
     if choice.run is not None and choice.shapes is not None:
         given_shapes = call.shapes

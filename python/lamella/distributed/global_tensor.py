@@ -271,6 +271,17 @@ class GlobalTensor(Tensor):
 
         return self._local.register_hook(call)
 
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        """Has a function called with this leaf after its gradient was accumulated."""
+        leaf = weakref.ref(self)
+
+        def call(_: Tensor) -> None:
+            tensor = leaf()
+            if tensor is not None:
+                hook(tensor)
+
+        return self._local.register_post_accumulate_grad_hook(call)
+
     # ---- values
 
     def __repr__(self) -> str:

@@ -61,8 +61,15 @@ def training() -> None:
 
 def random_numbers(mesh: placement) -> None:
     """Dropout drops the same of what is whole, and something else of each part."""
-    lm.random.seed(3)
     x = lm.ones([32, 32])
+    lm.random.seed(3 + dist.get_rank())
+    try:
+        lm.dropout(dist.distribute(x, placement("cpu", [[0, 1, 2, 3]]), ["B", "B"]), 0.5)
+    except RuntimeError as error:
+        assert "begin at different seeds" in str(error)
+    else:
+        raise AssertionError("different seeds were not noticed")
+    lm.random.seed(3)
     dropped = lm.dropout(dist.distribute(x, mesh, "B"), 0.5).to_local().tolist()
     cut = lm.dropout(dist.distribute(x, mesh, "S(0)"), 0.5).to_local().tolist()
     every = dist.all_gather_object((dropped, cut))

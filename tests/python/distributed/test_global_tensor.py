@@ -124,10 +124,12 @@ def test_hooks_see_global_gradients() -> None:
         x = _global(X, mesh, "B", gradient=True)
         seen: list[Any] = []
         x.register_hook(lambda dy: seen.append(dy) or dy * 2)  # type: ignore[func-returns-value]
+        x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf))
         y = x * 3
         y.retain_grad()
         (y * _global(Y, mesh, "S(1)")).sum().backward()
         np.testing.assert_allclose(seen[0].numpy(), 3 * Y)
+        assert seen[1] is x
         np.testing.assert_allclose(x.grad.numpy(), 6 * Y)  # type: ignore[union-attr]
         np.testing.assert_allclose(y.grad.numpy(), Y)  # type: ignore[union-attr]
 
@@ -258,6 +260,15 @@ def test_what_is_brought_about_once_is_not_sent_again() -> None:
     _two(check)
 
 
+def test_a_compiled_function_runs_as_it_is() -> None:
+    double = lm.compile(lambda x: lm.tanh(x) * 2)
+
+    def check(mesh: Any) -> None:
+        np.testing.assert_allclose(double(_global(X, mesh, "S(0)")).numpy(), 2 * np.tanh(X))
+
+    _two(check)
+
+
 def test_nothing_sees_operators_without_global_tensors() -> None:
     def check(mesh: Any) -> None:
         x = _global(X, mesh, "S(0)")
@@ -280,6 +291,9 @@ MISTAKES: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
     (lambda x, mesh: lm.asarray(X).to_global(mesh, "S(0)").backward(), RuntimeError, "a gradient is made for one"),
     (lambda x, mesh: x + lm.tensor(Y, stop_gradient=False), RuntimeError, r"\[add\] a tensor that wants a gradient is"),
     (lambda x, mesh: x.data_ptr(), RuntimeError, r"\[data_ptr\] a global tensor has none"),
+    (lambda x, mesh: lm.vmap(lambda row: row * 2)(x), RuntimeError, r"\[vmap\] takes no global tensors"),
+    (lambda x, mesh: lm.vjp(lambda x: x * 2, x), RuntimeError, r"\[vjp\] takes no global tensors"),
+    (lambda x, mesh: lm.jvp(lambda x: x * 2, (x,), (x,)), RuntimeError, r"\[jvp\] takes no global tensors"),
     (lambda x, mesh: x.set_gradient(), AttributeError, "set_gradient"),
     (
         lambda x, mesh: lm.asarray(1.0).to_global(mesh, "B") and len(lm.asarray(1.0).to_global(mesh, "B")),
