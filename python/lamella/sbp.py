@@ -20,7 +20,7 @@ __all__ = ["Sbp", "broadcast", "parse", "partial_max", "partial_min", "partial_s
 
 
 class Sbp:
-    """How a tensor lies over the processes along one axis of a mesh. Equal ones are the same object.
+    """Signature of a tensor along one axis of a mesh of processes. Equal ones are the same object.
 
     Attributes:
         kind: ``"split"``, ``"broadcast"`` or ``"partial"``.

@@ -1,4 +1,4 @@
-"""What carries global tensors' collectives: the process groups of this package, or a stand-in that only counts.
+"""Carriers of global tensors' collectives: the process groups of this package, or a stand-in that only counts.
 
 Each thread has its own, so that a plan (:mod:`lamella.distributed.plan`) leaves the processes' groups alone.
 """

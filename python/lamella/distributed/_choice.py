@@ -23,7 +23,7 @@ _MOVED = 1e9
 
 
 class Choice(NamedTuple):
-    """How a call is split over a mesh."""
+    """Signatures with which a call is split over a mesh."""
 
     #: The signatures that each tensor is brought to.
     inputs: tuple[Signature, ...]

@@ -1,4 +1,4 @@
-"""What collectives cost: the bytes that each process sends, and the time of the α-β model.
+"""Prices of collectives: the bytes that each process sends, and the time of the α-β model.
 
 A message of ``b`` bytes takes ``α + b / β``: α is the latency of a link, β its bandwidth (R. Hockney, "The
 communication challenge for MPP", Parallel Computing 20, 1994). Collectives are counted as R. Thakur, R. Rabenseifner
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Link(NamedTuple):
-    """What joins the processes along one axis of a mesh."""
+    """Network that joins the processes along one axis of a mesh."""
 
     #: Seconds before the first byte of a message arrives: α.
     latency: float = 1e-5

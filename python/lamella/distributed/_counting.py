@@ -16,7 +16,7 @@ from .rules.flops import flops_of
 
 
 class Traffic:
-    """What one collective along one axis of the mesh costs a process in one phase of a step.
+    """Cost of one collective along one axis of the mesh, for a process in one phase of a step.
 
     Attributes:
         count: the number of calls.
@@ -29,7 +29,7 @@ class Traffic:
 
 
 class Work:
-    """What operators cost a process in one phase of a step.
+    """Cost of operators, for a process in one phase of a step.
 
     Attributes:
         flops: floating-point operations of products.

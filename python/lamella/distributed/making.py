@@ -1,4 +1,4 @@
-"""How global tensors are made: of every process's part, or of a whole that all have."""
+"""Makes global tensors: of every process's part, or of a whole that all have."""
 
 from __future__ import annotations
 

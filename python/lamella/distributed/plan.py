@@ -1,4 +1,4 @@
-"""What a training step on many processes will take, found in one: memory, traffic, and time by stated models."""
+"""Plans of a training step on many processes, made in one: memory, traffic, and time by stated models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Device", "Plan", "ProcessPlan", "plan"]
 
 @dataclass(frozen=True)
 class Device:
-    """What computes a process's part. The defaults are an NVIDIA A100's with 80 GB, of its data sheet.
+    """Device that computes a process's part. The defaults are an NVIDIA A100's with 80 GB, of its data sheet.
 
     Attributes:
         flops: floating-point operations a second of matrix products, in the dtype of the step.
@@ -44,7 +44,7 @@ class Device:
 
 @dataclass
 class ProcessPlan:
-    """What one process takes.
+    """Plan of one process.
 
     Attributes:
         rank: the process.
@@ -94,7 +94,7 @@ def _bytes(count: float) -> str:
 
 @dataclass
 class Plan:
-    """What a training step takes; prints as a table.
+    """Plan of a training step; prints as a table.
 
     Attributes:
         mesh: the processes.

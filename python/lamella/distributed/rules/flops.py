@@ -1,4 +1,4 @@
-"""How many operations a product takes, by its rule."""
+"""Counts of the operations of products, by their rules."""
 
 from __future__ import annotations
 

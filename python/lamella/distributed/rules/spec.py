@@ -1,4 +1,4 @@
-"""What a rule says of a call: the axes of its tensors by letters, from which the ways to split it follow."""
+"""Axes of a call's tensors as letters, by which a rule says in what ways the call may be split."""
 
 from __future__ import annotations
 
