@@ -64,6 +64,14 @@ class _Builtin:
 
 
 _builtin = functools.cache(_Builtin)
+
+
+def _is_drawing(arguments: dict[str, Any]) -> bool:
+    """False for a call that takes a generator and draws nothing: dropout of probability 0, or out of training."""
+    probability = arguments.get("dropout_p", arguments.get("p", 1.0))
+    return arguments.get("training", True) and (isinstance(probability, Tensor) or probability != 0)
+
+
 _choices: dict[Any, Choice] = {}
 #: Number of decisions that are remembered; a program has one for each call with other shapes.
 _MAX_CHOICES = 20000
@@ -213,11 +221,14 @@ def _perform(
             choice = _choices.get(key)
         except TypeError:
             key = None
-    metas = [lm.empty(list(x.shape), dtype=x.dtype, device="meta") for x in given]
-    call = Call(name, _tree.rebuild(spec, metas), run, context)
-    if results is not None:
-        call.describe(results)
+    call: Call | None = None
+    if choice is None or choice.run is not None:
+        metas = [lm.empty(list(x.shape), dtype=x.dtype, device="meta") for x in given]
+        call = Call(name, _tree.rebuild(spec, metas), run, context)
+        if results is not None:
+            call.describe(results)
     if choice is None:
+        assert call is not None
         choice = _decide(call, rule(), signatures, mesh, in_place, cached)
         if key is not None:
             if len(_choices) >= _MAX_CHOICES:
@@ -236,13 +247,13 @@ def _perform(
         if counted is None and arguments.get("generator") is None:
             _check_seeds(mesh, name)
         changed["generator"] = _generator(choice, mesh, arguments.get("generator"))
-    if choice.run is not None and choice.shapes is not None:
+    if call is not None and choice.run is not None and choice.shapes is not None:
         given_shapes = call.shapes
         ranges = [local_range(shape, mesh, one, at) for shape, one in zip(given_shapes, choice.inputs, strict=True)]
         own = [local_shape(shape, mesh, one, at) for shape, one in zip(choice.shapes, choice.outputs, strict=True)]
         returned = choice.run(call, Pieces(locals_, ranges, given_shapes, own))
     else:
-        returned = call.run(locals_, **changed)
+        returned = run({**_tree.rebuild(spec, locals_), **changed})
     if counted is not None:
         counted(name, locals_, _tree.flatten(returned)[0])
     if in_place:
@@ -296,7 +307,11 @@ class Dispatcher(RecorderBase):
                 result = compose(**arguments)
             if result is not NotImplemented:
                 return result
-        return _perform(op.name, arguments, op.run, lambda: rules.find(op.name), in_place=op.writes, draws=op.draws)
+        return _perform(
+            *(op.name, arguments, op.run, lambda: rules.find(op.name)),
+            in_place=op.writes,
+            draws=op.draws and _is_drawing(arguments),
+        )
 
     def registered(self, call: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Computes an operator that is registered by a schema."""

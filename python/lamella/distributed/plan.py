@@ -187,6 +187,7 @@ def plan(
     model: Module,
     mesh: placement,
     inputs: Sequence[Tensor],
+    targets: Sequence[Tensor] = (),
     *,
     layout: dict[str, SbpLike] | None = None,
     input_sbp: SbpLike | None = None,
@@ -205,10 +206,11 @@ def plan(
     Args:
         model: the model, which may be on ``meta``; it is left as it was.
         mesh: the processes, in this process's imagination: up to 16,384 take no longer than two.
-        inputs: tensors of the global batch's shapes and dtypes, which may be on ``meta``.
+        inputs: the model's arguments: tensors of the global batch's shapes and dtypes, which may be on ``meta``.
+        targets: likewise, other arguments of the loss.
         layout: signatures by the names of parameters, as for :func:`parallelize`.
-        input_sbp: those of the inputs; by default split along their first axis over the first axis of the mesh.
-        loss: computes the loss of what the model returns and the inputs, ``loss(result, *inputs)``; by default the sum.
+        input_sbp: those of inputs and targets; by default split along their first axis over the first axis of the mesh.
+        loss: computes the loss of the model's result and the targets, ``loss(result, *targets)``; the sum by default.
         optimizer: makes the optimizer of the parameters, such as :class:`lamella.optim.AdamW`; None for no step.
         links: what joins processes along each axis of the mesh.
         device: what each process has.
@@ -225,7 +227,7 @@ def plan(
     set_links(mesh, used)
     try:
         found = [
-            _process_plan(rank, model, mesh, inputs, layout, input_sbp, loss, optimizer, used, device)
+            _process_plan(rank, model, mesh, inputs, targets, layout, input_sbp, loss, optimizer, used, device)
             for rank in dict.fromkeys((mesh.ranks[0], mesh.ranks[-1]))
         ]
     finally:
@@ -238,6 +240,7 @@ def _process_plan(
     model: Module,
     mesh: placement,
     inputs: Sequence[Tensor],
+    targets: Sequence[Tensor],
     layout: dict[str, SbpLike] | None,
     input_sbp: SbpLike,
     loss: Callable[..., Tensor] | None,
@@ -267,11 +270,12 @@ def _process_plan(
                 replaced.append((table, key, x))
                 table[key] = made[id(x)]
             given = [
-                _on_meta(x, mesh, sbps.signature(input_sbp, mesh.ndim, x.ndim, "plan"), GlobalTensor) for x in inputs
+                _on_meta(x, mesh, sbps.signature(input_sbp, mesh.ndim, x.ndim, "plan"), GlobalTensor)
+                for x in (*inputs, *targets)
             ]
             with autograd.saved_tensors_hooks(keep, lambda x: x):
-                result = model(*given)
-                total = lm.sum(result) if loss is None else loss(result, *given)
+                result = model(*given[: len(inputs)])
+                total = lm.sum(result) if loss is None else loss(result, *given[len(inputs) :])
             counting.phase = "backward"
             total.backward()
             parameters = [x for x in made.values() if isinstance(x, GlobalParameter)]

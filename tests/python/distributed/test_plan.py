@@ -13,7 +13,7 @@ from lamella import nn
 from lamella.distributed import Device, GlobalTensor, Link, _carrier, distribute, parallelize, plan
 from lamella.distributed.mesh import placement
 
-from .models import LAYOUTS, made
+from .models import LAYOUTS, MODELS, made
 from .ranks import run
 
 SIZE, HIDDEN, BATCH = 8, 32, 16
@@ -74,38 +74,24 @@ def test_the_bottleneck_has_the_largest_parts() -> None:
 @pytest.mark.parametrize("layout", ["tensor", "sharded", "data and tensor", "images by channel"])
 def test_collectives_are_those_of_processes(layout: str) -> None:
     name, shape, signatures, given = LAYOUTS[layout]
-    from .models import MODELS
+    x, target = (lm.asarray(one) for one in MODELS[name][1:])
 
-    inputs = [lm.asarray(one) for one in MODELS[name][1:]]
-
-    def loss(result: lm.Tensor, x: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
+    def loss(result: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
         return lm.cross_entropy(result, lm.reshape(target, (-1,)))
 
-    class Alone(nn.Module):
-        """The model with an input that only the loss takes."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = made(name)
-
-        def forward(self, x: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
-            return self.model(x)
-
-    prefixed = {"model." + key if key != "*" else key: one for key, one in signatures.items()}
     mesh = placement("cpu", np.arange(int(np.prod(shape))).reshape(shape))
-    found = plan(Alone(), mesh, inputs, layout=prefixed, input_sbp=given, loss=loss)
-    expected = collections.Counter()
+    found = plan(made(name), mesh, [x], [target], layout=signatures, input_sbp=given, loss=loss)
+    expected: collections.Counter[str] = collections.Counter()
     for (phase, collective, _), traffic in found.processes[0].traffic.items():
         if phase == "forward":
             expected[collective] += traffic.count
 
     def work(rank: int) -> Any:
-        model = Alone()
-        parallelize(model, mesh, prefixed, synchronize=False)
-        own = [distribute(x, mesh, given) for x in inputs]
+        model = parallelize(made(name), mesh, signatures, synchronize=False)
+        own = [distribute(one, mesh, given) for one in (x, target)]
         log = _carrier.current().log  # type: ignore[attr-defined]
         log.clear()
-        loss(model(*own), *own)
+        loss(model(own[0]), own[1])
         return collections.Counter(one for one, _ in log)
 
     # The stand-in's maximum is logged inside its layer, as it is counted here.
@@ -133,5 +119,5 @@ def test_mistakes_leave_the_model_as_it_was() -> None:
     with pytest.raises(ValueError, match="fit no parameter"):
         plan(model, placement("cpu", [0, 1]), [_batch()], layout={"x": "B"})
     with pytest.raises(RuntimeError, match="has no SBP rule"):
-        plan(model, placement("cpu", [0, 1]), [_batch()], loss=lambda y, x: lm.kron(y, y).sum())
+        plan(model, placement("cpu", [0, 1]), [_batch()], loss=lambda y: lm.kron(y, y).sum())
     assert all(type(x) is nn.Parameter for x in model.parameters())
