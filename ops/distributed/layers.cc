@@ -124,7 +124,7 @@ Tensor apply(const Tensor& x, const Form& form) {
   if (form.pattern == Pattern::ReduceScatter) return reduce_scatter_by_parts(x, form);
   Form all = form;
   all.pattern = Pattern::AllReduce;
-  const Tensor y = form.op == ReduceOp::Product ? ProductLayer::apply(x, all) : ExtremumLayer::apply(x, all);
+  Tensor y = form.op == ReduceOp::Product ? ProductLayer::apply(x, all) : ExtremumLayer::apply(x, all);
   if (form.pattern == Pattern::AllReduce || form.group->rank() == form.root) return y;
   return where(zeros({}, DType::Bool, y.device()), y, zeros_like(y));
 }

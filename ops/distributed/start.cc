@@ -75,6 +75,11 @@ bool is_narrow(DType dtype) { return dtype == DType::Float16 || dtype == DType::
 /// Returns zeros that take no memory but that of one.
 Tensor no_values(const Dims& shape, DType dtype) { return broadcast_to(zeros({}, dtype), shape); }
 
+/// Returns the operation whose result is y, which the work fills.
+Pending written_to(Tensor y, std::shared_ptr<Work> work) {
+  return {std::move(work), [y = std::move(y)] { return y; }};
+}
+
 std::function<std::string()> description(const Tensor& x, const Form& form) {
   return [&] { return form.describe(x); };
 }
@@ -157,7 +162,7 @@ Pending start_broadcast(const Tensor& x, const Form& form) {
                                 [y, root = form.root](Backend& backend, Milliseconds timeout) {
                                   backend.broadcast(y.raw_data(), y.nbytes(), root, timeout);
                                 });
-  return {std::move(work), [y] { return y; }};
+  return written_to(y, std::move(work));
 }
 
 /// Starts to collect the parts of all processes on the root: an exchange in which it alone receives.
@@ -196,7 +201,7 @@ Pending start_scatter(const Tensor& x, const Form& form) {
                                     Backend& backend, Milliseconds timeout) {
                                   backend.all_to_all(parts.raw_data(), sent, y.raw_data(), received, timeout);
                                 });
-  return {std::move(work), [y] { return y; }};
+  return written_to(y, std::move(work));
 }
 
 Pending start_send(const Tensor& given, const Form& form) {

@@ -70,7 +70,8 @@ std::unique_ptr<Store> open_store(const std::string& address) {
     const std::string place = address.substr(kRedis.size());
     const std::size_t colon = place.rfind(':');
     constexpr int kRedisPort = 6379;
-    const int port = colon == std::string::npos ? kRedisPort : std::atoi(place.c_str() + colon + 1);
+    const int port =
+        colon == std::string::npos ? kRedisPort : static_cast<int>(std::strtol(place.c_str() + colon + 1, nullptr, 10));
     return std::make_unique<GlooStore<::gloo::rendezvous::RedisStore>>(place.substr(0, colon), port);
   }
 #endif
