@@ -96,6 +96,39 @@ def test_states_are_whole_and_loaded_from_one_process() -> None:
     run(2, work)
 
 
+@pytest.mark.parametrize("plan", [{}, {"0": "S(0)", "1": "S(0)"}], ids=str)
+@pytest.mark.parametrize("given", ["S(0)", "B"])
+def test_batch_norm_sees_all_samples(plan: Any, given: str) -> None:
+    x = np.random.default_rng(6).standard_normal((6, 3, 4, 4)) * 2 + 1
+
+    def result(model: nn.Module, x: lm.Tensor) -> list[Any]:
+        for _ in range(2):
+            loss = (model(x) ** 2 * model[1].weight.sum()).mean()
+            loss.backward()
+        found = [loss.item(), *(x.numpy() for x in model.state_dict().values())]
+        found += [p.grad.numpy() for p in model.parameters()]  # type: ignore[union-attr]
+        model.eval()
+        return [*found, model(x).detach().numpy()]
+
+    def make() -> nn.Module:
+        lm.random.seed(0)
+        return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Tanh()).to("float64")
+
+    model = make()
+    states = {key: value.numpy().copy() for key, value in model.state_dict().items()}
+    expected = result(model, lm.asarray(x))
+
+    def work(rank: int) -> Any:
+        mesh = placement("cpu", [0, 1])
+        own = make()
+        own.load_state_dict({key: lm.asarray(value) for key, value in states.items()})
+        return result(parallelize(own, mesh, plan), distribute(lm.asarray(x), mesh, given))
+
+    for found in run(2, work):
+        for value, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(value, other, rtol=1e-7, atol=1e-9)
+
+
 def test_shared_parameters_stay_shared() -> None:
     def work(rank: int) -> None:
         model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
