@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from lamella.graph._recorder import RecorderBase
 
 from . import _carrier, _choice, rules
 from ._choice import Choice
+from ._drawing import check_seeds, generator_of, is_drawing
 from ._presence import busy, installed, suspended
 from .global_tensor import GlobalTensor, adjoint, seed_of, settled
 from .making import whole_shape
@@ -64,12 +64,6 @@ class _Builtin:
 
 
 _builtin = functools.cache(_Builtin)
-
-
-def _is_drawing(arguments: dict[str, Any]) -> bool:
-    """False for a call that takes a generator and draws nothing: dropout of probability 0, or out of training."""
-    probability = arguments.get("dropout_p", arguments.get("p", 1.0))
-    return arguments.get("training", True) and (isinstance(probability, Tensor) or probability != 0)
 
 
 _choices: dict[Any, Choice] = {}
@@ -142,41 +136,6 @@ def _decide(
     )
 
 
-def _generator(choice: Choice, mesh: placement, given: Any) -> Any:
-    """Returns the source of random numbers of a call: the same where tensors are whole, another for each part.
-
-    The processes' generators are at the same place, as all make the same calls; those of parts are derived from it.
-    """
-    at = mesh.coordinate()
-    index, count = 0, 1
-    for k, (i, n) in enumerate(zip(at, mesh.shape, strict=True)):
-        if _choice.splits(choice.outputs, choice.inputs, k):
-            index, count = index * n + i, count * n
-    return given if count == 1 else (given or lm.random.default_generator()).split(count)[index]
-
-
-#: Meshes whose processes were found to seed alike.
-_seeded: weakref.WeakKeyDictionary[Any, set[placement]] = weakref.WeakKeyDictionary()
-
-
-def _check_seeds(mesh: placement, name: str) -> None:
-    """Raises RuntimeError where the processes of a mesh draw different numbers; they are asked once."""
-    done = _seeded.setdefault(_carrier.current(), set())
-    if mesh in done:
-        return
-    done.add(mesh)
-    seed = lm.random.default_generator().initial_seed() % 2**62
-    own = lm.asarray([seed], dtype="int64")
-    for axis, n in enumerate(mesh.shape):
-        if n > 1:
-            seeds = _carrier.current().all_gather(own, 0, [1] * n, mesh.group(axis)).tolist()
-            if len(set(seeds)) > 1:
-                raise RuntimeError(
-                    f"[{name}] the processes' random numbers begin at different seeds, and would differ where they "
-                    "should not: call lm.seed(n) with one number on all of them"
-                )
-
-
 def _perform(
     name: str,
     arguments: dict[str, Any],
@@ -245,8 +204,8 @@ def _perform(
             changed[parameter] = list(local_shape(choice.shapes[i], mesh, choice.outputs[i], at))
     if draws:
         if counted is None and arguments.get("generator") is None:
-            _check_seeds(mesh, name)
-        changed["generator"] = _generator(choice, mesh, arguments.get("generator"))
+            check_seeds(mesh, name)
+        changed["generator"] = generator_of(choice, mesh, arguments.get("generator"))
     if call is not None and choice.run is not None and choice.shapes is not None:
         given_shapes = call.shapes
         ranges = [local_range(shape, mesh, one, at) for shape, one in zip(given_shapes, choice.inputs, strict=True)]
@@ -310,7 +269,7 @@ class Dispatcher(RecorderBase):
         return _perform(
             *(op.name, arguments, op.run, lambda: rules.find(op.name)),
             in_place=op.writes,
-            draws=op.draws and _is_drawing(arguments),
+            draws=op.draws and is_drawing(arguments),
         )
 
     def registered(self, call: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
