@@ -64,6 +64,8 @@ Progress::Progress(const std::string& path, int rank, int size)
     fail<RuntimeError>("[distributed] cannot share the file ", path, " between processes: ", std::strerror(error));
   }
   records_ = static_cast<Record*>(memory);
+  // The file may be that of an earlier program.
+  records_[rank].sequence = 0;
   records_[rank].machine = this_machine();
   records_[rank].process = static_cast<std::int32_t>(getpid());
   enter(State::Waiting);
@@ -71,6 +73,13 @@ Progress::Progress(const std::string& path, int rank, int size)
 
 Progress::~Progress() {
   if (records_[rank_].state != State::GivenUp) enter(State::Left);
+  bool is_last = true;
+  for (int i = 0; i < size_; ++i) {
+    const State state = records_[i].state;
+    const bool is_there = state == State::Waiting || state == State::Running;
+    if (i != rank_ && is_there && !has_ended(records_[i])) is_last = false;
+  }
+  if (is_last) unlink(path_.c_str());
   munmap(records_, bytes_);
 }
 

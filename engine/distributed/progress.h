@@ -15,7 +15,8 @@ struct Absentee {
 };
 
 /// Where each process of a group stands, in a file that all processes of one machine map: writing to it costs a store
-/// to memory. It is read when an operation has failed, to say which processes were not there.
+/// to memory. It is read when an operation has failed, to say which processes were not there. The process that leaves
+/// last removes it.
 class Progress {
  public:
   /// Opens the file, or makes it, for a group of `size` processes. Throws RuntimeError if that fails.

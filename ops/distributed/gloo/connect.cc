@@ -168,6 +168,12 @@ Exchange exchange_by_store(const BackendOptions& options) {
   };
 }
 
+void remove_store(const std::string& address) noexcept {
+  if (!address.starts_with(kFile)) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(address.substr(kFile.size()), ignored);
+}
+
 std::shared_ptr<::gloo::Context> connect(const std::shared_ptr<::gloo::transport::Device>& device, int rank, int size,
                                          Milliseconds timeout, const Exchange& exchange) {
   auto context = std::make_shared<Connected>(device, rank, size, timeout);

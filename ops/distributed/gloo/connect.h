@@ -22,6 +22,9 @@ using Exchange = std::function<std::vector<std::string>(const std::string& own)>
 /// Returns the exchange through the store that the options name. It is used once.
 Exchange exchange_by_store(const BackendOptions& options);
 
+/// Removes the folder of a store of files, so that another program may meet there.
+void remove_store(const std::string& address) noexcept;
+
 /// Returns a context whose processes are connected to one another.
 std::shared_ptr<::gloo::Context> connect(const std::shared_ptr<::gloo::transport::Device>& device, int rank, int size,
                                          Milliseconds timeout, const Exchange& exchange);

@@ -207,6 +207,7 @@ std::unique_ptr<Backend> make(const BackendOptions& options) {
   ContextRef context = connect(device, options.rank, options.size, options.timeout, exchange_by_store(options));
   auto backend = std::make_unique<Gloo>(std::move(device), std::move(context));
   backend->barrier(options.timeout);  // after it nobody reads the store any more
+  if (options.rank == 0) remove_store(options.store_address);
   return backend;
 }
 

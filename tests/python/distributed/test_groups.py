@@ -81,4 +81,4 @@ def test_processes_meet_in_a_folder_and_by_a_port(tmp_path: Path) -> None:
         for rank, process in enumerate(processes):
             said, _ = process.communicate(timeout=30)
             assert said.strip() == f"rank {rank} of 2, gloo, sum 1"
-    assert is_free(port)
+    assert is_free(port) and not list(tmp_path.iterdir())
