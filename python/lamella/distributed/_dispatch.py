@@ -180,6 +180,11 @@ def _perform(
             choice = _choices.get(key)
         except TypeError:
             key = None
+    if in_place and isinstance(given[0], GlobalTensor) and given[0]._is_severed:
+        raise RuntimeError(
+            f"[{name}] this slice of a global tensor holds elements that were sent here first, so that the write would be "
+            "lost: write into the tensor itself, by x[...] = value, or into a clone() of the slice"
+        )
     call: Call | None = None
     if choice is None or choice.run is not None:
         metas = [lm.empty(list(x.shape), dtype=x.dtype, device="meta") for x in given]
@@ -216,21 +221,44 @@ def _perform(
     if counted is not None:
         counted(name, locals_, _tree.flatten(returned)[0])
     if in_place:
-        return _written(given[0], locals_[0], choice.inputs[0])
+        return _written(name, given[0], locals_[0], choice.inputs[0])
     parts, rebuild = _tree.flatten(returned)
     outputs = choice.outputs or (whole,) * len(parts)
     shapes = choice.shapes or [whole_shape(x, mesh, one, name) for x, one in zip(parts, outputs, strict=True)]
     made = [GlobalTensor._of(x, shape, mesh, one) for x, shape, one in zip(parts, shapes, outputs, strict=True)]
+    for x, local in zip(given, locals_, strict=True):
+        if isinstance(x, GlobalTensor):
+            _note_views(x, local, made)
     return _tree.rebuild(rebuild, made)
 
 
-def _written(x: Tensor, local: Tensor, signature: Signature) -> Tensor:
+def _note_views(x: GlobalTensor, local: Tensor, made: Sequence[GlobalTensor]) -> None:
+    """Notes which results of an operator lie in the memory of the part that one of its operands had."""
+    if local.device == "meta" or local.size == 0:
+        return
+    first = local.data_ptr()
+    last = (
+        first + sum(step * (size - 1) for step, size in zip(local.strides, local.shape, strict=True)) * local.itemsize
+    )
+    for one in made:
+        if one._local.size and first <= one._local.data_ptr() <= last:
+            x._is_shared = one._is_shared = True
+            one._is_severed = one._is_severed or x._is_severed or local is not x._local
+
+
+def _written(name: str, x: Tensor, local: Tensor, signature: Signature) -> Tensor:
     """Returns a tensor that was written to, which may lie otherwise now.
 
     Raises:
-        RuntimeError: it is a leaf that wants a gradient, whose parts stay where they are.
+        RuntimeError: it is a leaf that wants a gradient, whose parts stay where they are, or shares its memory with
+            another tensor, which would not see the write.
     """
     if isinstance(x, GlobalTensor) and x._sbp != signature:
+        if x._is_shared:
+            raise RuntimeError(
+                f"[{name}] the tensor would lie otherwise after the write, and shares its memory with a slice or view, "
+                "which would not see it: write into a clone() of it"
+            )
         if x.is_leaf and not x.stop_gradient:
             raise RuntimeError(
                 "[to_global] a leaf that wants a gradient cannot be written to in this way: it is partial"

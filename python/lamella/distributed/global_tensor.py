@@ -53,6 +53,10 @@ class GlobalTensor(Tensor):
     _token: object
     #: This process's part under other signatures, once that was found: several operators may ask for the same.
     _laid: dict[Signature, tuple[int, bool, Tensor]]
+    #: True if another global tensor may lie in the same memory, as a slice does.
+    _is_shared: bool
+    #: True for a slice of what was sent elsewhere first: its elements are copies, or are other processes' as well.
+    _is_severed: bool
 
     @classmethod
     def _of(cls, local: Tensor, shape: Sequence[int], mesh: Placement, signature: Signature) -> GlobalTensor:
@@ -60,6 +64,7 @@ class GlobalTensor(Tensor):
         made: GlobalTensor = cls.__new__(cls, _C.empty(list(shape), dtype=local.dtype, device="meta"))
         made._local, made._placement, made._sbp = local, mesh, signature
         made._token, made._laid = _presence.Token(), {}
+        made._is_shared = made._is_severed = False
         return made
 
     def __new__(cls, whole: Tensor) -> GlobalTensor:

@@ -161,6 +161,54 @@ def test_writes_in_place() -> None:
     _two(check)
 
 
+VIEWS: list[tuple[str, Callable[[Any], Any]]] = [
+    ("rows", lambda x: x[1:3]),
+    ("columns", lambda x: x[:, 1:3]),
+    ("row", lambda x: x[2]),
+    ("permuted", lambda x: lm.permute_dims(x, (1, 0))),
+    ("reshaped", lambda x: lm.reshape(x, (2, 10))),
+    ("flat", lambda x: lm.reshape(x, (20,))[3:9]),
+    ("broadcast", lambda x: lm.expand_dims(x, axis=0)),
+]
+WRITES: list[tuple[str, Callable[[Any], Any]]] = [
+    ("mul_", lambda v: v.mul_(2.0)),
+    ("setitem", lambda v: v.__setitem__(0, 5.0)),
+    ("copy_", lambda v: v.copy_(lm.full(v.shape, 3.0, dtype=lm.float64))),
+    ("out", lambda v: lm.add(v, v, out=v)),
+]
+
+
+@pytest.mark.parametrize("one", ["S(0)", "S(1)", "B", "P"])
+def test_a_write_through_a_view_reaches_the_tensor_or_is_refused(one: str) -> None:
+    plain = np.arange(20.0).reshape(4, 5)
+    expected = {}
+    for view, take in VIEWS:
+        for write, change in WRITES:
+            whole = lm.asarray(plain.copy())
+            change(take(whole))
+            expected[view, write] = whole.numpy()
+
+    def check(mesh: Any) -> None:
+        done = 0
+        for view, take in VIEWS:
+            for write, change in WRITES:
+                x = _global(plain, mesh, one)
+                part = take(x)
+                before = part.numpy()
+                try:
+                    change(part)
+                except RuntimeError as error:
+                    assert "clone" in str(error), error
+                    np.testing.assert_array_equal(x.numpy(), plain)
+                    np.testing.assert_array_equal(part.numpy(), before)
+                else:
+                    done += 1
+                    np.testing.assert_array_equal(x.numpy(), expected[view, write], err_msg=f"{view} {write}")
+        assert done >= 4
+
+    _two(check)
+
+
 KEYS: list[Any] = [
     *(0, -1, slice(1, 4), slice(None, None, 2), (slice(None), 2), (..., None), (None, 1), (slice(None), [0, 2])),
     *(([3, 0], slice(None)), (..., slice(1, 3))),
