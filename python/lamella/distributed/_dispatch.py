@@ -182,8 +182,8 @@ def _perform(
             key = None
     if in_place and isinstance(given[0], GlobalTensor) and given[0]._is_severed:
         raise RuntimeError(
-            f"[{name}] this slice of a global tensor holds elements that were sent here first, so that the write would be "
-            "lost: write into the tensor itself, by x[...] = value, or into a clone() of the slice"
+            f"[{name}] this slice of a global tensor holds elements that were sent here first, so that the write would "
+            "be lost: write into the tensor itself, by x[...] = value, or into a clone() of the slice"
         )
     call: Call | None = None
     if choice is None or choice.run is not None:
