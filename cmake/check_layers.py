@@ -22,7 +22,7 @@ FORBIDDEN = {
 #: The engine's folders, lowest first. One includes itself and those in rows above its own, so there is no cycle.
 ROOMS = (
     ("engine/core",),
-    ("engine/drawing", "engine/runtime", "engine/autograd/graph"),
+    ("engine/drawing", "engine/runtime", "engine/distributed", "engine/autograd/graph"),
     (
         "engine/runtime/cuda",
         "engine/autograd/autocast",
@@ -63,6 +63,7 @@ OPS_ROOMS = (
     ("ops/optim",),
     ("ops/nn",),
     ("ops/fft",),
+    ("ops/distributed",),
     # The list of all operators, and what names the kernels and operators of all families.
     ("ops/registration",),
     ("ops/transforms", "ops/fusion"),

@@ -87,11 +87,14 @@ foreach(isa IN LISTS LAMELLA_ISAS)
   lamella_output(${module})
 endforeach()
 
-set(calls_of_onednn $<TARGET_NAME_IF_EXISTS:lamella_onednn>)
-add_custom_target(kernels DEPENDS ${LAMELLA_KERNEL_MODULES} ${calls_of_onednn})
+# The modules that call other libraries.
+set(calls_of_libraries ${LAMELLA_COMMUNICATION})
+list(TRANSFORM calls_of_libraries PREPEND lamella_)
+list(APPEND calls_of_libraries $<TARGET_NAME_IF_EXISTS:lamella_onednn>)
+add_custom_target(kernels DEPENDS ${LAMELLA_KERNEL_MODULES} ${calls_of_libraries})
 # Builds only the modules that this machine needs.
 if(native_isa IN_LIST LAMELLA_ISAS)
-  add_custom_target(kernels_native DEPENDS lamella_cpu_${native_isa} ${calls_of_onednn})
+  add_custom_target(kernels_native DEPENDS lamella_cpu_${native_isa} ${calls_of_libraries})
 else()
-  add_custom_target(kernels_native DEPENDS ${LAMELLA_KERNEL_MODULES} ${calls_of_onednn})
+  add_custom_target(kernels_native DEPENDS ${LAMELLA_KERNEL_MODULES} ${calls_of_libraries})
 endif()

@@ -25,6 +25,7 @@ MODULES = {
     "lamella.autograd": "Gradients, derivatives and checks",
     "lamella.distributions": "Probability distributions",
     "lamella.data": "Datasets and loaders",
+    "lamella.distributed": "Several processes",
     "lamella.io": "Files",
     "lamella.random": "Random numbers",
     "lamella.linalg": "Linear algebra",

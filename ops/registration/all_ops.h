@@ -2,6 +2,7 @@
 
 #include "ops/arrange/list.h"
 #include "ops/creation/list.h"
+#include "ops/distributed/list.h"
 #include "ops/elementwise/composed_list.h"
 #include "ops/elementwise/list.h"
 #include "ops/fft/list.h"
@@ -21,7 +22,7 @@ namespace lamella {
 /// The operator lists of all families.
 using OperatorLists =
     OperatorListsOf<ElementwiseOps, CreationOps, RandomOps, MovementOps, ShapeOps, ArrangeOps, IndexOps, ComposedOps,
-                    ReduceOps, ScanOps, SortOps, LinalgOps, FftOps, SpecialOps, NnOps>;
+                    ReduceOps, ScanOps, SortOps, LinalgOps, FftOps, SpecialOps, NnOps, DistributedOps>;
 
 /// Every operator. The bindings, the docs and the tests are generated from this list.
 using AllOps = OperatorLists::Joined;

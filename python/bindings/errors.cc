@@ -6,7 +6,9 @@
 
 #include "engine/core/memory_limit.h"
 #include "engine/core/spare_memory.h"
+#include "engine/distributed/error.h"
 #include "python/bindings/checkpoint.h"
+#include "python/bindings/distributed.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
@@ -54,6 +56,8 @@ void set_error(const char* op, const char* function) {
     raise(PyExc_IndexError, named(op, error.what()));
   } catch (const NotImplementedError& error) {
     raise(PyExc_NotImplementedError, named(op, error.what()));
+  } catch (const distributed::DistributedError& error) {
+    raise(distributed_error_type(), named(op, error.what()));
   } catch (const OutOfMemoryError& error) {
     const SpareMemory spare;
     raise(PyExc_MemoryError, named(caller, error.what()));

@@ -11,6 +11,7 @@
 #include "python/bindings/copies.h"
 #include "python/bindings/create.h"
 #include "python/bindings/devices.h"
+#include "python/bindings/distributed.h"
 #include "python/bindings/dtype_functions.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
@@ -98,6 +99,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddType(module, make_graph_type()));
   checked(PyModule_AddType(module, make_replay_type()));
   checked(PyModule_AddFunctions(module, native_program_functions()));
+  add_distributed(module);
   add_extension_api(module);
 }
 

@@ -91,7 +91,7 @@ constexpr const char* kThreads = "std::thread";
 PyObject* config(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     const std::string isa(cpu::instruction_set());
-    const std::string onednn = detail::describe_onednn();
+    const std::string onednn = lamella::detail::describe_onednn();
     const std::string lapack = linalg::describe_openblas();
     return checked(Py_BuildValue("{s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:O, s:i}", "version", LAMELLA_VERSION,
                                  "compiler", "C++ " __VERSION__, "cpu kernels", isa.c_str(), "parallel loops", kThreads,

@@ -24,6 +24,7 @@ if _typing.TYPE_CHECKING:
     from . import amp as amp
     from . import compat as compat
     from . import data as data
+    from . import distributed as distributed
     from . import distributions as distributions
     from . import fft as fft
     from . import graph as graph
@@ -36,6 +37,7 @@ if _typing.TYPE_CHECKING:
     from . import optim as optim
     from . import profiler as profiler
     from . import progress as progress
+    from . import sbp as sbp
     from . import static as static
     from . import user_op as user_op
     from . import utils as utils
@@ -52,6 +54,7 @@ if _typing.TYPE_CHECKING:
     from .autograd import jvp as jvp
     from .autograd import vjp as vjp
     from .autograd import vmap as vmap
+    from .distributed.mesh import placement as placement
     from .linalg._products import einsum as einsum
     from .linalg._products import tensordot as tensordot
     from .nn._forms import ctc_loss as ctc_loss
@@ -99,6 +102,8 @@ __getattr__, _loaded_later = _lazy.loader(
         "autograd": ["checkpoint", "hessian", "jacobian", "jvp", "vjp", "vmap"],
         "compat": [],
         "data": [],
+        "distributed": [],
+        "distributed.mesh": ["placement"],
         "distributions": [],
         "fft": [],
         "graph": [],
@@ -119,6 +124,7 @@ __getattr__, _loaded_later = _lazy.loader(
         "optim": [],
         "profiler": [],
         "progress": [],
+        "sbp": [],
         "static": [],
         "signal._windows": [
             "bartlett_window",
@@ -155,8 +161,8 @@ for _name in _ELSEWHERE | (_loaded_later & globals().keys()):
     del globals()[_name]
 del _name
 
-# Operators of lamella.linalg and lamella.fft, which those modules show under shorter names.
-_PARTS = ("_", "linalg_", "fft_")
+# Operators of lamella.linalg, lamella.fft and lamella.distributed, which those modules show under shorter names.
+_PARTS = ("_", "linalg_", "fft_", "distributed_")
 
 __all__ = sorted(name for name in {*globals(), *_loaded_later} if not name.startswith(_PARTS))
 

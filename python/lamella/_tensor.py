@@ -207,6 +207,13 @@ def _array_namespace(self: Tensor, /, *, api_version: str | None = None) -> Any:
     return lamella
 
 
+def _to_global(self: Tensor, placement: Any = None, sbp: Any = None) -> Tensor:
+    """Makes a global tensor, of which this is the process's part; see :func:`lamella.distributed.to_global`."""
+    from .distributed import to_global
+
+    return to_global(self, placement, sbp)
+
+
 def _dir(self: Tensor) -> list[str]:
     return [name for name in object.__dir__(self) if name not in _elsewhere]
 
@@ -225,6 +232,7 @@ def install() -> None:
         "__deepcopy__": _deepcopy,
         "__array_namespace__": _array_namespace,
         "__dir__": _dir,
+        "to_global": _to_global,
     }
     for name, method in methods.items():
         method.__name__ = name

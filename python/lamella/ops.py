@@ -12,11 +12,15 @@ operator knows its ``schema``, its ``kernels`` and where it was registered::
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _C
 
 __all__ = ["Namespace", "load_library"]
+
+if TYPE_CHECKING:
+    #: The namespace of built-in operators, found as all others by ``__getattr__``.
+    lamella: Any
 
 
 class Namespace:

@@ -164,4 +164,4 @@ def is_observed() -> bool:
 
 def is_plain_mode() -> bool:
     """True if operators that this thread calls do nothing but compute, on the tape or off it."""
-    return not (lm.graph.is_recording() or lm.is_autocast_enabled())
+    return not (lm.graph.is_recording() or lm.is_autocast_enabled() or _C._recorder() is not None)

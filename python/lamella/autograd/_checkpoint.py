@@ -89,6 +89,9 @@ def checkpoint(
         raise TypeError(f"[checkpoint] function: expected a function, got {type(function).__name__}")
     if determinism_check not in ("default", "none"):
         raise ValueError(f'[checkpoint] determinism_check: expected "default" or "none", got {determinism_check!r}')
+    lower = getattr(_C._recorder(), "lower", None)
+    if lower is not None:
+        function, args, kwargs = lower(function, args, kwargs)
     if use_reentrant:
         if context_fn is not None or policy is not None or determinism_check != "default":
             raise ValueError("[checkpoint] context_fn, policy and determinism_check go with use_reentrant=False only")

@@ -17,7 +17,7 @@ from .._C import (
     restore_rng_states,
     rng_states,
 )
-from .._tree import parts_of, shell_of
+from .._tree import parts_of, refuse_global, shell_of
 
 __all__ = ["VmapInfo", "vmap"]
 
@@ -164,6 +164,7 @@ class _Call:
                 return value
             if not whole:
                 value = value[(slice(None),) * (axis % value.ndim) + (slice(begin, end),)]
+            refuse_global("vmap", (value,))
             return _hide_axis(value, axis, level)
 
         return self._map_args(hide)

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from .._C import Tensor, _enter_dual_level, _exit_dual_level, _make_dual, _unpack_dual
+from .._tree import refuse_global
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -89,6 +90,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         RuntimeError: there is no level, or it has ended; the tensor has a tangent at this level already; the tangent
             has one at this level or an inner one; the two are on different devices.
     """
+    refuse_global("make_dual", (tensor, tangent))
     return _make_dual(tensor, tangent, level)
 
 

@@ -24,6 +24,7 @@ from .datasets import (
     TensorDataset,
     random_split,
 )
+from .distributed import DistributedSampler
 from .loader import DataLoader
 from .samplers import (
     BatchSampler,
@@ -42,6 +43,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "ImageFolder",
     "IterableDataset",
     "RandomSampler",

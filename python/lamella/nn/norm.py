@@ -370,26 +370,51 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """:class:`BatchNorm1d` for inputs of any number of axes from two on.
+    """:class:`BatchNorm1d` over the samples of all processes, for inputs of any number of axes from two on.
 
-    Statistics are those of the batch of one process: there are no other processes whose batches could be counted. The
-    class is for programs that are written for several, and for their states.
+    In training, the statistics are those of the batches of all processes of a group together, see
+    :mod:`lamella.distributed`; every process calls the layer. Without a group it is batch norm.
+
+    Attributes:
+        group: the processes, or their group's name; None, at first, is the default group where there is one.
     """
+
+    group: Any = None
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``."""
+        if not self.training or (self.group is None and not lm._C._distributed_has_default()):
+            return super().forward(x)
+        from ..distributed._batch_norm import batch_norm_over
+        from ..distributed._groups import group_of
+
+        group = group_of(self.group)
+        if group.size == 1:
+            return super().forward(x)
+        self._check(x)
+        statistics = self.running_mean, self.running_var
+        return batch_norm_over(x, *statistics, self.weight, self.bias, self._count(), self.eps, group)
 
     def _check(self, x: lm.Tensor) -> None:
         if x.ndim < 2:
             raise ValueError(f"[SyncBatchNorm] x has at least 2 axes, not the shape {x.shape}")
 
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module) -> Module:
-        """Returns ``module`` with each batch norm in it, or itself, replaced by one that shares its tensors."""
+    def convert_sync_batchnorm(cls, module: Module, group: Any = None) -> Module:
+        """Returns ``module`` with each batch norm in it, or itself, replaced by one that shares its tensors.
+
+        Args:
+            module: a model.
+            group: the processes, or their group's name; None is the default group where there is one.
+        """
         converted: Module = module
         if isinstance(module, (BatchNorm1d, BatchNorm2d, BatchNorm3d)):
             converted = cls.__new__(cls)
             converted.__dict__.update(copy.copy(module).__dict__)
+            converted.group = group
         for name, child in module._modules.items():
             if child is not None:
-                converted._modules[name] = cls.convert_sync_batchnorm(child)
+                converted._modules[name] = cls.convert_sync_batchnorm(child, group)
         return converted
 
 

@@ -21,8 +21,8 @@ ALLOWED = {
     "python/lamella/onnx/_aliases.py": "which operators give views, which test_onnx_operators.py checks",
     "python/lamella/random.py": "which operators draw random numbers into new tensors",
 }
-#: Fronts, and converters for ONNX, translate the names of other systems.
-FRONTS = ("python/lamella/compat/", "python/lamella/onnx/converters/")
+#: Fronts, and converters for ONNX, translate the names of other systems; rules of splitting say what nothing else does.
+FRONTS = ("python/lamella/compat/", "python/lamella/onnx/converters/", "python/lamella/distributed/rules/")
 
 
 def lists_in_cpp(text):

@@ -11,6 +11,7 @@ import pytest
 import lamella as lm
 from lamella.onnx._aliases import VIEWS, _symbols
 from ops.calls import CALLS, KEYS, get_item, index, leaf, set_item
+from ops.distributed_calls import DISTRIBUTED_CALLS
 from ops.random_calls import RANDOM_CALLS
 from ops.samples import ELEMENTWISE, GRADIENT_SHAPES, OTHERS, Operator, arguments, case_id
 
@@ -28,6 +29,7 @@ WITHOUT = {
     *("linalg_inv", "linalg_inv_ex", "linalg_solve_triangular", "linalg_pinv", "linalg_lu_factor", "linalg_lu"),
     *("linalg_lu_unpack", "linalg_lu_solve", "linalg_householder_product", "linalg_ormqr", "linalg_ldl_solve"),
     *("linalg_lstsq", "linalg_matrix_exp", "linalg_matrix_sqrth", "linalg_polar"),
+    *DISTRIBUTED_CALLS,
 }
 #: Operators on complex numbers, for which ONNX has none.
 COMPLEX = {

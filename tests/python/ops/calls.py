@@ -10,6 +10,7 @@ import numpy as np
 import lamella as lm
 
 from . import assembly_calls, moving, special_calls
+from .distributed_calls import DISTRIBUTED_CALLS
 from .linalg_calls import LINALG_CALLS, LINALG_WITHOUT_GRADIENT
 from .nn_calls import NN_CALLS
 from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
@@ -245,6 +246,7 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
 CALLS |= NN_CALLS
 CALLS |= LINALG_CALLS
 CALLS |= RANDOM_CALLS
+CALLS |= DISTRIBUTED_CALLS
 
 WITHOUT_GRADIENT = {
     *("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "arange", "linspace"),

@@ -13,6 +13,7 @@ import pytest
 import lamella as lm
 
 from . import assembly_calls, moving, special_calls
+from .distributed_calls import DISTRIBUTED_CASES
 from .linalg_calls import LINALG_EXAMPLES
 from .random_calls import RANDOM_CALLS, RANDOM_WITHOUT_GRADIENT
 from .samples import ALL, ELEMENTWISE, Operator, arguments, case_id
@@ -388,6 +389,7 @@ CASES |= {
 }
 
 CASES |= {name: [Case(*example) for example in examples] for name, examples in LINALG_EXAMPLES.items()}
+CASES |= {name: [Case(*example) for example in examples] for name, examples in DISTRIBUTED_CASES.items()}
 INDEXING: dict[str, list[Case]] = {
     "basic": [
         Case(lambda x: x[1], ((2, 3),)),

@@ -10,6 +10,7 @@ from lamella import Tensor, float16, float32, float64, int8, int32, int64, uint8
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close
 from lamella.compat.front import variables_are_new as _values_are_new
+from lamella.distributed import placement
 
 __version__ = "0.9.0+lamella"
 
@@ -41,6 +42,7 @@ from . import (
     nn,
     optimizer,
     regularizers,
+    sbp,
     scope,
     sysconfig,
     train,

@@ -1,0 +1,218 @@
+#include "engine/distributed/process_group.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "engine/core/error.h"
+#include "engine/distributed/error.h"
+
+namespace lamella::distributed {
+namespace {
+
+/// Bytes of the description of a call that the processes compare.
+constexpr std::size_t kCallBytes = 512;
+
+/// Thrown where the processes' calls do not fit together; the group is still good.
+class Mismatch : public DistributedError {
+ public:
+  using DistributedError::DistributedError;
+};
+
+std::string seconds(Milliseconds time) { return str(static_cast<double>(time.count()) / 1000.0, " s"); }
+
+/// Returns numbers as text: "0, 2".
+std::string listed(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return text;
+}
+
+}  // namespace
+
+ProcessGroup::ProcessGroup(GroupOptions options) : options_(std::move(options)) {
+  if (!options_.folder.empty() && options_.backend) {
+    progress_ = std::make_unique<Progress>(options_.folder + "/progress-" + options_.name, options_.rank, size());
+  }
+}
+
+ProcessGroup::~ProcessGroup() {
+  bool is_idle = true;
+  {
+    const std::lock_guard lock(mutex_);
+    is_idle = pending_ == 0;
+  }
+  if (!is_idle && options_.backend) options_.backend->abort();
+}
+
+std::string ProcessGroup::title() const { return str("group '", name(), "'"); }
+
+std::string ProcessGroup::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+Backend& ProcessGroup::usable_backend(const char* op) {
+  if (rank() < 0) {
+    fail<RuntimeError>("[", op, "] this process is not a member of ", title(), ", whose members are the processes ",
+                       listed(ranks()));
+  }
+  if (!options_.backend) {
+    fail<RuntimeError>("[", op, "] ", title(), " of the backend '", backend_name(),
+                       "' moves no data: it takes tensors on the device 'meta' alone");
+  }
+  if (const std::string reason = failure(); !reason.empty()) {
+    fail<DistributedError>("[", op, "] ", title(), " has failed before and cannot be used any more: ", reason);
+  }
+  return *options_.backend;
+}
+
+std::shared_ptr<Work> ProcessGroup::start(const char* op, const std::function<std::string()>& call, Body body) {
+  usable_backend(op);
+  auto work = std::make_shared<Work>();
+  std::string text = is_debug() ? str(op, "(", call(), ")") : std::string();
+  const std::lock_guard lock(mutex_);
+  ++pending_;
+  const std::uint64_t sequence = ++sequence_;
+  operations_.push([this, work, sequence, op, text = std::move(text), body = std::move(body)]() mutable {
+    execute(*work, sequence, op, text, body);
+  });
+  return work;
+}
+
+std::shared_ptr<Work> ProcessGroup::start_transfer(const char* op, std::unique_ptr<Transfer> transfer,
+                                                   std::shared_ptr<void> keep) {
+  auto work = std::make_shared<Work>();
+  const std::lock_guard lock(mutex_);
+  ++pending_;
+  // std::function holds copies, so that the transfer is shared.
+  const std::shared_ptr<Transfer> shared = std::move(transfer);
+  idle_lane().push([this, work, op, shared, keep = std::move(keep)]() mutable {
+    std::exception_ptr error;
+    const Clock::time_point begin = Clock::now();
+    try {
+      shared->wait(timeout());
+    } catch (const std::exception& cause) {
+      error = give_up(op, 0, begin, cause.what());
+    }
+    keep.reset();
+    {
+      const std::lock_guard ended(mutex_);
+      --pending_;
+    }
+    work->finish(std::move(error));
+  });
+  return work;
+}
+
+Lane& ProcessGroup::idle_lane() {
+  for (const auto& lane : transfers_) {
+    if (lane->is_idle()) return *lane;
+  }
+  return *transfers_.emplace_back(std::make_unique<Lane>());
+}
+
+void ProcessGroup::execute(Work& work, std::uint64_t sequence, const char* op, const std::string& call, Body& body) {
+  std::exception_ptr error;
+  const Clock::time_point begin = Clock::now();
+  try {
+    usable_backend(op);
+    try {
+      if (progress_) progress_->begin(sequence, op);
+      if (is_debug()) compare_calls(op, sequence, call);
+      body(*options_.backend, timeout());
+      if (progress_) progress_->end();
+    } catch (const Mismatch&) {
+      if (progress_) progress_->end();
+      throw;
+    } catch (const std::exception& cause) {
+      std::rethrow_exception(give_up(op, sequence, begin, cause.what()));
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  body = nullptr;  // the caller is then the only owner of the result
+  {
+    const std::lock_guard lock(mutex_);
+    --pending_;
+  }
+  work.finish(std::move(error));
+}
+
+void ProcessGroup::compare_calls(const char* op, std::uint64_t sequence, const std::string& call) {
+  const auto count = static_cast<std::size_t>(size());
+  std::string own = call.substr(0, kCallBytes);
+  own.resize(kCallBytes);
+  std::string all(kCallBytes * count, '\0');
+  const std::vector<std::size_t> bytes(count, kCallBytes);
+  options_.backend->all_gather(own.data(), all.data(), bytes, timeout());
+  bool differs = false;
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* const other = all.data() + i * kCallBytes;
+    differs = differs || std::memcmp(other, own.data(), kCallBytes) != 0;
+    text += str(i == 0 ? "" : "; ", "rank ", i, ": ", std::string(other, strnlen(other, kCallBytes)));
+  }
+  if (differs) {
+    fail<Mismatch>("[", op, "] the processes of ", title(), " call different operations as their operation ", sequence,
+                   ": ", text);
+  }
+}
+
+std::string ProcessGroup::absentees(std::uint64_t sequence, bool in_time) const {
+  if (!progress_) return "";
+  // A process that is being killed closes its connections a little before the system shows it as ended.
+  constexpr Milliseconds kStep{10};
+  for (int i = 0; in_time && i < 20 && !progress_->has_lost_one(); ++i) std::this_thread::sleep_for(kStep);
+  std::string text;
+  for (const Absentee& one : progress_->absent(sequence)) {
+    text += str(text.empty() ? "" : "; ", "rank ", one.rank, " ", one.reason);
+  }
+  return text;
+}
+
+std::exception_ptr ProcessGroup::give_up(const char* op, std::uint64_t sequence, Clock::time_point begin,
+                                         const std::string& cause) {
+  const auto elapsed = std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
+  const bool in_time = elapsed < timeout();
+  const std::string absent = absentees(sequence, in_time);
+  std::string text =
+      str(sequence > 0 ? str("operation ", sequence, ", ", op) : std::string(op), ", failed on rank ", rank(), " of ",
+          size(), in_time ? " after " : ": no answer within ", seconds(in_time ? elapsed : timeout()));
+  if (!absent.empty()) text += str("; missing: ", absent);
+  text += str("; ", backend_name(), ": ", cause);
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = text;
+  }
+  if (progress_) progress_->give_up();
+  // The others need not wait for their own time to pass.
+  options_.backend->abort();
+  return std::make_exception_ptr(DistributedError(str("[", op, "] ", title(), ": ", text)));
+}
+
+std::shared_ptr<ProcessGroup> ProcessGroup::subset(const std::string& name, const std::vector<int>& ranks) {
+  GroupOptions options{.name = name,
+                       .backend_name = backend_name(),
+                       .timeout = timeout(),
+                       .debug = is_debug(),
+                       .folder = options_.folder};
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    options.ranks.push_back(options_.ranks[static_cast<std::size_t>(ranks[i])]);
+    if (ranks[i] == rank()) options.rank = static_cast<int>(i);
+  }
+  if (options_.backend && ranks.size() == 1) {
+    if (options.rank == 0) options.backend = solo_backend();
+  } else if (options_.backend) {
+    const auto call = [&] { return str("ranks=[", listed(ranks), "]"); };
+    // Shared with the operation, as an interrupt may end the wait before it.
+    const auto made = std::make_shared<std::unique_ptr<Backend>>();
+    const auto connect = [made, ranks](Backend& backend, Milliseconds limit) { *made = backend.subset(ranks, limit); };
+    start("new_group", call, connect)->wait();
+    options.backend = std::move(*made);
+  }
+  return std::make_shared<ProcessGroup>(std::move(options));
+}
+
+}  // namespace lamella::distributed

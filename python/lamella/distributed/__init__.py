@@ -1,0 +1,118 @@
+"""Several processes that work together: groups, collective operations, and training on them.
+
+Each process runs the same program on its own part of the data. ``python -m lamella.distributed.launch -n 2 train.py``
+starts two on one machine; ``mpirun``, ``srun`` and everything that sets the variables of ``torchrun`` does as well::
+
+    import lamella as lm
+    import lamella.distributed as dist
+
+    dist.init_process_group()
+    model = dist.DistributedDataParallel(model)
+    total = dist.all_reduce(lm.tensor([1.0]))
+
+Every process of a group calls the same operations in the same order. They are differentiable: the gradient of each is
+the transposed operation, for a loss that is the sum of the processes' losses.
+"""
+
+from __future__ import annotations
+
+from .._C import _DistributedError as DistributedError
+from .._C import _ProcessGroup as ProcessGroup
+from .._C import _Work as Work
+from ..data.distributed import DistributedSampler
+from ._collectives import (
+    all_gather,
+    all_reduce,
+    all_reduce_,
+    all_to_all,
+    barrier,
+    broadcast,
+    broadcast_,
+    gather,
+    recv,
+    reduce,
+    reduce_scatter,
+    scatter,
+    send,
+)
+from ._groups import (
+    destroy_process_group,
+    get_group,
+    get_local_rank,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_available,
+    is_initialized,
+    new_group,
+)
+from ._objects import all_gather_object, broadcast_object
+from ._random import seed
+from .data_parallel import DistributedDataParallel
+
+# isort: split
+
+# Global tensors.
+from .. import sbp
+from . import _optimizers
+from ._costs import Link
+from .global_tensor import GlobalParameter, GlobalTensor
+from .making import distribute, to_global
+from .mesh import placement
+from .parallelize import parallelize
+from .plan import Device, Plan, plan
+from .redistribute import redistribution_table, set_links
+from .rules import Call, Spec, equation, register_sbp, ruled
+
+_optimizers.install()
+
+__all__ = [
+    "Call",
+    "Device",
+    "DistributedDataParallel",
+    "DistributedError",
+    "DistributedSampler",
+    "GlobalParameter",
+    "GlobalTensor",
+    "Link",
+    "Plan",
+    "ProcessGroup",
+    "Spec",
+    "Work",
+    "all_gather",
+    "all_gather_object",
+    "all_reduce",
+    "all_reduce_",
+    "all_to_all",
+    "barrier",
+    "broadcast",
+    "broadcast_",
+    "broadcast_object",
+    "destroy_process_group",
+    "distribute",
+    "equation",
+    "gather",
+    "get_group",
+    "get_local_rank",
+    "get_rank",
+    "get_world_size",
+    "init_process_group",
+    "is_available",
+    "is_initialized",
+    "new_group",
+    "parallelize",
+    "placement",
+    "plan",
+    "recv",
+    "redistribution_table",
+    "reduce",
+    "reduce_scatter",
+    "register_sbp",
+    "ruled",
+    "sbp",
+    "scatter",
+    "seed",
+    "send",
+    "set_links",
+    "to_global",
+]

@@ -1,0 +1,143 @@
+"""A table of values over HTTP, through which processes on several machines find one another while they connect."""
+
+from __future__ import annotations
+
+import http.client
+import http.server
+import sys
+import threading
+import time
+import urllib.parse
+from typing import Any
+
+#: Values are addresses of processes; more is refused.
+_MOST_BYTES = 1 << 20
+#: Seconds for which the server lets a request wait.
+_PATIENCE = 5.0
+
+
+class _Table:
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+        self.changed = threading.Condition()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """PUT /key stores the body; GET /key returns it, waiting a while until it is there."""
+
+    server: _Server
+    protocol_version = "HTTP/1.1"
+
+    def do_PUT(self) -> None:
+        size = int(self.headers.get("Content-Length", "0"))
+        if not 0 <= size <= _MOST_BYTES:
+            self._answer(413)
+            return
+        value = self.rfile.read(size)
+        with self.server.table.changed:
+            self.server.table.values[self.path] = value
+            self.server.table.changed.notify_all()
+        self._answer(204)
+
+    def do_GET(self) -> None:
+        table = self.server.table
+        with table.changed:
+            table.changed.wait_for(lambda: self.path in table.values, timeout=_PATIENCE)
+            value = table.values.get(self.path)
+        self._answer(404 if value is None else 200, value or b"")
+
+    def _answer(self, status: int, body: bytes = b"") -> None:
+        self.send_response(status)
+        if status != 204:
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing: the requests are the library's own."""
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, host: str, port: int) -> None:
+        self.table = _Table()
+        super().__init__((host, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of a process that has given up waiting, and prints other errors."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class HttpStore:
+    """The table, as one process sees it: rank 0 serves it, on the address that it is told and no other.
+
+    Args:
+        host: Name or address of the machine of rank 0.
+        port: The port there; 0 takes a free one, and :attr:`port` says which.
+        serve: True on rank 0.
+
+    Raises:
+        RuntimeError: The server cannot listen there.
+    """
+
+    def __init__(self, host: str, port: int, *, serve: bool) -> None:
+        self.host = host
+        self.port = port
+        self._server: _Server | None = None
+        if serve:
+            try:
+                self._server = _Server(host, port)
+            except OSError as error:
+                raise RuntimeError(
+                    f"[init_process_group] rank 0 cannot listen on {host}:{port} for the other processes: {error}"
+                ) from error
+            self.port = self._server.server_address[1]
+            threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def set(self, key: str, value: bytes) -> None:
+        """Stores a value under a key, waiting for the server to come up."""
+        self._request("PUT", key, value, time.monotonic() + 30.0)
+
+    def get(self, key: str, seconds: float) -> bytes:
+        """Returns the value of a key as soon as a process has set it.
+
+        Raises:
+            TimeoutError: None has, within these seconds.
+        """
+        return self._request("GET", key, b"", time.monotonic() + seconds)
+
+    def close(self) -> None:
+        """Stops the server, if this process runs it."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def _request(self, method: str, key: str, body: bytes, deadline: float) -> bytes:
+        path = "/" + urllib.parse.quote(key, safe="")
+        refusal: Exception | None = None
+        while (left := deadline - time.monotonic()) > 0:
+            connection = http.client.HTTPConnection(self.host, self.port, timeout=min(left, _PATIENCE) + 1.0)
+            try:
+                connection.request(method, path, body)
+                answer = connection.getresponse()
+                value = answer.read()
+                if answer.status in (200, 204):
+                    return value
+                if answer.status != 404:
+                    raise RuntimeError(
+                        f"[init_process_group] the store at {self.host}:{self.port} answers {method} {path} with "
+                        f"{answer.status} {answer.reason}"
+                    )
+            except (OSError, http.client.HTTPException) as error:  # rank 0 has not come up
+                refusal = error
+                time.sleep(min(0.05, max(left, 0.0)))
+            finally:
+                connection.close()
+        raise TimeoutError(
+            f"[init_process_group] no process has set {key!r} at {self.host}:{self.port} in time"
+            + (f" ({refusal})" if refusal else "")
+        )

@@ -1,0 +1,177 @@
+"""Starts the processes of a program on this machine: ``python -m lamella.distributed.launch -n 2 train.py``.
+
+It starts nothing but processes with the variables that ``torchrun`` sets (``RANK``, ``WORLD_SIZE``, ``LOCAL_RANK``,
+``LOCAL_WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``), and a private folder in which they meet. When one of them
+fails, it ends the others, says which one it was, and ends with its exit status; signals that it gets go to all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from typing import IO
+
+#: Seconds between a request to end and the signal that a process cannot ignore.
+_GRACE = 5.0
+#: Signals that are passed on.
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+#: Of these, the ones after which the program is to end.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Launcher:
+    """The processes of a program.
+
+    Args:
+        command: What each of them runs.
+        count: Number of processes.
+        prefix: True to begin each line of their output with the rank.
+        grace: Seconds that they get to end after one has failed, or after a signal.
+    """
+
+    def __init__(self, command: Sequence[str], count: int, *, prefix: bool = False, grace: float = _GRACE) -> None:
+        self.command = list(command)
+        self.count = count
+        self.prefix = prefix
+        self.grace = grace
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self._printers: list[threading.Thread] = []
+        self._ends_at: float | None = None
+        self._port = os.environ.get("MASTER_PORT") or str(_port())
+
+    def run(self) -> int:
+        """Starts the processes, waits until all have ended, and returns the exit status: 0 where all of them did well.
+
+        Otherwise it is that of the first process that failed; 128 and the number of the signal that ended it.
+        """
+        folder = tempfile.mkdtemp(prefix="lamella-launch-")
+        before = {number: signal.signal(number, self._on_signal) for number in _PASSED_ON}
+        try:
+            for rank in range(self.count):
+                self._start(rank, folder)
+            return self._watch()
+        finally:
+            for process in self.processes:
+                if process.poll() is None:
+                    _signal_group(process, signal.SIGKILL)
+                    process.wait()
+            for printer in self._printers:
+                printer.join()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _start(self, rank: int, folder: str) -> None:
+        environ = dict(os.environ)
+        environ.update(
+            RANK=str(rank),
+            WORLD_SIZE=str(self.count),
+            LOCAL_RANK=str(rank),
+            LOCAL_WORLD_SIZE=str(self.count),
+            LAMELLA_DISTRIBUTED_STORE=f"file://{folder}",
+            MASTER_ADDR=os.environ.get("MASTER_ADDR", "127.0.0.1"),
+            MASTER_PORT=self._port,
+        )
+        pipe = subprocess.PIPE if self.prefix else None
+        # Its own process group lets a signal reach the processes that it starts in turn.
+        process = subprocess.Popen(self.command, env=environ, stdout=pipe, stderr=pipe, start_new_session=True)
+        self.processes.append(process)
+        for stream, to in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
+            if stream is not None:
+                printer = threading.Thread(target=_print_lines, args=(stream, to, rank), daemon=True)
+                printer.start()
+                self._printers.append(printer)
+
+    def _watch(self) -> int:
+        failed: tuple[int, int] | None = None
+        running = set(range(self.count))
+        while running:
+            for rank in sorted(running):
+                status = self.processes[rank].poll()
+                if status is None:
+                    continue
+                running.discard(rank)
+                if status != 0 and failed is None:
+                    failed = (rank, status)
+                    if running and self._ends_at is None:
+                        self._tell(signal.SIGTERM)
+            if self._ends_at is not None and time.monotonic() > self._ends_at:
+                for rank in running:
+                    _signal_group(self.processes[rank], signal.SIGKILL)
+            time.sleep(0.01)
+        if failed is None:
+            return 0
+        rank, status = failed
+        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"
+        print(f"[launch] rank {rank} of {self.count} (process {self.processes[rank].pid}) {how}", file=sys.stderr)
+        return 128 - status if status < 0 else status
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        if number in _ENDING:
+            self._tell(number)
+        else:
+            for process in self.processes:
+                _signal_group(process, number)
+
+    def _tell(self, number: int) -> None:
+        """Asks the processes to end, which they get some time for."""
+        if self._ends_at is None:
+            self._ends_at = time.monotonic() + self.grace
+        for process in self.processes:
+            if process.poll() is None:
+                _signal_group(process, number)
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it may have just ended
+        os.killpg(process.pid, number)
+
+
+def _print_lines(stream: IO[bytes], to: IO[str], rank: int) -> None:
+    with stream:
+        for line in stream:
+            to.write(f"[{rank}] {line.decode(errors='replace')}")
+            to.flush()
+
+
+def _port() -> int:
+    """Returns a port that nobody listens on now: programs that meet by it expect one."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line, and returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lamella.distributed.launch",
+        description="Starts the processes of a program on this machine.",
+    )
+    parser.add_argument("-n", "--processes", type=int, default=1, metavar="N", help="number of processes (default 1)")
+    parser.add_argument("--prefix", action="store_true", help="begin each line of output with the rank of its process")
+    parser.add_argument(
+        "--grace", type=float, default=_GRACE, metavar="SECONDS", help="time to end after another one has failed"
+    )
+    parser.add_argument("-m", "--module", action="store_true", help="the program is a module, as for python -m")
+    parser.add_argument("program", help="a script of Python, or with -m a module")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
+    given = parser.parse_args(arguments)
+    if given.processes < 1:
+        parser.error(f"-n is at least 1, not {given.processes}")
+    program = ["-m", given.program] if given.module else [given.program]
+    command = [sys.executable, *program, *given.arguments]
+    return Launcher(command, given.processes, prefix=given.prefix, grace=given.grace).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

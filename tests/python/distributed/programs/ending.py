@@ -1,0 +1,21 @@
+"""Ends as its arguments say: the status of each rank, or "wait"."""
+
+import os
+import signal
+import sys
+import time
+
+rank = int(os.environ["RANK"])
+print(
+    f"line of {rank}", *(os.environ[name] for name in ("WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR"))
+)
+print("port", int(os.environ["MASTER_PORT"]) > 0, file=sys.stderr, flush=True)
+sys.stdout.flush()
+what = sys.argv[1 + rank]
+if what == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if what in ("wait", "deaf"):
+    time.sleep(60)
+if what == "abort":
+    os.abort()
+sys.exit(int(what))

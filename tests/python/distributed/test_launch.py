@@ -1,0 +1,83 @@
+"""The launcher: exit statuses, output, signals, and nothing left behind."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from lamella.distributed import launch
+
+from .running import PROGRAMS, environment
+
+ENDING = str(PROGRAMS / "ending.py")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The folder for temporary files, in which nothing is left behind."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    yield tmp_path
+    assert not list(tmp_path.iterdir())
+
+
+def test_all_processes_get_their_place_and_their_output_is_forwarded(folder, capfd) -> None:
+    assert launch.main(["-n", "3", "--prefix", ENDING, "0", "0", "0"]) == 0
+    said, errors = capfd.readouterr()
+    assert sorted(said.splitlines()) == [f"[{rank}] line of {rank} 3 {rank} 3 127.0.0.1" for rank in range(3)]
+    assert sorted(errors.splitlines()) == [f"[{rank}] port True" for rank in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "words"),
+    [
+        (("wait", "7"), 7, "rank 1 of 2 (process "),
+        (("abort", "wait"), 128 + signal.SIGABRT, "was ended by SIGABRT"),
+        (("deaf", "2"), 2, "ended with exit status 2"),
+    ],
+)
+def test_one_that_fails_ends_the_others(ends, status, words, folder, capfd) -> None:
+    begin = time.monotonic()
+    assert launch.main(["-n", "2", "--grace", "0.3", ENDING, *ends]) == status
+    assert words in capfd.readouterr().err
+    assert time.monotonic() - begin < 20
+
+
+def test_signals_go_to_all_processes(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "lamella.distributed.launch",
+        "-n",
+        "2",
+        str(PROGRAMS / "ending.py"),
+        "wait",
+        "wait",
+    ]
+    process = subprocess.Popen(command, env=environment(TMPDIR=tmp_path), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert {process.stdout.readline()[:9] for _ in range(2)} == {"line of 0", "line of 1"}
+    process.terminate()
+    assert process.wait(timeout=20) == 128 + signal.SIGTERM
+    process.stdout.close()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_module_runs_as_with_m(capfd: pytest.CaptureFixture[str]) -> None:
+    assert launch.main(["-n", "1", "-m", "this"]) == 0
+    assert "Beautiful is better than ugly." in capfd.readouterr().out
+    with pytest.raises(SystemExit):
+        launch.main(["-n", "0", "x.py"])
+
+
+def test_the_port_is_free() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", launch._port()))
