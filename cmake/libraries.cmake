@@ -156,6 +156,10 @@ endfunction()
 # Sets LAMELLA_COMMUNICATION to the names of the communication libraries that were found, of gloo and mpi, and defines a
 # target lamella_<name>_library for each. Debian has both: libgloo-dev, libopenmpi-dev.
 function(lamella_find_communication)
+  set(LAMELLA_COMMUNICATION "" PARENT_SCOPE)
+  if(CMAKE_CROSSCOMPILING)
+    return()  # what is found here is for another processor
+  endif()
   set(found "")
   if(LAMELLA_WITH_GLOO)
     find_path(include gloo/rendezvous/store.h NO_CACHE)
