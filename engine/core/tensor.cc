@@ -6,7 +6,7 @@
 #include "engine/core/access_watch.h"
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
-#include "engine/core/foreign.h"
+#include "engine/core/exports.h"
 #include "engine/core/listed.h"
 #include "engine/core/modes.h"
 #include "engine/core/small_blocks.h"

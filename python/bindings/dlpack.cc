@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/autograd/backward/lent.h"
+#include "engine/core/exports.h"
 #include "engine/core/foreign.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/convert.h"
@@ -98,7 +99,7 @@ dl::Device device_of(const Tensor& x) {
 /// Holds what an exported array refers to until its consumer calls the deleter.
 template <class M>
 struct Exported {
-  Exported(const Tensor& x, std::uint32_t holders) : foreign(x, holders), tensor(x) {}
+  Exported(const Tensor& x, std::uint32_t holders) : foreign(*x->storage, may_be_saved(x, holders)), tensor(x) {}
 
   M managed{};
   const Export foreign;
