@@ -322,7 +322,7 @@ struct UserOpLayer : Function<UserOpLayer> {
   static Tensors forward(Context& ctx, const TensorList& inputs, const Site* site) {
     ctx.tag = &site->entry;
     const Substituted given(site->args, inputs);
-    std::vector<registry::Value> results(site->context.op.schema().results.size());
+    std::vector<registry::Value> results(site->context.schema.results.size());
     {
       const ExcludeDispatchKeys below(kAutogradKeys);
       site->context.op.redispatch(site->context.remaining & kAfterAutogradKeys, given.args().data(), results.data());
@@ -363,7 +363,7 @@ struct UserOpLayer : Function<UserOpLayer> {
         shown.push_back(info.mapped[i] ? unstack(inputs[i])[static_cast<std::size_t>(k)] : inputs[i]);
       }
       const Substituted given(site->args, shown);
-      std::vector<registry::Value> results(site->context.op.schema().results.size());
+      std::vector<registry::Value> results(site->context.schema.results.size());
       site->context.op.call(given.args().data(), results.data());
       examples.push_back(flatten(results));
     }
