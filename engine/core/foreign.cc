@@ -2,6 +2,7 @@
 
 #include "engine/core/checksum.h"
 #include "engine/core/exports.h"
+#include "engine/core/physical_layout.h"
 
 namespace lamella {
 namespace {
@@ -19,17 +20,10 @@ std::uint64_t checksum(const Tensor& x) noexcept {
   Checksum sum;
   const std::size_t item = item_size(x.dtype());
   if (x->elements == 0) return sum.value();
-  Dims shape = x.shape();
-  Dims strides = x.strides();
-  if (x->hidden) {
-    for (const HiddenAxis& axis : *x->hidden) {
-      shape.insert(shape.begin(), axis.size);
-      strides.insert(strides.begin(), axis.stride);
-    }
-  }
   if (x->contiguous) {
     sum.add(x->data, static_cast<std::size_t>(x->elements) * item);
   } else {
+    const auto [shape, strides] = PhysicalLayout(*x.impl());
     add_elements(sum, shape, strides, x->data, item);
   }
   return sum.value();

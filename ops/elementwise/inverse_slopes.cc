@@ -72,22 +72,29 @@ constexpr SlopeChain kAsin{"asin",
                               const Tensor r = rsqrt(gap(x));
                               return (1 + 2 * square(x)) * r * square(square(r));
                             }}};
+/// The parts of derivatives of acosh: powers of x^2 - 1 near 1, and of u = 1 / x beyond 2.
+struct Beyond {
+  Tensor far;   ///< whether x > 2
+  Tensor u;     ///< 1 / x where far
+  Tensor s;     ///< 1 / sqrt(1 - u^2)
+  Tensor near;  ///< x where not far
+  Tensor r;     ///< 1 / sqrt(near^2 - 1)
+
+  explicit Beyond(const Tensor& x)
+      : far(x > 2),
+        u(1 / where(far, x, 2)),
+        s(rsqrt(1 - square(u))),
+        near(where(far, 2, x)),
+        r(1 / (sqrt(near - 1) * sqrt(near + 1))) {}
+};
 constexpr SlopeChain kAcosh{"acosh",
                             {[](const Tensor& x) { return 1 / (sqrt(x - 1) * sqrt(x + 1)); },
                              [](const Tensor& x) {
-                               const Tensor far = x > 2;
-                               const Tensor u = 1 / where(far, x, 2);
-                               const Tensor near = where(far, 2, x);
-                               const Tensor r = 1 / (sqrt(near - 1) * sqrt(near + 1));
-                               const Tensor s = rsqrt(1 - square(u));
+                               const auto [far, u, s, near, r] = Beyond(x);
                                return -where(far, square(u) * square(s) * s, near * square(r) * r);
                              },
                              [](const Tensor& x) {
-                               const Tensor far = x > 2;
-                               const Tensor u = 1 / where(far, x, 2);
-                               const Tensor near = where(far, 2, x);
-                               const Tensor r = 1 / (sqrt(near - 1) * sqrt(near + 1));
-                               const Tensor s = rsqrt(1 - square(u));
+                               const auto [far, u, s, near, r] = Beyond(x);
                                return where(far, u * square(u) * (2 + square(u)) * square(square(s)) * s,
                                             (1 + 2 * square(near)) * square(square(r)) * r);
                              }}};
