@@ -1,3 +1,4 @@
+#include "ops/transforms/batched.h"
 #include <cmath>
 
 #include "engine/autograd/backward/backward.h"
@@ -9,7 +10,6 @@
 #include "ops/transforms/checked_function.h"
 #include "ops/transforms/diagnosis.h"
 #include "ops/transforms/own_inputs.h"
-#include "ops/transforms/strategies.h"
 
 // Jacobians and gradient checks by passes over a batch of gradients.
 
