@@ -6,13 +6,14 @@
 
 #include "engine/core/memory_limit.h"
 #include "engine/core/spare_memory.h"
-#include "python/bindings/checkpoint.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
 namespace {
 
 constexpr std::string_view kAllocate = "[allocate] ";
+
+bool (*translate_other)() noexcept = nullptr;
 
 /// Returns the message with "[op] " in front, unless it names an operator itself, or only the allocator.
 std::string named(const char* op, std::string_view message) {
@@ -44,8 +45,6 @@ void set_error(const char* op, const char* function) {
   } catch (const PythonError& error) {
     error.restore();
     name_memory_error(caller);
-  } catch (const autograd::StopRecomputation& stop) {
-    set_stop_recomputation(stop);
   } catch (const ValueError& error) {
     raise(PyExc_ValueError, named(op, error.what()));
   } catch (const TypeError& error) {
@@ -67,7 +66,7 @@ void set_error(const char* op, const char* function) {
   } catch (const std::exception& error) {
     raise(PyExc_RuntimeError, named(op, error.what()));
   } catch (...) {
-    PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception");
+    if (!translate_other || !translate_other()) PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception");
   }
 }
 
@@ -133,6 +132,8 @@ void name_memory_error(const char* op) noexcept {
   }
   error.restore();
 }
+
+void translate_other_exceptions(bool (*translator)() noexcept) noexcept { translate_other = translator; }
 
 void add_note(const std::string& note) noexcept {
   const PythonError error;
