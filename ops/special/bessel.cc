@@ -22,7 +22,7 @@ using special::apply;
 using special::by_chain;
 using special::power_series;
 using special::Rule;
-using special::slope;
+using special::slope_in_double;
 
 /// Returns the derivative of this order of the sum of sign^m (x / 2)^(2 m) / m!^2, for |x| <= 2: of J0 (sign -1) or I0
 /// (sign 1).
@@ -203,8 +203,8 @@ constexpr Rule kY0{BesselY0::info.name, &cpu::SpecialTable::y0, by_chain<kY0Slop
 constexpr Rule kY1{BesselY1::info.name, &cpu::SpecialTable::y1, by_chain<kY1Slopes>, true, false};
 
 constexpr Rule kSphericalJ1{"spherical_bessel_j1", &cpu::SpecialTable::spherical_j1,
-                            [](const Tensor& x, const Tensor&) { return -slope(kSphericalJ0Slopes, x, 2); }, true,
-                            false};
+                            [](const Tensor& x, const Tensor&) { return -slope_in_double(kSphericalJ0Slopes, x, 2); },
+                            true, false};
 constexpr Rule kSphericalJ0{SphericalBesselJ0::info.name, &cpu::SpecialTable::spherical_j0,
                             [](const Tensor& x, const Tensor&) { return -apply(kSphericalJ1, x); }, true, false};
 

@@ -20,7 +20,7 @@ using special::apply;
 using special::by_chain;
 using special::power_series;
 using special::Rule;
-using special::slope;
+using special::slope_in_double;
 
 /// Returns the derivative of log_ndtr by its kernel, for float32 or float64.
 Tensor log_ndtr_slope(const Tensor& x);
@@ -96,7 +96,8 @@ constexpr Rule kNdtri{Ndtri::info.name, &cpu::SpecialTable::ndtri,
                       [](const Tensor&, const Tensor& y) { return 2.50662827463100050242 * exp(0.5 * y * y); }, false,
                       true};
 constexpr Rule kLogNdtrSlope{"log_ndtr_slope", &cpu::SpecialTable::log_ndtr_slope,
-                             [](const Tensor& x, const Tensor&) { return slope(kLogNdtrSlopes, x, 2); }, true, false};
+                             [](const Tensor& x, const Tensor&) { return slope_in_double(kLogNdtrSlopes, x, 2); }, true,
+                             false};
 constexpr Rule kLogNdtr{LogNdtr::info.name, &cpu::SpecialTable::log_ndtr,
                         [](const Tensor& x, const Tensor&) { return apply(kLogNdtrSlope, x); }, true, false};
 

@@ -28,14 +28,14 @@ Tensor apply(const Rule& rule, const Tensor& x);
 Tensor call(const Rule& rule, const Tensor& x);
 
 /// Returns a derivative by its chain of formulas; float32 is computed in float64.
-inline Tensor slope(const SlopeChain& chain, const Tensor& x, int order = 1) {
+inline Tensor slope_in_double(const SlopeChain& chain, const Tensor& x, int order = 1) {
   return lamella::slope(chain, x, order, /*in_double=*/true);
 }
 
 /// Rule::slope of a function whose derivatives are a chain of formulas.
 template <const SlopeChain& kChain>
 Tensor by_chain(const Tensor& x, const Tensor&) {
-  return slope(kChain, x);
+  return slope_in_double(kChain, x);
 }
 
 /// Returns c[0] + c[1] x + ...
