@@ -1,4 +1,5 @@
 #include "ops/transforms/batched.h"
+
 #include <cmath>
 
 #include "engine/autograd/backward/backward.h"
