@@ -1,4 +1,5 @@
 #include "ops/transforms/forward.h"
+
 #include "engine/autograd/forward_mode/forward_ad.h"
 #include "engine/autograd/graph/place.h"
 #include "engine/core/modes.h"
