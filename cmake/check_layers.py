@@ -1,10 +1,13 @@
 """Checks that includes follow the layers and rooms: python sees ops and engine, ops sees engine, engine sees neither.
 
-Within the engine, `ROOMS` tells which folder may include which, and `OPS_ROOMS` within ops. Run from the root of the
-tree. Prints each include that goes the wrong way, and exits with 1 if there is one.
+Within the engine, `ROOMS` tells which folder may include which, and `OPS_ROOMS` within ops. A stem, x.h with x.cc and
+x.cu, may not include itself by way of others. Run from the root of the tree. Prints each include that goes the wrong
+way and each cycle, and exits with 1 if there is one.
 """
 
 import fnmatch
+import graphlib
+import itertools
 import re
 import sys
 from collections.abc import Iterator
@@ -71,6 +74,8 @@ OPS_ROOMS = (
     ("ops/user_op",),
     ("ops/api",),
 )
+#: The folders whose stems form no cycle.
+WITHOUT_CYCLES = ("engine", "ops", "python/bindings")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 SUFFIXES = {".h", ".cc", ".cu", ".cuh"}
 
@@ -133,15 +138,39 @@ def ops_violations(root: Path) -> Iterator[str]:
         yield f"{name}: in no room of ops; give it a place in OPS_ROOMS (cmake/check_layers.py)"
 
 
+def stem(path: str | Path) -> str:
+    """Returns the name that a header shares with its sources."""
+    return Path(path).with_suffix("").as_posix()
+
+
+def stem_cycles(root: Path) -> Iterator[str]:
+    """Yields cycles of stems that include each other, with the includes that form them."""
+    edges: dict[str, dict[str, str]] = {}
+    for layer in WITHOUT_CYCLES:
+        for path, line, name in includes(root, layer):
+            if stem(name) != stem(path):
+                edges.setdefault(stem(path), {}).setdefault(stem(name), f"{path}:{line}")
+    while True:
+        try:
+            graphlib.TopologicalSorter(edges).prepare()
+            return
+        except graphlib.CycleError as error:
+            cycle = error.args[1][::-1]
+            pairs = list(itertools.pairwise(cycle))
+            places = ", ".join(edges[here][there] for here, there in pairs)
+            yield f"{places}: stems form a cycle, {' -> '.join(cycle)}; move what they share into a stem below them"
+            del edges[cycle[0]][cycle[1]]
+
+
 def violations(root: Path) -> list[str]:
-    """Returns the includes under `root` that violate the layers or the rooms, one line of text each."""
-    return [*layer_violations(root), *room_violations(root), *ops_violations(root)]
+    """Returns the includes under `root` that violate the layers or the rooms, and cycles, one line of text each."""
+    return [*layer_violations(root), *room_violations(root), *ops_violations(root), *stem_cycles(root)]
 
 
 def main() -> int:
     """Reports on the tree in the current folder."""
     found = violations(Path())
-    print("\n".join(found) if found else "The includes follow the layers and rooms.")
+    print("\n".join(found) if found else "The includes follow the layers and rooms, and no stems form a cycle.")
     return 1 if found else 0
 
 

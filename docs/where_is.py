@@ -13,8 +13,8 @@ OPS = ROOT / "ops"
 TESTS = ROOT / "tests" / "python" / "ops"
 #: A use of the CPU's table of kernels, or of the table of a device.
 USE = re.compile(r"cpu_kernels\(\)\.(\w+)|DeviceKernels::(\w+)")
-#: A class that holds a derivative: a `Function`, or a layer made of one.
-LAYER = re.compile(r": (?:Function|\w*Layer)<")
+#: A class that holds a derivative, a `Function` or a layer made of one, or a chain of derivatives.
+LAYER = re.compile(r": (?:Function|\w*Layer)<|\bSlopeChain \w+\{")
 INCLUDE = re.compile(r'^#include "(ops/\w+/\w+)\.h"$', re.MULTILINE)
 
 

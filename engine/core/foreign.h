@@ -16,21 +16,11 @@ namespace lamella {
 /// Marks x's memory as imported: it may be written to from outside as long as it lives.
 inline void note_imported(const Tensor& x) { x->storage->set_foreign(); }
 
-/// A scope in which somebody outside may write into a tensor's memory.
-class Export {
- public:
-  /// `holders` is the number of references to x that belong to the caller or to the host's object.
-  explicit Export(const Tensor& x, std::uint32_t holders = 1);
-  ~Export();
-  Export(const Export&) = delete;
-  Export& operator=(const Export&) = delete;
-
- private:
-  Storage* storage_;
-};
-
-/// Removes the records of foreign memory that is destroyed.
-void forget_exports(const Storage& storage) noexcept;
+/// True if x's memory may have been saved for backward; `holders` is the number of references to x that belong to the
+/// caller or to the host's object.
+inline bool may_be_saved(const Tensor& x, std::uint32_t holders = 1) noexcept {
+  return x->use_count() > holders || !x->storage->unique();
+}
 
 /// Returns the stamp that a saved tensor stores: x's version, or a checksum of its contents if the memory is foreign.
 std::uint32_t foreign_stamp(const Tensor& x) noexcept;

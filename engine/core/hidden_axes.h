@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "engine/core/small_vector.h"
@@ -18,5 +19,12 @@ struct HiddenAxis {
 
 /// Hidden axes in the order of their levels.
 using HiddenAxes = SmallVector<HiddenAxis, 2>;
+
+/// Returns the axis that a call of vmap hides, or null; `axes` may be null.
+inline const HiddenAxis* find_level(const HiddenAxes* axes, std::uint64_t level) {
+  if (!axes) return nullptr;
+  const auto* const found = std::ranges::find(*axes, level, &HiddenAxis::level);
+  return found == axes->end() ? nullptr : found;
+}
 
 }  // namespace lamella

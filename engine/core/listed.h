@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <functional>
 
-#include "engine/core/tensor.h"
+#include "engine/core/small_vector.h"
+#include "engine/core/tensor_impl.h"
 
 // A list of tensor objects that must be found by their storage. They are few, so that ordinary tensors pay with one
 // test when they end.

@@ -6,9 +6,10 @@
 #include "engine/core/access_watch.h"
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
-#include "engine/core/foreign.h"
+#include "engine/core/exports.h"
 #include "engine/core/listed.h"
 #include "engine/core/modes.h"
+#include "engine/core/physical_layout.h"
 #include "engine/core/small_blocks.h"
 #include "engine/core/thread_state.h"
 
@@ -138,17 +139,7 @@ Tensor make_view(const Tensor& x, DimsView shape, DimsView strides, std::int64_t
 Tensor make_alias(const Tensor& x) { return make_view(x, x.shape(), x.strides()); }
 
 Tensor detail::lend_memory(const Tensor& x) {
-  const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
-  char* low = x->data;
-  char* high = x->data + item;
-  const auto reach = [&](std::int64_t size, std::int64_t stride) {
-    const std::int64_t bytes = (size - 1) * stride * item;
-    (bytes < 0 ? low : high) += bytes;
-  };
-  for (std::size_t i = 0; i < x.ndim(); ++i) reach(x.shape()[i], x.strides()[i]);
-  if (x->hidden) {
-    for (const HiddenAxis& axis : *x->hidden) reach(axis.size, axis.stride);
-  }
+  const MemoryExtent extent(*x.impl());
   const auto [impl, storage] = make_owner(sizeof(Loan));
   Tensor lent(Ref<TensorImpl>::adopt(impl));
   impl->data = x->data;
@@ -161,11 +152,11 @@ Tensor detail::lend_memory(const Tensor& x) {
   impl->strides = x->strides;
   if (x->hidden) impl->hidden = std::make_unique<HiddenAxes>(*x->hidden);
   storage->device = x->device;
-  storage->data = low;
+  storage->data = extent.low;
   storage->embedded = true;  // the embedded data is the loan itself
   storage->bytes = sizeof(Loan);
   storage->context = new (reinterpret_cast<char*>(impl) + kDataOffset)
-      Loan{x->storage, low, static_cast<std::size_t>(high - low), impl, {}};
+      Loan{x->storage, extent.low, static_cast<std::size_t>(extent.high - extent.low), impl, {}};
   x->storage->retain();
   storage->deleter = [](void* context) {
     auto* const loan = static_cast<Loan*>(context);

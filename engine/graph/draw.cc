@@ -5,7 +5,6 @@
 
 #include "engine/core/error.h"
 #include "engine/drawing/svg.h"
-#include "engine/graph/describe.h"
 
 namespace lamella::graph {
 namespace {

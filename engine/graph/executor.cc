@@ -5,7 +5,6 @@
 #include "engine/autograd/backward/backward.h"
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
-#include "engine/graph/describe.h"
 
 namespace lamella::graph {
 

@@ -3,21 +3,10 @@
 #include <algorithm>
 
 #include "engine/core/error.h"
-#include "engine/graph/describe.h"
 #include "engine/registry/boxed_types.h"
 #include "engine/registry/schema.h"
 
 namespace lamella::graph {
-
-std::string ValueType::str() const { return std::string(lamella::name(dtype)) + to_string(shape); }
-
-bool ValueType::admits(const Tensor& x) const {
-  if (x.dtype() != dtype || x.ndim() != shape.size()) return false;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] != kUnknown && shape[i] != x.shape()[i]) return false;
-  }
-  return true;
-}
 
 Graph::Graph(std::string name) : name(std::move(name)) {}
 

@@ -1,100 +1,19 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include "engine/core/dtype.h"
-#include "engine/core/shape.h"
 #include "engine/core/tensor.h"
+#include "engine/graph/node.h"
 #include "engine/registry/handle.h"
-#include "engine/registry/value.h"
 
 /// Programs: operators that are recorded once and run often.
 namespace lamella::graph {
-
-/// Number of a value in its graph.
-using ValueId = std::uint32_t;
-/// Stands for a missing optional tensor among a node's arguments, and for a result that is not kept.
-inline constexpr ValueId kNoValue = ~ValueId{0};
-/// The size of an axis that is known only when the graph runs.
-inline constexpr std::int64_t kUnknown = -1;
-
-/// Dtype and shape of a value; sizes may be kUnknown.
-struct ValueType {
-  DType dtype = DType::Float32;
-  Dims shape;
-
-  /// Returns "float32[-1, 784]".
-  std::string str() const;
-  /// True if a tensor of that dtype and shape can be the value.
-  bool admits(const Tensor& x) const;
-  friend bool operator==(const ValueType&, const ValueType&) = default;
-};
-
-/// A tensor of the graph: an input, a captured tensor or a result.
-struct GraphValue {
-  enum class Origin : std::uint8_t { Input, Captured, Result };
-
-  std::string name;
-  ValueType type;
-  Origin origin = Origin::Result;
-  /// True if no gradient flows back through the value.
-  bool stop_gradient = false;
-  /// The tensor of a captured value, whose contents are those of the time of a run.
-  Tensor captured;
-};
-
-/// An argument of a node: a constant, a value (kNoValue for None), or a list of values.
-struct NodeArgument {
-  enum class Kind : std::uint8_t { Constant, Value, Values };
-
-  Kind kind = Kind::Constant;
-  registry::Value constant;
-  std::vector<ValueId> values;
-
-  static NodeArgument of(registry::Value constant) { return {Kind::Constant, std::move(constant), {}}; }
-  static NodeArgument of(ValueId value) { return {Kind::Value, {}, {value}}; }
-  static NodeArgument of(std::vector<ValueId> values) { return {Kind::Values, {}, std::move(values)}; }
-};
-
-/// A computation that is no registered operator: takes tensors and returns tensors, undefined ones for None.
-using GraphFunction = std::function<std::vector<Tensor>(std::vector<Tensor>)>;
-
-/// A step of a graph. Its arguments are values of earlier nodes.
-struct GraphNode {
-  enum class Kind : std::uint8_t {
-    /// Calls a registered operator: one argument for each of the schema's.
-    Operator,
-    /// Calls a function with the tensors of its one argument, a list.
-    Function,
-    /// Computes gradients: arguments are the targets, the inputs and the gradients to begin with (kNoValue for ones).
-    Gradients,
-  };
-
-  Kind kind = Kind::Operator;
-  /// Full name of the operator, or name of the function.
-  std::string name;
-  std::optional<OperatorHandle> op;
-  GraphFunction function;
-  std::vector<NodeArgument> arguments;
-  /// The results in order, those of a list one after another; kNoValue for None.
-  std::vector<ValueId> results;
-  /// For each of an operator's results: number of tensors in a list, or -1 for a single tensor.
-  std::vector<std::int64_t> list_sizes;
-  /// True if the node does more than compute its results.
-  bool effects = false;
-  /// True if the node runs with recording off.
-  bool no_grad = false;
-  /// Line of the program that made the node: "train.py:12".
-  std::string where;
-};
 
 /// A list of nodes, in the order in which they run.
 class Graph {
@@ -182,15 +101,5 @@ class Graph {
   std::size_t next_name_ = 0;
   bool no_grad_ = false;
 };
-
-/// Calls f(id) for each value among a node's arguments, kNoValue left out.
-template <class F>
-void for_each_argument(const GraphNode& node, F&& f) {
-  for (const NodeArgument& argument : node.arguments) {
-    for (const ValueId id : argument.values) {
-      if (id != kNoValue) f(id);
-    }
-  }
-}
 
 }  // namespace lamella::graph

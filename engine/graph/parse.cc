@@ -6,6 +6,7 @@
 #include "engine/graph/graph.h"
 #include "engine/registry/dispatcher.h"
 #include "engine/registry/schema.h"
+#include "engine/registry/text_cursor.h"
 
 namespace lamella::graph {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 bool is_name_end(char c) { return std::string_view(" \t:,()[]=#\"").find(c) != std::string_view::npos; }
 
 /// Reads the text form from left to right, line by line.
-class Reader {
+class Reader : registry::TextCursor {
  public:
   Reader(std::string_view text, const std::unordered_map<std::string, Tensor>& captured,
          const std::unordered_map<std::string, GraphFunction>& functions)
@@ -47,52 +48,39 @@ class Reader {
     try {
       f();
     } catch (const Error& error) {
-      fail<ValueError>("[graph] line ", number_, ": ", error.what(), "\n  ", line_);
+      fail<ValueError>("[graph] line ", number_, ": ", error.what(), "\n  ", text_);
     }
   }
 
   bool next_line() {
     while (!rest_.empty()) {
       const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-      line_ = rest_.substr(0, end);
+      text_ = rest_.substr(0, end);
       rest_.remove_prefix(std::min(end + 1, rest_.size()));
       ++number_;
       at_ = 0;
       skip_space();
-      if (at_ < line_.size() && line_[at_] != '#') return true;
+      if (at_ < text_.size() && text_[at_] != '#') return true;
     }
     return false;
-  }
-  void skip_space() {
-    while (at_ < line_.size() && (line_[at_] == ' ' || line_[at_] == '\t' || line_[at_] == '\r')) ++at_;
-  }
-  bool take(std::string_view token) {
-    skip_space();
-    if (!line_.substr(at_).starts_with(token)) return false;
-    at_ += token.size();
-    return true;
-  }
-  bool sees(std::string_view token) {
-    skip_space();
-    return line_.substr(at_).starts_with(token);
   }
   void expect(std::string_view token) {
     if (!take(token)) fail<ValueError>("expected '", token, "' at column ", at_ + 1);
   }
   void end_line() {
     skip_space();
-    if (at_ != line_.size()) fail<ValueError>("expected the end of the line at column ", at_ + 1);
+    if (at_ != text_.size()) fail<ValueError>("expected the end of the line at column ", at_ + 1);
   }
   std::string read_word(const char* what) {
     skip_space();
     const std::size_t start = at_;
-    while (at_ < line_.size() && !is_name_end(line_[at_])) ++at_;
+    while (at_ < text_.size() && !is_name_end(text_[at_])) ++at_;
     if (at_ == start) fail<ValueError>("expected ", what, " at column ", at_ + 1);
-    return std::string(line_.substr(start, at_ - start));
+    return std::string(text_.substr(start, at_ - start));
   }
   registry::Value read_constant(const registry::Type& type) {
     skip_space();
-    return Schema::parse_value(line_, type, at_);
+    return Schema::parse_value(text_, type, at_);
   }
   std::string read_quoted() { return std::string(read_constant({.base = registry::Type::Base::Str}).text()); }
 
@@ -250,8 +238,8 @@ class Reader {
 
   const GraphNode& read_operator(std::vector<ValueType> types, std::vector<std::int64_t> sizes) {
     skip_space();
-    const std::size_t end = std::min(line_.find('(', at_), line_.size());
-    const std::string_view name = line_.substr(at_, end - at_);
+    const std::size_t end = std::min(text_.find('(', at_), text_.size());
+    const std::string_view name = text_.substr(at_, end - at_);
     at_ = end;
     const auto op = Dispatcher::singleton().find_schema(name);
     if (!op) fail<ValueError>("there is no operator '", name, "'");
@@ -303,16 +291,14 @@ class Reader {
     std::string where;
     if (take("#")) {
       skip_space();
-      where = line_.substr(at_);
-      at_ = line_.size();
+      where = text_.substr(at_);
+      at_ = text_.size();
     }
     end_line();
     return where;
   }
 
   std::string_view rest_;
-  std::string_view line_;
-  std::size_t at_ = 0;
   std::size_t number_ = 0;
   const std::unordered_map<std::string, Tensor>& captured_;
   const std::unordered_map<std::string, GraphFunction>& functions_;

@@ -7,6 +7,7 @@
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
 #include "engine/registry/checks.h"
+#include "engine/registry/handle.h"
 #include "engine/registry/watched.h"
 
 namespace lamella {
@@ -209,7 +210,7 @@ void Call::run(const Record& record, DispatchKeySet remaining, bool marks_writes
       }
     }
   }
-  record.function(CallContext{handle, remaining}, args, results);
+  record.function(CallContext{handle, plan.schema, remaining}, args, results);
   for (const std::uint8_t k : plan.tensor_results) {
     if (!results[k].is_tensor() || !results[k].tensor().defined()) [[unlikely]]
       fail_result(*this, record, k);
@@ -255,7 +256,7 @@ bool OperatorHandle::run_device_kernel(DeviceType type, bool with_fallback, cons
   const registry::Depth depth(*entry_);
   const AutoDispatchBelowAutograd below;
   const Call call{*entry_, registry::plan_of(*entry_), args, results};
-  record->function(registry::CallContext{*this, {}}, args, results);
+  record->function(registry::CallContext{*this, call.plan.schema, {}}, args, results);
   for (const std::uint8_t k : call.plan.tensor_results) {
     if (!results[k].is_tensor() || !results[k].tensor().defined()) return false;
   }

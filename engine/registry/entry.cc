@@ -4,7 +4,7 @@ namespace lamella::registry {
 namespace {
 
 std::atomic<std::uint64_t> current_generation{1};
-/// Read by calls, which take no lock.
+/// Fallback kernels by DispatchKey; calls read them without a lock.
 std::array<std::atomic<const Record*>, kDispatchKeyCount> fallbacks{};
 
 }  // namespace

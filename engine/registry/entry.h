@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/registry/handle.h"
 #include "engine/registry/kernel.h"
+#include "engine/registry/key.h"
+#include "engine/registry/place.h"
+#include "engine/registry/schema.h"
 
 // Note [Entries]
 // An entry stands for a name and is never freed: the handle of a removed operator finds it without a plan, and works

@@ -56,12 +56,6 @@ bool OperatorHandle::has_kernel(DispatchKey key) const {
   return static_cast<std::size_t>(key) < kDispatchKeyCount && entry_->implementation(key);
 }
 
-namespace registry {
-
-std::string Place::str() const { return file.empty() ? "unknown" : file + ":" + std::to_string(line); }
-
-}  // namespace registry
-
 std::vector<Value> OperatorHandle::call_boxed(std::span<const Value> given) const {
   const Schema& schema = this->schema();
   if (given.size() > schema.arguments.size()) {

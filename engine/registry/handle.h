@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "engine/registry/convert.h"
 #include "engine/registry/kernel.h"
 #include "engine/registry/key.h"
+#include "engine/registry/place.h"
 #include "engine/registry/schema.h"
 
 namespace lamella {
@@ -23,19 +23,6 @@ class TypedOperatorHandle;
 
 namespace registry {
 class OperatorEntry;
-
-/// Line of a source file where something was registered.
-struct Place {
-  std::string file;
-  unsigned line = 0;
-
-  Place() = default;
-  Place(std::string file, unsigned line) : file(std::move(file)), line(line) {}
-  Place(const std::source_location& where) : file(where.file_name()), line(where.line()) {}
-  /// Returns "csrc/ops.cpp:12"; "unknown" where the file is not known.
-  std::string str() const;
-  friend bool operator==(const Place&, const Place&) = default;
-};
 
 /// Description of one kernel of an operator.
 struct KernelInfo {

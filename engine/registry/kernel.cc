@@ -1,6 +1,6 @@
 #include "engine/registry/kernel.h"
 
-#include "engine/registry/handle.h"
+#include "engine/registry/schema.h"
 
 namespace lamella {
 
@@ -9,9 +9,8 @@ namespace {
 
 /// A boxed function of the user's as a KernelFunction calls it: counts come from the schema.
 void call_boxed_function(const void* functor, const CallContext& context, const Arg* args, Value* results) {
-  const Schema& schema = context.op.schema();
-  (*static_cast<const BoxedKernel*>(functor))(context, {args, schema.arguments.size()},
-                                              {results, schema.results.size()});
+  (*static_cast<const BoxedKernel*>(functor))(context, {args, context.schema.arguments.size()},
+                                              {results, context.schema.results.size()});
 }
 
 }  // namespace

@@ -17,12 +17,14 @@
 namespace lamella {
 
 class OperatorHandle;
+class Schema;
 
 namespace registry {
 
-/// The operator that a kernel runs for, and the keys that it may redispatch to.
+/// The operator that a kernel runs for, its arguments and results, and the keys that it may redispatch to.
 struct CallContext {
   const OperatorHandle& op;
+  const Schema& schema;
   DispatchKeySet remaining;
 };
 

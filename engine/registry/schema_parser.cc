@@ -7,6 +7,7 @@
 
 #include "engine/core/error.h"
 #include "engine/registry/schema.h"
+#include "engine/registry/text_cursor.h"
 
 namespace lamella {
 namespace {
@@ -39,9 +40,9 @@ constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' &&
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Parses a schema from left to right.
-class Parser {
+class Parser : registry::TextCursor {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : TextCursor(text) {}
 
   Schema parse() {
     Schema schema;
@@ -72,20 +73,6 @@ class Parser {
     fail<ValueError>("[schema] ", what, "\n  ", line, "\n  ", std::string(at, ' '), "^");
   }
 
-  void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
-      ++at_;
-  }
-  bool take(std::string_view token) {
-    skip_space();
-    if (!text_.substr(at_).starts_with(token)) return false;
-    at_ += token.size();
-    return true;
-  }
-  bool sees(std::string_view token) {
-    skip_space();
-    return text_.substr(at_).starts_with(token);
-  }
   void expect(std::string_view token, const std::string& what) {
     if (!take(token)) fail_at(at_, "expected " + what);
   }
@@ -405,9 +392,6 @@ class Parser {
       }
     }
   }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
 };
 
 }  // namespace

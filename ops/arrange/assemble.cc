@@ -5,7 +5,6 @@
 
 #include "engine/autograd/graph/running_pass.h"
 #include "ops/arrange/arrange.h"
-#include "ops/arrange/overlap.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
@@ -162,46 +161,6 @@ Tensor Unflatten::call(const Tensor& x, std::int64_t axis, const Dims& sizes) {
 namespace {
 
 /// A view of sliding windows.
-struct Windows {
-  std::int64_t axis = 0;
-  std::int64_t size = 0;
-  std::int64_t step = 1;
-  Dims shape;  ///< shape of the tensor
-};
-
-struct SlidingWindowLayer : LinearOperatorLayer<SlidingWindowLayer> {
-  static constexpr std::string_view name = "sliding_window";
-
-  static Tensor forward(Context& ctx, const Tensor& x, const Windows& windows) {
-    if (ctx.recording()) ctx.state<Windows>() = windows;
-    Dims shape = x.shape();
-    Dims strides(x.strides().begin(), x.strides().end());
-    if (x.ndim() == 0) {
-      shape = {windows.size};
-      strides = {1};
-    } else {
-      const auto at = static_cast<std::size_t>(windows.axis);
-      shape[at] = (shape[at] - windows.size) / windows.step + 1;
-      shape.push_back(windows.size);
-      strides.push_back(strides[at]);
-      strides[at] *= windows.step;
-    }
-    return make_view(x, shape, strides);
-  }
-  static Tensor backward(Context& ctx, const Tensor& dy) {
-    const auto& [axis, size, step, shape] = ctx.state<Windows>();
-    if (shape.empty()) return reshape(dy, Dims{});
-    if (axis + 1 == static_cast<std::int64_t>(shape.size())) return overlap_add(dy, step, shape.back());
-    const Tensor places = arange(0, dy.shape()[static_cast<std::size_t>(axis)], 1, DType::Int64, dy.device());
-    const Tensor numbers = add(expand_dims(multiply(places, step), 1), arange(0, size, 1, DType::Int64, dy.device()));
-    // The axis of windows and the axis within them merge into one, in the place of the first.
-    const Tensor together = moveaxis(dy, Dims{-1}, Dims{axis + 1});
-    Dims flat = shape;
-    flat[static_cast<std::size_t>(axis)] = numbers.numel();
-    return index_add(zeros(shape, dy.dtype(), dy.device()), axis, reshape(numbers, {-1}), reshape(together, flat));
-  }
-};
-
 /// Row and column offsets of the blocks of a matrix; the last entry is the end.
 struct Corners {
   Dims rows{0};
@@ -246,16 +205,6 @@ struct BlockDiagLayer : LinearOperatorLayer<BlockDiagLayer> {
 };
 
 }  // namespace
-
-Tensor SlidingWindow::call(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
-  check_defined(x, info.name);
-  const std::int64_t at = normalize_axis(axis, std::max<std::size_t>(1, x.ndim()), info.name);
-  const std::int64_t length = x.ndim() == 0 ? 1 : x.size(at);
-  if (size < 0 || size > length)
-    fail<ValueError>("[sliding_window] windows of ", size, " elements do not fit into axis ", at, " of size ", length);
-  if (step < 1) fail<ValueError>("[sliding_window] step must be at least 1, got ", step);
-  return SlidingWindowLayer::apply(x, Windows{at, size, step, x.shape()});
-}
 
 Tensor BlockDiag::call(const std::vector<Tensor>& arrays) {
   check_some(arrays, info.name);

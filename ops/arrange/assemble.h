@@ -111,18 +111,6 @@ struct Unflatten {
   static Tensor call(const Tensor& x, std::int64_t axis, const Dims& sizes);
 };
 
-struct SlidingWindow {
-  static constexpr OpInfo info{
-      .name = "sliding_window",
-      .doc =
-          "A view of the windows of `size` elements along an axis, `step` apart, in which they lie along a new last "
-          "axis (PyTorch's Tensor.unfold). The gradients of elements that belong to several windows are added up.",
-      .parameters = "x, axis, size, step=1",
-      .example = "sliding_window(arange(5), 0, 3)"};
-  /// Throws ValueError if the size is negative or larger than the axis, or the step is below 1.
-  static Tensor call(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step);
-};
-
 struct BlockDiag {
   static constexpr OpInfo info{
       .name = "block_diag",
@@ -160,9 +148,6 @@ struct Combinations {
   static Tensor call(const Tensor& x, std::int64_t r, bool with_replacement);
 };
 
-inline Tensor sliding_window(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step = 1) {
-  return SlidingWindow::call(x, axis, size, step);
-}
 inline Tensor unflatten(const Tensor& x, std::int64_t axis, const Dims& sizes) {
   return Unflatten::call(x, axis, sizes);
 }

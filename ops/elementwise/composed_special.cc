@@ -40,13 +40,7 @@ Tensor is_number(const Tensor& x, double value, const OpInfo& info) {
 
 /// Returns the operands in one floating dtype.
 std::array<Tensor, 2> in_one_float(const Operand& a, const Operand& b, const char* op) {
-  for (const Operand* x : {&a, &b}) {
-    if (!x->is_number()) check_defined(x->tensor(), op);
-  }
-  const Operand* const operands[] = {&a, &b};
-  const DType promoted = promoted_dtype(operands);
-  if (is_complex(promoted)) refuse_dtype(promoted, Real | Boolean, op);
-  const DType dtype = is_floating(promoted) ? promoted : kDefaultFloat;
+  const DType dtype = common_float(a, b, op);
   return {in_dtype(a, dtype), in_dtype(b, dtype)};
 }
 

@@ -7,10 +7,37 @@
 #include "ops/elementwise/sigmoid.h"
 #include "ops/elementwise/slopes.h"
 #include "ops/elementwise/where.h"
+#include "ops/simd/complex.h"
 
 // Units that return x times a gate that grows with x, and gates alone.
 
 namespace lamella {
+
+/// Returns the derivative of x sigmoid(x).
+template <class X>
+LM_HD constexpr X silu_slope(const X& x) {
+  const X s = sigmoid(x);
+  if constexpr (simd::kIsComplexOperand<X>) {
+    return s * (1 + x * (1 - s));
+  } else {
+    return s + detail::within(x, detail::kFar) * sigmoid_slope(x);
+  }
+}
+Tensor silu_slope(const Tensor& x);
+
+/// Returns the derivative of x tanh(log(1 + exp(x))). With e = exp(-|x|), tanh and its derivative are quotients of
+/// polynomials.
+template <class X>
+LM_HD constexpr X mish_slope(const X& x) {
+  const X e = exp(-abs(x));
+  const X one = (1 + e) * (1 + e);
+  const auto above = x > 0;
+  const X sum = where(above, one + e * e, one + 1);
+  const X gate = where(above, 1 + 2 * e, e * (e + 2)) / sum;
+  const X rest = where(above, e * e, 1) * (4 * one) / (sum * sum);  // 1 - gate^2
+  return gate + detail::within(x, detail::kFar) * rest * (where(above, 1, e) / (1 + e));
+}
+Tensor mish_slope(const Tensor& x);
 
 struct Silu : Unary<Silu> {
   static constexpr OpInfo info{.name = "silu",

@@ -9,6 +9,25 @@
 
 namespace lamella {
 
+/// Returns the derivative of x Phi(x): Phi(x) + x phi(x).
+template <class X>
+LM_HD constexpr X gelu_slope(const X& x) {
+  const X near = detail::within(x, 40);
+  return 0.5 * erfc(-0.70710678118654752440 * x) + 0.39894228040143267794 * near * exp(-0.5 * near * near);
+}
+Tensor gelu_slope(const Tensor& x);
+
+/// Returns the derivative of x sigmoid(z) with z = sqrt(8 / pi) (x + 0.044715 x^3); the sigmoid rounds to 0 or 1 for
+/// |x| above 30.
+template <class X>
+LM_HD constexpr X gelu_tanh_slope(const X& x) {
+  const X near = detail::within(x, 30);
+  const X square_of = near * near;
+  const X z = 1.59576912160573071176 * near * (1 + 0.044715 * square_of);
+  return sigmoid(z) + near * (1.59576912160573071176 * (1 + 0.134145 * square_of)) * sigmoid_slope(z);
+}
+Tensor gelu_tanh_slope(const Tensor& x);
+
 /// x times the distribution function of the standard normal distribution at x (Hendrycks and Gimpel, 2016, "Gaussian
 /// Error Linear Units").
 struct GeluErf : Unary<GeluErf> {

@@ -5,9 +5,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/predicates.h"
 #include "ops/elementwise/rounding.h"
-#include "ops/elementwise/slopes.h"
 #include "ops/elementwise/sqrt.h"
-#include "ops/elementwise/trigonometry.h"
 #include "ops/elementwise/where.h"
 
 namespace lamella {
@@ -29,6 +27,15 @@ struct CopySign : Binary<CopySign> {
     return dy * sign(a) * sign(y);
   }
 };
+
+/// Returns the derivative of hypot(a, b) = y by a, a / y: 0 at the origin, and at infinity the direction of the
+/// diagonal or axis.
+template <class X>
+LM_HD constexpr X hypot_slope(const X& a, const X& b, const X& y) {
+  const X far = sign(a) * where(isinf(b), 0.70710678118654752440, 1);
+  return where(y == 0, 0, where(isinf(a), far, a / y));
+}
+Tensor hypot_slope(const Tensor& a, const Tensor& b, const Tensor& y);
 
 struct Hypot : Binary<Hypot> {
   static constexpr OpInfo info{
@@ -218,22 +225,6 @@ struct Lerp : Ternary<Lerp> {
   }
 };
 
-struct Sinc : Unary<Sinc> {
-  static constexpr OpInfo info{.name = "sinc",
-                               .doc = "sin(pi * x) / (pi * x), and 1 at 0.",
-                               .reference = "np.sinc(x)",
-                               .dtypes = Floating | Complex};
-  static constexpr bool kTakesLong = true;
-  template <class X>
-  LM_HD static constexpr X forward(const X& x) {
-    return sinc_value(x);
-  }
-  template <class X>
-  LM_HD static constexpr X backward(const X& x, const X&, const X& dy) {
-    return dy * sinc_slope(x);
-  }
-};
-
 inline Tensor copysign(const Operand& a, const Operand& b) { return CopySign::call(a, b); }
 inline Tensor hypot(const Operand& a, const Operand& b) { return Hypot::call(a, b); }
 inline Tensor nextafter(const Operand& a, const Operand& b) { return NextAfter::call(a, b); }
@@ -245,6 +236,5 @@ inline Tensor heaviside(const Operand& a, const Operand& b) { return Heaviside::
 inline Tensor fmax(const Operand& a, const Operand& b) { return Fmax::call(a, b); }
 inline Tensor fmin(const Operand& a, const Operand& b) { return Fmin::call(a, b); }
 inline Tensor lerp(const Operand& a, const Operand& b, const Operand& c) { return Lerp::call(a, b, c); }
-inline Tensor sinc(const Tensor& x) { return Sinc::call(x); }
 
 }  // namespace lamella

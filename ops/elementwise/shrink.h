@@ -12,6 +12,14 @@
 
 namespace lamella {
 
+/// Returns the derivative of x - tanh(x).
+template <class X>
+LM_HD constexpr X tanhshrink_slope(const X& x) {
+  const X t = tanh(x);
+  return t * t;
+}
+Tensor tanhshrink_slope(const Tensor& x);
+
 struct Hardshrink : Binary<Hardshrink> {
   static constexpr OpInfo info{
       .name = "hardshrink",

@@ -4,7 +4,6 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/erf.h"
 #include "ops/elementwise/exp.h"
-#include "ops/elementwise/slopes.h"
 
 namespace lamella {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ops/cpu/tables/loop.h"
-#include "ops/elementwise/launch.h"
+#include "ops/support/strided_loop.h"
 
 namespace lamella {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ops/elementwise/elementwise.h"
-#include "ops/elementwise/slopes.h"
+#include "ops/elementwise/inverse_slopes.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/square.h"
 

@@ -98,7 +98,7 @@ std::optional<Tensor> argument_of(const Tensor& y, const HostArguments& host, st
 }  // namespace
 
 void host_fallback(const registry::CallContext& context, std::span<const Arg> args, std::span<Value> results) {
-  const Schema& schema = context.op.schema();
+  const Schema& schema = context.schema;
   const HostArguments host(args);
   {
     const AutoDispatchBelowAutograd below;

@@ -19,11 +19,7 @@ PlanOf<T> plan_of(std::int64_t length);
 /// Returns the kernels for this processor.
 template <class T>
 const cpu::FftKernels<T>& kernels() {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return cpu_kernels().fft.float32;
-  } else {
-    return cpu_kernels().fft.float64;
-  }
+  return cpu::kernels_of<T>(cpu_kernels().fft);
 }
 
 /// A long complex transform as `columns` transforms of length `rows`, of numbers `columns` apart, and `rows` transforms

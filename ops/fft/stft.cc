@@ -5,7 +5,7 @@
 #include "engine/core/modes.h"
 #include "ops/arrange/arrange.h"
 #include "ops/arrange/assemble.h"
-#include "ops/arrange/overlap.h"
+#include "ops/arrange/sliding_window.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"

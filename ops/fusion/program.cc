@@ -10,7 +10,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/launch.h"
 #include "ops/elementwise/pow.h"
-#include "ops/fusion/native/native.h"
+#include "ops/fusion/native/forms.h"
 
 namespace lamella::fusion {
 namespace {

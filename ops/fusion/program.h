@@ -20,7 +20,7 @@
 
 namespace lamella::fusion {
 namespace native {
-class Forms;
+struct Forms;
 }
 
 /// A value of a program.

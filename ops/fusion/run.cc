@@ -86,7 +86,7 @@ class Run {
     streams_ = outgrow_caches(static_cast<std::size_t>(elements_) * item_size(dtype_));
     native::Variant variant{.dtype = dtype_, .single = {}};
     for (const Tensor& x : inputs) variant.single.push_back(x.ndim() == 0);
-    kernel_ = program.forms().find(program, std::move(variant), elements_);
+    kernel_ = native::find_kernel(program, std::move(variant), elements_);
     if (!kernel_) plan_blocks();
   }
 

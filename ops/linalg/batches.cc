@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/linalg/factor.h"
+#include "ops/linalg/matrices.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"

@@ -1,10 +1,30 @@
+#include "ops/linalg/determinants.h"
+
+#include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/where.h"
+#include "ops/linalg/adjoint.h"
+#include "ops/linalg/decompositions.h"
 #include "ops/linalg/factor.h"
 #include "ops/linalg/factor_parts.h"
+#include "ops/linalg/matmul.h"
+#include "ops/linalg/solve.h"
+#include "ops/movement/cast.h"
+#include "ops/reduce/sum.h"
+#include "ops/shape/reshape.h"
+#include "ops/support/hidden.h"
+#include "ops/support/layer.h"
 
-namespace lamella::linalg {
+namespace lamella {
+namespace {
 
+using namespace linalg;
+
+/// Returns the sign (a number of magnitude 1, or 0) and the logarithm of the magnitude of the determinants.
 std::pair<Tensor, Tensor> run_slogdet(const Factors& factors) {
   if (!is_plain(factors.lu)) [[unlikely]] {
     const auto run = [](const Tensor& a, const Tensor& pivots) { return run_slogdet({a, pivots}); };
@@ -35,6 +55,7 @@ std::pair<Tensor, Tensor> run_slogdet(const Factors& factors) {
   return {sign, logarithm};
 }
 
+/// Returns the determinants.
 Tensor run_det(const Factors& factors) {
   if (!is_plain(factors.lu)) [[unlikely]] {
     const auto run = [](const Tensor& a, const Tensor& pivots) { return run_det({a, pivots}); };
@@ -57,4 +78,81 @@ Tensor run_det(const Factors& factors) {
   return det;
 }
 
-}  // namespace lamella::linalg
+/// Returns numbers as 1 x 1 matrices.
+Tensor as_matrices(const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); }
+
+/// True if an element is 0; false on meta.
+bool has_zero(const Tensor& x) {
+  if (x.device().is_meta()) return false;
+  const autograd::NoGrad no_grad;
+  const Tensor values = to_device(contiguous(is_batched(x) ? physical(x, *x->hidden) : x.detach()), kCPU);
+  return visit<Decomposable>(values.dtype(), "linalg_det", [&]<class T> {
+    const std::span<const T> elements(values.data<T>(), static_cast<std::size_t>(values.numel()));
+    return std::ranges::find(elements, T(0)) != elements.end();
+  });
+}
+
+/// dx = dy times the conjugate cofactors: y x^-H if no matrix is singular.
+struct DetLayer : OperatorLayer<DetLayer> {
+  static constexpr std::string_view name = "linalg_det";
+
+  static Tensor forward(Context& ctx, const Tensor& x) {
+    Tensor y = run_det(run_factor(x, Singular::Allowed, "linalg_det"));
+    if (ctx.recording()) ctx.save_for_backward(x, y);
+    return y;
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [x, y] = ctx.saved_tensors<2>();
+    if (has_zero(y)) return multiply(as_matrices(dy), conjugate(cofactors(x)));
+    return multiply(as_matrices(multiply(dy, conjugate(y))), adjoint(inv(x)));
+  }
+
+ private:
+  /// Returns det(x) x^-T for every x: with x = u s vh, det(u) det(vh) conj(u) p conj(vh), where p has the products of
+  /// all singular values but one.
+  static Tensor cofactors(const Tensor& x) {
+    const std::vector<Tensor> parts = svd(x, false);
+    const Tensor unit = eye(x.size(-1), std::nullopt, 0, DType::Bool, x.device());
+    const Tensor products = prod(where(unit, 1, expand_dims(parts[1], -2)), -1);
+    const Tensor scaled = multiply(conjugate(parts[0]), expand_dims(products, -2));
+    return multiply(as_matrices(multiply(det(parts[0]), det(parts[2]))), matmul(scaled, conjugate(parts[2])));
+  }
+};
+
+/// dx = (dlog - i im(conj(dsign) sign)) x^-H; the sign of a real matrix is constant.
+struct SlogdetLayer : OperatorLayer<SlogdetLayer> {
+  static constexpr std::string_view name = "linalg_slogdet";
+
+  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
+    const auto [sign, logarithm] = run_slogdet(run_factor(x, Singular::Allowed, "linalg_slogdet"));
+    if (ctx.recording()) ctx.save_for_backward(x, sign);
+    return {sign, logarithm};
+  }
+  static Tensor backward(Context& ctx, const Tensor& dsign, const Tensor& dlog) {
+    const auto [x, sign] = ctx.saved_tensors<2>();
+    Tensor factor = dlog;
+    if (dsign.defined() && is_complex(x.dtype())) {
+      // -i im(z) is half of conj(z) - z.
+      const Tensor z = multiply(conjugate(dsign), sign);
+      const Tensor turned = multiply(subtract(conjugate(z), z), 0.5);
+      factor = factor.defined() ? add(turned, factor) : turned;
+    }
+    if (!factor.defined()) return {};
+    return multiply(as_matrices(factor), adjoint(inv(x)));
+  }
+};
+
+}  // namespace
+
+Tensor LinalgDet::call(const Tensor& x) {
+  check_square(x, info.name);
+  return DetLayer::apply(x);
+}
+
+std::vector<Tensor> LinalgSlogdet::call(const Tensor& x) {
+  check_square(x, info.name);
+  const auto [sign, logarithm] = SlogdetLayer::apply(x);
+  return {sign, logarithm};
+}
+
+}  // namespace lamella

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/linalg/factor.h"
+#include "ops/linalg/matrices.h"
 
 // Gaussian elimination of real row-major matrices by our own kernels: OpenBLAS's getrf (0.3.21) takes 1.4 times as long
 // as MKL's with vectors of 64 bytes, and requires contiguous columns.

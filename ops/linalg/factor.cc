@@ -21,17 +21,6 @@ void write_unit(const Tensor& x) {
   write_value(make_view(x, shape, strides), 1, "eye");
 }
 
-void check_matrices(const Tensor& x, const char* op) {
-  check_defined(x, op);
-  check_dtype(x, Decomposable, op);
-  if (x.ndim() < 2) fail<ValueError>("[", op, "] needs matrices, with at least two axes, got shape ", x.shape());
-}
-
-void check_square(const Tensor& x, const char* op) {
-  check_matrices(x, op);
-  if (x.size(-1) != x.size(-2)) fail<ValueError>("[", op, "] needs square matrices, got shape ", x.shape());
-}
-
 std::pair<Tensor, Tensor> run_cholesky(const Tensor& x, bool allowed, const char* op) {
   if (!is_plain(x)) [[unlikely]]
     return with_plain(op, [&](const Tensor& host) { return run_cholesky(host, allowed, op); }, x);

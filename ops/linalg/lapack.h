@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/linalg/factor.h"
+#include "ops/linalg/matrices.h"
 
 // Calls of LAPACK for batches of matrices in contiguous tensors on the CPU. An argument `columns` holds the matrices
 // column-major, as LAPACK requires; LAPACK sees a row-major matrix as its transpose.

@@ -4,6 +4,7 @@
 #include "ops/linalg/cholesky.h"
 #include "ops/linalg/covariance.h"
 #include "ops/linalg/decompositions.h"
+#include "ops/linalg/determinants.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/diagonal_forms.h"
 #include "ops/linalg/einsum.h"
@@ -28,21 +29,22 @@ using LinalgOps = OpList<                                     //
     LinalgCholeskySolve, LinalgCholeskyInverse,               // cholesky
     Cov, CorrCoef,                                            // covariance
     LinalgCholesky, LinalgCholeskyEx, LinalgQr, LinalgEigh, LinalgEigvalsh, LinalgEig, LinalgEigvals, LinalgSvd,
-    LinalgSvdvals,                                                         // decompositions
-    Diagonal, Trace,                                                       // diagonal
-    Diag, DiagEmbed, DiagFlat, DiagonalScatter, TrilIndices, TriuIndices,  // diagonal_forms
-    Einsum,                                                                // einsum
-    LinalgLdlFactorEx, LinalgLdlSolve,                                     // ldl
-    LinalgLstsq,                                                           // least_squares
-    LinalgLuFactor, LinalgLu, LinalgLuUnpack, LinalgLuSolve,               // lu
-    Matmul,                                                                // matmul
-    LinalgMatrixExp,                                                       // matrix_exp
-    LinalgMatrixSqrth, LinalgPolar,                                        // matrix_roots
-    LinalgVectorNorm, LinalgMatrixNorm,                                    // norms
-    Vecdot, Dot, Outer, Kron, Cross, Tensordot, LinalgMatrixPower,         // products
-    LinalgPinv, LinalgMatrixRank,                                          // pseudoinverse
-    LinalgGeqrf, LinalgHouseholderProduct, LinalgOrmqr,                    // reflections
-    LinalgSolve, LinalgSolveEx, LinalgSolveTriangular, LinalgInv, LinalgInvEx, LinalgDet, LinalgSlogdet  // solve
+    LinalgSvdvals,                                                             // decompositions
+    LinalgDet, LinalgSlogdet,                                                  // determinants
+    Diagonal, Trace,                                                           // diagonal
+    Diag, DiagEmbed, DiagFlat, DiagonalScatter, TrilIndices, TriuIndices,      // diagonal_forms
+    Einsum,                                                                    // einsum
+    LinalgLdlFactorEx, LinalgLdlSolve,                                         // ldl
+    LinalgLstsq,                                                               // least_squares
+    LinalgLuFactor, LinalgLu, LinalgLuUnpack, LinalgLuSolve,                   // lu
+    Matmul,                                                                    // matmul
+    LinalgMatrixExp,                                                           // matrix_exp
+    LinalgMatrixSqrth, LinalgPolar,                                            // matrix_roots
+    LinalgVectorNorm, LinalgMatrixNorm,                                        // norms
+    Vecdot, Dot, Outer, Kron, Cross, Tensordot, LinalgMatrixPower,             // products
+    LinalgPinv, LinalgMatrixRank,                                              // pseudoinverse
+    LinalgGeqrf, LinalgHouseholderProduct, LinalgOrmqr,                        // reflections
+    LinalgSolve, LinalgSolveEx, LinalgSolveTriangular, LinalgInv, LinalgInvEx  // solve
     >;
 
 }  // namespace lamella

@@ -10,7 +10,6 @@
 #include "ops/elementwise/where.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/batches.h"
-#include "ops/linalg/decompositions.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
 #include "ops/movement/cast.h"
@@ -27,9 +26,6 @@ namespace lamella {
 namespace {
 
 using namespace linalg;
-
-/// Returns numbers as 1 x 1 matrices.
-Tensor as_matrices(const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); }
 
 /// y = x^-1 b or x^-H b. db is the solution of the adjoint equation for dy, dx = -db y^H or -y db^H.
 struct SolveLayer : OperatorLayer<SolveLayer> {
@@ -150,67 +146,6 @@ struct InverseExLayer : OperatorLayer<InverseExLayer> {
   }
 };
 
-/// True if an element is 0; false on meta.
-bool has_zero(const Tensor& x) {
-  if (x.device().is_meta()) return false;
-  const autograd::NoGrad no_grad;
-  const Tensor values = to_device(contiguous(is_batched(x) ? physical(x, *x->hidden) : x.detach()), kCPU);
-  return visit<Decomposable>(values.dtype(), "linalg_det", [&]<class T> {
-    const std::span<const T> elements(values.data<T>(), static_cast<std::size_t>(values.numel()));
-    return std::ranges::find(elements, T(0)) != elements.end();
-  });
-}
-
-/// dx = dy times the conjugate cofactors: y x^-H if no matrix is singular.
-struct DetLayer : OperatorLayer<DetLayer> {
-  static constexpr std::string_view name = "linalg_det";
-
-  static Tensor forward(Context& ctx, const Tensor& x) {
-    Tensor y = run_det(run_factor(x, Singular::Allowed, "linalg_det"));
-    if (ctx.recording()) ctx.save_for_backward(x, y);
-    return y;
-  }
-  static Tensor backward(Context& ctx, const Tensor& dy) {
-    const auto [x, y] = ctx.saved_tensors<2>();
-    if (has_zero(y)) return multiply(as_matrices(dy), conjugate(cofactors(x)));
-    return multiply(as_matrices(multiply(dy, conjugate(y))), adjoint(inv(x)));
-  }
-
- private:
-  /// Returns det(x) x^-T for every x: with x = u s vh, det(u) det(vh) conj(u) p conj(vh), where p has the products of
-  /// all singular values but one.
-  static Tensor cofactors(const Tensor& x) {
-    const std::vector<Tensor> parts = svd(x, false);
-    const Tensor unit = eye(x.size(-1), std::nullopt, 0, DType::Bool, x.device());
-    const Tensor products = prod(where(unit, 1, expand_dims(parts[1], -2)), -1);
-    const Tensor scaled = multiply(conjugate(parts[0]), expand_dims(products, -2));
-    return multiply(as_matrices(multiply(det(parts[0]), det(parts[2]))), matmul(scaled, conjugate(parts[2])));
-  }
-};
-
-/// dx = (dlog - i im(conj(dsign) sign)) x^-H; the sign of a real matrix is constant.
-struct SlogdetLayer : OperatorLayer<SlogdetLayer> {
-  static constexpr std::string_view name = "linalg_slogdet";
-
-  static std::array<Tensor, 2> forward(Context& ctx, const Tensor& x) {
-    const auto [sign, logarithm] = run_slogdet(run_factor(x, Singular::Allowed, "linalg_slogdet"));
-    if (ctx.recording()) ctx.save_for_backward(x, sign);
-    return {sign, logarithm};
-  }
-  static Tensor backward(Context& ctx, const Tensor& dsign, const Tensor& dlog) {
-    const auto [x, sign] = ctx.saved_tensors<2>();
-    Tensor factor = dlog;
-    if (dsign.defined() && is_complex(x.dtype())) {
-      // -i im(z) is half of conj(z) - z.
-      const Tensor z = multiply(conjugate(dsign), sign);
-      const Tensor turned = multiply(subtract(conjugate(z), z), 0.5);
-      factor = factor.defined() ? add(turned, factor) : turned;
-    }
-    if (!factor.defined()) return {};
-    return multiply(as_matrices(factor), adjoint(inv(x)));
-  }
-};
-
 /// Returns the info of a call without errors.
 Tensor no_errors(const Tensor& x) {
   return zeros(Dims(x.shape().begin(), x.shape().end() - 2), DType::Int32, x.device());
@@ -320,17 +255,6 @@ std::vector<Tensor> LinalgInvEx::call(const Tensor& x, bool check_errors) {
   if (check_errors) return {inv(x), no_errors(x)};
   const auto [y, failed] = InverseExLayer::apply(x);
   return {y, failed};
-}
-
-Tensor LinalgDet::call(const Tensor& x) {
-  check_square(x, info.name);
-  return DetLayer::apply(x);
-}
-
-std::vector<Tensor> LinalgSlogdet::call(const Tensor& x) {
-  check_square(x, info.name);
-  const auto [sign, logarithm] = SlogdetLayer::apply(x);
-  return {sign, logarithm};
 }
 
 }  // namespace lamella

@@ -7,7 +7,7 @@
 #include "ops/op_info.h"
 #include "ops/operand.h"
 
-// Linear equations, inverses and determinants of the matrices in the last two axes, by LAPACK. The gradients are in
+// Linear equations and inverses of the matrices in the last two axes, by LAPACK. The gradients are in
 // Giles, An extended collection of matrix derivative results (2008), section 2.2.
 
 namespace lamella {
@@ -85,31 +85,6 @@ struct LinalgInvEx {
   static std::vector<Tensor> call(const Tensor& x, bool check_errors);
 };
 
-struct LinalgDet {
-  static constexpr OpInfo info{.name = "linalg_det",
-                               .doc =
-                                   "The determinants of square matrices. The gradient is right for singular matrices, "
-                                   "too: the cofactors, from a singular value decomposition.",
-                               .example = "linalg.det(eye(2))",
-                               .reference = "np.linalg.det(x)",
-                               .dtypes = linalg::Decomposable,
-                               .method = false};
-  static Tensor call(const Tensor& x);
-};
-
-struct LinalgSlogdet {
-  static constexpr OpInfo info{
-      .name = "linalg_slogdet",
-      .doc =
-          "The sign of the determinants of square matrices (1, -1 or 0; for complex ones of magnitude 1, or 0) and the "
-          "logarithm of their magnitude, -inf for a singular matrix, at which a gradient is a ValueError.",
-      .example = "linalg.slogdet(eye(2))",
-      .reference = "np.linalg.slogdet(x)",
-      .dtypes = linalg::Decomposable,
-      .method = false};
-  static std::vector<Tensor> call(const Tensor& x);
-};
-
 namespace linalg {
 
 inline Tensor solve(const Tensor& x1, const Tensor& x2, bool left = true) { return LinalgSolve::call(x1, x2, left); }
@@ -124,8 +99,6 @@ inline Tensor inv(const Tensor& x) { return LinalgInv::call(x); }
 inline std::vector<Tensor> inv_ex(const Tensor& x, bool check_errors = false) {
   return LinalgInvEx::call(x, check_errors);
 }
-inline Tensor det(const Tensor& x) { return LinalgDet::call(x); }
-inline std::vector<Tensor> slogdet(const Tensor& x) { return LinalgSlogdet::call(x); }
 
 /// Calls run_triangular() with a gradient.
 Tensor solve_triangle(const Tensor& x, const Tensor& b, Triangle triangle);

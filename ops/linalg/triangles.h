@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ops/cpu/tables/triangles.h"
-#include "ops/linalg/factor.h"
+#include "ops/linalg/matrices.h"
 
 // Triangular systems of real numbers, by our own kernels: OpenBLAS's (0.3.21) take twice as long with vectors of 64
 // bytes.

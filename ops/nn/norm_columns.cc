@@ -18,19 +18,11 @@ constexpr std::int64_t kMostParts = 64;
 
 template <class T>
 const cpu::NormKernels<T>& kernels() {
-  if constexpr (std::is_same_v<T, float>) {
-    return cpu_kernels().norm.float32;
-  } else {
-    return cpu_kernels().norm.float64;
-  }
+  return cpu::kernels_of<T>(cpu_kernels().norm);
 }
 template <class T>
 const cpu::MomentKernels<T>& moment_kernels() {
-  if constexpr (std::is_same_v<T, float>) {
-    return cpu_kernels().moments.float32;
-  } else {
-    return cpu_kernels().moments.float64;
-  }
+  return cpu::kernels_of<T>(cpu_kernels().moments);
 }
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "ops/nn/norm_layers.h"
+#include "ops/nn/norm_setting.h"
 
 namespace lamella {
 

@@ -36,11 +36,7 @@ constexpr std::int64_t kColumnGrain = 64;  // columns per task
 
 template <class T>
 const cpu::NormKernels<T>& kernels() {
-  if constexpr (std::is_same_v<T, float>) {
-    return cpu_kernels().norm.float32;
-  } else {
-    return cpu_kernels().norm.float64;
-  }
+  return cpu::kernels_of<T>(cpu_kernels().norm);
 }
 
 template <class F>

@@ -32,11 +32,7 @@ constexpr std::int64_t kColumnBlock = 1024;  // columns per task
 
 template <class T>
 const cpu::MomentKernels<T>& kernels() {
-  if constexpr (std::is_same_v<T, float>) {
-    return cpu_kernels().moments.float32;
-  } else {
-    return cpu_kernels().moments.float64;
-  }
+  return cpu::kernels_of<T>(cpu_kernels().moments);
 }
 
 /// Returns the sum of squares of a long row, computed in chunks that are combined in a fixed order.

@@ -18,6 +18,7 @@
 #include "ops/nn/spatial.h"
 #include "ops/operand.h"
 #include "ops/registration/all_ops.h"
+#include "ops/support/parameter_text.h"
 
 namespace lamella {
 
@@ -99,28 +100,6 @@ using registry::Arg;
 using registry::CallContext;
 using registry::Type;
 using registry::Value;
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-/// Takes the next parameter off `text`, up to a comma outside quotes and parentheses.
-std::string_view take_parameter(std::string_view& text) {
-  int depth = 0;
-  bool quoted = false;
-  std::size_t end = 0;
-  for (; end < text.size(); ++end) {
-    const char c = text[end];
-    if (c == '\'') quoted = !quoted;
-    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
-    if (c == ',' && depth == 0 && !quoted) break;
-  }
-  const std::string_view parameter = trimmed(text.substr(0, end));
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return parameter;
-}
 
 /// Returns a default value in the notation of schemas.
 std::string default_text(std::string_view value, const Type& type) {

@@ -21,6 +21,16 @@ inline const cpu::KernelTable& cpu_kernels() {
 
 namespace cpu {
 
+/// Returns the kernels for float or double of a table that has both.
+template <class T, class Table>
+const auto& kernels_of(const Table& table) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return table.float32;
+  } else {
+    return table.float64;
+  }
+}
+
 /// Returns the name of the instruction set of the kernels in use, such as "x86-64-v3".
 inline std::string_view instruction_set() { return cpu_kernels().isa; }
 

@@ -9,13 +9,7 @@
 namespace lamella {
 
 FloatPair::FloatPair(const Operand& a, const Operand& b, const char* op) {
-  for (const Operand* x : {&a, &b}) {
-    if (!x->is_number()) check_defined(x->tensor(), op);
-  }
-  const Operand* const operands[] = {&a, &b};
-  const DType promoted = promoted_dtype(operands);
-  if (is_complex(promoted)) refuse_dtype(promoted, Real | Boolean, op);
-  dtype = is_floating(promoted) ? promoted : kDefaultFloat;
+  dtype = common_float(a, b, op);
   const DType wide = dtype == DType::Float64 ? dtype : DType::Float32;
   const Device device = !a.is_number() ? a.tensor().device() : !b.is_number() ? b.tensor().device() : kCPU;
   const auto tensor = [&](const Operand& x) {

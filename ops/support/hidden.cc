@@ -5,15 +5,6 @@
 #include "engine/core/error.h"
 
 namespace lamella {
-namespace {
-
-const HiddenAxis* find_level(const Tensor& x, std::uint64_t level) {
-  if (!x->hidden) return nullptr;
-  const auto found = std::ranges::find(*x->hidden, level, &HiddenAxis::level);
-  return found == x->hidden->end() ? nullptr : found;
-}
-
-}  // namespace
 
 HiddenAxes hidden_axes(std::span<const Tensor* const> xs) {
   HiddenAxes result;
@@ -31,7 +22,7 @@ HiddenAxes hidden_in_first_only(const Tensor& x, const Tensor& other) {
   HiddenAxes result;
   if (!x->hidden) return result;
   for (const HiddenAxis& axis : *x->hidden) {
-    if (!find_level(other, axis.level)) result.push_back(axis);
+    if (!find_level(other->hidden.get(), axis.level)) result.push_back(axis);
   }
   return result;
 }
@@ -40,7 +31,7 @@ Tensor physical(const Tensor& x, const HiddenAxes& axes, std::size_t ndim, Missi
   Dims shape;
   Dims strides;
   for (const HiddenAxis& axis : axes) {
-    const HiddenAxis* own = find_level(x, axis.level);
+    const HiddenAxis* own = find_level(x->hidden.get(), axis.level);
     shape.push_back(own || missing == MissingAxis::Repeated ? axis.size : 1);
     strides.push_back(own ? own->stride : 0);
   }

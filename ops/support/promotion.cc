@@ -36,6 +36,16 @@ DType promoted_dtype(std::span<const Operand* const> operands) {
   return dtype;
 }
 
+DType common_float(const Operand& a, const Operand& b, const char* op) {
+  for (const Operand* x : {&a, &b}) {
+    if (!x->is_number()) check_defined(x->tensor(), op);
+  }
+  const Operand* const operands[] = {&a, &b};
+  const DType promoted = promoted_dtype(operands);
+  if (is_complex(promoted)) refuse_dtype(promoted, Real | Boolean, op);
+  return is_floating(promoted) ? promoted : kDefaultFloat;
+}
+
 bool can_cast(DType from, DType to) {
   if (from == to || from == DType::Bool) return true;
   // uint64 and a signed integer are the only pair without a common dtype.

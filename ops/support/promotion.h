@@ -20,6 +20,10 @@ DType default_dtype(Scalar::Kind kind);
 /// operands must be defined.
 DType promoted_dtype(std::span<const Operand* const> operands);
 
+/// Returns the floating dtype that two operands are computed in: their promoted dtype, or the default one for integers
+/// and bools. Throws TypeError if that is complex.
+DType common_float(const Operand& a, const Operand& b, const char* op);
+
 /// True if promote_types(from, to) is `to`.
 bool can_cast(DType from, DType to);
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "engine/core/host.h"
+#include "engine/core/physical_layout.h"
 #include "engine/runtime/parallel.h"
 #include "ops/operand.h"
 #include "ops/runtime/cpu_loader.h"
@@ -49,21 +50,6 @@ Dims byte_strides(const Tensor& x) {
   Dims strides = x.strides();
   for (std::int64_t& stride : strides) stride *= static_cast<std::int64_t>(item_size(x.dtype()));
   return strides;
-}
-
-/// Returns the address of the first byte that x's elements occupy and the one past the last.
-std::pair<const char*, const char*> extent(const Tensor& x) {
-  const char* low = x->data;
-  const char* high = x->data;
-  const auto reach_along = [&](std::int64_t size, std::int64_t stride) {
-    const std::int64_t reach = (size - 1) * stride * static_cast<std::int64_t>(item_size(x.dtype()));
-    (reach < 0 ? low : high) += reach;
-  };
-  for (std::size_t i = 0; i < x.ndim(); ++i) reach_along(x.shape()[i], x.strides()[i]);
-  if (x->hidden) {
-    for (const HiddenAxis& axis : *x->hidden) reach_along(std::max<std::int64_t>(axis.size, 1), axis.stride);
-  }
-  return {low, high + item_size(x.dtype())};
 }
 
 /// True if x's elements are strided or in short rows, and no element is repeated.
@@ -228,9 +214,7 @@ void write_value(const Tensor& to, Scalar value, const char* op) {
 
 bool may_overlap(const Tensor& a, const Tensor& b) {
   if (!a->data || !b->data || a.numel() == 0 || b.numel() == 0) return false;
-  const auto [a_low, a_high] = extent(a);
-  const auto [b_low, b_high] = extent(b);
-  return a_low < b_high && b_low < a_high;
+  return MemoryExtent(*a.impl()).meets(MemoryExtent(*b.impl()));
 }
 
 bool has_repeated_elements(const Tensor& x) {

@@ -1,3 +1,5 @@
+#include "ops/transforms/batched.h"
+
 #include <cmath>
 
 #include "engine/autograd/backward/backward.h"
@@ -9,7 +11,6 @@
 #include "ops/transforms/checked_function.h"
 #include "ops/transforms/diagnosis.h"
 #include "ops/transforms/own_inputs.h"
-#include "ops/transforms/strategies.h"
 
 // Jacobians and gradient checks by passes over a batch of gradients.
 

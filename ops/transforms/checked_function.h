@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/transforms/gradcheck.h"
+#include "ops/transforms/options.h"
 #include "ops/transforms/real_view.h"
 
 namespace lamella::autograd {

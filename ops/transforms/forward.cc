@@ -1,3 +1,5 @@
+#include "ops/transforms/forward.h"
+
 #include "engine/autograd/forward_mode/forward_ad.h"
 #include "engine/autograd/graph/place.h"
 #include "engine/core/modes.h"
@@ -8,7 +10,6 @@
 #include "ops/transforms/checked_function.h"
 #include "ops/transforms/diagnosis.h"
 #include "ops/transforms/own_inputs.h"
-#include "ops/transforms/strategies.h"
 
 // Jacobians and gradient checks by forward mode.
 

@@ -7,8 +7,9 @@
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/room.h"
+#include "ops/transforms/batched.h"
+#include "ops/transforms/forward.h"
 #include "ops/transforms/own_inputs.h"
-#include "ops/transforms/strategies.h"
 
 namespace lamella::autograd {
 namespace {

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "engine/core/tensor.h"
+#include "ops/transforms/options.h"
 
 // Derivatives of functions: each takes a function of tensors and the point at which it is differentiated, and changes
 // the `grad` of no tensor.
@@ -17,9 +16,6 @@
 // as everywhere on the tape.
 
 namespace lamella::autograd {
-
-/// A function of several tensors with several results.
-using TensorFunction = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 
 /// The result of vjp().
 struct Vjp {
@@ -32,22 +28,6 @@ struct Vjp {
 
 /// Returns the results of `func` at `primals`, and a function that multiplies a row vector by its Jacobian there.
 Vjp vjp(const TensorFunction& func, std::span<const Tensor> primals);
-
-enum class JacobianStrategy : std::uint8_t { Reverse, Forward };
-
-/// Options of jacobian() and hessian().
-struct JacobianOptions {
-  /// True if the result can be differentiated in turn. Without a value: if recording is on and the function's results
-  /// depend on anything else that requires a gradient, so that calls can be nested.
-  std::optional<bool> create_graph = false;
-  /// True if a result that does not depend on an input (by recorded operations) throws RuntimeError instead of giving
-  /// zeros.
-  bool strict = false;
-  /// True if all rows are computed by one batched pass; ignored for Forward.
-  bool vectorize = false;
-  /// Rows by backward passes, or columns by forward-mode differentiation with one call of the function each.
-  JacobianStrategy strategy = JacobianStrategy::Reverse;
-};
 
 /// Returns the Jacobian: entry [o][i] has the shape of output o followed by that of input i.
 std::vector<std::vector<Tensor>> jacobian(const TensorFunction& func, std::span<const Tensor> inputs,

@@ -8,10 +8,11 @@
 #include "engine/autograd/graph/place.h"
 #include "ops/creation/creation.h"
 #include "ops/movement/cast.h"
+#include "ops/transforms/batched.h"
 #include "ops/transforms/checked_function.h"
 #include "ops/transforms/diagnosis.h"
+#include "ops/transforms/forward.h"
 #include "ops/transforms/own_inputs.h"
-#include "ops/transforms/strategies.h"
 
 namespace lamella::autograd {
 namespace {

@@ -1,12 +1,8 @@
 #pragma once
 
-#include <exception>
-#include <functional>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "ops/transforms/functional.h"
+#include "ops/transforms/options.h"
 
 // Checks of gradients against differences of the function's values.
 //
@@ -18,43 +14,6 @@
 // real case; K. Kreutz-Delgado, "The Complex Gradient Operator and the CR-Calculus", arXiv:0906.4835, for the complex.)
 
 namespace lamella::autograd {
-
-struct GradcheckOptions {
-  /// Step of the differences.
-  double eps = 1e-6;
-  /// Numbers agree if |analytical - numerical| <= atol + rtol * |numerical|.
-  double atol = 1e-5;
-  double rtol = 1e-3;
-  /// Largest difference between two runs.
-  double nondet_tol = 0.0;
-  /// Checks that an output without a gradient counts as one with a gradient of zeros.
-  bool check_undefined_grad = true;
-  /// Checks that gradients have their inputs' dtypes.
-  bool check_grad_dtypes = false;
-  /// Compares u^T J v for one random u and v per output and input, in place of every entry of J: two calls of the
-  /// function and one backward pass each. (With entries of u and v that are positive, `atol` grows by the product of
-  /// their sums.)
-  bool fast_mode = false;
-  /// Checks that a pass over a batch of gradients (vmap, GradOptions::is_grads_batched) gives the results of separate
-  /// passes.
-  bool check_batched_grad = false;
-  /// Checks the derivatives of forward mode against differences as well.
-  bool check_forward_ad = false;
-  /// Prefix of the messages.
-  std::string name = "gradcheck";
-  /// Names of the inputs and the outputs in messages, in place of "input 0" and "output 0".
-  std::vector<std::string> input_names;
-  std::vector<std::string> output_names;
-  /// Returns the text of an exception of the host language, for messages; what() by default.
-  std::function<std::string(const std::exception&)> error_text;
-};
-
-/// True if gradients are right; otherwise the message says which one is wrong, by how much, and the probable cause.
-struct GradcheckResult {
-  bool ok = true;
-  std::string message;
-  explicit operator bool() const noexcept { return ok; }
-};
 
 /// Checks the gradients of `func` with respect to the `inputs` that require one. Results that have no gradient (by
 /// dtype, or because a layer marked them so) are left out.

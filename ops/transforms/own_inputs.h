@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/transforms/functional.h"
+#include "ops/transforms/options.h"
 
 namespace lamella::autograd {
 

@@ -1,7 +1,7 @@
 // The contexts that an operator's functions receive.
 
 #include "engine/core/error.h"
-#include "ops/user_op/call.h"
+#include "ops/user_op/bound_call.h"
 
 namespace lamella::user_op {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/user_op/context.h"
+#include "ops/user_op/bound_call.h"
 
 namespace lamella::user_op {
 
@@ -100,4 +100,42 @@ class BackwardOpConfContext {
 /// Adds an operator to the graph, in the older style.
 using AddOpFn = std::function<void(const UserOpConfWrapper&)>;
 
+namespace detail {
+
+/// A gradient during and after its description by the author's function.
+struct GradientGraph {
+  GradientGraph(const Call& of, std::vector<bool> needed)
+      : call(of), needs(std::move(needed)), bound(call.inputs.size()), fw(*this, call.conf.conf()) {
+    for (const auto& [name, blobs] : call.conf.conf()->outputs) {
+      for (const std::string& blob : blobs) grads[name].push_back(blob + "_grad");
+    }
+  }
+  GradientGraph(const GradientGraph&) = delete;
+  GradientGraph& operator=(const GradientGraph&) = delete;
+
+  const Call& call;
+  /// The inputs that require a gradient, and the blobs that provide it.
+  std::vector<bool> needs;
+  std::vector<std::string> bound;
+  UserOpWrapper fw;
+  /// The gradients of the outputs.
+  std::map<std::string, std::vector<std::string>> grads;
+  std::map<std::string, BackwardOpConfContext::Define> defined;
+  std::map<std::string, UserOpConfWrapper> built;
+
+  /// Returns the position of an input; throws ValueError if the call does not have it.
+  std::size_t input(const std::string& name, std::int32_t index) const;
+  /// Adds a use of an operator; throws ValueError for a name that is taken.
+  void add(UserOpConfWrapper op);
+};
+
+/// The gradient of an operator.
+struct GradDef {
+  std::string op;
+  SourcePlace place;
+  std::function<void(BackwardOpConfContext*)> make;
+  std::function<void(const UserOpWrapper&, const AddOpFn&)> make_older;
+};
+
+}  // namespace detail
 }  // namespace lamella::user_op

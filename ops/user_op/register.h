@@ -11,50 +11,12 @@
 #include <vector>
 
 #include "engine/registry/abi.h"
+#include "ops/user_op/definitions.h"
 #include "ops/user_op/gradient.h"
-#include "ops/user_op/hob.h"
-#include "ops/user_op/maybe.h"
-#include "ops/user_op/sbp.h"
 
 namespace lamella::user_op {
 
 namespace detail {
-
-/// The source position of a registration.
-struct SourcePlace {
-  std::string file;
-  unsigned line = 0;
-};
-
-/// The declaration and definition of an operator.
-struct OpDef {
-  std::string name;
-  SourcePlace place;
-  std::vector<ArgDef> inputs;
-  std::vector<ArgDef> outputs;
-  std::vector<AttrDef> attrs;
-  std::function<Maybe<void>(const UserOpDefWrapper&, const UserOpConfWrapper&)> check_attr;
-  std::function<Maybe<void>(InferContext*)> infer;
-  std::function<Maybe<void>(InferContext*)> infer_dtype;
-  std::function<Maybe<void>(SbpContext*)> sbp;
-};
-
-/// A kernel of an operator.
-struct KernelDef {
-  std::string op;
-  SourcePlace place;
-  std::function<std::unique_ptr<OpKernel>()> create;
-  std::function<std::size_t(InferContext*)> tmp_size;
-  std::vector<Hob> conditions;
-};
-
-/// The gradient of an operator.
-struct GradDef {
-  std::string op;
-  SourcePlace place;
-  std::function<void(BackwardOpConfContext*)> make;
-  std::function<void(const UserOpWrapper&, const AddOpFn&)> make_older;
-};
 
 /// A registration, which lasts as long as this object. Errors do not leave the constructors; they are reported as those
 /// of the library that is being loaded.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/core/error.h"
-#include "ops/user_op/call.h"
 
 namespace lamella::user_op::detail {
 namespace {
@@ -52,6 +51,8 @@ Schema::Argument named(const std::string& name, registry::Type type) {
   return argument;
 }
 
+}  // namespace
+
 Schema schema_of(const OpDef& def) {
   Schema schema;
   schema.name = def.name;
@@ -86,48 +87,9 @@ Schema schema_of(const OpDef& def) {
   return schema;
 }
 
-void run_on_device(const void* entry_of, const registry::CallContext&, const registry::Arg* args,
-                   registry::Value* results) {
-  Entry& entry = *static_cast<Entry*>(const_cast<void*>(entry_of));
-  const auto def = entry.def();
-  const std::span given(args, argument_count(*def));
-  const Device device = device_of(given);
-  Call call = read_call(entry, given, device);
-  call.infer();
-  store_results(*def, call.outputs, compute(entry, call, device), results);
-}
-
-void run_on_meta(const void* entry_of, const registry::CallContext&, const registry::Arg* args,
-                 registry::Value* results) {
-  Entry& entry = *static_cast<Entry*>(const_cast<void*>(entry_of));
-  const auto def = entry.def();
-  Call call = read_call(entry, {args, argument_count(*def)}, kMeta);
-  call.infer();
-  std::vector<lamella::Tensor> outputs;
-  outputs.reserve(call.output_descs.size());
-  for (const TensorDesc& desc : call.output_descs) {
-    outputs.push_back(empty(desc.shape().dim_vec(), to_dtype(desc.data_type(), call.where()), kMeta));
-  }
-  store_results(*def, call.outputs, std::move(outputs), results);
-}
-
-}  // namespace
-
 std::size_t argument_count(const OpDef& def) {
   return def.inputs.size() + def.attrs.size() +
          static_cast<std::size_t>(std::ranges::count_if(def.outputs, is_counted));
-}
-
-void define_in_registry(Library& m, const OpDef& def, Entry& entry) {
-  const registry::Place place(def.place.file, def.place.line);
-  m.define(schema_of(def).str(), place);
-  const auto add = [&](DispatchKey key, registry::KernelFunction::Call call) {
-    m.implement(def.name, key, registry::KernelFunction::boxed(call, &entry, nullptr), place);
-  };
-  add(DispatchKey::CPU, run_on_device);
-  add(DispatchKey::CUDA, run_on_device);
-  add(DispatchKey::Meta, run_on_meta);
-  add(DispatchKey::Autograd, run_recorded);
 }
 
 }  // namespace lamella::user_op::detail

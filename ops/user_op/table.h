@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "engine/core/tensor.h"
-#include "ops/user_op/register.h"
+#include "ops/user_op/definitions.h"
+#include "ops/user_op/gradient.h"
 
 // The registrations of the OneFlow dialect, besides those in the registry of operators.
 
@@ -46,18 +47,5 @@ Entry& defined_entry(const std::string& op);
 std::vector<Entry*> all_entries();
 /// Returns the names for which kernels or gradients are registered, but no operator.
 std::vector<std::string> dangling_names();
-
-/// Returns a text such as "file:12".
-std::string str(const SourcePlace& place);
-/// Returns "'a', 'b'", or "none".
-template <class Range, class Name>
-std::string quoted(const Range& range, Name&& name) {
-  std::string text;
-  for (const auto& each : range) text += (text.empty() ? "'" : ", '") + std::string(name(each)) + "'";
-  return text.empty() ? "none" : text;
-}
-
-/// Calls a function of an operator's author, and prefixes its exceptions with the operator's name.
-void run_authors(const std::string& where, const std::function<void()>& function);
 
 }  // namespace lamella::user_op::detail

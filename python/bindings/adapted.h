@@ -14,7 +14,7 @@
 #include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/py_ref.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 // Turns C++ functions into functions for Python, for the library's own use: arguments come by position, and the errors
 // name no parameter.

@@ -8,8 +8,8 @@
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/node_type.h"
+#include "python/bindings/tensor_object.h"
 #include "python/bindings/tensor_slots.h"
-#include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
 namespace {

@@ -21,7 +21,7 @@
 #include "python/bindings/gil.h"
 #include "python/bindings/method.h"
 #include "python/bindings/signature.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {

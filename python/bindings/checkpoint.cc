@@ -16,7 +16,7 @@
 #include "python/bindings/likeness.h"
 #include "python/bindings/method.h"
 #include "python/bindings/signature.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {
@@ -25,6 +25,20 @@ constexpr const char* kStateCapsule = "lamella.RandomState";
 constexpr const char* kReadsCapsule = "lamella.ReadLog";
 
 PyObject* stop_type = nullptr;
+
+/// Sets the Python exception for a StopRecomputation that is being handled; false for other exceptions. It is no
+/// Exception, so that `except Exception` does not catch it.
+bool set_stop_recomputation() noexcept {
+  try {
+    throw;
+  } catch (const autograd::StopRecomputation& stop) {
+    const PyRef run = PyRef::adopt(PyLong_FromVoidPtr(const_cast<void*>(stop.run)));
+    if (run) PyErr_SetObject(stop_type, run.get());
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
 
 /// Throws the Python exception that is set; one that stands for a StopRecomputation is thrown as that C++ type again.
 [[noreturn]] void throw_from_python() {
@@ -189,11 +203,6 @@ PyMethodDef checkpoint_method_defs[] = {
 
 }  // namespace
 
-void set_stop_recomputation(const autograd::StopRecomputation& stop) noexcept {
-  const PyRef run = PyRef::adopt(PyLong_FromVoidPtr(const_cast<void*>(stop.run)));
-  if (run) PyErr_SetObject(stop_type, run.get());
-}
-
 PyRef select_layer_call(const char* layer, std::span<const Tensor* const> inputs,
                         const std::function<PyRef()>& compute) {
   const PyRef module = PyRef::adopt(checked(PyImport_ImportModule("lamella._tree")));
@@ -259,6 +268,7 @@ void add_stop_recomputation(PyObject* module) {
       "Leaves a checkpoint's function when backward has what it needs. No Exception: functions must let it pass.",
       PyExc_BaseException, nullptr));
   checked(PyModule_AddObjectRef(module, "_StopRecomputation", stop_type));
+  translate_other_exceptions(set_stop_recomputation);
 }
 
 PyMethodDef* checkpoint_functions() { return checkpoint_method_defs; }

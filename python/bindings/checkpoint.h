@@ -10,9 +10,6 @@
 
 namespace lamella::python {
 
-/// Sets the Python exception that stands for `stop`; it is no Exception, so that `except Exception` does not catch it.
-void set_stop_recomputation(const autograd::StopRecomputation& stop) noexcept;
-
 /// Makes a layer's call under Modes::kSelective: calls `compute` unless the checkpoint kept the call's result.
 PyRef select_layer_call(const char* layer, std::span<const Tensor* const> inputs,
                         const std::function<PyRef()>& compute);
@@ -23,7 +20,7 @@ int visit_checkpoints(const Ref<Node>& node, visitproc visit, void* arg);
 
 /// Returns the module's functions that lamella.autograd.checkpoint calls.
 PyMethodDef* checkpoint_functions();
-/// Adds the exception _StopRecomputation to the module.
+/// Adds the exception _StopRecomputation to the module, which stands for autograd::StopRecomputation from then on.
 void add_stop_recomputation(PyObject* module);
 
 }  // namespace lamella::python

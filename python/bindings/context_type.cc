@@ -5,21 +5,17 @@
 #include "engine/core/modes.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/free_list.h"
 #include "python/bindings/likeness.h"
 #include "python/bindings/method.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {
 
 PyTypeObject* context_type = nullptr;
 
-constexpr int kMaxFree = 64;
-#ifndef Py_GIL_DISABLED
-// Free list of context objects, linked by their field for weak references.
-ContextObject* free_objects = nullptr;
-int free_count = 0;
-#endif
+FreeList<ContextObject, 64> free_objects;
 
 ContextObject* as_context(PyObject* self) { return reinterpret_cast<ContextObject*>(self); }
 
@@ -132,17 +128,7 @@ void dealloc(PyObject* object) {
   if (self->weak_references) PyObject_ClearWeakRefs(object);
   Py_CLEAR(self->attributes);
   Py_CLEAR(self->originals);
-#ifndef Py_GIL_DISABLED
-  if (free_count < kMaxFree) {
-    self->weak_references = reinterpret_cast<PyObject*>(free_objects);
-    free_objects = self;
-    ++free_count;
-    Py_DECREF(type);
-    return;
-  }
-#endif
-  type->tp_free(object);
-  Py_DECREF(type);
+  free_objects.give(self, type, true);
 }
 
 int traverse(PyObject* object, visitproc visit, void* arg) {
@@ -218,16 +204,7 @@ PyTypeObject* make_context_type() {
 }
 
 PyObject* new_context(Context* context) {
-  ContextObject* self = nullptr;
-#ifndef Py_GIL_DISABLED
-  if (free_objects) {
-    self = free_objects;
-    free_objects = reinterpret_cast<ContextObject*>(self->weak_references);
-    --free_count;
-    PyObject_Init(reinterpret_cast<PyObject*>(self), context_type);
-  }
-#endif
-  if (!self) self = checked(PyObject_GC_New(ContextObject, context_type));
+  ContextObject* const self = checked(free_objects.take(context_type));
   self->context = context;
   self->attributes = nullptr;
   self->originals = nullptr;

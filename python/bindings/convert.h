@@ -16,9 +16,9 @@
 #include "engine/core/shape.h"
 #include "engine/core/tensor.h"
 #include "ops/operand.h"
-#include "python/bindings/generator_type.h"
+#include "python/bindings/generator_object.h"
 #include "python/bindings/signature.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 

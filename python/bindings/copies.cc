@@ -6,7 +6,7 @@
 #include "python/bindings/method.h"
 #include "python/bindings/numpy.h"
 #include "python/bindings/signature.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 // Copies and pickles preserve shared memory: a tensor whose storage other tensors share is stored as an offset into
 // that storage, which is copied once.

@@ -23,7 +23,6 @@ using distributed::Milliseconds;
 using distributed::Pattern;
 using distributed::ProcessGroup;
 
-PyObject* error_type = nullptr;
 PyTypeObject* group_type = nullptr;
 PyTypeObject* work_type = nullptr;
 
@@ -387,16 +386,15 @@ void add_distributed(PyObject* module) {
   work_type = new_type<WorkObject>("lamella.distributed.Work", work_slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);
   checked(PyModule_AddObjectRef(module, "_ProcessGroup", reinterpret_cast<PyObject*>(group_type)));
   checked(PyModule_AddObjectRef(module, "_Work", reinterpret_cast<PyObject*>(work_type)));
-  error_type = checked(PyErr_NewExceptionWithDoc(
+  PyObject* const error_type = checked(PyErr_NewExceptionWithDoc(
       "lamella.distributed.DistributedError",
       "A collective operation failed because of another process or of the network: a process that died or did not\n"
       "answer in time, or calls that do not fit together. The message names the group, the operation with its number,\n"
       "and the ranks that are missing.",
       PyExc_RuntimeError, nullptr));
   checked(PyModule_AddObjectRef(module, "_DistributedError", error_type));
+  raise_distributed_errors_as(error_type);
   checked(PyModule_AddFunctions(module, functions));
 }
-
-PyObject* distributed_error_type() noexcept { return error_type; }
 
 }  // namespace lamella::python

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/autograd/backward/lent.h"
+#include "engine/core/exports.h"
 #include "engine/core/foreign.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/convert.h"
@@ -11,7 +12,7 @@
 #include "python/bindings/numpy.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/signature.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {
@@ -98,7 +99,7 @@ dl::Device device_of(const Tensor& x) {
 /// Holds what an exported array refers to until its consumer calls the deleter.
 template <class M>
 struct Exported {
-  Exported(const Tensor& x, std::uint32_t holders) : foreign(x, holders), tensor(x) {}
+  Exported(const Tensor& x, std::uint32_t holders) : foreign(*x->storage, may_be_saved(x, holders)), tensor(x) {}
 
   M managed{};
   const Export foreign;

@@ -6,7 +6,7 @@
 
 #include "python/bindings/errors.h"
 #include "python/bindings/result_forms.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {

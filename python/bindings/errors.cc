@@ -7,14 +7,16 @@
 #include "engine/core/memory_limit.h"
 #include "engine/core/spare_memory.h"
 #include "engine/distributed/error.h"
-#include "python/bindings/checkpoint.h"
-#include "python/bindings/distributed.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
 namespace {
 
 constexpr std::string_view kAllocate = "[allocate] ";
+
+bool (*translate_other)() noexcept = nullptr;
+/// Class of Python's errors that other processes cause.
+PyObject* distributed_error = nullptr;
 
 /// Returns the message with "[op] " in front, unless it names an operator itself, or only the allocator.
 std::string named(const char* op, std::string_view message) {
@@ -46,8 +48,6 @@ void set_error(const char* op, const char* function) {
   } catch (const PythonError& error) {
     error.restore();
     name_memory_error(caller);
-  } catch (const autograd::StopRecomputation& stop) {
-    set_stop_recomputation(stop);
   } catch (const ValueError& error) {
     raise(PyExc_ValueError, named(op, error.what()));
   } catch (const TypeError& error) {
@@ -57,7 +57,7 @@ void set_error(const char* op, const char* function) {
   } catch (const NotImplementedError& error) {
     raise(PyExc_NotImplementedError, named(op, error.what()));
   } catch (const distributed::DistributedError& error) {
-    raise(distributed_error_type(), named(op, error.what()));
+    raise(distributed_error ? distributed_error : PyExc_RuntimeError, named(op, error.what()));
   } catch (const OutOfMemoryError& error) {
     const SpareMemory spare;
     raise(PyExc_MemoryError, named(caller, error.what()));
@@ -71,7 +71,7 @@ void set_error(const char* op, const char* function) {
   } catch (const std::exception& error) {
     raise(PyExc_RuntimeError, named(op, error.what()));
   } catch (...) {
-    PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception");
+    if (!translate_other || !translate_other()) PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception");
   }
 }
 
@@ -137,6 +137,10 @@ void name_memory_error(const char* op) noexcept {
   }
   error.restore();
 }
+
+void translate_other_exceptions(bool (*translator)() noexcept) noexcept { translate_other = translator; }
+
+void raise_distributed_errors_as(PyObject* type) noexcept { distributed_error = type; }
 
 void add_note(const std::string& note) noexcept {
   const PythonError error;

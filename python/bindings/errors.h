@@ -36,6 +36,13 @@ class PythonError final : public std::exception {
 /// Gives the MemoryError that is set in Python, if it is one and has no text, a text that names `op`.
 [[gnu::cold, gnu::noinline]] void name_memory_error(const char* op) noexcept;
 
+/// Sets the function that set_python_error() asks about an exception that is no std::exception: it sets the Python
+/// exception for the one being handled and returns true, or returns false.
+void translate_other_exceptions(bool (*translator)() noexcept) noexcept;
+
+/// Sets the class of the Python exceptions that stand for DistributedError; it lives as long as the process.
+void raise_distributed_errors_as(PyObject* type) noexcept;
+
 /// Adds a note to the exception that is set in Python; does nothing if that fails.
 void add_note(const std::string& note) noexcept;
 

@@ -3,7 +3,7 @@
 #include "lamella/abi.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/py_ref.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {

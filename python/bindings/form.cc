@@ -4,7 +4,7 @@
 #include <string>
 
 #include "python/bindings/errors.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {

@@ -6,21 +6,12 @@
 
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/generator_object.h"
 #include "python/bindings/method.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
 namespace {
-
-/// Python object of a generator. It owns its generator, or refers to a default one, which nobody owns; set when the
-/// object is made, and never changed.
-struct GeneratorObject {
-  PyObject_HEAD std::shared_ptr<Generator> generator;
-};
-
-PyTypeObject* generator_type = nullptr;
-
-Generator& generator_of(PyObject* self) { return *reinterpret_cast<GeneratorObject*>(self)->generator; }
 
 PyObject* wrap_generator(std::shared_ptr<Generator> generator) {
   auto* object = checked(PyObject_New(GeneratorObject, generator_type));
@@ -351,12 +342,6 @@ PyTypeObject* make_generator_type() {
       {0, nullptr},
   };
   return generator_type = new_type<GeneratorObject>("lamella.Generator", slots);
-}
-
-Generator* read_generator(PyObject* object, const Argument& argument) {
-  if (object == Py_None) return nullptr;
-  if (!Py_IS_TYPE(object, generator_type)) argument.wrong_type("a Generator or None", object);
-  return &generator_of(object);
 }
 
 PyMethodDef* random_functions() { return random_method_defs; }

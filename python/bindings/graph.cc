@@ -22,7 +22,7 @@
 #include "python/bindings/method.h"
 #include "python/bindings/native_programs.h"
 #include "python/bindings/registry_values.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {

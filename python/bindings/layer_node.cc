@@ -12,7 +12,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/layer_info.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {

@@ -16,7 +16,7 @@
 #include "python/bindings/layer_node.h"
 #include "python/bindings/layer_outputs.h"
 #include "python/bindings/method.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 #include "python/bindings/vmap.h"
 
 namespace lamella::python {

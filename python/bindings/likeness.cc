@@ -2,7 +2,7 @@
 
 #include "engine/autograd/graph/place.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {

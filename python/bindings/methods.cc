@@ -15,8 +15,8 @@
 #include "python/bindings/numpy.h"
 #include "python/bindings/operators.h"
 #include "python/bindings/signature.h"
+#include "python/bindings/tensor_object.h"
 #include "python/bindings/tensor_slots.h"
-#include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
 namespace {

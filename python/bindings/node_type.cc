@@ -14,7 +14,7 @@
 #include "python/bindings/hooks.h"
 #include "python/bindings/method.h"
 #include "python/bindings/py_ref.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 #include "python/bindings/visit.h"
 
 namespace lamella::python {

@@ -9,8 +9,8 @@
 #include "python/bindings/create.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/numpy.h"
+#include "python/bindings/tensor_object.h"
 #include "python/bindings/tensor_slots.h"
-#include "python/bindings/tensor_type.h"
 
 namespace lamella::python {
 namespace {

@@ -10,13 +10,14 @@
 
 #include "engine/autograd/backward/lent.h"
 #include "engine/autograd/layers/host_values.h"
+#include "engine/core/exports.h"
 #include "engine/core/foreign.h"
 #include "engine/core/modes.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/capture.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/signature.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {
@@ -88,7 +89,7 @@ std::optional<DType> dtype_of_format(std::string_view format, std::size_t itemsi
 
 /// Holds what an exported buffer refers to from get_buffer to release_buffer.
 struct Exported {
-  explicit Exported(const Tensor& x) : export_of(x) {}
+  explicit Exported(const Tensor& x) : export_of(*x->storage, may_be_saved(x)) {}
   Dims shape;
   Dims strides;
   const lamella::Export export_of;

@@ -12,7 +12,7 @@
 #include "python/bindings/method.h"
 #include "python/bindings/registry_operator.h"
 #include "python/bindings/registry_values.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {
@@ -64,7 +64,7 @@ std::string result_label(const Schema& schema, std::size_t k) {
 
 /// Reads result k of a Python kernel.
 Value read_result(const CallContext& context, std::size_t k, PyObject* object) {
-  const Schema& schema = context.op.schema();
+  const Schema& schema = context.schema;
   if (is_tensor(object) && schema.results[k].type == registry::Type{.base = registry::Type::Base::Tensor}) [[likely]]
     return tensor_of(object);
   const std::string label = result_label(schema, k);
@@ -77,7 +77,7 @@ Value read_result(const CallContext& context, std::size_t k, PyObject* object) {
 }
 
 void read_results(const CallContext& context, PyObject* object, Value* results) {
-  const Schema& schema = context.op.schema();
+  const Schema& schema = context.schema;
   if (schema.results.empty()) {
     if (object == Py_None) return;
     fail<TypeError>("[", context.op.full_name(), "] the kernel returned ", type_name(object),
@@ -106,7 +106,7 @@ void call_python(const void* functor, const CallContext& context, const Arg* arg
   const GilHold gil;
   const SharedObject function = static_cast<PythonKernel*>(const_cast<void*>(functor))->get();
   if (!function) fail<RuntimeError>("[", context.op.full_name(), "] the kernel was withdrawn during the call");
-  const Schema& schema = context.op.schema();
+  const Schema& schema = context.schema;
   const std::size_t count = schema.arguments.size();
   SmallVector<PyRef, kInlineArguments> held(count);
   // The slot in front is scratch space that a vectorcall may use for a bound method's self.

@@ -8,9 +8,9 @@
 #include "python/bindings/convert.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/generator_type.h"
+#include "python/bindings/generator_object.h"
 #include "python/bindings/numpy.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 

@@ -15,7 +15,7 @@
 #include "python/bindings/graph.h"
 #include "python/bindings/guards.h"
 #include "python/bindings/method.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {

@@ -2,36 +2,13 @@
 
 #include <charconv>
 
+#include "ops/support/parameter_text.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-/// Returns the next parameter of the list and removes it from `text`: up to a comma outside quotes and parentheses.
-std::string_view take_item(std::string_view& text) {
-  int depth = 0;
-  bool quoted = false;
-  std::size_t end = 0;
-  for (; end < text.size(); ++end) {
-    const char c = text[end];
-    if (c == '\'') quoted = !quoted;
-    if (quoted) continue;
-    if (c == '(' || c == '[') ++depth;
-    if (c == ')' || c == ']') --depth;
-    if (c == ',' && depth == 0) break;
-  }
-  const std::string_view item = trimmed(text.substr(0, end));
-  text.remove_prefix(end < text.size() ? end + 1 : end);
-  return item;
-}
 
 PyObject* parse_default(const char* function, std::string_view text) {
   if (text == "None") return Py_NewRef(Py_None);
@@ -58,7 +35,7 @@ PyObject* parse_default(const char* function, std::string_view text) {
 Signature::Signature(const char* function, std::string_view text) : function_(function), text_(text) {
   bool positional = true;
   while (!text.empty()) {
-    const std::string_view item = take_item(text);
+    const std::string_view item = take_parameter(text);
     if (item == "/") {
       for (Parameter& parameter : parameters_) parameter.keyword = false;
     } else if (item == "*") {

@@ -17,7 +17,7 @@
 #include "python/bindings/method.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/signature.h"
-#include "python/bindings/tensor_type.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 namespace {

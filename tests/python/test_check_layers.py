@@ -1,4 +1,4 @@
-"""cmake/check_layers.py finds includes that go against the layers and the rooms of the engine."""
+"""cmake/check_layers.py finds includes that go against the layers and the rooms of the engine, and cycles of stems."""
 
 from __future__ import annotations
 
@@ -100,6 +100,32 @@ def test_new_family_of_operators_is_found(findings: Callable[[str, str], list[st
     (found,) = findings("ops/attic/new.h", "vector")
     assert "ops/attic/new.h" in found
     assert "OPS_ROOMS" in found
+
+
+@pytest.mark.parametrize(
+    ("sources", "cycle"),
+    [
+        ({"engine/core/a.h": "engine/core/b.h", "engine/core/b.h": "engine/core/a.h"}, "a b a"),
+        ({"engine/core/a.cc": "engine/core/b.h", "engine/core/b.h": "engine/core/a.h"}, "a b a"),
+        ({"ops/reduce/a.cu": "ops/reduce/b.h", "ops/reduce/b.cc": "ops/reduce/a.h"}, "a b a"),
+        ({"python/bindings/a.cc": "python/bindings/b.h", "python/bindings/b.cc": "python/bindings/a.h"}, "a b a"),
+        ({f"ops/reduce/{x}.cc": f"ops/reduce/{y}.h" for x, y in ("ab", "bc", "ca")}, "a b c a"),
+        ({f"ops/reduce/{x}.cc": f"ops/reduce/{y}.h" for x, y in ("aa", "ab", "bc")}, ""),
+    ],
+)
+def test_cycle_of_stems_is_found(check: ModuleType, tmp_path: Path, sources: dict[str, str], cycle: str) -> None:
+    for source, include in sources.items():
+        path = tmp_path / source
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#pragma once\n\n#include "{include}"\n')
+    found = list(check.stem_cycles(tmp_path))
+    assert len(found) == (1 if cycle else 0)
+    for text in found:
+        assert all(f"{source}:3" in text for source in sources)
+        shown = re.findall(r"/(\w) ?(?:->|;)", text)
+        turned = cycle.split()[:-1]
+        assert shown[0] == shown[-1]
+        assert shown[:-1] in [turned[i:] + turned[:i] for i in range(len(turned))]
 
 
 def test_each_room_of_ops_holds_a_file(check: ModuleType) -> None:

@@ -1,6 +1,5 @@
 #include "engine/autograd/graph/node.h"
 
-#include "engine/autograd/graph/origin.h"
 #include "engine/core/modes.h"
 #include "engine/core/small_blocks.h"
 
@@ -14,11 +13,18 @@ thread_local std::uint64_t next_sequence = 0;
 thread_local Node* destroy_queue = nullptr;
 thread_local bool destroying = false;
 
+std::atomic<void (*)(Node&)> new_node_observer{nullptr};
+
 }  // namespace
 
 Node::Node() : sequence_(next_sequence++) {
-  if (autograd::is_tracing()) [[unlikely]]
-    autograd::note_origin(*this);
+  if (autograd::is_tracing()) [[unlikely]] {
+    if (auto* const observer = new_node_observer.load(std::memory_order_relaxed)) observer(*this);
+  }
+}
+
+void autograd::observe_new_nodes(void (*observer)(Node&)) noexcept {
+  new_node_observer.store(observer, std::memory_order_relaxed);
 }
 
 std::uint64_t next_node_number() noexcept { return next_sequence; }

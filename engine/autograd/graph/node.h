@@ -191,4 +191,12 @@ class WeakNode {
 /// Returns the number that the next node of this thread gets, which its sequence() tells.
 std::uint64_t next_node_number() noexcept;
 
+namespace autograd {
+
+/// Sets the function that is called with each node that is made while its thread is_tracing(). Only the node's base is
+/// there at that time.
+void observe_new_nodes(void (*observer)(Node&)) noexcept;
+
+}  // namespace autograd
+
 }  // namespace lamella

@@ -12,6 +12,7 @@
 #include "engine/core/host.h"
 #include "engine/core/listed.h"
 #include "engine/core/modes.h"
+#include "engine/core/physical_layout.h"
 
 namespace lamella::autograd {
 namespace {
@@ -19,14 +20,7 @@ namespace {
 /// Calls f with the address of each element.
 template <class F>
 void for_each_place(const TensorImpl& x, F&& f) {
-  Dims shape = x.shape;
-  Dims strides = x.strides;
-  if (x.hidden) {
-    for (const HiddenAxis& axis : *x.hidden) {
-      shape.push_back(axis.size);
-      strides.push_back(axis.stride);
-    }
-  }
+  const auto [shape, strides] = PhysicalLayout(x);
   const auto item = static_cast<std::int64_t>(item_size(x.dtype));
   const std::int64_t count = count_elements(shape);
   Dims at(shape.size(), 0);
@@ -42,32 +36,13 @@ void for_each_place(const TensorImpl& x, F&& f) {
   }
 }
 
-struct Extent {
-  const char* low;
-  const char* high;
-};
-
-Extent extent_of(const TensorImpl& x) noexcept {
-  const auto item = static_cast<std::int64_t>(item_size(x.dtype));
-  Extent extent{x.data, x.data + item};
-  const auto reach = [&](std::int64_t size, std::int64_t stride) {
-    const std::int64_t bytes = (size - 1) * stride * item;
-    (bytes < 0 ? extent.low : extent.high) += bytes;
-  };
-  for (std::size_t i = 0; i < x.shape.size(); ++i) reach(x.shape[i], x.strides[i]);
-  if (x.hidden) {
-    for (const HiddenAxis& axis : *x.hidden) reach(axis.size, axis.stride);
-  }
-  return extent;
-}
-
 /// True if a byte belongs to both tensors; assumed without a look for large ones whose extents meet.
 bool share_elements(const TensorImpl& a, const TensorImpl& b) {
   if (a.elements == 0 || b.elements == 0) return false;
   if (!a.data || !b.data) return true;  // on meta every place is the same
-  const Extent one = extent_of(a);
-  const Extent other = extent_of(b);
-  if (one.low >= other.high || other.low >= one.high) return false;
+  const MemoryExtent one(a);
+  const MemoryExtent other(b);
+  if (!one.meets(other)) return false;
   constexpr std::int64_t kFew = 1 << 20;
   const std::int64_t reach = one.high - one.low;
   if (a.contiguous && b.contiguous) return true;

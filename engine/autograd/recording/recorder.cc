@@ -13,6 +13,7 @@
 #include "engine/autograd/trace/call_watch.h"
 #include "engine/autograd/trace/departure.h"
 #include "engine/core/error.h"
+#include "engine/core/physical_layout.h"
 
 // Note [Kept outputs]
 // A layer's forward may keep its output: in the context, in a list, in a closure. If that very handle went on the tape,
@@ -50,14 +51,7 @@ bool is_leaf_with_gradient(const AutogradMeta* meta) { return meta && meta->requ
 
 bool repeats_elements(const TensorImpl& x) {
   if (x.contiguous) return false;
-  Dims shape = x.shape;
-  Dims strides = x.strides;
-  if (x.hidden) {
-    for (const HiddenAxis& axis : *x.hidden) {
-      shape.push_back(axis.size);
-      strides.push_back(axis.stride);
-    }
-  }
+  const auto [shape, strides] = PhysicalLayout(x);
   return overlaps_itself(shape, strides);
 }
 

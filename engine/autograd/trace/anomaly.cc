@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/autograd/graph/origin.h"
 #include "engine/autograd/trace/departure.h"
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
@@ -32,7 +33,10 @@ class Untraced {
 
 bool set_tracing(bool enabled) noexcept {
   const bool before = is_tracing();
-  if (enabled && !before) forget_escapes();
+  if (enabled && !before) {
+    observe_new_nodes(note_origin);
+    forget_escapes();
+  }
   set_trace_bit(enabled);
   return before;
 }

@@ -8,15 +8,6 @@
 #include "engine/core/thread_state.h"
 
 namespace lamella::autograd {
-namespace {
-
-const HiddenAxis* find_axis(const Tensor& x, std::uint64_t level) {
-  if (!x->hidden) return nullptr;
-  const auto found = std::ranges::find(*x->hidden, level, &HiddenAxis::level);
-  return found == x->hidden->end() ? nullptr : found;
-}
-
-}  // namespace
 
 std::uint64_t enter_vmap(std::int64_t size, Randomness randomness) {
   const std::uint64_t level = next_level();
@@ -48,12 +39,12 @@ std::optional<VmapRule> VmapRule::of(std::span<const Tensor* const> inputs) {
   for (const BatchScope& scope : thread_state().batch_scopes) {
     if (scope.level == rule.level_) rule.info_.randomness = scope.randomness;
   }
-  for (const Tensor* x : inputs) rule.info_.mapped.push_back(find_axis(*x, rule.level_) != nullptr);
+  for (const Tensor* x : inputs) rule.info_.mapped.push_back(find_level((*x)->hidden.get(), rule.level_) != nullptr);
   return rule;
 }
 
 Tensor VmapRule::shown(const Tensor& x) const {
-  return find_axis(x, level_) ? primitives().show_axis(x, level_, info_.batch_size) : x;
+  return find_level(x->hidden.get(), level_) ? primitives().show_axis(x, level_, info_.batch_size) : x;
 }
 
 Tensor VmapRule::hidden(const Tensor& y, std::string_view layer) const {

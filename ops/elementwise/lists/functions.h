@@ -9,6 +9,7 @@
 #include "ops/elementwise/log.h"
 #include "ops/elementwise/parts.h"
 #include "ops/elementwise/scaled_sums.h"
+#include "ops/elementwise/sinc.h"
 #include "ops/elementwise/special.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/square.h"

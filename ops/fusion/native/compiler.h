@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "ops/fusion/native/cache.h"
-#include "ops/fusion/native/native.h"
+#include "ops/fusion/native/emit.h"
+#include "ops/fusion/native/settings.h"
 
 namespace lamella::fusion::native {
 

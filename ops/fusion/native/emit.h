@@ -5,17 +5,10 @@
 #include <vector>
 
 #include "ops/cpu/tables/vector_functions.h"
+#include "ops/fusion/native/forms.h"
 #include "ops/fusion/program.h"
 
 namespace lamella::fusion::native {
-
-/// A program is compiled for a dtype, and for the inputs that are single numbers.
-struct Variant {
-  DType dtype = DType::Float32;
-  std::vector<bool> single;
-
-  bool operator==(const Variant&) const = default;
-};
 
 /// A compiled program. It computes `vectors` registers of elements: `in` has the address of each input, then of each
 /// constant; `out` that of each of result_registers(). Outputs are stored past the caches if `streams` is set; they are

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "ops/fusion/native/emit.h"
 #include "ops/fusion/native/expression.h"
+#include "ops/fusion/native/forms.h"
+#include "ops/fusion/program.h"
 
 namespace lamella::fusion::native {
 

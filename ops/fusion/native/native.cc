@@ -255,16 +255,17 @@ CompileScope::~CompileScope() {
   service().wait_for_all();
 }
 
-Kernel Forms::find(const Program& program, Variant variant, std::int64_t elements) {
+Kernel find_kernel(const Program& program, Variant variant, std::int64_t elements) {
   const Mode mode = service().mode();
   if (mode == Mode::Off || program.instructions.empty()) return nullptr;
   std::shared_ptr<Code> code;
   {
-    const std::lock_guard lock(mutex_);
-    auto found = std::ranges::find(forms_, variant, &Form::variant);
-    if (found == forms_.end()) {
-      forms_.push_back({.variant = std::move(variant), .code = nullptr});
-      found = forms_.end() - 1;
+    Forms& forms = program.forms();
+    const std::lock_guard lock(forms.mutex);
+    auto found = std::ranges::find(forms.all, variant, &Forms::Form::variant);
+    if (found == forms.all.end()) {
+      forms.all.push_back({.variant = std::move(variant), .code = nullptr});
+      found = forms.all.end() - 1;
     }
     if (found->code) {
       if (const Kernel kernel = found->code->kernel.load(std::memory_order_acquire)) return kernel;

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "ops/fusion/native/emit.h"
+#include "ops/fusion/native/settings.h"
 
 // Note [Native programs]
 // A fused program that runs often, or on large tensors, is compiled: its formulas become the C++ source of one loop
@@ -15,24 +14,6 @@
 // cannot be had is no error: whatever goes wrong is told once, ends compiling, and costs speed alone.
 
 namespace lamella::fusion::native {
-
-enum class Mode {
-  Off,
-  Background,  ///< programs that are worth it are compiled while they run block by block
-  Wait,        ///< every program is compiled before it runs
-};
-
-/// Settings of compilation. The first ones are those of the environment: LAMELLA_COMPILER is the
-/// compiler's path or name, or "off".
-struct Settings {
-  Mode mode = Mode::Background;
-  /// Path or name; "" for the first of c++, g++ and clang++ that is found.
-  std::string compiler;
-  /// Folder of compiled programs; "" for that of the environment (see Cache).
-  std::string cache;
-  /// Time limit of the compiler.
-  double seconds = 30;
-};
 
 Settings settings();
 /// Changes the settings; what failed before is tried again.
@@ -70,26 +51,8 @@ class CompileScope {
   bool wanted_;
 };
 
-struct Code;
-
-/// The compiled forms of a program.
-class Forms {
- public:
-  /// Returns the kernel for a run on that many elements; null if there is none yet, and the run goes block by block.
-  Kernel find(const Program& program, Variant variant, std::int64_t elements);
-
- private:
-  struct Form {
-    Variant variant;
-    /// Steps of the runs so far, each on an element.
-    std::int64_t work = 0;
-    bool emitted = false;
-    /// Null before it is worth it, and if the program cannot be compiled.
-    std::shared_ptr<Code> code;
-  };
-
-  std::mutex mutex_;
-  std::vector<Form> forms_;
-};
+/// Returns the kernel for a run of the program on that many elements; null if there is none yet, and the run goes block
+/// by block.
+Kernel find_kernel(const Program& program, Variant variant, std::int64_t elements);
 
 }  // namespace lamella::fusion::native

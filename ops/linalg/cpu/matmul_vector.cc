@@ -2,6 +2,7 @@
 #include <bit>
 #include <utility>
 
+#include "ops/cpu/lanes.h"
 #include "ops/cpu/tables/matmul.h"
 #include "ops/cpu/tile.h"
 #include "ops/simd/vec.h"
@@ -12,16 +13,6 @@ namespace lamella::cpu {
 namespace {
 
 using simd::Vec;
-
-template <class T>
-T sum_of_lanes(Vec<T> v) {
-  T lanes[Vec<T>::size];
-  v.store(lanes);
-  for (int width = Vec<T>::size / 2; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  }
-  return lanes[0];
-}
 
 /// Computes the dot products of kRows rows with a vector, each element of which is loaded once. The order of additions
 /// does not depend on kRows.
@@ -48,7 +39,7 @@ void dot(const T* rows, std::int64_t step, const T* vector, std::int64_t n, T* o
   for (int r = 0; r < kRows; ++r) {
     T rest = 0;
     for (std::int64_t j = i; j < n; ++j) rest += rows[r * step + j] * vector[j];
-    out[r] = sum_of_lanes((sums[r][0] + sums[r][1]) + (sums[r][2] + sums[r][3])) + rest;
+    out[r] = sum_lanes((sums[r][0] + sums[r][1]) + (sums[r][2] + sums[r][3])) + rest;
   }
 }
 

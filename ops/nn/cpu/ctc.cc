@@ -14,13 +14,6 @@ namespace {
 
 constexpr double kNever = kCtcNever;
 
-struct Sum {
-  template <class X>
-  static X combine(X a, X b) {
-    return a + b;
-  }
-};
-
 // larger() and smaller() return the other operand if one is NaN; they are ordered so that no NaN is lost.
 
 /// Returns log(exp(a) + exp(b)) for finite numbers.
@@ -102,7 +95,7 @@ class Sequence {
       T* const row = dx + t * args_.stride;
       std::fill_n(row, args_.classes, T(0));
       T of_blank;
-      fold_lanes<Sum, 1>(of_blanks, &of_blank);
+      fold_lanes<Added, 1>(of_blanks, &of_blank);
       row[args_.blank] -= dy * of_blank;
       for (std::int64_t k = 0; k < args_.labels; ++k) row[args_.targets[k]] -= dy * shares[k];
       if (t == 0) return;

@@ -45,14 +45,7 @@ struct Raised {
   T operator()(T d) const { return std::pow(std::abs(d), exponent); }
 };
 
-// Functors that combine two lifted differences.
-template <class T>
-struct Added {
-  template <class X>
-  static X combine(X a, X b) {
-    return a + b;
-  }
-};
+/// The larger of two lifted differences, as an operation of reduce_vectors().
 template <class T>
 struct Largest {
   static Vec<T> combine(Vec<T> a, Vec<T> b) { return maximum(a, b); }
@@ -81,11 +74,11 @@ template <class T, class Run>
 void with_norm(double p, const Run& run) {
   const auto same = [](auto x) { return x; };
   if (p == 0) {
-    run(Added<T>(), NotZero(), same);
+    run(Added(), NotZero(), same);
   } else if (p == 1) {
-    run(Added<T>(), Magnitude(), same);
+    run(Added(), Magnitude(), same);
   } else if (p == 2) {
-    run(Added<T>(), Squared(), [](auto x) {
+    run(Added(), Squared(), [](auto x) {
       using std::sqrt;
       return sqrt(x);
     });
@@ -93,7 +86,7 @@ void with_norm(double p, const Run& run) {
     run(Largest<T>(), Magnitude(), same);
   } else {
     const auto root = static_cast<T>(1 / p);
-    run(Added<T>(), Raised<T>{static_cast<T>(p)}, [root](auto x) {
+    run(Added(), Raised<T>{static_cast<T>(p)}, [root](auto x) {
       using std::pow;
       return pow(x, decltype(x)(root));
     });
@@ -192,7 +185,7 @@ template <int kVectors, class T, class Load, class Lift>
 void weighted_columns(const simd::Vec<T> (&from)[kVectors], const T* weights, std::int64_t step, std::int64_t count,
                       const Load& load, const Lift& lift, simd::Vec<T> (&total)[kVectors]) {
   using V = simd::Vec<T>;
-  in_blocks<Added<T>>(count, 256, total, [&](std::int64_t j, V(&part)[kVectors]) {
+  in_blocks<Added>(count, 256, total, [&](std::int64_t j, V(&part)[kVectors]) {
     const V weight(weights[j * step]);
     for (int v = 0; v < kVectors; ++v) part[v] = part[v] + weight * lift(from[v] - load(j, v));
   });

@@ -1,9 +1,9 @@
 #include "ops/cpu/tables/norm.h"
+#include "ops/cpu/lanes.h"
 
 #include <cmath>
 
 #include "ops/cpu/stream.h"
-#include "ops/nn/cpu/lanes.h"
 #include "ops/nn/cpu/next_row.h"
 #include "ops/simd/vec.h"
 

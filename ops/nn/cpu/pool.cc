@@ -372,20 +372,12 @@ void max_kernel(const PoolArgs& args) {
   }
 }
 
-/// The sum as an operation of reduce_vectors().
-struct Sum {
-  template <class X>
-  static X combine(X a, X b) {
-    return a + b;
-  }
-};
-
 /// Returns the sum of the elements [begin, end).
 template <class A>
 A sum_of(const A* x, std::int64_t begin, std::int64_t end) {
   A sum = 0;
-  std::int64_t i = begin + reduce_vectors<Sum, 1>(end - begin, &sum,
-                                                  [&](std::int64_t at) { return simd::Vec<A>::load(x + begin + at); });
+  std::int64_t i = begin + reduce_vectors<Added, 1>(
+                               end - begin, &sum, [&](std::int64_t at) { return simd::Vec<A>::load(x + begin + at); });
   for (; i < end; ++i) sum += x[i];
   return sum;
 }

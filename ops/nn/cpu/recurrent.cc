@@ -1,6 +1,7 @@
 #include "ops/cpu/tables/recurrent.h"
 
-#include "ops/elementwise/slopes.h"
+#include "ops/elementwise/sigmoid.h"
+#include "ops/elementwise/tanh.h"
 #include "ops/simd/vec.h"
 
 namespace lamella::cpu {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "ops/cpu/lanes.h"
 #include "ops/cpu/stream.h"
-#include "ops/nn/cpu/lanes.h"
 #include "ops/nn/cpu/next_row.h"
 #include "ops/simd/native_power.h"
 #include "ops/simd/vec.h"

@@ -25,6 +25,14 @@ inline namespace LM_SIMD_ISA {
 
 using simd::Vec;
 
+/// The sum, as an operation of reduce_vectors().
+struct Added {
+  template <class X>
+  static X combine(X a, X b) {
+    return a + b;
+  }
+};
+
 constexpr std::int64_t kStridedBlock = 64;    // elements per block if they are not contiguous
 constexpr std::int64_t kReduceColumns = 512;  // columns that are reduced at once
 constexpr int kAccumulators = 4;

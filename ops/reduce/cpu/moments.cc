@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/cpu/lanes.h"
 #include "ops/simd/vec.h"
 
 // Blocks that fit into the cache are read twice, for the mean and for the deviations from it; the moments of blocks are
@@ -16,16 +17,6 @@ using simd::Vec;
 constexpr std::int64_t kBlock = 1024;
 constexpr std::int64_t kRows = 32;
 constexpr std::int64_t kColumns = 256;
-
-template <class T>
-T sum_lanes(Vec<T> v) {
-  T lanes[Vec<T>::size];
-  v.store(lanes);
-  for (int width = Vec<T>::size / 2; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  }
-  return lanes[0];
-}
 
 /// Returns the sum of f(element) over a block.
 template <class T, class F>

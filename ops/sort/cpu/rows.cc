@@ -22,7 +22,7 @@ using sorting::Ranked;
 // If few elements are wanted, the first ones give a limit that few others pass.
 constexpr std::int64_t kGroups = 64;
 constexpr std::int64_t kGroupSize = 8;
-constexpr std::int64_t kMany = 8;  // more than one in so many elements counts as many
+constexpr std::int64_t kMany = 8;  // a share of elements above 1 / kMany counts as many
 
 /// Returns a key by which the wanted elements are the smallest.
 template <bool kLargest, class T>

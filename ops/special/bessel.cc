@@ -1,30 +1,28 @@
-#include "ops/special/slopes.h"
+#include "ops/special/bessel.h"
 
 #include <array>
 #include <cmath>
 #include <numbers>
 
-#include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/exp.h"
 #include "ops/elementwise/parts.h"
 #include "ops/elementwise/predicates.h"
+#include "ops/elementwise/sinc.h"
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
-#include "ops/special/functions.h"
+#include "ops/special/rule.h"
 
-namespace lamella::special {
+namespace lamella {
 namespace {
 
-/// Returns c[0] + c[1] x + ...
-template <std::size_t N>
-Tensor polynomial(const std::array<double, N>& c, const Tensor& x) {
-  Tensor sum = zeros_like(x) + c[N - 1];
-  for (std::size_t k = N - 1; k-- > 0;) sum = sum * x + c[k];
-  return sum;
-}
+using special::apply;
+using special::by_chain;
+using special::power_series;
+using special::Rule;
+using special::slope_in_double;
 
 /// Returns the derivative of this order of the sum of sign^m (x / 2)^(2 m) / m!^2, for |x| <= 2: of J0 (sign -1) or I0
 /// (sign 1).
@@ -39,7 +37,7 @@ Tensor bessel_series(const Tensor& x, double sign) {
     for (int k = 0; k < kOrder; ++k) term *= 2 * m - k;
     c[static_cast<std::size_t>(i)] = term;
   }
-  const Tensor sum = polynomial(c, square(x));
+  const Tensor sum = power_series(c, square(x));
   return kOrder % 2 == 0 ? sum : sum * x;
 }
 
@@ -102,7 +100,7 @@ Tensor bessel_far(const Tensor& x, int nu, double sign) {
   const Tensor u = 1 / x;
   Tensor factor = rsqrt(x);
   for (int m = 0; m < kOrder; ++m) factor = factor * u;
-  return factor * polynomial(c, u);
+  return factor * power_series(c, u);
 }
 
 /// Returns the derivative of exp(-|x|) I(x) for the order 0 or 1 of I, whose scaled derivatives d are those of I0.
@@ -162,90 +160,75 @@ Tensor of_scaled_k(const Tensor& x) {
   return where(far, beyond, where(isinf(highest), highest, near));
 }
 
-/// Returns the derivatives of exp(x^2) erfc(x) beyond 6 (Abramowitz and Stegun, 7.1.23).
-template <int kOrder>
-Tensor erfcx_far(const Tensor& x) {
-  constexpr int kTerms = 36;
-  std::array<double, kTerms> c{};
-  double a = std::numbers::inv_sqrtpi;
-  for (int k = 0; k < kTerms; ++k) {
-    if (k > 0) a *= -(2.0 * k - 1) / 2;
-    double term = a;
-    for (int m = 0; m < kOrder; ++m) term *= -(2.0 * k + 1 + m);
-    c[static_cast<std::size_t>(k)] = term;
-  }
-  const Tensor u = 1 / x;
-  Tensor factor = u;
-  for (int m = 0; m < kOrder; ++m) factor = factor * u;
-  return factor * polynomial(c, square(u));
-}
-template <int kOrder>
-Tensor of_erfcx(const Tensor& x) {
-  constexpr double kEnd = 6;
-  constexpr double kScale = 2 * std::numbers::inv_sqrtpi;
-  const Tensor far = x > kEnd;
-  const Tensor z = where(far, 0, x);
-  const Tensor y = Erfcx::call(z);
-  Tensor near;
-  if constexpr (kOrder == 1) near = 2 * z * y - kScale;
-  if constexpr (kOrder == 2) near = (2 + 4 * square(z)) * y - 2 * kScale * z;
-  if constexpr (kOrder == 3) near = z * (12 + 8 * square(z)) * y - 4 * kScale * (1 + square(z));
-  return where(far, erfcx_far<kOrder>(where(far, x, kEnd)), near);
-}
+constexpr SlopeChain kI0Slopes{I0::info.name, {of_i0<1>, of_i0<2>, of_i0<3>}};
+constexpr SlopeChain kI1Slopes{I1::info.name, {of_i0<2>, of_i0<3>, of_i0<4>}};
+constexpr SlopeChain kI0eSlopes{I0e::info.name, {of_scaled_i<1, 0>, of_scaled_i<2, 0>, of_scaled_i<3, 0>}};
+constexpr SlopeChain kI1eSlopes{I1e::info.name, {of_scaled_i<1, 1>, of_scaled_i<2, 1>, of_scaled_i<3, 1>}};
+constexpr SlopeChain kK0eSlopes{ScaledModifiedBesselK0::info.name,
+                                {of_scaled_k<1, 0>, of_scaled_k<2, 0>, of_scaled_k<3, 0>}};
+constexpr SlopeChain kK1eSlopes{ScaledModifiedBesselK1::info.name,
+                                {of_scaled_k<1, 1>, of_scaled_k<2, 1>, of_scaled_k<3, 1>}};
+constexpr SlopeChain kJ0Slopes{BesselJ0::info.name, {of_j0<1>, of_j0<2>, of_j0<3>}};
+constexpr SlopeChain kJ1Slopes{
+    BesselJ1::info.name,
+    {[](const Tensor& x) { return -of_j0<2>(x); }, [](const Tensor& x) { return -of_j0<3>(x); },
+     [](const Tensor& x) { return -of_j0<4>(x); }}};
+constexpr SlopeChain kY0Slopes{BesselY0::info.name, {of_y0<1>, of_y0<2>, of_y0<3>}};
+constexpr SlopeChain kY1Slopes{
+    BesselY1::info.name,
+    {[](const Tensor& x) { return -of_y0<2>(x); }, [](const Tensor& x) { return -of_y0<3>(x); },
+     [](const Tensor& x) { return -of_y0<4>(x); }}};
+constexpr SlopeChain kSphericalJ0Slopes{SphericalBesselJ0::info.name,
+                                        {[](const Tensor& x) { return sine_ratio_derivative(x, 1); },
+                                         [](const Tensor& x) { return sine_ratio_derivative(x, 2); },
+                                         [](const Tensor& x) { return sine_ratio_derivative(x, 3); }}};
 
-/// Returns the derivatives of log(ndtr(x)), which is -t^2 / 2 - log(t) plus a series in t^-2 for t = -x; far below 0 by
-/// that series.
-template <int kOrder>
-Tensor of_log_ndtr(const Tensor& x) {
-  constexpr double kEnd = 9;
-  constexpr int kTerms = 30;
-  // Coefficients of the logarithm of the sum of (-1)^k (2 k - 1)!! v^k.
-  std::array<double, kTerms> m{1};
-  std::array<double, kTerms> a{};
-  for (int k = 1; k < kTerms; ++k) {
-    const auto at = static_cast<std::size_t>(k);
-    m[at] = -m[at - 1] * (2 * k - 1);
-    a[at] = k * m[at];
-    for (std::size_t j = 1; j < at; ++j) a[at] -= static_cast<double>(j) * a[j] * m[at - j];
-    a[at] /= k;
-  }
-  std::array<double, kTerms> c{kOrder == 2 ? 1.0 : 2.0};  // term of -log(t)
-  for (int k = 1; k < kTerms; ++k) {
-    c[static_cast<std::size_t>(k)] = a[static_cast<std::size_t>(k)];
-    for (int i = 0; i < kOrder; ++i) c[static_cast<std::size_t>(k)] *= 2 * k + i;
-  }
-  const Tensor far = x < -kEnd;
-  const Tensor u = 1 / where(far, -x, kEnd);
-  const Tensor v = square(u);
-  const Tensor sum = polynomial(c, v);
-  const Tensor beyond = kOrder == 2 ? v * sum - 1 : v * u * sum;
-  const Tensor z = where(far, 0, x);
-  const Tensor y = log_ndtr_slope(z);
-  const Tensor bend = where(y == 0, 0, -y * (z + y));
-  return where(far, beyond, kOrder == 2 ? bend : where(y == 0, 0, -bend * (z + 2 * y) - y));
-}
+// Derivatives of Bessel functions: Abramowitz and Stegun, 9.6.27, 9.6.28.
+
+constexpr Rule kI0{I0::info.name, &cpu::SpecialTable::i0, by_chain<kI0Slopes>, true, false};
+constexpr Rule kI0e{I0e::info.name, &cpu::SpecialTable::i0e, by_chain<kI0eSlopes>, true, false};
+constexpr Rule kI1{I1::info.name, &cpu::SpecialTable::i1, by_chain<kI1Slopes>, true, false};
+constexpr Rule kI1e{I1e::info.name, &cpu::SpecialTable::i1e, by_chain<kI1eSlopes>, true, false};
+
+constexpr Rule kK0{ModifiedBesselK0::info.name, &cpu::SpecialTable::k0,
+                   [](const Tensor& x, const Tensor&) { return -ModifiedBesselK1::call(x); }, true, false};
+constexpr Rule kK1{ModifiedBesselK1::info.name, &cpu::SpecialTable::k1,
+                   [](const Tensor& x, const Tensor& y) { return -ModifiedBesselK0::call(x) - y / x; }};
+constexpr Rule kK0e{ScaledModifiedBesselK0::info.name, &cpu::SpecialTable::k0e, by_chain<kK0eSlopes>, true, false};
+constexpr Rule kK1e{ScaledModifiedBesselK1::info.name, &cpu::SpecialTable::k1e, by_chain<kK1eSlopes>, true, false};
+
+constexpr Rule kJ0{BesselJ0::info.name, &cpu::SpecialTable::j0, by_chain<kJ0Slopes>, true, false};
+constexpr Rule kJ1{BesselJ1::info.name, &cpu::SpecialTable::j1, by_chain<kJ1Slopes>, true, false};
+constexpr Rule kY0{BesselY0::info.name, &cpu::SpecialTable::y0, by_chain<kY0Slopes>, true, false};
+constexpr Rule kY1{BesselY1::info.name, &cpu::SpecialTable::y1, by_chain<kY1Slopes>, true, false};
+
+constexpr Rule kSphericalJ1{"spherical_bessel_j1", &cpu::SpecialTable::spherical_j1,
+                            [](const Tensor& x, const Tensor&) { return -slope_in_double(kSphericalJ0Slopes, x, 2); },
+                            true, false};
+constexpr Rule kSphericalJ0{SphericalBesselJ0::info.name, &cpu::SpecialTable::spherical_j0,
+                            [](const Tensor& x, const Tensor&) { return -apply(kSphericalJ1, x); }, true, false};
+
+/// Airy's equation: the second derivative is x Ai(x).
+constexpr Rule kAiryAiSlope{"airy_ai_slope", &cpu::SpecialTable::airy_ai_slope,
+                            [](const Tensor& x, const Tensor&) { return x * AiryAi::call(x); }, true, false};
+constexpr Rule kAiryAi{AiryAi::info.name, &cpu::SpecialTable::airy_ai,
+                       [](const Tensor& x, const Tensor&) { return apply(kAiryAiSlope, x); }, true, false};
 
 }  // namespace
 
-const SlopeChain kI0{I0::info.name, {of_i0<1>, of_i0<2>, of_i0<3>}};
-const SlopeChain kI1{I1::info.name, {of_i0<2>, of_i0<3>, of_i0<4>}};
-const SlopeChain kI0e{I0e::info.name, {of_scaled_i<1, 0>, of_scaled_i<2, 0>, of_scaled_i<3, 0>}};
-const SlopeChain kI1e{I1e::info.name, {of_scaled_i<1, 1>, of_scaled_i<2, 1>, of_scaled_i<3, 1>}};
-const SlopeChain kK0e{ScaledModifiedBesselK0::info.name, {of_scaled_k<1, 0>, of_scaled_k<2, 0>, of_scaled_k<3, 0>}};
-const SlopeChain kK1e{ScaledModifiedBesselK1::info.name, {of_scaled_k<1, 1>, of_scaled_k<2, 1>, of_scaled_k<3, 1>}};
-const SlopeChain kJ0{BesselJ0::info.name, {of_j0<1>, of_j0<2>, of_j0<3>}};
-const SlopeChain kJ1{BesselJ1::info.name,
-                     {[](const Tensor& x) { return -of_j0<2>(x); }, [](const Tensor& x) { return -of_j0<3>(x); },
-                      [](const Tensor& x) { return -of_j0<4>(x); }}};
-const SlopeChain kY0{BesselY0::info.name, {of_y0<1>, of_y0<2>, of_y0<3>}};
-const SlopeChain kY1{BesselY1::info.name,
-                     {[](const Tensor& x) { return -of_y0<2>(x); }, [](const Tensor& x) { return -of_y0<3>(x); },
-                      [](const Tensor& x) { return -of_y0<4>(x); }}};
-const SlopeChain kSphericalJ0{SphericalBesselJ0::info.name,
-                              {[](const Tensor& x) { return sine_ratio_derivative(x, 1); },
-                               [](const Tensor& x) { return sine_ratio_derivative(x, 2); },
-                               [](const Tensor& x) { return sine_ratio_derivative(x, 3); }}};
-const SlopeChain kErfcx{Erfcx::info.name, {of_erfcx<1>, of_erfcx<2>, of_erfcx<3>}};
-const SlopeChain kLogNdtr{LogNdtr::info.name, {log_ndtr_slope, of_log_ndtr<2>, of_log_ndtr<3>}};
+Tensor I0::call(const Tensor& x) { return special::call(kI0, x); }
+Tensor I0e::call(const Tensor& x) { return special::call(kI0e, x); }
+Tensor I1::call(const Tensor& x) { return special::call(kI1, x); }
+Tensor I1e::call(const Tensor& x) { return special::call(kI1e, x); }
+Tensor ModifiedBesselK0::call(const Tensor& x) { return special::call(kK0, x); }
+Tensor ModifiedBesselK1::call(const Tensor& x) { return special::call(kK1, x); }
+Tensor ScaledModifiedBesselK0::call(const Tensor& x) { return special::call(kK0e, x); }
+Tensor ScaledModifiedBesselK1::call(const Tensor& x) { return special::call(kK1e, x); }
+Tensor BesselJ0::call(const Tensor& x) { return special::call(kJ0, x); }
+Tensor BesselJ1::call(const Tensor& x) { return special::call(kJ1, x); }
+Tensor BesselY0::call(const Tensor& x) { return special::call(kY0, x); }
+Tensor BesselY1::call(const Tensor& x) { return special::call(kY1, x); }
+Tensor SphericalBesselJ0::call(const Tensor& x) { return special::call(kSphericalJ0, x); }
+Tensor AiryAi::call(const Tensor& x) { return special::call(kAiryAi, x); }
 
-}  // namespace lamella::special
+}  // namespace lamella

@@ -1,13 +1,17 @@
-#include "ops/arrange/overlap.h"
+#include "ops/arrange/sliding_window.h"
 
 #include <algorithm>
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
-#include "ops/arrange/assemble.h"
+#include "ops/arrange/arrange.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"
+#include "ops/index/select.h"
 #include "ops/movement/cast.h"
+#include "ops/shape/permute.h"
+#include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
@@ -82,7 +86,57 @@ struct OverlapLayer : LinearOperatorLayer<OverlapLayer> {
   }
 };
 
+struct Windows {
+  std::int64_t axis = 0;
+  std::int64_t size = 0;
+  std::int64_t step = 1;
+  Dims shape;  ///< shape of the tensor
+};
+
+struct SlidingWindowLayer : LinearOperatorLayer<SlidingWindowLayer> {
+  static constexpr std::string_view name = "sliding_window";
+
+  static Tensor forward(Context& ctx, const Tensor& x, const Windows& windows) {
+    if (ctx.recording()) ctx.state<Windows>() = windows;
+    Dims shape = x.shape();
+    Dims strides(x.strides().begin(), x.strides().end());
+    if (x.ndim() == 0) {
+      shape = {windows.size};
+      strides = {1};
+    } else {
+      const auto at = static_cast<std::size_t>(windows.axis);
+      shape[at] = (shape[at] - windows.size) / windows.step + 1;
+      shape.push_back(windows.size);
+      strides.push_back(strides[at]);
+      strides[at] *= windows.step;
+    }
+    return make_view(x, shape, strides);
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto& [axis, size, step, shape] = ctx.state<Windows>();
+    if (shape.empty()) return reshape(dy, Dims{});
+    if (axis + 1 == static_cast<std::int64_t>(shape.size())) return overlap_add(dy, step, shape.back());
+    const Tensor places = arange(0, dy.shape()[static_cast<std::size_t>(axis)], 1, DType::Int64, dy.device());
+    const Tensor numbers = add(expand_dims(multiply(places, step), 1), arange(0, size, 1, DType::Int64, dy.device()));
+    // The axis of windows and the axis within them merge into one, in the place of the first.
+    const Tensor together = moveaxis(dy, Dims{-1}, Dims{axis + 1});
+    Dims flat = shape;
+    flat[static_cast<std::size_t>(axis)] = numbers.numel();
+    return index_add(zeros(shape, dy.dtype(), dy.device()), axis, reshape(numbers, {-1}), reshape(together, flat));
+  }
+};
+
 }  // namespace
+
+Tensor SlidingWindow::call(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
+  check_defined(x, info.name);
+  const std::int64_t at = normalize_axis(axis, std::max<std::size_t>(1, x.ndim()), info.name);
+  const std::int64_t length = x.ndim() == 0 ? 1 : x.size(at);
+  if (size < 0 || size > length)
+    fail<ValueError>("[sliding_window] windows of ", size, " elements do not fit into axis ", at, " of size ", length);
+  if (step < 1) fail<ValueError>("[sliding_window] step must be at least 1, got ", step);
+  return SlidingWindowLayer::apply(x, Windows{at, size, step, x.shape()});
+}
 
 Tensor overlap_add(const Tensor& x, std::int64_t step, std::int64_t length) {
   return OverlapLayer::apply(x, step, length);

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/user_op/hob.h"
+#include "ops/user_op/maybe.h"
+#include "ops/user_op/messages.h"
+#include "ops/user_op/sbp.h"
+
+// The parts of an operator as their authors describe them, besides its gradient.
+
+namespace lamella::user_op::detail {
+
+/// The declaration and definition of an operator.
+struct OpDef {
+  std::string name;
+  SourcePlace place;
+  std::vector<ArgDef> inputs;
+  std::vector<ArgDef> outputs;
+  std::vector<AttrDef> attrs;
+  std::function<Maybe<void>(const UserOpDefWrapper&, const UserOpConfWrapper&)> check_attr;
+  std::function<Maybe<void>(InferContext*)> infer;
+  std::function<Maybe<void>(InferContext*)> infer_dtype;
+  std::function<Maybe<void>(SbpContext*)> sbp;
+};
+
+/// A kernel of an operator.
+struct KernelDef {
+  std::string op;
+  SourcePlace place;
+  std::function<std::unique_ptr<OpKernel>()> create;
+  std::function<std::size_t(InferContext*)> tmp_size;
+  std::vector<Hob> conditions;
+};
+
+}  // namespace lamella::user_op::detail
