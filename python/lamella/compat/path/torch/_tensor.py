@@ -257,7 +257,7 @@ _WRITTEN = {
     F: "add adjoint allclose "
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split split_with_sizes squeeze sub subtract t tile unbind clone",
-    M: "is_conj narrow_copy qr resolve_neg svd triangular_solve",
+    M: "as_strided is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
     R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",
 }
 for _module, _names in _WRITTEN.items():

@@ -70,7 +70,7 @@ FUNCTIONS = Dialect(
 #: Layers: they are made on a device and in a dtype.
 LAYERS = Dialect(
     WORDS,
-    ignored=frozenset({"size_average", "reduce", "sparse"}),
+    ignored=frozenset({"size_average", "reduce", "sparse", "enable_nested_tensor", "mask_check"}),
     before=_OLD_REDUCTION,
     after={"device": "_place(self, device, None)", "dtype": "_place(self, None, dtype)"},
     helpers=_HELPERS,
