@@ -57,7 +57,7 @@ def triangular_solve(
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 (PyTorch's name)
     """The powers of the elements in rows, the highest one first unless ``increasing``."""
-    powers = lm.linalg.vander(x, N)
+    powers = lm.linalg.vander(x, N=N)
     return powers if increasing else lm.flip(powers, -1)
 
 

@@ -30,6 +30,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "b": ("high",),
     "shifts": ("shift",),
     "train": ("training",),
+    "decoupled_weight_decay": ("decoupled",),
     "LU_data": ("lu",),
     "LU": ("lu",),
     "LU_pivots": ("pivots",),
@@ -98,7 +99,14 @@ OPTIMIZERS = Dialect(
     ignored=frozenset({"foreach", "capturable", "differentiable", "fused"}),
     extra={"foreach": "", "capturable": "", "differentiable": "", "fused": ""},
 )
-SCHEDULERS = Dialect(WORDS, ignored=frozenset({"verbose"}), extra={"verbose": ""})
+#: Schedules: ``last_epoch`` says that one begins behind that epoch, -1 that it begins anew.
+SCHEDULERS = Dialect(
+    WORDS,
+    ignored=frozenset({"verbose"}),
+    after={"last_epoch": "self._begin_after(last_epoch)"},
+    extra={"last_epoch": "", "verbose": ""},
+    in_place=frozenset({"last_epoch"}),
+)
 #: Loading: what serves the copies to a GPU changes nothing here.
 LOADING = Dialect(
     WORDS,
