@@ -69,7 +69,7 @@ def digest(array):
     if np.iscomplexobj(values):
         values = np.stack([values.real, values.imag])
     values = values.astype(np.float64).reshape(-1)
-    values = np.nan_to_num(values, nan=12.345, posinf=23.456, neginf=-34.567)
+    values = np.clip(np.nan_to_num(values, nan=12.345, posinf=23.456, neginf=-34.567), -1e9, 1e9)
     weights = np.cos(1.7 * np.arange(values.size) + 0.3)
     ramp = np.arange(1, values.size + 1) / max(values.size, 1)
     return float(values @ weights), float(np.abs(values).sum()), float(values @ ramp)

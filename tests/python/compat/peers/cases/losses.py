@@ -1,10 +1,9 @@
 """Losses, as layers and as functions, with all reductions, weights and options."""
 
 import torch
-import torch.nn.functional as F  # noqa: N812
-from torch import nn
-
+import torch.nn.functional as F
 from recording import add, fixed, function, index, just, layer, tensor, x
+from torch import nn
 
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -114,7 +113,9 @@ for name, settings in PLAIN.items():
                 ),
             )
 add("loss.state", layer(lambda: nn.CrossEntropyLoss(weight=torch.ones(5)), x(4, 5), index(5, 4)))
-add("loss.state/bce", layer(lambda: nn.BCEWithLogitsLoss(torch.ones(5), pos_weight=torch.ones(5)), x(4, 5), bools(4, 5)))
+add(
+    "loss.state/bce", layer(lambda: nn.BCEWithLogitsLoss(torch.ones(5), pos_weight=torch.ones(5)), x(4, 5), bools(4, 5))
+)
 
 LENGTHS = (torch.tensor([6, 5, 6]), torch.tensor([3, 2, 0]))
 for reduction in REDUCTIONS:
@@ -139,9 +140,15 @@ for reduction in REDUCTIONS:
             index(4, 5),
         ),
     )
-add("loss.CTCLoss/impossible", function(
-    lambda logits: nn.CTCLoss(zero_infinity=True)(logits.log_softmax(-1), torch.tensor([[1, 1, 1]]),
-                                                  torch.tensor([3]), torch.tensor([3])), x(3, 1, 4)))
+add(
+    "loss.CTCLoss/impossible",
+    function(
+        lambda logits: nn.CTCLoss(zero_infinity=True)(
+            logits.log_softmax(-1), torch.tensor([[1, 1, 1]]), torch.tensor([3]), torch.tensor([3])
+        ),
+        x(3, 1, 4),
+    ),
+)
 for average, reduce in ((None, None), (True, None), (False, None), (None, False), (True, True)):
     add(
         f"loss.older/{average}/{reduce}",

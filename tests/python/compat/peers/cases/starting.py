@@ -1,19 +1,36 @@
 """Starting values with fixed formulas, their statistics, reparametrizations and other tools of torch.nn.utils."""
 
 import torch
+from recording import add, described, fill, gradients, tensor
 from torch import nn
 from torch.nn import init
 from torch.nn.utils import parametrizations, parametrize, prune
 
-from recording import add, described, fill, gradients, tensor
-
 
 def fixed_values(rng):
     """Returns starting values that are no chance, and gains."""
-    gains = [init.calculate_gain(*each) for each in (
-        ("linear",), ("conv2d",), ("sigmoid",), ("tanh",), ("relu",), ("leaky_relu",), ("leaky_relu", 0.3), ("selu",))]
-    return [init.eye_(torch.empty(3, 4)), init.dirac_(torch.empty(4, 2, 3)), init.dirac_(torch.empty(4, 2, 3, 3), groups=2),
-            init.ones_(torch.empty(2)), init.zeros_(torch.ones(2)), init.constant_(torch.empty(2), 0.3), gains]
+    gains = [
+        init.calculate_gain(*each)
+        for each in (
+            ("linear",),
+            ("conv2d",),
+            ("sigmoid",),
+            ("tanh",),
+            ("relu",),
+            ("leaky_relu",),
+            ("leaky_relu", 0.3),
+            ("selu",),
+        )
+    ]
+    return [
+        init.eye_(torch.empty(3, 4)),
+        init.dirac_(torch.empty(4, 2, 3)),
+        init.dirac_(torch.empty(4, 2, 3, 3), groups=2),
+        init.ones_(torch.empty(2)),
+        init.zeros_(torch.ones(2)),
+        init.constant_(torch.empty(2), 0.3),
+        gains,
+    ]
 
 
 add("init.fixed", fixed_values)
@@ -23,11 +40,16 @@ def bounds(rng):
     """Returns bounds and deviations, rounded so that chance does not matter."""
     found = {}
     big = lambda: torch.empty(300, 200)  # noqa: E731
-    found["uniform"] = [round(init.xavier_uniform_(big(), 2.0).abs().max().item(), 2),
-                        round(init.kaiming_uniform_(big(), 0.3, "fan_out").abs().max().item(), 2),
-                        round(init.kaiming_uniform_(big(), nonlinearity="tanh").abs().max().item(), 2)]
-    found["normal"] = [round(init.xavier_normal_(big()).std().item(), 2), round(init.kaiming_normal_(big()).std().item(), 2),
-                       round(init.trunc_normal_(big(), 0.0, 1.0, -0.5, 0.5).abs().max().item(), 2)]
+    found["uniform"] = [
+        round(init.xavier_uniform_(big(), 2.0).abs().max().item(), 2),
+        round(init.kaiming_uniform_(big(), 0.3, "fan_out").abs().max().item(), 2),
+        round(init.kaiming_uniform_(big(), nonlinearity="tanh").abs().max().item(), 2),
+    ]
+    found["normal"] = [
+        round(init.xavier_normal_(big()).std().item(), 2),
+        round(init.kaiming_normal_(big()).std().item(), 2),
+        round(init.trunc_normal_(big(), 0.0, 1.0, -0.5, 0.5).abs().max().item(), 2),
+    ]
     q = init.orthogonal_(torch.empty(4, 6), 2.0)
     found["orthogonal"] = q @ q.T
     sparse = init.sparse_(torch.empty(10, 5), 0.3)
@@ -38,11 +60,17 @@ def bounds(rng):
 add("init.bounds", bounds)
 
 LAYERS = {
-    "Linear": (lambda: nn.Linear(400, 100), 2), "Conv2d": (lambda: nn.Conv2d(40, 60, 3), 2),
-    "ConvTranspose2d": (lambda: nn.ConvTranspose2d(40, 60, 3), 2), "Embedding": (lambda: nn.Embedding(300, 50), 1),
-    "LSTM": (lambda: nn.LSTM(30, 100), 2), "GRUCell": (lambda: nn.GRUCell(30, 100), 2),
-    "Bilinear": (lambda: nn.Bilinear(60, 40, 30), 2), "MultiheadAttention": (lambda: nn.MultiheadAttention(120, 4), 2),
-    "BatchNorm": (lambda: nn.BatchNorm1d(3), 4), "PReLU": (lambda: nn.PReLU(), 4), "LayerNorm": (lambda: nn.LayerNorm(3), 4),
+    "Linear": (lambda: nn.Linear(400, 100), 2),
+    "Conv2d": (lambda: nn.Conv2d(40, 60, 3), 2),
+    "ConvTranspose2d": (lambda: nn.ConvTranspose2d(40, 60, 3), 2),
+    "Embedding": (lambda: nn.Embedding(300, 50), 1),
+    "LSTM": (lambda: nn.LSTM(30, 100), 2),
+    "GRUCell": (lambda: nn.GRUCell(30, 100), 2),
+    "Bilinear": (lambda: nn.Bilinear(60, 40, 30), 2),
+    "MultiheadAttention": (lambda: nn.MultiheadAttention(120, 4), 2),
+    "BatchNorm": (lambda: nn.BatchNorm1d(3), 4),
+    "PReLU": (lambda: nn.PReLU(), 4),
+    "LayerNorm": (lambda: nn.LayerNorm(3), 4),
     "EncoderLayer": (lambda: nn.TransformerEncoderLayer(96, 4, 200), 2),
 }
 
@@ -51,8 +79,11 @@ def starting(make, digits):
     """Returns a case: deviations of a fresh layer's parameters."""
 
     def run(rng):
-        return [f"{name} {round(p.detach().std().item() if p.numel() > 1 else 0.0, digits)}" for name, p in make().named_parameters()
-                if p.numel() > 300 or p.std() == 0 or p.numel() < 4]
+        return [
+            f"{name} {round(p.detach().std().item() if p.numel() > 1 else 0.0, digits)}"
+            for name, p in make().named_parameters()
+            if p.numel() > 300 or p.std() == 0 or p.numel() < 4
+        ]
 
     return run
 
@@ -88,12 +119,17 @@ def reparametrized(wrap, make):
 
 
 for name, wrap in {
-    "old_weight_norm": lambda m: nn.utils.weight_norm(m), "old_weight_norm/none": lambda m: nn.utils.weight_norm(m, dim=None),
-    "old_weight_norm/1": lambda m: nn.utils.weight_norm(m, dim=1), "weight_norm": lambda m: parametrizations.weight_norm(m),
+    "old_weight_norm": lambda m: nn.utils.weight_norm(m),
+    "old_weight_norm/none": lambda m: nn.utils.weight_norm(m, dim=None),
+    "old_weight_norm/1": lambda m: nn.utils.weight_norm(m, dim=1),
+    "weight_norm": lambda m: parametrizations.weight_norm(m),
     "old_spectral_norm": lambda m: nn.utils.spectral_norm(m, n_power_iterations=2),
 }.items():
-    for kind, make in {"linear": lambda: nn.Linear(4, 3), "conv": lambda: nn.Conv2d(4, 3, 2),
-                       "transposed": lambda: nn.ConvTranspose2d(4, 3, 2)}.items():
+    for kind, make in {
+        "linear": lambda: nn.Linear(4, 3),
+        "conv": lambda: nn.Conv2d(4, 3, 2),
+        "transposed": lambda: nn.ConvTranspose2d(4, 3, 2),
+    }.items():
         add(f"utils.{name}/{kind}", reparametrized(wrap, make))
 
 

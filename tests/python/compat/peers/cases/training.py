@@ -4,38 +4,54 @@ import copy
 import warnings
 
 import torch
+from recording import add, described, fill, integers, tensor
 from torch import nn, optim
 from torch.optim import lr_scheduler, swa_utils
-
-from recording import add, described, fill, integers, tensor
 
 warnings.filterwarnings("ignore")
 
 OPTIMIZERS = {
     "SGD": [
-        {"lr": 0.1}, {"lr": 0.1, "momentum": 0.9}, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01},
+        {"lr": 0.1},
+        {"lr": 0.1, "momentum": 0.9},
+        {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01},
         {"lr": 0.05, "momentum": 0.8, "dampening": 0.3, "maximize": True},
     ],
     "Adam": [
-        {}, {"lr": 0.01, "betas": (0.8, 0.95), "eps": 1e-4, "weight_decay": 0.1}, {"lr": 0.01, "amsgrad": True},
-        {"lr": 0.01, "maximize": True}, {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True},
+        {},
+        {"lr": 0.01, "betas": (0.8, 0.95), "eps": 1e-4, "weight_decay": 0.1},
+        {"lr": 0.01, "amsgrad": True},
+        {"lr": 0.01, "maximize": True},
+        {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True},
     ],
     "AdamW": [{"lr": 0.01}, {"lr": 0.01, "weight_decay": 0.3, "amsgrad": True, "betas": (0.5, 0.9)}],
     "Adamax": [{}, {"lr": 0.02, "weight_decay": 0.1, "betas": (0.7, 0.8)}, {"lr": 0.02, "maximize": True}],
-    "NAdam": [{}, {"lr": 0.02, "weight_decay": 0.1, "momentum_decay": 0.01},
-              {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True}],
-    "RAdam": [{}, {"lr": 0.02, "weight_decay": 0.1, "betas": (0.9, 0.99)},
-              {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True}],
+    "NAdam": [
+        {},
+        {"lr": 0.02, "weight_decay": 0.1, "momentum_decay": 0.01},
+        {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True},
+    ],
+    "RAdam": [
+        {},
+        {"lr": 0.02, "weight_decay": 0.1, "betas": (0.9, 0.99)},
+        {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True},
+    ],
     "Adagrad": [{}, {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.2, "eps": 1e-3}],
     "Adadelta": [{}, {"lr": 0.5, "rho": 0.8, "eps": 1e-3, "weight_decay": 0.1}],
     "Adafactor": [{}, {"lr": 0.1, "weight_decay": 0.1, "d": 1.5, "beta2_decay": -0.5}],
-    "RMSprop": [{}, {"lr": 0.02, "alpha": 0.9, "eps": 1e-3, "weight_decay": 0.1, "momentum": 0.8, "centered": True},
-                {"lr": 0.02, "momentum": 0.5}],
+    "RMSprop": [
+        {},
+        {"lr": 0.02, "alpha": 0.9, "eps": 1e-3, "weight_decay": 0.1, "momentum": 0.8, "centered": True},
+        {"lr": 0.02, "momentum": 0.5},
+    ],
     "Rprop": [{}, {"lr": 0.05, "etas": (0.4, 1.3), "step_sizes": (1e-3, 0.2)}],
     "ASGD": [{}, {"lr": 0.05, "lambd": 0.01, "alpha": 0.5, "t0": 5.0, "weight_decay": 0.1}],
     "LBFGS": [{"lr": 0.5, "max_iter": 3}, {"line_search_fn": "strong_wolfe", "max_iter": 4, "history_size": 3}],
-    "Muon": [{"lr": 0.01}, {"lr": 0.02, "momentum": 0.9, "nesterov": False, "weight_decay": 0.2, "ns_steps": 3},
-             {"lr": 0.02, "adjust_lr_fn": "match_rms_adamw"}],
+    "Muon": [
+        {"lr": 0.01},
+        {"lr": 0.02, "momentum": 0.9, "nesterov": False, "weight_decay": 0.2, "ns_steps": 3},
+        {"lr": 0.02, "adjust_lr_fn": "match_rms_adamw"},
+    ],
 }
 
 
@@ -64,7 +80,9 @@ def steps(kind, options, count=20):
         for _ in range(count):
             losses.append(optimizer.step(closure).item())
         groups = optimizer.state_dict()["param_groups"]
-        settings = {k: v for k, v in groups[0].items() if isinstance(v, (int, float, tuple)) and k in options}
+        settings = {
+            k: v for k, v in groups[0].items() if isinstance(v, (int, float, tuple)) and k in options and k[0] != "d"
+        }
         return {"losses": losses, "weights": list(net.parameters()), "settings": settings}
 
     return run
@@ -90,8 +108,12 @@ def groups(rng):
     nn.functional.cross_entropy(other(inputs), targets).backward()
     again.step()
     names = sorted(optimizer.state_dict()["state"][0])
-    return {"weights": list(other.parameters()), "lrs": [g["lr"] for g in again.param_groups], "names": " ".join(names),
-            "keys": " ".join(map(str, optimizer.state_dict()["state"]))}
+    return {
+        "weights": list(other.parameters()),
+        "lrs": [g["lr"] for g in again.param_groups],
+        "names": " ".join(names),
+        "keys": " ".join(map(str, optimizer.state_dict()["state"])),
+    }
 
 
 add("optim.groups", groups)
@@ -160,8 +182,11 @@ def rates(make, count=12, metrics=None):
             optimizer.step()
             scheduler.step(*(() if metrics is None else (metrics[number],)))
             last = scheduler.get_last_lr()
-            seen.append([group["lr"] for group in optimizer.param_groups] + list(last)
-                        + [optimizer.param_groups[0]["momentum"], scheduler.last_epoch])
+            seen.append(
+                [group["lr"] for group in optimizer.param_groups]
+                + list(last)
+                + [optimizer.param_groups[0]["momentum"], scheduler.last_epoch]
+            )
         return torch.tensor(seen, dtype=torch.float64)
 
     return run
@@ -170,24 +195,31 @@ def rates(make, count=12, metrics=None):
 for kind, settings in SCHEDULERS.items():
     for number, options in enumerate(settings):
         count = 11 if kind == "OneCycleLR" else 12
-        add(f"scheduler.{kind}/{number}",
-            rates(lambda o, k=kind, given=options: getattr(lr_scheduler, k)(o, **given), count))
+        add(
+            f"scheduler.{kind}/{number}",
+            rates(lambda o, k=kind, given=options: getattr(lr_scheduler, k)(o, **given), count),
+        )
 
 METRICS = [1.0, 0.9, 0.95, 0.94, 0.93, 0.92, 0.91, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0, 1.0, 1.0]
 for number, options in enumerate(
     [
-        {"patience": 1}, {"patience": 2, "factor": 0.5, "cooldown": 2, "min_lr": 0.01},
-        {"mode": "max", "patience": 0, "threshold": 0.1, "threshold_mode": "abs"}, {"min_lr": [0.05, 0.2], "patience": 1},
+        {"patience": 1},
+        {"patience": 2, "factor": 0.5, "cooldown": 2, "min_lr": 0.01},
+        {"mode": "max", "patience": 0, "threshold": 0.1, "threshold_mode": "abs"},
+        {"min_lr": [0.05, 0.2], "patience": 1},
     ]
 ):
-    add(f"scheduler.ReduceLROnPlateau/{number}",
-        rates(lambda o, given=options: lr_scheduler.ReduceLROnPlateau(o, **given), len(METRICS), METRICS))
+    add(
+        f"scheduler.ReduceLROnPlateau/{number}",
+        rates(lambda o, given=options: lr_scheduler.ReduceLROnPlateau(o, **given), len(METRICS), METRICS),
+    )
 
 
 def sequential(optimizer):
     """Returns a warm-up, a decay and a constant rate after each other."""
     parts = [
-        lr_scheduler.LinearLR(optimizer, 0.1, total_iters=3), lr_scheduler.CosineAnnealingLR(optimizer, 4),
+        lr_scheduler.LinearLR(optimizer, 0.1, total_iters=3),
+        lr_scheduler.CosineAnnealingLR(optimizer, 4),
         lr_scheduler.ExponentialLR(optimizer, 0.5),
     ]
     return lr_scheduler.SequentialLR(optimizer, parts, milestones=[3, 8])
@@ -197,7 +229,8 @@ def chained(rng):
     """Returns the rates of two schedulers that act together."""
     optimizer = two_groups()
     both = lr_scheduler.ChainedScheduler(
-        [lr_scheduler.ConstantLR(optimizer, 0.1, 3), lr_scheduler.ExponentialLR(optimizer, 0.9)])
+        [lr_scheduler.ConstantLR(optimizer, 0.1, 3), lr_scheduler.ExponentialLR(optimizer, 0.9)]
+    )
     seen = []
     for _ in range(8):
         optimizer.step()
@@ -213,8 +246,12 @@ add("scheduler.ChainedScheduler", chained)
 def resumed(rng):
     """Returns the rates of schedulers that begin in the middle."""
     found = []
-    for kind, options in (("StepLR", {"step_size": 2}), ("CosineAnnealingLR", {"T_max": 6}), ("LinearLR", {}),
-                          ("ExponentialLR", {"gamma": 0.5})):
+    for kind, options in (
+        ("StepLR", {"step_size": 2}),
+        ("CosineAnnealingLR", {"T_max": 6}),
+        ("LinearLR", {}),
+        ("ExponentialLR", {"gamma": 0.5}),
+    ):
         optimizer = two_groups()
         first = getattr(lr_scheduler, kind)(optimizer, **options)
         for _ in range(3):

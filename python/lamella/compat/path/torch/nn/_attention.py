@@ -43,9 +43,7 @@ class MultiheadAttention(lm.nn.MultiheadAttention):
         dtype: Any = None,
     ) -> None:
         place: dict[str, Any] = {"device": device, "dtype": dtype}
-        super().__init__(
-            embed_dim, num_heads, dropout, bias, False, add_zero_attn, kdim, vdim, batch_first, **place
-        )
+        super().__init__(embed_dim, num_heads, dropout, bias, False, add_zero_attn, kdim, vdim, batch_first, **place)
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         self.head_dim = embed_dim // num_heads
         self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
@@ -59,9 +57,7 @@ class MultiheadAttention(lm.nn.MultiheadAttention):
             shape = sizes.get(name)
             weight = None if shape is None else lm.nn.Parameter(lm.zeros(shape, **place))
             self.register_parameter(f"{name}_proj_weight", weight)
-        self.register_parameter(
-            "in_proj_bias", lm.nn.Parameter(lm.zeros((3 * embed_dim,), **place)) if bias else None
-        )
+        self.register_parameter("in_proj_bias", lm.nn.Parameter(lm.zeros((3 * embed_dim,), **place)) if bias else None)
         for name in ("bias_k", "bias_v"):
             extra = lm.nn.Parameter(lm.zeros((1, 1, embed_dim), **place)) if add_bias_kv else None
             self.register_parameter(name, extra)
@@ -105,9 +101,7 @@ class MultiheadAttention(lm.nn.MultiheadAttention):
         if weight is not None and query is key and key is value:
             return tuple(lm.split(lm.linear(query, weight, bias), 3, -1))
         weights = (
-            lm.split(weight, 3)
-            if weight is not None
-            else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+            lm.split(weight, 3) if weight is not None else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         )
         biases = (None,) * 3 if bias is None else lm.split(bias, 3)
         parts = zip((query, key, value), weights, biases, strict=True)

@@ -155,9 +155,7 @@ def random_unstructured(module: Module, name: str, amount: float) -> Module:
     return module
 
 
-def l1_unstructured(
-    module: Module, name: str, amount: float, importance_scores: lm.Tensor | None = None
-) -> Module:
+def l1_unstructured(module: Module, name: str, amount: float, importance_scores: lm.Tensor | None = None) -> Module:
     """Prunes the smallest elements, or those with the smallest scores."""
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
