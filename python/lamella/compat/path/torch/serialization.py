@@ -23,7 +23,18 @@ from lamella import Tensor
 from lamella.compat.front import close_module
 
 from . import _functions as F  # noqa: N812
-from ._storages import DTYPE_OF_STORAGE, STORAGES, Storage, rebuild_parameter, rebuild_tensor, strides_of, written
+from ._storages import (
+    DTYPE_OF_STORAGE,
+    STORAGES,
+    UNTYPED,
+    Storage,
+    rebuild_from_type,
+    rebuild_of_dtype,
+    rebuild_parameter,
+    rebuild_tensor,
+    strides_of,
+    written,
+)
 
 _allowed = threading.local()
 
@@ -51,8 +62,11 @@ def save(obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = N
         archive.writestr(f"{name}/version", "3\n")
 
 
-class _Pickler(pickle.Pickler):
-    """Writes tensors as PyTorch does: by a function that rebuilds them from a storage."""
+class _Pickler(pickle._Pickler):
+    """Writes tensors as PyTorch does: by a function that rebuilds them from a storage.
+
+    It is Python's own pickler in Python, which lets dtypes be written by the names that they have in PyTorch.
+    """
 
     def __init__(self, file: IO[bytes], storages: dict[Any, tuple[str, Tensor]], protocol: int) -> None:
         super().__init__(file, max(protocol, 2))
@@ -66,10 +80,15 @@ class _Pickler(pickle.Pickler):
         # The table keeps the tensors alive, so that no other one gets the address of one of them.
         place = tensor.data_ptr() or id(tensor), math.prod(tensor.shape), tensor.dtype.name
         key = self.storages.setdefault(place, (str(len(self.storages)), tensor))[0]
-        return ("storage", STORAGES[tensor.dtype], key, str(tensor.device), math.prod(tensor.shape))
+        count, kind = math.prod(tensor.shape), STORAGES.get(tensor.dtype)
+        if kind is None:
+            return ("storage", UNTYPED, key, str(tensor.device), count * tensor.dtype.itemsize)
+        return ("storage", kind, key, str(tensor.device), count)
 
     def reducer_override(self, obj: Any) -> Any:
         """Rebuilds tensors from storages, in the words of PyTorch's files."""
+        if isinstance(obj, lm.DType):
+            return obj.name
         if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
         plain = obj.detach().contiguous()
@@ -78,7 +97,18 @@ class _Pickler(pickle.Pickler):
         made = (Storage(plain), 0, shape, strides_of(shape), False, hooks)
         if isinstance(obj, lm.nn.Parameter):
             return rebuild_parameter, (_Rebuilt(made), bool(obj.requires_grad), hooks)
-        return rebuild_tensor, (*made[:4], bool(obj.requires_grad and obj.is_leaf), hooks)
+        wanted = bool(obj.requires_grad and obj.is_leaf)
+        if obj.dtype not in STORAGES:
+            return rebuild_of_dtype, (*made[:4], wanted, hooks, obj.dtype)
+        return rebuild_tensor, (*made[:4], wanted, hooks)
+
+    def save_global(self, obj: Any, name: Any = None) -> None:
+        """Writes the name of a class or function; of a dtype, that of PyTorch's."""
+        if isinstance(obj, lm.DType):
+            self.write(pickle.GLOBAL + f"torch\n{name}\n".encode())
+            self.memoize(obj)
+        else:
+            super().save_global(obj, name)
 
 
 class _Rebuilt:
@@ -187,6 +217,8 @@ def _placer(map_location: Any) -> Callable[[Tensor, str], Tensor]:
     return place
 
 
+#: How the names of dtypes begin that PyTorch has beside Lamella's.
+_NUMBERS = ("bits", "complex32", "float4", "float8", "qint", "quint")
 #: What may be called while a file is read.
 _SAFE_BUILTINS = frozenset(
     [
@@ -198,6 +230,7 @@ _SAFE_BUILTINS = frozenset(
         "frozenset",
         "int",
         "list",
+        "long",
         "range",
         "set",
         "slice",
@@ -211,9 +244,20 @@ _SAFE = frozenset(
         ("lamella._tensor", "_rebuild"),
         ("lamella._tensor", "_restore"),
         *(("collections", name) for name in ("OrderedDict", "defaultdict", "deque", "Counter")),
-        *(("torch", name) for name in ("Size", "device")),
+        *(("torch", name) for name in ("Size", "device", "Tensor")),
     ]
 )
+
+
+#: Functions of PyTorch that files name, and what is called in their place.
+_REBUILDING: dict[tuple[str, str], Callable[..., Any]] = {
+    ("torch._utils", "_rebuild_tensor"): lambda *arguments: rebuild_tensor(*arguments, False, None),
+    ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
+    ("torch._utils", "_rebuild_tensor_v3"): rebuild_of_dtype,
+    ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): lambda *arguments: rebuild_parameter(*arguments[:3]),
+    ("torch._tensor", "_rebuild_from_type_v2"): rebuild_from_type,
+}
 
 
 class _Unpickler(pickle.Unpickler):
@@ -237,10 +281,17 @@ class _Unpickler(pickle.Unpickler):
         """Returns what a name in the file means; see :func:`load` for what is refused."""
         if module in ("torch", "torch.storage") and name in DTYPE_OF_STORAGE:
             return DTYPE_OF_STORAGE[name]
-        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return rebuild_tensor
-        if (module, name) == ("torch._utils", "_rebuild_parameter"):
-            return rebuild_parameter
+        if (module, name) in _REBUILDING:
+            return _REBUILDING[module, name]
+        if module == "torch" and isinstance(dtype := getattr(lm, name, None), lm.DType):
+            return dtype
+        if module == "torch" and name.startswith(_NUMBERS):
+            raise pickle.UnpicklingError(f"[load] the file holds a tensor of 'torch.{name}', which is no dtype here")
+        if module.startswith("torch.nn.modules."):
+            raise pickle.UnpicklingError(
+                f"[load] the file holds a whole model that PyTorch has pickled ('{module}.{name}'), with attributes that "
+                "layers have there only: make the model, and load a file of its state_dict()"
+            )
         if self.weights_only and not _is_safe(module, name):
             raise pickle.UnpicklingError(
                 f"[load] the file holds an object of '{module}.{name}', which could do anything: if you trust the "
@@ -249,7 +300,9 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
     def persistent_load(self, pid: Any) -> Tensor:
-        """Returns the memory that a storage of the file names."""
+        """Returns the memory that a storage of the file names, or the class that one does with its source text."""
+        if pid[0] == "module":
+            return pid[1]
         kind, dtype, key, where, count, *_ = pid
         if kind != "storage" or self.read is None:
             raise pickle.UnpicklingError(f"[load] the file names {kind!r}, of which nothing is known")

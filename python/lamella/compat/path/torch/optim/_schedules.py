@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from lamella.optim import LRScheduler as Native
+from lamella.optim import ReduceLROnPlateau
 
 from ..nn._module import TensorType
 
-_native_load: Any = Native.load_state_dict
 _native_step: Any = Native.step
 
 
@@ -34,12 +34,39 @@ def _get_lr(self: Native) -> list[float]:
     return [options["lr"] for options in self.options(self.epoch)]
 
 
-def _load_state_dict(self: Native, state_dict: Mapping[str, Any]) -> None:
-    """Goes on where a schedule was that was saved here or by PyTorch."""
-    state = dict(state_dict)
-    if "last_epoch" in state:
-        state.setdefault("epoch", state["last_epoch"])
-    _native_load(self, state)
+def _named(state: Mapping[str, Any], schedule: Native) -> dict[str, Any]:
+    """Returns a state that was saved here or by PyTorch under the names of both."""
+    made = {"base_lrs": list(schedule.base_lrs), **state}
+    for one, other in (("last_epoch", "epoch"), ("_last_lr", "lrs"), ("_schedulers", "schedulers")):
+        if one in made or other in made:
+            made[one] = made[other] = made[other] if other in made else made[one]
+    made.setdefault("_last_lr", [])
+    made.setdefault("_step_count", int(made.get("epoch", 0)) + 1)
+    if "schedulers" in made:
+        parts: Any = schedule
+        made["schedulers"] = [
+            _named(each, part) for each, part in zip(made["schedulers"], parts.schedulers, strict=True)
+        ]
+    return made
+
+
+def _load_state_dict(native: Any) -> Any:
+    def load_state_dict(self: Native, state_dict: Mapping[str, Any]) -> None:
+        """Goes on where a schedule was that was saved here or by PyTorch."""
+        native(self, _named(state_dict, self))
+
+    return load_state_dict
+
+
+def _state_dict(native: Any) -> Any:
+    """Returns state_dict() that also has the epoch under PyTorch's names, so that a schedule goes on there, too."""
+
+    def state_dict(self: Native) -> dict[str, Any]:
+        """Returns all that a schedule made with the same arguments needs to go on."""
+        state: dict[str, Any] = native(self)
+        return {**state, "last_epoch": self.epoch, "_step_count": int(self.epoch) + 1, "_last_lr": self.get_last_lr()}
+
+    return state_dict
 
 
 class LRScheduler(Native, metaclass=TensorType):
@@ -94,7 +121,9 @@ native: Any = Native
 native._begin_after = _begin_after
 native.step = _step
 native.get_lr = _get_lr
-native.load_state_dict = _load_state_dict
+for _kind in (Native, ReduceLROnPlateau):
+    setattr(_kind, "load_state_dict", _load_state_dict(_kind.load_state_dict))
+native.state_dict = _state_dict(Native.state_dict)
 native.last_epoch = property(lambda self: self.epoch, _set_epoch, doc="The epoch, from 0.")
 native._last_lr = property(Native.get_last_lr, doc="The rates now, one per group.")
 native._step_count = property(lambda self: int(self.epoch) + 1, doc="Number of steps, with that of the constructor.")
