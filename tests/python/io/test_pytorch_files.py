@@ -121,9 +121,10 @@ for ending in (".pt", ".legacy.pt"):
             assert tensor.dtype == getattr(torch, dtype) and tensor.shape[-1] == 3
             assert tensor.reshape(-1)[-1].item() in (2, 5, True), (dtype, tensor)
     assert [each.tolist() for each in read("views")][2:4] == [[5, 7], [[7, 7], [7, 7]]]
-    assert read("marks")["conj"].tolist() == [-1j, 1 - 1j, 2 - 1j] and read("marks")["imag of conj"].tolist() == [-2] * 3
-    kinds = read("kinds")
-    assert isinstance(kinds["parameter"], nn.Parameter) and kinds["leaf"].requires_grad and kinds["buffer"].tolist() == [0, 1]
+    marks, kinds = read("marks"), read("kinds")
+    assert marks["conj"].tolist() == [-1j, 1 - 1j, 2 - 1j] and marks["imag of conj"].tolist() == [-2] * 3
+    assert isinstance(kinds["parameter"], nn.Parameter) and kinds["leaf"].requires_grad
+    assert kinds["buffer"].tolist() == [0, 1]
     plain = read("plain")
     assert plain["dtype"] is torch.float32 and plain["device"] == torch.device("cpu") and plain["dd"]["b"] == 0
 
@@ -142,7 +143,8 @@ for ending in (".pt", ".legacy.pt"):
     for parameter, expected in zip(net.parameters(), found["after"]):
         assert torch.allclose(parameter, torch.tensor(expected), rtol=1e-5)
 
-    for name, part in {"sparse": "_rebuild_sparse_tensor", "float8": "no dtype here", "module": "a whole model"}.items():
+    refused = {"sparse": "_rebuild_sparse_tensor", "float8": "no dtype here", "module": "a whole model"}
+    for name, part in refused.items():
         try:
             read(name)
         except pickle.UnpicklingError as error:

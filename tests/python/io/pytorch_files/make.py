@@ -50,18 +50,31 @@ def files():
         "unsigned": {name: numbers(3).to(getattr(torch, name)) for name in ("uint16", "uint32", "uint64")},
         "views": [line.reshape(3, 4), line.reshape(3, 4).t(), line[5:9:2], line[7].expand(2, 2), line],
         "marks": {"conj": both.conj(), "imag of conj": (both * 2).conj().imag},
-        "kinds": {"parameter": nn.Parameter(numbers(2)), "buffer": nn.Buffer(numbers(2)), "leaf": numbers(2).requires_grad_()},
+        "kinds": {
+            "parameter": nn.Parameter(numbers(2)),
+            "buffer": nn.Buffer(numbers(2)),
+            "leaf": numbers(2).requires_grad_(),
+        },
         "plain": {
-            "od": collections.OrderedDict(a=1), "dd": collections.defaultdict(int, a=1), "counter": collections.Counter("aab"),
-            "size": torch.Size([2, 3]), "device": torch.device("cpu"), "dtype": torch.float32, "list": [1, 2.5, None, True, "a", (1, 2), {3}],
-            "big": 2**70, "complex": 1 + 2j, "bytes": b"abc", "scalar": torch.tensor(3.5), "empty": torch.zeros(0, 3),
+            "od": collections.OrderedDict(a=1),
+            "dd": collections.defaultdict(int, a=1),
+            "counter": collections.Counter("aab"),
+            "size": torch.Size([2, 3]),
+            "device": torch.device("cpu"),
+            "dtype": torch.float32,
+            "list": [1, 2.5, None, True, "a", (1, 2), {3}],
+            "big": 2**70,
+            "complex": 1 + 2j,
+            "bytes": b"abc",
+            "scalar": torch.tensor(3.5),
+            "empty": torch.zeros(0, 3),
         },
         "training": training(),
         "module": nn.Sequential(nn.Linear(1, 1)),
         "sparse": torch.eye(2).to_sparse(),
         "float8": torch.ones(2).to(torch.float8_e4m3fn),
         "storage": {"a": [torch.ones(2).untyped_storage()]},
-    }  # fmt: skip
+    }
 
 
 if __name__ == "__main__":

@@ -289,8 +289,8 @@ class _Unpickler(pickle.Unpickler):
             raise pickle.UnpicklingError(f"[load] the file holds a tensor of 'torch.{name}', which is no dtype here")
         if module.startswith("torch.nn.modules."):
             raise pickle.UnpicklingError(
-                f"[load] the file holds a whole model that PyTorch has pickled ('{module}.{name}'), with attributes that "
-                "layers have there only: make the model, and load a file of its state_dict()"
+                f"[load] the file holds a whole model that PyTorch has pickled ('{module}.{name}'), with attributes "
+                "that layers have there only: make the model, and load a file of its state_dict()"
             )
         if self.weights_only and not _is_safe(module, name):
             raise pickle.UnpicklingError(

@@ -121,8 +121,9 @@ native: Any = Native
 native._begin_after = _begin_after
 native.step = _step
 native.get_lr = _get_lr
-for _kind in (Native, ReduceLROnPlateau):
-    setattr(_kind, "load_state_dict", _load_state_dict(_kind.load_state_dict))
+native.load_state_dict = _load_state_dict(Native.load_state_dict)
+plateau: Any = ReduceLROnPlateau
+plateau.load_state_dict = _load_state_dict(ReduceLROnPlateau.load_state_dict)
 native.state_dict = _state_dict(Native.state_dict)
 native.last_epoch = property(lambda self: self.epoch, _set_epoch, doc="The epoch, from 0.")
 native._last_lr = property(Native.get_last_lr, doc="The rates now, one per group.")
