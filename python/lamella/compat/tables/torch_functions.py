@@ -166,6 +166,7 @@ take_along_dim(input, indices, dim=None)
 
 # Products and matrices.
 bmm dot inner kron matmul mm mv outer
+spmm(input, mat2) -> mm
 matrix_exp
 cholesky(input, upper=False)
 cholesky_inverse(L, upper=False)

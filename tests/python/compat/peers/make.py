@@ -16,15 +16,19 @@ import numpy as np
 import torch
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE / "programs")]
 
-from recording import CASES, computed, digest  # noqa: E402
+from recording import CASES, add, computed, digest  # noqa: E402
 
 
 def load_cases():
     """Imports all modules of cases."""
     for path in sorted((HERE / "cases").glob("[a-z]*.py")):
         importlib.import_module(f"cases.{path.stem}")
+    for path in sorted((HERE / "programs").glob("[a-z]*.py")):
+        program = importlib.import_module(path.stem)
+        if hasattr(program, "main"):
+            add(f"program.{path.stem}", lambda rng, program=program: program.main())
 
 
 def as_text(lines):

@@ -48,7 +48,7 @@ def flat(result, path=""):
         dtype = str(result.dtype).removeprefix("torch.").removeprefix("lamella.")
         wide = result.detach().to(torch.float32) if "bfloat16" in dtype else result.detach()
         yield path, dtype, wide.cpu().resolve_conj().numpy()
-    elif isinstance(result, (bool, int, float)):
+    elif isinstance(result, (bool, int, float, np.number)):
         yield path, "number", np.asarray(float(result))
     else:
         yield path, str(result), np.zeros(0)

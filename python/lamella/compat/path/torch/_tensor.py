@@ -252,6 +252,16 @@ for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatt
     if hasattr(Tensor, _name):
         _put(_name, _by_dim(getattr(Tensor, _name)))
 
+
+def _in_kind(*kinds: str) -> property:
+    return property(lambda self: lm.isdtype(self, kinds), doc=f"True for numbers of the kind {' or '.join(kinds)}.")
+
+
+_dtypes: Any = lm.DType
+_dtypes.is_floating_point = _in_kind("real floating")
+_dtypes.is_complex = _in_kind("complex floating")
+_dtypes.is_signed = _in_kind("real floating", "complex floating", "signed integer")
+
 #: Functions written out that are methods of tensors, too.
 _WRITTEN = {
     F: "add adjoint allclose "
