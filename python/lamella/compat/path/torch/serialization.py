@@ -147,22 +147,33 @@ def load(
     """
     only = True if weights_only is None else weights_only
     opened = open(f, "rb") if isinstance(f, (str, os.PathLike)) else None  # noqa: SIM115 (closed below)
-    file: Any = f if opened is None else opened
     try:
-        if not zipfile.is_zipfile(file):
-            file.seek(0)
-            return _load_stream(file, only, _placer(map_location), pickle_load_args)
-        with zipfile.ZipFile(file) as archive:
-            pickled = next((name for name in archive.namelist() if name.endswith("data.pkl")), None)
-            if pickled is None:
-                raise pickle.UnpicklingError("[load] the archive is none of PyTorch's: it has no data.pkl")
-            folder = pickled.removesuffix("data.pkl")
-            read = lambda key, size: archive.read(f"{folder}data/{key}")  # noqa: E731
-            text = io.BytesIO(archive.read(pickled))
-            return _Unpickler(text, only, read, _placer(map_location), **pickle_load_args).load()
+        return _read(f if opened is None else opened, only, _placer(map_location), pickle_load_args)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, MemoryError):
+        raise
+    except Exception as error:
+        if not only:  # an error of the program's own classes
+            raise
+        # Damaged bytes raise a dozen types, here and in zipfile; all mean the same.
+        raise pickle.UnpicklingError(f"[load] the file cannot be read: {error}") from error
     finally:
         if opened is not None:
             opened.close()
+
+
+def _read(file: Any, only: bool, place: Callable[[Tensor, str], Tensor], options: dict[str, Any]) -> Any:
+    """Returns the object of a file in any of the formats."""
+    if not zipfile.is_zipfile(file):
+        file.seek(0)
+        return _load_stream(file, only, place, options)
+    with zipfile.ZipFile(file) as archive:
+        pickled = next((name for name in archive.namelist() if name.endswith("data.pkl")), None)
+        if pickled is None:
+            raise pickle.UnpicklingError("[load] the archive is none of PyTorch's: it has no data.pkl")
+        folder = pickled.removesuffix("data.pkl")
+        read = lambda key, size: archive.read(f"{folder}data/{key}")  # noqa: E731
+        text = io.BytesIO(archive.read(pickled))
+        return _Unpickler(text, only, read, place, **options).load()
 
 
 #: The number that files of versions before 1.6 begin with.
@@ -175,25 +186,29 @@ def _load_stream(file: Any, only: bool, place: Callable[[Tensor, str], Tensor], 
     if type(first) is not int or first != _MAGIC:
         return first
     for _ in range(2):  # the version of the format, and facts of the machine
-        pickle.Unpickler(file).load()
+        _Unpickler(file, True, None, place).load()
     start = file.tell()
+    room = file.seek(0, os.SEEK_END)
+    file.seek(start)
+
+    def empty(key: str, size: int) -> bytes:
+        """Returns memory for a storage whose elements are read later."""
+        if size > room:
+            raise pickle.UnpicklingError(f"[load] a storage of {size} bytes is in a file of {room}")
+        return bytes(size)
+
     # The storages stand behind the object that names them: the first reading only tells which there are.
-    described = _Unpickler(file, only, _empty, lambda x, where: x, **options)
+    described = _Unpickler(file, only, empty, lambda x, where: x, **options)
     described.load()
-    for key in _Unpickler(file, only, None, place).load():
+    for key in _Unpickler(file, True, None, place).load():
         count = int.from_bytes(file.read(8), "little")
         storage = described.storages[key]
         values = bytearray(file.read(count * storage.dtype.itemsize))
         described.storages[key] = place(_filled(values, storage.dtype), described.places[key])
     file.seek(start)
-    again = _Unpickler(file, only, _empty, place, **options)
+    again = _Unpickler(file, only, empty, place, **options)
     again.storages = described.storages
     return again.load()
-
-
-def _empty(key: str, size: int) -> bytes:
-    """Returns memory for a storage whose elements are read later."""
-    return bytes(size)
 
 
 def _filled(values: Any, dtype: Any) -> Tensor:
@@ -297,7 +312,10 @@ class _Unpickler(pickle.Unpickler):
                 f"[load] the file holds an object of '{module}.{name}', which could do anything: if you trust the "
                 "file, pass weights_only=False, or name the class by torch.serialization.add_safe_globals"
             )
-        return super().find_class(module, name)
+        found = super().find_class(module, name)
+        if self.weights_only and module.startswith(_NETWORKS) and not _is_part(found):
+            raise pickle.UnpicklingError(f"[load] the file names '{module}.{name}', which is no layer")
+        return found
 
     def persistent_load(self, pid: Any) -> Tensor:
         """Returns the memory that a storage of the file names, or the class that one does with its source text."""
@@ -313,6 +331,16 @@ class _Unpickler(pickle.Unpickler):
         return self.storages[key]
 
 
+#: Modules whose layers, and functions that layers have as attributes, may be named.
+_NETWORKS = ("torch.nn", "lamella.nn")
+
+
+def _is_part(found: Any) -> bool:
+    """True for classes and functions of networks, and not for what their modules import."""
+    home = getattr(found, "__module__", None) or ""
+    return home.startswith(_NETWORKS) and (isinstance(found, type) or "functional" in home)
+
+
 def _is_safe(module: str, name: str) -> bool:
     if module in ("builtins", "__builtin__"):
         return name in _SAFE_BUILTINS
@@ -322,7 +350,8 @@ def _is_safe(module: str, name: str) -> bool:
         return name in ("ndarray", "dtype", "scalar", "_reconstruct", "_frombuffer")
     if module == "lamella._C":  # operators, which layers have as attributes
         return name in lm.nn.functional.__all__
-    return (module, name) in _SAFE or module.startswith(("torch.nn", "lamella.nn"))
+    # A name with a dot would lead through a module to all that it imports.
+    return (module, name) in _SAFE or (module.startswith(_NETWORKS) and "." not in name)
 
 
 def add_safe_globals(safe_globals: Sequence[Any]) -> None:
