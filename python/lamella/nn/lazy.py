@@ -50,7 +50,8 @@ class _Lazy(Module):
     def _make(self, size: int) -> None:
         """Becomes the layer for inputs of a size."""
         place = self._place
-        made = self._layer(size, **self._settings, device=str(place.device), dtype=place.dtype)
+        make: Any = self._layer
+        made: Module = make(size, **self._settings, device=str(place.device), dtype=place.dtype)
         made.train(self.training)
         del self._settings
         # Hooks, and what programs have set, stay.

@@ -103,6 +103,22 @@ def _new(name: str) -> Any:
     return method
 
 
+def _indexed(native: Any) -> Any:
+    """Returns an indexing method that takes ranges, which stand for lists of numbers."""
+
+    def method(self: Tensor, index: Any, *value: Any) -> Any:
+        try:
+            return native(self, index, *value)
+        except TypeError:
+            parts = index if isinstance(index, tuple) else (index,)
+            if not any(isinstance(part, range) for part in parts):
+                raise
+            given = tuple(list(part) if isinstance(part, range) else part for part in parts)
+            return native(self, given if isinstance(index, tuple) else given[0], *value)
+
+    return method
+
+
 def _set_data(self: Tensor, value: Tensor) -> None:
     """Implements ``x.data = y`` for tensors of one shape: the elements become those of ``y``."""
     if tuple(value.shape) != tuple(self.shape):
@@ -187,6 +203,8 @@ def _is_shared(self: Tensor) -> bool:
     return is_shared(self)
 
 
+_put("__getitem__", _indexed(Tensor.__getitem__))
+_put("__setitem__", _indexed(Tensor.__setitem__))
 _put("size", _Size())
 _put("device", property(lambda self: F.device(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)

@@ -62,7 +62,10 @@ def save(obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = N
         archive.writestr(f"{name}/version", "3\n")
 
 
-class _Pickler(pickle._Pickler):
+_PythonPickler: Any = pickle._Pickler
+
+
+class _Pickler(_PythonPickler):  # type: ignore[misc]
     """Writes tensors as PyTorch does: by a function that rebuilds them from a storage.
 
     It is Python's own pickler in Python, which lets dtypes be written by the names that they have in PyTorch.
@@ -266,7 +269,7 @@ _SAFE = frozenset(
 
 #: Functions of PyTorch that files name, and what is called in their place.
 _REBUILDING: dict[tuple[str, str], Callable[..., Any]] = {
-    ("torch._utils", "_rebuild_tensor"): lambda *arguments: rebuild_tensor(*arguments, False, None),
+    ("torch._utils", "_rebuild_tensor"): lambda *arguments: rebuild_tensor(*arguments[:4], False, None),
     ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
     ("torch._utils", "_rebuild_tensor_v3"): rebuild_of_dtype,
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,

@@ -185,6 +185,7 @@ TABLE = {
             a[MASK],
             a[..., None],
             a[[0, 2]],
+            a[range(3), [0, 1, 0]],
             a[INDEX[:, 0], INDEX[:, 1]],
             a.index_select(1, torch.tensor([3, 0])),
             a.masked_fill(MASK, -1.0),

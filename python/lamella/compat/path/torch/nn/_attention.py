@@ -78,7 +78,7 @@ class MultiheadAttention(lm.nn.MultiheadAttention):
         if self.out_proj.bias is not None:
             init.zeros_(self.out_proj.bias)
 
-    def forward(
+    def forward(  # type: ignore[override]  # PyTorch's order
         self,
         query: lm.Tensor,
         key: lm.Tensor,

@@ -48,7 +48,8 @@ def _deepcopy(self: lm.nn.Parameter, memo: dict[int, Any]) -> lm.nn.Parameter:
     return copied
 
 
-lm.nn.Parameter.__deepcopy__ = _deepcopy  # type: ignore[method-assign]
+_parameters: Any = lm.nn.Parameter
+_parameters.__deepcopy__ = _deepcopy
 
 
 class UninitializedParameter(metaclass=TensorType):

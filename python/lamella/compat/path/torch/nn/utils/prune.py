@@ -199,8 +199,8 @@ def global_unstructured(
     pruning_method.apply(scratch, "all", importance_scores=flat[0], **kwargs)
     kept, start = _mask_of(scratch, "all"), 0
     for (module, name), mask in zip(listed, masks, strict=True):
-        _set_mask(module, name, lm.reshape(kept[start : start + mask.numel()], tuple(mask.shape)))
-        start += mask.numel()
+        _set_mask(module, name, lm.reshape(kept[start : start + mask.size], tuple(mask.shape)))
+        start += mask.size
 
 
 def remove(module: Module, name: str) -> Module:
