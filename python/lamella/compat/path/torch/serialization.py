@@ -278,7 +278,15 @@ _REBUILDING: dict[tuple[str, str], Callable[..., Any]] = {
 }
 
 
-class _Unpickler(pickle.Unpickler):
+_PythonUnpickler: Any = pickle._Unpickler
+
+
+class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
+    """Reads tensors as :class:`_Pickler` and PyTorch write them.
+
+    It is Python's own unpickler in Python: the compiled one makes room for as many objects as a damaged number claims.
+    """
+
     def __init__(
         self,
         file: Any,
@@ -289,7 +297,7 @@ class _Unpickler(pickle.Unpickler):
     ) -> None:
         super().__init__(file, **options)
         self.weights_only = weights_only
-        self.read = read
+        self.read_storage = read
         self.place = place
         self.storages: dict[str, Tensor] = {}
         #: Devices of the storages in the file.
@@ -325,10 +333,10 @@ class _Unpickler(pickle.Unpickler):
         if pid[0] == "module":
             return pid[1]
         kind, dtype, key, where, count, *_ = pid
-        if kind != "storage" or self.read is None:
+        if kind != "storage" or self.read_storage is None:
             raise pickle.UnpicklingError(f"[load] the file names {kind!r}, of which nothing is known")
         if key not in self.storages:
-            values = bytearray(self.read(key, int(count) * dtype.itemsize))
+            values = bytearray(self.read_storage(key, int(count) * dtype.itemsize))
             self.storages[key] = self.place(_filled(values, dtype), where)
             self.places[key] = where
         return self.storages[key]
