@@ -95,7 +95,7 @@ def test_parameters_before_the_first_call_are_an_error():
 
 
 def test_states_that_do_not_tell_the_size():
-    with pytest.raises(ValueError, match="missing: 0.weight"):
+    with pytest.raises(ValueError, match=r"missing: 0\.weight"):
         nn.Sequential(nn.LazyLinear(4)).load_state_dict({})
     assert nn.LazyLinear(4).load_state_dict({}, strict=False).missing_keys == ["weight"]
     nn.LazyBatchNorm1d(affine=False, track_running_stats=False).load_state_dict({})

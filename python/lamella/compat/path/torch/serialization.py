@@ -269,7 +269,9 @@ _SAFE = frozenset(
 
 #: Functions of PyTorch that files name, and what is called in their place.
 _REBUILDING: dict[tuple[str, str], Callable[..., Any]] = {
-    ("torch._utils", "_rebuild_tensor"): lambda *arguments: rebuild_tensor(*arguments[:4], False, None),
+    ("torch._utils", "_rebuild_tensor"): lambda storage, offset, size, stride: rebuild_tensor(
+        storage, offset, size, stride, False, None
+    ),
     ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
     ("torch._utils", "_rebuild_tensor_v3"): rebuild_of_dtype,
     ("torch._utils", "_rebuild_parameter"): rebuild_parameter,

@@ -80,9 +80,14 @@ CASES = {
 
 #: What PyTorch gives as NaN, imprecisely, or not at all where there is a value.
 LEFT_OUT = {
+    "Beta": "cdf icdf",
+    "StudentT": "cdf icdf",
+    "Gamma": "icdf",
+    "Chi2": "icdf",
+    "InverseGamma": "icdf",
     "Cauchy": "variance stddev",
     "Kumaraswamy": "mode",
-    "FisherSnedecor": "entropy",
+    "FisherSnedecor": "entropy cdf icdf",
     "VonMises": "entropy",
     "ContinuousBernoulli": "variance stddev",
     "Geometric": "cdf icdf",
