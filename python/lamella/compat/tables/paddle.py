@@ -192,12 +192,14 @@ LAYERS = """
 CELU(alpha=1.0)
 ELU(alpha=1.0)
 Hardshrink(threshold=0.5)
+Hardsigmoid
 Hardswish
 Hardtanh(min=-1.0, max=1.0)
 Identity
 LeakyReLU(negative_slope=0.01)
 LogSigmoid
 LogSoftmax(axis=-1)
+Maxout(groups, axis=1)
 Mish
 ReLU6
 SELU
@@ -207,6 +209,7 @@ Softplus(beta=1, threshold=20)
 Softshrink(threshold=0.5)
 Softsign
 Tanhshrink
+ThresholdedReLU(threshold=1.0, value=0.0)
 GLU(axis=-1)
 AlphaDropout(p=0.5)
 Dropout2D(p=0.5, data_format="NCHW") -> Dropout2d

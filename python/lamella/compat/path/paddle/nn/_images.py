@@ -2,52 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import lamella as lm
 
 from . import initializer
 from ._base import Layer
-
-
-class Conv2D(Layer):
-    """Convolves images with filters of shape ``(out_channels, in_channels / groups, *kernel_size)``."""
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        padding_mode: str = "zeros",
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCHW",
-    ) -> None:
-        super().__init__()
-        if padding_mode != "zeros" or data_format != "NCHW":
-            raise NotImplementedError("[Conv2D] Lamella's paddle front pads with zeros and takes NCHW")
-        window = _pair(kernel_size)
-        normal = initializer.Normal(0.0, math.sqrt(2.0 / (math.prod(window) * in_channels)))
-        sizes = [out_channels, in_channels // groups, *window]
-        self.weight = self.create_parameter(sizes, weight_attr, default_initializer=normal)
-        self.bias = None
-        if bias_attr is not False:
-            self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
-        self.options: dict[str, Any] = {
-            "stride": _pair(stride),
-            "padding": padding.lower() if isinstance(padding, str) else _pair(padding),
-            "dilation": _pair(dilation),
-            "groups": groups,
-        }
-
-    def forward(self, x: lm.Tensor) -> lm.Tensor:
-        """Maps ``(n, in_channels, *size)`` to ``(n, out_channels, *new_size)``."""
-        return lm.conv2d(x, self.weight, self.bias, **self.options)
 
 
 class _BatchNorm(Layer):
