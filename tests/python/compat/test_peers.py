@@ -1,8 +1,8 @@
-"""Numbers of the front against those that PyTorch computed in the same cases, which are in PyTorch's words.
+"""Numbers of the fronts against those that PyTorch and Paddle computed in the same cases, which are in their words.
 
-``peers/references.npz`` holds digests of PyTorch's results; ``peers/make.py`` says how it is made. What the front shows
-is Lamella's own but for what its modules write out, so that these are tests of the native layers, optimizers,
-distributions and operators, too.
+``peers/references.npz`` holds digests of PyTorch's results, ``references_paddle.npz`` of Paddle's; ``peers/make.py``
+and ``make_paddle.py`` make them. What a front shows is Lamella's own but for what its modules write out, so that these
+are tests of the native layers, optimizers, distributions and operators, too.
 """
 
 from pathlib import Path
@@ -13,6 +13,8 @@ import pytest
 from support import extensions
 
 PEERS = Path(__file__).parent / "peers"
+#: The programs, and the files of references.
+MAKERS = {"make.py": "references.npz", "make_paddle.py": "references_paddle.npz"}
 #: Allowed differences relative to the sum of magnitudes. PyTorch's Muon computes in bfloat16, and its continuous
 #: Bernoulli distributions lose digits near a half.
 TOLERANCES = {"optim.Muon": 5e-3, "kl.ContinuousBernoulli": 1e-3}
@@ -30,16 +32,18 @@ def read(path):
     return cases
 
 
-REFERENCES = read(PEERS / "references.npz")
-FAMILIES = sorted({case.partition(".")[0] for case in REFERENCES})
+REFERENCES = {maker: read(PEERS / file) for maker, file in MAKERS.items()}
+FAMILIES = sorted({(maker, case.partition(".")[0]) for maker, cases in REFERENCES.items() for case in cases})
 
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("peers")
-    done = extensions.run("-m", "lamella.compat", PEERS / "make.py", folder / "ours.npz", cwd=folder)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return read(folder / "ours.npz")
+    folder, found = tmp_path_factory.mktemp("peers"), {}
+    for maker in MAKERS:
+        done = extensions.run("-m", "lamella.compat", PEERS / maker, folder / f"{maker}.npz", cwd=folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+        found[maker] = read(folder / f"{maker}.npz")
+    return found
 
 
 def differences(case, reference, found):
@@ -55,17 +59,19 @@ def differences(case, reference, found):
         (kind, wanted), (own_kind, got) = reference[result], found[result]
         if kind != own_kind:
             yield f"{case}{result}: {own_kind}, not {kind}"
-        elif not np.all(np.abs(got - wanted) <= rtol * (wanted[1] + 1e-3)):
+        elif not np.all(np.abs(got - wanted) <= rtol * (wanted[1] + 1e-2)):
             yield f"{case}{result}: {got}, not {wanted}"
 
 
-def test_every_case_has_a_reference(ours):
-    assert set(ours) == set(REFERENCES)
-    assert not [case for case, results in REFERENCES.items() if "!" in results], "PyTorch raised where it should not"
+@pytest.mark.parametrize("maker", MAKERS)
+def test_every_case_has_a_reference(maker, ours):
+    assert set(ours[maker]) == set(REFERENCES[maker])
+    raised = [case for case, results in REFERENCES[maker].items() if "!" in results]
+    assert not raised, "the peer raised where it should not"
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_numbers_are_those_of_pytorch(family, ours):
-    cases = {case: each for case, each in REFERENCES.items() if case.partition(".")[0] == family}
-    found = [line for case, each in cases.items() for line in differences(case, each, ours.get(case, {}))]
+@pytest.mark.parametrize(("maker", "family"), FAMILIES)
+def test_numbers_are_those_of_the_peer(maker, family, ours):
+    cases = {case: each for case, each in REFERENCES[maker].items() if case.partition(".")[0] == family}
+    found = [line for case, each in cases.items() for line in differences(case, each, ours[maker].get(case, {}))]
     assert not found, "\n".join(found)

@@ -231,8 +231,6 @@ GroupNorm(num_groups, num_channels, epsilon=1e-05, weight_attr=None, bias_attr=N
 LocalResponseNorm(size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW")
 CosineSimilarity(axis=1, eps=1e-08)
 PairwiseDistance(p=2.0, epsilon=1e-06, keepdim=False)
-LSTMCell(input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None)
-GRUCell(input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None)
 BCELoss(weight=None, reduction="mean")
 BCEWithLogitsLoss(weight=None, reduction="mean", pos_weight=None)
 CosineEmbeddingLoss(margin=0, reduction="mean")

@@ -30,6 +30,19 @@ from ._more import (  # noqa: F401
     PReLU,
     ZeroPad2D,
 )
+from ._sequences import (  # noqa: F401
+    GRU,
+    LSTM,
+    GRUCell,
+    LSTMCell,
+    MultiHeadAttention,
+    SimpleRNN,
+    SimpleRNNCell,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from ._tables import Embedding, LayerNorm  # noqa: F401
 from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue  # noqa: F401
 

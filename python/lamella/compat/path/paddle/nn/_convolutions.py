@@ -150,12 +150,12 @@ class _TransposedMore(_Transposed):
 
 
 class Conv2DTranspose(_TransposedMore):
-    """The transpose of :class:`Conv2D`, with filters of shape ``(in_channels, out_channels / groups, *kernel_size)``."""
+    """The transpose of :class:`Conv2D`; filters have the shape ``(in_channels, out_channels / groups, *kernel)``."""
 
     _axes = 2
 
 
 class Conv3DTranspose(_TransposedMore):
-    """The transpose of :class:`Conv3D`, with filters of shape ``(in_channels, out_channels / groups, *kernel_size)``."""
+    """The transpose of :class:`Conv3D`; filters have the shape ``(in_channels, out_channels / groups, *kernel)``."""
 
     _axes = 3

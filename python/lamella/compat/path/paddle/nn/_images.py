@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import lamella as lm
+from lamella.static import in_dynamic_mode
 
 from . import initializer
 from ._base import Layer
@@ -39,7 +41,15 @@ class _BatchNorm(Layer):
         """Normalizes each channel by the batch, in evaluation by the running mean and variance."""
         by_batch = self.training and not self.use_global_stats
         mean, variance, momentum = self._mean, self._variance, 1.0 - self.momentum
-        return lm.batch_norm(x, mean, variance, self.weight, self.bias, by_batch, momentum, self.epsilon)
+        # A program knows no count before it runs, and keeps Lamella's estimate.
+        kept = variance * self.momentum if by_batch and in_dynamic_mode() else None
+        y = lm.batch_norm(x, mean, variance, self.weight, self.bias, by_batch, momentum, self.epsilon)
+        if kept is not None:
+            # Of a batch's variance Paddle keeps the mean of squares, PyTorch and Lamella the unbiased estimate.
+            count = math.prod(x.shape) // x.shape[1]
+            with lm.no_grad():
+                variance.copy_(kept + (variance - kept) * ((count - 1) / count))
+        return y
 
 
 class BatchNorm1D(_BatchNorm):

@@ -26,8 +26,8 @@ class Adagrad(Optimizer, lm.optim.Adagrad):
         name: str | None = None,
         initial_accumulator_value: float = 0.0,
     ) -> None:
-        options = {"weight_decay": decay(weight_decay), "initial_accumulator_value": initial_accumulator_value}
-        super().__init__(given("Adagrad", parameters), rate(learning_rate), eps=epsilon, **options)
+        options = 0.0, decay(weight_decay), initial_accumulator_value, epsilon
+        super().__init__(given("Adagrad", parameters), rate(learning_rate), *options)
         self._set(learning_rate, grad_clip)
 
 
