@@ -160,6 +160,28 @@ except (pickle.UnpicklingError, EOFError, ValueError):
 else:
     raise AssertionError
 """,
+    "computed weights": """
+import copy
+from torch.nn.utils import prune
+
+x = torch.ones(1, 3)
+wrappings = [torch.nn.utils.weight_norm, torch.nn.utils.spectral_norm, lambda m: prune.l1_unstructured(m, "weight", 2)]
+for wrap in wrappings:
+    layer = wrap(torch.nn.Linear(3, 2)).eval()
+    y = layer(x)
+    torch.save(layer, "layer.pt")
+    for other in (copy.deepcopy(layer), torch.load("layer.pt", weights_only=False)):
+        assert torch.equal(other(x), y) and list(other.state_dict()) == list(layer.state_dict())
+        assert layer.bias is not other.bias
+        with torch.no_grad():
+            for parameter in other.parameters():
+                parameter.zero_()
+                parameter.add_(0.5)
+        assert not torch.equal(other(x), y) and torch.equal(layer(x), y)
+prune.remove(layer, "weight")
+assert [name for name, _ in layer.named_parameters()] == ["bias", "weight"] and torch.equal(layer(x), y)
+assert layer.weight.requires_grad and not prune.is_pruned(layer)
+""",
     "hostile": """
 import io, os, pickle, random, zipfile
 

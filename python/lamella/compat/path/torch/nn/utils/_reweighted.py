@@ -12,6 +12,9 @@ from typing import Any
 import lamella as lm
 from lamella.nn import Module, Parameter
 
+#: Attribute of a module with the hooks that compute others.
+COMPUTED = "_computed_before_calls"
+
 
 class Computed:
     """A hook in front of a layer's call that computes one of its attributes.
@@ -26,8 +29,8 @@ class Computed:
     def attach(self, module: Module) -> None:
         """Puts the value in the parameter's place, and computes it anew before each call."""
         self.refresh(module)
-        self.handle = module.register_forward_pre_hook(self)
-        module.__dict__.setdefault("_computed_before_calls", []).append(self)
+        module.register_forward_pre_hook(self)
+        module.__dict__.setdefault(COMPUTED, []).append(self)
 
     def __call__(self, module: Module, arguments: Any) -> None:
         """Computes the value; the arguments of the call stay."""
@@ -43,17 +46,37 @@ class Computed:
 
     def detach(self, module: Module, value: lm.Tensor, parts: tuple[str, ...]) -> None:
         """Makes the attribute a parameter again, and drops what it was computed from."""
-        self.handle.remove()
-        module.__dict__["_computed_before_calls"].remove(self)
+        for key, entry in (module._hook_table or {}).get("forward_pre", {}).items():
+            if entry.hook is self:
+                module._drop_hook("forward_pre", key)
+        module.__dict__[COMPUTED].remove(self)
         del module.__dict__[self.name]
         for part in parts:
             delattr(module, f"{self.name}_{part}")
         module.register_parameter(self.name, Parameter(value))
 
 
+def _get_state(self: Module) -> dict[str, Any]:
+    """Returns the attributes without those that are computed, whose graphs cannot be copied or pickled."""
+    computed = {hook.name for hook in self.__dict__.get(COMPUTED, ())}
+    return {name: value for name, value in self.__dict__.items() if name not in computed}
+
+
+def _set_state(self: Module, state: dict[str, Any]) -> None:
+    """Takes attributes over, and computes the others of them."""
+    self.__dict__.update(state)
+    for hook in self.__dict__.get(COMPUTED, ()):
+        hook.refresh(self)
+
+
+_modules: Any = Module
+_modules.__getstate__ = _get_state
+_modules.__setstate__ = _set_state
+
+
 def find(module: Module, name: str, kind: type[Computed]) -> Any:
     """Returns the hook of a kind that computes an attribute of a module, or None."""
-    hooks = module.__dict__.get("_computed_before_calls", ())
+    hooks = module.__dict__.get(COMPUTED, ())
     return next((hook for hook in hooks if hook.name == name and isinstance(hook, kind)), None)
 
 

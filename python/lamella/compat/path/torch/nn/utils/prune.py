@@ -9,7 +9,7 @@ import lamella as lm
 from lamella.nn import Module, Parameter
 from lamella.nn.utils import prune as native
 
-from ._reweighted import Computed, find
+from ._reweighted import COMPUTED, Computed, find
 
 
 class _Masked(Computed):
@@ -222,5 +222,5 @@ def remove(module: Module, name: str) -> Module:
 
 def is_pruned(module: Module) -> bool:
     """True if a parameter of the module, or of one below it, is pruned."""
-    hooks = (hook for each in module.modules() for hook in each.__dict__.get("_computed_before_calls", ()))
+    hooks = (hook for each in module.modules() for hook in each.__dict__.get(COMPUTED, ()))
     return any(isinstance(hook, _Masked) for hook in hooks)
