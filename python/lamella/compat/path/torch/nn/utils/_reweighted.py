@@ -46,7 +46,8 @@ class Computed:
 
     def detach(self, module: Module, value: lm.Tensor, parts: tuple[str, ...]) -> None:
         """Makes the attribute a parameter again, and drops what it was computed from."""
-        for key, entry in (module._hook_table or {}).get("forward_pre", {}).items():
+        table: Any = module._hook_table or {}
+        for key, entry in table.get("forward_pre", {}).items():
             if entry.hook is self:
                 module._drop_hook("forward_pre", key)
         module.__dict__[COMPUTED].remove(self)
