@@ -56,6 +56,7 @@ class Dialect:
         extra: parameters that derived signatures have beside the native ones, with a native parameter that must be
             there for it, or "".
         own: parameters that are never passed on, even where the native function has them.
+        in_place: parameters of ``extra`` that may be given by position, too, behind the native ones.
         base: returns a class in front of the native one that has the methods of all classes, or None.
     """
 
@@ -67,6 +68,7 @@ class Dialect:
     extra: Mapping[str, str] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     base: Callable[[], type] | None = None
+    in_place: frozenset[str] = frozenset({"inplace"})
 
     @functools.cached_property
     def peer_words(self) -> dict[str, str]:
@@ -240,8 +242,7 @@ def _derived(natives: list[inspect.Parameter], dialect: Dialect) -> list[Paramet
     have = {each.name for each in natives}
     for word, needed in dialect.extra.items():
         if word not in have and (not needed or needed in have):
-            # Older programs say by position that a layer may write over its input.
-            by_place = word == "inplace" and all(each.kind is _EITHER for each in found)
+            by_place = word in dialect.in_place and all(each.kind is _EITHER for each in found)
             found.append(Parameter(word, _EITHER if by_place else _NAMED, "None"))
     return found
 

@@ -91,7 +91,7 @@ def add_paths(front: str, paths: Paths) -> None:
             raise RuntimeError(f"[add_paths] {path} is a module of the front already")
         above, _, name = path.rpartition(".")
         module = sys.modules[path] = _Path(path, homes, _getattr(finder, path))
-        if name not in sys.modules[above].__dict__:
+        if name not in dir(sys.modules[above]):  # those that tables make later, too
             setattr(sys.modules[above], name, module)
 
 

@@ -10,8 +10,9 @@ import lamella as lm
 from .._C import Generator, Tensor
 from . import constraints
 from ._implicit import log_standard_gamma
+from ._quantiles import beta_quantile, lower_beta
 from ._support import EULER, ConstraintsByName, Parameter, Shape, adopt, as_tensors, open_uniform
-from .distribution import Distribution, in_double
+from .distribution import Distribution, in_double, quantiles_in_double
 from .exp_family import ExponentialFamily
 
 
@@ -83,6 +84,16 @@ class Beta(ExponentialFamily):
         """Returns the logarithm of the density."""
         a, b = self.concentration1, self.concentration0
         return lm.xlogy(a - 1, value) + lm.xlog1py(b - 1, -value) - log_beta(a, b)
+
+    @in_double
+    def cdf(self, value: Tensor) -> Tensor:
+        """Returns the probability of numbers up to `value`."""
+        return lower_beta(self.concentration1, self.concentration0, value)
+
+    @quantiles_in_double
+    def icdf(self, value: Tensor) -> Tensor:
+        """Returns the quantiles of probabilities."""
+        return beta_quantile(self.concentration1, self.concentration0, value)[0]
 
     @in_double
     def entropy(self) -> Tensor:

@@ -262,6 +262,18 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
+def quantiles_in_double(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Makes ``icdf`` check its probabilities and compute in float64, as :func:`in_double` does of densities."""
+
+    @functools.wraps(method)
+    def call(self: Distribution, value: Tensor) -> Tensor:
+        self._check_probability(value)
+        dtype = lm.result_type(parameter_of(self), value)
+        return method(self._in_double(), value.astype("float64")).astype(dtype)
+
+    return call
+
+
 def in_double(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Makes a method compute in float64, and gives its result the dtype of the parameters and the value.
 

@@ -10,8 +10,9 @@ import lamella as lm
 from .._C import Generator, Tensor
 from . import constraints
 from ._implicit import lower_gamma, standard_gamma
+from ._quantiles import gamma_quantile
 from ._support import ConstraintsByName, Parameter, Shape, adopt, drawn
-from .distribution import Distribution, in_double
+from .distribution import Distribution, in_double, quantiles_in_double
 from .exp_family import ExponentialFamily
 
 
@@ -67,6 +68,11 @@ class Gamma(ExponentialFamily):
         """Returns the probability of numbers up to `value`, with a gradient by the concentration as well."""
         value = self._checked(value)
         return lower_gamma(self.concentration, self.rate * value)
+
+    @quantiles_in_double
+    def icdf(self, value: Tensor) -> Tensor:
+        """Returns the quantiles of probabilities."""
+        return gamma_quantile(self.concentration, value) / self.rate
 
     @in_double
     def entropy(self) -> Tensor:
@@ -221,6 +227,11 @@ class InverseGamma(Distribution):
         """Returns the probability of numbers up to `value`."""
         value = self._checked(value)
         return 1 - lower_gamma(self.concentration, self.rate / value)
+
+    @quantiles_in_double
+    def icdf(self, value: Tensor) -> Tensor:
+        """Returns the quantiles of probabilities."""
+        return self.rate / gamma_quantile(self.concentration, 1 - value, value)
 
     @in_double
     def entropy(self) -> Tensor:

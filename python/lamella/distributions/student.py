@@ -10,9 +10,10 @@ import lamella as lm
 from .._C import Generator, Tensor
 from . import constraints
 from ._implicit import standard_gamma
+from ._quantiles import beta_quantile, lower_beta
 from ._support import LOG_PI, ConstraintsByName, Parameter, Shape, adopt, drawn
 from .beta import log_beta
-from .distribution import Distribution, in_double
+from .distribution import Distribution, in_double, quantiles_in_double
 
 
 class StudentT(Distribution):
@@ -71,6 +72,29 @@ class StudentT(Distribution):
         """Returns the logarithm of the density."""
         z = (value - self.loc) / self.scale
         return -0.5 * (self.df + 1) * lm.log1p(z * z / self.df) - self._log_normalizer()
+
+    @in_double
+    def cdf(self, value: Tensor) -> Tensor:
+        """Returns the probability of numbers up to `value`."""
+        z = (value - self.loc) / self.scale
+        # The share of z in df + z * z, from the side on which it keeps its digits.
+        square = z * z
+        inner = square < self.df
+        half, one = 0.5 * self.df, lm.full_like(self.df, 0.5)
+        outside = lm.where(
+            inner,
+            1 - lower_beta(one, half, square / (self.df + square)),
+            lower_beta(half, one, self.df / (self.df + square)),
+        )
+        return lm.where(z > 0, 1 - 0.5 * outside, 0.5 * outside)
+
+    @quantiles_in_double
+    def icdf(self, value: Tensor) -> Tensor:
+        """Returns the quantiles of probabilities."""
+        right = value > 0.5
+        share, rest = beta_quantile(0.5 * self.df, lm.full_like(self.df, 0.5), 2 * lm.where(right, 1 - value, value))
+        z = lm.sqrt(self.df * rest / share)
+        return self.loc + self.scale * lm.where(right, z, -z)
 
     def _log_normalizer(self) -> Tensor:
         half = 0.5 * self.df
@@ -138,6 +162,18 @@ class FisherSnedecor(Distribution):
         ratio = self.df1 / self.df2
         constant = half1 * lm.log(ratio) - log_beta(half1, half2)
         return constant + (half1 - 1) * lm.log(value) - (half1 + half2) * lm.log1p(ratio * value)
+
+    @in_double
+    def cdf(self, value: Tensor) -> Tensor:
+        """Returns the probability of numbers up to `value`."""
+        scaled = self.df1 * value
+        return lower_beta(0.5 * self.df1, 0.5 * self.df2, scaled / (scaled + self.df2))
+
+    @quantiles_in_double
+    def icdf(self, value: Tensor) -> Tensor:
+        """Returns the quantiles of probabilities."""
+        share, rest = beta_quantile(0.5 * self.df1, 0.5 * self.df2, value)
+        return self.df2 * share / (self.df1 * rest)
 
     @in_double
     def entropy(self) -> Tensor:

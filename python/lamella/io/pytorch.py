@@ -70,10 +70,9 @@ def load_torch(path: str | os.PathLike[str]) -> Any:
     target = Path(path)
     with named_memory_errors("load_torch", path), target.open("rb") as file:
         try:
-            if file.read(4) == b"PK\x03\x04":
-                return _Zip(file).read()
+            is_zip = file.read(4) == b"PK\x03\x04"
             file.seek(0)
-            return _Legacy(file).read()
+            return _whole(_Zip(file).read() if is_zip else _Legacy(file).read())
         except RefusedError as error:
             raise ValueError(
                 f"[load_torch] {target.name}: it holds {error}, which is neither a tensor nor plain data; of a model, "
@@ -96,6 +95,8 @@ class _Storage:
         if not 0 <= self.nbytes <= room:
             raise ValueError(f"a storage of {self.nbytes} bytes in a file of {room}")
         self.bytes = lm.empty([self.nbytes], dtype="uint8")
+        #: True if tensors hold values that were computed of the storage's.
+        self.is_copied = False
 
     def fill(self, file: Any, foreign_order: bool) -> None:
         """Reads the bytes, and turns them around where the writer's order was another one."""
@@ -161,14 +162,25 @@ def _encode(text: Any, encoding: Any = "latin1") -> bytes:
     return text.encode("latin1")
 
 
-def _tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any) -> lm.Tensor:
-    return storage.tensor(storage.dtype, offset, shape, strides)
+def _tensor(
+    storage: Any, offset: Any, shape: Any, strides: Any, _grad: Any = False, _hooks: Any = None, marks: Any = None
+) -> lm.Tensor:
+    return _marked(storage, storage.tensor(storage.dtype, offset, shape, strides), marks)
 
 
 def _tensor_of_dtype(
-    storage: Any, offset: Any, shape: Any, strides: Any, _grad: Any, _hooks: Any, dtype: Any, *_: Any
+    storage: Any, offset: Any, shape: Any, strides: Any, _grad: Any, _hooks: Any, dtype: Any, marks: Any = None
 ) -> lm.Tensor:
-    return storage.tensor(dtype.name, offset, shape, strides)
+    return _marked(storage, storage.tensor(dtype.name, offset, shape, strides), marks)
+
+
+def _marked(storage: Any, tensor: lm.Tensor, marks: Any) -> lm.Tensor:
+    """Returns a tensor that is the conjugate or the negative of what its storage holds, where marks say so."""
+    for mark, function in (("conj", lm.conj), ("neg", lm.negative)):
+        if isinstance(marks, dict) and marks.get(mark):
+            storage.is_copied = True
+            tensor = function(tensor)
+    return tensor
 
 
 def _parameter(tensor: Any, *_: Any) -> lm.Tensor:
@@ -186,6 +198,20 @@ def _device(kind: Any, index: Any = None) -> str:
     if not isinstance(kind, str) or not isinstance(index, (int, type(None))):
         raise ValueError("a device without a name")
     return kind if index is None else f"{kind}:{index}"
+
+
+def _whole(value: Any) -> Any:
+    """Returns what a file holds, unless a storage is in it, which is memory without a shape."""
+    left, seen = [value], set()
+    while left:
+        each = left.pop()
+        if isinstance(each, _Storage):
+            raise RefusedError("a storage without a tensor")
+        # A list may stand in many places, or in itself.
+        if isinstance(each, (dict, list, tuple)) and id(each) not in seen:
+            seen.add(id(each))
+            left += each.values() if isinstance(each, dict) else each
+    return value
 
 
 def _dict(*pairs: Any) -> dict[Any, Any]:
@@ -207,6 +233,8 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "torch.Size": lambda sizes=(): tuple(sizes),
     "torch.device": _device,
     "collections.OrderedDict": _dict,
+    "collections.Counter": lambda items=(): dict(items),
+    "collections.defaultdict": lambda *_: {},
     "builtins.dict": _dict,
     "builtins.set": lambda items=(): set(keys_of(items)),
     "__builtin__.set": lambda items=(): set(keys_of(items)),
@@ -222,7 +250,16 @@ _CALLS: dict[str, Callable[..., Any]] = {
     **{f"{home}._reconstruct": lambda *_: _Array() for home in ("numpy.core.multiarray", "numpy._core.multiarray")},
     # Only named, as the type that is to be made: never called.
     **dict.fromkeys(
-        ("numpy.ndarray", "torch.Tensor", "torch.nn.parameter.Parameter"), lambda *_: _refuse_call("a bare type")
+        (
+            *("numpy.ndarray", "torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer"),
+            # What a defaultdict makes of missing keys.
+            *(
+                f"{home}.{name}"
+                for home in ("builtins", "__builtin__")
+                for name in ("int", "long", "float", "list", "str")
+            ),
+        ),
+        lambda *_: _refuse_call("a bare type"),
     ),
 }
 
@@ -308,16 +345,21 @@ class _Legacy:
             raise ValueError(f"the format has the unknown version {short(version)}")
         system = self._pickle()
         order = "little" if system.get("little_endian", True) else "big"
+        start = self._file.tell()
         value = Machine(_CALLS, _CONSTANTS, self._storage).run(self._file, self._room)
+        missing = dict(self._storages)
         for key in self._pickle():
-            storage = self._storages[key]
+            storage = missing.pop(key)
             count = int.from_bytes(self._file.read(8), "little" if order == "little" else "big")
             if count * storage.itemsize != storage.nbytes:
                 raise ValueError(f"the storage {key} has {count} elements, its tensors another number")
             storage.fill(self._file, order != sys.byteorder)
-            del self._storages[key]
-        if self._storages:
-            raise ValueError(f"the storage {next(iter(self._storages))} is missing")
+        if missing:
+            raise ValueError(f"the storage {next(iter(missing))} is missing")
+        if any(storage.is_copied for storage in self._storages.values()):
+            # Values were computed before the storages, which stand behind the object, were there.
+            self._file.seek(start)
+            value = Machine(_CALLS, _CONSTANTS, self._storage).run(self._file, self._room)
         return value
 
     def _pickle(self) -> Any:

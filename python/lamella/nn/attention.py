@@ -121,10 +121,7 @@ class MultiheadAttention(Module):
                 "[MultiheadAttention] query, key and value have all two or all three axes, got the shapes "
                 f"{list(query.shape)}, {list(key.shape)} and {list(value.shape)}"
             )
-        parts = [
-            self._heads(layer(x), batched)
-            for layer, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
-        ]
+        parts = [self._heads(x, batched) for x in self._projected(query, key, value)]
         added = (self.bias_k is not None) + self.add_zero_attn
         if is_causal and (key_padding_mask is not None or attn_mask is not None or added):
             later = lm.triu(lm.ones((parts[0].shape[2], parts[1].shape[2]), dtype="bool", device=query.device), k=1)
@@ -149,6 +146,10 @@ class MultiheadAttention(Module):
         if not batched:
             return self.out_proj(y[0]), weights
         return self.out_proj(y if self.batch_first else lm.swapaxes(y, 0, 1)), weights
+
+    def _projected(self, query: lm.Tensor, key: lm.Tensor, value: lm.Tensor) -> tuple[lm.Tensor, ...]:
+        """Returns queries, keys and values of size ``embed_dim``."""
+        return self.q_proj(query), self.k_proj(key), self.v_proj(value)
 
     def _heads(self, x: lm.Tensor, batched: bool) -> lm.Tensor:
         """``(n, heads, length, size of a head)``."""

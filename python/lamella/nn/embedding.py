@@ -11,6 +11,21 @@ from .module import Module
 from .parameter import Parameter
 
 
+def scaled_by_frequency(rows: lm.Tensor, x: lm.Tensor, count: int) -> lm.Tensor:
+    """Returns rows whose gradients are divided by the number of times that ``x`` names them.
+
+    Args:
+        rows: what was looked up, ``(*x.shape, size)``.
+        x: integers, ``[0, count)``.
+        count: rows of the table.
+    """
+    if rows.stop_gradient or not lm.is_grad_enabled():
+        return rows
+    times = lm.bincount(lm.reshape(x, (-1,)), minlength=count)[x].astype(rows.dtype)
+    values = rows.detach()
+    return values + (rows - values) / lm.expand_dims(times, -1)
+
+
 class _Table(Module):
     weight: Parameter
 
@@ -93,6 +108,7 @@ class Embedding(_Table):
         norm_type: the exponent of the norm.
         device: of the table.
         dtype: of the table.
+        scale_grad_by_freq: True divides the gradient of a row by the number of times that it was looked up.
 
     Attributes:
         weight: the table, of shape ``(num_embeddings, embedding_dim)``; it starts standard normal.
@@ -107,12 +123,15 @@ class Embedding(_Table):
         norm_type: float = 2.0,
         device: str | None = None,
         dtype: Any = None,
+        scale_grad_by_freq: bool = False,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, device, dtype)
+        self.scale_grad_by_freq = scale_grad_by_freq
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Maps integers of any shape to their rows, along a new last axis."""
-        return lm.embedding(x, self._limited(x), self.padding_idx)
+        rows = lm.embedding(x, self._limited(x), self.padding_idx)
+        return scaled_by_frequency(rows, x, self.num_embeddings) if self.scale_grad_by_freq else rows
 
 
 class EmbeddingBag(_Table):

@@ -96,16 +96,19 @@ class Upsample(Module):
         scale_factor: float | Sequence[float] | None = None,
         mode: str = "nearest",
         align_corners: bool = False,
+        recompute_scale_factor: bool | None = None,
     ) -> None:
         super().__init__()
         self.size = size
         self.scale_factor = scale_factor
         self.mode = mode
         self.align_corners = align_corners
+        self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns ``x``, of shape ``(n, channels, ...)``, with other sizes of its last axes."""
-        return lm.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
+        size, factor = self.size, self.scale_factor
+        return lm.interpolate(x, size, factor, self.mode, self.align_corners, self.recompute_scale_factor)
 
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import lamella as lm
 
@@ -41,6 +41,8 @@ class Module(Stateful, Movable):
         def summary(self, *args: Any, **kwargs: Any) -> Summary:
             """Describes the module and its parts; prints as a table. See :func:`lamella.nn.summary`."""
 
+    #: True for layers that make their parameters at the first call.
+    _lazy: ClassVar[bool] = False
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, lm.Tensor | None]
@@ -257,6 +259,11 @@ class Module(Stateful, Movable):
     def _named(self, place: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         for path, module in self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]:
+            if module._lazy and place == "_parameters":
+                raise ValueError(
+                    f"[{type(module).__name__}] {path or 'the layer'} has no parameters before its first call: "
+                    "call the model with an example first"
+                )
             for name, tensor in module.__dict__[place].items():
                 if tensor is not None and id(tensor) not in seen:
                     if remove_duplicate:

@@ -37,10 +37,27 @@ def _function_of(layer: str, activation: Activation) -> Callable[[lm.Tensor], lm
     raise ValueError(f"[{layer}] activation is 'relu', 'gelu' or a function, not {activation!r}")
 
 
+def _attended(
+    attention: Module,
+    x: lm.Tensor,
+    memory: lm.Tensor,
+    padding: lm.Tensor | None,
+    mask: lm.Tensor | None,
+    is_causal: bool,
+) -> lm.Tensor:
+    """Returns what an attention sees of a memory, without weights."""
+    y: lm.Tensor = attention(
+        x, memory, memory, key_padding_mask=padding, attn_mask=mask, is_causal=is_causal, need_weights=False
+    )[0]
+    return y
+
+
 class _Layer(Module):
     """Base of layers: attention to the sequence itself (and to a memory), and the network of each position."""
 
     _to_memory: ClassVar[bool] = False
+    #: Class of the attention; a front has one of its own.
+    _attention: ClassVar[type[MultiheadAttention]] = MultiheadAttention
 
     def __init__(
         self,
@@ -61,7 +78,7 @@ class _Layer(Module):
         self.activation = _function_of(type(self).__name__, activation)
         self.norm_first = norm_first
         for name in ("self_attn", "multihead_attn") if self._to_memory else ("self_attn",):
-            attention = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **place)
+            attention = self._attention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **place)
             self.add_module(name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **place)
         self.dropout = Dropout(dropout)
@@ -116,7 +133,7 @@ class TransformerEncoderLayer(_Layer):
         """
 
         def attend(x: lm.Tensor) -> lm.Tensor:
-            y: lm.Tensor = self.dropout1(self.self_attn(x, x, x, src_key_padding_mask, src_mask, is_causal)[0])
+            y: lm.Tensor = self.dropout1(_attended(self.self_attn, x, x, src_key_padding_mask, src_mask, is_causal))
             return y
 
         x = self._residual(src, self.norm1, attend)
@@ -156,12 +173,12 @@ class TransformerDecoderLayer(_Layer):
         """
 
         def attend(x: lm.Tensor) -> lm.Tensor:
-            y: lm.Tensor = self.dropout1(self.self_attn(x, x, x, tgt_key_padding_mask, tgt_mask, tgt_is_causal)[0])
+            y: lm.Tensor = self.dropout1(_attended(self.self_attn, x, x, tgt_key_padding_mask, tgt_mask, tgt_is_causal))
             return y
 
         def remember(x: lm.Tensor) -> lm.Tensor:
-            found = self.multihead_attn(x, memory, memory, memory_key_padding_mask, memory_mask, memory_is_causal)
-            y: lm.Tensor = self.dropout2(found[0])
+            masks = memory_key_padding_mask, memory_mask, memory_is_causal
+            y: lm.Tensor = self.dropout2(_attended(self.multihead_attn, x, memory, *masks))
             return y
 
         x = self._residual(tgt, self.norm1, attend)
@@ -272,6 +289,9 @@ class Transformer(Module):
     Matrices start Xavier-uniform.
     """
 
+    #: Classes of the layers; a front has its own.
+    _layers: ClassVar[tuple[type[_Layer], type[_Layer]]] = (TransformerEncoderLayer, TransformerDecoderLayer)
+
     def __init__(
         self,
         d_model: int = 512,
@@ -298,10 +318,10 @@ class Transformer(Module):
             return LayerNorm(d_model, layer_norm_eps, bias=bias, **place)
 
         self.encoder: Module = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*settings, **place), num_encoder_layers, norm()
+            self._layers[0](*settings, **place), num_encoder_layers, norm()
         )
         self.decoder: Module = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*settings, **place), num_decoder_layers, norm()
+            self._layers[1](*settings, **place), num_decoder_layers, norm()
         )
         self.d_model = d_model
         self.nhead = nhead

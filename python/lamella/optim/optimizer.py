@@ -9,6 +9,8 @@ from typing import Any, Self
 
 import lamella as lm
 
+from ._pytorch import converted
+
 Group = dict[str, Any]
 
 #: What groups hold beside their options: the tensors, and the rate that schedules began with.
@@ -168,12 +170,15 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes over a state that :meth:`state_dict` gave; everything is checked before anything changes.
 
+        A state that PyTorch's optimizer of the same name gave is taken, too, as :func:`lamella.io.load_torch` reads it.
+
         Raises:
             ValueError: the groups, their sizes, their options or a tensor's shape differ from this optimizer's.
         """
         name = type(self).__name__
         if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= set(state_dict):
             raise ValueError(f"[{name}] the state is a mapping that holds 'state' and 'param_groups'")
+        state_dict = converted(state_dict, self.param_groups)
         saved = list(state_dict["param_groups"])
         if len(saved) != len(self.param_groups):
             raise ValueError(

@@ -160,6 +160,68 @@ except (pickle.UnpicklingError, EOFError, ValueError):
 else:
     raise AssertionError
 """,
+    "computed weights": """
+import copy
+from torch.nn.utils import prune
+
+x = torch.ones(1, 3)
+wrappings = [torch.nn.utils.weight_norm, torch.nn.utils.spectral_norm, lambda m: prune.l1_unstructured(m, "weight", 2)]
+for wrap in wrappings:
+    layer = wrap(torch.nn.Linear(3, 2)).eval()
+    y = layer(x)
+    torch.save(layer, "layer.pt")
+    for other in (copy.deepcopy(layer), torch.load("layer.pt", weights_only=False)):
+        assert torch.equal(other(x), y) and list(other.state_dict()) == list(layer.state_dict())
+        assert layer.bias is not other.bias
+        with torch.no_grad():
+            for parameter in other.parameters():
+                parameter.zero_()
+                parameter.add_(0.5)
+        assert not torch.equal(other(x), y) and torch.equal(layer(x), y)
+prune.remove(layer, "weight")
+assert [name for name, _ in layer.named_parameters()] == ["bias", "weight"] and torch.equal(layer(x), y)
+assert layer.weight.requires_grad and not prune.is_pruned(layer)
+""",
+    "hostile": """
+import io, os, pickle, random, zipfile
+
+MAGIC = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
+PLAIN = [pickle.dumps(each, 2) for each in (1001, {}, {}, [])]
+
+def reached(path):
+    # By a dotted name, with protocol 4: what a module of layers imports.
+    module, name = (bytes([0x8C, len(each)]) + each.encode() for each in ("lamella.nn", path))
+    return b"\\x80\\x04" + module + name + b"\\x93" + command + b"\\x85R."
+
+def archive(text):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a/data.pkl", text)
+    return file.getvalue()
+
+command = b"X" + len("touch ran").to_bytes(4, "little") + b"touch ran"
+evil = b"\\x80\\x02cos\\nsystem\\n" + command + b"\\x85R."
+files = [archive(evil), archive(reached("init.lm.io.os.system")), archive(reached("init.lm")), evil]
+# The pickles around the object of an older file are pickles, too.
+files += [MAGIC + b"".join(PLAIN[:place] + [evil] + PLAIN[place + 1 :]) for place in range(4)]
+for raw in files:
+    try:
+        torch.load(io.BytesIO(raw))
+    except pickle.UnpicklingError:
+        assert not os.path.exists("ran")
+    else:
+        raise AssertionError(raw)
+torch.save({"a": torch.arange(6).view(2, 3).t(), "b": [1.5, "x", None]}, "whole.pt")
+whole, chance = open("whole.pt", "rb").read(), random.Random(3)
+for _ in range(200):
+    raw = bytearray(whole)
+    for _ in range(chance.randint(1, 3)):
+        raw[chance.randrange(len(raw))] = chance.randrange(256)
+    try:
+        torch.load(io.BytesIO(bytes(raw)))
+    except (pickle.UnpicklingError, RuntimeError, EOFError):
+        pass
+""",
     "places": """
 seen = []
 torch.save({"a": torch.ones(2)}, "a.pt")

@@ -192,12 +192,14 @@ LAYERS = """
 CELU(alpha=1.0)
 ELU(alpha=1.0)
 Hardshrink(threshold=0.5)
+Hardsigmoid
 Hardswish
 Hardtanh(min=-1.0, max=1.0)
 Identity
 LeakyReLU(negative_slope=0.01)
 LogSigmoid
 LogSoftmax(axis=-1)
+Maxout(groups, axis=1)
 Mish
 ReLU6
 SELU
@@ -207,6 +209,7 @@ Softplus(beta=1, threshold=20)
 Softshrink(threshold=0.5)
 Softsign
 Tanhshrink
+ThresholdedReLU(threshold=1.0, value=0.0)
 GLU(axis=-1)
 AlphaDropout(p=0.5)
 Dropout2D(p=0.5, data_format="NCHW") -> Dropout2d
@@ -228,8 +231,6 @@ GroupNorm(num_groups, num_channels, epsilon=1e-05, weight_attr=None, bias_attr=N
 LocalResponseNorm(size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW")
 CosineSimilarity(axis=1, eps=1e-08)
 PairwiseDistance(p=2.0, epsilon=1e-06, keepdim=False)
-LSTMCell(input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None)
-GRUCell(input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None, bias_hh_attr=None)
 BCELoss(weight=None, reduction="mean")
 BCEWithLogitsLoss(weight=None, reduction="mean", pos_weight=None)
 CosineEmbeddingLoss(margin=0, reduction="mean")

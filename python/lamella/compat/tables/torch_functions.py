@@ -30,7 +30,7 @@ clamp(input, min=None, max=None, *, out=None)
 clip(input, min=None, max=None, *, out=None)
 clamp_max(input, max, *, out=None)
 clamp_min(input, min, *, out=None)
-conj_physical resolve_conj
+conj_physical
 eq
 fix
 ge
@@ -166,6 +166,7 @@ take_along_dim(input, indices, dim=None)
 
 # Products and matrices.
 bmm dot inner kron matmul mm mv outer
+spmm(input, mat2) -> mm
 matrix_exp
 cholesky(input, upper=False)
 cholesky_inverse(L, upper=False)
@@ -185,7 +186,6 @@ pinverse(input, rcond=1e-15)
 slogdet
 tensordot(a, b, dims=2)
 trace
-vander(x, N=None, increasing=False)
 vdot
 view_as_complex view_as_real
 complex(real, imag)

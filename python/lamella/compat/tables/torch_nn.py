@@ -46,7 +46,10 @@ CrossEntropyLoss(weight=None, size_average=None, ignore_index=-100, reduce=None,
 NLLLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean")
 """,
     "module": "Module",
-    "normalization": "CrossMapLRN2d GroupNorm LayerNorm LocalResponseNorm RMSNorm",
+    "normalization": """
+GroupNorm LayerNorm LocalResponseNorm RMSNorm
+CrossMapLRN2d(size, alpha=0.0001, beta=0.75, k=1) -> LocalResponseNorm
+""",
     "padding": """
 CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d ReflectionPad2d
 ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d
@@ -67,7 +70,8 @@ EmbeddingBag(num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_
 sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None)
 """,
     "transformer": """
-Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
+Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoderLayer
+TransformerEncoder(encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True)
 """,
     "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
 }
@@ -83,7 +87,6 @@ max_unpool1d max_unpool2d max_unpool3d huber_loss multi_head_attention_forward
 lp_pool1d lp_pool2d lp_pool3d fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices
 max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices
 adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices
-embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False)
 embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", \
 sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None)
 batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05)
@@ -164,12 +167,8 @@ clip_grad_value_(parameters, clip_value, foreach=None)
 clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None)
 get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None)
 clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None) -> clip_grad_norm_
-parameters_to_vector vector_to_parameters weight_norm remove_weight_norm spectral_norm remove_spectral_norm skip_init
+parameters_to_vector vector_to_parameters skip_init
 fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights
-"""
-PRUNE = """
-custom_from_mask global_unstructured identity is_pruned l1_unstructured ln_structured random_structured
-random_unstructured remove
 """
 RNN_UTILS = """
 PackedSequence invert_permutation pack_padded_sequence pack_sequence pad_packed_sequence pad_sequence unpack_sequence
@@ -182,11 +181,11 @@ transfer_parametrizations_and_params type_before_parametrizations
 PARAMETRIZATIONS = "orthogonal spectral_norm weight_norm"
 
 #: ``torch.optim``.
-OPTIMIZERS = "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop Rprop SGD SparseAdam"
+OPTIMIZERS = "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS Muon NAdam RAdam RMSprop Rprop SGD"
 
 #: ``torch.optim.lr_scheduler``.
 SCHEDULERS = """
-ChainedScheduler ConstantLR CosineAnnealingLR CosineAnnealingWarmRestarts CyclicLR ExponentialLR LRScheduler LambdaLR
+ChainedScheduler ConstantLR CosineAnnealingLR CosineAnnealingWarmRestarts CyclicLR ExponentialLR LambdaLR
 LinearLR MultiStepLR MultiplicativeLR OneCycleLR PolynomialLR ReduceLROnPlateau SequentialLR StepLR
 """
 

@@ -18,6 +18,7 @@ PLACED = [
     if isinstance(kind := getattr(nn, name), type)
     and issubclass(kind, nn.Module)
     and "device" in inspect.signature(kind).parameters
+    and not kind._lazy  # which have no state before their first call
 ]
 ARGUMENTS = [(), (4,), (4, 4), (4, 4, 2), (4, 4, 4), (4, 8, [2, 4])]
 

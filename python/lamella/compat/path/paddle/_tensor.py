@@ -74,6 +74,15 @@ def _clear_gradient(self: Tensor, set_to_zero: bool = True) -> None:
         self.grad = None
 
 
+def _set_value(self: Tensor, value: Any) -> None:
+    """Writes the elements of a tensor or an array of the same shape; ValueError where the shape is another."""
+    given = value if isinstance(value, Tensor) else lm.asarray(value)
+    if list(given.shape) != list(self.shape):
+        raise ValueError(f"[set_value] takes the shape {list(self.shape)} of the tensor, not {list(given.shape)}")
+    with lm.no_grad():
+        self.copy_(given.astype(self.dtype))
+
+
 def _persistable(self: Symbol) -> bool:
     return self.name in static.program.program_of("persistable", self).held or _is_parameter(self)
 
@@ -97,6 +106,7 @@ def _operator(name: str, value: Any) -> None:
     setattr(Symbol, name, value)
 
 
+_item("set_value", _set_value)
 _item("shape", property(_shape, doc="The sizes of the axes, as a list."))
 _symbol: Any = Symbol
 _symbol.shape = property(_symbol_shape, doc="The sizes of the axes, as a list; -1 for one known later.")

@@ -165,6 +165,7 @@ from ._functions import (
     where,
 )
 from ._matrices import (
+    as_strided,
     compiled_with_cxx11_abi,
     get_default_device,
     get_deterministic_debug_mode,
@@ -175,6 +176,7 @@ from ._matrices import (
     lu,
     narrow_copy,
     qr,
+    resolve_conj,
     resolve_neg,
     set_deterministic_debug_mode,
     set_flush_denormal,
@@ -183,6 +185,7 @@ from ._matrices import (
     svd,
     triangular_solve,
     use_deterministic_algorithms,
+    vander,
 )
 from ._reductions import (
     histogram,

@@ -27,6 +27,9 @@ class Size(tuple[int, ...]):
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Size, (tuple(self),)
+
 
 class device(str):  # noqa: N801 (PyTorch's name)
     """A device: its name as Lamella takes it, with ``type`` and ``index``.
@@ -50,6 +53,9 @@ class device(str):  # noqa: N801 (PyTorch's name)
         if not re.fullmatch(r"[A-Za-z_]\w*(:\d+)?", name):
             raise RuntimeError(f"[device] {name!r} is no device: expected a kind such as 'cpu', or 'cuda:0'")
         return super().__new__(cls, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.type,) if self.index is None else (self.type, self.index)
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"

@@ -55,6 +55,32 @@ def triangular_solve(
     return solved, A.clone()
 
 
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 (PyTorch's name)
+    """The powers of the elements in rows, the highest one first unless ``increasing``."""
+    powers = lm.linalg.vander(x, N=N)
+    return powers if increasing else lm.flip(powers, -1)
+
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Elements of the tensor's memory at steps of ``stride``: a copy, where PyTorch gives a view.
+
+    Raises:
+        RuntimeError: the elements are others than those of ``input``, which has to be contiguous.
+    """
+    places: Any = storage_offset or 0
+    for axis, (count, step) in enumerate(zip(size, stride, strict=True)):
+        steps = lm.arange(count) * step
+        places = places + lm.reshape(steps, (count,) + (1,) * (len(size) - 1 - axis))
+    elements = lm.reshape(input, (-1,))
+    last = (storage_offset or 0) + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    if not input.is_contiguous() or (0 not in size and last >= elements.shape[0]):
+        raise RuntimeError(
+            f"[as_strided] reaches element {last} of {elements.shape[0]}, or x is not contiguous: only elements of x "
+            "itself are taken here"
+        )
+    return elements[places] if size else elements[storage_offset or 0]
+
+
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of a part along an axis."""
     return lm.narrow(input, dim, start, length).clone()
@@ -63,6 +89,11 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 def is_conj(input: Tensor) -> bool:
     """False: conjugate tensors have memory of their own."""
     return False
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """Returns the tensor itself: conjugate tensors have memory of their own."""
+    return input
 
 
 def resolve_neg(input: Tensor) -> Tensor:

@@ -12,9 +12,9 @@ from lamella import Tensor
 class StorageType:
     """A name of a class of storages, which stands in files as ``torch.FloatStorage``."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, module: str = "torch") -> None:
         self.__name__ = self.__qualname__ = name
-        self.__module__ = "torch"
+        self.__module__ = module
 
     def __reduce__(self) -> str:
         return self.__name__
@@ -33,8 +33,13 @@ DTYPE_OF_STORAGE = {
     "BoolStorage": lm.bool,
     "ComplexFloatStorage": lm.complex64,
     "ComplexDoubleStorage": lm.complex128,
+    "UntypedStorage": lm.uint8,
 }
-STORAGES = {dtype: StorageType(name) for name, dtype in DTYPE_OF_STORAGE.items()}
+STORAGES = {dtype: StorageType(name) for name, dtype in DTYPE_OF_STORAGE.items() if name != "UntypedStorage"}
+
+
+#: Memory of dtypes that have no storage of their own, and stand beside it in files.
+UNTYPED = StorageType("UntypedStorage", "torch.storage")
 
 
 class Storage:
@@ -63,7 +68,39 @@ def rebuild_tensor(
         at = int(offset) * storage.dtype.itemsize
         strides = tuple(int(each) for each in stride)
         made = lm._C._tensor_in_memory(bytes_of, storage.dtype, tuple(map(int, size)), strides, at)
+        # PyTorch's conjugates and negatives may be views, which files say of them.
+        for mark, function in (("conj", lm.conj), ("neg", lm.negative)):
+            if (metadata or {}).get(mark):
+                made = function(made)
     return made.requires_grad_() if requires_grad else made
+
+
+def rebuild_of_dtype(
+    storage: Tensor,
+    offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool,
+    hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """Returns the tensor of a dtype that lies in a storage of bytes."""
+    count = math.prod(storage.shape) * storage.dtype.itemsize // dtype.itemsize
+    memory = lm._C._tensor_in_memory(lm._C._memory_as_bytes(storage), dtype, (count,), (1,), 0)
+    return rebuild_tensor(memory, offset, size, stride, requires_grad, hooks, metadata)
+
+
+def rebuild_from_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
+    """Returns a tensor of a subclass, with its attributes; those of plain tensors, which have none here, are left."""
+    made = function(*arguments)
+    if isinstance(kind, type) and issubclass(kind, Tensor) and not isinstance(made, kind):
+        made = Tensor.__new__(kind, made.detach())
+    if isinstance(state, tuple):  # attributes in a dict, and those in slots
+        state = state[0]
+    if state and hasattr(made, "__dict__"):
+        made.__dict__.update(state)
+    return made
 
 
 def rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any) -> Any:
@@ -74,6 +111,7 @@ def rebuild_parameter(data: Tensor, requires_grad: bool, hooks: Any) -> Any:
 
 
 # In files both functions stand under PyTorch's names.
-rebuild_tensor.__module__ = rebuild_parameter.__module__ = "torch._utils"
+rebuild_tensor.__module__ = rebuild_parameter.__module__ = rebuild_of_dtype.__module__ = "torch._utils"
+rebuild_of_dtype.__qualname__ = rebuild_of_dtype.__name__ = "_rebuild_tensor_v3"
 rebuild_tensor.__qualname__ = rebuild_tensor.__name__ = "_rebuild_tensor_v2"
 rebuild_parameter.__qualname__ = rebuild_parameter.__name__ = "_rebuild_parameter"

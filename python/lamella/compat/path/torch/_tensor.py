@@ -103,6 +103,22 @@ def _new(name: str) -> Any:
     return method
 
 
+def _indexed(native: Any) -> Any:
+    """Returns an indexing method that takes ranges, which stand for lists of numbers."""
+
+    def method(self: Tensor, index: Any, *value: Any) -> Any:
+        try:
+            return native(self, index, *value)
+        except TypeError:
+            parts = index if isinstance(index, tuple) else (index,)
+            if not any(isinstance(part, range) for part in parts):
+                raise
+            given = tuple(list(part) if isinstance(part, range) else part for part in parts)
+            return native(self, given if isinstance(index, tuple) else given[0], *value)
+
+    return method
+
+
 def _set_data(self: Tensor, value: Tensor) -> None:
     """Implements ``x.data = y`` for tensors of one shape: the elements become those of ``y``."""
     if tuple(value.shape) != tuple(self.shape):
@@ -187,6 +203,8 @@ def _is_shared(self: Tensor) -> bool:
     return is_shared(self)
 
 
+_put("__getitem__", _indexed(Tensor.__getitem__))
+_put("__setitem__", _indexed(Tensor.__setitem__))
 _put("size", _Size())
 _put("device", property(lambda self: F.device(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)
@@ -252,12 +270,22 @@ for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatt
     if hasattr(Tensor, _name):
         _put(_name, _by_dim(getattr(Tensor, _name)))
 
+
+def _in_kind(*kinds: str) -> property:
+    return property(lambda self: lm.isdtype(self, kinds), doc=f"True for numbers of the kind {' or '.join(kinds)}.")
+
+
+_dtypes: Any = lm.DType
+_dtypes.is_floating_point = _in_kind("real floating")
+_dtypes.is_complex = _in_kind("complex floating")
+_dtypes.is_signed = _in_kind("real floating", "complex floating", "signed integer")
+
 #: Functions written out that are methods of tensors, too.
 _WRITTEN = {
     F: "add adjoint allclose "
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split split_with_sizes squeeze sub subtract t tile unbind clone",
-    M: "is_conj narrow_copy qr resolve_neg svd triangular_solve",
+    M: "as_strided is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
     R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",
 }
 for _module, _names in _WRITTEN.items():

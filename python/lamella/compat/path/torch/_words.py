@@ -30,6 +30,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "b": ("high",),
     "shifts": ("shift",),
     "train": ("training",),
+    "decoupled_weight_decay": ("decoupled",),
     "LU_data": ("lu",),
     "LU": ("lu",),
     "LU_pivots": ("pivots",),
@@ -70,7 +71,7 @@ FUNCTIONS = Dialect(
 #: Layers: they are made on a device and in a dtype.
 LAYERS = Dialect(
     WORDS,
-    ignored=frozenset({"size_average", "reduce", "sparse"}),
+    ignored=frozenset({"size_average", "reduce", "sparse", "enable_nested_tensor", "mask_check"}),
     before=_OLD_REDUCTION,
     after={"device": "_place(self, device, None)", "dtype": "_place(self, None, dtype)"},
     helpers=_HELPERS,
@@ -98,7 +99,14 @@ OPTIMIZERS = Dialect(
     ignored=frozenset({"foreach", "capturable", "differentiable", "fused"}),
     extra={"foreach": "", "capturable": "", "differentiable": "", "fused": ""},
 )
-SCHEDULERS = Dialect(WORDS, ignored=frozenset({"verbose"}), extra={"verbose": ""})
+#: Schedules: ``last_epoch`` says that one begins behind that epoch, -1 that it begins anew.
+SCHEDULERS = Dialect(
+    WORDS,
+    ignored=frozenset({"verbose"}),
+    after={"last_epoch": "self._begin_after(last_epoch)"},
+    extra={"last_epoch": "", "verbose": ""},
+    in_place=frozenset({"last_epoch"}),
+)
 #: Loading: what serves the copies to a GPU changes nothing here.
 LOADING = Dialect(
     WORDS,

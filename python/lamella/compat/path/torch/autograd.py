@@ -53,14 +53,20 @@ def _list(tensors: Any) -> Any:
 
 
 def backward(
-    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
 ) -> None:
-    """Adds the gradients of ``tensors`` to those of the leaves."""
+    """Adds the gradients of ``tensors`` to those of the leaves, or only of ``inputs``."""
     lm.autograd.backward(
         _list(tensors),
-        _list(grad_tensors),
+        _list(grad_variables if grad_tensors is None else grad_tensors),
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
+        inputs=_list(inputs),
     )
 
 
@@ -70,9 +76,12 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """Returns the gradients of ``outputs`` with respect to ``inputs``."""
+    """Returns the gradients of ``outputs`` with respect to ``inputs``; ``only_inputs`` changes nothing."""
     return tuple(
         lm.autograd.grad(
             _list(outputs),
@@ -81,6 +90,8 @@ def grad(
             retain_graph=create_graph if retain_graph is None else retain_graph,
             create_graph=create_graph,
             allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads,
         )
     )
 

@@ -23,7 +23,18 @@ from lamella import Tensor
 from lamella.compat.front import close_module
 
 from . import _functions as F  # noqa: N812
-from ._storages import DTYPE_OF_STORAGE, STORAGES, Storage, rebuild_parameter, rebuild_tensor, strides_of, written
+from ._storages import (
+    DTYPE_OF_STORAGE,
+    STORAGES,
+    UNTYPED,
+    Storage,
+    rebuild_from_type,
+    rebuild_of_dtype,
+    rebuild_parameter,
+    rebuild_tensor,
+    strides_of,
+    written,
+)
 
 _allowed = threading.local()
 
@@ -51,8 +62,14 @@ def save(obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = N
         archive.writestr(f"{name}/version", "3\n")
 
 
-class _Pickler(pickle.Pickler):
-    """Writes tensors as PyTorch does: by a function that rebuilds them from a storage."""
+_PythonPickler: Any = pickle._Pickler
+
+
+class _Pickler(_PythonPickler):  # type: ignore[misc]
+    """Writes tensors as PyTorch does: by a function that rebuilds them from a storage.
+
+    It is Python's own pickler in Python, which lets dtypes be written by the names that they have in PyTorch.
+    """
 
     def __init__(self, file: IO[bytes], storages: dict[Any, tuple[str, Tensor]], protocol: int) -> None:
         super().__init__(file, max(protocol, 2))
@@ -66,10 +83,15 @@ class _Pickler(pickle.Pickler):
         # The table keeps the tensors alive, so that no other one gets the address of one of them.
         place = tensor.data_ptr() or id(tensor), math.prod(tensor.shape), tensor.dtype.name
         key = self.storages.setdefault(place, (str(len(self.storages)), tensor))[0]
-        return ("storage", STORAGES[tensor.dtype], key, str(tensor.device), math.prod(tensor.shape))
+        count, kind = math.prod(tensor.shape), STORAGES.get(tensor.dtype)
+        if kind is None:
+            return ("storage", UNTYPED, key, str(tensor.device), count * tensor.dtype.itemsize)
+        return ("storage", kind, key, str(tensor.device), count)
 
     def reducer_override(self, obj: Any) -> Any:
         """Rebuilds tensors from storages, in the words of PyTorch's files."""
+        if isinstance(obj, lm.DType):
+            return obj.name
         if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
         plain = obj.detach().contiguous()
@@ -78,7 +100,18 @@ class _Pickler(pickle.Pickler):
         made = (Storage(plain), 0, shape, strides_of(shape), False, hooks)
         if isinstance(obj, lm.nn.Parameter):
             return rebuild_parameter, (_Rebuilt(made), bool(obj.requires_grad), hooks)
-        return rebuild_tensor, (*made[:4], bool(obj.requires_grad and obj.is_leaf), hooks)
+        wanted = bool(obj.requires_grad and obj.is_leaf)
+        if obj.dtype not in STORAGES:
+            return rebuild_of_dtype, (*made[:4], wanted, hooks, obj.dtype)
+        return rebuild_tensor, (*made[:4], wanted, hooks)
+
+    def save_global(self, obj: Any, name: Any = None) -> None:
+        """Writes the name of a class or function; of a dtype, that of PyTorch's."""
+        if isinstance(obj, lm.DType):
+            self.write(pickle.GLOBAL + f"torch\n{name}\n".encode())
+            self.memoize(obj)
+        else:
+            super().save_global(obj, name)
 
 
 class _Rebuilt:
@@ -117,22 +150,33 @@ def load(
     """
     only = True if weights_only is None else weights_only
     opened = open(f, "rb") if isinstance(f, (str, os.PathLike)) else None  # noqa: SIM115 (closed below)
-    file: Any = f if opened is None else opened
     try:
-        if not zipfile.is_zipfile(file):
-            file.seek(0)
-            return _load_stream(file, only, _placer(map_location), pickle_load_args)
-        with zipfile.ZipFile(file) as archive:
-            pickled = next((name for name in archive.namelist() if name.endswith("data.pkl")), None)
-            if pickled is None:
-                raise pickle.UnpicklingError("[load] the archive is none of PyTorch's: it has no data.pkl")
-            folder = pickled.removesuffix("data.pkl")
-            read = lambda key, size: archive.read(f"{folder}data/{key}")  # noqa: E731
-            text = io.BytesIO(archive.read(pickled))
-            return _Unpickler(text, only, read, _placer(map_location), **pickle_load_args).load()
+        return _read(f if opened is None else opened, only, _placer(map_location), pickle_load_args)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, MemoryError):
+        raise
+    except Exception as error:
+        if not only:  # an error of the program's own classes
+            raise
+        # Damaged bytes raise a dozen types, here and in zipfile; all mean the same.
+        raise pickle.UnpicklingError(f"[load] the file cannot be read: {error}") from error
     finally:
         if opened is not None:
             opened.close()
+
+
+def _read(file: Any, only: bool, place: Callable[[Tensor, str], Tensor], options: dict[str, Any]) -> Any:
+    """Returns the object of a file in any of the formats."""
+    if not zipfile.is_zipfile(file):
+        file.seek(0)
+        return _load_stream(file, only, place, options)
+    with zipfile.ZipFile(file) as archive:
+        pickled = next((name for name in archive.namelist() if name.endswith("data.pkl")), None)
+        if pickled is None:
+            raise pickle.UnpicklingError("[load] the archive is none of PyTorch's: it has no data.pkl")
+        folder = pickled.removesuffix("data.pkl")
+        read = lambda key, size: archive.read(f"{folder}data/{key}")  # noqa: E731
+        text = io.BytesIO(archive.read(pickled))
+        return _Unpickler(text, only, read, place, **options).load()
 
 
 #: The number that files of versions before 1.6 begin with.
@@ -145,25 +189,29 @@ def _load_stream(file: Any, only: bool, place: Callable[[Tensor, str], Tensor], 
     if type(first) is not int or first != _MAGIC:
         return first
     for _ in range(2):  # the version of the format, and facts of the machine
-        pickle.Unpickler(file).load()
+        _Unpickler(file, True, None, place).load()
     start = file.tell()
+    room = file.seek(0, os.SEEK_END)
+    file.seek(start)
+
+    def empty(key: str, size: int) -> bytes:
+        """Returns memory for a storage whose elements are read later."""
+        if size > room:
+            raise pickle.UnpicklingError(f"[load] a storage of {size} bytes is in a file of {room}")
+        return bytes(size)
+
     # The storages stand behind the object that names them: the first reading only tells which there are.
-    described = _Unpickler(file, only, _empty, lambda x, where: x, **options)
+    described = _Unpickler(file, only, empty, lambda x, where: x, **options)
     described.load()
-    for key in _Unpickler(file, only, None, place).load():
+    for key in _Unpickler(file, True, None, place).load():
         count = int.from_bytes(file.read(8), "little")
         storage = described.storages[key]
         values = bytearray(file.read(count * storage.dtype.itemsize))
         described.storages[key] = place(_filled(values, storage.dtype), described.places[key])
     file.seek(start)
-    again = _Unpickler(file, only, _empty, place, **options)
+    again = _Unpickler(file, only, empty, place, **options)
     again.storages = described.storages
     return again.load()
-
-
-def _empty(key: str, size: int) -> bytes:
-    """Returns memory for a storage whose elements are read later."""
-    return bytes(size)
 
 
 def _filled(values: Any, dtype: Any) -> Tensor:
@@ -187,6 +235,8 @@ def _placer(map_location: Any) -> Callable[[Tensor, str], Tensor]:
     return place
 
 
+#: How the names of dtypes begin that PyTorch has beside Lamella's.
+_NUMBERS = ("bits", "complex32", "float4", "float8", "qint", "quint")
 #: What may be called while a file is read.
 _SAFE_BUILTINS = frozenset(
     [
@@ -198,6 +248,7 @@ _SAFE_BUILTINS = frozenset(
         "frozenset",
         "int",
         "list",
+        "long",
         "range",
         "set",
         "slice",
@@ -211,12 +262,33 @@ _SAFE = frozenset(
         ("lamella._tensor", "_rebuild"),
         ("lamella._tensor", "_restore"),
         *(("collections", name) for name in ("OrderedDict", "defaultdict", "deque", "Counter")),
-        *(("torch", name) for name in ("Size", "device")),
+        *(("torch", name) for name in ("Size", "device", "Tensor")),
     ]
 )
 
 
-class _Unpickler(pickle.Unpickler):
+#: Functions of PyTorch that files name, and what is called in their place.
+_REBUILDING: dict[tuple[str, str], Callable[..., Any]] = {
+    ("torch._utils", "_rebuild_tensor"): lambda storage, offset, size, stride: rebuild_tensor(
+        storage, offset, size, stride, False, None
+    ),
+    ("torch._utils", "_rebuild_tensor_v2"): rebuild_tensor,
+    ("torch._utils", "_rebuild_tensor_v3"): rebuild_of_dtype,
+    ("torch._utils", "_rebuild_parameter"): rebuild_parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): lambda *arguments: rebuild_parameter(*arguments[:3]),
+    ("torch._tensor", "_rebuild_from_type_v2"): rebuild_from_type,
+}
+
+
+_PythonUnpickler: Any = pickle._Unpickler
+
+
+class _Unpickler(_PythonUnpickler):  # type: ignore[misc]
+    """Reads tensors as :class:`_Pickler` and PyTorch write them.
+
+    It is Python's own unpickler in Python: the compiled one makes room for as many objects as a damaged number claims.
+    """
+
     def __init__(
         self,
         file: Any,
@@ -227,7 +299,7 @@ class _Unpickler(pickle.Unpickler):
     ) -> None:
         super().__init__(file, **options)
         self.weights_only = weights_only
-        self.read = read
+        self.read_storage = read
         self.place = place
         self.storages: dict[str, Tensor] = {}
         #: Devices of the storages in the file.
@@ -237,27 +309,49 @@ class _Unpickler(pickle.Unpickler):
         """Returns what a name in the file means; see :func:`load` for what is refused."""
         if module in ("torch", "torch.storage") and name in DTYPE_OF_STORAGE:
             return DTYPE_OF_STORAGE[name]
-        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return rebuild_tensor
-        if (module, name) == ("torch._utils", "_rebuild_parameter"):
-            return rebuild_parameter
+        if (module, name) in _REBUILDING:
+            return _REBUILDING[module, name]
+        if module == "torch" and isinstance(dtype := getattr(lm, name, None), lm.DType):
+            return dtype
+        if module == "torch" and name.startswith(_NUMBERS):
+            raise pickle.UnpicklingError(f"[load] the file holds a tensor of 'torch.{name}', which is no dtype here")
+        if module.startswith("torch.nn.modules."):
+            raise pickle.UnpicklingError(
+                f"[load] the file holds a whole model that PyTorch has pickled ('{module}.{name}'), with attributes "
+                "that layers have there only: make the model, and load a file of its state_dict()"
+            )
         if self.weights_only and not _is_safe(module, name):
             raise pickle.UnpicklingError(
                 f"[load] the file holds an object of '{module}.{name}', which could do anything: if you trust the "
                 "file, pass weights_only=False, or name the class by torch.serialization.add_safe_globals"
             )
-        return super().find_class(module, name)
+        found = super().find_class(module, name)
+        if self.weights_only and module.startswith(_NETWORKS) and not _is_part(found):
+            raise pickle.UnpicklingError(f"[load] the file names '{module}.{name}', which is no layer")
+        return found
 
     def persistent_load(self, pid: Any) -> Tensor:
-        """Returns the memory that a storage of the file names."""
+        """Returns the memory that a storage of the file names, or the class that one does with its source text."""
+        if pid[0] == "module":
+            return pid[1]
         kind, dtype, key, where, count, *_ = pid
-        if kind != "storage" or self.read is None:
+        if kind != "storage" or self.read_storage is None:
             raise pickle.UnpicklingError(f"[load] the file names {kind!r}, of which nothing is known")
         if key not in self.storages:
-            values = bytearray(self.read(key, int(count) * dtype.itemsize))
+            values = bytearray(self.read_storage(key, int(count) * dtype.itemsize))
             self.storages[key] = self.place(_filled(values, dtype), where)
             self.places[key] = where
         return self.storages[key]
+
+
+#: Modules whose layers, and functions that layers have as attributes, may be named.
+_NETWORKS = ("torch.nn", "lamella.nn")
+
+
+def _is_part(found: Any) -> bool:
+    """True for classes and functions of networks, and not for what their modules import."""
+    home = getattr(found, "__module__", None) or ""
+    return home.startswith(_NETWORKS) and (isinstance(found, type) or "functional" in home)
 
 
 def _is_safe(module: str, name: str) -> bool:
@@ -269,7 +363,8 @@ def _is_safe(module: str, name: str) -> bool:
         return name in ("ndarray", "dtype", "scalar", "_reconstruct", "_frombuffer")
     if module == "lamella._C":  # operators, which layers have as attributes
         return name in lm.nn.functional.__all__
-    return (module, name) in _SAFE or module.startswith(("torch.nn", "lamella.nn"))
+    # A name with a dot would lead through a module to all that it imports.
+    return (module, name) in _SAFE or (module.startswith(_NETWORKS) and "." not in name)
 
 
 def add_safe_globals(safe_globals: Sequence[Any]) -> None:

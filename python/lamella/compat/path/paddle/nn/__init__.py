@@ -11,7 +11,38 @@ from lamella.compat.tables.paddle import LAYERS as _TABLE
 from .. import _words
 from . import functional, initializer  # noqa: F401
 from ._base import Layer
-from ._images import AvgPool2D, BatchNorm1D, BatchNorm2D, BatchNorm3D, Conv2D, MaxPool2D  # noqa: F401
+from ._convolutions import (  # noqa: F401
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+)
+from ._images import AvgPool2D, BatchNorm1D, BatchNorm2D, BatchNorm3D, MaxPool2D  # noqa: F401
+from ._more import (  # noqa: F401
+    InstanceNorm1D,
+    InstanceNorm2D,
+    InstanceNorm3D,
+    Pad1D,
+    Pad2D,
+    Pad3D,
+    PReLU,
+    ZeroPad2D,
+)
+from ._sequences import (  # noqa: F401
+    GRU,
+    LSTM,
+    GRUCell,
+    LSTMCell,
+    MultiHeadAttention,
+    SimpleRNN,
+    SimpleRNNCell,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from ._tables import Embedding, LayerNorm  # noqa: F401
 from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue  # noqa: F401
 

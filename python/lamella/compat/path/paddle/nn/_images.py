@@ -6,48 +6,10 @@ import math
 from typing import Any
 
 import lamella as lm
+from lamella.static import in_dynamic_mode
 
 from . import initializer
 from ._base import Layer
-
-
-class Conv2D(Layer):
-    """Convolves images with filters of shape ``(out_channels, in_channels / groups, *kernel_size)``."""
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        padding_mode: str = "zeros",
-        weight_attr: Any = None,
-        bias_attr: Any = None,
-        data_format: str = "NCHW",
-    ) -> None:
-        super().__init__()
-        if padding_mode != "zeros" or data_format != "NCHW":
-            raise NotImplementedError("[Conv2D] Lamella's paddle front pads with zeros and takes NCHW")
-        window = _pair(kernel_size)
-        normal = initializer.Normal(0.0, math.sqrt(2.0 / (math.prod(window) * in_channels)))
-        sizes = [out_channels, in_channels // groups, *window]
-        self.weight = self.create_parameter(sizes, weight_attr, default_initializer=normal)
-        self.bias = None
-        if bias_attr is not False:
-            self.bias = self.create_parameter([out_channels], bias_attr, is_bias=True)
-        self.options: dict[str, Any] = {
-            "stride": _pair(stride),
-            "padding": padding.lower() if isinstance(padding, str) else _pair(padding),
-            "dilation": _pair(dilation),
-            "groups": groups,
-        }
-
-    def forward(self, x: lm.Tensor) -> lm.Tensor:
-        """Maps ``(n, in_channels, *size)`` to ``(n, out_channels, *new_size)``."""
-        return lm.conv2d(x, self.weight, self.bias, **self.options)
 
 
 class _BatchNorm(Layer):
@@ -79,7 +41,15 @@ class _BatchNorm(Layer):
         """Normalizes each channel by the batch, in evaluation by the running mean and variance."""
         by_batch = self.training and not self.use_global_stats
         mean, variance, momentum = self._mean, self._variance, 1.0 - self.momentum
-        return lm.batch_norm(x, mean, variance, self.weight, self.bias, by_batch, momentum, self.epsilon)
+        # A program knows no count before it runs, and keeps Lamella's estimate.
+        kept = variance * self.momentum if by_batch and in_dynamic_mode() else None
+        y = lm.batch_norm(x, mean, variance, self.weight, self.bias, by_batch, momentum, self.epsilon)
+        if kept is not None:
+            # Of a batch's variance Paddle keeps the mean of squares, PyTorch and Lamella the unbiased estimate.
+            count = math.prod(x.shape) // x.shape[1]
+            with lm.no_grad():
+                variance.copy_(kept + (variance - kept) * ((count - 1) / count))
+        return y
 
 
 class BatchNorm1D(_BatchNorm):

@@ -416,7 +416,11 @@ class ReduceOnPlateau(LRScheduler):
             metrics: the metric of this one: a number, or a tensor of one element.
             epoch: the number.
         """
-        if metrics is not None:
+        if metrics is not None and self._native.cooldown_counter > 0:
+            # Paddle looks at no metric meanwhile.
+            self._native.cooldown_counter -= 1
+            self._native.epoch += 1
+        elif metrics is not None:
             self._native.step(metrics)
         super().step(epoch)
 

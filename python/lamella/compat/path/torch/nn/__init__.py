@@ -6,7 +6,13 @@ import lamella as _lm
 from lamella.compat.tables import torch_nn as _tables
 
 from .. import _words
-from . import _module, functional, init, parallel, utils  # noqa: F401
+from . import _attention, _module, functional, init, parallel, utils  # noqa: F401
+from ._attention import (  # noqa: F401
+    MultiheadAttention,
+    Transformer,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+)
 from ._module import Module, Parameter, UninitializedBuffer, UninitializedParameter  # noqa: F401
 from .parallel import DataParallel  # noqa: F401
 

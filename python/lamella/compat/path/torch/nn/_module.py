@@ -38,6 +38,20 @@ class Parameter(lm.nn.Parameter, metaclass=TensorType):
         return lm.Tensor.__new__(cls, values, stop_gradient=not requires_grad)
 
 
+_native_deepcopy: Any = lm.nn.Parameter.__deepcopy__
+
+
+def _deepcopy(self: lm.nn.Parameter, memo: dict[int, Any]) -> lm.nn.Parameter:
+    """Returns a parameter of its own with a copy of the values, without a gradient."""
+    copied: lm.nn.Parameter = _native_deepcopy(self, memo)
+    copied.grad = None
+    return copied
+
+
+_parameters: Any = lm.nn.Parameter
+_parameters.__deepcopy__ = _deepcopy
+
+
 class UninitializedParameter(metaclass=TensorType):
     """A parameter whose shape the first input tells: Lamella's lazy layers have None until then, so none is one."""
 

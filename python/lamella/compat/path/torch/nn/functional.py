@@ -8,6 +8,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 from lamella.compat.tables.torch_nn import FUNCTIONAL as _TABLE
+from lamella.nn.embedding import scaled_by_frequency
 
 from .. import _words
 
@@ -69,6 +70,24 @@ def _fractional_pool(name: str) -> Callable[..., Any]:
 
 
 fractional_max_pool2d, fractional_max_pool3d = map(_fractional_pool, ("fractional_max_pool2d", "fractional_max_pool3d"))
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of ``weight`` that integers name; where ``max_norm`` is given, rows are shortened in ``weight``."""
+    if max_norm is not None:
+        with lm.no_grad():
+            named = lm.unique_values(input).astype("int64")
+            weight.index_copy_(0, named, lm.renorm(lm.take(weight, named, axis=0), norm_type, 0, max_norm))
+    rows = lm.embedding(input, weight, padding_idx)
+    return scaled_by_frequency(rows, input, weight.shape[0]) if scale_grad_by_freq else rows
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -10,3 +10,4 @@ from .. import _words
 __getattr__ = _words.serve(_words.Names(__name__, [("lamella.optim", _TABLE, _words.OPTIMIZERS)]))
 
 from . import _optimizer, lr_scheduler, swa_utils  # noqa: F401
+from ._sparse_adam import SparseAdam  # noqa: F401

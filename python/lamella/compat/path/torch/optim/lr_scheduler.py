@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from lamella.compat.tables.torch_nn import SCHEDULERS as _TABLE
+from lamella.optim.lr.cosine import annealed
 
 from .. import _words
+from ._schedules import LRScheduler
 
-__getattr__ = _words.serve(
-    _words.Names(
-        __name__,
-        [
-            ("lamella.optim", _TABLE, _words.SCHEDULERS),
-            ("lamella.optim", "_LRScheduler -> LRScheduler", _words.SCHEDULERS),
-        ],
-    )
-)
+_LRScheduler = LRScheduler
+_NAMES = _words.Names(__name__, [("lamella.optim", _TABLE, _words.SCHEDULERS)])
+__getattr__ = _words.serve(_NAMES)
+
+
+class CosineAnnealingLR(_NAMES.make("CosineAnnealingLR")):  # type: ignore[misc]
+    """Lets the rate fall along half a cosine in ``T_max`` epochs, and rise again in the next ones."""
+
+    def rate(self, base: float, epoch: float) -> float:
+        """Returns ``eta_min + (base - eta_min) * (1 + cos(pi * epoch / T_max)) / 2``."""
+        return annealed(base, self.eta_min, epoch / self.t_max)

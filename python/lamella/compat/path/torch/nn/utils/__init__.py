@@ -9,6 +9,7 @@ from lamella.nn import Module
 
 from ... import _words
 from . import parametrizations, parametrize, prune, rnn  # noqa: F401
+from ._reweighted import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm  # noqa: F401
 
 
 def convert_conv2d_weight_memory_format(module: Module, memory_format: Any) -> Module:

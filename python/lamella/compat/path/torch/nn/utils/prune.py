@@ -1,9 +1,226 @@
-"""Weights set to zero and kept there."""
+"""Weights set to zero and kept there: methods make masks, ``weight_orig`` times ``weight_mask`` is the weight."""
 
 from __future__ import annotations
 
-from lamella.compat.tables.torch_nn import PRUNE as _TABLE
+from collections.abc import Iterable
+from typing import Any
 
-from ... import _words
+import lamella as lm
+from lamella.nn import Module, Parameter
+from lamella.nn.utils import prune as native
 
-__getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.utils.prune", _TABLE, _words.FUNCTIONS)]))
+from ._reweighted import COMPUTED, Computed, find
+
+
+class _Masked(Computed):
+    def compute(self, module: Any) -> lm.Tensor:
+        """Returns the parameter where the mask keeps it, and 0 elsewhere."""
+        return getattr(module, f"{self.name}_orig") * getattr(module, f"{self.name}_mask")
+
+
+def _mask_of(module: Module, name: str) -> lm.Tensor:
+    """Returns the mask of a parameter, ones where it is not pruned yet."""
+    if find(module, name, _Masked) is not None:
+        mask: lm.Tensor = getattr(module, f"{name}_mask")
+        return mask
+    if module._parameters.get(name) is None:
+        raise AttributeError(f"[prune] {type(module).__name__} has no parameter '{name}'")
+    return lm.ones_like(getattr(module, name).detach())
+
+
+def _set_mask(module: Module, name: str, mask: lm.Tensor) -> Module:
+    """Prunes a parameter by a mask, within the mask that it has."""
+    hook = find(module, name, _Masked)
+    if hook is None:
+        parameter: Any = module._parameters[name]
+        delattr(module, name)
+        module.register_parameter(f"{name}_orig", parameter)
+        module.register_buffer(f"{name}_mask", mask.astype(parameter.dtype))
+        _Masked(name).attach(module)
+    else:
+        setattr(module, f"{name}_mask", mask.astype(_mask_of(module, name).dtype))
+        hook.refresh(module)
+    return module
+
+
+class BasePruningMethod:
+    """Base of methods: one defines ``compute_mask(t, default_mask)``, and the kind of what it takes away.
+
+    Attributes:
+        PRUNING_TYPE: "unstructured" methods see the elements that are left, "structured" and "global" ones all.
+    """
+
+    PRUNING_TYPE = "global"
+
+    def compute_mask(self, t: lm.Tensor, default_mask: lm.Tensor) -> lm.Tensor:
+        """Returns a mask of the shape of ``t``, 0 where it is pruned."""
+        raise NotImplementedError(f"[{type(self).__name__}] the method defines no compute_mask")
+
+    @classmethod
+    def apply(
+        cls, module: Module, name: str, *args: Any, importance_scores: lm.Tensor | None = None, **kwargs: Any
+    ) -> BasePruningMethod:
+        """Prunes a parameter by a method that is made with the arguments, and returns the method."""
+        method = cls(*args, **kwargs)
+        mask = _mask_of(module, name)
+        with lm.no_grad():
+            values = getattr(module, name).detach() if importance_scores is None else importance_scores
+            if cls.PRUNING_TYPE == "unstructured":
+                left = mask != 0
+                kept = lm.masked_scatter(mask, left, method.compute_mask(values[left], mask[left]).astype(mask.dtype))
+            else:
+                kept = method.compute_mask(values, default_mask=mask)
+            _set_mask(module, name, kept * mask)
+        return method
+
+    @classmethod
+    def remove(cls, module: Module, name: str) -> Module:
+        """Makes a pruned parameter a plain one."""
+        return remove(module, name)
+
+
+class _Native(BasePruningMethod):
+    """A method that is Lamella's."""
+
+    _function: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.arguments, self.options = args, kwargs
+
+    def compute_mask(self, t: lm.Tensor, default_mask: lm.Tensor) -> lm.Tensor:
+        """Returns the mask that Lamella's function finds within the mask that there is."""
+        scratch = Module()
+        scratch.register_parameter("weight", Parameter(t))
+        native.custom_from_mask(scratch, "weight", default_mask)
+        type(self)._function(scratch, "weight", *self.arguments, **self.options)
+        return native.mask_of(scratch, "weight")
+
+
+class Identity(_Native):
+    """Prunes nothing, but makes the mask."""
+
+    _function = native.identity
+
+
+class RandomUnstructured(_Native):
+    """Prunes elements at random: ``amount`` of them, or a share."""
+
+    _function = native.random_unstructured
+
+
+class L1Unstructured(_Native):
+    """Prunes the smallest elements: ``amount`` of them, or a share."""
+
+    _function = native.l1_unstructured
+
+
+class RandomStructured(_Native):
+    """Prunes slices along an axis at random."""
+
+    _function = native.random_structured
+
+    def __init__(self, amount: float, dim: int = -1) -> None:
+        super().__init__(amount, dim)
+
+
+class LnStructured(_Native):
+    """Prunes the slices along an axis with the smallest norms."""
+
+    _function = native.ln_structured
+
+    def __init__(self, amount: float, n: float, dim: int = -1) -> None:
+        super().__init__(amount, n, dim)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes by a mask of the program's own."""
+
+    def __init__(self, mask: lm.Tensor) -> None:
+        self.mask = mask
+
+    def compute_mask(self, t: lm.Tensor, default_mask: lm.Tensor) -> lm.Tensor:
+        """Returns the mask within the one that there is."""
+        return default_mask * self.mask.astype(default_mask.dtype)
+
+
+def identity(module: Module, name: str) -> Module:
+    """Gives a parameter a mask that keeps every element."""
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module: Module, name: str, amount: float) -> Module:
+    """Prunes elements at random."""
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module: Module, name: str, amount: float, importance_scores: lm.Tensor | None = None) -> Module:
+    """Prunes the smallest elements, or those with the smallest scores."""
+    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
+    """Prunes slices along an axis at random."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(
+    module: Module, name: str, amount: float, n: float, dim: int, importance_scores: lm.Tensor | None = None
+) -> Module:
+    """Prunes the slices along an axis with the smallest norms."""
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
+
+
+def custom_from_mask(module: Module, name: str, mask: lm.Tensor) -> Module:
+    """Prunes where a mask is 0."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def global_unstructured(
+    parameters: Iterable[tuple[Module, str]],
+    pruning_method: type[BasePruningMethod],
+    importance_scores: dict[tuple[Module, str], lm.Tensor] | None = None,
+    **kwargs: Any,
+) -> None:
+    """Prunes several parameters together by one method, which sees all of their elements in a row."""
+    listed = list(parameters)
+    scores = importance_scores or {}
+    masks = [_mask_of(module, name) for module, name in listed]
+    values = [scores.get(each, getattr(*each)).detach() for each in listed]
+    flat = [lm.concat([lm.reshape(x, (-1,)) for x in part]) for part in (values, masks)]
+    scratch = Module()
+    scratch.register_parameter("all", Parameter(flat[0]))
+    _set_mask(scratch, "all", flat[1])
+    pruning_method.apply(scratch, "all", importance_scores=flat[0], **kwargs)
+    kept, start = _mask_of(scratch, "all"), 0
+    for (module, name), mask in zip(listed, masks, strict=True):
+        _set_mask(module, name, lm.reshape(kept[start : start + mask.size], tuple(mask.shape)))
+        start += mask.size
+
+
+def remove(module: Module, name: str) -> Module:
+    """Makes a pruned parameter a plain one, in which the pruned elements are 0.
+
+    Raises:
+        ValueError: it is not pruned.
+    """
+    hook = find(module, name, _Masked)
+    if hook is None:
+        raise ValueError(f"[remove] '{name}' of {type(module).__name__} is not pruned")
+    value, parameter = hook.compute(module).detach(), getattr(module, f"{name}_orig")
+    hook.detach(module, value, ("orig", "mask"))
+    with lm.no_grad():
+        parameter.copy_(value)
+    module._parameters[name] = parameter  # the tensor that an optimizer knows
+    return module
+
+
+def is_pruned(module: Module) -> bool:
+    """True if a parameter of the module, or of one below it, is pruned."""
+    hooks = (hook for each in module.modules() for hook in each.__dict__.get(COMPUTED, ()))
+    return any(isinstance(hook, _Masked) for hook in hooks)

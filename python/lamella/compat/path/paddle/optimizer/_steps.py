@@ -1,0 +1,186 @@
+"""Paddle's optimizers with steps of adaptive size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import lamella as lm
+from lamella.optim.optimizer import check_numbers
+
+from ._base import Optimizer, decay, given, rate
+
+Parameters = Iterable[Any] | None
+
+
+class Adagrad(Optimizer, lm.optim.Adagrad):
+    """Steps divided by the root of the sum of squared gradients."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        epsilon: float = 1e-6,
+        parameters: Parameters = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+        initial_accumulator_value: float = 0.0,
+    ) -> None:
+        options = 0.0, decay(weight_decay), initial_accumulator_value, epsilon
+        super().__init__(given("Adagrad", parameters), rate(learning_rate), *options)
+        self._set(learning_rate, grad_clip)
+
+
+class Adadelta(Optimizer, lm.optim.Adadelta):
+    """Steps in proportion to the root of the mean of the squares of those before."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        epsilon: float = 1e-6,
+        rho: float = 0.95,
+        parameters: Parameters = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(given("Adadelta", parameters), rate(learning_rate), rho, epsilon, decay(weight_decay))
+        self._set(learning_rate, grad_clip)
+
+
+class Adamax(Optimizer, lm.optim.Adamax):
+    """Adam with the largest gradient in the place of the mean of squares."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        parameters: Parameters = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        betas = beta1, beta2
+        super().__init__(given("Adamax", parameters), rate(learning_rate), betas, epsilon, decay(weight_decay))
+        self._set(learning_rate, grad_clip)
+
+
+class NAdam(Optimizer, lm.optim.NAdam):
+    """Adam with Nesterov momentum."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.002,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        momentum_decay: float = 0.004,
+        parameters: Parameters = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        options = (beta1, beta2), epsilon, decay(weight_decay), momentum_decay
+        super().__init__(given("NAdam", parameters), rate(learning_rate), *options)
+        self._set(learning_rate, grad_clip)
+
+
+class RAdam(Optimizer, lm.optim.RAdam):
+    """Adam that divides once the mean of squares is known well enough."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        parameters: Parameters = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        betas = beta1, beta2
+        super().__init__(given("RAdam", parameters), rate(learning_rate), betas, epsilon, decay(weight_decay))
+        self._set(learning_rate, grad_clip)
+
+
+class Rprop(Optimizer, lm.optim.Rprop):
+    """Steps by the gradient's sign, of sizes that grow while it stays and shrink where it turns."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        learning_rate_range: tuple[float, float] = (1e-5, 50.0),
+        parameters: Parameters = None,
+        etas: tuple[float, float] = (0.5, 1.2),
+        grad_clip: Any = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(given("Rprop", parameters), rate(learning_rate), etas, learning_rate_range)
+        self._set(learning_rate, grad_clip)
+
+
+class Lamb(Optimizer, lm.optim.LAMB):
+    """Adam whose steps have a length in proportion to the norm of each tensor."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        lamb_weight_decay: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-6,
+        parameters: Parameters = None,
+        grad_clip: Any = None,
+        exclude_from_weight_decay_fn: Any = None,
+        multi_precision: bool = False,
+        always_adapt: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if exclude_from_weight_decay_fn is not None:
+            raise NotImplementedError(
+                "[Lamb] Lamella's paddle front takes no exclude_from_weight_decay_fn: make groups"
+            )
+        betas = beta1, beta2
+        super().__init__(given("Lamb", parameters), rate(learning_rate), betas, epsilon, lamb_weight_decay)
+        self._set(learning_rate, grad_clip)
+
+
+class RMSProp(Optimizer):
+    """Steps divided by the root of the mean of squared gradients, to which ``epsilon`` is added first."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        rho: float = 0.95,
+        epsilon: float = 1e-6,
+        momentum: float = 0.0,
+        centered: bool = False,
+        parameters: Parameters = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        options = {"rho": rho, "epsilon": epsilon, "momentum": momentum, "centered": centered}
+        defaults = {"lr": rate(learning_rate), "weight_decay": decay(weight_decay), **options}
+        super().__init__(given("RMSProp", parameters), defaults)
+        self._set(learning_rate, grad_clip)
+
+    def check(self, group: Any) -> None:
+        """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
+        check_numbers("RMSProp", group, "lr", "rho", "epsilon", "momentum", "weight_decay")
+
+    def update(self, parameter: lm.Tensor, gradient: lm.Tensor, state: dict[str, Any], group: Any) -> None:
+        """Moves one tensor."""
+        if not state:
+            state |= {name: lm.zeros_like(parameter) for name in ("square", "mean", "velocity")}
+        g, rho = gradient + parameter * group["weight_decay"], group["rho"]
+        square = state["square"].mul_(rho).add_(g * g * (1 - rho))
+        if group["centered"]:
+            mean = state["mean"].mul_(rho).add_(g * (1 - rho))
+            square = square - mean * mean
+        step = g / lm.sqrt(square + group["epsilon"]) * group["lr"]
+        parameter.sub_(state["velocity"].mul_(group["momentum"]).add_(step))

@@ -1,0 +1,143 @@
+"""Attention and transformers with PyTorch's parameters: three projections are one matrix where their sizes agree."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+from lamella.compat.tables import torch_nn as _tables
+from lamella.nn import init
+
+from .. import _words
+
+_NAMES = _words.Names("torch.nn", [("lamella.nn", _tables.LAYERS["transformer"], _words.LAYERS)])
+
+
+class MultiheadAttention(lm.nn.MultiheadAttention):
+    """Attention by several heads side by side; arguments as for :class:`lamella.nn.MultiheadAttention`.
+
+    Attributes:
+        in_proj_weight: the three projections, ``(3 * embed_dim, embed_dim)``, or None where keys or values have sizes
+            of their own.
+        q_proj_weight, k_proj_weight, v_proj_weight: the projections in that case.
+        in_proj_bias: ``(3 * embed_dim,)``, or None.
+        bias_k, bias_v: ``(1, 1, embed_dim)``, or None.
+        out_proj: the last projection.
+    """
+
+    __module__ = "torch.nn"
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        place: dict[str, Any] = {"device": device, "dtype": dtype}
+        super().__init__(embed_dim, num_heads, dropout, bias, False, add_zero_attn, kdim, vdim, batch_first, **place)
+        self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
+        self.head_dim = embed_dim // num_heads
+        self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
+        out = self.out_proj
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj", "bias_k", "bias_v"):
+            delattr(self, name)
+        sizes = {"in": (3 * embed_dim, embed_dim)}
+        if not self._qkv_same_embed_dim:
+            sizes = {"q": (embed_dim, embed_dim), "k": (embed_dim, self.kdim), "v": (embed_dim, self.vdim)}
+        for name in ("q", "k", "v", "in"):
+            shape = sizes.get(name)
+            weight = None if shape is None else lm.nn.Parameter(lm.zeros(shape, **place))
+            self.register_parameter(f"{name}_proj_weight", weight)
+        self.register_parameter("in_proj_bias", lm.nn.Parameter(lm.zeros((3 * embed_dim,), **place)) if bias else None)
+        for name in ("bias_k", "bias_v"):
+            extra = lm.nn.Parameter(lm.zeros((1, 1, embed_dim), **place)) if add_bias_kv else None
+            self.register_parameter(name, extra)
+        self.out_proj = out
+        self._reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Leaves the parameters of the native class, which go away, as they are."""
+
+    def _reset_parameters(self) -> None:
+        for name, parameter in self.named_parameters(recurse=False):
+            if name.endswith("_weight"):
+                init.xavier_uniform_(parameter)
+            elif name == "in_proj_bias":
+                init.zeros_(parameter)
+            else:
+                init.normal_(parameter, 0.0, math.sqrt(2 / (1 + self.embed_dim)))
+        if self.out_proj.bias is not None:
+            init.zeros_(self.out_proj.bias)
+
+    def forward(  # type: ignore[override]  # PyTorch's order
+        self,
+        query: lm.Tensor,
+        key: lm.Tensor,
+        value: lm.Tensor,
+        key_padding_mask: lm.Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: lm.Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[lm.Tensor, lm.Tensor | None]:
+        """Lets each query look at the keys; see :meth:`lamella.nn.MultiheadAttention.forward`."""
+        masks = key_padding_mask, attn_mask, is_causal
+        found: tuple[lm.Tensor, lm.Tensor | None] = super().forward(
+            query, key, value, *masks, need_weights, average_attn_weights
+        )
+        return found
+
+    def _projected(self, query: lm.Tensor, key: lm.Tensor, value: lm.Tensor) -> tuple[lm.Tensor, ...]:
+        weight, bias = self.in_proj_weight, self.in_proj_bias
+        if weight is not None and query is key and key is value:
+            return tuple(lm.split(lm.linear(query, weight, bias), 3, -1))
+        weights = (
+            lm.split(weight, 3) if weight is not None else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        )
+        biases = (None,) * 3 if bias is None else lm.split(bias, 3)
+        parts = zip((query, key, value), weights, biases, strict=True)
+        return tuple(lm.linear(x, weight, bias) for x, weight, bias in parts)
+
+    def _before_load(self, state: dict[str, Any], prefix: str, strict: bool, *lists: list[str]) -> None:
+        """Gives a state that Lamella has written the names of this class."""
+        lm.nn.Module._before_load(self, state, prefix, strict, *lists)
+        for kind in ("weight", "bias"):
+            parts = [state.pop(f"{prefix}{name}_proj.{kind}", None) for name in "qkv"]
+            if all(part is not None for part in parts):
+                if kind == "bias" or self._qkv_same_embed_dim:
+                    state[f"{prefix}in_proj_{kind}"] = lm.concat([lm.asarray(part) for part in parts])
+                else:
+                    state |= {f"{prefix}{n}_proj_weight": part for n, part in zip("qkv", parts, strict=True)}
+        for name in ("bias_k", "bias_v"):
+            if (extra := state.get(prefix + name)) is not None:
+                state[prefix + name] = extra.reshape(1, 1, -1)
+
+
+class TransformerEncoderLayer(_NAMES.make("TransformerEncoderLayer")):  # type: ignore[misc]
+    """See :class:`lamella.nn.TransformerEncoderLayer`."""
+
+    __module__ = "torch.nn"
+    _attention = MultiheadAttention
+
+
+class TransformerDecoderLayer(_NAMES.make("TransformerDecoderLayer")):  # type: ignore[misc]
+    """See :class:`lamella.nn.TransformerDecoderLayer`."""
+
+    __module__ = "torch.nn"
+    _attention = MultiheadAttention
+
+
+class Transformer(_NAMES.make("Transformer")):  # type: ignore[misc]
+    """See :class:`lamella.nn.Transformer`."""
+
+    __module__ = "torch.nn"
+    _layers = TransformerEncoderLayer, TransformerDecoderLayer

@@ -1,0 +1,1 @@
+"""Cases in PyTorch's words; each module adds its own to ``recording.CASES``."""
