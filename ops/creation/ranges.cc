@@ -4,6 +4,7 @@
 #include <complex>
 #include <type_traits>
 
+#include "engine/core/default_device.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
@@ -97,7 +98,7 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
   if (is_complex_number(first) || is_complex_number(last) || is_complex_number(step))
     fail<TypeError>("[arange] complex numbers have no order to count in");
   if (step.to<double>() == 0) fail<ValueError>("[arange] step must not be 0");
-  const Device place = device.value_or(kCPU);
+  const Device place = device.value_or(default_device());
   if (floating) {
     const double from = first.to<double>();
     const double by = step.to<double>();
@@ -116,7 +117,7 @@ Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional
   const bool complex = start.kind() == Scalar::Kind::Complex || stop.kind() == Scalar::Kind::Complex;
   const DType result = dtype.value_or(complex ? DType::Complex64 : kDefaultFloat);
   if (complex && !is_complex(result)) fail<TypeError>("[linspace] complex numbers do not fit into dtype ", result);
-  const Device place = device.value_or(kCPU);
+  const Device place = device.value_or(default_device());
   const auto intervals = static_cast<double>(endpoint ? num - 1 : num);
   const double last = endpoint && num > 1 ? intervals : -1;
   const auto spaced = [=](double from, double to, double i) {
@@ -150,9 +151,9 @@ Tensor Logspace::call(Scalar start, Scalar stop, std::int64_t num, Scalar base, 
   const DType result = dtype.value_or(complex ? DType::Complex64 : kDefaultFloat);
   if (complex && !is_complex(result)) fail<TypeError>("[logspace] complex numbers do not fit into dtype ", result);
   // Powers are those of the C library, which are exact if the result is an integer.
-  const Device place = device.value_or(kCPU);
+  const Device place = device.value_or(default_device());
   const Tensor exponents =
-      linspace(start, stop, num, complex ? DType::Complex128 : DType::Float64, std::nullopt, endpoint);
+      linspace(start, stop, num, complex ? DType::Complex128 : DType::Float64, kCPU, endpoint);
   if (complex) {
     const auto* const exponent = exponents.data<std::complex<double>>();
     const auto root = base.to<std::complex<double>>();

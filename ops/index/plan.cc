@@ -211,7 +211,7 @@ struct PlacePicksFn : LinearOperatorLayer<PlacePicksFn> {
   static Tensor forward(Context& ctx, const Tensor& x, const Plan& plan, const Dims& shape) {
     keep(ctx, plan, shape);
     if (!runs_directly(x, *plan)) return place_by_rows(x, *plan, shape);
-    const Tensor result = zeros(shape, x.dtype());
+    const Tensor result = zeros(shape, x.dtype(), kCPU);
     add_picks(result, *plan, x);
     return result;
   }

@@ -1,8 +1,8 @@
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
-#include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/creation/creation.h"
 #include "ops/cuda/pack.h"
@@ -62,9 +62,9 @@ Tensor gather(const Tensor& matrix, const Tensor& rows) {
   Tensor out = empty({count, width}, matrix.dtype(), device);
   const DeviceGuard guard(device);
   const auto run = [&]<class W>() {
-    gather_kernel<W><<<block_count(count * width), kThreads, 0, current_stream(device)>>>(
-        static_cast<const W*>(matrix.raw_data()), rows.data<std::int64_t>(), count, width,
-        static_cast<W*>(out.raw_data()));
+    launch("index", gather_kernel<W>, block_count(count * width), kThreads, 0, current_stream(device),
+           static_cast<const W*>(matrix.raw_data()), rows.data<std::int64_t>(), count, width,
+           static_cast<W*>(out.raw_data()));
   };
   switch (item_size(matrix.dtype())) {
     case 1:
@@ -82,7 +82,6 @@ Tensor gather(const Tensor& matrix, const Tensor& rows) {
     default:
       run.template operator()<Word<16>>();
   }
-  check_launch("index");
   return out;
 }
 
@@ -95,8 +94,7 @@ struct Sorted {
       : rows(empty({count}, DType::Int64, device)), picks(empty({count}, DType::Int64, device)) {
     const cudaStream_t stream = current_stream(device);
     const Tensor numbers = empty({count}, DType::Int64, device);
-    number_kernel<<<block_count(count), kThreads, 0, stream>>>(count, numbers.data<std::int64_t>());
-    check_launch("index");
+    launch("index", number_kernel, block_count(count), kThreads, 0, stream, count, numbers.data<std::int64_t>());
     const int bits = std::max(1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(out_rows - 1))));
     std::size_t bytes = 0;
     const auto sort = [&](void* scratch) {
@@ -119,10 +117,9 @@ Tensor scatter(const Tensor& matrix, const Tensor& rows, std::int64_t count) {
   const DeviceGuard guard(device);
   const Sorted sorted(device, rows.data<std::int64_t>(), picks, count);
   visit<kSummed>(matrix.dtype(), "index", [&]<class T>() {
-    scatter_kernel<T><<<block_count(picks * width), kThreads, 0, current_stream(device)>>>(
-        matrix.data<T>(), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), picks, width,
-        out.data<T>());
-    check_launch("index");
+    launch("index", scatter_kernel<T>, block_count(picks * width), kThreads, 0, current_stream(device),
+           matrix.data<T>(), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), picks, width,
+           out.data<T>());
   });
   return out;
 }

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/cuda/lanes.h"
 #include "ops/support/checks.h"
@@ -81,16 +81,14 @@ struct Grid {
 /// Calls f.operator()<T>() for float32 and float64.
 template <class F>
 void with_type(Device device, DType dtype, bool log, F&& f) {
-  const char* const op = softmax_name(log);
   const DeviceGuard guard(device);
   if (dtype == DType::Float32) {
     f.template operator()<float>();
   } else if (dtype == DType::Float64) {
     f.template operator()<double>();
   } else {
-    no_kernel(op, dtype, device);
+    no_kernel(softmax_name(log), dtype, device);
   }
-  check_launch(op);
 }
 
 Tensor forward(const Tensor& x, std::size_t axis, bool log) {
@@ -99,8 +97,8 @@ Tensor forward(const Tensor& x, std::size_t axis, bool log) {
   const std::int64_t rows = x.numel() / width;
   const Grid grid(rows, width);
   with_type(x.device(), x.dtype(), log, [&]<class T>() {
-    softmax_kernel<T><<<grid.blocks, kLaneThreads, 0, current_stream(x.device())>>>(x.data<T>(), y.data<T>(), rows,
-                                                                                    width, log, grid.lanes);
+    launch(softmax_name(log), softmax_kernel<T>, grid.blocks, kLaneThreads, 0, current_stream(x.device()), x.data<T>(),
+           y.data<T>(), rows, width, log, grid.lanes);
   });
   return y;
 }
@@ -111,8 +109,8 @@ Tensor backward(const Tensor& y, const Tensor& dy, std::size_t axis, bool log) {
   const std::int64_t rows = y.numel() / width;
   const Grid grid(rows, width);
   with_type(y.device(), y.dtype(), log, [&]<class T>() {
-    softmax_backward_kernel<T><<<grid.blocks, kLaneThreads, 0, current_stream(y.device())>>>(
-        y.data<T>(), dy.data<T>(), dx.data<T>(), rows, width, log, grid.lanes);
+    launch(softmax_name(log), softmax_backward_kernel<T>, grid.blocks, kLaneThreads, 0, current_stream(y.device()),
+           y.data<T>(), dy.data<T>(), dx.data<T>(), rows, width, log, grid.lanes);
   });
   return dx;
 }
