@@ -195,7 +195,7 @@ void launch_reduce(ReduceArgs args, Device device, const char* op) {
                {args.partials, args.out, args.results, args.chunks, lanes});
 }
 
-constexpr DTypeSet kOrdered{DType::Int32, DType::Int64, DType::Float32, DType::Float64};
+constexpr DTypeSet kOrdered = Real | Boolean;
 DTypeSet dtypes_of(Reduction reduction) {
   switch (reduction) {
     case Reduction::Max:
@@ -203,8 +203,11 @@ DTypeSet dtypes_of(Reduction reduction) {
     case Reduction::ArgMax:
     case Reduction::ArgMin:
       return kOrdered;
+    case Reduction::NanSum:
+    case Reduction::SquareSum:
+      return Floating;
     default:
-      return KernelDTypes;
+      return AnyDType;
   }
 }
 
@@ -217,27 +220,27 @@ void reduce(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor
   const Device device = x.device();
   switch (reduction) {
     case Reduction::Sum:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch_reduce<SumOf<T>>(args, device, op); });
+      return visit<AnyDType>(x.dtype(), op, [&]<class T>() { launch_reduce<SumOf<T>>(args, device, op); });
     case Reduction::Prod:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch_reduce<ProdOf<T>>(args, device, op); });
+      return visit<AnyDType>(x.dtype(), op, [&]<class T>() { launch_reduce<ProdOf<T>>(args, device, op); });
     case Reduction::Max:
       return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch_reduce<ExtremeOf<T, true>>(args, device, op); });
     case Reduction::Min:
       return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch_reduce<ExtremeOf<T, false>>(args, device, op); });
     case Reduction::Any:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch_reduce<TruthOf<T, false>>(args, device, op); });
+      return visit<AnyDType>(x.dtype(), op, [&]<class T>() { launch_reduce<TruthOf<T, false>>(args, device, op); });
     case Reduction::All:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch_reduce<TruthOf<T, true>>(args, device, op); });
+      return visit<AnyDType>(x.dtype(), op, [&]<class T>() { launch_reduce<TruthOf<T, true>>(args, device, op); });
     case Reduction::ArgMax:
       return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch_reduce<PositionOf<T, true>>(args, device, op); });
     case Reduction::ArgMin:
       return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch_reduce<PositionOf<T, false>>(args, device, op); });
     case Reduction::Count:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch_reduce<CountOf<T>>(args, device, op); });
+      return visit<AnyDType>(x.dtype(), op, [&]<class T>() { launch_reduce<CountOf<T>>(args, device, op); });
     case Reduction::NanSum:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch_reduce<NanSumOf<T>>(args, device, op); });
+      return visit<Floating>(x.dtype(), op, [&]<class T>() { launch_reduce<NanSumOf<T>>(args, device, op); });
     case Reduction::SquareSum:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch_reduce<SquareSumOf<T>>(args, device, op); });
+      return visit<Floating>(x.dtype(), op, [&]<class T>() { launch_reduce<SquareSumOf<T>>(args, device, op); });
   }
 }
 

@@ -109,20 +109,25 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void**
 
 namespace emulation {
 
-/// A launch as emulating-nvcc writes it: `launcher(grid, block, shared, stream)(kernel)(arguments)`.
-struct Launcher {
-  dim3 grid;
-  dim3 block;
-  std::size_t shared = 0;
-  cudaStream_t stream = nullptr;
+/// A launch as emulating-nvcc writes it: `Launcher(grid, block, shared, stream)(kernel)(arguments)`.
+class Launcher {
+ public:
+  Launcher(dim3 grid, dim3 block, std::size_t shared = 0, cudaStream_t stream = nullptr)
+      : grid_(grid), block_(block), shared_(shared), stream_(stream) {}
 
   template <class... P>
   auto operator()(void (*kernel)(P...)) const {
     return [kernel, self = *this](std::type_identity_t<P>... arguments) {
       void* addresses[sizeof...(P) + 1] = {&arguments...};
-      static_cast<void>(cudaLaunchKernel(kernel, self.grid, self.block, addresses, self.shared, self.stream));
+      static_cast<void>(cudaLaunchKernel(kernel, self.grid_, self.block_, addresses, self.shared_, self.stream_));
     };
   }
+
+ private:
+  dim3 grid_;
+  dim3 block_;
+  std::size_t shared_;
+  cudaStream_t stream_;
 };
 
 }  // namespace emulation
@@ -221,6 +226,8 @@ inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline double rsqrt(double x) { return 1 / ::sqrt(x); }
 inline float __expf(float x) { return expf(x); }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
 
 template <class A, class B>
 constexpr std::common_type_t<A, B> min(A a, B b) {

@@ -115,6 +115,11 @@ cudaError_t noted(cudaError_t error) {
 
 void count(Counter counter, std::uint64_t by) { counters[counter] += by; }
 
+void read_counters(std::uint64_t* to, int count) {
+  const std::lock_guard guard(lock());
+  std::copy_n(counters, std::min<int>(count, kCounters), to);
+}
+
 int device_of(cudaStream_t stream) { return resolved(stream)->device; }
 
 cudaError_t enqueue(cudaStream_t stream, std::function<cudaError_t()> work) {
@@ -149,18 +154,15 @@ using emulation::noted;
 extern "C" {
 
 /// Copies the counters, in the order of emulation::Counter; Python calls this by ctypes.
-__attribute__((visibility("default"))) void lamella_emulation_counters(std::uint64_t* to, int count) {
-  const std::lock_guard guard(emulation::lock());
-  std::copy_n(emulation::counters, std::min<int>(count, emulation::kCounters), to);
-}
+void lamella_emulation_counters(std::uint64_t* to, int count) { emulation::read_counters(to, count); }
 
 /// Sets the order of threads and blocks: true for reversed.
-__attribute__((visibility("default"))) void lamella_emulation_reverse(bool reversed) {
+void lamella_emulation_reverse(bool reversed) {
   emulation::settings().order = reversed ? emulation::Order::Reversed : emulation::Order::Forward;
 }
 
 /// Forgets an error that a process on a real device would keep until its end.
-__attribute__((visibility("default"))) void lamella_emulation_forgive() {
+void lamella_emulation_forgive() {
   emulation::set_sticky_error(cudaSuccess);
   emulation::last = cudaSuccess;
 }

@@ -53,5 +53,7 @@ enum Counter {
   kCounters,
 };
 void count(Counter counter, std::uint64_t by = 1);
+/// Copies the first `count` counters.
+void read_counters(std::uint64_t* to, int count);
 
 }  // namespace emulation
