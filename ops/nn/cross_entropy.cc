@@ -18,6 +18,7 @@
 #include "ops/nn/cross_entropy_rows.h"
 #include "ops/nn/reduction.h"
 #include "ops/nn/softmax.h"
+#include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"

@@ -13,7 +13,15 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// A product and a sum are rounded twice, as on the CPU.
+/// Returns a + b * c with both operations rounded, as on the CPU; nvcc would fuse them.
+__device__ double rounded_twice(double a, double b, double c) {
+#ifdef __CUDA_ARCH__
+  return a + __dmul_rn(b, c);
+#else
+  return a + b * c;
+#endif
+}
+
 template <class T>
 __global__ void __launch_bounds__(kThreads) range_kernel(const Range range, T* out, std::int64_t count) {
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
@@ -22,7 +30,7 @@ __global__ void __launch_bounds__(kThreads) range_kernel(const Range range, T* o
       const std::uint64_t value = range.first_integer + static_cast<std::uint64_t>(i) * range.integer_step;
       out[i] = convert<T>(static_cast<std::int64_t>(value));
     } else {
-      const double value = range.first + __dmul_rn(range.step, static_cast<double>(i));
+      const double value = rounded_twice(range.first, range.step, static_cast<double>(i));
       out[i] = convert<T>(range.has_last && i == count - 1 ? range.last : value);
     }
   }

@@ -49,9 +49,9 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t i = first + threadIdx.x; i < end; i += kThreads) {
     simd::Lane<T> parameter(piece.parameter[i]);
     std::array<simd::Lane<T>, F::kStates> states;
-    for (std::size_t k = 0; k < F::kStates; ++k) states[k] = piece.states[k] ? piece.states[k][i] : T(0);
+    for (std::size_t k = 0; k != F::kStates; ++k) states[k] = piece.states[k] ? piece.states[k][i] : T(0);
     optim::advance(formula, shared, parameter, simd::Lane<T>(piece.gradient[i]), states);
-    for (std::size_t k = 0; k < F::kStates; ++k) {
+    for (std::size_t k = 0; k != F::kStates; ++k) {
       if (piece.states[k]) states[k].store(&piece.states[k][i]);
     }
     parameter.store(&piece.parameter[i]);
@@ -77,7 +77,7 @@ void run(std::span<const optim::Target* const> targets, std::span<const double> 
     if (count == 0) continue;
     Piece<T>& piece = pieces.all[pieces.count++];
     piece = {target->parameter.data<T>(), target->gradient.data<T>(), {}, count, pieces.blocks};
-    for (std::size_t k = 0; k < F::kStates; ++k) {
+    for (std::size_t k = 0; k != F::kStates; ++k) {
       if (target->states[k].defined()) piece.states[k] = target->states[k].data<T>();
     }
     pieces.blocks += (count + kPerBlock - 1) / kPerBlock;

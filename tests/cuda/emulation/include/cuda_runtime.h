@@ -226,8 +226,6 @@ inline int __ffs(int bits) { return bits == 0 ? 0 : std::countr_zero(static_cast
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline double rsqrt(double x) { return 1 / ::sqrt(x); }
 inline float __expf(float x) { return expf(x); }
-inline float __fmul_rn(float a, float b) { return a * b; }
-inline double __dmul_rn(double a, double b) { return a * b; }
 
 template <class A, class B>
 constexpr std::common_type_t<A, B> min(A a, B b) {

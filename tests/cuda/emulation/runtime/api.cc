@@ -163,6 +163,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   return call([&] {
+    emulation::watch_faults();
     *pointer = Memory::instance().allocate(current_device(), bytes);
     if (!*pointer) return cudaErrorMemoryAllocation;
     count(emulation::kAllocations);

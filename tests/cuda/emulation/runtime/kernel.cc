@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <vector>
 
 #include "tests/cuda/emulation/runtime/fiber.h"
@@ -192,6 +193,7 @@ void run_grid(const Kernel& kernel, Order order) {
 
 cudaError_t run_once(const Kernel& kernel, int device, Order order) {
   Memory& memory = Memory::instance();
+  watch_faults();  // others, such as Python's, may have installed theirs since
   failure = cudaSuccess;
   running_kernel = &kernel;
   in_kernel = true;
@@ -276,7 +278,13 @@ void* dynamic_shared() { return block().shared; }
 
 std::string name_of(const Kernel& kernel) {
   Dl_info info{};
-  if (!kernel.code || dladdr(kernel.code, &info) == 0 || !info.dli_sname) return "(of a library)";
+  if (!kernel.code || dladdr(kernel.code, &info) == 0) return "(a library's)";
+  if (!info.dli_sname) {
+    std::ostringstream place;
+    place << info.dli_fname << "+0x" << std::hex
+          << static_cast<const char*>(kernel.code) - static_cast<const char*>(info.dli_fbase);
+    return place.str();
+  }
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> readable(
       abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status), &std::free);
@@ -288,6 +296,9 @@ cudaError_t run_kernel(const Kernel& kernel, int device) {
 }
 
 void watch_faults() {
+  struct sigaction now {};
+  sigaction(SIGSEGV, nullptr, &now);
+  if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault) return;
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
