@@ -151,7 +151,8 @@ void CreateOptions::read(PyObject* dtype_object, PyObject* device_object) {
 
 void CreateOptions::default_to_device(PyObject* data) {
   const Device standard = default_device();
-  if (device || standard.is_cpu() || is_tensor(data) || has_attribute(data, "__dlpack_device__")) return;
+  if (device || standard.is_cpu() || is_tensor(data)) return;
+  if (!is_numpy_array(data) && has_attribute(data, "__dlpack_device__")) return;
   device = standard;
 }
 
