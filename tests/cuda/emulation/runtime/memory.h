@@ -42,7 +42,7 @@ class Memory {
   void begin_kernel(int device);
   /// Closes what the kernel touched; returns the first allocation around which it wrote, or null.
   const Allocation* end_kernel();
-  /// What kernels touched since begin_kernel(), and what it held then, if `keep` was set.
+  /// An allocation that kernels have touched since begin_kernel(), with its contents then if keep_contents() asked.
   struct Touched {
     const Allocation* allocation;
     std::vector<char> before;

@@ -39,7 +39,7 @@ int& current_device();
 /// False in a process that was forked after the runtime had been used, as with CUDA.
 bool usable();
 
-/// What was asked of the runtime since the process began.
+/// Counts of the calls since the process began.
 enum Counter {
   kLaunches,
   kHostToDevice,
