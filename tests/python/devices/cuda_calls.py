@@ -2,8 +2,8 @@
 
     PYTHONPATH=build/emulation:tests/python LAMELLA_TEST_DEVICE=cuda python tests/python/devices/cuda_calls.py --renew
 
-writes ``tests/cuda/calls.json`` and ``tests/cuda/without_kernels.txt``. The calls are those of the tests' table and, for
-elementwise operators, their examples.
+writes ``tests/cuda/calls.json`` and ``tests/cuda/without_kernels.txt``. The calls are those of the tests' table and,
+for elementwise operators, their examples.
 """
 
 from __future__ import annotations

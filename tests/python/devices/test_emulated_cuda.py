@@ -1,5 +1,10 @@
 """Operators in the emulation of CUDA: what they ask of the runtime, and which of them have no kernel."""
 
+import ctypes
+import subprocess
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 import lamella as lm
@@ -49,3 +54,40 @@ def test_new_tensors_are_on_the_default_device():
     assert {x.device for x in made} == {"cuda:0"}
     there = lm.ones([2], device="cpu")
     assert lm.tensor(there).device == "cpu" and lm.zeros_like(there).device == "cpu"
+
+
+TWICE = r"""
+template <class T>
+__global__ void twice(int n, const T* x, T* y) {
+  extern __shared__ T copies[];
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  copies[threadIdx.x] = i < n ? x[i] : T(0);
+  __syncthreads();
+  if (i < n) y[i] = 2 * copies[threadIdx.x];
+}
+extern "C" int run(const float* from, float* to, int n) {
+  float *x = nullptr, *y = nullptr;
+  cudaMalloc(reinterpret_cast<void**>(&x), n * sizeof(float));
+  cudaMalloc(reinterpret_cast<void**>(&y), n * sizeof(float));
+  cudaMemcpy(x, from, n * sizeof(float), cudaMemcpyHostToDevice);
+  twice<float><<<(n + 31) / 32, 32, 32 * sizeof(float)>>>(n, x, y);
+  cudaMemcpy(to, y, n * sizeof(float), cudaMemcpyDeviceToHost);
+  cudaFree(x);
+  cudaFree(y);
+  return cudaGetLastError();
+}
+"""
+
+
+def test_a_file_for_nvcc_is_compiled_and_runs(tmp_path):
+    (tmp_path / "twice.cu").write_text(TWICE)
+    home = Path(lm.__file__).parents[1] / "cuda"
+    command = [home / "bin" / "nvcc", "-std=c++20", "-gencode=arch=compute_90,code=sm_90", "--expt-relaxed-constexpr"]
+    command += ["-Xcompiler=-fPIC", "-shared", tmp_path / "twice.cu", "-o", tmp_path / "twice.so"]
+    subprocess.run([*command, f"-L{home / 'lib64'}", "-lcudart"], check=True)
+    given = np.arange(50, dtype="float32")
+    result = np.empty_like(given)
+    library = ctypes.CDLL(str(tmp_path / "twice.so"))
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (given, result)]
+    assert library.run(*pointers, 50) == 0
+    assert (result == 2 * given).all()
