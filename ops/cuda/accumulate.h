@@ -53,10 +53,12 @@ __device__ T rounded(Sum x) {
   }
 }
 
-/// Returns a + b; integers wrap around.
+/// Returns a + b; integers wrap around, and the sum of bools is true if one of them is.
 template <class Sum>
 __device__ Sum plus(Sum a, Sum b) {
-  if constexpr (std::is_integral_v<Sum>) {
+  if constexpr (std::is_same_v<Sum, bool>) {
+    return a || b;
+  } else if constexpr (std::is_integral_v<Sum>) {
     return simd::wrapping_add(a, b);
   } else {
     return a + b;

@@ -80,10 +80,12 @@ Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes,
     if (device.is_cpu()) {
       add_picks(flat, sizes[k], axes[k], stride, rows, op, lowest, k + 1 == indices.size());
     } else {
-      // On other devices the check is composed and costs a transfer of one bool, so the error cannot name the index.
+      // On other devices the check is composed and costs a transfer of one bool. The host finds the index for the error.
       const Tensor bad = to_device(any((flat < lowest) | (flat >= sizes[k])), kCPU);
-      if (*bad.data<bool>())
-        fail<IndexError>("[", op, "] an index is out of range for axis ", axes[k], " of size ", sizes[k]);
+      if (*bad.data<bool>()) {
+        const Tensor host[] = {to_device(flat, kCPU)};
+        static_cast<void>(pick_rows(host, sizes.subspan(k, 1), axes.subspan(k, 1), op, negative));
+      }
       rows = rows + where(flat < 0, flat + sizes[k], flat) * stride;
     }
     stride *= sizes[k];

@@ -128,7 +128,7 @@ Tensor scatter(const Tensor& matrix, const Tensor& rows, std::int64_t count) {
   Tensor out = zeros(Dims{count, width}, matrix.dtype(), device);
   const DeviceGuard guard(device);
   const Sorted sorted(device, rows.data<std::int64_t>(), picks, count);
-  visit<Numeric>(matrix.dtype(), "index", [&]<class T>() {
+  visit<AnyDType>(matrix.dtype(), "index", [&]<class T>() {
     launch("index", scatter_kernel<T>, block_count(picks * width), kThreads, 0, current_stream(device),
            matrix.data<T>(), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), picks, width,
            out.data<T>());
