@@ -33,7 +33,8 @@ Tensor Ones::call(const Dims& shape, std::optional<DType> dtype, std::optional<D
   return filled(shape, 1, dtype.value_or(kDefaultFloat), device.value_or(default_device()), info.name);
 }
 Tensor Full::call(const Dims& shape, Scalar fill_value, std::optional<DType> dtype, std::optional<Device> device) {
-  return filled(shape, fill_value, dtype.value_or(default_dtype(fill_value.kind())), device.value_or(default_device()), info.name);
+  return filled(shape, fill_value, dtype.value_or(default_dtype(fill_value.kind())), device.value_or(default_device()),
+                info.name);
 }
 Tensor Empty::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
   return empty(shape, dtype.value_or(kDefaultFloat), device.value_or(default_device()));

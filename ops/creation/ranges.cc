@@ -122,9 +122,8 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
   const auto by = step.to<std::int64_t>();
   const std::int64_t count = count_steps(from, last.to<std::int64_t>(), by);
   const DType wanted = dtype.value_or(DType::Int64);
-  const Range range{.whole = true,
-                    .first_integer = static_cast<std::uint64_t>(from),
-                    .integer_step = static_cast<std::uint64_t>(by)};
+  const Range range{
+      .whole = true, .first_integer = static_cast<std::uint64_t>(from), .integer_step = static_cast<std::uint64_t>(by)};
   if (Tensor out = made_there(count, wanted, place, range); out.defined()) return out;
   return counted(count, wanted, place, range.first_integer, range.integer_step);
 }
@@ -172,8 +171,7 @@ Tensor Logspace::call(Scalar start, Scalar stop, std::int64_t num, Scalar base, 
   if (complex && !is_complex(result)) fail<TypeError>("[logspace] complex numbers do not fit into dtype ", result);
   // Powers are those of the C library, which are exact if the result is an integer.
   const Device place = device.value_or(default_device());
-  const Tensor exponents =
-      linspace(start, stop, num, complex ? DType::Complex128 : DType::Float64, kCPU, endpoint);
+  const Tensor exponents = linspace(start, stop, num, complex ? DType::Complex128 : DType::Float64, kCPU, endpoint);
   if (complex) {
     const auto* const exponent = exponents.data<std::complex<double>>();
     const auto root = base.to<std::complex<double>>();

@@ -79,7 +79,8 @@ Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes,
     if (device.is_cpu()) {
       add_picks(flat, sizes[k], axes[k], stride, rows, op, lowest, k + 1 == indices.size());
     } else {
-      // On other devices the check is composed and costs a transfer of one bool. The host finds the index for the error.
+      // On other devices the check is composed and costs a transfer of one bool. The host finds the index for the
+      // error.
       const Tensor bad = to_device(any((flat < lowest) | (flat >= sizes[k])), kCPU);
       if (*bad.data<bool>()) {
         const Tensor host[] = {to_device(flat, kCPU)};

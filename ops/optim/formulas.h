@@ -289,7 +289,8 @@ Shared<S> shared_of(const Shared<double>& shared) {
 
 /// Performs a step of a parameter and its state.
 template <class F, class S, class X>
-LM_HD void advance(const F& formula, const Shared<S>& shared, X& parameter, X gradient, std::array<X, F::kStates>& states) {
+LM_HD void advance(const F& formula, const Shared<S>& shared, X& parameter, X gradient,
+                   std::array<X, F::kStates>& states) {
   if (shared.maximize) gradient = -gradient;
   if (shared.weight_decay != 0) gradient = gradient + parameter * shared.weight_decay;
   if (shared.shrink != 1) parameter = parameter * shared.shrink;

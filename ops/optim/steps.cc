@@ -168,9 +168,8 @@ void run(const Entry& entry, std::vector<const Target*> targets, std::span<const
          const Shared<double>& shared) {
   while (!targets.empty()) {
     const Device device = targets[0]->parameter.device();
-    const auto others = std::stable_partition(targets.begin(), targets.end(), [&](const Target* target) {
-      return target->parameter.device() == device;
-    });
+    const auto others = std::stable_partition(
+        targets.begin(), targets.end(), [&](const Target* target) { return target->parameter.device() == device; });
     const std::vector<const Target*> here(targets.begin(), others);
     targets.erase(targets.begin(), others);
     if (device.is_cpu()) {

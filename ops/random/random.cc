@@ -91,8 +91,8 @@ Tensor Rand::call(const Dims& shape, std::optional<DType> dtype, std::optional<D
   if (dtype && is_complex(*dtype))
     return ViewAsComplex::call(call(random::with_pairs(shape), real_dtype(*dtype), device, generator));
   const DType wanted = floating_or_default(dtype, "rand");
-  return random::draw("rand", random::uniform_fill("rand", 0, 1, wanted), shape, wanted, device.value_or(default_device()),
-                      generator);
+  return random::draw("rand", random::uniform_fill("rand", 0, 1, wanted), shape, wanted,
+                      device.value_or(default_device()), generator);
 }
 
 Tensor Randn::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
@@ -143,7 +143,8 @@ Tensor Normal::call(const std::optional<Dims>& shape, const Operand& mean, const
 
 Tensor RandInt::call(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype,
                      std::optional<Device> device, Generator* generator) {
-  return draw_integers(info.name, low, high, shape, dtype.value_or(DType::Int64), device.value_or(default_device()), generator);
+  return draw_integers(info.name, low, high, shape, dtype.value_or(DType::Int64), device.value_or(default_device()),
+                       generator);
 }
 
 Tensor RandIntLike::call(const Tensor& x, std::int64_t low, std::int64_t high, std::optional<DType> dtype,

@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(kLaneThreads)
   });
 }
 
-/// Sums dy, and dy times the normalized x, over the rows: the gradients of bias and weight, either of which may be null.
+/// Sums dy, and dy times the normalized x, over the rows: the gradients of bias and weight, either of which may be
+/// null.
 template <class T>
 __global__ void __launch_bounds__(kLaneThreads)
     columns_kernel(const T* x, const T* dy, const T* means, const T* rstds, T* dweight, T* dbias, std::int64_t rows,

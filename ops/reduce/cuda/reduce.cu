@@ -192,7 +192,7 @@ void launch_reduce(ReduceArgs args, Device device, const char* op) {
   const bool neighbors = args.results == 1;
   const Lanes lanes{lanes_for(args.chunks, most_lanes(neighbors, args.results)), neighbors};
   launch(op, combine_kernel<Op>, block_count(args.results, lanes), kLaneThreads, 0, stream,
-               {args.partials, args.out, args.results, args.chunks, lanes});
+         {args.partials, args.out, args.results, args.chunks, lanes});
 }
 
 constexpr DTypeSet kOrdered = Real | Boolean;

@@ -58,7 +58,7 @@ namespace emulation {
 /// A queued call of a kernel: `run` is called once per thread.
 struct Kernel {
   std::function<void()> run;
-  /// Its code, by which messages name it.
+  /// Address of its code, by which messages name it.
   const void* code;
   dim3 grid;
   dim3 block;

@@ -129,8 +129,8 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperat
     if (!(a_type == CUDA_C_64F && a_type == b_type && a_type == c_type)) return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   if (m == 0 || n == 0 || batches == 0) return CUBLAS_STATUS_SUCCESS;
-  const Matrices x{a_operation, b_operation, m,        n,        k,        a,       b, c, a_leading,
-                   b_leading,   c_leading,   a_stride, b_stride, c_stride, batches};
+  const Matrices x{a_operation, b_operation, m,         n,        k,        a,        b,      c,
+                   a_leading,   b_leading,   c_leading, a_stride, b_stride, c_stride, batches};
   cudaError_t error = cudaSuccess;
   switch (a_type) {
     case CUDA_R_16F:

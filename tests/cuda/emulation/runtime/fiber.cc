@@ -10,7 +10,6 @@
 #error "the emulation switches stacks by instructions of x86-64"
 #endif
 
-
 extern "C" void emulation_switch(void** from, void* to);
 
 // Saves the registers that a function keeps for its caller, and goes on with another stack. System V's calling

@@ -72,9 +72,11 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (memory.is_device_address(info->si_addr)) {
     if (in_kernel) {
       if (memory.open(info->si_addr)) return;
-      std::fprintf(stderr, "emulation: kernel %s, block (%u, %u, %u), thread (%u, %u, %u) touches %p, which is no memory"
-                   " of its device\n", name_of(*running_kernel).c_str(), blockIdx.x, blockIdx.y, blockIdx.z,
-                   threadIdx.x, threadIdx.y, threadIdx.z, info->si_addr);
+      std::fprintf(stderr,
+                   "emulation: kernel %s, block (%u, %u, %u), thread (%u, %u, %u) touches %p, which is no memory"
+                   " of its device\n",
+                   name_of(*running_kernel).c_str(), blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y,
+                   threadIdx.z, info->si_addr);
       // Goes on behind the fault, on the thread's own stack, and never comes back.
       auto* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
       registers[REG_RSP] = (registers[REG_RSP] - 256) / 16 * 16 - 8;
@@ -184,8 +186,7 @@ void run_grid(const Kernel& kernel, Order order) {
   const std::size_t blocks = std::size_t{kernel.grid.x} * kernel.grid.y * kernel.grid.z;
   for (std::size_t i = 0; i < blocks && failure == cudaSuccess; ++i) {
     const auto number = static_cast<unsigned>(order == Order::Forward ? i : blocks - 1 - i);
-    blockIdx = {number % kernel.grid.x, number / kernel.grid.x % kernel.grid.y,
-                number / kernel.grid.x / kernel.grid.y};
+    blockIdx = {number % kernel.grid.x, number / kernel.grid.x % kernel.grid.y, number / kernel.grid.x / kernel.grid.y};
     std::fill_n(block().shared, kernel.shared, static_cast<char>(0xFF));
     run_block(kernel, order);
   }
@@ -296,10 +297,10 @@ cudaError_t run_kernel(const Kernel& kernel, int device) {
 }
 
 void watch_faults() {
-  struct sigaction now {};
+  struct sigaction now{};
   sigaction(SIGSEGV, nullptr, &now);
   if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault) return;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   sigaction(SIGSEGV, &action, &handler_before);

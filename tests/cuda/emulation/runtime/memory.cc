@@ -51,9 +51,7 @@ Memory::Memory() : devices_(settings().devices), limit_(settings().memory_bytes)
   used_.assign(static_cast<std::size_t>(devices_), 0);
 }
 
-char* Memory::alias(const void* pointer) const {
-  return open_ + (static_cast<const char*>(pointer) - closed_);
-}
+char* Memory::alias(const void* pointer) const { return open_ + (static_cast<const char*>(pointer) - closed_); }
 
 bool Memory::is_device_address(const void* pointer) const {
   const auto* const at = static_cast<const char*>(pointer);
