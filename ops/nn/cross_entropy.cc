@@ -201,7 +201,7 @@ Tensor of_rows_there(const Tensor& input, const Tensor& target, std::int64_t ign
   const Tensor counted = given != ignore_index;
   const Tensor wrong = counted & ((given < 0) | (given >= classes.count));
   if (given.numel() > 0 && *to_device(any(wrong), kCPU).data<bool>()) {
-    fail<IndexError>("[", kOp, "] an index is out of range for axis ", classes.axis, " of size ", classes.count);
+    static_cast<void>(RowClasses(to_device(given, kCPU), classes, ignore_index, kOp));  // names the index
   }
   const Tensor matrix = input.ndim() == 2 ? input : reshape(input, Dims{given.numel(), classes.count});
   const Tensor terms = cross_entropy_rows(matrix, contiguous(where(counted, given, -1)), smoothing);
