@@ -17,12 +17,13 @@ if(LAMELLA_BINDINGS)
   set_target_properties(_C PROPERTIES CXX_VISIBILITY_PRESET hidden)
   target_link_libraries(_C PRIVATE lamella lamella_settings)
   lamella_target(_C <Python.h>)
+  lamella_cuda_target(_C)
   # Binds every called function at load time: the first call needs no look-up, and no call a second jump.
   target_link_options(_C PRIVATE LINKER:-Bsymbolic LINKER:-z,now)
   lamella_output(_C)
-  if(LAMELLA_SANITIZE)
-    # The module loads only with the sanitizer's runtime, which tests/CMakeLists.txt provides. Links to the package's
-    # other files lie beside it.
+  if(LAMELLA_SANITIZE OR LAMELLA_CUDA_EMULATION)
+    # A module for tests: under a sanitizer it loads only with its runtime, which tests/CMakeLists.txt provides. Links to
+    # the package's other files lie beside it.
     file(GLOB package_files RELATIVE ${PROJECT_SOURCE_DIR}/python/lamella ${PROJECT_SOURCE_DIR}/python/lamella/*)
     list(FILTER package_files EXCLUDE REGEX "^(_C[.].*|cmake|include|__pycache__|.*[.]so)$")
     file(MAKE_DIRECTORY ${LAMELLA_OUTPUT_DIR})

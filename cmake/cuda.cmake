@@ -17,7 +17,15 @@ elseif(LAMELLA_WITH_CUDA)
   endif()
 endif()
 
-if(LAMELLA_CUDA)
+# Compiles the CUDA parts by the C++ compiler, against the emulation of CUDA.
+if(LAMELLA_CUDA_EMULATION)
+  set(LAMELLA_CUDA ON)
+  add_subdirectory(tests/cuda/emulation)
+  add_library(lamella_cuda_libraries INTERFACE)
+  target_link_libraries(lamella_cuda_libraries INTERFACE emulated_cudart)
+  set_target_properties(lamella_cuda_libraries PROPERTIES INTERFACE_CUDA_HEADERS
+                                                          ${PROJECT_SOURCE_DIR}/tests/cuda/emulation/include)
+elseif(LAMELLA_CUDA)
   set(CMAKE_CUDA_COMPILER "${LAMELLA_NVCC}" CACHE FILEPATH "CUDA compiler")
   set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}" CACHE FILEPATH "Host compiler of nvcc")
   set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real CACHE STRING "CUDA architectures")
@@ -33,6 +41,7 @@ if(LAMELLA_CUDA)
   # found on the first call. (Linked statically, the runtime's thread-local page would exceed the static TLS memory left
   # to a library that is loaded late.) cuBLAS is loaded on first use: see engine/runtime/cuda/cublas.h.
   target_link_libraries(lamella_cuda_libraries INTERFACE CUDA::cudart)
+  set_target_properties(lamella_cuda_libraries PROPERTIES INTERFACE_CUDA_HEADERS "${CUDAToolkit_INCLUDE_DIRS}")
   get_target_property(cudart CUDA::cudart IMPORTED_LOCATION)
   file(REAL_PATH ${cudart} cudart)
   set(beside ${LAMELLA_OUTPUT_DIR}/libcudart.so.${CUDAToolkit_VERSION_MAJOR})
@@ -42,8 +51,20 @@ if(LAMELLA_CUDA)
   list(APPEND LAMELLA_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 endif()
 
+# Sets how the CUDA parts of a target are compiled. Flags are those of these files alone, so that all others are
+# compiled once for builds with and without CUDA.
 function(lamella_cuda_target target)
-  if(LAMELLA_CUDA)
+  if(NOT LAMELLA_CUDA)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "/cuda/|ops/user_op/call[.]cc$|bindings/runtime[.]cc$")
+  get_target_property(headers lamella_cuda_libraries INTERFACE_CUDA_HEADERS)
+  set_source_files_properties(
+    ${sources} PROPERTIES COMPILE_DEFINITIONS LAMELLA_WITH_CUDA=1 INCLUDE_DIRECTORIES "${headers}")
+  if(LAMELLA_CUDA_EMULATION)
+    emulate_cuda(${target})
+  else()
     set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Shared)
     target_compile_options(
       ${target}

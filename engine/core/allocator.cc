@@ -59,6 +59,8 @@ struct Registry {
 
 }  // namespace
 
+std::size_t CachingAllocator::block_size(std::size_t bytes) const { return keeps_ ? round_size(bytes) : bytes; }
+
 void* CachingAllocator::system_allocate_or_empty(std::size_t bytes) {
   if (void* pointer = system_allocate(bytes)) return pointer;
   empty_cache();
@@ -66,7 +68,7 @@ void* CachingAllocator::system_allocate_or_empty(std::size_t bytes) {
 }
 
 void* CachingAllocator::allocate(std::size_t bytes, void* stream) {
-  const std::size_t size = round_size(bytes);
+  const std::size_t size = block_size(bytes);
   void* pointer = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -94,9 +96,14 @@ void* CachingAllocator::allocate(std::size_t bytes, void* stream) {
 }
 
 void CachingAllocator::deallocate(void* pointer, std::size_t bytes, void* stream) noexcept {
-  const std::size_t size = round_size(bytes);
+  const std::size_t size = block_size(bytes);
   const std::lock_guard lock(mutex_);
   stats_.allocated -= static_cast<std::int64_t>(size);
+  if (!keeps_) {
+    stats_.reserved -= static_cast<std::int64_t>(size);
+    synchronize();
+    return system_free(pointer);
+  }
   try {
     free_[{size, stream}].push_back(pointer);
   } catch (const std::bad_alloc&) {  // there is no memory to list the block, so it is returned to the system

@@ -24,7 +24,9 @@ struct MemoryStats {
 /// synchronization.
 class CachingAllocator {
  public:
-  explicit CachingAllocator(Device device) : device_(device) {}
+  /// With `keeps` false freed memory returns to the system at once, and blocks have the size that was asked for: tools
+  /// that watch memory see every use of it then.
+  explicit CachingAllocator(Device device, bool keeps = true) : device_(device), keeps_(keeps) {}
   virtual ~CachingAllocator() = default;
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
@@ -49,8 +51,11 @@ class CachingAllocator {
   using Bin = std::pair<std::size_t, void*>;  // rounded size, stream
 
   void* system_allocate_or_empty(std::size_t bytes);
+  /// Returns the size of the block that holds `bytes` bytes.
+  std::size_t block_size(std::size_t bytes) const;
 
   Device device_;
+  bool keeps_;
   mutable std::mutex mutex_;
   std::map<Bin, std::vector<void*>> free_;
   MemoryStats stats_;

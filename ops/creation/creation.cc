@@ -1,5 +1,6 @@
 #include "ops/creation/creation.h"
 
+#include "engine/core/default_device.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/promotion.h"
@@ -26,16 +27,17 @@ Tensor filled_like(const Tensor& x, Scalar value, std::optional<DType> dtype, st
 }  // namespace
 
 Tensor Zeros::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
-  return filled(shape, 0, dtype.value_or(kDefaultFloat), device.value_or(kCPU), info.name);
+  return filled(shape, 0, dtype.value_or(kDefaultFloat), device.value_or(default_device()), info.name);
 }
 Tensor Ones::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
-  return filled(shape, 1, dtype.value_or(kDefaultFloat), device.value_or(kCPU), info.name);
+  return filled(shape, 1, dtype.value_or(kDefaultFloat), device.value_or(default_device()), info.name);
 }
 Tensor Full::call(const Dims& shape, Scalar fill_value, std::optional<DType> dtype, std::optional<Device> device) {
-  return filled(shape, fill_value, dtype.value_or(default_dtype(fill_value.kind())), device.value_or(kCPU), info.name);
+  return filled(shape, fill_value, dtype.value_or(default_dtype(fill_value.kind())), device.value_or(default_device()),
+                info.name);
 }
 Tensor Empty::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device) {
-  return empty(shape, dtype.value_or(kDefaultFloat), device.value_or(kCPU));
+  return empty(shape, dtype.value_or(kDefaultFloat), device.value_or(default_device()));
 }
 Tensor ZerosLike::call(const Tensor& x, std::optional<DType> dtype, std::optional<Device> device) {
   return filled_like(x, 0, dtype, device, info.name);

@@ -4,12 +4,15 @@
 #include <complex>
 #include <type_traits>
 
+#include "engine/core/default_device.h"
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
+#include "ops/creation/range.h"
 #include "ops/movement/cast.h"
 #include "ops/simd/convert.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 
 namespace lamella {
 namespace {
@@ -79,6 +82,14 @@ Tensor counted(std::int64_t count, DType dtype, Device device, std::uint64_t fro
   return to_device(out, device);
 }
 
+/// Returns the tensor that the device's own kernel makes, or an undefined one if it has none.
+Tensor made_there(std::int64_t count, DType dtype, Device device, const Range& range) {
+  if (device.is_cpu() || device.is_meta() || !has_device_kernel<&DeviceKernels::range>(device)) return {};
+  Tensor out = empty({count}, dtype, device);
+  if (count > 0) device_kernel<&DeviceKernels::range>(device, "arange")(range, out);
+  return out;
+}
+
 /// Returns the number at position `place` between two numbers, 0 for the first, 1 for the second.
 double between(double start, double stop, double place) {
   const double distance = stop - start;
@@ -97,17 +108,24 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
   if (is_complex_number(first) || is_complex_number(last) || is_complex_number(step))
     fail<TypeError>("[arange] complex numbers have no order to count in");
   if (step.to<double>() == 0) fail<ValueError>("[arange] step must not be 0");
-  const Device place = device.value_or(kCPU);
+  const Device place = device.value_or(default_device());
   if (floating) {
     const double from = first.to<double>();
     const double by = step.to<double>();
-    return filled_by<double>(count_steps(from, last.to<double>(), by), dtype.value_or(kDefaultFloat), place,
-                             [=](double i) { return from + i * by; });
+    const std::int64_t count = count_steps(from, last.to<double>(), by);
+    const DType wanted = dtype.value_or(kDefaultFloat);
+    if (Tensor out = made_there(count, wanted, place, {.whole = false, .first = from, .step = by}); out.defined())
+      return out;
+    return filled_by<double>(count, wanted, place, [=](double i) { return from + i * by; });
   }
   const auto from = first.to<std::int64_t>();
   const auto by = step.to<std::int64_t>();
-  return counted(count_steps(from, last.to<std::int64_t>(), by), dtype.value_or(DType::Int64), place,
-                 static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(by));
+  const std::int64_t count = count_steps(from, last.to<std::int64_t>(), by);
+  const DType wanted = dtype.value_or(DType::Int64);
+  const Range range{
+      .whole = true, .first_integer = static_cast<std::uint64_t>(from), .integer_step = static_cast<std::uint64_t>(by)};
+  if (Tensor out = made_there(count, wanted, place, range); out.defined()) return out;
+  return counted(count, wanted, place, range.first_integer, range.integer_step);
 }
 
 Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional<DType> dtype,
@@ -116,7 +134,7 @@ Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional
   const bool complex = start.kind() == Scalar::Kind::Complex || stop.kind() == Scalar::Kind::Complex;
   const DType result = dtype.value_or(complex ? DType::Complex64 : kDefaultFloat);
   if (complex && !is_complex(result)) fail<TypeError>("[linspace] complex numbers do not fit into dtype ", result);
-  const Device place = device.value_or(kCPU);
+  const Device place = device.value_or(default_device());
   const auto intervals = static_cast<double>(endpoint ? num - 1 : num);
   const double last = endpoint && num > 1 ? intervals : -1;
   const auto spaced = [=](double from, double to, double i) {
@@ -130,6 +148,8 @@ Tensor Linspace::call(Scalar start, Scalar stop, std::int64_t num, std::optional
     const double distance = end - first;
     const double step = distance / std::max(intervals, 1.0);
     if (step != 0 || distance == 0) {
+      const Range range{.whole = false, .first = first, .step = step, .has_last = last > 0, .last = end};
+      if (Tensor out = made_there(num, result, place, range); out.defined()) return out;
       return filled_by<double>(
           num, result, place, [=](double i) { return first + step * i; }, last > 0 ? &end : nullptr);
     }
@@ -150,9 +170,8 @@ Tensor Logspace::call(Scalar start, Scalar stop, std::int64_t num, Scalar base, 
   const DType result = dtype.value_or(complex ? DType::Complex64 : kDefaultFloat);
   if (complex && !is_complex(result)) fail<TypeError>("[logspace] complex numbers do not fit into dtype ", result);
   // Powers are those of the C library, which are exact if the result is an integer.
-  const Device place = device.value_or(kCPU);
-  const Tensor exponents =
-      linspace(start, stop, num, complex ? DType::Complex128 : DType::Float64, std::nullopt, endpoint);
+  const Device place = device.value_or(default_device());
+  const Tensor exponents = linspace(start, stop, num, complex ? DType::Complex128 : DType::Float64, kCPU, endpoint);
   if (complex) {
     const auto* const exponent = exponents.data<std::complex<double>>();
     const auto root = base.to<std::complex<double>>();

@@ -17,13 +17,13 @@ template <class E, int n>
 __device__ void load_pack(const E* from, E* to) {
   using W = Word<static_cast<int>(sizeof(E)) * n>;
   const W word = *reinterpret_cast<const W*>(from);
-  __builtin_memcpy(to, &word, sizeof(W));
+  __builtin_memcpy(static_cast<void*>(to), &word, sizeof(W));
 }
 template <class E, int n>
 __device__ void store_pack(const E* from, E* to) {
   using W = Word<static_cast<int>(sizeof(E)) * n>;
   W word;
-  __builtin_memcpy(&word, from, sizeof(W));
+  __builtin_memcpy(&word, static_cast<const void*>(from), sizeof(W));
   *reinterpret_cast<W*>(to) = word;
 }
 

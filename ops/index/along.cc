@@ -316,8 +316,9 @@ Tensor index_along(const Tensor& x, const Tensor& index, std::int64_t axis, cons
   }
   Tensor numbers = checked_numbers(index, size, static_cast<std::int64_t>(at), op, from_end);
   if (index.device().is_cpu() || index.device().is_meta()) return numbers;
-  const Tensor host = checked_numbers(to_device(index, kCPU), size, static_cast<std::int64_t>(at), op, from_end);
-  return to_device(host, x.device());
+  const Tensor line[] = {reshape(numbers, Dims{-1})};
+  const auto negative = from_end ? NegativeIndex::FromEnd : NegativeIndex::Refuse;
+  return reshape(pick_rows(line, Dims{size}, Dims{static_cast<std::int64_t>(at)}, op, negative), index.shape());
 }
 
 }  // namespace lamella

@@ -17,6 +17,7 @@
 #include "ops/shape/region.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/strided.h"
 #include "ops/support/unfollowed.h"
@@ -192,8 +193,8 @@ void write(const Tensor& x, const IndexItems& items, const Tensor& value) {
   if (is_batched(x)) [[unlikely]]
     return write_examples(x, items, value);
   if (fill_mask(x, items, value)) return;
-  if (!x.device().is_cpu() && !x.device().is_meta()) {
-    // Computed on the host: that the last of several picks counts would need a kernel of its own on a device.
+  if (!x.device().is_cpu() && !x.device().is_meta() && !has_device_kernel<&DeviceKernels::put_rows>(x.device())) {
+    // Computed on the host: that the last of several picks counts takes a kernel of its own on a device.
     const Tensor host = to_device(x, kCPU);
     write(host, items, to_device(value, kCPU));
     write_values(x, host, "setitem");

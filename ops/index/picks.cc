@@ -71,8 +71,7 @@ Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes,
   const Device device = indices[0].device();
   const Dims shape = indices[0].shape();
   if (device.is_meta()) return empty({count_elements(shape)}, DType::Int64, device);
-  Tensor rows =
-      device.is_cpu() ? empty({count_elements(shape)}, DType::Int64) : contiguous(reshape(indices[0] * 0, Dims{-1}));
+  Tensor rows = device.is_cpu() ? empty({count_elements(shape)}, DType::Int64) : Tensor();
   std::int64_t stride = 1;
   for (std::size_t k = indices.size(); k-- > 0;) {
     const Tensor flat = contiguous(reshape(indices[k], Dims{-1}));
@@ -80,11 +79,17 @@ Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes,
     if (device.is_cpu()) {
       add_picks(flat, sizes[k], axes[k], stride, rows, op, lowest, k + 1 == indices.size());
     } else {
-      // On other devices the check is composed and costs a transfer of one bool, so the error cannot name the index.
+      // On other devices the check is composed and costs a transfer of one bool. The host finds the index for the
+      // error.
       const Tensor bad = to_device(any((flat < lowest) | (flat >= sizes[k])), kCPU);
-      if (*bad.data<bool>())
-        fail<IndexError>("[", op, "] an index is out of range for axis ", axes[k], " of size ", sizes[k]);
-      rows = rows + where(flat < 0, flat + sizes[k], flat) * stride;
+      if (*bad.data<bool>()) {
+        const Tensor host[] = {to_device(flat, kCPU)};
+        static_cast<void>(pick_rows(host, sizes.subspan(k, 1), axes.subspan(k, 1), op, negative));
+      }
+      // A copy where nothing is computed: the caller may change the numbers.
+      Tensor part = negative == NegativeIndex::FromEnd ? where(flat < 0, flat + sizes[k], flat) : clone(flat);
+      if (stride != 1) part = part * stride;
+      rows = rows.defined() ? rows + part : part;
     }
     stride *= sizes[k];
   }

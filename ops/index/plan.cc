@@ -13,6 +13,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/strided.h"
@@ -113,6 +114,20 @@ Tensor place_by_rows(const Tensor& x, const PickPlan& plan, const Dims& shape) {
   return permute_dims(reshape(result, rows.shape), inverse(order));
 }
 
+/// Computes x[plan] = value on a device that has a kernel for rows.
+void put_by_rows(const Tensor& x, const PickPlan& plan, const Tensor& value) {
+  const Dims order = picked_first(plan, x.ndim());
+  const std::size_t picked = picked_axes(plan);
+  const Rows rows(x.shape(), order, picked);
+  const Tensor front = permute_dims(value, inverse(result_order(plan, x.ndim() - picked)));
+  const Tensor values = contiguous(reshape(front, Dims{count_elements(plan.shape), rows.width}));
+  const Tensor permuted = permute_dims(x, order);
+  const Tensor packed = contiguous(permuted);
+  const auto kernel = device_kernel<&DeviceKernels::put_rows>(x.device(), "setitem");
+  kernel(make_view(packed, Dims{rows.count, rows.width}, Dims{rows.width, 1}), rows_of(plan, x.shape()), values);
+  if (packed->data != permuted->data) write_values(permuted, packed, "setitem");
+}
+
 /// Returns the stride of x's axes [first, first + count) merged into one axis, if their strides allow.
 std::optional<std::int64_t> merged_stride(const Tensor& x, std::size_t first, std::size_t count) {
   std::int64_t stride = 0;
@@ -211,7 +226,7 @@ struct PlacePicksFn : LinearOperatorLayer<PlacePicksFn> {
   static Tensor forward(Context& ctx, const Tensor& x, const Plan& plan, const Dims& shape) {
     keep(ctx, plan, shape);
     if (!runs_directly(x, *plan)) return place_by_rows(x, *plan, shape);
-    const Tensor result = zeros(shape, x.dtype());
+    const Tensor result = zeros(shape, x.dtype(), kCPU);
     add_picks(result, *plan, x);
     return result;
   }
@@ -315,7 +330,11 @@ Tensor add_at(const Tensor& x, const PickPlan& plan, const Tensor& value) {
   return AddPicksFn::apply(x, value, std::make_shared<const PickPlan>(plan));
 }
 
-void write_picks(const Tensor& x, const PickPlan& plan, const Tensor& value) { run(PickAction::Write, x, plan, value); }
+void write_picks(const Tensor& x, const PickPlan& plan, const Tensor& value) {
+  if (value.numel() == 0 || x.numel() == 0) return;
+  if (x.device().is_cpu()) return run(PickAction::Write, x, plan, value);
+  put_by_rows(x, plan, value);
+}
 
 void add_picks(const Tensor& x, const PickPlan& plan, const Tensor& value) {
   if (x.dtype() != DType::Float16 && x.dtype() != DType::BFloat16) return run(PickAction::Add, x, plan, value);

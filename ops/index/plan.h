@@ -45,8 +45,8 @@ Tensor place(const Tensor& x, const PickPlan& plan, const Dims& shape);
 /// Returns a copy of x with x[plan] += value, in the order of the picks; `value` has the shape of the result. Recorded.
 Tensor add_at(const Tensor& x, const PickPlan& plan, const Tensor& value);
 
-/// Computes x[plan] = value off the tape on the CPU; the last of several picks of an element counts. `value` has the
-/// shape of the result and x's dtype, and shares no memory with x.
+/// Computes x[plan] = value off the tape, on the CPU or a device with a kernel for it; the last of several picks of an
+/// element counts. `value` has the shape of the result and x's dtype, and shares no memory with x.
 void write_picks(const Tensor& x, const PickPlan& plan, const Tensor& value);
 /// Computes x[plan] += value off the tape on the CPU, in the order of the picks.
 void add_picks(const Tensor& x, const PickPlan& plan, const Tensor& value);

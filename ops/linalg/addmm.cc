@@ -132,8 +132,8 @@ Tensor added_in_place(const Tensor& input, const Tensor& y, Scalar alpha) {
   if (is_one(alpha)) {
     launch_elementwise(elementwise_op<Add>(), -1, followed, y, y.dtype());
   } else {
-    const Tensor factor = full({}, alpha, y.dtype());
-    const Tensor one = full({}, 1, y.dtype());
+    const Tensor factor = full({}, alpha, y.dtype(), kCPU);
+    const Tensor one = full({}, 1, y.dtype(), kCPU);
     const std::array<const Tensor*, 4> operands{&input, &y, &factor, &one};
     launch_elementwise(elementwise_op<AddCMul>(), -1, operands, y, y.dtype());
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/core/default_device.h"
 #include "ops/arrange/arrange.h"
 #include "ops/arrange/triangle.h"
 #include "ops/linalg/diagonal.h"
@@ -49,7 +50,7 @@ Tensor triangle_indices(Side side, std::int64_t n_rows, std::int64_t n_cols, std
     rows = std::fill_n(rows, kept.last - kept.first, row);
     for (std::int64_t column = kept.first; column < kept.last; ++column) *columns++ = column;
   }
-  return to_device(places, device.value_or(kCPU));
+  return to_device(places, device.value_or(default_device()));
 }
 
 }  // namespace

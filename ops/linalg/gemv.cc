@@ -101,7 +101,7 @@ void vector_times_rows(cpu::MatrixVectorArgs all, DType dtype, bool share) {
       kernel(part);
     }
   });
-  const Tensor ones = full({runs}, 1, dtype);
+  const Tensor ones = full({runs}, 1, dtype, kCPU);
   kernel({.matrix = sums->data,
           .vector = ones->data,
           .out = all.out,

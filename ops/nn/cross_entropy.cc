@@ -18,6 +18,7 @@
 #include "ops/nn/cross_entropy_rows.h"
 #include "ops/nn/reduction.h"
 #include "ops/nn/softmax.h"
+#include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
@@ -188,13 +189,31 @@ struct RowClasses {
 
 /// True if the samples are rows that cross_entropy_rows() takes.
 bool are_rows(const Tensor& input, const Tensor& target, const Classes& classes) {
-  return classes.inner == 1 && classes.count > 0 && input.device().is_cpu() && target.device().is_cpu() &&
+  return classes.inner == 1 && classes.count > 0 && input.device() == target.device() &&
          takes_cross_entropy_rows(input) && !is_batched(input) && !is_batched(target);
+}
+
+/// Returns of_rows() on a device other than the CPU, from which one bool comes back: whether all targets are classes.
+Tensor of_rows_there(const Tensor& input, const Tensor& target, std::int64_t ignore_index, std::string_view reduction,
+                     double smoothing, const Classes& classes) {
+  constexpr const char* kOp = CrossEntropy::info.name;
+  const Tensor given = reshape(as_index(target, kOp), Dims{target.numel()});
+  const Tensor counted = given != ignore_index;
+  const Tensor wrong = counted & ((given < 0) | (given >= classes.count));
+  if (given.numel() > 0 && *to_device(any(wrong), kCPU).data<bool>()) {
+    static_cast<void>(RowClasses(to_device(given, kCPU), classes, ignore_index, kOp));  // names the index
+  }
+  const Tensor matrix = input.ndim() == 2 ? input : reshape(input, Dims{given.numel(), classes.count});
+  const Tensor terms = cross_entropy_rows(matrix, contiguous(where(counted, given, -1)), smoothing);
+  if (reduction == "mean") return sum(terms) / cast(sum(cast(counted, DType::Int64)), terms.dtype());
+  return reduce_loss(input.ndim() == 2 || reduction != "none" ? terms : reshape(terms, classes.samples), reduction,
+                     kOp);
 }
 
 /// Returns cross_entropy for samples that are rows.
 Tensor of_rows(const Tensor& input, const Tensor& target, std::int64_t ignore_index, std::string_view reduction,
                double smoothing, const Classes& classes) {
+  if (!input.device().is_cpu()) return of_rows_there(input, target, ignore_index, reduction, smoothing, classes);
   const RowClasses rows(target, classes, ignore_index, CrossEntropy::info.name);
   const std::int64_t samples = rows.numbers.numel();
   const Tensor matrix = input.ndim() == 2 ? input : reshape(input, Dims{samples, classes.count});

@@ -67,7 +67,7 @@ Tensor padded_targets(const Tensor& targets, const Tensor& lengths, std::int64_t
     fail<ValueError>("[ctc_loss] targets must be [sequences, longest] or hold all ", together,
                      " labels one after the other, got the shape ", targets.shape());
   const Tensor labels = contiguous(to_device(as_index(targets, kName), kCPU));
-  const Tensor padded = full({count, longest}, blank, DType::Int64);
+  const Tensor padded = full({count, longest}, blank, DType::Int64, kCPU);
   const auto* from = labels.data<std::int64_t>();
   auto* to = padded.data<std::int64_t>();
   for (std::int64_t i = 0, at = 0; i < count; at += length[i], ++i) {
@@ -105,9 +105,9 @@ Tensor composed(const Tensor& log_p, const Tensor& targets, const Tensor& input_
   const Device device = log_p.device();
 
   // Each label has a blank before and after it. A path may go from a label directly to the next one if the two differ.
-  const Tensor extended = full({count, width}, blank, DType::Int64);
-  const Tensor may_skip = full({count, width}, false, DType::Bool);
-  const Tensor is_end = full({count, width}, false, DType::Bool);
+  const Tensor extended = full({count, width}, blank, DType::Int64, kCPU);
+  const Tensor may_skip = full({count, width}, false, DType::Bool, kCPU);
+  const Tensor is_end = full({count, width}, false, DType::Bool, kCPU);
   for (std::int64_t i = 0; i < count; ++i) {
     const auto* label = targets.data<std::int64_t>() + i * longest;
     for (std::int64_t k = 0; k < longest; ++k) {

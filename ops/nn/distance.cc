@@ -259,7 +259,7 @@ struct PairDistancesLayer : OperatorLayer<PairDistancesLayer> {
  private:
   /// Returns the values of the pairs of n rows as a symmetric matrix with a zero diagonal.
   static Tensor square_form(const Tensor& pairs, std::int64_t n) {
-    const Tensor out = zeros({n, n}, pairs.dtype());
+    const Tensor out = zeros({n, n}, pairs.dtype(), kCPU);
     with_kernel(out, [&]<class T>(const cpu::DistanceKernels<T>&, T) {
       const T* from = pairs.data<T>();
       T* const to = out.data<T>();

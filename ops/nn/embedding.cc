@@ -81,7 +81,7 @@ Tensor bag_numbers(const std::vector<std::int64_t>& limits) {
 Tensor bag_places(const std::vector<std::int64_t>& limits, std::int64_t count) {
   std::int64_t longest = 0;
   for (std::size_t bag = 0; bag + 1 < limits.size(); ++bag) longest = std::max(longest, limits[bag + 1] - limits[bag]);
-  Tensor places = full({static_cast<std::int64_t>(limits.size()) - 1, longest}, Scalar(count), DType::Int64);
+  Tensor places = full({static_cast<std::int64_t>(limits.size()) - 1, longest}, Scalar(count), DType::Int64, kCPU);
   for (std::size_t bag = 0; bag + 1 < limits.size(); ++bag) {
     std::int64_t* const row = places.data<std::int64_t>() + static_cast<std::int64_t>(bag) * longest;
     for (std::int64_t i = limits[bag]; i < limits[bag + 1]; ++i) row[i - limits[bag]] = i;

@@ -17,6 +17,7 @@
 #include "ops/runtime/cpu_loader.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/caches.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -343,13 +344,20 @@ bool has_small_planes(const Tensor& x, NormOver over) {
   return over == NormOver::Batch && x.size(3) < kSmallPlane && x.size(0) > 1;
 }
 
+/// True if x is on a device with a kernel for rows, and is to be normalized by rows.
+bool takes_rows(const Tensor& x, const NormSetting& setting) {
+  return setting.over == NormOver::Rows && !x.device().is_cpu() &&
+         has_device_kernel<&DeviceKernels::normalize_rows>(x.device());
+}
+
 struct NormLayer : OperatorLayer<NormLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
   static Tensor forward(Context& ctx, const Tensor& given, const std::optional<Tensor>& weight,
                         const std::optional<Tensor>& bias, const NormSetting& setting, BatchStatistics* statistics) {
     ctx.tag = setting.op;
-    const Tensor x = given.device().is_cpu() && !is_batched(given) ? contiguous(given) : given;
+    const bool by_kernel = given.device().is_cpu() || takes_rows(given, setting);
+    const Tensor x = by_kernel && !is_batched(given) ? contiguous(given) : given;
     Measures measures;
     const Tensor y = compute(x, weight, bias, setting, measures, statistics);
     if (ctx.recording()) {
@@ -380,8 +388,11 @@ struct NormLayer : OperatorLayer<NormLayer> {
     if (!fused) {
       grads = composed_grads(x, weight, memory.bias_shape, dy, memory.setting, want_x, want_weight, want_bias);
     } else if (memory.setting.over == NormOver::Rows) {
-      grads =
-          rows_backward(contiguous(x), weight, contiguous(dy), memory.measures, memory.setting, want_weight, want_bias);
+      const auto kernel = x.device().is_cpu()
+                              ? rows_backward
+                              : device_kernel<&DeviceKernels::normalize_rows_gradient>(x.device(), memory.setting.op);
+      grads = kernel(contiguous(x), weight.defined() ? contiguous(weight) : weight, contiguous(dy), memory.measures,
+                     memory.setting, want_weight, want_bias);
     } else {
       const Dims& shape = memory.has_weight ? weight.shape() : memory.bias_shape;
       const auto backward_of = has_small_planes(x, memory.setting.over) ? normalize_columns_backward : planes_backward;
@@ -400,6 +411,11 @@ struct NormLayer : OperatorLayer<NormLayer> {
                         const NormSetting& setting, Measures& measures, BatchStatistics* statistics) {
     const bool weights_batched = (weight && is_batched(*weight)) || (bias && is_batched(*bias));
     const bool rows = setting.over == NormOver::Rows;
+    if (takes_rows(x, setting) && x.numel() > 0 && !weights_batched && !is_batched(x)) {
+      const auto packed = [](const std::optional<Tensor>& w) { return w ? contiguous(*w) : Tensor(); };
+      const auto kernel = device_kernel<&DeviceKernels::normalize_rows>(x.device(), setting.op);
+      return kernel(x, packed(weight), packed(bias), setting, measures);
+    }
     if (!x.device().is_cpu() || x.numel() == 0 || weights_batched || (is_batched(x) && !rows))
       return composed(x, weight, bias, setting, statistics);
     if (is_batched(x)) {

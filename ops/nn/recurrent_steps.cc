@@ -149,7 +149,7 @@ StepGradients differentiate(const RecurrentSteps& of, const Trail& trail, const 
   const Dims state{plan.rows, plan.hidden};
   StepGradients grads{empty(of.from_x.shape(), dtype), Tensor(), Tensor(), Tensor()};
   grads.from_h = gru ? empty(of.from_x.shape(), dtype) : grads.from_x;
-  if (of.c) grads.c = dlast_c.defined() ? clone(dlast_c) : zeros(state, dtype);
+  if (of.c) grads.c = dlast_c.defined() ? clone(dlast_c) : zeros(state, dtype, kCPU);
   Tensor carried, directly;
   if (gru) directly = empty(state, dtype);
   const HostRelease release(plan.steps * plan.rows * plan.gates);

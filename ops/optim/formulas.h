@@ -10,13 +10,15 @@
 #include <cstddef>
 #include <utility>
 
+#include "ops/simd/hd.h"
+
 namespace lamella::optim {
 
 /// A number of a formula that is 1 or 0.
 template <class S>
 struct Flag {
   S value;
-  constexpr explicit operator bool() const { return value != 0; }
+  LM_HD constexpr explicit operator bool() const { return value != 0; }
 };
 
 /// Numbers of a step that all formulas share.
@@ -41,7 +43,7 @@ struct Sgd {
   Flag<S> nesterov;
 
   template <class X>
-  void step(X& p, const X& g, X& velocity) const {
+  LM_HD void step(X& p, const X& g, X& velocity) const {
     if (!has_velocity) {
       p = p - g * rate;
       return;
@@ -67,7 +69,7 @@ struct Adam {
   Flag<S> amsgrad;
 
   template <class X>
-  void step(X& p, const X& g, X& mean, X& square, X& largest) const {
+  LM_HD void step(X& p, const X& g, X& mean, X& square, X& largest) const {
     mean = mean * beta1 + g * kept1;
     square = square * beta2 + g * g * kept2;
     if (amsgrad) largest = maximum(largest, square);
@@ -87,7 +89,7 @@ struct Adamax {
   S eps;
 
   template <class X>
-  void step(X& p, const X& g, X& mean, X& largest) const {
+  LM_HD void step(X& p, const X& g, X& mean, X& largest) const {
     mean = mean * beta1 + g * kept1;
     largest = maximum(largest * beta2, abs(g) + eps);
     p = p - mean / largest * rate;
@@ -109,7 +111,7 @@ struct NAdam {
   S eps;
 
   template <class X>
-  void step(X& p, const X& g, X& mean, X& square) const {
+  LM_HD void step(X& p, const X& g, X& mean, X& square) const {
     mean = mean * beta1 + g * kept1;
     square = square * beta2 + g * g * kept2;
     p = p - (g * rate_of_gradient + mean * rate_of_mean) / (sqrt(square) / root + eps);
@@ -131,7 +133,7 @@ struct RAdam {
   Flag<S> is_rectified;  ///< false while the variance of the squares' mean is unknown
 
   template <class X>
-  void step(X& p, const X& g, X& mean, X& square) const {
+  LM_HD void step(X& p, const X& g, X& mean, X& square) const {
     mean = mean * beta1 + g * kept1;
     square = square * beta2 + g * g * kept2;
     p = p - (is_rectified ? X(mean * root / (sqrt(square) + eps)) : mean) * rate;
@@ -147,7 +149,7 @@ struct Adagrad {
   S eps;
 
   template <class X>
-  void step(X& p, const X& g, X& sum) const {
+  LM_HD void step(X& p, const X& g, X& sum) const {
     sum = sum + g * g;
     p = p - g / (sqrt(sum) + eps) * rate;
   }
@@ -164,7 +166,7 @@ struct Adadelta {
   S eps;
 
   template <class X>
-  void step(X& p, const X& g, X& square, X& change) const {
+  LM_HD void step(X& p, const X& g, X& square, X& change) const {
     square = square * rho + g * g * kept;
     const X delta = sqrt(change + eps) / sqrt(square + eps) * g;
     change = change * rho + delta * delta * kept;
@@ -186,7 +188,7 @@ struct RMSprop {
   Flag<S> has_velocity;
 
   template <class X>
-  void step(X& p, const X& g, X& square, X& mean, X& velocity) const {
+  LM_HD void step(X& p, const X& g, X& square, X& mean, X& velocity) const {
     square = square * alpha + g * g * kept;
     if (centered) mean = mean * alpha + g * kept;
     const X scaled = g / (sqrt(centered ? X(maximum(square - mean * mean, 0)) : square) + eps);
@@ -206,7 +208,7 @@ struct Rprop {
   S high;
 
   template <class X>
-  void step(X& p, const X& g, X& previous, X& size) const {
+  LM_HD void step(X& p, const X& g, X& previous, X& size) const {
     const X agreement = g * previous;
     const X scaled = where(agreement > 0, size * rise, where(agreement < 0, size * fall, size));
     size = minimum(maximum(scaled, low), high);
@@ -225,7 +227,7 @@ struct Asgd {
   S part;    ///< 1 / max(1, step - 1 - t0)
 
   template <class X>
-  void step(X& p, const X& g, X& average) const {
+  LM_HD void step(X& p, const X& g, X& average) const {
     p = p * shrink - g * rate;
     average = part == 1 ? p : X(average + (p - average) * part);
   }
@@ -243,7 +245,7 @@ struct Lion {
   S kept2;  ///< 1 - beta2
 
   template <class X>
-  void step(X& p, const X& g, X& mean) const {
+  LM_HD void step(X& p, const X& g, X& mean) const {
     p = p - sign(mean * beta1 + g * kept1) * rate;
     mean = mean * beta2 + g * kept2;
   }
@@ -258,7 +260,7 @@ struct Average {
   S part;  ///< weight of the new tensor
 
   template <class X>
-  void step(X& average, const X& value) const {
+  LM_HD void step(X& average, const X& value) const {
     average = average + (value - average) * part;
   }
 };
@@ -287,7 +289,8 @@ Shared<S> shared_of(const Shared<double>& shared) {
 
 /// Performs a step of a parameter and its state.
 template <class F, class S, class X>
-void advance(const F& formula, const Shared<S>& shared, X& parameter, X gradient, std::array<X, F::kStates>& states) {
+LM_HD void advance(const F& formula, const Shared<S>& shared, X& parameter, X gradient,
+                   std::array<X, F::kStates>& states) {
   if (shared.maximize) gradient = -gradient;
   if (shared.weight_decay != 0) gradient = gradient + parameter * shared.weight_decay;
   if (shared.shrink != 1) parameter = parameter * shared.shrink;

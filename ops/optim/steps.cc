@@ -20,6 +20,7 @@
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/strided.h"
 
@@ -93,7 +94,9 @@ void check_target(const Target& target, const Entry& entry) {
 bool is_one_row(const Target& target, const Entry& entry) {
   const Tensor& parameter = target.parameter;
   const DType dtype = parameter.dtype();
-  if (parameter.device() != kCPU || !parameter->contiguous) return false;
+  const Device device = parameter.device();
+  const bool has_kernel = device.is_cpu() || has_device_kernel<&DeviceKernels::optimizer_step>(device);
+  if (!has_kernel || !parameter->contiguous) return false;
   if (dtype != DType::Float32 && dtype != DType::Float64) return false;
   const auto fits = [&](const Tensor& x) {
     return x->contiguous && x.dtype() == dtype && (x->data == parameter->data || !may_overlap(x, parameter));
@@ -141,9 +144,8 @@ void over_pieces(const std::vector<const Target*>& targets, Body&& body) {
 }
 
 template <class T>
-void run(const Entry& entry, const std::vector<const Target*>& targets, const double* numbers,
-         const Shared<double>& shared) {
-  if (targets.empty()) return;
+void run_on_cpu(const Entry& entry, const std::vector<const Target*>& targets, const double* numbers,
+                const Shared<double>& shared) {
   const cpu::OptimizerTable& table = cpu_kernels().optimizer;
   const cpu::OptimizerStep<T>* kernels;
   if constexpr (std::is_same_v<T, float>) {
@@ -158,6 +160,25 @@ void run(const Entry& entry, const std::vector<const Target*>& targets, const do
     std::ranges::transform(states_of(target, entry), states.begin(), [&](const Tensor& x) { return at(x, begin); });
     kernel(numbers, shared, end - begin, at(target.parameter, begin), at(target.gradient, begin), states.data());
   });
+}
+
+/// Runs the kernel for targets of dtype T, device by device.
+template <class T>
+void run(const Entry& entry, std::vector<const Target*> targets, std::span<const double> numbers,
+         const Shared<double>& shared) {
+  while (!targets.empty()) {
+    const Device device = targets[0]->parameter.device();
+    const auto others = std::stable_partition(
+        targets.begin(), targets.end(), [&](const Target* target) { return target->parameter.device() == device; });
+    const std::vector<const Target*> here(targets.begin(), others);
+    targets.erase(targets.begin(), others);
+    if (device.is_cpu()) {
+      run_on_cpu<T>(entry, here, numbers.data(), shared);
+    } else {
+      const auto kernel = device_kernel<&DeviceKernels::optimizer_step>(device, entry.name);
+      kernel(static_cast<std::size_t>(&entry - kEntries.data()), here, numbers, shared);
+    }
+  }
 }
 
 }  // namespace
@@ -201,8 +222,8 @@ void step(std::size_t formula, std::span<const Target> targets, std::span<const 
       float64.push_back(&target);
     }
   }
-  run<float>(entry, float32, numbers.data(), shared);
-  run<double>(entry, float64, numbers.data(), shared);
+  run<float>(entry, float32, numbers, shared);
+  run<double>(entry, float64, numbers, shared);
   for (const Target* target : float32) finish(*target, entry);
   for (const Target* target : float64) finish(*target, entry);
 }

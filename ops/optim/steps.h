@@ -24,7 +24,8 @@ struct Target {
 /// Performs a step of an optimizer, in place and off the tape.
 ///
 /// `formula` is a number that formula_of_name() gives, `numbers` are its members in their order. Tensors of float32
-/// and float64 on the CPU go through one kernel, all in one pass; others through operators, with the same bits. The
+/// and float64 on the CPU, or on a device with a kernel for it, go through one kernel, all in one pass; others through
+/// operators, which on the CPU give the same bits. The
 /// parts of complex tensors move each by itself. Throws ValueError if there is no such formula, the count of numbers is
 /// another or shapes differ, RuntimeError if devices differ or a tensor cannot be written to; no tensor has changed
 /// then.

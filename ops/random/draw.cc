@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/core/default_device.h"
 #include "engine/core/half.h"
 #include "engine/core/host.h"
 #include "engine/core/thread_state.h"
@@ -119,7 +120,7 @@ Target target_of(const char* op, const std::optional<Dims>& shape, std::initiali
   }
   target.dtype = dtype.value_or(promoted.value_or(DType::Float32));
   if (!is_floating(target.dtype)) fail<TypeError>("[", op, "] dtype must be floating, got ", target.dtype);
-  target.device = device.value_or(found.value_or(kCPU));
+  target.device = device.value_or(found.value_or(default_device()));
   if (found && *found != target.device) {
     fail<RuntimeError>("[", op, "] parameters are on ", *found, ", but device is ", target.device);
   }

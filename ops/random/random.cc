@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/core/default_device.h"
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "ops/elementwise/arithmetic.h"
@@ -90,8 +91,8 @@ Tensor Rand::call(const Dims& shape, std::optional<DType> dtype, std::optional<D
   if (dtype && is_complex(*dtype))
     return ViewAsComplex::call(call(random::with_pairs(shape), real_dtype(*dtype), device, generator));
   const DType wanted = floating_or_default(dtype, "rand");
-  return random::draw("rand", random::uniform_fill("rand", 0, 1, wanted), shape, wanted, device.value_or(kCPU),
-                      generator);
+  return random::draw("rand", random::uniform_fill("rand", 0, 1, wanted), shape, wanted,
+                      device.value_or(default_device()), generator);
 }
 
 Tensor Randn::call(const Dims& shape, std::optional<DType> dtype, std::optional<Device> device, Generator* generator) {
@@ -100,7 +101,7 @@ Tensor Randn::call(const Dims& shape, std::optional<DType> dtype, std::optional<
     return ViewAsComplex::call(multiply(parts, std::numbers::sqrt2 / 2));
   }
   return random::draw("randn", {.kind = Fill::Kind::Normal}, shape, floating_or_default(dtype, "randn"),
-                      device.value_or(kCPU), generator);
+                      device.value_or(default_device()), generator);
 }
 
 Tensor Uniform::call(const std::optional<Dims>& shape, const Operand& low, const Operand& high,
@@ -142,7 +143,8 @@ Tensor Normal::call(const std::optional<Dims>& shape, const Operand& mean, const
 
 Tensor RandInt::call(std::int64_t low, std::int64_t high, const Dims& shape, std::optional<DType> dtype,
                      std::optional<Device> device, Generator* generator) {
-  return draw_integers(info.name, low, high, shape, dtype.value_or(DType::Int64), device.value_or(kCPU), generator);
+  return draw_integers(info.name, low, high, shape, dtype.value_or(DType::Int64), device.value_or(default_device()),
+                       generator);
 }
 
 Tensor RandIntLike::call(const Tensor& x, std::int64_t low, std::int64_t high, std::optional<DType> dtype,
@@ -156,7 +158,7 @@ Tensor RandPerm::call(std::int64_t n, std::optional<DType> dtype, std::optional<
   if (n < 0) fail<ValueError>("[randperm] n cannot be negative, got ", n);
   const DType wanted = dtype.value_or(DType::Int64);
   if (!is_integral(wanted)) fail<TypeError>("[randperm] dtype must be an integer dtype, got ", wanted);
-  const Device target = device.value_or(kCPU);
+  const Device target = device.value_or(default_device());
   check_generator("randperm", generator, target);
   const HiddenAxes axes = drawn_axes("randperm");
   Tensor order = empty(with_axes(axes, Dims{n}), DType::Int64, target.is_meta() ? kMeta : kCPU);

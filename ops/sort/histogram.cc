@@ -114,7 +114,7 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
   }
   if (largest >= kMostCounts) fail<ValueError>("[bincount] x needs ", largest, " counts, which do not fit into memory");
   const std::int64_t count = std::max(minlength, largest + 1);
-  Tensor result = zeros({count}, weights ? DType::Float64 : DType::Int64);
+  Tensor result = zeros({count}, weights ? DType::Float64 : DType::Int64, kCPU);
   if (weights && weights->dtype() == DType::Float32) {
     const Tensor weight = contiguous(reshape(*weights, Dims{-1}));
     const auto* const weight_of = weight.data<float>();
@@ -153,7 +153,7 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
   const double* const edge = edges.data<double>();
   // Values outside of all bins are counted behind the last one.
   const Tensor numbers = bin_numbers(values, edges, bins.is_number(), count);
-  const Tensor all = zeros({count + 1}, DType::Float64);
+  const Tensor all = zeros({count + 1}, DType::Float64, kCPU);
   const auto* const number = numbers.data<std::int64_t>();
   const auto* const weight_of = weight.defined() ? weight.data<double>() : nullptr;
   const HostRelease release(values.numel());

@@ -12,9 +12,18 @@
 namespace lamella {
 
 struct ElementwiseOp;
+struct NormGrads;
+struct NormMeasures;
+class NormSetting;
+struct Range;
 namespace random {
 struct Fill;
 }
+namespace optim {
+template <class S>
+struct Shared;
+struct Target;
+}  // namespace optim
 
 /// The kernels of one type of device: the CPU, CUDA, or a device of an extension. A member is null if the device has no
 /// such kernel.
@@ -50,8 +59,23 @@ struct DeviceKernels {
   Tensor (*gather_rows)(const Tensor& matrix, const Tensor& rows) = nullptr;
   /// Adds the rows of a matrix into a new one of `count` rows: result[rows[i]] += matrix[i], in the order of i.
   Tensor (*scatter_rows)(const Tensor& matrix, const Tensor& rows, std::int64_t count) = nullptr;
+  /// Writes rows into a contiguous matrix: matrix[rows[i]] = values[i]; of equal rows the last one counts.
+  void (*put_rows)(const Tensor& matrix, const Tensor& rows, const Tensor& values) = nullptr;
   /// Fills the contiguous `out` with random numbers.
   void (*random)(const random::Fill& fill, const Tensor& out) = nullptr;
+  /// Fills the contiguous `out` with numbers a step apart.
+  void (*range)(const Range& range, const Tensor& out) = nullptr;
+  /// Normalizes the rows of the contiguous x, with weight and bias undefined or of a row's length; fills `measures`
+  /// with what the gradient needs.
+  Tensor (*normalize_rows)(const Tensor& x, const Tensor& weight, const Tensor& bias, const NormSetting& setting,
+                           NormMeasures& measures) = nullptr;
+  /// Returns the gradients of normalize_rows; those of weight and bias where they are wanted.
+  NormGrads (*normalize_rows_gradient)(const Tensor& x, const Tensor& weight, const Tensor& dy,
+                                       const NormMeasures& measures, const NormSetting& setting, bool want_weight,
+                                       bool want_bias) = nullptr;
+  /// Performs an optimizer's step on targets of one dtype, float32 or float64, whose tensors are contiguous.
+  void (*optimizer_step)(std::size_t formula, std::span<const optim::Target* const> targets,
+                         std::span<const double> numbers, const optim::Shared<double>& shared) = nullptr;
 };
 
 namespace detail {

@@ -1,6 +1,7 @@
 #include "python/bindings/create.h"
 
 #include "engine/autograd/layers/host_values.h"
+#include "engine/core/default_device.h"
 #include "engine/core/modes.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/containers.h"
@@ -49,6 +50,7 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* 
     const auto values = signature.bound<4>(args, count, keywords);
     CreateOptions options{.op = "asarray"};
     options.read(values[1], values[2]);
+    options.default_to_device(values[0]);
     if (values[3] != Py_None) options.copy = read<bool>(values[3], {signature, 3}) ? Copy::Always : Copy::Never;
     return wrap(create_tensor(values[0], options));
   });
@@ -60,6 +62,7 @@ PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* k
     const auto values = signature.bound<4>(args, count, keywords);
     CreateOptions options{.op = "tensor", .copy = Copy::Always};
     options.read(values[1], values[2]);
+    options.default_to_device(values[0]);
     const bool stop_gradient = read<bool>(values[3], {signature, 3});
     Tensor x;
     {
@@ -144,6 +147,13 @@ void CreateOptions::read(PyObject* dtype_object, PyObject* device_object) {
   static const Signature signature("asarray", "data, dtype=None, device=None");
   if (dtype_object != Py_None) dtype = read_dtype(dtype_object, {signature, 1});
   if (device_object != Py_None) device = read_device(device_object, {signature, 2});
+}
+
+void CreateOptions::default_to_device(PyObject* data) {
+  const Device standard = default_device();
+  if (device || standard.is_cpu() || is_tensor(data)) return;
+  if (!is_numpy_array(data) && has_attribute(data, "__dlpack_device__")) return;
+  device = standard;
 }
 
 Tensor create_tensor(PyObject* data, const CreateOptions& options) {

@@ -20,6 +20,8 @@ struct CreateOptions {
 
   /// Reads dtype and device from Python objects; None leaves them unset.
   void read(PyObject* dtype_object, PyObject* device_object);
+  /// Asks for the default device if no device was asked for, and `data` is no array that has one already.
+  void default_to_device(PyObject* data);
 };
 
 /// Makes a tensor from a number, nested lists, an array, a buffer, a DLPack or `__array__` object, or a tensor.

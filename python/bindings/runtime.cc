@@ -1,6 +1,7 @@
 #include "python/bindings/runtime.h"
 
 #include "engine/core/allocator.h"
+#include "engine/core/default_device.h"
 #include "engine/runtime/device_query.h"
 #include "engine/runtime/parallel.h"
 #include "ops/linalg/openblas.h"
@@ -45,6 +46,23 @@ PyObject* empty_cache(PyObject*, PyObject* const* args, Py_ssize_t count, PyObje
     for (const DeviceType type : {DeviceType::CUDA, DeviceType::PrivateUse1}) {
       for (int i = 0; i < device_count(type); ++i) allocator(Device(type, i)).empty_cache();
     }
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* get_default_device(PyObject*, PyObject*) {
+  return guarded([] {
+    const std::string device = default_device().str();
+    return checked(PyUnicode_FromStringAndSize(device.data(), static_cast<Py_ssize_t>(device.size())));
+  });
+}
+
+PyObject* set_default_device_function(PyObject*, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("set_default_device", "device, /");
+    const Device device = read_device(value, {signature, 0});
+    if (!device.is_meta()) static_cast<void>(allocator(device));  // raises where there is no such device
+    set_default_device(device);
     Py_RETURN_NONE;
   });
 }
@@ -116,6 +134,11 @@ PyMethodDef runtime_method_defs[] = {
      "reset_peak_memory(device='cpu')\n--\n\nStarts max_memory_allocated anew, from what is held now."},
     {"empty_cache", as_c_function(empty_cache), METH_FASTCALL | METH_KEYWORDS,
      "empty_cache(device=None)\n--\n\nGives memory that no tensor holds back to the system, on one device or on all."},
+    {"get_default_device", get_default_device, METH_NOARGS,
+     "get_default_device()\n--\n\nThe device of tensors that this thread makes where no device is given."},
+    {"set_default_device", set_default_device_function, METH_O,
+     "set_default_device(device, /)\n--\n\nSets the device of tensors that this thread makes from numbers, lists and "
+     "numpy's arrays, and by functions such as `zeros` and\n`rand`, where neither a device nor a tensor is given."},
     {"get_num_threads", get_num_threads, METH_NOARGS, "get_num_threads()\n--\n\nThreads that one operation may use."},
     {"set_num_threads", set_num_threads, METH_O,
      "set_num_threads(count, /)\n--\n\nSets how many threads one operation may use."},

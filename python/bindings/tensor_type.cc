@@ -33,6 +33,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     }
     CreateOptions options{.op = "Tensor", .copy = Copy::IfNeeded};
     options.read(dtype, device);
+    options.default_to_device(data);
     Tensor x = create_tensor(data, options);
     // A tensor keeps its object: a second object for it holds a detached tensor on its memory.
     if (is_tensor(data) && x.same(as_object(data)->tensor)) x = x.detach();

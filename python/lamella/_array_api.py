@@ -13,6 +13,7 @@ from ._C import (
     cuda_device_count,
     float32,
     float64,
+    get_default_device,
     int8,
     int16,
     int32,
@@ -70,7 +71,7 @@ class __array_namespace_info__:  # noqa: N801 (the standard's name)
 
     def default_device(self) -> str:
         """Returns the device of new tensors."""
-        return "cpu"
+        return get_default_device()
 
     def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
         """Returns the dtypes of new tensors where none is given; the same on all devices."""

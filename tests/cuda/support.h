@@ -47,7 +47,22 @@ inline std::vector<double> values(const Tensor& x) {
   return {y.data<double>(), y.data<double>() + y.numel()};
 }
 
-inline double tolerance(DType dtype) { return dtype == DType::Float64 ? 1e-11 : is_floating(dtype) ? 2e-5 : 0; }
+inline double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::Float64:
+    case DType::Complex128:
+      return 1e-11;
+    case DType::Float32:
+    case DType::Complex64:
+      return 2e-5;
+    case DType::Float16:
+      return 1e-3;
+    case DType::BFloat16:
+      return 1e-2;
+    default:
+      return 0;
+  }
+}
 
 /// Succeeds if the tensors agree in shape and dtype, and in their elements: NaN with NaN, infinities exactly, other
 /// numbers to `allowed` relative to the larger of them and 1.

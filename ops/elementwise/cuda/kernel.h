@@ -235,7 +235,7 @@ template <class Op, class T, int W>
 ElementwiseEntry make_entry(DType dtype) {
   using Kernel = ElementwiseKernel<Op, T, W>;
   ElementwiseEntry entry;
-  entry.kernel = reinterpret_cast<const void*>(&run_elementwise<Kernel>);
+  entry.kernel = &run_elementwise<Kernel>;
   entry.lanes = Kernel::kLanes;
   entry.out_bytes = stored_bytes<typename Kernel::Out>(dtype);
   for (int& bytes : entry.in_bytes) bytes = stored_bytes<T>(dtype);

@@ -1,8 +1,8 @@
 #include <cstring>
 
 #include "engine/core/error.h"
-#include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/elementwise/cuda/args.h"
 #include "ops/elementwise/cuda/table.h"
@@ -57,7 +57,7 @@ ElementwiseArgs make_args(const ElementwiseEntry& entry, const StridedLoop& loop
   return args;
 }
 
-void launch(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType dtype) {
+void run(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> operands, const Tensor& out, DType dtype) {
   const StridedLoop loop = make_strided_loop(operands, out);
   const Device device = out.device();
   const auto column = static_cast<std::size_t>(dtype);
@@ -66,16 +66,14 @@ void launch(const ElementwiseOp& op, int wrt, std::span<const Tensor* const> ope
   if (!entry.kernel) fail<NotImplementedError>("[", op.info->name, "] has no kernel for dtype ", dtype, " on ", device);
   const DeviceGuard guard(device);
   for_each_part(loop, entry.out_bytes, entry.in_bytes, [&](const StridedLoop& part) {
-    ElementwiseArgs args = make_args(entry, part);
-    void* parameters[] = {&args};
+    const ElementwiseArgs args = make_args(entry, part);
     const std::uint32_t tile = kElementwiseThreads * static_cast<std::uint32_t>(entry.lanes);
     const dim3 blocks((args.elements + tile - 1) / tile);
-    check(cudaLaunchKernel(entry.kernel, blocks, dim3(kElementwiseThreads), parameters, 0, current_stream(device)),
-          op.info->name);
+    launch(op.info->name, entry.kernel, blocks, kElementwiseThreads, 0, current_stream(device), args);
   });
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::elementwise>(DeviceType::CUDA, launch);
+[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::elementwise>(DeviceType::CUDA, run);
 
 }  // namespace
 }  // namespace lamella::cuda

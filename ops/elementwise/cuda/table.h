@@ -8,8 +8,7 @@ namespace lamella::cuda {
 
 /// A kernel for elements of one dtype.
 struct ElementwiseEntry {
-  /// A __global__ function that takes an ElementwiseArgs, or null.
-  const void* kernel = nullptr;
+  void (*kernel)(ElementwiseArgs) = nullptr;
   /// Number of elements per thread.
   int lanes = 0;
   int out_bytes = 0;

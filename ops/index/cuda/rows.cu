@@ -1,12 +1,12 @@
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
-#include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/creation/creation.h"
+#include "ops/cuda/accumulate.h"
 #include "ops/cuda/pack.h"
-#include "ops/simd/lane.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
 
@@ -14,7 +14,6 @@ namespace lamella::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr DTypeSet kSummed{DType::Int32, DType::Int64, DType::Float32, DType::Float64};
 
 unsigned block_count(std::int64_t elements) {
   constexpr std::int64_t kMaxBlocks = 1 << 20;
@@ -49,10 +48,39 @@ __global__ void __launch_bounds__(kThreads)
     std::int64_t at = i / width;
     const std::int64_t row = rows[at];
     if (at > 0 && rows[at - 1] == row) return;
-    simd::Lane<T> sum = out[row * width + column];
-    for (; at < count && rows[at] == row; ++at) sum += x[picks[at] * width + column];
-    sum.store(&out[row * width + column]);
+    auto sum = widened<Wide<T>>(x[picks[at] * width + column]);
+    for (++at; at < count && rows[at] == row; ++at) sum = plus(sum, widened<Wide<T>>(x[picks[at] * width + column]));
+    out[row * width + column] = rounded<T>(sum);
   });
+}
+
+/// Writes the last row of each run of equal `rows`, which are sorted with the positions `picks` before sorting.
+template <class W>
+__global__ void __launch_bounds__(kThreads)
+    put_kernel(const W* values, const std::int64_t* rows, const std::int64_t* picks, std::int64_t count,
+               std::int64_t width, W* out) {
+  for_each_element(count * width, [&](std::int64_t i) {
+    const std::int64_t at = i / width;
+    if (at + 1 < count && rows[at + 1] == rows[at]) return;
+    out[rows[at] * width + i % width] = values[picks[at] * width + i % width];
+  });
+}
+
+/// Calls f.operator()<W>() with the word type of an element.
+template <class F>
+void visit_word(DType dtype, F&& f) {
+  switch (item_size(dtype)) {
+    case 1:
+      return f.template operator()<Word<1>>();
+    case 2:
+      return f.template operator()<Word<2>>();
+    case 4:
+      return f.template operator()<Word<4>>();
+    case 8:
+      return f.template operator()<Word<8>>();
+    default:
+      return f.template operator()<Word<16>>();
+  }
 }
 
 Tensor gather(const Tensor& matrix, const Tensor& rows) {
@@ -61,28 +89,11 @@ Tensor gather(const Tensor& matrix, const Tensor& rows) {
   const std::int64_t width = matrix.shape()[1];
   Tensor out = empty({count, width}, matrix.dtype(), device);
   const DeviceGuard guard(device);
-  const auto run = [&]<class W>() {
-    gather_kernel<W><<<block_count(count * width), kThreads, 0, current_stream(device)>>>(
-        static_cast<const W*>(matrix.raw_data()), rows.data<std::int64_t>(), count, width,
-        static_cast<W*>(out.raw_data()));
-  };
-  switch (item_size(matrix.dtype())) {
-    case 1:
-      run.template operator()<Word<1>>();
-      break;
-    case 2:
-      run.template operator()<Word<2>>();
-      break;
-    case 4:
-      run.template operator()<Word<4>>();
-      break;
-    case 8:
-      run.template operator()<Word<8>>();
-      break;
-    default:
-      run.template operator()<Word<16>>();
-  }
-  check_launch("index");
+  visit_word(matrix.dtype(), [&]<class W>() {
+    launch("index", gather_kernel<W>, block_count(count * width), kThreads, 0, current_stream(device),
+           static_cast<const W*>(matrix.raw_data()), rows.data<std::int64_t>(), count, width,
+           static_cast<W*>(out.raw_data()));
+  });
   return out;
 }
 
@@ -95,8 +106,7 @@ struct Sorted {
       : rows(empty({count}, DType::Int64, device)), picks(empty({count}, DType::Int64, device)) {
     const cudaStream_t stream = current_stream(device);
     const Tensor numbers = empty({count}, DType::Int64, device);
-    number_kernel<<<block_count(count), kThreads, 0, stream>>>(count, numbers.data<std::int64_t>());
-    check_launch("index");
+    launch("index", number_kernel, block_count(count), kThreads, 0, stream, count, numbers.data<std::int64_t>());
     const int bits = std::max(1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(out_rows - 1))));
     std::size_t bytes = 0;
     const auto sort = [&](void* scratch) {
@@ -118,17 +128,30 @@ Tensor scatter(const Tensor& matrix, const Tensor& rows, std::int64_t count) {
   Tensor out = zeros(Dims{count, width}, matrix.dtype(), device);
   const DeviceGuard guard(device);
   const Sorted sorted(device, rows.data<std::int64_t>(), picks, count);
-  visit<kSummed>(matrix.dtype(), "index", [&]<class T>() {
-    scatter_kernel<T><<<block_count(picks * width), kThreads, 0, current_stream(device)>>>(
-        matrix.data<T>(), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), picks, width,
-        out.data<T>());
-    check_launch("index");
+  visit<AnyDType>(matrix.dtype(), "index", [&]<class T>() {
+    launch("index", scatter_kernel<T>, block_count(picks * width), kThreads, 0, current_stream(device),
+           matrix.data<T>(), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), picks, width,
+           out.data<T>());
   });
   return out;
 }
 
+void put(const Tensor& matrix, const Tensor& rows, const Tensor& values) {
+  const Device device = matrix.device();
+  const std::int64_t count = rows.numel();
+  const std::int64_t width = matrix.shape()[1];
+  const DeviceGuard guard(device);
+  const Sorted sorted(device, rows.data<std::int64_t>(), count, matrix.shape()[0]);
+  visit_word(matrix.dtype(), [&]<class W>() {
+    launch("index", put_kernel<W>, block_count(count * width), kThreads, 0, current_stream(device),
+           static_cast<const W*>(values.raw_data()), sorted.rows.data<std::int64_t>(),
+           sorted.picks.data<std::int64_t>(), count, width, static_cast<W*>(matrix.raw_data()));
+  });
+}
+
 [[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::gather_rows>(DeviceType::CUDA, gather) &&
-                                          register_kernel<&DeviceKernels::scatter_rows>(DeviceType::CUDA, scatter);
+                                          register_kernel<&DeviceKernels::scatter_rows>(DeviceType::CUDA, scatter) &&
+                                          register_kernel<&DeviceKernels::put_rows>(DeviceType::CUDA, put);
 
 }  // namespace
 }  // namespace lamella::cuda

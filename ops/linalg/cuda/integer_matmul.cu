@@ -1,4 +1,4 @@
-#include "engine/runtime/cuda/check.h"
+#include "engine/runtime/cuda/launch.h"
 #include "ops/linalg/cuda/matmul.h"
 #include "ops/simd/integer.h"
 
@@ -32,11 +32,10 @@ void launch_integer_matmul(const IntegerMatmul& args, DType dtype, cudaStream_t 
   const std::int64_t blocks = (args.m * args.n * args.batches + kThreads - 1) / kThreads;
   const auto grid = static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks);
   if (dtype == DType::Int32) {
-    multiply<std::int32_t><<<grid, kThreads, 0, stream>>>(args);
+    launch("matmul", multiply<std::int32_t>, grid, kThreads, 0, stream, args);
   } else {
-    multiply<std::int64_t><<<grid, kThreads, 0, stream>>>(args);
+    launch("matmul", multiply<std::int64_t>, grid, kThreads, 0, stream, args);
   }
-  check_launch("matmul");
 }
 
 }  // namespace lamella::cuda

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "engine/runtime/cuda/check.h"
+#include "engine/runtime/cuda/launch.h"
 #include "ops/cuda/pack.h"
 #include "ops/cuda/strided.h"
 #include "ops/simd/convert.h"
@@ -105,9 +105,9 @@ void visit_word(int bytes, F&& f) {
 void launch_copy(const StridedLoop& loop, int item_bytes, cudaStream_t stream) {
   for_each_part(loop, item_bytes, &item_bytes, [&](const StridedLoop& part) {
     const MoveArgs args = make_args(part);
-    visit_word(item_bytes,
-               [&]<class W>() { copy_kernel<W><<<block_count(args.elements), kThreads, 0, stream>>>(args); });
-    check_launch("copy");
+    visit_word(item_bytes, [&]<class W>() {
+      launch("copy", copy_kernel<W>, block_count(args.elements), kThreads, 0, stream, args);
+    });
   });
 }
 
@@ -117,9 +117,8 @@ void launch_cast(const StridedLoop& loop, DType to, DType from, cudaStream_t str
   for_each_part(loop, to_bytes, &from_bytes, [&](const StridedLoop& part) {
     const MoveArgs args = make_args(part);
     visit<AnyDType>(to, "cast", [&]<class To>() {
-      cast_kernel<To><<<block_count(args.elements), kThreads, 0, stream>>>(args, from);
+      launch("cast", cast_kernel<To>, block_count(args.elements), kThreads, 0, stream, args, from);
     });
-    check_launch("cast");
   });
 }
 
@@ -129,9 +128,8 @@ void launch_fill(const StridedLoop& loop, int item_bytes, const void* value, cud
     visit_word(item_bytes, [&]<class W>() {
       W word;
       std::memcpy(&word, value, sizeof word);
-      fill_kernel<W><<<block_count(args.elements), kThreads, 0, stream>>>(args, word);
+      launch("fill", fill_kernel<W>, block_count(args.elements), kThreads, 0, stream, args, word);
     });
-    check_launch("fill");
   });
 }
 

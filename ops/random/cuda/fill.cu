@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/support/device_kernels.h"
 
@@ -35,10 +35,9 @@ void fill_random(const random::Fill& fill, const Tensor& out) {
     constexpr std::int64_t kMaxBlocks = 1 << 16;
     constexpr std::int64_t kPerBlock = random::kPerBlock<T>;
     const std::int64_t blocks = (count + kPerBlock * kThreads - 1) / (kPerBlock * kThreads);
-    fill_kernel<T><<<static_cast<unsigned>(std::min(kMaxBlocks, blocks)), kThreads, 0, current_stream(device)>>>(
-        fill, out.data<T>(), count);
+    launch("random", fill_kernel<T>, static_cast<unsigned>(std::min(kMaxBlocks, blocks)), kThreads, 0,
+           current_stream(device), fill, out.data<T>(), count);
   });
-  check_launch("random");
 }
 
 [[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::random>(DeviceType::CUDA, fill_random);

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
 #include "engine/core/dtype.h"
 #include "ops/cpu/tables/reduce.h"
+#include "ops/cuda/accumulate.h"
+#include "ops/simd/convert.h"
 #include "ops/simd/integer.h"
 
 // Operations that combine two partial results. Each takes elements `In`, keeps partial results `Partial` and returns
@@ -21,20 +24,24 @@ template <class T>
 inline constexpr T kTop =
     std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 
+/// The type of partial sums and products of elements T, as the CPU's kernels have it.
+template <class T>
+struct AccumulatorOf {
+  using type = cpp_type<cpu::reduce_result(cpu::Reduction::Sum, dtype_of<T>)>;
+};
+template <class T>
+struct AccumulatorOf<std::complex<T>> {
+  using type = Parts<T>;
+};
+
 template <class T>
 struct SumOf {
   using In = T;
-  using Partial = cpp_type<cpu::reduce_result(cpu::Reduction::Sum, dtype_of<T>)>;
+  using Partial = typename AccumulatorOf<T>::type;
   using Out = Partial;
-  __device__ static Partial identity() { return 0; }
-  __device__ static Partial lift(T x, std::int64_t) { return static_cast<Partial>(x); }
-  __device__ static Partial combine(Partial a, Partial b) {
-    if constexpr (std::is_integral_v<Partial>) {
-      return simd::wrapping_add(a, b);
-    } else {
-      return a + b;
-    }
-  }
+  __device__ static Partial identity() { return {}; }
+  __device__ static Partial lift(T x, std::int64_t) { return widened<Partial>(x); }
+  __device__ static Partial combine(Partial a, Partial b) { return plus(a, b); }
   __device__ static Out finish(Partial x) { return x; }
 };
 
@@ -42,29 +49,28 @@ struct SumOf {
 template <class T>
 struct NanSumOf : SumOf<T> {
   using typename SumOf<T>::Partial;
-  __device__ static Partial lift(T x, std::int64_t) { return x == x ? static_cast<Partial>(x) : Partial(0); }
+  __device__ static Partial lift(T x, std::int64_t) {
+    const auto value = widened<Partial>(x);
+    return value == value ? value : Partial(0);
+  }
 };
 
 template <class T>
 struct SquareSumOf : SumOf<T> {
   using typename SumOf<T>::Partial;
   __device__ static Partial lift(T x, std::int64_t) {
-    const auto value = static_cast<Partial>(x);
-    if constexpr (std::is_integral_v<Partial>) {
-      return simd::wrapping_multiply(value, value);
-    } else {
-      return value * value;
-    }
+    const auto value = widened<Partial>(x);
+    return value * value;
   }
 };
 
 template <class T>
 struct ProdOf {
   using In = T;
-  using Partial = cpp_type<cpu::reduce_result(cpu::Reduction::Prod, dtype_of<T>)>;
+  using Partial = typename AccumulatorOf<T>::type;
   using Out = Partial;
-  __device__ static Partial identity() { return 1; }
-  __device__ static Partial lift(T x, std::int64_t) { return static_cast<Partial>(x); }
+  __device__ static Partial identity() { return widened<Partial>(T(1)); }
+  __device__ static Partial lift(T x, std::int64_t) { return widened<Partial>(x); }
   __device__ static Partial combine(Partial a, Partial b) {
     if constexpr (std::is_integral_v<Partial>) {
       return simd::wrapping_multiply(a, b);
@@ -79,12 +85,12 @@ struct ProdOf {
 template <class T, bool kMax>
 struct ExtremeOf {
   using In = T;
-  using Partial = T;
-  using Out = T;
-  __device__ static T identity() { return kMax ? kBottom<T> : kTop<T>; }
-  __device__ static T lift(T x, std::int64_t) { return x; }
-  __device__ static T combine(T a, T b) { return a != a || (kMax ? a > b : a < b) ? a : b; }
-  __device__ static T finish(T x) { return x; }
+  using Partial = Wide<T>;
+  using Out = Partial;
+  __device__ static Partial identity() { return kMax ? kBottom<Partial> : kTop<Partial>; }
+  __device__ static Partial lift(T x, std::int64_t) { return convert<Partial>(x); }
+  __device__ static Partial combine(Partial a, Partial b) { return a != a || (kMax ? a > b : a < b) ? a : b; }
+  __device__ static Out finish(Partial x) { return x; }
 };
 
 template <class T, bool kAll>
@@ -93,7 +99,7 @@ struct TruthOf {
   using Partial = bool;
   using Out = bool;
   __device__ static bool identity() { return kAll; }
-  __device__ static bool lift(T x, std::int64_t) { return x != T{}; }
+  __device__ static bool lift(T x, std::int64_t) { return convert<bool>(x); }
   __device__ static bool combine(bool a, bool b) { return kAll ? a && b : a || b; }
   __device__ static bool finish(bool x) { return x; }
 };
@@ -104,7 +110,7 @@ struct CountOf {
   using Partial = std::int64_t;
   using Out = std::int64_t;
   __device__ static Partial identity() { return 0; }
-  __device__ static Partial lift(T x, std::int64_t) { return x != T{}; }
+  __device__ static Partial lift(T x, std::int64_t) { return convert<bool>(x); }
   __device__ static Partial combine(Partial a, Partial b) { return a + b; }
   __device__ static Out finish(Partial x) { return x; }
 };
@@ -119,13 +125,13 @@ struct Found {
 template <class T, bool kMax>
 struct PositionOf {
   using In = T;
-  using Partial = Found<T>;
+  using Partial = Found<Wide<T>>;
   using Out = std::int64_t;
   // Returns a value that loses against every element: a NaN wins, and of equal values the one at the lower position.
   __device__ static Partial identity() {
-    return {kMax ? kBottom<T> : kTop<T>, std::numeric_limits<std::int64_t>::max()};
+    return {kMax ? kBottom<Wide<T>> : kTop<Wide<T>>, std::numeric_limits<std::int64_t>::max()};
   }
-  __device__ static Partial lift(T x, std::int64_t at) { return {x, at}; }
+  __device__ static Partial lift(T x, std::int64_t at) { return {convert<Wide<T>>(x), at}; }
   __device__ static Partial combine(Partial a, Partial b) { return comes_first(a, b) ? a : b; }
   __device__ static Out finish(Partial x) { return x.at; }
 

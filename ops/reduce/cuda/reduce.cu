@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <limits>
 
-#include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/cuda/lanes.h"
 #include "ops/cuda/strided.h"
@@ -178,7 +178,7 @@ ReduceArgs make_args(const Tensor& x, const Dims& axes, const Tensor& out, const
 }
 
 template <class Op>
-void launch(ReduceArgs args, Device device, const char* op) {
+void launch_reduce(ReduceArgs args, Device device, const char* op) {
   const cudaStream_t stream = current_stream(device);
   const std::uint32_t items = args.results * args.chunks;
   Tensor partials;
@@ -186,18 +186,16 @@ void launch(ReduceArgs args, Device device, const char* op) {
     partials = empty({static_cast<std::int64_t>(items * sizeof(typename Op::Partial))}, DType::UInt8, device);
     args.partials = partials->data;
   }
-  reduce_kernel<Op><<<block_count(items, args.lanes), kLaneThreads, 0, stream>>>(args);
-  check_launch(op);
+  launch(op, reduce_kernel<Op>, block_count(items, args.lanes), kLaneThreads, 0, stream, args);
   if (args.chunks == 1) return;
   // The partial results of neighboring results are adjacent.
   const bool neighbors = args.results == 1;
   const Lanes lanes{lanes_for(args.chunks, most_lanes(neighbors, args.results)), neighbors};
-  combine_kernel<Op><<<block_count(args.results, lanes), kLaneThreads, 0, stream>>>(
-      {args.partials, args.out, args.results, args.chunks, lanes});
-  check_launch(op);
+  launch(op, combine_kernel<Op>, block_count(args.results, lanes), kLaneThreads, 0, stream,
+         {args.partials, args.out, args.results, args.chunks, lanes});
 }
 
-constexpr DTypeSet kOrdered{DType::Int32, DType::Int64, DType::Float32, DType::Float64};
+constexpr DTypeSet kOrdered = Real | Boolean;
 DTypeSet dtypes_of(Reduction reduction) {
   switch (reduction) {
     case Reduction::Max:
@@ -205,8 +203,11 @@ DTypeSet dtypes_of(Reduction reduction) {
     case Reduction::ArgMax:
     case Reduction::ArgMin:
       return kOrdered;
+    case Reduction::NanSum:
+    case Reduction::SquareSum:
+      return Floating;
     default:
-      return KernelDTypes;
+      return AnyDType;
   }
 }
 
@@ -219,27 +220,27 @@ void reduce(Reduction reduction, const Tensor& x, const Dims& axes, const Tensor
   const Device device = x.device();
   switch (reduction) {
     case Reduction::Sum:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<SumOf<T>>(args, device, op); });
+      return visit<AnyDType>(x.dtype(), op, [&]<class T>() { launch_reduce<SumOf<T>>(args, device, op); });
     case Reduction::Prod:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<ProdOf<T>>(args, device, op); });
+      return visit<AnyDType>(x.dtype(), op, [&]<class T>() { launch_reduce<ProdOf<T>>(args, device, op); });
     case Reduction::Max:
-      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<ExtremeOf<T, true>>(args, device, op); });
+      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch_reduce<ExtremeOf<T, true>>(args, device, op); });
     case Reduction::Min:
-      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<ExtremeOf<T, false>>(args, device, op); });
+      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch_reduce<ExtremeOf<T, false>>(args, device, op); });
     case Reduction::Any:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<TruthOf<T, false>>(args, device, op); });
+      return visit<AnyDType>(x.dtype(), op, [&]<class T>() { launch_reduce<TruthOf<T, false>>(args, device, op); });
     case Reduction::All:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<TruthOf<T, true>>(args, device, op); });
+      return visit<AnyDType>(x.dtype(), op, [&]<class T>() { launch_reduce<TruthOf<T, true>>(args, device, op); });
     case Reduction::ArgMax:
-      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<PositionOf<T, true>>(args, device, op); });
+      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch_reduce<PositionOf<T, true>>(args, device, op); });
     case Reduction::ArgMin:
-      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch<PositionOf<T, false>>(args, device, op); });
+      return visit<kOrdered>(x.dtype(), op, [&]<class T>() { launch_reduce<PositionOf<T, false>>(args, device, op); });
     case Reduction::Count:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<CountOf<T>>(args, device, op); });
+      return visit<AnyDType>(x.dtype(), op, [&]<class T>() { launch_reduce<CountOf<T>>(args, device, op); });
     case Reduction::NanSum:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<NanSumOf<T>>(args, device, op); });
+      return visit<Floating>(x.dtype(), op, [&]<class T>() { launch_reduce<NanSumOf<T>>(args, device, op); });
     case Reduction::SquareSum:
-      return visit<KernelDTypes>(x.dtype(), op, [&]<class T>() { launch<SquareSumOf<T>>(args, device, op); });
+      return visit<Floating>(x.dtype(), op, [&]<class T>() { launch_reduce<SquareSumOf<T>>(args, device, op); });
   }
 }
 

@@ -275,16 +275,12 @@ def set_default_dtype(dtype: Any) -> None:
 
 
 def set_default_device(device: Any) -> None:
-    """Takes "cpu", where tensors are made unless a device is given.
+    """Sets the device on which this thread makes tensors unless one is given; None is the CPU.
 
     Raises:
-        NotImplementedError: for another device: give it where tensors are made, or call ``module.to(device)``.
+        RuntimeError: there is no such device.
     """
-    if device is not None and str(device).partition(":")[0] != "cpu":
-        raise NotImplementedError(
-            f"[set_default_device] tensors are made on the CPU unless a device is given: pass device='{device}', or "
-            "call .to() of tensors and modules"
-        )
+    lm.set_default_device("cpu" if device is None else str(device))
 
 
 def set_default_tensor_type(t: Any) -> None:

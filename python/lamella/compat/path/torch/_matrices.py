@@ -102,10 +102,10 @@ def resolve_neg(input: Tensor) -> Tensor:
 
 
 def get_default_device() -> Any:
-    """The CPU."""
+    """The device on which this thread makes tensors unless one is given."""
     from ._functions import device
 
-    return device("cpu")
+    return device(lm.get_default_device())
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

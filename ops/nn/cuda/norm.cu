@@ -1,0 +1,154 @@
+#include <cmath>
+
+#include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/launch.h"
+#include "engine/runtime/cuda/stream.h"
+#include "ops/cuda/rows.h"
+#include "ops/nn/norm_columns.h"
+#include "ops/support/device_kernels.h"
+
+namespace lamella::cuda {
+namespace {
+
+constexpr DTypeSet kTaken{DType::Float32, DType::Float64};
+constexpr std::uint32_t kColumns = 32;  // per block, for sums over the rows
+
+template <class T>
+struct Add {
+  __device__ T operator()(T a, T b) const { return a + b; }
+};
+
+/// Computes y = (x - mean) / sqrt(variance + eps) * weight + bias for each row; without `centered` the mean is 0.
+template <class T>
+__global__ void __launch_bounds__(kLaneThreads)
+    forward_kernel(const T* x, const T* weight, const T* bias, T* y, T* means, T* rstds, std::int64_t rows,
+                   std::int64_t width, double eps, bool centered, Lanes lanes) {
+  __shared__ T shared[kLaneThreads];
+  for_each_row(rows, lanes, [&](std::int64_t row, Place place, bool valid) {
+    const std::int64_t end = valid ? width : 0;
+    const T* const from = x + row * width;
+    T mean = 0;
+    if (centered) {
+      for (std::int64_t i = place.lane; i < end; i += lanes.count) mean += from[i];
+      mean = combine_lanes(shared, mean, place, lanes.count, Add<T>()) / static_cast<T>(width);
+    }
+    T squares = 0;
+    for (std::int64_t i = place.lane; i < end; i += lanes.count) squares += (from[i] - mean) * (from[i] - mean);
+    const T variance = combine_lanes(shared, squares, place, lanes.count, Add<T>()) / static_cast<T>(width);
+    const T rstd = 1 / std::sqrt(variance + static_cast<T>(eps));
+    for (std::int64_t i = place.lane; i < end; i += lanes.count) {
+      const T normal = (from[i] - mean) * rstd;
+      y[row * width + i] = normal * (weight ? weight[i] : T(1)) + (bias ? bias[i] : T(0));
+    }
+    if (valid && place.lane == 0) {
+      means[row] = mean;
+      rstds[row] = rstd;
+    }
+  });
+}
+
+/// Computes dx = rstd (g - mean(g) - h mean(g h)) for each row, with g = dy weight and h = (x - mean) rstd; without
+/// `centered` the term mean(g) is left out.
+template <class T>
+__global__ void __launch_bounds__(kLaneThreads)
+    backward_kernel(const T* x, const T* weight, const T* dy, const T* means, const T* rstds, T* dx, std::int64_t rows,
+                    std::int64_t width, bool centered, Lanes lanes) {
+  __shared__ T shared[kLaneThreads];
+  for_each_row(rows, lanes, [&](std::int64_t row, Place place, bool valid) {
+    const std::int64_t end = valid ? width : 0;
+    const T mean = valid ? means[row] : 0;
+    const T rstd = valid ? rstds[row] : 0;
+    const auto normal = [&](std::int64_t i) { return (x[row * width + i] - mean) * rstd; };
+    const auto slope = [&](std::int64_t i) { return dy[row * width + i] * (weight ? weight[i] : T(1)); };
+    T sum = 0;
+    T dot = 0;
+    for (std::int64_t i = place.lane; i < end; i += lanes.count) {
+      sum += slope(i);
+      dot += slope(i) * normal(i);
+    }
+    sum = combine_lanes(shared, sum, place, lanes.count, Add<T>()) / static_cast<T>(width);
+    dot = combine_lanes(shared, dot, place, lanes.count, Add<T>()) / static_cast<T>(width);
+    for (std::int64_t i = place.lane; i < end; i += lanes.count) {
+      dx[row * width + i] = (slope(i) - (centered ? sum : T(0)) - normal(i) * dot) * rstd;
+    }
+  });
+}
+
+/// Sums dy, and dy times the normalized x, over the rows: the gradients of bias and weight, either of which may be
+/// null.
+template <class T>
+__global__ void __launch_bounds__(kLaneThreads)
+    columns_kernel(const T* x, const T* dy, const T* means, const T* rstds, T* dweight, T* dbias, std::int64_t rows,
+                   std::int64_t width, Lanes lanes) {
+  __shared__ T shared[kLaneThreads];
+  const Place place(lanes);
+  const std::int64_t column = std::int64_t{blockIdx.x} * kColumns + place.slot;
+  const bool valid = column < width;
+  T sum = 0;
+  T dot = 0;
+  for (std::int64_t row = valid ? place.lane : rows; row < rows; row += lanes.count) {
+    const T slope = dy[row * width + column];
+    sum += slope;
+    dot += slope * (x[row * width + column] - means[row]) * rstds[row];
+  }
+  sum = combine_lanes(shared, sum, place, lanes.count, Add<T>());
+  dot = combine_lanes(shared, dot, place, lanes.count, Add<T>());
+  if (!valid || place.lane != 0) return;
+  if (dweight) dweight[column] = dot;
+  if (dbias) dbias[column] = sum;
+}
+
+template <class T>
+T* data_or_null(const Tensor& x) {
+  return x.defined() ? x.data<T>() : nullptr;
+}
+
+Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const NormSetting& setting,
+               NormMeasures& measures) {
+  const Device device = x.device();
+  const std::int64_t width = x.shape().back();
+  const std::int64_t rows = x.numel() / width;
+  Tensor y = empty_like(x);
+  measures = {empty({rows}, x.dtype(), device), empty({rows}, x.dtype(), device)};
+  const RowGrid grid(rows, width);
+  const DeviceGuard guard(device);
+  visit<kTaken>(x.dtype(), setting.op, [&]<class T>() {
+    launch(setting.op, forward_kernel<T>, grid.blocks, kLaneThreads, 0, current_stream(device), x.data<T>(),
+           data_or_null<T>(weight), data_or_null<T>(bias), y.data<T>(), measures.mean.data<T>(),
+           measures.rstd.data<T>(), rows, width, setting.eps, setting.centered, grid.lanes);
+  });
+  return y;
+}
+
+NormGrads backward(const Tensor& x, const Tensor& weight, const Tensor& dy, const NormMeasures& measures,
+                   const NormSetting& setting, bool want_weight, bool want_bias) {
+  const Device device = x.device();
+  const cudaStream_t stream = current_stream(device);
+  const std::int64_t width = x.shape().back();
+  const std::int64_t rows = x.numel() / width;
+  NormGrads grads;
+  grads.x = empty_like(x);
+  if (want_weight) grads.weight = empty({width}, x.dtype(), device);
+  if (want_bias) grads.bias = empty({width}, x.dtype(), device);
+  const RowGrid grid(rows, width);
+  const DeviceGuard guard(device);
+  visit<kTaken>(x.dtype(), setting.op, [&]<class T>() {
+    const T* const means = measures.mean.data<T>();
+    const T* const rstds = measures.rstd.data<T>();
+    launch(setting.op, backward_kernel<T>, grid.blocks, kLaneThreads, 0, stream, x.data<T>(), data_or_null<T>(weight),
+           dy.data<T>(), means, rstds, grads.x.data<T>(), rows, width, setting.centered, grid.lanes);
+    if (!want_weight && !want_bias) return;
+    const Lanes lanes{kLaneThreads / kColumns, false};
+    launch(setting.op, columns_kernel<T>, static_cast<unsigned>((width + kColumns - 1) / kColumns), kLaneThreads, 0,
+           stream, x.data<T>(), dy.data<T>(), means, rstds, data_or_null<T>(grads.weight), data_or_null<T>(grads.bias),
+           rows, width, lanes);
+  });
+  return grads;
+}
+
+[[maybe_unused]] const bool kRegistered =
+    register_kernel<&DeviceKernels::normalize_rows>(DeviceType::CUDA, forward) &&
+    register_kernel<&DeviceKernels::normalize_rows_gradient>(DeviceType::CUDA, backward);
+
+}  // namespace
+}  // namespace lamella::cuda

@@ -1,0 +1,251 @@
+#include "tests/cuda/emulation/runtime/streams.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "tests/cuda/emulation/runtime/memory.h"
+#include "tests/cuda/emulation/runtime/settings.h"
+
+/// Position in a stream's work: the number of pieces that have to be done.
+struct CUevent_st {
+  cudaStream_t stream = nullptr;
+  std::uint64_t position = 0;
+  bool recorded = false;
+};
+
+struct CUstream_st {
+  int device = 0;
+  bool blocking = true;
+  std::deque<std::function<cudaError_t()>> queue;
+  std::uint64_t queued = 0;
+  std::uint64_t done = 0;
+  bool running = false;
+};
+
+namespace emulation {
+namespace {
+
+struct Streams {
+  std::vector<std::unique_ptr<CUstream_st>> defaults;
+  std::set<cudaStream_t> made;
+  const pid_t process = getpid();
+
+  static Streams& instance() {
+    static auto* const streams = new Streams;
+    return *streams;
+  }
+
+  Streams() {
+    for (int device = 0; device < settings().devices; ++device) {
+      defaults.push_back(std::make_unique<CUstream_st>());
+      defaults.back()->device = device;
+    }
+  }
+};
+
+cudaStream_t resolved(cudaStream_t stream) {
+  return stream ? stream : Streams::instance().defaults[static_cast<std::size_t>(current_device())].get();
+}
+
+/// Runs queued work until `position` pieces are done.
+void run_until(cudaStream_t stream, std::uint64_t position) {
+  if (stream->running) return;  // a stream that waits for itself
+  stream->running = true;
+  while (stream->done < position && !stream->queue.empty()) {
+    const auto work = std::move(stream->queue.front());
+    stream->queue.pop_front();
+    if (sticky_error() == cudaSuccess) {
+      if (const cudaError_t error = work(); error != cudaSuccess) set_sticky_error(error);
+    }
+    ++stream->done;
+  }
+  stream->running = false;
+}
+
+/// Runs what a piece of work in `stream` waits for without an event.
+void run_implied(cudaStream_t stream) {
+  const cudaStream_t main = Streams::instance().defaults[static_cast<std::size_t>(stream->device)].get();
+  if (stream == main) {
+    for (const cudaStream_t other : Streams::instance().made) {
+      if (other->device == stream->device && other->blocking) run_until(other, other->queued);
+    }
+  } else if (stream->blocking) {
+    run_until(main, main->queued);
+  }
+}
+
+cudaError_t sticky = cudaSuccess;
+thread_local cudaError_t last = cudaSuccess;
+std::uint64_t counters[kCounters];
+
+cudaError_t make(cudaStream_t* stream, bool blocking) {
+  auto made = std::make_unique<CUstream_st>();
+  made->device = current_device();
+  made->blocking = blocking;
+  *stream = made.release();
+  Streams::instance().made.insert(*stream);
+  return cudaSuccess;
+}
+
+bool is_stream(cudaStream_t stream) { return !stream || Streams::instance().made.contains(stream); }
+
+}  // namespace
+
+std::recursive_mutex& lock() {
+  static auto* const mutex = new std::recursive_mutex;
+  return *mutex;
+}
+
+int& current_device() {
+  thread_local int device = 0;
+  return device;
+}
+
+bool usable() { return Streams::instance().process == getpid(); }
+
+cudaError_t sticky_error() { return sticky; }
+void set_sticky_error(cudaError_t error) { sticky = error; }
+cudaError_t noted(cudaError_t error) {
+  if (error != cudaSuccess) last = error;
+  return error;
+}
+
+void count(Counter counter, std::uint64_t by) { counters[counter] += by; }
+
+void read_counters(std::uint64_t* to, int count) {
+  const std::lock_guard guard(lock());
+  std::copy_n(counters, std::min<int>(count, kCounters), to);
+}
+
+int device_of(cudaStream_t stream) { return resolved(stream)->device; }
+
+cudaError_t enqueue(cudaStream_t stream, std::function<cudaError_t()> work) {
+  if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
+  const cudaStream_t to = resolved(stream);
+  run_implied(to);
+  to->queue.push_back(std::move(work));
+  ++to->queued;
+  if (!settings().deferred) run_until(to, to->queued);
+  return cudaSuccess;
+}
+
+void drain(cudaStream_t stream) {
+  const cudaStream_t of = resolved(stream);
+  run_implied(of);
+  run_until(of, of->queued);
+}
+
+void drain_device(int device) {
+  Streams& streams = Streams::instance();
+  const cudaStream_t main = streams.defaults[static_cast<std::size_t>(device)].get();
+  run_until(main, main->queued);
+  for (const cudaStream_t stream : streams.made) {
+    if (stream->device == device) run_until(stream, stream->queued);
+  }
+}
+
+}  // namespace emulation
+
+using emulation::noted;
+
+extern "C" {
+
+/// Copies the counters, in the order of emulation::Counter; Python calls this by ctypes.
+void lamella_emulation_counters(std::uint64_t* to, int count) { emulation::read_counters(to, count); }
+
+/// Sets the order of threads and blocks: true for reversed.
+void lamella_emulation_reverse(bool reversed) {
+  emulation::settings().order = reversed ? emulation::Order::Reversed : emulation::Order::Forward;
+}
+
+/// Forgets an error that a process on a real device would keep until its end.
+void lamella_emulation_forgive() {
+  emulation::set_sticky_error(cudaSuccess);
+  emulation::last = cudaSuccess;
+}
+
+cudaError_t cudaGetLastError() {
+  const cudaError_t found = emulation::sticky != cudaSuccess ? emulation::sticky : emulation::last;
+  emulation::last = cudaSuccess;
+  return found;
+}
+cudaError_t cudaPeekAtLastError() { return emulation::sticky != cudaSuccess ? emulation::sticky : emulation::last; }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  const std::lock_guard guard(emulation::lock());
+  if (!emulation::usable()) return noted(cudaErrorInitializationError);
+  return emulation::make(stream, (flags & cudaStreamNonBlocking) == 0);
+}
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const std::lock_guard guard(emulation::lock());
+  if (!stream || !emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
+  emulation::drain(stream);
+  emulation::Streams::instance().made.erase(stream);
+  delete stream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const std::lock_guard guard(emulation::lock());
+  if (!emulation::usable()) return noted(cudaErrorInitializationError);
+  if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
+  emulation::count(emulation::kWaits);
+  emulation::drain(stream);
+  return noted(emulation::sticky_error());
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const std::lock_guard guard(emulation::lock());
+  if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
+  const cudaStream_t of = emulation::resolved(stream);
+  return of->done == of->queued ? emulation::sticky_error() : cudaErrorNotReady;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const std::lock_guard guard(emulation::lock());
+  if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
+  if (!event->recorded) return cudaSuccess;
+  return noted(emulation::enqueue(stream, [from = event->stream, position = event->position] {
+    emulation::run_until(from, position);
+    return cudaSuccess;
+  }));
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const std::lock_guard guard(emulation::lock());
+  if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
+  const cudaStream_t of = emulation::resolved(stream);
+  *event = {of, of->queued, true};
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const std::lock_guard guard(emulation::lock());
+  emulation::count(emulation::kWaits);
+  if (event->recorded) emulation::run_until(event->stream, event->position);
+  return noted(emulation::sticky_error());
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard guard(emulation::lock());
+  return !event->recorded || event->stream->done >= event->position ? emulation::sticky_error() : cudaErrorNotReady;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  if (!start->recorded || !end->recorded) return noted(cudaErrorInvalidResourceHandle);
+  *milliseconds = 0;
+  return cudaSuccess;
+}
+
+}  // extern "C"
