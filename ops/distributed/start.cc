@@ -128,6 +128,10 @@ std::shared_ptr<Work> start_exchange(const Tensor& x, std::size_t axis, const Di
 }
 
 Pending start_reduce_scatter(const Tensor& x, const Form& form) {
+  if (form.op != ReduceOp::Sum) {
+    fail<ValueError>("[", form.name(), "] op is 'sum' or 'mean' where the operation is waited for later, not '",
+                     name(form.op), "'");
+  }
   const Dims shape = form.result_shape(x);
   Dims blocks = shape;
   blocks.insert(blocks.begin(), form.group->size());

@@ -29,11 +29,9 @@ from ._collectives import (
     broadcast,
     broadcast_,
     gather,
-    recv,
     reduce,
     reduce_scatter,
     scatter,
-    send,
 )
 from ._groups import (
     destroy_process_group,
@@ -46,6 +44,7 @@ from ._groups import (
     is_initialized,
     new_group,
 )
+from ._messages import recv, send
 from ._objects import all_gather_object, broadcast_object
 from ._random import seed
 from .data_parallel import DistributedDataParallel

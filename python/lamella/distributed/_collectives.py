@@ -21,11 +21,9 @@ __all__ = [
     "broadcast",
     "broadcast_",
     "gather",
-    "recv",
     "reduce",
     "reduce_scatter",
     "scatter",
-    "send",
 ]
 
 
@@ -58,7 +56,7 @@ def all_reduce(
         DistributedError: A process has died or did not answer within the group's timeout.
     """
     if async_op:
-        return _start("all_reduce", x, group, op=op)
+        return start("all_reduce", x, group, op=op)
     return _C.distributed_all_reduce(x, op=op, group=name_of(group))
 
 
@@ -104,7 +102,7 @@ def all_gather(
         DistributedError: A process has died or did not answer within the group's timeout.
     """
     if async_op:
-        return _start("all_gather", x, group, axis=axis, sizes=sizes)
+        return start("all_gather", x, group, axis=axis, sizes=sizes)
     return _C.distributed_all_gather(x, axis=axis, sizes=sizes, group=name_of(group))
 
 
@@ -155,7 +153,7 @@ def reduce_scatter(
         DistributedError: A process has died or did not answer within the group's timeout.
     """
     if async_op:
-        return _start("reduce_scatter", x, group, op=op, axis=axis, sizes=sizes)
+        return start("reduce_scatter", x, group, op=op, axis=axis, sizes=sizes)
     return _C.distributed_reduce_scatter(x, op=op, axis=axis, sizes=sizes, group=name_of(group))
 
 
@@ -185,7 +183,7 @@ def broadcast(
         DistributedError: A process has died or did not answer within the group's timeout.
     """
     if async_op:
-        return _start("broadcast", x, group, root=root)
+        return start("broadcast", x, group, root=root)
     return _C.distributed_broadcast(x, root=root, group=name_of(group))
 
 
@@ -214,7 +212,7 @@ def reduce(
         group: The processes, or their group's name; None is the default group.
         async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
 
-    The gradient of a sum is :func:`broadcast` from `root`. With ``async_op=True``, op is ``"sum"`` or ``"mean"``.
+    The gradient of a sum is :func:`broadcast` from `root`.
 
     Raises:
         TypeError: The operation makes no sense for the dtype.
@@ -222,7 +220,7 @@ def reduce(
         DistributedError: A process has died or did not answer within the group's timeout.
     """
     if async_op:
-        return _start("reduce", x, group, op=op, root=root)
+        return start("reduce", x, group, op=op, root=root)
     return _C.distributed_reduce(x, op=op, root=root, group=name_of(group))
 
 
@@ -272,7 +270,7 @@ def gather(
         DistributedError: A process has died or did not answer within the group's timeout.
     """
     if async_op:
-        return _start("gather", x, group, root=root, axis=axis, sizes=sizes)
+        return start("gather", x, group, root=root, axis=axis, sizes=sizes)
     return _C.distributed_gather(x, root=root, axis=axis, sizes=sizes, group=name_of(group))
 
 
@@ -328,43 +326,10 @@ def all_to_all(
         DistributedError: A process has died or did not answer within the group's timeout.
     """
     if async_op:
-        return _start("all_to_all", x, group, axis=split_axis, concat_axis=concat_axis, sizes=sizes, received=received)
+        return start("all_to_all", x, group, axis=split_axis, concat_axis=concat_axis, sizes=sizes, received=received)
     return _C.distributed_all_to_all(
         x, split_axis=split_axis, concat_axis=concat_axis, sizes=sizes, received=received, group=name_of(group)
     )
-
-
-@overload
-def send(
-    x: Tensor, to: int, tag: int = 0, group: ProcessGroup | str | None = None, *, async_op: Literal[False] = False
-) -> Tensor: ...
-@overload
-def send(
-    x: Tensor, to: int, tag: int = 0, group: ProcessGroup | str | None = None, *, async_op: Literal[True]
-) -> Work: ...
-def send(
-    x: Tensor, to: int, tag: int = 0, group: ProcessGroup | str | None = None, *, async_op: bool = False
-) -> Tensor | Work:
-    """Sends the tensor to a process, which calls :func:`recv`.
-
-    Args:
-        x: The tensor.
-        to: The rank in the group.
-        tag: A number, at least 0, that tells messages apart; those with one tag come in the order in which they were
-            sent.
-        group: The processes, or their group's name; None is the default group.
-        async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
-
-    Returns a 0-d tensor, 0. Where `x` wants a gradient, a backward pass through this tensor receives it from the other
-    process, whose :func:`recv` was given a tensor that wants one: add it to the loss.
-
-    Raises:
-        ValueError: There is no such rank, or it is this process's own.
-        DistributedError: A process has died or did not answer within the group's timeout.
-    """
-    if async_op:
-        return _start("send", x, group, root=to, tag=tag)
-    return _C.distributed_send(x, to=to, tag=tag, group=name_of(group))
 
 
 def scatter(
@@ -401,37 +366,6 @@ def scatter(
     return _C.distributed_scatter(x, root=root, axis=axis, sizes=sizes, group=name_of(group))
 
 
-def recv(
-    like: Tensor | Sequence[int],
-    source: int,
-    tag: int = 0,
-    *,
-    dtype: _C.DType | str = "float32",
-    group: ProcessGroup | str | None = None,
-    async_op: bool = False,
-) -> Tensor | Work:
-    """Returns the tensor that a process has sent.
-
-    Args:
-        like: A tensor of the shape and dtype of what comes, whose values do not count. Where it wants a gradient, a
-            backward pass sends that of the result back, through the other process's :func:`send`. Or the shape alone.
-        source: The rank in the group.
-        tag: The number that the message was sent with.
-        dtype: The dtype, where `like` is a shape.
-        group: The processes, or their group's name; None is the default group.
-        async_op: True to return a :class:`Work` at once, whose ``wait()`` gives the result. It has no gradient.
-
-    Raises:
-        ValueError: There is no such rank, or it is this process's own.
-        DistributedError: The process has died or did not answer within the group's timeout.
-    """
-    if not isinstance(like, Tensor):
-        like = _C.broadcast_to(_C.zeros([], dtype=dtype), like)
-    if async_op:
-        return _start("recv", like, group, root=source, tag=tag)
-    return _C.distributed_recv(like, source=source, tag=tag, group=name_of(group))
-
-
 @overload
 def all_reduce_(
     x: Tensor, op: str = "sum", group: ProcessGroup | str | None = None, *, async_op: Literal[False] = False
@@ -461,7 +395,7 @@ def all_reduce_(
         DistributedError: A process has died or did not answer within the group's timeout.
     """
     if async_op:
-        return _start("all_reduce", x, group, op=op, in_place=True)
+        return start("all_reduce", x, group, op=op, in_place=True)
     return _C.distributed_all_reduce_(x, op=op, group=name_of(group))
 
 
@@ -502,7 +436,12 @@ def barrier(group: ProcessGroup | str | None = None, *, async_op: bool = False) 
     return None
 
 
-def _start(pattern: str, x: Tensor, group: ProcessGroup | str | None, **arguments: Any) -> Work:
+def start(pattern: str, x: Tensor, group: ProcessGroup | str | None, **arguments: Any) -> Work:
+    """Starts an operation by its name, with the arguments of its operator.
+
+    Raises:
+        ValueError: `x` wants a gradient, which the result would not have.
+    """
     if _C.is_grad_enabled() and not x.stop_gradient:
         raise ValueError(
             f"[{pattern}] async_op=True gives a result without a gradient, which x wants: call it under no_grad(), or "
