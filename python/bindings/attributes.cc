@@ -6,6 +6,7 @@
 #include "ops/shape/permute.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/dtype_type.h"
+#include "python/bindings/element_count.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/node_type.h"
 #include "python/bindings/tensor_object.h"
@@ -83,7 +84,8 @@ PyGetSetDef attributes[] = {
      "For each axis, how many elements lie between one index and the next.", nullptr},
     {"ndim", get<[](const Tensor& x) { return number(static_cast<std::int64_t>(x.ndim())); }>, nullptr,
      "The number of axes.", nullptr},
-    {"size", get<[](const Tensor& x) { return number(x.numel()); }>, nullptr, "The number of elements.", nullptr},
+    {"size", get<[](const Tensor& x) { return element_count(x.numel()); }>, nullptr, "The number of elements.",
+     nullptr},
     {"itemsize", get<[](const Tensor& x) { return number(static_cast<std::int64_t>(item_size(x.dtype()))); }>, nullptr,
      "Bytes of one element.", nullptr},
     {"nbytes", get<[](const Tensor& x) { return number(static_cast<std::int64_t>(x.nbytes())); }>, nullptr,

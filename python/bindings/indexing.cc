@@ -50,6 +50,7 @@ IndexItem to_item(PyObject* object) {
     if (x.numel() == 0 && is_floating(x.dtype())) x = empty(x.shape(), DType::Int64);
     return x;
   }
+  if (PyRange_Check(object)) return to_item(PyRef::adopt(checked(PySequence_List(object))).get());
   if (PyIndex_Check(object)) return to_index(object);
   fail<TypeError>(
       "[index] a tensor is indexed by ints, slices, ..., None and tensors or lists of ints or bools, not by ",

@@ -14,7 +14,7 @@ from lamella import _tree
 from lamella._dtypes import for_numpy
 
 try:
-    import tensorboardX  # type: ignore[import-not-found, unused-ignore]
+    import tensorboardX  # type: ignore[import-not-found, import-untyped, unused-ignore]
 except ImportError as error:
     raise ImportError(
         "lamella.utils.tensorboard needs the package tensorboardX: install it with `pip install tensorboardX`, or "

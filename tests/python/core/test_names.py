@@ -1,6 +1,8 @@
 """Names of PyTorch and Paddle that have another name here: what errors say of them, and what the page says."""
 
 import copy
+import json
+import pickle
 import re
 from pathlib import Path
 
@@ -59,6 +61,18 @@ def test_methods_that_tensors_lack(name):
         there(path)
     for method in re.findall(r"\bx\.(\w+)\(", str(caught.value).partition("write")[2]):
         assert hasattr(x, method) or method == name, method
+
+
+@pytest.mark.parametrize("axis", [(), (0,)])
+def test_the_number_of_elements_is_no_function(axis):
+    x = lm.ones([2, 3])
+    with pytest.raises(TypeError, match=r"\[size\] the number of elements, 6, is no function: x.shape has the sizes"):
+        x.size(*axis)
+    number = x.size
+    assert number == 6 and isinstance(number, int) and repr(number) == "6" and f"{number:03d}" == "006"
+    for copied in (copy.copy(number), copy.deepcopy(number), pickle.loads(pickle.dumps(number)), number + 0):
+        assert copied == 6 and type(copied) is int
+    assert json.dumps([number]) == "[6]" and list(range(number)) == [0, 1, 2, 3, 4, 5] and {6: "six"}[number] == "six"
 
 
 def test_other_names_are_missing_as_ever():

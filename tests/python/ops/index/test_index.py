@@ -37,7 +37,7 @@ ADVANCED = [
     (ROWS, ROWS[::-1]), (ROWS[:, None], ROWS[None, :2]), (ROWS, slice(None), ROWS), (None, ROWS),
     (ROWS, None, slice(1)), (slice(None), ROWS, None, ROWS), (np.zeros((2, 0), "int64"),), (np.array(1),),
     (ROWS.reshape(2, 2), Ellipsis, 0), (ROWS[:1], ROWS[:1], ROWS[:1]), (slice(None, None, -1), ROWS), ([0, 1],),
-    ([0, 1], [1, 2]),
+    ([0, 1], [1, 2]), (range(2),), (slice(None), range(0, 3, 2)), (range(0),),
 ]  # fmt: skip
 
 
@@ -119,7 +119,9 @@ def test_gradient_of_views(x: np.ndarray, item: object) -> None:
     check_gradients(lambda t: lm.square(t[item]), x[:2, :2, :2].copy())
 
 
-@pytest.mark.parametrize("item", [i for i in ADVANCED if not any(isinstance(k, list) for k in i)][:12], ids=str)
+@pytest.mark.parametrize(
+    "item", [i for i in ADVANCED if not any(isinstance(k, (list, range)) for k in i)][:12], ids=str
+)
 def test_gradient_of_picks(x: np.ndarray, item: tuple[object, ...]) -> None:
     small = x[:3, :3, :3].copy()
     check_gradients(lambda t: lm.square(t[tuple(as_lamella(i) for i in item)]), small)
