@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 import lamella as lm
 from lamella.autograd import LayerCheckError, check_layer, once_differentiable
 from support.layers import layer, saving
+
+pytestmark = pytest.mark.skipif("LAMELLA_TEST_DEVICE" in os.environ, reason="its layers compute in the host's memory")
 
 
 def leaf(*shape: int, seed: int = 0) -> lm.Tensor:

@@ -1,6 +1,7 @@
 """Tensors from numbers, lists, arrays and buffers."""
 
 import array
+import threading
 
 import numpy as np
 import pytest
@@ -230,3 +231,21 @@ def test_sizes_that_cannot_be():
     for shape in (2.5, "ab", [1.0], [True], None):
         with pytest.raises(TypeError, match=r"\[zeros\] shape"):
             lm.zeros(shape)
+
+
+def test_the_default_device_is_a_thread_s_own():
+    assert lm.get_default_device() == "cpu" or lm.cuda.is_available()
+    before = lm.get_default_device()
+    lm.set_default_device("meta")
+    try:
+        assert {x.device for x in (lm.zeros([2]), lm.tensor([1, 2]), lm.arange(3), lm.rand([2]))} == {"meta"}
+        with pytest.raises(RuntimeError):
+            lm.set_default_device("cuda:63")
+        assert lm.get_default_device() == "meta"
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(lm.get_default_device()))
+        thread.start()
+        thread.join()
+        assert seen == ["cpu"]
+    finally:
+        lm.set_default_device(before)
