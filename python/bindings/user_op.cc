@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/registry/abi.h"
 #include "engine/registry/pending.h"
 #include "ops/user_op/call.h"
+#include "ops/user_op/register.h"
 #include "ops/user_op/schema.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
