@@ -8,6 +8,7 @@
 
 #include "engine/registry/pending.h"
 #include "ops/user_op/call.h"
+#include "ops/user_op/register.h"
 #include "ops/user_op/schema.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
