@@ -142,7 +142,7 @@ void compare(const Program& program, const std::vector<Tensor>& inputs, const st
   native::Variant variant{.dtype = kDTypeOf<T>, .single = {}};
   for (const Tensor& x : inputs) variant.single.push_back(x.ndim() == 0);
   const std::vector<Tensor> got = fusion::run(program, inputs);
-  ASSERT_NE(program.forms().find(program, variant, inputs.back().numel()), nullptr) << what << " was not compiled";
+  ASSERT_NE(native::find_kernel(program, variant, inputs.back().numel()), nullptr) << what << " was not compiled";
   ASSERT_EQ(got.size(), wanted.size());
   for (std::size_t k = 0; k < got.size(); ++k) {
     ASSERT_EQ(got[k].defined(), wanted[k].defined()) << what;
@@ -294,7 +294,7 @@ TEST_F(NativePrograms, ThatAreTooLongRunBlockByBlock) {
   for (int i = 0; i < 3000; ++i) x = program.add(elementwise_op<Add>(), {x, 0});
   program.outputs.push_back(x);
   EXPECT_EQ(values<double>(fusion::run(program, std::vector{tensor_of<double>({1})})[0]), (std::vector<double>{3001}));
-  EXPECT_EQ(program.forms().find(program, {.dtype = DType::Float64, .single = {false}}, 1), nullptr);
+  EXPECT_EQ(native::find_kernel(program, {.dtype = DType::Float64, .single = {false}}, 1), nullptr);
 }
 
 }  // namespace
