@@ -1,0 +1,179 @@
+"""Times Lamella on a GPU beside the PyTorch that is there, on the same work in one process, and writes a report.
+
+python -m benchmarks.gpu.bench [--output FOLDER]
+
+Each row is the median of 20 runs after 5, between synchronizations; small operators are timed by the thousand. Columns:
+what was run, Lamella's and PyTorch's time, Lamella's by PyTorch's, and what Lamella reached of the memory or the
+processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lamella as lm
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+GIBIBYTE = 1 << 30
+
+
+def seconds(function: Callable[[], Any], synchronize: Callable[[], Any], count: int = 1) -> float:
+    """Returns the median time of a call."""
+    for _ in range(5):
+        function()
+    synchronize()
+    times = []
+    for _ in range(20):
+        begin = time.perf_counter()
+        for _ in range(count):
+            function()
+        synchronize()
+        times.append((time.perf_counter() - begin) / count)
+    return statistics.median(times)
+
+
+class Table:
+    """The rows of a report."""
+
+    def __init__(self) -> None:
+        self.lines = ["| work | Lamella | PyTorch | ratio | reached |", "|---|---|---|---|---|"]
+
+    def row(
+        self, name: str, ours: Callable[[], Any], theirs: Callable[[], Any], *, count: int = 1, **of: float
+    ) -> None:
+        """Times both and adds a line; `bytes` or `operations` say what a call moves or computes."""
+        try:
+            own = seconds(ours, lm.cuda.synchronize, count)
+        except (NotImplementedError, RuntimeError, TypeError) as error:
+            self.lines.append(f"| {name} | {type(error).__name__}: {str(error)[:90]} | | | |")
+            return
+        other = seconds(theirs, torch.cuda.synchronize, count) if torch else float("nan")
+        reached = ""
+        if "bytes" in of:
+            reached = f"{of['bytes'] / own / 1e12:.2f} TB/s"
+        if "operations" in of:
+            reached = f"{of['operations'] / own / 1e12:.0f} TFLOP/s"
+        self.lines.append(f"| {name} | {own * 1e6:.1f} µs | {other * 1e6:.1f} µs | {own / other:.2f} | {reached} |")
+        print(self.lines[-1], flush=True)
+
+
+def memory_bound(table: Table) -> None:
+    """Elementwise operators and reductions over a gibibyte."""
+    n = GIBIBYTE // 4
+    x, t = lm.rand([n], device="cuda"), torch.rand(n, device="cuda")
+    table.row("add 1 GiB float32", lambda: x + x, lambda: t + t, bytes=2 * GIBIBYTE)
+    table.row("exp 1 GiB float32", lambda: lm.exp(x), lambda: torch.exp(t), bytes=2 * GIBIBYTE)
+    table.row("sum 1 GiB float32", lambda: x.sum(), lambda: t.sum(), bytes=GIBIBYTE)
+    a, b = x.reshape([n // 4096, 4096]), t.reshape(n // 4096, 4096)
+    table.row("sum of rows of 4096", lambda: a.sum(axis=1), lambda: b.sum(dim=1), bytes=GIBIBYTE)
+    table.row("sum over rows, 4096 columns", lambda: a.sum(axis=0), lambda: b.sum(dim=0), bytes=GIBIBYTE)
+    table.row(
+        "softmax of rows of 4096", lambda: lm.softmax(a, axis=1), lambda: torch.softmax(b, dim=1), bytes=2 * GIBIBYTE
+    )
+    w, v = lm.ones([4096], device="cuda"), torch.ones(4096, device="cuda")
+    table.row(
+        "layer_norm of rows of 4096",
+        lambda: lm.layer_norm(a, [4096], w, w),
+        lambda: torch.nn.functional.layer_norm(b, (4096,), v, v),
+        bytes=2 * GIBIBYTE,
+    )
+
+
+def products(table: Table) -> None:
+    """Matrix products."""
+    for name in ("float32", "bfloat16", "float16"):
+        for n in (1024, 8192):
+            x = lm.randn([n, n], device="cuda").astype(name)
+            t = torch.randn(n, n, device="cuda").to(getattr(torch, name))
+            table.row(f"matmul {n}³ {name}", lambda x=x: x @ x, lambda t=t: t @ t, operations=2.0 * n**3)
+
+
+def small(table: Table) -> None:
+    """Operators on few elements, where calls cost more than kernels."""
+    x, t = lm.ones([64], device="cuda"), torch.ones(64, device="cuda")
+    table.row("add of 64", lambda: x + x, lambda: t + t, count=1000)
+    g, h = lm.ones([64], device="cuda"), torch.ones(64, device="cuda", requires_grad=True)
+    g.stop_gradient = False
+    table.row("mul of 64 on the tape", lambda: g * x, lambda: h * t, count=1000)
+    table.row(
+        "backward of a chain of 10",
+        lambda: _chain(g).sum().backward(),
+        lambda: _chain(h).sum().backward(),
+        count=20,
+    )
+
+
+def _chain(x: Any) -> Any:
+    for _ in range(10):
+        x = x * 1.5
+    return x
+
+
+def training(table: Table) -> None:
+    """A step of a network of three layers with Adam."""
+    for batch in (64, 4096):
+        ours = lm.nn.Sequential(
+            *(lm.nn.Linear(512, 2048), lm.nn.ReLU(), lm.nn.Linear(2048, 2048), lm.nn.ReLU(), lm.nn.Linear(2048, 10))
+        )
+        ours.to("cuda")
+        own = lm.optim.Adam(ours.parameters(), lr=1e-3)
+        x, y = lm.randn([batch, 512], device="cuda"), lm.zeros([batch], dtype="int64", device="cuda")
+
+        def step(ours: Any = ours, own: Any = own, x: Any = x, y: Any = y) -> None:
+            own.zero_grad()
+            lm.nn.functional.cross_entropy(ours(x), y).backward()
+            own.step()
+
+        nn = torch.nn
+        theirs = nn.Sequential(
+            nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 2048), nn.ReLU(), nn.Linear(2048, 10)
+        ).cuda()
+        other = torch.optim.Adam(theirs.parameters(), lr=1e-3)
+        u, v = torch.randn(batch, 512, device="cuda"), torch.zeros(batch, dtype=torch.int64, device="cuda")
+
+        def their_step(theirs: Any = theirs, other: Any = other, u: Any = u, v: Any = v) -> None:
+            other.zero_grad()
+            torch.nn.functional.cross_entropy(theirs(u), v).backward()
+            other.step()
+
+        table.row(f"step of an MLP, batch {batch}", step, their_step, count=10)
+
+
+def main() -> None:
+    """Runs all and writes the report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
+    output = parser.parse_args().output
+    if not lm.cuda.is_available():
+        raise SystemExit("there is no CUDA device")
+    if torch is None:
+        raise SystemExit("there is no PyTorch to compare with")
+    table = Table()
+    for part in (small, memory_bound, products, training):
+        try:
+            part(table)
+        except Exception as error:  # the others are timed all the same
+            table.lines.append(f"| {part.__name__} | {type(error).__name__}: {str(error)[:120]} | | | |")
+    name = subprocess.run(
+        ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True
+    ).stdout.strip()
+    head = f"# On {name}, {datetime.date.today().isoformat()}, beside PyTorch {torch.__version__}\n\n"
+    text = head + "\n".join(table.lines) + "\n"
+    output.mkdir(parents=True, exist_ok=True)
+    (output / f"gpu-{datetime.date.today().isoformat()}.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
