@@ -69,7 +69,7 @@ function(lamella_cuda_target target)
     target_compile_options(
       ${target}
       PRIVATE
-        "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--extended-lambda;-Xcompiler=-Wall;-Xcompiler=-Wextra>"
+        "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--extended-lambda;--fmad=false;-Xcompiler=-Wall;-Xcompiler=-Wextra>"
         "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${LAMELLA_WERROR}>>:-Werror=all-warnings;-Xcompiler=-Werror>")
   endif()
 endfunction()

@@ -119,6 +119,10 @@ struct Bernoulli {
   static Tensor call(const Tensor& x, Generator* generator = nullptr);
 };
 
+/// A shape that may be missing; no braced list is one, so that `{2, 3}` means Dims to every compiler.
+template <class T>
+concept MaybeDims = std::same_as<T, std::optional<Dims>> || std::same_as<T, std::nullopt_t>;
+
 inline Tensor rand(const Dims& shape, std::optional<DType> dtype = std::nullopt,
                    std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
   return Rand::call(shape, dtype, device, generator);
@@ -127,9 +131,10 @@ inline Tensor randn(const Dims& shape, std::optional<DType> dtype = std::nullopt
                     std::optional<Device> device = std::nullopt, Generator* generator = nullptr) {
   return Randn::call(shape, dtype, device, generator);
 }
-inline Tensor uniform(const std::optional<Dims>& shape, const Operand& low = 0.0, const Operand& high = 1.0,
-                      std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
-                      Generator* generator = nullptr) {
+template <MaybeDims Shape>
+Tensor uniform(const Shape& shape, const Operand& low = 0.0, const Operand& high = 1.0,
+               std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+               Generator* generator = nullptr) {
   return Uniform::call(shape, low, high, dtype, device, generator);
 }
 inline Tensor uniform(const Dims& shape, const Operand& low = 0.0, const Operand& high = 1.0,
@@ -137,9 +142,10 @@ inline Tensor uniform(const Dims& shape, const Operand& low = 0.0, const Operand
                       Generator* generator = nullptr) {
   return uniform(std::optional(shape), low, high, dtype, device, generator);
 }
-inline Tensor normal(const std::optional<Dims>& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
-                     std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
-                     Generator* generator = nullptr) {
+template <MaybeDims Shape>
+Tensor normal(const Shape& shape, const Operand& mean = 0.0, const Operand& std = 1.0,
+              std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+              Generator* generator = nullptr) {
   return Normal::call(shape, mean, std, dtype, device, generator);
 }
 inline Tensor normal(const Dims& shape, const Operand& mean = 0.0, const Operand& std = 1.0,

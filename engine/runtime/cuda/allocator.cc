@@ -1,5 +1,6 @@
 #include "engine/core/allocator.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -24,7 +25,7 @@ class CudaAllocator final : public CachingAllocator {
   void* system_allocate(std::size_t bytes) override {
     const DeviceGuard guard(device_);
     void* pointer = nullptr;
-    const cudaError_t status = cudaMalloc(&pointer, bytes);
+    const cudaError_t status = cudaMalloc(&pointer, std::max(bytes, std::size_t{1}));  // of no bytes, CUDA gives no address
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       return nullptr;
