@@ -293,7 +293,8 @@ Tensor Cdist::call(const Tensor& x1, const Tensor& x2, double p) {
                      x2.shape());
   }
   const bool measured = a.dtype() == b.dtype() && is_measured(a) && is_measured(b);
-  const bool is_short = measured && a.size(-1) <= cpu::kShortRow;
+  // The product's formula below cancels where rows are near one another: short rows are subtracted.
+  const bool is_short = a.size(-1) <= cpu::kShortRow;
   if (p != 2 || is_short || (a.size(-2) <= kFewRows && b.size(-2) <= kFewRows)) {
     if (measured) return all_distances(a, b, p, info.name);
     if (a.dtype() == b.dtype() && has_layer(a, p) && has_layer(b, p)) {

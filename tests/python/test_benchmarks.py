@@ -100,7 +100,9 @@ BEHIND_OTHERS = {"fft_c2c", "fft_r2c", "fft_c2r"}
 
 def test_sweep_has_every_operator():
     swept = {row.op.replace("linalg.", "linalg_") for row in ROWS}
-    assert {info["name"] for info in _C.operators()} - swept == BEHIND_OTHERS
+    # Collectives are timed by programs of several processes.
+    alone = {info["name"] for info in _C.operators() if not info["name"].startswith("distributed_")}
+    assert alone - swept == BEHIND_OTHERS
 
 
 def smallest_cases():

@@ -93,7 +93,7 @@ def programs() -> Iterator[tuple[str, Callable[[], Any]]]:
                 given[0] = given[0].astype("bool")
             yield op["name"], lambda op=op, given=given: getattr(lm, op["name"])(*given)
         if op["example"] and hasattr(lm, op["name"]):
-            yield op["name"], lambda op=op: eval(op["example"], dict(vars(lm)))
+            yield op["name"], lambda op=op: eval(op["example"], vars(lm) | {"distributed": lm.distributed})
 
 
 number = 0
