@@ -11,7 +11,7 @@ inline void cpu_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack
   args.reserve(stack->size());
   for (const c10::IValue& value : *stack) args.push_back(value.native().view());
   std::vector<lamella::registry::Value> results(op.schema().results.size());
-  lamella::host_fallback({op, {}}, args, results);
+  lamella::host_fallback({op, op.schema(), {}}, args, results);
   stack->clear();
   for (auto& result : results) stack->emplace_back(std::move(result));
 }

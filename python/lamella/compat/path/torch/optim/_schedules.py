@@ -1,4 +1,4 @@
-"""What PyTorch's schedules have beside Lamella's: a last epoch, steps to an epoch, and rates of a program's own."""
+"""Adds to schedules as PyTorch's have it: a last epoch, steps to an epoch, and rates of a program's own."""
 
 from __future__ import annotations
 
