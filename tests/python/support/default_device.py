@@ -13,11 +13,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import lamella as lm
 
 DEVICE = os.environ.get("LAMELLA_TEST_DEVICE", "")
+ON_CPU = DEVICE in ("", "cpu")
 LIST = Path(__file__).resolve().parents[2] / "cuda" / "without_kernels.txt"
 NO_KERNEL = re.compile(r"^\[([\w.]+)\][^\n]* no kernel for")
+
+
+def cpu_only(reason: str) -> Any:
+    """A mark for a test, or for one of its cases, that is skipped where another device is the default one."""
+    return pytest.mark.skipif(not ON_CPU, reason=reason)
 
 
 def without_kernels() -> set[str]:
