@@ -14,7 +14,7 @@ namespace {
 /// end of a tensor only where nothing else of the process's lies there.
 bool keeps_memory() {
   const char* const value = std::getenv("LAMELLA_NO_CUDA_MEMORY_CACHE");
-  return !value || std::string_view(value) == "" || std::string_view(value) == "0";
+  return !value || std::string_view(value).empty() || std::string_view(value) == "0";
 }
 
 class CudaAllocator final : public CachingAllocator {
