@@ -1,6 +1,7 @@
 #include "ops/optim/steps.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "engine/autograd/recording/recorder.h"
@@ -162,23 +163,28 @@ void run_on_cpu(const Entry& entry, const std::vector<const Target*>& targets, c
   });
 }
 
+/// Runs the kernel for targets of dtype T on one device.
+template <class T>
+void run_on(Device device, const Entry& entry, const std::vector<const Target*>& targets,
+            std::span<const double> numbers, const Shared<double>& shared) {
+  if (device.is_cpu()) return run_on_cpu<T>(entry, targets, numbers.data(), shared);
+  const auto kernel = device_kernel<&DeviceKernels::optimizer_step>(device, entry.name);
+  kernel(static_cast<std::size_t>(&entry - kEntries.data()), targets, numbers, shared);
+}
+
 /// Runs the kernel for targets of dtype T, device by device.
 template <class T>
-void run(const Entry& entry, std::vector<const Target*> targets, std::span<const double> numbers,
+void run(const Entry& entry, const std::vector<const Target*>& targets, std::span<const double> numbers,
          const Shared<double>& shared) {
-  while (!targets.empty()) {
-    const Device device = targets[0]->parameter.device();
-    const auto others = std::stable_partition(
-        targets.begin(), targets.end(), [&](const Target* target) { return target->parameter.device() == device; });
-    const std::vector<const Target*> here(targets.begin(), others);
-    targets.erase(targets.begin(), others);
-    if (device.is_cpu()) {
-      run_on_cpu<T>(entry, here, numbers.data(), shared);
-    } else {
-      const auto kernel = device_kernel<&DeviceKernels::optimizer_step>(device, entry.name);
-      kernel(static_cast<std::size_t>(&entry - kEntries.data()), here, numbers, shared);
-    }
-  }
+  if (targets.empty()) return;
+  const Device device = targets[0]->parameter.device();
+  const auto is_here = [device](const Target* target) { return target->parameter.device() == device; };
+  if (std::ranges::all_of(targets, is_here)) return run_on<T>(device, entry, targets, numbers, shared);
+  std::vector<const Target*> here;
+  std::vector<const Target*> others;
+  std::ranges::partition_copy(targets, std::back_inserter(here), std::back_inserter(others), is_here);
+  run_on<T>(device, entry, here, numbers, shared);
+  run<T>(entry, others, numbers, shared);
 }
 
 }  // namespace
