@@ -25,7 +25,8 @@ class CudaAllocator final : public CachingAllocator {
   void* system_allocate(std::size_t bytes) override {
     const DeviceGuard guard(device_);
     void* pointer = nullptr;
-    const cudaError_t status = cudaMalloc(&pointer, std::max(bytes, std::size_t{1}));  // of no bytes, CUDA gives no address
+    // For no bytes, CUDA gives no address.
+    const cudaError_t status = cudaMalloc(&pointer, std::max(bytes, std::size_t{1}));
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       return nullptr;
