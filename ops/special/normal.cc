@@ -10,6 +10,7 @@
 #include "ops/elementwise/log.h"
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
+#include "ops/movement/cast.h"
 #include "ops/special/rule.h"
 #include "ops/support/checks.h"
 
