@@ -16,6 +16,16 @@ namespace {
 /// True if numbers have the same bits: zeros of other signs differ, and a NaN is itself.
 bool same_number(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 
+/// Returns a number that changes with each write to a dictionary; 0 for other objects, and where Python has none.
+std::uint64_t version_of(PyObject* container) {
+#if PY_VERSION_HEX < 0x030C0000
+  if (PyDict_CheckExact(container)) return reinterpret_cast<PyDictObject*>(container)->ma_version_tag;
+#else
+  static_cast<void>(container);  // versions are no part of the interface since 3.12 (PEP 699)
+#endif
+  return 0;
+}
+
 /// Compares objects of one of Python's own types, whose comparison runs no code of the user's.
 bool equal(PyObject* a, PyObject* b) { return checked(PyObject_RichCompareBool(a, b, Py_EQ)) != 0; }
 
@@ -68,10 +78,14 @@ Guards::Guards(PyObject* entries, PyObject* unwatched) : unwatched_(PyRef::share
   }
 }
 
-std::optional<std::size_t> Guards::first_change() const {
+std::optional<std::size_t> Guards::first_change() {
   for (std::size_t i = 0; i < guards_.size(); ++i) {
+    Guard& guard = guards_[i];
+    const std::uint64_t version = version_of(guard.container.get());
+    if (version != 0 && version == guard.version) continue;
     try {
-      if (!guards_[i].check(guards_[i], unwatched_.get())) return i;
+      if (!guard.check(guard, unwatched_.get())) return i;
+      guard.version = version;
     } catch (...) {
       // An object of the user's refuses to be looked at: so it is not what it was.
       set_python_error();

@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -30,7 +31,7 @@ class Guards {
   Guards(PyObject* entries, PyObject* unwatched);
 
   /// Returns the position of the first entry that is not as it was; nothing if all are.
-  std::optional<std::size_t> first_change() const;
+  std::optional<std::size_t> first_change();
   int traverse(visitproc visit, void* arg) const;
   void clear() { guards_.clear(); }
 
@@ -43,6 +44,8 @@ class Guards {
     PyRef key;
     /// The value, or a tuple of values.
     PyRef expected;
+    /// Version of a dictionary that was found to be as it was; 0 while there is none.
+    std::uint64_t version = 0;
   };
 
   static bool check_dict(const Guard& guard, PyObject* unwatched);

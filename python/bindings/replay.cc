@@ -298,7 +298,7 @@ bool are_apart(const Plan& plan, const std::vector<const Tensor*>& tensors) {
 }
 
 /// Returns what hinders a replay of a call: "" if nothing does.
-std::string obstacle(const Plan& plan, PyObject* args, PyObject* kwargs, std::vector<const Tensor*>& tensors) {
+std::string obstacle(Plan& plan, PyObject* args, PyObject* kwargs, std::vector<const Tensor*>& tensors) {
   const autograd::Modes& modes = autograd::modes();
   if (modes.grad_enabled != plan.grad_enabled || modes.inference != plan.inference) return "recording is on or off";
   if (modes.interceptors != 0) return "a mode observes operators";
