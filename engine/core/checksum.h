@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,24 +12,26 @@ namespace lamella {
 class Checksum {
  public:
   void add(const char* data, std::size_t bytes) noexcept {
-    constexpr std::size_t kWords = kLanes * sizeof(std::uint64_t);
-    while (bytes >= kWords) {
-      std::uint64_t words[kLanes];
-      std::memcpy(words, data, kWords);
-      for (std::size_t i = 0; i < kLanes; ++i) {
-        sums_[i] += words[i];
-        orders_[i] += sums_[i];
+    // In variables of their own: members would be written back after each word, as they might be among the data.
+    Pair sums[kPairs], orders[kPairs];
+    std::memcpy(sums, sums_.data(), sizeof sums);
+    std::memcpy(orders, orders_.data(), sizeof orders);
+    const auto take = [&](const char* from) {
+      for (std::size_t i = 0; i < kPairs; ++i) {
+        Pair words;
+        std::memcpy(&words, from + i * sizeof words, sizeof words);
+        sums[i] += words;
+        orders[i] += sums[i];
       }
-      data += kWords;
-      bytes -= kWords;
+    };
+    for (; bytes >= sizeof sums; data += sizeof sums, bytes -= sizeof sums) take(data);
+    if (bytes > 0) {
+      char last[sizeof sums] = {};
+      std::memcpy(last, data, bytes);
+      take(last);
     }
-    if (bytes == 0) return;
-    std::uint64_t words[kLanes] = {};
-    std::memcpy(words, data, bytes);
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      sums_[i] += words[i];
-      orders_[i] += sums_[i];
-    }
+    std::memcpy(sums_.data(), sums, sizeof sums);
+    std::memcpy(orders_.data(), orders, sizeof orders);
   }
   std::uint64_t value() const noexcept {
     std::uint64_t mixed = 0;
@@ -42,9 +45,12 @@ class Checksum {
   }
 
  private:
-  static constexpr std::size_t kLanes = 4;
-  std::uint64_t sums_[kLanes] = {};
-  std::uint64_t orders_[kLanes] = {};
+  using Pair [[gnu::vector_size(16)]] = std::uint64_t;
+  static constexpr std::size_t kPairs = 4;
+  static constexpr std::size_t kLanes = 2 * kPairs;
+
+  std::array<std::uint64_t, kLanes> sums_ = {};
+  std::array<std::uint64_t, kLanes> orders_ = {};
 };
 
 }  // namespace lamella

@@ -21,6 +21,7 @@
 #include "python/bindings/hooks.h"
 #include "python/bindings/host.h"
 #include "python/bindings/inspect.h"
+#include "python/bindings/layer_slots.h"
 #include "python/bindings/layer_type.h"
 #include "python/bindings/native_programs.h"
 #include "python/bindings/node_type.h"
@@ -85,6 +86,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, vmap_functions()));
   checked(PyModule_AddFunctions(module, user_op_functions()));
   checked(PyModule_AddFunctions(module, optimizer_functions()));
+  checked(PyModule_AddFunctions(module, layer_slot_functions()));
   static PyMethodDef listing[] = {
       {"operators", operator_list, METH_NOARGS, "operators()\n--\n\nDescribes each operator, as a list of dicts."},
       {nullptr, nullptr, 0, nullptr},

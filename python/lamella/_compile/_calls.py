@@ -207,8 +207,8 @@ class Log:
 
     def __init__(self) -> None:
         self.codes: set[types.CodeType] = set()
-        #: Names of attributes and keys that the code may read.
-        self.names: set[str] = set()
+        #: Names of attributes and keys that the code may read; modules look for parameters in these tables in C.
+        self.names: set[str] = {"_parameters", "_modules", "_buffers"}
         #: Those of them that code outside of this package reads.
         self.user_names: set[str] = set()
         #: True if the user's code may read any attribute.

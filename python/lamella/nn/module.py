@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import lamella as lm
+from lamella import _C
 
 from ._moving import Movable
 from ._state import Stateful
@@ -52,6 +53,10 @@ class Module(Stateful, Movable):
     def __init__(self) -> None:
         # Written to __dict__ directly, as __setattr__ below needs these attributes to exist.
         self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _transient=set())
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        quicken(cls)
 
     # ---- registration
 
@@ -109,7 +114,7 @@ class Module(Stateful, Movable):
         self._transient.discard(name)
 
     def __getattr__(self, name: str) -> Any:
-        # Called only if ordinary look-up has failed: by each use of a parameter, and so without a loop.
+        # _quicken_attributes looks into the tables before this is called, where no subclass has a method of its own.
         tables = self.__dict__
         try:
             if name in (table := tables["_parameters"]):
@@ -391,6 +396,14 @@ class Module(Stateful, Movable):
         from .._html import module
 
         return module(self)
+
+
+def quicken(kind: type[Module]) -> None:
+    """Has a class of modules find parameters and call ``forward`` without Python, where it has no methods of its own."""
+    if kind.__getattr__ is Module.__getattr__ and kind.__getattribute__ is object.__getattribute__:
+        _C._quicken_attributes(kind)
+    if kind.__call__ is Module.__call__:
+        _C._quicken_calls(kind)
 
 
 class Computed(Module):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import lamella as lm
+from lamella._C import _drop_gradients, _with_gradients
 
 from ._pytorch import converted
 
@@ -111,13 +112,8 @@ class Optimizer:
                 loss = closure()
         with lm.no_grad():
             for group in self.param_groups:
-                parameters, gradients, states = [], [], []
-                for parameter in group["params"]:
-                    gradient = parameter.grad
-                    if gradient is not None:
-                        parameters.append(parameter)
-                        gradients.append(gradient)
-                        states.append(self.state.setdefault(id(parameter), {}))
+                parameters, gradients = _with_gradients(group["params"])
+                states = [self.state.setdefault(id(parameter), {}) for parameter in parameters]
                 self.update_group(parameters, gradients, states, group)
         return loss
 
@@ -148,8 +144,7 @@ class Optimizer:
         """
         if set_to_none:
             for group in self.param_groups:
-                for parameter in group["params"]:
-                    parameter.grad = None
+                _drop_gradients(group["params"])
             return
         with lm.no_grad():
             for group in self.param_groups:

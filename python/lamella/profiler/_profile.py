@@ -10,13 +10,15 @@ import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 
 import lamella as lm
 from lamella import _C
 
+from ..nn.module import quicken
 from ._table import Row, Table
 
+_Kind = TypeVar("_Kind")
 _KINDS = ("operator", "backward", "scope")
 
 
@@ -94,16 +96,25 @@ class _Methods:
             elif cls._users == 0:
                 for kind, name, original in cls._originals:
                     setattr(kind, name, original)
+                for kind in _with_subclasses(lm.nn.Module):
+                    quicken(kind)
+
+
+def _with_subclasses(kind: type[_Kind]) -> list[type[_Kind]]:
+    found: list[type[_Kind]] = []
+    pending = [kind]
+    while pending:
+        found.append(pending.pop())
+        pending += found[-1].__subclasses__()
+    return found
 
 
 def _definitions(kind: type, name: str) -> list[tuple[type, str, Any]]:
     """Returns a method of a class and those of the library's own subclasses, each with the class that defines it."""
     found = {next(base for base in kind.__mro__ if name in vars(base))}
-    pending: list[type] = [kind]
-    while pending:
-        subclasses: list[type] = pending.pop().__subclasses__()
-        pending += subclasses
-        found.update(one for one in subclasses if name in vars(one) and one.__module__.startswith("lamella."))
+    found.update(
+        one for one in _with_subclasses(kind)[1:] if name in vars(one) and one.__module__.startswith("lamella.")
+    )
     return [(owner, name, vars(owner)[name]) for owner in found]
 
 
