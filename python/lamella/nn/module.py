@@ -399,7 +399,7 @@ class Module(Stateful, Movable):
 
 
 def quicken(kind: type[Module]) -> None:
-    """Has a class of modules find parameters and call ``forward`` without Python, where it has no methods of its own."""
+    """Has a class of modules find parameters and call ``forward`` in C, where it has no methods of its own for that."""
     if kind.__getattr__ is Module.__getattr__ and kind.__getattribute__ is object.__getattribute__:
         _C._quicken_attributes(kind)
     if kind.__call__ is Module.__call__:

@@ -112,9 +112,8 @@ def _with_subclasses(kind: type[_Kind]) -> list[type[_Kind]]:
 def _definitions(kind: type, name: str) -> list[tuple[type, str, Any]]:
     """Returns a method of a class and those of the library's own subclasses, each with the class that defines it."""
     found = {next(base for base in kind.__mro__ if name in vars(base))}
-    found.update(
-        one for one in _with_subclasses(kind)[1:] if name in vars(one) and one.__module__.startswith("lamella.")
-    )
+    subclasses: list[type] = _with_subclasses(kind)[1:]
+    found.update(one for one in subclasses if name in vars(one) and one.__module__.startswith("lamella."))
     return [(owner, name, vars(owner)[name]) for owner in found]
 
 
