@@ -99,6 +99,10 @@ void CachingAllocator::deallocate(void* pointer, std::size_t bytes, void* stream
   const std::size_t size = block_size(bytes);
   const std::lock_guard lock(mutex_);
   stats_.allocated -= static_cast<std::int64_t>(size);
+  if (const auto used = uses_.find(pointer); used != uses_.end()) [[unlikely]] {
+    for (void* const user : used->second) wait_for(stream, user);
+    uses_.erase(used);
+  }
   if (!keeps_) {
     stats_.reserved -= static_cast<std::int64_t>(size);
     synchronize();
@@ -111,6 +115,12 @@ void CachingAllocator::deallocate(void* pointer, std::size_t bytes, void* stream
     synchronize();
     system_free(pointer);
   }
+}
+
+void CachingAllocator::record_use(void* pointer, void* stream) {
+  const std::lock_guard lock(mutex_);
+  std::vector<void*>& users = uses_[pointer];
+  if (std::ranges::find(users, stream) == users.end()) users.push_back(stream);
 }
 
 void CachingAllocator::empty_cache() noexcept {

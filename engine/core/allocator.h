@@ -35,6 +35,9 @@ class CachingAllocator {
   void* allocate(std::size_t bytes, void* stream = nullptr);
   /// Frees a block; `bytes` and `stream` must be those given to allocate().
   void deallocate(void* pointer, std::size_t bytes, void* stream = nullptr) noexcept;
+  /// Says that work of `stream` uses a block that was allocated for another stream: once it is freed, its own stream
+  /// waits for the work that `stream` has then, so that the block is not overwritten before.
+  void record_use(void* pointer, void* stream);
   /// Returns all cached memory to the system.
   void empty_cache() noexcept;
   MemoryStats stats() const;
@@ -46,6 +49,8 @@ class CachingAllocator {
   virtual void system_free(void* pointer) noexcept = 0;
   /// Waits until work on cached memory has ended; called before it is returned to the system.
   virtual void synchronize() noexcept {}
+  /// Has later work of one stream wait for the work that another has now.
+  virtual void wait_for(void* waiting, void* working) noexcept { static_cast<void>(waiting), static_cast<void>(working); }
 
  private:
   using Bin = std::pair<std::size_t, void*>;  // rounded size, stream
@@ -58,6 +63,7 @@ class CachingAllocator {
   bool keeps_;
   mutable std::mutex mutex_;
   std::map<Bin, std::vector<void*>> free_;
+  std::map<void*, std::vector<void*>> uses_;  // blocks and the streams other than their own that use them
   MemoryStats stats_;
 };
 

@@ -8,6 +8,10 @@
 
 namespace lamella {
 
+namespace detail {
+thread_local constinit int current_cuda = 0;
+}  // namespace detail
+
 Device Device::parse(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
@@ -21,10 +25,10 @@ Device Device::parse(std::string_view text) {
   if (valid) {
     if (kind == "cpu" && index == 0) return kCPU;
     if (kind == "meta" && index == 0) return kMeta;
-    if (kind == "cuda" || kind == "gpu") return {DeviceType::CUDA, index};
-    if (kind == privateuse1_backend_name() || kind == "privateuse1") {
-      return {DeviceType::PrivateUse1, colon == std::string_view::npos ? detail::current_privateuse1 : index};
-    }
+    const bool named = colon == std::string_view::npos;
+    if (kind == "cuda" || kind == "gpu") return {DeviceType::CUDA, named ? detail::current_cuda : index};
+    if (kind == privateuse1_backend_name() || kind == "privateuse1")
+      return {DeviceType::PrivateUse1, named ? detail::current_privateuse1 : index};
   }
   const std::string_view brought = privateuse1_backend_name();
   const bool renamed = is_privateuse1_renamed();

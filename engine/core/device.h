@@ -19,7 +19,7 @@ struct Device {
 
   constexpr Device() = default;
   constexpr Device(DeviceType type, int index = 0) : type(type), index(static_cast<std::int8_t>(index)) {}
-  /// Parses "cpu", "meta", "cuda", "cuda:1"; throws ValueError for anything else.
+  /// Parses "cpu", "meta", "cuda" (this thread's current one), "cuda:1"; throws ValueError for anything else.
   static Device parse(std::string_view text);
   std::string str() const;
 
@@ -28,6 +28,11 @@ struct Device {
   constexpr bool is_meta() const { return type == DeviceType::Meta; }
   friend constexpr bool operator==(Device a, Device b) = default;
 };
+
+namespace detail {
+/// Index of this thread's current CUDA device, for which "cuda" stands.
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit int current_cuda;
+}  // namespace detail
 
 inline constexpr Device kCPU{DeviceType::CPU};
 inline constexpr Device kMeta{DeviceType::Meta};

@@ -41,6 +41,8 @@ struct HostHooks {
   void (*fail_recursion)(const std::string& message) = nullptr;
   /// Adds a note to the host's exception that is being handled; returns false if it is not one of the host's.
   bool (*annotate)(const std::string& note) = nullptr;
+  /// Warns the user (Python: a UserWarning at the user's line). Throws where the user has made that an error.
+  void (*warn)(const std::string& message) = nullptr;
 };
 
 namespace detail {

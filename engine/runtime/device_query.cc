@@ -30,6 +30,28 @@ void synchronize(Device device) {
   if (const auto wait = runtime_of(device.type).synchronize) wait(device);
 }
 
+DeviceProperties device_properties(Device device) {
+  const auto properties = runtime_of(device.type).properties;
+  if (!properties) fail<RuntimeError>("[properties] this build of Lamella knows nothing of ", device);
+  return properties(device);
+}
+
+DeviceMemory device_memory(Device device) {
+  const auto memory = runtime_of(device.type).memory;
+  if (!memory) fail<RuntimeError>("[mem_get_info] this build of Lamella knows nothing of ", device);
+  return memory(device);
+}
+
+int current_cuda_device() noexcept { return detail::current_cuda; }
+
+void set_current_cuda_device(int index) {
+  if (index < 0 || index >= device_count(DeviceType::CUDA)) {
+    fail<RuntimeError>("[set_device] there is no cuda:", index, ": CUDA devices here: ",
+                       device_count(DeviceType::CUDA));
+  }
+  detail::current_cuda = index;
+}
+
 namespace cuda {
 
 int device_count() noexcept { return lamella::device_count(DeviceType::CUDA); }

@@ -127,6 +127,12 @@ void fail_recursion(const std::string& message) {
   throw_python_error();
 }
 
+void warn(const std::string& message) {
+  if (!python_is_alive()) return;
+  const GilHold gil;
+  checked(PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1));
+}
+
 }  // namespace
 
 void install_host_hooks() {
@@ -137,7 +143,8 @@ void install_host_hooks() {
                   .stack = stack,
                   .recursion_limit = recursion_limit,
                   .fail_recursion = fail_recursion,
-                  .annotate = annotate};
+                  .annotate = annotate,
+                  .warn = warn};
 }
 
 }  // namespace lamella::python

@@ -34,6 +34,7 @@
 #include "python/bindings/replay.h"
 #include "python/bindings/runtime.h"
 #include "python/bindings/saved_hooks.h"
+#include "python/bindings/streams.h"
 #include "python/bindings/tensor_type.h"
 #include "python/bindings/transforms.h"
 #include "python/bindings/user_op.h"
@@ -81,6 +82,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, forward_ad_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, device_functions()));
+  checked(PyModule_AddFunctions(module, stream_functions()));
   checked(PyModule_AddFunctions(module, autocast_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));
   checked(PyModule_AddFunctions(module, vmap_functions()));

@@ -42,6 +42,16 @@ class CudaAllocator final : public CachingAllocator {
   void synchronize() noexcept override {
     on_device([] { static_cast<void>(cudaDeviceSynchronize()); });
   }
+  void wait_for(void* waiting, void* working) noexcept override {
+    on_device([&] {
+      cudaEvent_t event = nullptr;
+      bool ordered = cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess;
+      ordered = ordered && cudaEventRecord(event, static_cast<cudaStream_t>(working)) == cudaSuccess &&
+                cudaStreamWaitEvent(static_cast<cudaStream_t>(waiting), event, 0) == cudaSuccess;
+      if (event) static_cast<void>(cudaEventDestroy(event));
+      if (!ordered) static_cast<void>(cudaDeviceSynchronize());
+    });
+  }
 
  private:
   template <class F>

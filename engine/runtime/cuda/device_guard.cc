@@ -26,13 +26,33 @@ const DeviceProbe& devices() noexcept {
   return probe;
 }
 
+DeviceProperties properties_of(Device device) {
+  const DeviceGuard guard(device);
+  cudaDeviceProp found{};
+  check(cudaGetDeviceProperties(&found, device.index), "properties");
+  return {.name = found.name,
+          .memory = found.totalGlobalMem,
+          .major = found.major,
+          .minor = found.minor,
+          .processors = found.multiProcessorCount};
+}
+
+DeviceMemory memory_of(Device device) {
+  const DeviceGuard guard(device);
+  DeviceMemory found;
+  check(cudaMemGetInfo(&found.free, &found.total), "mem_get_info");
+  return found;
+}
+
 [[maybe_unused]] const bool kRegistered = [] {
   register_device_runtime(DeviceType::CUDA, {.count = []() noexcept { return devices().count; },
                                              .synchronize =
                                                  [](Device device) {
                                                    const DeviceGuard guard(device);
                                                    check(cudaDeviceSynchronize(), "synchronize");
-                                                 }});
+                                                 },
+                                             .properties = properties_of,
+                                             .memory = memory_of});
   return true;
 }();
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 
 #include "engine/core/tensor.h"
 #include "engine/runtime/cuda/check.h"
@@ -43,6 +44,11 @@ cudaStream_t current_stream(Device device) noexcept {
   return current_streams && index < kMaxDevices ? current_streams->of[index] : nullptr;
 }
 
+cudaStream_t set_current_stream(Device device, cudaStream_t stream) {
+  check_device(device);
+  return std::exchange(own_streams().of[static_cast<std::size_t>(device.index)], stream);
+}
+
 Stream::Stream(Device device) : device_(device) {
   const DeviceGuard guard(device);
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
@@ -55,9 +61,8 @@ Stream::~Stream() {
 
 void Stream::synchronize() const { check(cudaStreamSynchronize(stream_), "stream"); }
 
-StreamGuard::StreamGuard(const Stream& stream) : device_(stream.device()), previous_(current_stream(device_)) {
-  own_streams().of[static_cast<std::size_t>(device_.index)] = stream.get();
-}
+StreamGuard::StreamGuard(const Stream& stream)
+    : device_(stream.device()), previous_(set_current_stream(device_, stream.get())) {}
 
 StreamGuard::~StreamGuard() { own_streams().of[static_cast<std::size_t>(device_.index)] = previous_; }
 

@@ -8,6 +8,8 @@ namespace lamella::cuda {
 
 /// Returns the stream for this thread's work on `device`; initially the default stream.
 cudaStream_t current_stream(Device device) noexcept;
+/// Sets that stream; null for the default one. Returns the one before.
+cudaStream_t set_current_stream(Device device, cudaStream_t stream);
 
 /// New stream, which does not wait for the default stream.
 class Stream {

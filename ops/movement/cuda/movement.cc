@@ -7,6 +7,7 @@
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/stream.h"
+#include "engine/runtime/sync_debug.h"
 #include "ops/movement/cuda/kernels.h"
 #include "ops/support/strided.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 /// Waits for the current stream; other host threads may run meanwhile.
 void wait(Device device) {
+  note_wait("copy");
   const HostRelease release(std::numeric_limits<std::int64_t>::max());
   check(cudaStreamSynchronize(current_stream(device)), "copy");
 }

@@ -278,7 +278,7 @@ REFUSED = {
     "x.storage()": "NotImplementedError: [storage] memory is not an object",
     "setattr(x, 'data', torch.ones(1))": "RuntimeError: [data] x.data takes a tensor of the shape [2, 3]",
     "x.unsqueeze_(0)": "RuntimeError: [unsqueeze_] a tensor keeps its shape, [2, 3] is not [1, 2, 3]: write x = x.uns",
-    "torch.cuda.set_device(1)": "RuntimeError: [set_device] 'cuda' is the first GPU",
+    "torch.cuda.set_device(1)": "RuntimeError: [set_device] there is no cuda:1",
 }
 
 

@@ -141,6 +141,22 @@ cudaError_t cudaDeviceSynchronize() {
     return emulation::sticky_error();
   });
 }
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  return call([&] {
+    if (!emulation::is_device(device)) return cudaErrorInvalidDevice;
+    *properties = {.name = "Emulated GPU",
+                   .totalGlobalMem = Memory::instance().limit(),
+                   .major = 9,
+                   .minor = 0,
+                   .multiProcessorCount = 4};
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   return call([&] {
     if (!emulation::is_device(device)) return cudaErrorInvalidDevice;

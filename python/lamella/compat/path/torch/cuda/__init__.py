@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import Any
 
 import lamella as lm
 from lamella import cuda as _cuda
 from lamella.compat.front import close_module
+from lamella.cuda import (  # noqa: F401
+    Event,
+    Stream,
+    current_device,
+    current_stream,
+    default_stream,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    get_sync_debug_mode,
+    mem_get_info,
+    memory_stats,
+    set_device,
+    set_stream,
+    set_sync_debug_mode,
+    stream,
+)
 
-from .. import _functions as _F  # noqa: N812
 from . import amp  # noqa: F401
+
+__getattr__ = close_module(__name__)
 
 
 def is_available() -> bool:
@@ -24,9 +41,9 @@ def device_count() -> int:
 
 
 def synchronize(device: Any = None) -> None:
-    """Waits for the work of all."""
+    """Waits for the work of one, or of all."""
     if _cuda.is_available():
-        _cuda.synchronize()
+        _cuda.synchronize(device)
 
 
 def is_initialized() -> bool:
@@ -36,29 +53,6 @@ def is_initialized() -> bool:
 
 def init() -> None:
     """Does nothing: GPUs are there once they are used."""
-
-
-def current_device() -> int:
-    """Returns 0, the GPU that "cuda" means."""
-    return 0
-
-
-def set_device(device: Any) -> None:
-    """Takes the GPU that "cuda" means, which is the first.
-
-    Raises:
-        RuntimeError: for another one: name it where tensors are made, "cuda:1".
-    """
-    index = _F.device(device).index or 0
-    if index:
-        raise RuntimeError(f"[set_device] 'cuda' is the first GPU here: name 'cuda:{index}' where tensors are made")
-
-
-@contextmanager
-def device(device: Any) -> Any:
-    """A block in which "cuda" is the GPU of that number, which is the first."""
-    set_device(device)
-    yield
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
@@ -102,4 +96,4 @@ def reset_peak_memory_stats(device: Any = None) -> None:
         lm.memory.reset_peak_memory(str(device or "cuda"))
 
 
-__getattr__ = close_module(__name__)
+device = _cuda.device

@@ -1,0 +1,63 @@
+"""CUDA devices. All of this works, and says that there are none, in a build without CUDA."""
+
+from __future__ import annotations
+
+from ._device import (
+    DeviceProperties,
+    current_device,
+    device,
+    device_count,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    is_available,
+    set_device,
+    synchronize,
+)
+from ._memory import (
+    empty_cache,
+    max_memory_allocated,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_peak_memory_stats,
+)
+from ._streams import (
+    Event,
+    Stream,
+    current_stream,
+    default_stream,
+    get_sync_debug_mode,
+    set_stream,
+    set_sync_debug_mode,
+    stream,
+)
+
+__all__ = [
+    "DeviceProperties",
+    "Event",
+    "Stream",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "empty_cache",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_sync_debug_mode",
+    "is_available",
+    "max_memory_allocated",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "set_device",
+    "set_stream",
+    "set_sync_debug_mode",
+    "stream",
+    "synchronize",
+]
