@@ -53,7 +53,7 @@ from .data_parallel import DistributedDataParallel
 
 # Global tensors.
 from .. import sbp
-from . import _optimizers
+from . import _optimizers as _optimizers
 from ._costs import Link
 from .global_tensor import GlobalParameter, GlobalTensor
 from .making import distribute, to_global
@@ -62,8 +62,6 @@ from .parallelize import parallelize
 from .plan import Device, Plan, plan
 from .redistribute import redistribution_table, set_links
 from .rules import Call, Spec, equation, register_sbp, ruled
-
-_optimizers.install()
 
 __all__ = [
     "Call",

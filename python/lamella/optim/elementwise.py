@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import lamella as lm
-from lamella._C import _optimizer_formula, _optimizer_step
+from lamella._C import _optimizer_formula
 
+from . import _steps
 from .optimizer import Group, Optimizer
 
 
@@ -104,7 +105,7 @@ class Elementwise(Optimizer):
                 slots.append([state[name] for state in states])
         decay = group.get("weight_decay", 0.0)
         decoupled = group.get("decoupled", self.is_decoupled)
-        _optimizer_step(
+        _steps.step(
             self._formula,
             parameters,
             gradients,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import lamella as lm
-from lamella._C import _optimizer_step
 
+from . import _steps
 from .elementwise import Elementwise
 from .optimizer import Group, check_number
 
@@ -82,7 +82,7 @@ class SGD(Elementwise):
                 self.move(parameters, gradients, states, numbers, group)
                 return
             decay = group["weight_decay"]
-            _optimizer_step(self._formula, parameters, gradients, (None,), numbers, decay, 1.0, group["maximize"])
+            _steps.step(self._formula, parameters, gradients, (None,), numbers, decay, 1.0, group["maximize"])
             return
         fresh = ["momentum_buffer" not in state for state in states]
         for first in set(fresh):

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import lamella as lm
-from lamella._C import _optimizer_formula, _optimizer_step
+from lamella._C import _optimizer_formula
 
 from .. import nn
 from ..nn.norm import _BatchNorm
+from . import _steps
 from .lr.cosine import annealed
 from .lr.scheduler import LRScheduler, check_count
 from .optimizer import Optimizer, check_number
@@ -99,7 +100,7 @@ class AveragedModel(nn.Module):
             return
         part = 1.0 / (count + 1) if self.decay is None else 1.0 - self.decay
         averages, currents = [average for average, _ in pairs], [current for _, current in pairs]
-        _optimizer_step(_AVERAGE, averages, currents, [], [part], 0.0, 1.0, False)
+        _steps.step(_AVERAGE, averages, currents, [], [part], 0.0, 1.0, False)
 
     @staticmethod
     def _pairs(
