@@ -47,6 +47,7 @@ from ._groups import (
 from ._messages import recv, send
 from ._objects import all_gather_object, broadcast_object
 from ._random import seed
+from ._scaler import ShardedGradScaler
 from .data_parallel import DistributedDataParallel
 
 # isort: split
@@ -62,6 +63,7 @@ from .parallelize import parallelize
 from .plan import Device, Plan, plan
 from .redistribute import redistribution_table, set_links
 from .rules import Call, Spec, equation, register_sbp, ruled
+from .sharded import FullyShardedDataParallel
 
 __all__ = [
     "Call",
@@ -69,11 +71,13 @@ __all__ = [
     "DistributedDataParallel",
     "DistributedError",
     "DistributedSampler",
+    "FullyShardedDataParallel",
     "GlobalParameter",
     "GlobalTensor",
     "Link",
     "Plan",
     "ProcessGroup",
+    "ShardedGradScaler",
     "Spec",
     "Work",
     "all_gather",

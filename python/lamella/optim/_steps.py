@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from lamella._C import Tensor, _optimizer_step
 
@@ -84,7 +84,8 @@ def _dispatched(
 ) -> None:
     rest = numbers, weight_decay, shrink, maximize
     # In the order of the parameters, the same on all processes where steps communicate.
-    found = list(dict.fromkeys(map(_step_of, dict.fromkeys(map(type, parameters)))))
+    kinds: list[Any] = list(dict.fromkeys(map(type, parameters)))
+    found = list(dict.fromkeys(map(_step_of, kinds)))
     if len(found) < 2:
         (found or [_optimizer_step])[0](formula, parameters, gradients, states, *rest)
         return
