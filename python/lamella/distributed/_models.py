@@ -1,4 +1,4 @@
-"""What the processes of a group do with a whole model: compare it, and take one process's values."""
+"""Whole models on several processes: compared, and overwritten by one process's values."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Box:
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """Its elements in a tensor of the shape of the space."""
+        """Slices of the box's elements in a tensor of the shape of the space."""
         return tuple(slice(i, i + n) for i, n in zip(self.starts, self.sizes, strict=True))
 
     def shared(self, other: Box) -> Box | None:

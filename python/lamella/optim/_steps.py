@@ -85,11 +85,12 @@ def _dispatched(
     rest = numbers, weight_decay, shrink, maximize
     # In the order of the parameters, the same on all processes where steps communicate.
     kinds: list[Any] = list(dict.fromkeys(map(type, parameters)))
-    found = list(dict.fromkeys(map(_step_of, kinds)))
+    by_kind = {kind: _step_of(kind) for kind in kinds}
+    found = list(dict.fromkeys(by_kind.values()))
     if len(found) < 2:
         (found or [_optimizer_step])[0](formula, parameters, gradients, states, *rest)
         return
     for function in found:
-        at = [i for i, x in enumerate(parameters) if _step_of(type(x)) is function]
+        at = [i for i, x in enumerate(parameters) if by_kind[type(x)] is function]
         slots = [slot if slot is None else [slot[i] for i in at] for slot in states]
         function(formula, [parameters[i] for i in at], [gradients[i] for i in at], slots, *rest)
