@@ -60,6 +60,7 @@ from .global_tensor import GlobalParameter, GlobalTensor
 from .making import distribute, to_global
 from .mesh import placement
 from .parallelize import parallelize
+from .pipeline import Pipeline
 from .plan import Device, Plan, plan
 from .redistribute import redistribution_table, set_links
 from .rules import Call, Spec, equation, register_sbp, ruled
@@ -75,6 +76,7 @@ __all__ = [
     "GlobalParameter",
     "GlobalTensor",
     "Link",
+    "Pipeline",
     "Plan",
     "ProcessGroup",
     "ShardedGradScaler",

@@ -9,6 +9,7 @@ from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module
 from ._objects import all_gather_object
+from .global_tensor import GlobalTensor
 
 
 def check_equal(module: Module, group: ProcessGroup, caller: str) -> None:
@@ -30,10 +31,15 @@ def check_equal(module: Module, group: ProcessGroup, caller: str) -> None:
         )
 
 
+def own_part(x: Tensor) -> Tensor:
+    """Returns this process's part of a global tensor, and any other tensor as it is."""
+    return x._local if isinstance(x, GlobalTensor) else x
+
+
 def broadcast_tensors(tensors: Sequence[Tensor], root: int, group: ProcessGroup) -> None:
-    """Overwrites tensors by those of process `root`, all of one dtype in one message."""
+    """Overwrites tensors, or the parts of global ones, by those of process `root`: all of one dtype in one message."""
     kinds: dict[tuple[str, str], list[Tensor]] = {}
-    for x in tensors:
+    for x in map(own_part, tensors):
         kinds.setdefault((x.dtype.name, x.device), []).append(x)
     with _C.no_grad():
         for members in kinds.values():

@@ -12,7 +12,7 @@ from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module
 from ._buckets import make_buckets
 from ._groups import group_of
-from ._models import broadcast_tensors, check_equal, in_pass
+from ._models import broadcast_tensors, check_equal, in_pass, own_part
 
 __all__ = ["DistributedDataParallel"]
 
@@ -29,7 +29,8 @@ class DistributedDataParallel(Module):
     mean over all of them, and optimizers, clipping and :class:`lamella.amp.GradScaler` do the same on all processes.
     (Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", 2020.)
 
-    A group of one process costs nothing.
+    Where parameters are global tensors (:func:`parallelize`), the group is of the processes that have the same parts of
+    them. A group of one process costs nothing.
 
     Args:
         module: The model. It is the attribute ``module``, and its names in ``state_dict`` begin with ``module.``.
@@ -62,7 +63,7 @@ class DistributedDataParallel(Module):
         self.bucket_mb = bucket_mb
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers
-        named = [(name, p) for name, p in module.named_parameters() if not p.stop_gradient]
+        named = [(name, own_part(p)) for name, p in module.named_parameters() if not p.stop_gradient]
         if not named:
             raise ValueError("[DistributedDataParallel] no parameter of the model wants a gradient: use it as it is")
         self._names = [name for name, _ in named]

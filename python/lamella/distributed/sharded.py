@@ -11,11 +11,11 @@ from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
 from ..autograd import saved_tensors_hooks
 from ..nn import Module, ModuleDict, ModuleList, Parameter, Sequential
-from ..nn.utils import clip_grads_with_norm_, get_total_norm
 from . import _sharded_state
 from ._flat import Flat, Gathered, View, restored
 from ._groups import get_group, group_of
 from ._models import broadcast_tensors, check_equal, in_pass
+from ._norms import clip_over
 from ._parts import Part
 
 __all__ = ["FullyShardedDataParallel"]
@@ -130,6 +130,11 @@ class FullyShardedDataParallel(Module):
         """The processes."""
         return get_group(self._group)
 
+    @property
+    def sharing(self) -> list[str]:
+        """Names of the groups over which gradients are cut: none for one process."""
+        return [self._group] if self._exchange.flats else []
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Returns what the model gives for the arguments."""
         exchange = self._exchange
@@ -190,16 +195,7 @@ class FullyShardedDataParallel(Module):
             TypeError: A number is none.
             ValueError: ``max_norm`` is below 0 or NaN, or the order is not above 0.
         """
-        parameters = list(self.parameters())
-        total = get_total_norm([p.grad for p in parameters if p.grad is not None], norm_type)
-        if self._exchange.flats:
-            with _C.no_grad():
-                if norm_type == float("inf"):
-                    total = _C.distributed_all_reduce(total, op="max", group=self._group)
-                else:
-                    total = _C.distributed_all_reduce(total**norm_type, group=self._group) ** (1.0 / norm_type)
-        clip_grads_with_norm_(parameters, max_norm, total)
-        return total
+        return clip_over(list(self.parameters()), max_norm, norm_type, self.sharing)
 
     @contextmanager
     def summon_full_params(self, writeback: bool = True) -> Iterator[None]:
