@@ -56,6 +56,7 @@ from .data_parallel import DistributedDataParallel
 from .. import sbp
 from . import _optimizers as _optimizers
 from ._costs import Link
+from .checkpoints import gather_checkpoint, load_checkpoint, save_checkpoint
 from .global_tensor import GlobalParameter, GlobalTensor
 from .making import distribute, to_global
 from .mesh import placement
@@ -95,6 +96,7 @@ __all__ = [
     "distribute",
     "equation",
     "gather",
+    "gather_checkpoint",
     "get_group",
     "get_local_rank",
     "get_rank",
@@ -102,6 +104,7 @@ __all__ = [
     "init_process_group",
     "is_available",
     "is_initialized",
+    "load_checkpoint",
     "new_group",
     "parallelize",
     "placement",
@@ -112,6 +115,7 @@ __all__ = [
     "reduce_scatter",
     "register_sbp",
     "ruled",
+    "save_checkpoint",
     "sbp",
     "scatter",
     "seed",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .. import _C
@@ -47,7 +47,7 @@ def of_model(module: Module, flats: Sequence[Flat], orders: Sequence[tuple[Modul
 
 def of_optimizer(optimizer: Any, module: Module, flats: Sequence[Flat]) -> dict[str, Any]:
     """Returns an optimizer's state with this process's parts of what it remembers of each parameter."""
-    names = _names(module, flats)
+    names = names_of(module, flats)
     by_id = {id(flat.shard): flat for flat in flats}
     state: dict[str, dict[str, Any]] = {}
     for key, values in optimizer.state.items():
@@ -69,7 +69,7 @@ def of_optimizer(optimizer: Any, module: Module, flats: Sequence[Flat]) -> dict[
 
 def load_optimizer(optimizer: Any, state: Mapping[str, Any], module: Module, flats: Sequence[Flat]) -> None:
     """Takes over a state of whole tensors by name."""
-    names = _names(module, flats)
+    names = names_of(module, flats)
     by_id = {id(flat.shard): flat for flat in flats}
     given = list(state["param_groups"])
     ours = [sorted(name for p in group["params"] for name in names[id(p)]) for group in optimizer.param_groups]
@@ -114,11 +114,21 @@ def _flattened(flat: Flat, remembered: Sequence[Mapping[str, Any]]) -> dict[str,
     return found
 
 
-def _names(module: Module, flats: Sequence[Flat]) -> dict[int, list[str]]:
+def names_of(module: Module, flats: Sequence[Flat]) -> dict[int, list[str]]:
     """Returns the names of the parameters that each tensor of an optimizer stands for."""
     if flats:
         return {id(flat.shard): [slot.names[0] for slot in flat.slots] for flat in flats}
     return {id(p): [name] for name, p in module.named_parameters()}
+
+
+def filled(flat: Flat, read: Callable[[str, Box], Tensor]) -> Tensor:
+    """Returns a tensor like a shard, of the elements of each parameter that ``read`` returns for a box."""
+    found = _C.zeros([flat.part], dtype=flat.shard.dtype, device=flat.shard.device)
+    with _C.no_grad():
+        for slot, part in _own(flat, found):
+            if part.values.size:
+                part.values.copy_(read(slot.names[0], part.box).astype(found.dtype))
+    return found
 
 
 def whole(state: Any, group: ProcessGroup) -> Any:
