@@ -24,6 +24,7 @@ usage: python -m lamella.compat script.py [argument ...]
        python -m lamella.compat -m module [argument ...]
        python -m lamella.compat -c code [argument ...]
        python -m lamella.compat command [argument ...]     (such as make: the Python it starts finds the fronts)
+       python -m lamella.compat torchrun --nproc-per-node 2 script.py [argument ...]
 
 Runs a program with `import torch`, `import paddle` and `import oneflow` resolved to Lamella's fronts, in its process
 and in those it starts."""
@@ -71,6 +72,8 @@ def command(arguments: list[str], interpreter_options: list[str]) -> list[str]:
     is_program = os.path.isfile(first) and os.access(first, os.X_OK) and not first.endswith(".py")
     if first.startswith("-") or (os.path.exists(first) and not is_program):
         return [sys.executable, *interpreter_options, *arguments]
+    if first == "torchrun":
+        return [sys.executable, *interpreter_options, "-m", "torch.distributed.run", *arguments[1:]]
     found = shutil.which(first)
     if found is None:
         raise FileNotFoundError(f"there is no script or command '{first}'")
