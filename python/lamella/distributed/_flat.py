@@ -74,6 +74,8 @@ class Flat:
         group: ProcessGroup,
     ) -> None:
         self.key = key
+        #: The unit that it belongs to.
+        self.unit: Any = None
         self._group = group.name
         self.slots: list[Slot] = []
         self.size = 0

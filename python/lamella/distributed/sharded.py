@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from .. import _C
 from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
-from ..autograd import saved_tensors_hooks
-from ..nn import Module, ModuleDict, ModuleList, Parameter, Sequential
+from ..nn import Module, Parameter
 from . import _sharded_state
-from ._flat import Flat, Gathered, View, restored
+from ._flat import Flat, restored
 from ._groups import get_group, group_of
-from ._models import broadcast_tensors, check_equal, in_pass
+from ._models import broadcast_tensors, check_equal
 from ._norms import clip_over
 from ._parts import Part
+from ._units import Exchange, Unit, Units, chosen_units, owners_of
+from .global_tensor import GlobalTensor
 
 __all__ = ["FullyShardedDataParallel"]
-
-#: Parts of a model that are gathered together: modules of these types, or those of which a function says so.
-Units = type | tuple[type, ...] | Callable[[Module], bool] | None
 
 
 class FullyShardedDataParallel(Module):
@@ -58,7 +56,8 @@ class FullyShardedDataParallel(Module):
         broadcast_buffers: True to begin each forward pass with the buffers of rank 0, such as running statistics.
 
     Raises:
-        ValueError: The stage is none, no parameter wants a gradient, or the models of the processes differ.
+        ValueError: The stage is none, no parameter wants a gradient, one is a global tensor, or the models of the
+            processes differ.
         RuntimeError: There is no process group.
     """
 
@@ -77,18 +76,23 @@ class FullyShardedDataParallel(Module):
             raise ValueError(f"[FullyShardedDataParallel] stage is 1, 2 or 3, not {stage!r}")
         if all(p.stop_gradient for p in module.parameters()):
             raise ValueError("[FullyShardedDataParallel] no parameter of the model wants a gradient: use it as it is")
+        for name, p in module.named_parameters():
+            if isinstance(p, GlobalTensor):
+                raise ValueError(
+                    f"[FullyShardedDataParallel] '{name}' is a global tensor: to cut it over more processes, give "
+                    "parallelize a placement of another axis and split(0) along that"
+                )
         self.module = module
         self.stage = stage
         self.broadcast_buffers = broadcast_buffers
         self._group = group_of(group).name
         self._keys = {id(p): group_by(name, p) for name, p in module.named_parameters()} if group_by else {}
         self._orders = [(m, list(m._parameters)) for m in module.modules() if m._parameters]
-        self._units: list[_Unit] = []
-        self._exchange = _Exchange(stage)
+        self._exchange = Exchange(stage)
         if self.group.size > 1:
             check_equal(module, self.group, "FullyShardedDataParallel")
             broadcast_tensors([*module.parameters(), *module.buffers()], 0, self.group)
-            self._cut(_chosen(module, units))
+            self._cut(chosen_units(module, units))
 
     def _cut(self, chosen: Sequence[Module]) -> None:
         """Takes the parameters out of the modules, and puts shards of them in their place."""
@@ -96,7 +100,7 @@ class FullyShardedDataParallel(Module):
         places: dict[int, list[tuple[Module, str]]] = {}
         owners: dict[int, Module] = {}
         found: dict[int, Parameter] = {}
-        owner_of = _owners(self.module, chosen)
+        owner_of = owners_of(self.module, chosen)
         for path, part in self.module.named_modules(remove_duplicate=False):
             for name, p in part._parameters.items():
                 if p is None:
@@ -116,12 +120,11 @@ class FullyShardedDataParallel(Module):
                     kinds.setdefault(kind, []).append((p, tuple(names[key]), tuple(places[key])))
             flats = [Flat(listed, kind[-1], self.group) for kind, listed in kinds.items()]
             if flats or unit is self.module:
-                self._units.append(_Unit(unit, flats, self._exchange, is_root=unit is self.module))
+                self._exchange.add(Unit(unit, flats, self._exchange, is_root=unit is self.module))
         self._keys = {}
         for listed in places.values():
             for part, name in listed:
                 del part._parameters[name]
-        self._exchange.flats = [flat for unit in self._units for flat in unit.flats]
         for number, flat in enumerate(self._exchange.flats):
             self._parameters[f"shard{number}"] = flat.shard
 
@@ -290,192 +293,3 @@ class FullyShardedDataParallel(Module):
         if any(isinstance(x, Part) for values in state["state"].values() for x in values.values()):
             state = _sharded_state.whole(state, self.group)
         _sharded_state.load_optimizer(optimizer, state, self.module, self._exchange.flats)
-
-
-class _Exchange:
-    """Gathers units before they run, and reduces the gradients of those that are complete."""
-
-    def __init__(self, stage: int) -> None:
-        self.stage = stage
-        self.syncs = True
-        self.running = 0
-        self.flats: list[Flat] = []
-        #: Units in the order in which they first ran in the last forward pass, and in this one.
-        self._order: list[_Unit] = []
-        self._seen: list[_Unit] = []
-        self._is_open = False
-
-    @contextmanager
-    def forward_pass(self) -> Iterator[None]:
-        """Runs a forward pass, whose saved tensors do not keep parameters that stage 3 drops."""
-        self._seen = []
-        drops = self.stage == 3 and _C.is_grad_enabled()
-        hooks: AbstractContextManager[Any] = saved_tensors_hooks(self._pack, self._unpack) if drops else nullcontext()
-        try:
-            with hooks:
-                yield
-        finally:
-            self._order = self._seen
-            if not drops:
-                self.release()
-
-    def entered(self, unit: _Unit) -> None:
-        """Gathers a unit that is about to run, and starts to gather the next one."""
-        if unit not in self._seen:
-            self._seen.append(unit)
-        for flat in unit.flats:
-            flat.gathered()
-        # A checkpoint runs units again in backward, from the last one to the first.
-        self._prefetch_beside(unit, -1 if in_pass() else 1)
-
-    def _prefetch_beside(self, unit: _Unit, step: int) -> None:
-        at = self._order.index(unit) + step if unit in self._order else -1
-        if 0 <= at < len(self._order):
-            for flat in self._order[at].flats:
-                flat.prefetch()
-
-    def release(self) -> None:
-        """Drops all wholes in stage 3."""
-        if self.stage == 3:
-            for flat in self.flats:
-                flat.release()
-
-    # ---- saved tensors
-
-    def _pack(self, x: Tensor) -> Tensor | View:
-        for flat in self.flats:
-            if flat.is_here and (view := flat.view_of(x)) is not None:
-                return view
-        return x
-
-    def _unpack(self, packed: Tensor | View) -> Tensor:
-        if isinstance(packed, Tensor):
-            return packed
-        if not packed.flat.is_here:
-            self._open()
-            packed.flat.gathered()
-            unit = next((unit for unit in self._order if packed.flat in unit.flats), None)
-            if unit is not None:
-                self._prefetch_beside(unit, -1)
-        return packed.tensor()
-
-    # ---- gradients
-
-    def ready(self, flat: Flat, gradients: Sequence[Tensor | None]) -> None:
-        """Takes the gradients of a flat tensor's parameters, which are complete."""
-        self._open()
-        flat.add(gradients)
-        if self.syncs and self.stage > 1:
-            flat.start_reduction()
-        if self.stage == 3:
-            flat.release()
-
-    def _open(self) -> None:
-        if not self._is_open:
-            _C.queue_callback(self._finish)
-            self._is_open = True
-
-    def _finish(self) -> None:
-        self._is_open = False
-        if self.syncs:
-            for flat in self.flats:
-                if flat.pending is not None:
-                    flat.start_reduction()
-            for flat in self.flats:
-                flat.finish_reductions()
-        self.release()
-
-    def forget_failed_pass(self) -> None:
-        """Makes the next pass begin anew where one has ended with an error, and has not come to its end."""
-        if self._is_open and not in_pass():
-            self._is_open = False
-            for flat in self.flats:
-                flat.forget()
-
-
-class _Unit:
-    """A module whose parameters are gathered together."""
-
-    def __init__(self, module: Module, flats: list[Flat], exchange: _Exchange, *, is_root: bool) -> None:
-        self.flats = flats
-        self._exchange = exchange
-        self._is_root = is_root
-        self._forward = module.__dict__.get("forward")
-        self._module = module
-        self._depth = 0
-        module.__dict__["forward"] = self.run
-
-    def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the module with its parameters in their places."""
-        if self._depth:
-            return self._call(*args, **kwargs)
-        self._exchange.entered(self)
-        self._depth += 1
-        self._exchange.running += 1
-        try:
-            self._place()
-            return self._call(*args, **kwargs)
-        finally:
-            self._depth -= 1
-            self._exchange.running -= 1
-            self._remove()
-
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
-        if self._forward is not None:
-            return self._forward(*args, **kwargs)
-        return type(self._module).forward(self._module, *args, **kwargs)
-
-    def _place(self) -> None:
-        for flat in self.flats:
-            if _C.is_grad_enabled() and flat.is_trained:
-                pieces: Sequence[Tensor] = Gathered.apply(flat.shard, flat, self._exchange.ready)
-            else:
-                pieces = flat.pieces()
-            for slot, piece in zip(flat.slots, pieces, strict=True):
-                for module, name in slot.places:
-                    module.__dict__[name] = piece
-
-    def _remove(self) -> None:
-        # The model's own are the first that its backward pass asks for.
-        keeps = self._exchange.stage < 3 or (self._is_root and _C.is_grad_enabled())
-        for flat in self.flats:
-            for slot in flat.slots:
-                for module, name in slot.places:
-                    module.__dict__.pop(name, None)
-            if not keeps:
-                flat.release()
-
-
-def _chosen(module: Module, units: Units) -> list[Module]:
-    """Returns the modules that are units, beside the model itself."""
-    if units is None:
-        return _members(module)
-    asked = units if callable(units) and not isinstance(units, type) else lambda part: isinstance(part, units)  # type: ignore[arg-type]
-    return [part for part in module.modules() if part is not module and asked(part)]
-
-
-def _members(module: Module) -> list[Module]:
-    """Returns the members of the outermost containers; a list of modules does not run itself, and is none."""
-    found = []
-    for child in module.children():
-        if isinstance(module, ModuleList | Sequential) and not isinstance(child, ModuleList | ModuleDict):
-            found.append(child)
-        else:
-            found += _members(child)
-    return found
-
-
-def _owners(module: Module, chosen: Sequence[Module]) -> dict[int, Module]:
-    """Returns, by the ids of all modules, the innermost unit that each is part of."""
-    units = {id(unit) for unit in chosen}
-    found: dict[int, Module] = {}
-
-    def walk(part: Module, owner: Module) -> None:
-        owner = part if id(part) in units else owner
-        # What two units share belongs to the model itself.
-        found[id(part)] = owner if found.get(id(part), owner) is owner else module
-        for child in part.children():
-            walk(child, owner)
-
-    walk(module, module)
-    return found

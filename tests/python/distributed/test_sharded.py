@@ -10,7 +10,7 @@ import pytest
 
 import lamella as lm
 import lamella.distributed as dist
-from lamella.distributed import sharded
+from lamella.distributed._units import chosen_units
 
 from .running import needs_gloo, together
 
@@ -67,7 +67,7 @@ def _net() -> lm.nn.Module:
 def test_units(units: Any, expected: list[str]) -> None:
     net = _net()
     names = {id(part): name for name, part in net.named_modules()}
-    assert [names[id(part)] for part in sharded._chosen(net, units)] == expected
+    assert [names[id(part)] for part in chosen_units(net, units)] == expected
 
 
 @pytest.mark.parametrize(
