@@ -22,10 +22,12 @@ class Channel:
     Args:
         group: The name of the pipeline's group.
         other: The rank of the stage at the other end.
+        device: The device of this stage, where tensors arrive.
     """
 
-    def __init__(self, group: str, other: int) -> None:
+    def __init__(self, group: str, other: int, device: str) -> None:
         self._group = group
+        self._device = device
         self._other = other
         self._sent: list[Work] = []
 
@@ -48,7 +50,7 @@ class Channel:
 
     def receive(self) -> list[Tensor]:
         """Returns the tensors that come from the stage before; those that wanted a gradient want one here."""
-        told = self._receive([_LENGTH], "int64", _DESCRIPTION).tolist()
+        told = self._receive([_LENGTH], "int64", _DESCRIPTION, "cpu").tolist()
         found, at = [], 1
         for _ in range(told[0]):
             dtype, wants, ndim = told[at : at + 3]
@@ -79,9 +81,9 @@ class Channel:
         if x.size:  # a message has at least one byte
             self._sent.append(_C._distributed_start("send", x, root=self._other, tag=tag, group=self._group))
 
-    def _receive(self, shape: Sequence[int], dtype: str, tag: int) -> Tensor:
-        like = _C.broadcast_to(_C.zeros([], dtype=dtype), shape)
+    def _receive(self, shape: Sequence[int], dtype: str, tag: int, device: str | None = None) -> Tensor:
+        like = _C.broadcast_to(_C.zeros([], dtype=dtype, device=device or self._device), shape)
         if not like.size:
-            return _C.zeros(shape, dtype=dtype)
+            return like
         found: Tensor = _C._distributed_start("recv", like, root=self._other, tag=tag, group=self._group).wait()
         return found

@@ -57,7 +57,8 @@ def load_model(module: Module, read: Callable[[str, Box], Tensor], extras: Mappi
     parts, _ = of_model(module)
     with _C.no_grad():
         for name, part in parts.items():
-            part.values.copy_(read(name, part.box).astype(part.values.dtype))
+            own_values = part.values
+            own_values.copy_(read(name, part.box).astype(own_values.dtype).to(own_values.device))
     own = bare(module)
     inner = own.module if isinstance(own, FullyShardedDataParallel) else own
     for name, holder in inner._extras():

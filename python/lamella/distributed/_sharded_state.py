@@ -104,10 +104,11 @@ def _flattened(flat: Flat, remembered: Sequence[Mapping[str, Any]]) -> dict[str,
         if not isinstance(value, Tensor):
             found[key] = value
             continue
+        dtype, device = flat.shard.dtype, value.device
         row = _C.concat(
             [
-                *(values[key].detach().astype(flat.shard.dtype).reshape([-1]) for values in remembered),
-                _C.zeros([flat.padding], dtype=flat.shard.dtype),
+                *(values[key].detach().astype(dtype).reshape([-1]) for values in remembered),
+                _C.zeros([flat.padding], dtype=dtype, device=device),
             ]
         )
         found[key] = row[flat.start : flat.start + flat.part].clone()
@@ -127,7 +128,7 @@ def filled(flat: Flat, read: Callable[[str, Box], Tensor]) -> Tensor:
     with _C.no_grad():
         for slot, part in _own(flat, found):
             if part.values.size:
-                part.values.copy_(read(slot.names[0], part.box).astype(found.dtype))
+                part.values.copy_(read(slot.names[0], part.box).astype(found.dtype).to(found.device))
     return found
 
 

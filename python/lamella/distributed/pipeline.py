@@ -265,8 +265,9 @@ class _Run:
         self.trains = trains
         self.total: Tensor | None = None
         group, n = pipe.group, pipe.microbatches
-        self.before = None if pipe.is_first else Channel(group.name, group.rank - 1)
-        self.after = None if pipe.is_last else Channel(group.name, group.rank + 1)
+        device = next((p.device for p in pipe.parameters()), "cpu")
+        self.before = None if pipe.is_first else Channel(group.name, group.rank - 1, device)
+        self.after = None if pipe.is_last else Channel(group.name, group.rank + 1, device)
         self.inputs = _cut(inputs, n, "inputs") if pipe.is_first else []
         self.targets = _cut(target, n, "target") if pipe.is_last and trains else []
         self.received: dict[int, list[Tensor]] = {}

@@ -212,9 +212,11 @@ class FullyShardedDataParallel(Module):
         """
         if self._exchange.running:
             raise RuntimeError("[summon_full_params] the model is running: call it before or after")
-        with restored(self._exchange.flats, self._orders, writeback) if self._exchange.flats else nullcontext():
-            yield
-        self._exchange.release()
+        try:
+            with restored(self._exchange.flats, self._orders, writeback) if self._exchange.flats else nullcontext():
+                yield
+        finally:
+            self._exchange.release()
 
     # ---- states
 

@@ -242,6 +242,19 @@ def mistakes():
             assert f"[{make.__name__}]" in str(error) and "shard" in str(error)
         else:
             raise AssertionError(make)
+    split = dist.parallelize(lm.nn.Linear(4, 4), lm.placement("cpu", range(n)), {"weight": "S(0)"})
+    for make, words in (
+        (lambda: FullyShardedDataParallel(split), "'weight' is a global tensor"),
+        (lambda: model.state_dict(keep_vars=True), "keep_vars=False"),
+        (lambda: model.shards("a"), "group_by returned 'a' for no parameter"),
+        (lambda: model.load_state_dict({"first.weight": lm.zeros([6, 8])}), "missing: scale"),
+    ):
+        try:
+            make()
+        except ValueError as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(words)
     # After a pass that failed, the next is a whole one.
     y = model(x)
     y.register_hook(lambda dy: 1 / 0)
