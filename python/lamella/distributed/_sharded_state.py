@@ -67,8 +67,8 @@ def of_optimizer(optimizer: Any, module: Module, flats: Sequence[Flat]) -> dict[
     return {"state": state, "param_groups": groups}
 
 
-def load_optimizer(optimizer: Any, state: Mapping[str, Any], module: Module, flats: Sequence[Flat]) -> None:
-    """Takes over a state of whole tensors by name."""
+def for_optimizer(optimizer: Any, state: Mapping[str, Any], module: Module, flats: Sequence[Flat]) -> dict[str, Any]:
+    """Returns what an optimizer's ``load_state_dict`` takes, of a state of whole tensors by name."""
     names = names_of(module, flats)
     by_id = {id(flat.shard): flat for flat in flats}
     given = list(state["param_groups"])
@@ -91,7 +91,7 @@ def load_optimizer(optimizer: Any, state: Mapping[str, Any], module: Module, fla
             if not found.get(position, True):
                 del found[position]
             position += 1
-    optimizer.load_state_dict({"state": found, "param_groups": groups})
+    return {"state": found, "param_groups": groups}
 
 
 def _flattened(flat: Flat, remembered: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -56,8 +56,8 @@ class FullyShardedDataParallel(Module):
         broadcast_buffers: True to begin each forward pass with the buffers of rank 0, such as running statistics.
 
     Raises:
-        ValueError: The stage is none, no parameter wants a gradient, one is a global tensor, or the models of the
-            processes differ.
+        ValueError: The stage is none, no parameter wants a gradient, one is a global tensor, a part of the model is
+            such a model already, or the models of the processes differ.
         RuntimeError: There is no process group.
     """
 
@@ -76,6 +76,8 @@ class FullyShardedDataParallel(Module):
             raise ValueError(f"[FullyShardedDataParallel] stage is 1, 2 or 3, not {stage!r}")
         if all(p.stop_gradient for p in module.parameters()):
             raise ValueError("[FullyShardedDataParallel] no parameter of the model wants a gradient: use it as it is")
+        if any(isinstance(part, FullyShardedDataParallel) for part in module.modules()):
+            raise ValueError("[FullyShardedDataParallel] a part of the model is one already: name it by units=")
         for name, p in module.named_parameters():
             if isinstance(p, GlobalTensor):
                 raise ValueError(
@@ -210,6 +212,11 @@ class FullyShardedDataParallel(Module):
         Raises:
             RuntimeError: The model is running.
         """
+        with self._summoned(writeback):
+            yield
+
+    @contextmanager
+    def _summoned(self, writeback: bool) -> Iterator[None]:
         if self._exchange.running:
             raise RuntimeError("[summon_full_params] the model is running: call it before or after")
         try:
@@ -234,11 +241,11 @@ class FullyShardedDataParallel(Module):
         """
         if keep_vars and self._exchange.flats:
             raise ValueError("[state_dict] keep_vars=False: of the parameters, each process keeps a part only")
-        with self.summon_full_params(writeback=False):
-            state = self.module.state_dict(prefix, keep_vars=keep_vars)
-            if not self._exchange.flats:
-                return state
-            return {name: x.clone() if isinstance(x, Tensor) else x for name, x in state.items()}
+        with self._summoned(writeback=False):
+            state = self.module.state_dict(keep_vars=keep_vars)
+            if self._exchange.flats:
+                state = {name: x.clone() if isinstance(x, Tensor) else x for name, x in state.items()}
+        return {f"{prefix}.{name}": x for name, x in state.items()} if prefix else state
 
     def load_state_dict(self, state: Any, strict: bool = True, assign: bool = False) -> Any:
         """Takes over whole parameters and buffers, as :meth:`state_dict` gives them, or parts.
@@ -258,7 +265,7 @@ class FullyShardedDataParallel(Module):
         """
         if any(isinstance(x, Part) for x in state.values()):
             state = _sharded_state.whole(state, self.group)
-        with self.summon_full_params():
+        with self._summoned(writeback=True):
             return self.module.load_state_dict(state, strict=strict, assign=assign)
 
     def sharded_state_dict(self) -> dict[str, Any]:
@@ -294,4 +301,4 @@ class FullyShardedDataParallel(Module):
         """
         if any(isinstance(x, Part) for values in state["state"].values() for x in values.values()):
             state = _sharded_state.whole(state, self.group)
-        _sharded_state.load_optimizer(optimizer, state, self.module, self._exchange.flats)
+        optimizer.load_state_dict(_sharded_state.for_optimizer(optimizer, state, self.module, self._exchange.flats))

@@ -143,6 +143,69 @@ if __name__ == "__main__":
     main()
 """
 
+SHARDED = """
+import functools
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+from torch.distributed.fsdp import FullStateDictConfig, MixedPrecision, ShardingStrategy, StateDictType
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_policy, transformer_auto_wrap_policy
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+
+
+def made():
+    torch.manual_seed(0)
+    return nn.Sequential(*(nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True) for _ in range(2)))
+
+
+def step(model, optimizer, x, clip):
+    optimizer.zero_grad()
+    (model(x) ** 2).mean().backward()
+    norm = clip(0.1)
+    optimizer.step()
+    return norm.item()
+
+
+torch.manual_seed(1)
+x = torch.randn(4, 3, 8)
+policy = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={nn.TransformerEncoderLayer})
+for strategy, wraps in (
+    (ShardingStrategy.FULL_SHARD, policy),
+    (ShardingStrategy.SHARD_GRAD_OP, ModuleWrapPolicy({nn.Linear})),
+    (ShardingStrategy.NO_SHARD, functools.partial(size_based_auto_wrap_policy, min_num_params=200)),
+    (None, None),
+):
+    plain = made()
+    model = FSDP(made(), sharding_strategy=strategy, auto_wrap_policy=wraps, use_orig_params=False, device_id=None)
+    assert sum(p.numel() for p in model.parameters()) < sum(p.numel() for p in plain.parameters()) * 0.6
+    first = torch.optim.AdamW(plain.parameters(), lr=0.01)
+    second = torch.optim.AdamW(model.parameters(), lr=0.01)
+    for _ in range(2):
+        expected = step(plain, first, x, lambda most: nn.utils.clip_grad_norm_(plain.parameters(), most))
+        assert abs(step(model, second, x[2 * rank : 2 * rank + 2], model.clip_grad_norm_) - expected) < 1e-5
+    with FSDP.state_dict_type(model, StateDictType.FULL_STATE_DICT, FullStateDictConfig(rank0_only=True)):
+        state = model.state_dict()
+        moments = FSDP.optim_state_dict(model, second)
+    assert bool(state) == bool(moments) == (rank == 0)
+    for name, value in model.state_dict().items():
+        assert torch.allclose(value, plain.state_dict()[name], atol=1e-5), name
+    moments = FSDP.optim_state_dict(model, second)
+    third = torch.optim.AdamW(model.parameters(), lr=0.5)
+    third.load_state_dict(FSDP.optim_state_dict_to_load(model, third, moments))
+    assert third.param_groups[0]["lr"] == 0.01 and len(third.state_dict()["state"]) == len(list(model.parameters()))
+    with FSDP.summon_full_params(model, writeback=False):
+        assert model.module[0].linear1.weight.shape == (16, 8)
+try:
+    FSDP(made(), mixed_precision=MixedPrecision(param_dtype=torch.bfloat16))
+except NotImplementedError as error:
+    assert "autocast" in str(error)
+print("checked", ShardedGradScaler().get_scale())
+"""
+
 SPAWNED = """
 import os
 import torch
@@ -202,6 +265,12 @@ def test_training_in_two_processes_is_that_of_one(script, tmp_path):
     both = run("-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py", "--epochs", "2", cwd=tmp_path)
     assert both == alone and both.count("epoch") == 2
     assert (tmp_path / "model.pt").exists()
+
+
+@needs_gloo
+def test_sharded_models_train_as_whole_ones(script, tmp_path):
+    said = run("torchrun", "--nproc-per-node=2", script(SHARDED), cwd=tmp_path)
+    assert said.count("checked") == 2
 
 
 @needs_gloo

@@ -76,6 +76,12 @@ def test_units(units: Any, expected: list[str]) -> None:
         (lambda: dist.FullyShardedDataParallel(lm.nn.ReLU(), group="self"), "no parameter of the model wants"),
         (lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), stage=4, group="self"), "stage is 1, 2 or 3, not 4"),
         (
+            lambda: dist.FullyShardedDataParallel(
+                lm.nn.Sequential(dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self")), group="self"
+            ),
+            "a part of the model is one already",
+        ),
+        (
             lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self").shards("a"),
             "group_by returned 'a' for no parameter",
         ),
