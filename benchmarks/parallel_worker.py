@@ -50,7 +50,7 @@ NETWORKS = {
 
 
 class Lamella:
-    """What a step needs of Lamella."""
+    """Functions of Lamella that a step calls."""
 
     def __init__(self) -> None:
         import lamella as lm
@@ -70,7 +70,7 @@ class Lamella:
 
 
 class Torch:
-    """What a step needs of PyTorch."""
+    """Functions of PyTorch that a step calls."""
 
     def __init__(self) -> None:
         import torch

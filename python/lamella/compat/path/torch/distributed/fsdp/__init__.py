@@ -15,7 +15,7 @@ from lamella.nn import Module
 
 
 class ShardingStrategy(Enum):
-    """What is cut over the processes."""
+    """Names of the parts of a training state that are cut over the processes."""
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
@@ -120,7 +120,7 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
         def is_unit(part: Module) -> bool:
             if auto_wrap_policy is None:
                 return False
-            count = sum(p.numel() for p in part.parameters())
+            count = sum(len(p.detach().reshape([-1])) for p in part.parameters())
             return bool(auto_wrap_policy(module=part, recurse=False, nonwrapped_numel=count))
 
         super().__init__(
