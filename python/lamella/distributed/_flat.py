@@ -88,17 +88,31 @@ class Flat:
         with _C.no_grad():
             whole = self._padded([p.detach().reshape([-1]) for p, *_ in parameters], first)
             own = whole[group.rank * self.part : (group.rank + 1) * self.part].clone()
-        self.shard = FlatShard.of_memory(own, stop_gradient=first.stop_gradient)
+        #: The table of the shard, and its name there: a module that is moved gets another one.
+        self._home: dict[str, Any] = {"shard": FlatShard.of_memory(own, stop_gradient=first.stop_gradient)}
+        self._name = "shard"
         #: The sum over backward passes that did not communicate, or that ends with the pass; of the whole size.
         self.pending: Tensor | None = None
         self._reductions: list[Work] = []
         self._whole: Tensor | None = None
         self._work: Work | None = None
-        self._version = -1
+        #: The shard that was gathered, and its version then.
+        self._source: tuple[Tensor, int] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns what copies and pickles have: all but what is gathered."""
-        return {**self.__dict__, "_whole": None, "_work": None, "_version": -1, "_reductions": []}
+        return {**self.__dict__, "_whole": None, "_work": None, "_source": None, "_reductions": []}
+
+    @property
+    def shard(self) -> Parameter:
+        """This process's part."""
+        found: Parameter = self._home[self._name]
+        return found
+
+    def settle(self, table: dict[str, Any], name: str) -> None:
+        """Puts the shard into a module's table of parameters."""
+        table[name] = self.shard
+        self._home, self._name = table, name
 
     @property
     def group(self) -> ProcessGroup:
@@ -126,7 +140,7 @@ class Flat:
         """Starts to gather the whole, unless it is here or on its way."""
         if not self._is_current():
             self.release()
-            self._version = self.shard._version
+            self._source = self.shard, self.shard._version
             sizes = [self.part] * self.group.size
             self._work = _C._distributed_start("all_gather", self.shard.detach(), sizes=sizes, group=self._group)
 
@@ -140,7 +154,10 @@ class Flat:
 
     def _is_current(self) -> bool:
         is_here = self._whole is not None or self._work is not None
-        return is_here and self._version == self.shard._version
+        return is_here and self._source is not None and self._is_source(*self._source)
+
+    def _is_source(self, shard: Tensor, version: int) -> bool:
+        return shard is self.shard and shard._version == version
 
     @property
     def is_here(self) -> bool:

@@ -25,6 +25,8 @@ class ShardedGradScaler(GradScaler):
         RuntimeError: There is no process group.
     """
 
+    _asks_all = True
+
     def __init__(self, *, group: ProcessGroup | str | None = None, **options: Any) -> None:
         super().__init__(**options)
         self._group = group_of(group).name

@@ -219,6 +219,10 @@ class Pipeline(Module):
         """
         return self._state.state_dict(prefix, keep_vars=keep_vars)
 
+    def _save(self, state: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        # Called by a module that this one is a part of.
+        state.update((prefix + name, x) for name, x in self.state_dict(keep_vars=keep_vars).items())
+
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Takes over this process's part of a state, of which other stages' entries are ignored; as for modules."""
         theirs = {name: x for name, x in state.items() if self._is_own(name)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _C
 from .._C import Tensor
@@ -128,7 +128,7 @@ class FullyShardedDataParallel(Module):
             for part, name in listed:
                 del part._parameters[name]
         for number, flat in enumerate(self._exchange.flats):
-            self._parameters[f"shard{number}"] = flat.shard
+            flat.settle(self._parameters, f"shard{number}")
 
     @property
     def group(self) -> ProcessGroup:
@@ -246,6 +246,15 @@ class FullyShardedDataParallel(Module):
             if self._exchange.flats:
                 state = {name: x.clone() if isinstance(x, Tensor) else x for name, x in state.items()}
         return {f"{prefix}.{name}": x for name, x in state.items()} if prefix else state
+
+    def _save(self, state: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        # Called by a module that this one is a part of.
+        state.update((prefix + name, x) for name, x in self.state_dict(keep_vars=keep_vars).items())
+
+    def _all_places(self, prefix: str = "") -> NoReturn:
+        raise RuntimeError(
+            f"[load_state_dict] '{prefix.removesuffix('.')}' is cut over processes: call load_state_dict of that part"
+        )
 
     def load_state_dict(self, state: Any, strict: bool = True, assign: bool = False) -> Any:
         """Takes over whole parameters and buffers, as :meth:`state_dict` gives them, or parts.

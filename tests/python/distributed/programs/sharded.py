@@ -218,6 +218,15 @@ def options():
         step("transformer", model, optimizer, False, clip_of(model))
         step("transformer", reference, other, True, clip_of(reference))
     same(model.state_dict(), reference.state_dict())
+    assert next(iter(lm.nn.Sequential(model).state_dict())) == "0." + next(iter(reference.state_dict()))
+    # Moved, also as a part of another module, it has other shards.
+    before = model.state_dict()
+    lm.nn.Sequential(model).to("float32")
+    assert all(p.dtype == lm.float32 and p.is_shard for p in model.parameters())
+    assert model(batch("transformer", False)[0]).dtype == lm.float32
+    model.to("float64")
+    for key, x in model.state_dict().items():
+        np.testing.assert_array_equal(x.numpy(), before[key].numpy().astype("float32"))
     with model.summon_full_params(), lm.no_grad():
         model.module.norm.weight.fill_(3.0)
     assert model.state_dict()["norm.weight"].tolist() == [3.0] * 16
@@ -252,6 +261,17 @@ def mistakes():
         try:
             make()
         except ValueError as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(words)
+    for call, words in (
+        (lambda: lm.nn.Sequential(model).load_state_dict({}), "'0' is cut over processes"),
+        (lambda: lm.nn.utils.clip_grad_norm_(model.parameters(), 1.0), "call model.clip_grad_norm_()"),
+        (lambda: lm.amp.GradScaler().unscale_(adam(model)), "ShardedGradScaler"),
+    ):
+        try:
+            call()
+        except RuntimeError as error:
             assert words in str(error), error
         else:
             raise AssertionError(words)
