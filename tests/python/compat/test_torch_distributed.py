@@ -267,6 +267,27 @@ def test_training_in_two_processes_is_that_of_one(script, tmp_path):
     assert (tmp_path / "model.pt").exists()
 
 
+LAUNCHED = """
+import argparse, os
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--local-rank", "--local_rank", type=int, default=-1)
+parser.add_argument("words", nargs="*")
+args = parser.parse_args()
+import beside
+
+number = args.local_rank if args.local_rank >= 0 else int(os.environ["LOCAL_RANK"]) + 10
+print(f"{number} {args.words} {beside.value}\\n", end="", flush=True)
+"""
+
+
+@pytest.mark.parametrize(("options", "first"), [([], 0), (["--use_env"], 10)])
+def test_the_launcher_before_torchrun(options, first, script, tmp_path):
+    (tmp_path / "beside.py").write_text("value = 5")
+    command = ["-m", "torch.distributed.launch", "--nproc_per_node=2", *options, script(LAUNCHED), "a", "b"]
+    assert sorted(run(*command, cwd=tmp_path).splitlines()) == [f"{first + i} ['a', 'b'] 5" for i in range(2)]
+
+
 @needs_gloo
 def test_sharded_models_train_as_whole_ones(script, tmp_path):
     said = run("torchrun", "--nproc-per-node=2", script(SHARDED), cwd=tmp_path)
