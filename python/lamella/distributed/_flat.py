@@ -164,6 +164,11 @@ class Flat:
         """True if the whole is gathered."""
         return self._whole is not None
 
+    @property
+    def is_coming(self) -> bool:
+        """True if the whole is on its way."""
+        return self._work is not None
+
     def release(self) -> None:
         """Drops the whole; what is on its way has to come first."""
         if self._work is not None:

@@ -14,6 +14,7 @@ from .._C import Tensor
 from ..nn import Module
 from ..optim import Optimizer
 from . import _sharded_state
+from ._flat import Flat
 from ._parts import Box, Part, global_part
 from .data_parallel import DistributedDataParallel
 from .global_tensor import GlobalTensor
@@ -66,8 +67,10 @@ def load_model(module: Module, read: Callable[[str, Box], Tensor], extras: Mappi
             holder.set_extra_state(extras[name])
 
 
-def owner_of(optimizer: Optimizer, models: Mapping[str, Module]) -> Module | None:
-    """Returns the model that has an optimizer's parameters; None if none of them does."""
+def owner_of(optimizer: Any, models: Mapping[str, Module]) -> Module | None:
+    """Returns the model that has an optimizer's parameters; None if none of them does, or for another object."""
+    if not isinstance(optimizer, Optimizer):
+        return None
     wanted = {id(p) for group in optimizer.param_groups for p in group["params"]}
     return next((m for m in models.values() if wanted <= {id(p) for p in m.parameters()}), None)
 
@@ -78,9 +81,10 @@ def of_optimizer(optimizer: Optimizer, module: Module) -> tuple[dict[str, Part],
     The parts are called ``NAME.KEY``: the parameter's name, and that of the tensor of state.
     """
     own = bare(module)
-    inner = own.module if isinstance(own, FullyShardedDataParallel) else own
-    flats = own._exchange.flats if isinstance(own, FullyShardedDataParallel) else []
-    named = _sharded_state.of_optimizer(optimizer, inner, flats)
+    if isinstance(own, FullyShardedDataParallel):
+        named = own.optimizer_state_dict(optimizer, sharded=True)
+    else:
+        named = _sharded_state.of_optimizer(optimizer, own, [])
     parts = {
         f"{name}.{key}": part_of(x)
         for name, values in named["state"].items()
@@ -108,17 +112,9 @@ def load_optimizer(
         module: The model that has its parameters.
         keys: By parameter, the names of the tensors that are remembered.
         read: Returns the elements of a tensor that are in a box.
-        saved: The numbers and groups, of all processes together.
-
-    Raises:
-        ValueError: The groups have other parameters than the optimizer's.
+        saved: The numbers and groups, of all processes together, which :func:`check_groups` has looked at.
     """
-    own = bare(module)
-    sharded = own if isinstance(own, FullyShardedDataParallel) else None
-    inner = own.module if sharded is not None else own
-    flats = {id(flat.shard): flat for flat in sharded._exchange.flats} if sharded is not None else {}
-    names = _sharded_state.names_of(inner, list(flats.values()))
-    _check_groups(optimizer, names, saved["param_groups"])
+    names, flats = _names_and_flats(module)
     state: dict[int, dict[str, Any]] = {}
     groups: list[dict[str, Any]] = []
     position = 0
@@ -148,7 +144,18 @@ def _like(p: Tensor, read: Callable[[str, Box], Tensor], name: str) -> Tensor:
     return GlobalTensor._of(read(name, global_part(p).box), p.shape, p.placement, p.sbp)
 
 
-def _check_groups(optimizer: Optimizer, names: Mapping[int, list[str]], saved: list[dict[str, Any]]) -> None:
+def _names_and_flats(module: Module) -> tuple[dict[int, list[str]], dict[int, Flat]]:
+    """Returns the names of what an optimizer's tensors stand for, and the flat tensors of those that are shards."""
+    own = bare(module)
+    if not isinstance(own, FullyShardedDataParallel):
+        return _sharded_state.names_of(own, []), {}
+    flats = own._exchange.flats
+    return _sharded_state.names_of(own.module, flats), {id(flat.shard): flat for flat in flats}
+
+
+def check_groups(optimizer: Optimizer, module: Module, saved: list[dict[str, Any]]) -> None:
+    """ValueError where groups of a state lack parameters of the optimizer's."""
+    names, _ = _names_and_flats(module)
     kind = type(optimizer).__name__
     if len(saved) != len(optimizer.param_groups):
         raise ValueError(

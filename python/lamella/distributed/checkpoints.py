@@ -14,7 +14,7 @@ from .._C import _ProcessGroup as ProcessGroup
 from ..io import _safetensors
 from ..io._drafts import replacing
 from ..io._structure import flatten
-from ..io.checkpoints import Checkpoint, CheckpointWarning, random_state, restore_random
+from ..io.checkpoints import Checkpoint, CheckpointWarning, load_all, random_state, restore_random
 from ..nn import Module
 from ..optim import Optimizer
 from . import _named_state
@@ -154,25 +154,26 @@ def load_checkpoint(
     count = len(reader.index.files)
     every = [reader.own(number) for number in range(count)]
     own = every[processes.rank % count]
-    failure = ""
+    models = {name: part for name, part in parts.items() if isinstance(part, Module)}
+    failure, saved = "", {}
     try:
         _check(reader, parts)
+        for name, part in parts.items():
+            if (owner := _named_state.owner_of(part, models)) is not None:
+                saved[name] = _named_state.merged([one[name] for one in every])
+                _named_state.check_groups(part, owner, saved[name]["param_groups"])
+        # What may still not fit comes first, and gets its old state back then.
+        load_all({name: part for name, part in parts.items() if reader.index.kinds[name] == "other"}, own)
     except ValueError as error:
         failure = str(error)
     _agree("load_checkpoint", failure, processes, ValueError)
-    models = {name: part for name, part in parts.items() if isinstance(part, Module)}
-    for name, part in parts.items():
-        read = _reads(reader, name)
-        if name in models:
-            extras = {key: x for one in every for key, x in one[name].items()}
-            _named_state.load_model(part, read, {**extras, **own[name]})
-        elif reader.index.kinds[name] == "optimizer":
-            owner = _named_state.owner_of(part, models)
-            assert owner is not None
-            saved = _named_state.merged([one[name] for one in every])
-            _named_state.load_optimizer(part, owner, _keys(reader, name), read, saved)
-        else:
-            part.load_state_dict(own[name])
+    for name, part in models.items():
+        extras = {key: x for one in every for key, x in one[name].items()}
+        _named_state.load_model(part, _reads(reader, name), {**extras, **own[name]})
+    for name, state in saved.items():
+        owner = _named_state.owner_of(parts[name], models)
+        assert owner is not None
+        _named_state.load_optimizer(parts[name], owner, _keys(reader, name), _reads(reader, name), state)
     if random and own["random"] is not None:
         restore_random(own["random"])
     rest = {name: value for name, value in own.items() if name not in parts and name != "random"}
@@ -251,7 +252,7 @@ def _collected(parts: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Part
     for name, part in parts.items():
         if name in _TAKEN:
             raise ValueError(f"[save_checkpoint] the name '{name}' is the checkpoint's own")
-        owner = _named_state.owner_of(part, models) if isinstance(part, Optimizer) else None
+        owner = _named_state.owner_of(part, models)
         if name in models:
             kinds[name] = "model"
             found, own[name] = _named_state.of_model(part)

@@ -115,7 +115,7 @@ def load_checkpoint(
     missing = [name for name in parts if name not in saved]
     if missing:
         raise ValueError(f"[load_checkpoint] {path.name} has no part {', '.join(missing)}")
-    _load_all(parts, saved)
+    load_all(parts, saved)
     if random and state["random"] is not None:
         restore_random(state["random"])
     return Checkpoint(state["step"], path, {name: value for name, value in saved.items() if name not in parts})
@@ -153,7 +153,8 @@ def _read(path: Path) -> dict[str, Any]:
     return state
 
 
-def _load_all(parts: Mapping[str, Any], states: Mapping[str, Any]) -> None:
+def load_all(parts: Mapping[str, Any], states: Mapping[str, Any]) -> None:
+    """Loads states into objects; if one does not fit, those before it get their old states back."""
     before: dict[str, Any] = {}
     for name, part in parts.items():
         try:

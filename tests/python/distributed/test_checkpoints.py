@@ -99,6 +99,27 @@ def test_one_process_without_a_group(tmp_path: Path) -> None:
     assert _step(plain, again) == expected
 
 
+def test_what_does_not_fit_leaves_all_as_it_was(tmp_path: Path) -> None:
+    model = _net()
+    dist.save_checkpoint(tmp_path, 1, model=model, optimizer=_optimizer(model), scaler=lm.amp.GradScaler(), note=3)
+    other = _net()
+    before = {key: x.tolist() for key, x in other.state_dict().items()}
+    scaler = lm.amp.GradScaler(init_scale=4.0)
+    loader = lm.data.DataLoader([1], 1)
+    for words, parts in {
+        r"the state of SGD has 2 groups, the optimizer 1": {"optimizer": lm.optim.SGD(other.parameters(), lr=0.1)},
+        r"group 0 of AdamW has no '0.bias' in the state": {
+            "optimizer": lm.optim.AdamW([{"params": [p]} for p in list(other.parameters())[1:3]])
+        },
+        r"the state is a mapping that holds": {"note": loader},
+        r"'optimizer' was saved of another kind of object": {"optimizer": loader},
+        r"'scaler' was saved of another kind of object": {"scaler": other},
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            dist.load_checkpoint(tmp_path, **{"model": other, "scaler": scaler, **parts})
+        assert {key: x.tolist() for key, x in other.state_dict().items()} == before and scaler.get_scale() == 4.0
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

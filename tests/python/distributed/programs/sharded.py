@@ -127,9 +127,13 @@ def nothing_whole_is_kept():
     model = FullyShardedDataParallel(made("transformer", 0), stage=3)
     flats = model._exchange.flats
     x, t = batch("transformer", False)
-    most = []
-    for block in model.module.blocks:
+    most, ahead = [], []
+    first, second = model.module.blocks
+    for block in (first, second):
         block.register_forward_hook(lambda *_: most.append(sum(flat.is_here for flat in flats)))
+    (next_one,) = second.forward.__self__.flats
+    # While the first block runs, the second one's parameters are on their way: from the second pass on.
+    first.norm1.register_forward_hook(lambda *_: ahead.append(next_one.is_here or next_one.is_coming))
     for _ in range(2):
         loss = F.cross_entropy(model(x), t)
         assert [flat.is_here for flat in flats] == [True] + [False] * (len(flats) - 1)
@@ -138,6 +142,7 @@ def nothing_whole_is_kept():
         with lm.no_grad():
             model(x)
         assert not any(flat.is_here for flat in flats)
+    assert ahead == [False, True, True, True]
     assert max(most) <= 2 and not hasattr(model.module.head, "weight")
 
 
