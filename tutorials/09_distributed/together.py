@@ -161,15 +161,15 @@ class Pipelines:
     """Two pipelines, each with half of the batch; a pipeline has two stages, each with half of the layers."""
 
     def __init__(self) -> None:
-        lines = [dist.new_group([0, 1]), dist.new_group([2, 3])]
-        twins = [dist.new_group([0, 2]), dist.new_group([1, 3])]
-        self.number, stage = divmod(dist.get_rank(), 2)
+        mesh = lm.placement("cpu", [[0, 1], [2, 3]])
+        twins, line = mesh.group(0), mesh.group(1)
+        self.number, _ = mesh.coordinate()
         self.model = dist.Pipeline(
             gpt(),
             microbatches=2,
             loss=surprise,
-            group=lines[self.number],
-            wrap=lambda own: dist.DistributedDataParallel(own, group=twins[stage]),
+            group=line,
+            wrap=lambda stage: dist.DistributedDataParallel(stage, group=twins),
         )
         self.optimizer = optim.AdamW(self.model.parameters(), lr=3e-3)
 

@@ -136,19 +136,9 @@ def sums_and_scales():
     same(pipe, state)
 
 
-def groups(mesh):
-    """Process groups along each axis of an array of ranks: this process's own."""
-    found = []
-    for axis in range(mesh.ndim):
-        for ranks in np.moveaxis(mesh, axis, -1).reshape(-1, mesh.shape[axis]).tolist():
-            made = dist.new_group(ranks)
-            if rank in ranks:
-                found.append(made)
-    return found
-
-
 def with_data_parallelism():
-    replicas, line = groups(np.arange(n).reshape(2, n // 2))
+    mesh = lm.placement("cpu", np.arange(n).reshape(2, n // 2))
+    replicas, line = mesh.group(0), mesh.group(1)
     expected, state = reference(2)
     x, t = batches()
     own = slice(4 * replicas.rank, 4 * replicas.rank + 4)
@@ -174,7 +164,8 @@ PLAN = {
 def with_tensor_parallelism():
     """Two stages (and two replicas where there are eight processes) of two processes that share each product."""
     mesh = np.arange(n).reshape(n // 4, 2, 2)
-    replicas, line, _ = groups(mesh)
+    everyone = lm.placement("cpu", mesh)
+    replicas, line = everyone.group(0), everyone.group(1)
     meshes = [lm.placement("cpu", pair.tolist()) for pair in mesh.reshape(-1, 2)]
     for one in meshes:
         one.connect()
