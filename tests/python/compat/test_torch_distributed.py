@@ -288,6 +288,14 @@ def test_the_launcher_before_torchrun(options, first, script, tmp_path):
     assert sorted(run(*command, cwd=tmp_path).splitlines()) == [f"{first + i} ['a', 'b'] 5" for i in range(2)]
 
 
+def test_shell_scripts_find_torchrun(tmp_path):
+    (tmp_path / "one.py").write_text(
+        "import os, torch.distributed; print(os.environ['WORLD_SIZE'], os.environ['RANK'])"
+    )
+    (tmp_path / "train.sh").write_text("torchrun --nproc_per_node=1 one.py\n")
+    assert run("sh", "train.sh", cwd=tmp_path) == "1 0\n"
+
+
 @needs_gloo
 def test_sharded_models_train_as_whole_ones(script, tmp_path):
     said = run("torchrun", "--nproc-per-node=2", script(SHARDED), cwd=tmp_path)
