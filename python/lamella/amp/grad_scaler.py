@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import lamella as lm
 
@@ -46,6 +46,9 @@ class GradScaler:
     Raises:
         ValueError: for a number out of its range.
     """
+
+    #: True if infinite gradients of other processes count.
+    _asks_all: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -92,16 +95,22 @@ class GradScaler:
         Once between two updates; :meth:`step` does it where it was not done.
 
         Raises:
-            RuntimeError: where it was done already, or after :meth:`step`.
+            RuntimeError: where it was done already, or after :meth:`step`; or the tensors are shards of a model.
             ValueError: for gradients in float16 or bfloat16, whose small values are lost already.
         """
         if not self._enabled:
             return
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        if not self._asks_all and any(getattr(p, "is_shard", False) for p in parameters):
+            raise RuntimeError(
+                "[GradScaler] each process has other shards, and infinite gradients are to stop all of them: take "
+                "lamella.distributed.ShardedGradScaler"
+            )
         notes = self._notes.setdefault(optimizer, _Notes())
         if notes.unscaled or notes.stepped:
             when = "after step()" if notes.stepped else "twice"
             raise RuntimeError(f"[GradScaler] unscale_() was called {when}; call update() in between")
-        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        gradients = [p.grad for p in parameters if p.grad is not None]
         for gradient in gradients:
             if gradient.dtype in (lm.float16, lm.bfloat16):
                 raise ValueError(

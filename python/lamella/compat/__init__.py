@@ -16,6 +16,8 @@ from pathlib import Path
 PATH = Path(__file__).parent / "path"
 #: Folder of the headers of other frameworks, such as <torch/extension.h>.
 HEADERS = Path(__file__).parent / "include"
+#: Folder of the frameworks' own commands.
+PROGRAMS = Path(__file__).parent / "bin"
 #: pip's constraints, which keep it from installing the frameworks themselves beside the fronts.
 CONSTRAINTS = Path(__file__).parent / "constraints.txt"
 
@@ -24,6 +26,7 @@ usage: python -m lamella.compat script.py [argument ...]
        python -m lamella.compat -m module [argument ...]
        python -m lamella.compat -c code [argument ...]
        python -m lamella.compat command [argument ...]     (such as make: the Python it starts finds the fronts)
+       python -m lamella.compat torchrun --nproc-per-node 2 script.py [argument ...]
 
 Runs a program with `import torch`, `import paddle` and `import oneflow` resolved to Lamella's fronts, in its process
 and in those it starts."""
@@ -46,10 +49,10 @@ def environment(base: dict[str, str] | None = None) -> dict[str, str]:
     constraints = env.get("PIP_CONSTRAINT", "").split()
     if CONSTRAINTS.as_uri() not in constraints:
         env["PIP_CONSTRAINT"] = " ".join([*constraints, CONSTRAINTS.as_uri()])
-    # Makefiles call `python`, which must be this interpreter.
-    here = os.path.dirname(sys.executable)
-    programs = [entry for entry in env.get("PATH", os.defpath).split(os.pathsep) if entry != here]
-    env["PATH"] = os.pathsep.join([here, *programs])
+    # Makefiles call `python`, which must be this interpreter, and scripts call `torchrun`.
+    own = [str(PROGRAMS), os.path.dirname(sys.executable)]
+    programs = [entry for entry in env.get("PATH", os.defpath).split(os.pathsep) if entry not in own]
+    env["PATH"] = os.pathsep.join([*own, *programs])
     return env
 
 
@@ -71,7 +74,7 @@ def command(arguments: list[str], interpreter_options: list[str]) -> list[str]:
     is_program = os.path.isfile(first) and os.access(first, os.X_OK) and not first.endswith(".py")
     if first.startswith("-") or (os.path.exists(first) and not is_program):
         return [sys.executable, *interpreter_options, *arguments]
-    found = shutil.which(first)
+    found = shutil.which(first, path=os.pathsep.join([str(PROGRAMS), os.environ.get("PATH", os.defpath)]))
     if found is None:
         raise FileNotFoundError(f"there is no script or command '{first}'")
     return [found, *arguments[1:]]

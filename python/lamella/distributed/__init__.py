@@ -47,6 +47,7 @@ from ._groups import (
 from ._messages import recv, send
 from ._objects import all_gather_object, broadcast_object
 from ._random import seed
+from ._scaler import ShardedGradScaler
 from .data_parallel import DistributedDataParallel
 
 # isort: split
@@ -55,13 +56,16 @@ from .data_parallel import DistributedDataParallel
 from .. import sbp
 from . import _optimizers as _optimizers
 from ._costs import Link
+from .checkpoints import gather_checkpoint, load_checkpoint, save_checkpoint
 from .global_tensor import GlobalParameter, GlobalTensor
 from .making import distribute, to_global
 from .mesh import placement
 from .parallelize import parallelize
+from .pipeline import Pipeline
 from .plan import Device, Plan, plan
 from .redistribute import redistribution_table, set_links
 from .rules import Call, Spec, equation, register_sbp, ruled
+from .sharded import FullyShardedDataParallel
 
 __all__ = [
     "Call",
@@ -69,11 +73,14 @@ __all__ = [
     "DistributedDataParallel",
     "DistributedError",
     "DistributedSampler",
+    "FullyShardedDataParallel",
     "GlobalParameter",
     "GlobalTensor",
     "Link",
+    "Pipeline",
     "Plan",
     "ProcessGroup",
+    "ShardedGradScaler",
     "Spec",
     "Work",
     "all_gather",
@@ -89,6 +96,7 @@ __all__ = [
     "distribute",
     "equation",
     "gather",
+    "gather_checkpoint",
     "get_group",
     "get_local_rank",
     "get_rank",
@@ -96,6 +104,7 @@ __all__ = [
     "init_process_group",
     "is_available",
     "is_initialized",
+    "load_checkpoint",
     "new_group",
     "parallelize",
     "placement",
@@ -106,6 +115,7 @@ __all__ = [
     "reduce_scatter",
     "register_sbp",
     "ruled",
+    "save_checkpoint",
     "sbp",
     "scatter",
     "seed",

@@ -12,7 +12,7 @@ from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module
 from ._buckets import make_buckets
 from ._groups import group_of
-from ._objects import all_gather_object
+from ._models import broadcast_tensors, check_equal, in_pass, own_part
 
 __all__ = ["DistributedDataParallel"]
 
@@ -29,7 +29,8 @@ class DistributedDataParallel(Module):
     mean over all of them, and optimizers, clipping and :class:`lamella.amp.GradScaler` do the same on all processes.
     (Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", 2020.)
 
-    A group of one process costs nothing.
+    Where parameters are global tensors (:func:`parallelize`), the group is of the processes that have the same parts of
+    them. A group of one process costs nothing.
 
     Args:
         module: The model. It is the attribute ``module``, and its names in ``state_dict`` begin with ``module.``.
@@ -62,15 +63,15 @@ class DistributedDataParallel(Module):
         self.bucket_mb = bucket_mb
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers
-        named = [(name, p) for name, p in module.named_parameters() if not p.stop_gradient]
+        named = [(name, own_part(p)) for name, p in module.named_parameters() if not p.stop_gradient]
         if not named:
             raise ValueError("[DistributedDataParallel] no parameter of the model wants a gradient: use it as it is")
         self._names = [name for name, _ in named]
         self._reducer = _Reducer([p for _, p in named], self._names, self.group, bucket_mb, find_unused_parameters)
         self._joining = False
         if self.group.size > 1:
-            _check_equal(module, self.group)
-            _broadcast([*module.parameters(), *module.buffers()], 0, self.group)
+            check_equal(module, self.group, "DistributedDataParallel")
+            broadcast_tensors([*module.parameters(), *module.buffers()], 0, self.group)
             self._reducer.attach()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -83,7 +84,7 @@ class DistributedDataParallel(Module):
                 root = active.index(True)
                 self._reducer.divisor = sum(active)
             if self.broadcast_buffers and self.training:
-                _broadcast(list(self.module.buffers()), root, self.group)
+                broadcast_tensors(list(self.module.buffers()), root, self.group)
         return self.module(*args, **kwargs)
 
     @contextmanager
@@ -128,10 +129,10 @@ class DistributedDataParallel(Module):
         while any(active := _tell_active(False, self.group)):
             last = active.index(True)
             if self.broadcast_buffers and self.training:
-                _broadcast(list(self.module.buffers()), last, self.group)
+                broadcast_tensors(list(self.module.buffers()), last, self.group)
             self._reducer.shadow()
         final = _C.distributed_all_reduce(_C.asarray(last), op="max", group=self.group.name).item()
-        _broadcast([*self.module.parameters(), *self.module.buffers()], final, self.group)
+        broadcast_tensors([*self.module.parameters(), *self.module.buffers()], final, self.group)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         settings = self.group.name, self.bucket_mb, self.find_unused_parameters, self.broadcast_buffers
@@ -174,7 +175,7 @@ class _Reducer:
 
     def forget_failed_pass(self) -> None:
         """Makes the next pass begin anew where one has ended with an error, and has not come to its end."""
-        if self._is_open and not _in_pass():
+        if self._is_open and not in_pass():
             self._is_open = False
 
     def _begin(self) -> None:
@@ -238,49 +239,6 @@ def _rebuilt(module: Module, group: str, bucket_mb: float, finds: bool, broadcas
     )
 
 
-def _in_pass() -> bool:
-    """True while a backward pass runs on this thread."""
-    try:
-        _C.queue_callback(lambda: None)
-    except RuntimeError:
-        return False
-    return True
-
-
 def _tell_active(active: bool, group: ProcessGroup) -> list[bool]:
     """Returns which processes have a batch."""
     return _C.distributed_all_gather(_C.asarray([active]), sizes=[1] * group.size, group=group.name).tolist()
-
-
-def _check_equal(module: Module, group: ProcessGroup) -> None:
-    """ValueError where the models of the processes differ in a parameter or a buffer."""
-    own = [
-        [name, x.dtype.name, list(x.shape), bool(x.stop_gradient)]
-        for named in (module.named_parameters(), module.named_buffers())
-        for name, x in named
-    ]
-    for rank, other in enumerate(all_gather_object(own, group)):
-        if other == own:
-            continue
-        mine, theirs = next(
-            ((a, b) for a, b in zip([*own, None], [*other, None], strict=False) if a != b), (own[-1], other[-1])
-        )
-        raise ValueError(
-            f"[DistributedDataParallel] the models of rank {group.rank} and rank {rank} differ: (name, dtype, shape, "
-            f"stop_gradient) are {mine} and {theirs}"
-        )
-
-
-def _broadcast(tensors: Sequence[Tensor], root: int, group: ProcessGroup) -> None:
-    """Overwrites tensors by those of process `root`, all of one dtype in one message."""
-    kinds: dict[tuple[str, str], list[Tensor]] = {}
-    for x in tensors:
-        kinds.setdefault((x.dtype.name, x.device), []).append(x)
-    with _C.no_grad():
-        for members in kinds.values():
-            flat = _C.concat([x.detach().reshape([-1]) for x in members])
-            flat = _C.distributed_broadcast(flat, root=root, group=group.name)
-            if group.rank == root:
-                continue
-            for x, part in zip(members, flat.split([x.size for x in members]), strict=True):
-                x.copy_(part.reshape(x.shape))

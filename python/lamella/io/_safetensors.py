@@ -122,20 +122,23 @@ def read(path: Path) -> tuple[dict[str, lm.Tensor], dict[str, str]]:
     """Returns the tensors and the text of a file; see :func:`lamella.io.load` for what it raises."""
     with path.open("rb") as file:
         entries, text, start = read_header(file, path)
-        tensors = {}
-        for name, (dtype, shape, offset) in entries.items():
-            try:
-                tensor = lm.empty(shape, dtype=dtype)
-            except (RuntimeError, ValueError, OverflowError) as error:
-                raise ValueError(f"[load] {path.name}: no room for '{name}' of shape {list(shape)}") from error
-            file.seek(start + offset)
-            view = memory(tensor)
-            if file.readinto(view) != len(view):  # type: ignore[attr-defined]
-                raise ValueError(f"[load] {path.name}: the file ends within '{name}'")
-            if dtype == "bool" and bytes(view).translate(None, b"\0\1"):
-                raise ValueError(f"[load] {path.name}: '{name}' is bool and holds a byte that is neither 0 nor 1")
-            tensors[name] = tensor
-    return tensors, text
+        return {name: read_tensor(file, name, entry, start, path) for name, entry in entries.items()}, text
+
+
+def read_tensor(file: BinaryIO, name: str, entry: Entry, start: int, path: Path) -> lm.Tensor:
+    """Returns one tensor of a file, whose entry and beginning of the data :func:`read_header` gave."""
+    dtype, shape, offset = entry
+    try:
+        tensor = lm.empty(shape, dtype=dtype)
+    except (RuntimeError, ValueError, OverflowError) as error:
+        raise ValueError(f"[load] {path.name}: no room for '{name}' of shape {list(shape)}") from error
+    file.seek(start + offset)
+    view = memory(tensor)
+    if file.readinto(view) != len(view):  # type: ignore[attr-defined]
+        raise ValueError(f"[load] {path.name}: the file ends within '{name}'")
+    if dtype == "bool" and bytes(view).translate(None, b"\0\1"):
+        raise ValueError(f"[load] {path.name}: '{name}' is bool and holds a byte that is neither 0 nor 1")
+    return tensor
 
 
 Entry = tuple[str, tuple[int, ...], int]

@@ -69,7 +69,7 @@ def save_checkpoint(
     target = place / f"checkpoint-{step:09d}.safetensors"
     with named_memory_errors("save_checkpoint", target):
         states = {name: part.state_dict() if hasattr(part, "state_dict") else part for name, part in parts.items()}
-        tensors, tree = flatten({"step": step, "random": _random_state() if random else None, **states})
+        tensors, tree = flatten({"step": step, "random": random_state() if random else None, **states})
         write = _safetensors.writer(tensors, _safetensors.text_of(None, tree), checked=True)
         with replacing(target) as file:
             write(file)
@@ -115,9 +115,9 @@ def load_checkpoint(
     missing = [name for name in parts if name not in saved]
     if missing:
         raise ValueError(f"[load_checkpoint] {path.name} has no part {', '.join(missing)}")
-    _load_all(parts, saved)
+    load_all(parts, saved)
     if random and state["random"] is not None:
-        _restore_random(state["random"])
+        restore_random(state["random"])
     return Checkpoint(state["step"], path, {name: value for name, value in saved.items() if name not in parts})
 
 
@@ -153,7 +153,8 @@ def _read(path: Path) -> dict[str, Any]:
     return state
 
 
-def _load_all(parts: Mapping[str, Any], states: Mapping[str, Any]) -> None:
+def load_all(parts: Mapping[str, Any], states: Mapping[str, Any]) -> None:
+    """Loads states into objects; if one does not fit, those before it get their old states back."""
     before: dict[str, Any] = {}
     for name, part in parts.items():
         try:
@@ -167,7 +168,8 @@ def _load_all(parts: Mapping[str, Any], states: Mapping[str, Any]) -> None:
             raise
 
 
-def _random_state() -> dict[str, Any]:
+def random_state() -> dict[str, Any]:
+    """Returns the states of all default generators of Lamella, and those of ``random`` and ``numpy.random``."""
     kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
     return {
         "lamella": {device: list(state) for device, state in lm.random.rng_states().items()},
@@ -176,7 +178,8 @@ def _random_state() -> dict[str, Any]:
     }
 
 
-def _restore_random(state: Mapping[str, Any]) -> None:
+def restore_random(state: Mapping[str, Any]) -> None:
+    """Restores what :func:`random_state` gave."""
     lm.random.restore_rng_states({device: tuple(numbers) for device, numbers in state["lamella"].items()})
     python_random.setstate(state["python"])
     kind, keys, position, has_gauss, gauss = state["numpy"]

@@ -104,10 +104,10 @@ class Movable:
 
 
 def _like(before: lm.Tensor, now: lm.Tensor) -> lm.Tensor:
-    """Returns a converted tensor as a parameter, where it was one before."""
+    """Returns a converted tensor as a parameter of the kind that it was before, where it was one."""
     if now is before or not isinstance(before, Parameter):
         return now
-    return Parameter.of_memory(now, stop_gradient=before.stop_gradient)
+    return type(before).of_memory(now, stop_gradient=before.stop_gradient)
 
 
 def _once(name: str, before: Any, now: Any) -> Any:

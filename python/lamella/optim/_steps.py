@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from lamella._C import Tensor, _optimizer_step
 
@@ -84,11 +84,13 @@ def _dispatched(
 ) -> None:
     rest = numbers, weight_decay, shrink, maximize
     # In the order of the parameters, the same on all processes where steps communicate.
-    found = list(dict.fromkeys(map(_step_of, dict.fromkeys(map(type, parameters)))))
+    kinds: list[Any] = list(dict.fromkeys(map(type, parameters)))
+    by_kind = {kind: _step_of(kind) for kind in kinds}
+    found = list(dict.fromkeys(by_kind.values()))
     if len(found) < 2:
         (found or [_optimizer_step])[0](formula, parameters, gradients, states, *rest)
         return
     for function in found:
-        at = [i for i, x in enumerate(parameters) if _step_of(type(x)) is function]
+        at = [i for i, x in enumerate(parameters) if by_kind[type(x)] is function]
         slots = [slot if slot is None else [slot[i] for i in at] for slot in states]
         function(formula, [parameters[i] for i in at], [gradients[i] for i in at], slots, *rest)

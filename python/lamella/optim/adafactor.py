@@ -38,6 +38,8 @@ class Adafactor(Optimizer):
         maximize: climbs instead.
     """
 
+    needs_whole = True
+
     def __init__(
         self,
         params: Iterable[lm.Tensor] | Iterable[Group],

@@ -35,6 +35,7 @@ class LAMB(Elementwise):
         maximize: climbs instead.
     """
 
+    needs_whole = True
     formula = "adam_step"
     state_names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
@@ -109,6 +110,8 @@ class LARS(SGD):
         eps: keeps the division finite.
         maximize: climbs instead.
     """
+
+    needs_whole = True
 
     def __init__(
         self,

@@ -46,6 +46,8 @@ class LBFGS(Optimizer):
         line_search_fn: ``"strong_wolfe"``, or None for steps of the length ``lr``.
     """
 
+    needs_whole = True
+
     def __init__(
         self,
         params: Iterable[lm.Tensor] | Iterable[Group],

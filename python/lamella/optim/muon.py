@@ -81,6 +81,8 @@ class Muon(Optimizer):
         ValueError: a parameter is no matrix.
     """
 
+    needs_whole = True
+
     def __init__(
         self,
         params: Iterable[lm.Tensor] | Iterable[Group],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import lamella as lm
 from lamella._C import _drop_gradients, _with_gradients
@@ -33,8 +33,12 @@ class Optimizer:
 
     A subclass defines ``check(group)``, which raises on options that make no sense, and either
     ``update(parameter, gradient, state, group)``, called with recording off for each tensor with a gradient, or
-    ``update_group(parameters, gradients, states, group)``, called for all those of a group at once.
+    ``update_group(parameters, gradients, states, group)``, called for all those of a group at once. One whose steps
+    depend on a tensor's shape, or on all of its elements, sets ``needs_whole``.
     """
+
+    #: True if parts of a tensor are not moved as they are within the whole.
+    needs_whole: ClassVar[bool] = False
 
     def __init__(self, params: Iterable[lm.Tensor] | Iterable[Group], defaults: Group) -> None:
         self.defaults = defaults
@@ -55,7 +59,8 @@ class Optimizer:
 
         Raises:
             TypeError: ``group`` is not a mapping, or holds something that is not a tensor.
-            ValueError: a tensor is not a leaf, or is in a group already; an option is unknown or makes no sense.
+            ValueError: a tensor is not a leaf, or is in a group already, or is a shard where the optimizer needs whole
+                tensors; an option is unknown or makes no sense.
         """
         name = type(self).__name__
         if not isinstance(group, Mapping):
@@ -74,6 +79,11 @@ class Optimizer:
                 raise ValueError(f"[{name}] parameter {index} is the result of an operation, not a leaf")
             if id(parameter) in seen:
                 raise ValueError(f"[{name}] parameter {index} is in the optimizer already")
+            if self.needs_whole and getattr(parameter, "is_shard", False):
+                raise ValueError(
+                    f"[{name}] parameter {index} is this process's shard of several parameters, and the optimizer "
+                    "moves whole ones: take one that moves each element by itself, such as AdamW"
+                )
             seen.add(id(parameter))
         new = {**self.defaults, **group, "params": params}
         self.check(new)

@@ -212,7 +212,7 @@ CASES = {
     "'fused' in inspect.signature(torch.optim.AdamW).parameters": True,
     "torch.backends.cudnn.is_available() or torch.backends.mps.is_available()": False,
     "torch.jit.script(F.relu) is F.relu": True,
-    "torch.distributed.is_available() or torch.distributed.get_world_size()": 1,
+    "torch.distributed.is_initialized() or torch.distributed.get_world_size()": 1,
     "torch.utils.data.default_collate([1, 2])": [1, 2],
 }
 
@@ -273,7 +273,8 @@ def test_it_is_as_in_pytorch(case, found):
 REFUSED = {
     "torch.div(x, 2, rounding_mode='up')": "RuntimeError: [div] rounding_mode",
     "torch.set_default_dtype(torch.float64)": "NotImplementedError: [set_default_dtype] numbers without a dtype",
-    "torch.distributed.init_process_group('gloo', world_size=2)": "RuntimeError: [init_process_group] 2 processes",
+    "torch.distributed.init_process_group('gloo', world_size=2)": "ValueError: [init_process_group] of 2 processes",
+    "torch.distributed.init_process_group('nccl', rank=0, world_size=2)": "RuntimeError: [init_process_group] there is",
     "torch.nn.utils.nosuch": "AttributeError: Lamella's torch front does not have 'torch.nn.utils.nosuch'",
     "x.storage()": "NotImplementedError: [storage] memory is not an object",
     "setattr(x, 'data', torch.ones(1))": "RuntimeError: [data] x.data takes a tensor of the shape [2, 3]",

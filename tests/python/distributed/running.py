@@ -17,6 +17,7 @@ import lamella.distributed as dist
 
 PROGRAMS = Path(__file__).parent / "programs"
 PACKAGES = Path(dist.__file__).resolve().parents[2]
+TESTS = Path(__file__).resolve().parents[1]
 
 needs_gloo = pytest.mark.skipif(not dist.is_available("gloo"), reason="built without Gloo")
 needs_mpi = pytest.mark.skipif(
@@ -30,7 +31,7 @@ def environment(**variables: Any) -> dict[str, str]:
         **{
             name: value for name, value in os.environ.items() if not name.startswith(("LAMELLA_DISTRIBUTED", "MASTER_"))
         },
-        "PYTHONPATH": f"{PACKAGES}",
+        "PYTHONPATH": f"{PACKAGES}{os.pathsep}{TESTS}",
         "OMP_NUM_THREADS": "1",
         **{name: str(value) for name, value in variables.items()},
     }

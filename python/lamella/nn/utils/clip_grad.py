@@ -72,8 +72,12 @@ def clip_grad_norm_(
     Raises:
         TypeError: a number is none, or something is no tensor.
         ValueError: ``max_norm`` is below 0 or NaN, or the order is not above 0.
-        RuntimeError: the norm is not finite, where that is asked for.
+        RuntimeError: the norm is not finite, where that is asked for; or parameters are shards, of which each process
+            has other ones, and whose model has a ``clip_grad_norm_`` of its own.
     """
+    parameters = _listed("clip_grad_norm_", parameters)
+    if any(getattr(parameter, "is_shard", False) for parameter in parameters):
+        raise RuntimeError("[clip_grad_norm_] the parameters are this process's shards: call model.clip_grad_norm_()")
     gradients = _gradients("clip_grad_norm_", parameters)
     _check_bound("clip_grad_norm_", "max_norm", max_norm)
     _check_order("clip_grad_norm_", norm_type)

@@ -6,9 +6,9 @@ import sys
 import time
 
 rank = int(os.environ["RANK"])
-print(
-    f"line of {rank}", *(os.environ[name] for name in ("WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR"))
-)
+place = [os.environ[name] for name in ("WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR")]
+# One write, also where output is not buffered: lines of several processes stay whole.
+print(" ".join([f"line of {rank}", *place]) + "\n", end="")
 print("port", int(os.environ["MASTER_PORT"]) > 0, file=sys.stderr, flush=True)
 sys.stdout.flush()
 what = sys.argv[1 + rank]

@@ -1,9 +1,7 @@
-"""Modules on several devices: here on the one that the module is on."""
+"""Modules on several devices, which here is the one that the module is on, and in several processes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from lamella.compat.front import close_module
@@ -24,19 +22,6 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-class DistributedDataParallel(DataParallel):
-    """Calls ``module``; there is one process, whose gradients are those of all."""
-
-    def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, **options: Any) -> None:
-        super().__init__(module, device_ids, output_device)
-        self.require_backward_grad_sync = True
-
-    @contextmanager
-    def no_sync(self) -> Iterator[None]:
-        """Leaves gradients as they are, which they are in any case."""
-        yield
-
-
 def data_parallel(
     module: Module,
     inputs: Any,
@@ -49,4 +34,13 @@ def data_parallel(
     return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
 
 
-__getattr__ = close_module(__name__)
+_missing = close_module(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "DistributedDataParallel":  # what it is made of is imported by programs that use it
+        from ..distributed._data_parallel import DistributedDataParallel
+
+        globals()[name] = DistributedDataParallel
+        return DistributedDataParallel
+    return _missing(name)

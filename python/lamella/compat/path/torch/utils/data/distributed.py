@@ -10,8 +10,6 @@ from typing import Any
 import lamella as lm
 from lamella.compat.front import close_module
 
-from ... import distributed as _group
-
 _data: Any = importlib.import_module("lamella.data")
 
 
@@ -39,9 +37,11 @@ class DistributedSampler(_data.Sampler):  # type: ignore[misc]
         seed: int = 0,
         drop_last: bool = False,
     ) -> None:
+        from ... import distributed as group
+
         self.dataset = dataset
-        self.num_replicas = _group.get_world_size() if num_replicas is None else num_replicas
-        self.rank = _group.get_rank() if rank is None else rank
+        self.num_replicas = group.get_world_size() if num_replicas is None else num_replicas
+        self.rank = group.get_rank() if rank is None else rank
         if not 0 <= self.rank < self.num_replicas:
             raise ValueError(f"[DistributedSampler] rank {self.rank} is none of {self.num_replicas} processes")
         self.shuffle, self.seed, self.drop_last = shuffle, seed, drop_last

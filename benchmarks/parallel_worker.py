@@ -1,0 +1,148 @@
+"""A process of a training step that several may share.
+
+`python -m benchmarks.parallel_worker FRAMEWORK NETWORK WAY SECONDS`: the way is "plain" or "ddp"; the processes are
+those that RANK and WORLD_SIZE tell of. Rank 0 prints, as JSON, the losses of the first steps and the seconds of one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+#: Steps whose losses are shown, which also warm up.
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network, by its layers' names and arguments in both frameworks, and the shape of a batch."""
+
+    layers: tuple[tuple[Any, ...], ...]
+    inputs: tuple[int, ...]
+
+
+NETWORKS = {
+    "mlp64": Network(
+        (("Linear", 784, 256), ("ReLU",), ("Linear", 256, 256), ("ReLU",), ("Linear", 256, 10)), (64, 784)
+    ),
+    "mlp1024": Network(
+        (("Linear", 784, 256), ("ReLU",), ("Linear", 256, 256), ("ReLU",), ("Linear", 256, 10)), (1024, 784)
+    ),
+    "conv": Network(
+        (
+            ("Conv2d", 1, 32, 3),
+            ("ReLU",),
+            ("MaxPool2d", 2),
+            ("Conv2d", 32, 64, 3),
+            ("ReLU",),
+            ("MaxPool2d", 2),
+            ("Flatten",),
+            ("Linear", 1600, 10),
+        ),
+        (64, 1, 28, 28),
+    ),
+}
+
+
+class Lamella:
+    """Functions of Lamella that a step calls."""
+
+    def __init__(self) -> None:
+        import lamella as lm
+
+        self.nn, self.optim, self.no_grad, self.tensor = lm.nn, lm.optim, lm.no_grad, lm.tensor
+        self.cross_entropy = lm.cross_entropy
+        self._lm = lm
+
+    def parallel(self, model: Any) -> Any:
+        """Returns the model in data parallel form."""
+        self._lm.distributed.init_process_group("gloo")
+        return self._lm.distributed.DistributedDataParallel(model)
+
+    def mean(self, value: float) -> float:
+        """Returns the mean of the processes' values."""
+        return float(self._lm.distributed.all_reduce(self._lm.tensor(value), "mean").item())
+
+
+class Torch:
+    """Functions of PyTorch that a step calls."""
+
+    def __init__(self) -> None:
+        import torch
+
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+        self.nn, self.optim, self.no_grad, self.tensor = torch.nn, torch.optim, torch.no_grad, torch.tensor
+        self.cross_entropy = torch.nn.functional.cross_entropy
+        self._torch = torch
+
+    def parallel(self, model: Any) -> Any:
+        """Returns the model in data parallel form."""
+        self._torch.distributed.init_process_group("gloo")
+        return self._torch.nn.parallel.DistributedDataParallel(model)
+
+    def mean(self, value: float) -> float:
+        """Returns the mean of the processes' values."""
+        x = self._torch.tensor(value)
+        self._torch.distributed.all_reduce(x)
+        return float(x.item()) / int(os.environ["WORLD_SIZE"])
+
+
+FRAMEWORKS: dict[str, Callable[[], Any]] = {"lamella": Lamella, "torch": Torch}
+
+
+def step_of(framework: Any, network: Network, way: str, rank: int, size: int) -> Callable[[], Any]:
+    """Returns a training step on this process's share of the batch, which returns the loss."""
+    import numpy as np  # the driver, which knows the networks, may have none
+
+    rng = np.random.default_rng(0)
+    model = framework.nn.Sequential(*(getattr(framework.nn, name)(*given) for name, *given in network.layers))
+    with framework.no_grad():
+        for p in model.parameters():
+            p.copy_(framework.tensor((rng.standard_normal(tuple(p.shape)) * 0.05).astype(np.float32)))
+    count = network.inputs[0] // size
+    share = slice(rank * count, (rank + 1) * count)
+    x = framework.tensor(rng.standard_normal(network.inputs).astype(np.float32)[share])
+    target = framework.tensor(rng.integers(0, 10, network.inputs[0])[share])
+    if way == "ddp":
+        model = framework.parallel(model)
+    optimizer = framework.optim.SGD(model.parameters(), lr=0.01)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = framework.cross_entropy(model(x), target)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def main(name: str, network: str, way: str, seconds: float) -> None:
+    """Prints losses and the time of a step."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a framework prints must not get into the answer
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    framework = FRAMEWORKS[name]()
+    step = step_of(framework, NETWORKS[network], way, rank, size)
+    shared = framework.mean if way == "ddp" else float
+    losses = [shared(step().item()) for _ in range(SHOWN)]
+    start = time.perf_counter()
+    for _ in range(SHOWN):
+        step()
+    # All processes take as many steps.
+    count = max(1, round(SHOWN * seconds / shared(time.perf_counter() - start)))
+    start = time.perf_counter()
+    for _ in range(count):
+        step()
+    taken = shared((time.perf_counter() - start) / count)
+    if rank == 0:
+        print(json.dumps({"losses": losses, "seconds": taken}), file=answers)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]))

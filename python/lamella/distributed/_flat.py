@@ -1,0 +1,291 @@
+"""Parameters that lie one after the other in one flat tensor, of which each process keeps an equal part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from .. import _C
+from .._C import Tensor
+from .._C import _ProcessGroup as ProcessGroup
+from .._C import _Work as Work
+from ..autograd import PyLayer
+from ..nn import Module, Parameter
+from ._groups import get_group
+
+
+class FlatShard(Parameter):
+    """This process's part of a flat tensor: what an optimizer moves in the place of the parameters in it."""
+
+    #: Optimizers that look at whole tensors refuse it.
+    is_shard = True
+
+
+class Slot(NamedTuple):
+    """The place of a parameter in a flat tensor."""
+
+    #: Its dotted names in the model: more than one where it is shared.
+    names: tuple[str, ...]
+    #: The modules that have it, with its name there.
+    places: tuple[tuple[Module, str], ...]
+    shape: tuple[int, ...]
+    start: int
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+
+class View(NamedTuple):
+    """Describes a tensor that is a part of a flat tensor, so that it need not be kept itself."""
+
+    flat: Flat
+    start: int
+    #: Sizes of its axes in the order of memory.
+    sizes: tuple[int, ...]
+    #: For each of its axes, where it is in the order of memory.
+    axes: tuple[int, ...]
+
+    def tensor(self) -> Tensor:
+        """Returns the tensor, whose flat tensor is gathered."""
+        return (
+            self.flat.gathered()[self.start : self.start + math.prod(self.sizes)]
+            .reshape(self.sizes)
+            .permute_dims(self.axes)
+        )
+
+
+class Flat:
+    """Parameters of one dtype and device, in one flat tensor that is cut evenly over the processes.
+
+    Args:
+        parameters: The parameters, each with its dotted names and the modules that have it.
+        key: What tells these parameters from others of the same module.
+        group: The processes.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[tuple[Parameter, tuple[str, ...], tuple[tuple[Module, str], ...]]],
+        key: Any,
+        group: ProcessGroup,
+    ) -> None:
+        self.key = key
+        #: The unit that it belongs to.
+        self.unit: Any = None
+        self._group = group.name
+        self.slots: list[Slot] = []
+        self.size = 0
+        for parameter, names, places in parameters:
+            self.slots.append(Slot(names, places, tuple(parameter.shape), self.size))
+            self.size += parameter.size
+        self.part = max(1, -(-self.size // group.size))
+        self.padding = self.part * group.size - self.size
+        first = parameters[0][0]
+        with _C.no_grad():
+            whole = self._padded([p.detach().reshape([-1]) for p, *_ in parameters], first)
+            own = whole[group.rank * self.part : (group.rank + 1) * self.part].clone()
+        #: The table of the shard, and its name there: a module that is moved gets another one.
+        self._home: dict[str, Any] = {"shard": FlatShard.of_memory(own, stop_gradient=first.stop_gradient)}
+        self._name = "shard"
+        #: The sum over backward passes that did not communicate, or that ends with the pass; of the whole size.
+        self.pending: Tensor | None = None
+        self._reductions: list[Work] = []
+        self._whole: Tensor | None = None
+        self._work: Work | None = None
+        #: The shard that was gathered, and its version then.
+        self._source: tuple[Tensor, int] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what copies and pickles have: all but what is gathered."""
+        return {**self.__dict__, "_whole": None, "_work": None, "_source": None, "_reductions": []}
+
+    @property
+    def shard(self) -> Parameter:
+        """This process's part."""
+        found: Parameter = self._home[self._name]
+        return found
+
+    def settle(self, table: dict[str, Any], name: str) -> None:
+        """Puts the shard into a module's table of parameters."""
+        table[name] = self.shard
+        self._home, self._name = table, name
+
+    @property
+    def group(self) -> ProcessGroup:
+        """The processes."""
+        return get_group(self._group)
+
+    @property
+    def is_trained(self) -> bool:
+        """True if the parameters want gradients."""
+        return not self.shard.stop_gradient
+
+    @property
+    def start(self) -> int:
+        """Number of elements before this process's part."""
+        return self.group.rank * self.part
+
+    def _padded(self, parts: list[Tensor], like: Tensor) -> Tensor:
+        if self.padding:
+            parts = [*parts, _C.zeros([self.padding], dtype=like.dtype, device=like.device)]
+        return _C.concat(parts)
+
+    # ---- the whole
+
+    def prefetch(self) -> None:
+        """Starts to gather the whole, unless it is here or on its way."""
+        if not self._is_current():
+            self.release()
+            self._source = self.shard, self.shard._version
+            sizes = [self.part] * self.group.size
+            self._work = _C._distributed_start("all_gather", self.shard.detach(), sizes=sizes, group=self._group)
+
+    def gathered(self) -> Tensor:
+        """Returns the whole with its padding, off the tape."""
+        self.prefetch()
+        if self._whole is None:
+            assert self._work is not None
+            self._whole, self._work = self._work.wait(), None
+        return self._whole
+
+    def _is_current(self) -> bool:
+        is_here = self._whole is not None or self._work is not None
+        return is_here and self._source is not None and self._is_source(*self._source)
+
+    def _is_source(self, shard: Tensor, version: int) -> bool:
+        return shard is self.shard and shard._version == version
+
+    @property
+    def is_here(self) -> bool:
+        """True if the whole is gathered."""
+        return self._whole is not None
+
+    @property
+    def is_coming(self) -> bool:
+        """True if the whole is on its way."""
+        return self._work is not None
+
+    def release(self) -> None:
+        """Drops the whole; what is on its way has to come first."""
+        if self._work is not None:
+            self._work.wait()
+        self._whole = self._work = None
+
+    def pieces(self) -> list[Tensor]:
+        """Returns the parameters, as views of the whole, off the tape."""
+        whole = self.gathered()
+        parts = whole.split([slot.size for slot in self.slots] + [self.padding] * bool(self.padding))
+        return [part.reshape(slot.shape) for part, slot in zip(parts, self.slots, strict=False)]
+
+    def view_of(self, x: Tensor) -> View | None:
+        """Returns the description of a tensor that is a part of the whole; None for any other."""
+        whole = self._whole
+        if whole is None or not x.size or x.dtype != whole.dtype:
+            return None
+        start, odd = divmod(x.data_ptr() - whole.data_ptr(), x.dtype.itemsize)
+        if odd or not 0 <= start < self.size or x.device != whole.device:
+            return None
+        order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis] if x.shape[axis] > 1 else 0)
+        expected = 1
+        for axis in reversed(order):
+            if x.shape[axis] > 1 and x.strides[axis] != expected:
+                return None  # it leaves out elements in between
+            expected *= x.shape[axis]
+        axes = tuple(order.index(axis) for axis in range(x.ndim))
+        return View(self, start, tuple(x.shape[axis] for axis in order), axes)
+
+    # ---- gradients
+
+    def add(self, gradients: Sequence[Tensor | None]) -> None:
+        """Adds the parameters' gradients to what is pending."""
+        with _C.no_grad():
+            parts = [
+                _C.zeros([slot.size], dtype=self.shard.dtype, device=self.shard.device)
+                if gradient is None
+                else gradient.detach().reshape([-1])
+                for slot, gradient in zip(self.slots, gradients, strict=True)
+            ]
+            whole = self._padded(parts, self.shard)
+            self.pending = whole if self.pending is None else self.pending + whole
+
+    def start_reduction(self) -> None:
+        """Starts to take the mean over the processes of what is pending, of which each gets its part."""
+        assert self.pending is not None
+        sizes = [self.part] * self.group.size
+        work = _C._distributed_start("reduce_scatter", self.pending, op="mean", sizes=sizes, group=self._group)
+        self._reductions.append(work)
+        self.pending = None
+
+    def finish_reductions(self) -> None:
+        """Waits for the means, and adds them to the gradient of this process's part."""
+        with _C.no_grad():
+            for work in self._reductions:
+                mean = work.wait()
+                self.shard.grad = mean if self.shard.grad is None else self.shard.grad + mean
+        self._reductions = []
+
+    def forget(self) -> None:
+        """Drops what a pass that failed has begun."""
+        self._reductions = []
+        self.release()
+
+
+class Gathered(PyLayer):
+    """The parameters of a flat tensor, on the tape; their gradients go to the flat tensor's owner."""
+
+    @staticmethod
+    def forward(ctx: Any, _shard: Tensor, flat: Flat, ready: Any) -> tuple[Tensor, ...]:
+        """Returns the parameters."""
+        ctx.rest = flat, ready
+        return tuple(flat.pieces())
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> None:
+        """Hands on the gradients; the shard gets its own when the pass ends."""
+        flat, ready = ctx.rest
+        ready(flat, gradients)
+
+
+@contextmanager
+def restored(flats: Sequence[Flat], orders: Sequence[tuple[Module, list[str]]], write: bool) -> Iterator[None]:
+    """Has whole parameters in the places where they were; with ``write``, new values go back to the shards.
+
+    Args:
+        flats: The flat tensors.
+        orders: For each module that had parameters, their names in its order.
+        write: True to keep changes.
+    """
+    wholes = [flat.gathered() for flat in flats]
+    made: list[tuple[Slot, Parameter]] = []
+    for flat in flats:
+        for piece, slot in zip(flat.pieces(), flat.slots, strict=True):
+            made.append((slot, Parameter.of_memory(piece, stop_gradient=not flat.is_trained)))
+            for module, name in slot.places:
+                module._parameters[name] = made[-1][1]
+    for module, names in orders:
+        table = dict(module._parameters)
+        module._parameters.clear()
+        module._parameters.update({name: table[name] for name in names})
+    try:
+        yield
+        if write:
+            _write_back(flats, wholes, made)
+    finally:
+        for slot, _ in made:
+            for module, name in slot.places:
+                module._parameters.pop(name, None)
+
+
+def _write_back(flats: Sequence[Flat], wholes: Sequence[Tensor], made: Sequence[tuple[Slot, Parameter]]) -> None:
+    with _C.no_grad():
+        for slot, parameter in made:
+            module, name = slot.places[0]
+            new = module._parameters[name]
+            if new is not None and new is not parameter:  # another one was put there
+                parameter.copy_(new)
+        for flat, whole in zip(flats, wholes, strict=True):
+            flat.shard.copy_(whole[flat.start : flat.start + flat.part])

@@ -1,0 +1,227 @@
+"""Units of a model in parts: modules whose parameters are gathered before they run, and whose gradients are reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from .. import _C
+from .._C import Tensor
+from ..autograd import saved_tensors_hooks
+from ..nn import Module, ModuleDict, ModuleList, Sequential
+from ._flat import Flat, Gathered, View
+from ._models import in_pass
+
+#: Parts of a model that are gathered together: modules of these types, or those of which a function says so.
+Units = type | tuple[type, ...] | Callable[[Module], bool] | None
+
+
+class Exchange:
+    """Gathers units before they run, and reduces the gradients of those that are complete."""
+
+    def __init__(self, stage: int) -> None:
+        self.stage = stage
+        self.syncs = True
+        #: Units that run, the innermost last.
+        self.running: list[Unit] = []
+        self.units: list[Unit] = []
+        self.flats: list[Flat] = []
+        #: Units in the order in which they first ran in the last forward pass, and in this one.
+        self._order: list[Unit] = []
+        self._seen: list[Unit] = []
+        self._is_open = False
+
+    def add(self, unit: Unit) -> None:
+        """Adds a unit."""
+        self.units.append(unit)
+        self.flats += unit.flats
+
+    @contextmanager
+    def forward_pass(self) -> Iterator[None]:
+        """Runs a forward pass, whose saved tensors do not keep parameters that stage 3 drops."""
+        for unit in self.units:
+            unit.number = None
+        self._seen = []
+        drops = self.stage == 3 and _C.is_grad_enabled()
+        hooks: AbstractContextManager[Any] = saved_tensors_hooks(self._pack, self._unpack) if drops else nullcontext()
+        try:
+            with hooks:
+                yield
+        finally:
+            self._order = self._seen
+            for unit in self.units:
+                unit.place = unit.number
+            if not drops:
+                self.release()
+
+    def entered(self, unit: Unit) -> None:
+        """Gathers a unit that is about to run, and starts to gather the next one."""
+        for flat in unit.flats:
+            flat.gathered()
+        # A checkpoint runs units again in backward, from the last one to the first.
+        if in_pass():
+            self._prefetch_beside(unit, -1)
+            return
+        self._prefetch_beside(unit, 1)
+        if unit.number is None:
+            unit.number = len(self._seen)
+            self._seen.append(unit)
+
+    def _prefetch_beside(self, unit: Unit, step: int) -> None:
+        at = -1 if unit.place is None else unit.place + step
+        if 0 <= at < len(self._order):
+            for flat in self._order[at].flats:
+                flat.prefetch()
+
+    def release(self) -> None:
+        """Drops all wholes in stage 3."""
+        if self.stage == 3:
+            for flat in self.flats:
+                flat.release()
+
+    # ---- saved tensors
+
+    def _pack(self, x: Tensor) -> Tensor | View:
+        # Few are here at a time: those that run.
+        for unit in self.running:
+            for flat in unit.flats:
+                if flat.is_here and (view := flat.view_of(x)) is not None:
+                    return view
+        return x
+
+    def _unpack(self, packed: Tensor | View) -> Tensor:
+        if isinstance(packed, Tensor):
+            return packed
+        if not packed.flat.is_here:
+            self._open()
+            packed.flat.gathered()
+            if packed.flat.unit is not None:
+                self._prefetch_beside(packed.flat.unit, -1)
+        return packed.tensor()
+
+    # ---- gradients
+
+    def ready(self, flat: Flat, gradients: Sequence[Tensor | None]) -> None:
+        """Takes the gradients of a flat tensor's parameters, which are complete."""
+        self._open()
+        flat.add(gradients)
+        if self.syncs and self.stage > 1:
+            flat.start_reduction()
+        if self.stage == 3:
+            flat.release()
+
+    def _open(self) -> None:
+        if not self._is_open:
+            _C.queue_callback(self._finish)
+            self._is_open = True
+
+    def _finish(self) -> None:
+        self._is_open = False
+        if self.syncs:
+            for flat in self.flats:
+                if flat.pending is not None:
+                    flat.start_reduction()
+            for flat in self.flats:
+                flat.finish_reductions()
+        self.release()
+
+    def forget_failed_pass(self) -> None:
+        """Makes the next pass begin anew where one has ended with an error, and has not come to its end."""
+        if self._is_open and not in_pass():
+            self._is_open = False
+            for flat in self.flats:
+                flat.forget()
+
+
+class Unit:
+    """A module whose parameters are gathered together."""
+
+    def __init__(self, module: Module, flats: list[Flat], exchange: Exchange, *, is_root: bool) -> None:
+        self.flats = flats
+        self._exchange = exchange
+        self._is_root = is_root
+        self._forward = module.__dict__.get("forward")
+        self._module = module
+        self._depth = 0
+        #: Its place in the order of the last forward pass, and in that of this one; None where it has none.
+        self.place: int | None = None
+        self.number: int | None = None
+        for flat in flats:
+            flat.unit = self
+        module.__dict__["forward"] = self.run
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the module with its parameters in their places."""
+        if self._depth:
+            return self._call(*args, **kwargs)
+        self._exchange.entered(self)
+        self._depth += 1
+        self._exchange.running.append(self)
+        try:
+            self._place()
+            return self._call(*args, **kwargs)
+        finally:
+            self._depth -= 1
+            self._exchange.running.pop()
+            self._remove()
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        if self._forward is not None:
+            return self._forward(*args, **kwargs)
+        return type(self._module).forward(self._module, *args, **kwargs)
+
+    def _place(self) -> None:
+        for flat in self.flats:
+            if _C.is_grad_enabled() and flat.is_trained:
+                pieces: Sequence[Tensor] = Gathered.apply(flat.shard, flat, self._exchange.ready)
+            else:
+                pieces = flat.pieces()
+            for slot, piece in zip(flat.slots, pieces, strict=True):
+                for module, name in slot.places:
+                    module.__dict__[name] = piece
+
+    def _remove(self) -> None:
+        # The model's own are the first that its backward pass asks for.
+        keeps = self._exchange.stage < 3 or (self._is_root and _C.is_grad_enabled())
+        for flat in self.flats:
+            for slot in flat.slots:
+                for module, name in slot.places:
+                    module.__dict__.pop(name, None)
+            if not keeps:
+                flat.release()
+
+
+def chosen_units(module: Module, units: Units) -> list[Module]:
+    """Returns the modules that are units, beside the model itself."""
+    if units is None:
+        return _members(module)
+    asked = units if callable(units) and not isinstance(units, type) else lambda part: isinstance(part, units)  # type: ignore[arg-type]
+    return [part for part in module.modules() if part is not module and asked(part)]
+
+
+def _members(module: Module) -> list[Module]:
+    """Returns the members of the outermost containers; a list of modules does not run itself, and is none."""
+    found = []
+    for child in module.children():
+        if isinstance(module, ModuleList | Sequential) and not isinstance(child, ModuleList | ModuleDict):
+            found.append(child)
+        else:
+            found += _members(child)
+    return found
+
+
+def owners_of(module: Module, chosen: Sequence[Module]) -> dict[int, Module]:
+    """Returns, by the ids of all modules, the innermost unit that each is part of."""
+    units = {id(unit) for unit in chosen}
+    found: dict[int, Module] = {}
+
+    def walk(part: Module, owner: Module) -> None:
+        owner = part if id(part) in units else owner
+        # What two units share belongs to the model itself.
+        found[id(part)] = owner if found.get(id(part), owner) is owner else module
+        for child in part.children():
+            walk(child, owner)
+
+    walk(module, module)
+    return found

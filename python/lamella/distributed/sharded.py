@@ -1,0 +1,313 @@
+"""Training of one model on several processes, each of which keeps a part of its parameters, gradients and state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, NoReturn
+
+from .. import _C
+from .._C import Tensor
+from .._C import _ProcessGroup as ProcessGroup
+from ..nn import Module, Parameter
+from . import _sharded_state
+from ._flat import Flat, restored
+from ._groups import get_group, group_of
+from ._models import broadcast_tensors, check_equal
+from ._norms import clip_over
+from ._parts import Part
+from ._units import Exchange, Unit, Units, chosen_units, owners_of
+from .global_tensor import GlobalTensor
+
+__all__ = ["FullyShardedDataParallel"]
+
+
+class FullyShardedDataParallel(Module):
+    """A model of which each process keeps a part, and gathers the parameters of one unit at a time to compute with.
+
+    What each process computes is what :class:`DistributedDataParallel` computes; what it keeps is the n-th part of
+
+    ======  =======================================================================================
+    stage   is cut over the processes
+    ======  =======================================================================================
+    1       the optimizer's state; gradients are whole until the pass ends
+    2       and the gradients, each unit's as soon as it is complete
+    3       and the parameters, which are gathered before a unit runs, and dropped after it has run
+    ======  =======================================================================================
+
+    (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020.) While a unit
+    runs, the parameters of the next one are on their way; in the backward pass, those of the one before.
+
+    The parameters of a unit lie one after the other in flat tensors, one for each dtype. :meth:`parameters` gives this
+    process's parts of these, which optimizers move: make the optimizer afterwards, and take one that moves each element
+    by itself (not LAMB, LARS, Muon, Adafactor or LBFGS). The modules below have their parameters while they run, and
+    within :meth:`summon_full_params`. A group of one process leaves the model as it is.
+
+    Args:
+        module: The model, of which the processes take the parameters and buffers of rank 0. It is the attribute
+            ``module``; names in states are its own, without a prefix.
+        stage: 1, 2 or 3.
+        group: The processes, or their group's name; None is the default group.
+        units: What makes a unit: types of modules, or a function that is asked for each module. By default the members
+            of the outermost ``ModuleList`` and ``Sequential`` are units. What is in none belongs to the model itself,
+            as does a parameter that several units share.
+        group_by: Called with a parameter's name and the parameter; those for which it returns different keys do not lie
+            in one flat tensor, and :meth:`shards` tells them apart: for options of an optimizer that differ.
+        broadcast_buffers: True to begin each forward pass with the buffers of rank 0, such as running statistics.
+
+    Raises:
+        ValueError: The stage is none, no parameter wants a gradient, one is a global tensor, a part of the model is
+            such a model already, or the models of the processes differ.
+        RuntimeError: There is no process group.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        *,
+        stage: int = 3,
+        group: ProcessGroup | str | None = None,
+        units: Units = None,
+        group_by: Callable[[str, Parameter], Hashable] | None = None,
+        broadcast_buffers: bool = True,
+    ) -> None:
+        super().__init__()
+        if stage not in (1, 2, 3):
+            raise ValueError(f"[FullyShardedDataParallel] stage is 1, 2 or 3, not {stage!r}")
+        if all(p.stop_gradient for p in module.parameters()):
+            raise ValueError("[FullyShardedDataParallel] no parameter of the model wants a gradient: use it as it is")
+        if any(isinstance(part, FullyShardedDataParallel) for part in module.modules()):
+            raise ValueError("[FullyShardedDataParallel] a part of the model is one already: name it by units=")
+        for name, p in module.named_parameters():
+            if isinstance(p, GlobalTensor):
+                raise ValueError(
+                    f"[FullyShardedDataParallel] '{name}' is a global tensor: to cut it over more processes, give "
+                    "parallelize a placement of another axis and split(0) along that"
+                )
+        self.module = module
+        self.stage = stage
+        self.broadcast_buffers = broadcast_buffers
+        self._group = group_of(group).name
+        self._keys = {id(p): group_by(name, p) for name, p in module.named_parameters()} if group_by else {}
+        self._orders = [(m, list(m._parameters)) for m in module.modules() if m._parameters]
+        self._exchange = Exchange(stage)
+        if self.group.size > 1:
+            check_equal(module, self.group, "FullyShardedDataParallel")
+            broadcast_tensors([*module.parameters(), *module.buffers()], 0, self.group)
+            self._cut(chosen_units(module, units))
+
+    def _cut(self, chosen: Sequence[Module]) -> None:
+        """Takes the parameters out of the modules, and puts shards of them in their place."""
+        names: dict[int, list[str]] = {}
+        places: dict[int, list[tuple[Module, str]]] = {}
+        owners: dict[int, Module] = {}
+        found: dict[int, Parameter] = {}
+        owner_of = owners_of(self.module, chosen)
+        for path, part in self.module.named_modules(remove_duplicate=False):
+            for name, p in part._parameters.items():
+                if p is None:
+                    continue
+                found[id(p)] = p
+                names.setdefault(id(p), []).append(f"{path}.{name}" if path else name)
+                if (part, name) not in places.setdefault(id(p), []):
+                    places[id(p)].append((part, name))
+                owner = owner_of[id(part)]
+                if owners.setdefault(id(p), owner) is not owner:
+                    owners[id(p)] = self.module
+        for unit in [self.module, *chosen]:
+            kinds: dict[Any, list[Any]] = {}
+            for key, p in found.items():
+                if owners[key] is unit:
+                    kind = p.dtype.name, p.device, bool(p.stop_gradient), self._keys.get(key)
+                    kinds.setdefault(kind, []).append((p, tuple(names[key]), tuple(places[key])))
+            flats = [Flat(listed, kind[-1], self.group) for kind, listed in kinds.items()]
+            if flats or unit is self.module:
+                self._exchange.add(Unit(unit, flats, self._exchange, is_root=unit is self.module))
+        self._keys = {}
+        for listed in places.values():
+            for part, name in listed:
+                del part._parameters[name]
+        for number, flat in enumerate(self._exchange.flats):
+            flat.settle(self._parameters, f"shard{number}")
+
+    @property
+    def group(self) -> ProcessGroup:
+        """The processes."""
+        return get_group(self._group)
+
+    @property
+    def sharing(self) -> list[str]:
+        """Names of the groups over which gradients are cut: none for one process."""
+        return [self._group] if self._exchange.flats else []
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns what the model gives for the arguments."""
+        exchange = self._exchange
+        if not exchange.flats:
+            return self.module(*args, **kwargs)
+        exchange.forget_failed_pass()
+        if self.broadcast_buffers and self.training and exchange.syncs and _C.is_grad_enabled():
+            broadcast_tensors(list(self.module.buffers()), 0, self.group)
+        with exchange.forward_pass():
+            return self.module(*args, **kwargs)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drops all gradients, also those that passes within :meth:`no_sync` have added up."""
+        super().zero_grad(set_to_none)
+        for flat in self._exchange.flats:
+            flat.pending = None
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Adds gradients up without communication: in backward passes within this context, each process by itself.
+
+        Gradients are whole meanwhile, in every stage. The next pass outside takes the mean of all that was added up.
+        """
+        before, self._exchange.syncs = self._exchange.syncs, False
+        try:
+            yield
+        finally:
+            self._exchange.syncs = before
+
+    def shards(self, key: Hashable = None) -> list[Parameter]:
+        """Returns this process's parts of the parameters for which ``group_by`` returned a key.
+
+        Raises:
+            ValueError: There are none.
+        """
+        if not self._exchange.flats:
+            keys = self._keys
+            found = [p for p in self.module.parameters() if keys.get(id(p)) == key]
+        else:
+            found = [flat.shard for flat in self._exchange.flats if flat.key == key]
+        if not found:
+            raise ValueError(f"[FullyShardedDataParallel] group_by returned {key!r} for no parameter")
+        return found
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
+        """Scales the gradients of all parameters by one factor so that their norm is at most ``max_norm``.
+
+        The norm is that of the whole gradients, over all processes; see :func:`lamella.nn.utils.clip_grad_norm_`.
+
+        Args:
+            max_norm: The largest norm.
+            norm_type: The order of the norm; ``inf`` for the largest absolute value.
+
+        Returns:
+            The norm before, a tensor of no axes, the same on all processes.
+
+        Raises:
+            TypeError: A number is none.
+            ValueError: ``max_norm`` is below 0 or NaN, or the order is not above 0.
+        """
+        return clip_over(list(self.parameters()), max_norm, norm_type, self.sharing)
+
+    @contextmanager
+    def summon_full_params(self, writeback: bool = True) -> Iterator[None]:
+        """Has the modules' whole parameters in their places within this context; all processes enter it together.
+
+        Args:
+            writeback: True to keep what is written to them, which is the same on all processes.
+
+        Raises:
+            RuntimeError: The model is running.
+        """
+        with self._summoned(writeback):
+            yield
+
+    @contextmanager
+    def _summoned(self, writeback: bool) -> Iterator[None]:
+        if self._exchange.running:
+            raise RuntimeError("[summon_full_params] the model is running: call it before or after")
+        try:
+            with restored(self._exchange.flats, self._orders, writeback) if self._exchange.flats else nullcontext():
+                yield
+        finally:
+            self._exchange.release()
+
+    # ---- states
+
+    def state_dict(self, prefix: str = "", *, keep_vars: bool = False) -> dict[str, Any]:
+        """Returns the whole parameters and buffers, on every process, by the names that the model alone would give.
+
+        All processes call it together.
+
+        Args:
+            prefix: A path that stands, with a dot, before each name.
+            keep_vars: False: the tensors are copies, as no process keeps the whole.
+
+        Raises:
+            ValueError: ``keep_vars`` is True.
+        """
+        if keep_vars and self._exchange.flats:
+            raise ValueError("[state_dict] keep_vars=False: of the parameters, each process keeps a part only")
+        with self._summoned(writeback=False):
+            state = self.module.state_dict(keep_vars=keep_vars)
+            if self._exchange.flats:
+                state = {name: x.clone() if isinstance(x, Tensor) else x for name, x in state.items()}
+        return {f"{prefix}.{name}": x for name, x in state.items()} if prefix else state
+
+    def _save(self, state: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        # Called by a module that this one is a part of.
+        state.update((prefix + name, x) for name, x in self.state_dict(keep_vars=keep_vars).items())
+
+    def _all_places(self, prefix: str = "") -> NoReturn:
+        raise RuntimeError(
+            f"[load_state_dict] '{prefix.removesuffix('.')}' is cut over processes: call load_state_dict of that part"
+        )
+
+    def load_state_dict(self, state: Any, strict: bool = True, assign: bool = False) -> Any:
+        """Takes over whole parameters and buffers, as :meth:`state_dict` gives them, or parts.
+
+        All processes call it together, with the same state or with what :meth:`sharded_state_dict` gave each.
+
+        Args:
+            state: Tensors by name, or parts.
+            strict: False lets entries be missing or unexpected.
+            assign: As for modules.
+
+        Returns:
+            The missing and the unexpected names.
+
+        Raises:
+            StateDictError: Names every entry that does not fit.
+        """
+        if any(isinstance(x, Part) for x in state.values()):
+            state = _sharded_state.whole(state, self.group)
+        with self._summoned(writeback=True):
+            return self.module.load_state_dict(state, strict=strict, assign=assign)
+
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """Returns this process's parts of parameters, and the buffers, by name: nothing is sent.
+
+        The parts share the memory of the shards.
+        """
+        return _sharded_state.of_model(self.module, self._exchange.flats, self._orders)
+
+    def optimizer_state_dict(self, optimizer: Any, *, sharded: bool = False) -> dict[str, Any]:
+        """Returns the state of an optimizer of the shards, by the names of the parameters.
+
+        Args:
+            optimizer: Moves what :meth:`parameters` gives.
+            sharded: True for this process's parts, without communication; otherwise whole tensors on every process,
+                which all ask for together.
+
+        Returns:
+            ``{"state": {name: {...}}, "param_groups": [{option: value, ..., "params": [names]}]}``.
+        """
+        state = _sharded_state.of_optimizer(optimizer, self.module, self._exchange.flats)
+        return state if sharded or not self._exchange.flats else _sharded_state.whole(state, self.group)
+
+    def load_optimizer_state_dict(self, optimizer: Any, state: dict[str, Any]) -> None:
+        """Takes over what :meth:`optimizer_state_dict` gave, here or on another number of processes.
+
+        Args:
+            optimizer: Moves what :meth:`parameters` gives.
+            state: Whole tensors, or parts of this number of processes.
+
+        Raises:
+            ValueError: The state lacks a parameter, or its groups are others.
+        """
+        if any(isinstance(x, Part) for values in state["state"].values() for x in values.values()):
+            state = _sharded_state.whole(state, self.group)
+        optimizer.load_state_dict(_sharded_state.for_optimizer(optimizer, state, self.module, self._exchange.flats))

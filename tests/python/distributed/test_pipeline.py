@@ -1,0 +1,89 @@
+"""Stages on different processes: losses, gradients and parameters are those of one process."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lamella as lm
+import lamella.distributed as dist
+from lamella.distributed.pipeline import one_forward_one_backward
+
+from .running import needs_gloo, together
+
+
+@needs_gloo
+@pytest.mark.parametrize("n", [2, 4, 8])
+def test_processes_train_as_one_does(n: int, tmp_path: Path) -> None:
+    done = together("pipeline", n, tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("checked") == n
+
+
+@pytest.mark.parametrize(("stages", "microbatches"), list(itertools.product([1, 2, 3, 5], [1, 2, 3, 8])))
+def test_the_schedule_is_whole_keeps_little_and_never_waits_in_a_circle(stages: int, microbatches: int) -> None:
+    plans = [list(one_forward_one_backward(stages, stage, microbatches)) for stage in range(stages)]
+    for stage, plan in enumerate(plans):
+        assert sorted(plan) == sorted(itertools.product(("forward", "backward"), range(microbatches)))
+        held = np.cumsum([1 if what == "forward" else -1 for what, _ in plan])
+        assert held.max() == min(stages - stage, microbatches)
+    done: set[tuple[int, str, int]] = set()
+    waiting = [iter(plan) for plan in plans]
+    heads = [next(plan) for plan in waiting]
+    steps = 0
+    while any(head is not None for head in heads):
+        # Each stage does one thing where what it needs has been done before.
+        new = set()
+        for stage, head in enumerate(heads):
+            if head is None:
+                continue
+            what, i = head
+            needs = (stage - 1, what, i) if what == "forward" else (stage + 1, what, i)
+            if not 0 <= needs[0] < stages or needs in done:
+                new.add((stage, what, i))
+                heads[stage] = next(waiting[stage], None)
+        assert new, "every stage waits"
+        done |= new
+        steps += 1
+    assert steps == 2 * (microbatches + stages - 1)
+
+
+def test_one_process_has_all_stages(rng: np.random.Generator) -> None:
+    lm.seed(0)
+    net = lm.nn.Sequential(lm.nn.Linear(4, 5), lm.nn.Tanh(), lm.nn.Linear(5, 3))
+    x, t = lm.asarray(rng.normal(size=(7, 4)).astype("float32")), lm.asarray(rng.integers(0, 3, 7))
+    loss = lm.cross_entropy(net(x), t)
+    loss.backward()
+    expected = [p.grad.numpy().copy() for p in net.parameters()]  # type: ignore[union-attr]
+    net.zero_grad()
+    pipe = dist.Pipeline(net, 3, loss=lm.cross_entropy, group="self")
+    np.testing.assert_allclose(pipe.step(x, t).item(), loss.item(), rtol=1e-6)
+    for p, gradient in zip(net.parameters(), expected, strict=True):
+        np.testing.assert_allclose(p.grad.numpy(), gradient, rtol=1e-5, atol=1e-7)  # type: ignore[union-attr]
+    np.testing.assert_allclose(pipe(x).numpy(), net(x).detach().numpy(), rtol=1e-6)
+    assert list(pipe.state_dict()) == list(net.state_dict())
+    norm = np.sqrt(sum(np.sum(g**2) for g in expected))
+    np.testing.assert_allclose(pipe.clip_grad_norm_(0.1).item(), norm, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "target", "words"),
+    [
+        (None, lm.zeros([4]), "this process has the first stage: give inputs"),
+        (lm.zeros([4, 2]), None, "this process has the last stage: give target"),
+        (lm.zeros([1, 2]), lm.zeros([4]), r"inputs has shape \[1, 2\]: a batch has at least 2 samples"),
+        ((lm.zeros([4, 2]), lm.zeros([3])), lm.zeros([4]), r"inputs has batches of \[4, 3\] samples"),
+    ],
+)
+def test_batches_that_make_no_sense(inputs, target, words) -> None:
+    pipe = dist.Pipeline([lm.nn.Linear(2, 2)], 2, loss=lm.mse_loss, group="self")
+    with pytest.raises(ValueError, match=words):
+        pipe.step(inputs, target)
+
+
+def test_a_step_needs_a_loss() -> None:
+    with pytest.raises(RuntimeError, match="step needs a loss"):
+        dist.Pipeline([lm.nn.Linear(2, 2)], 2, group="self").step(lm.zeros([2, 2]), lm.zeros([2, 2]))

@@ -1,0 +1,108 @@
+"""Parameters, gradients and state in parts: several processes do what one does with all of their samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lamella as lm
+import lamella.distributed as dist
+from lamella.distributed._units import chosen_units
+
+from .running import needs_gloo, together
+
+
+@needs_gloo
+@pytest.mark.parametrize("n", [2, 4])
+def test_processes_train_as_one_does(n: int, tmp_path: Path) -> None:
+    checks = [] if n == 2 else ["as_one_process", "states"]  # the others depend little on the number
+    done = together("sharded", n, tmp_path, *checks)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("checked") == n
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_one_process_trains_as_without(stage: int, rng: np.random.Generator) -> None:
+    layer = lm.nn.Linear(3, 2)
+    start = {key: x.numpy().copy() for key, x in layer.state_dict().items()}
+    model = dist.FullyShardedDataParallel(layer, stage=stage, group="self", group_by=lambda name, p: p.ndim)
+    x = lm.asarray(rng.normal(size=(4, 3)).astype("float32"))
+    with model.no_sync(), model.summon_full_params():
+        model(x).sum().backward()
+    np.testing.assert_allclose(layer.bias.grad.numpy(), [4.0, 4.0])  # type: ignore[union-attr]
+    assert model.shards(1) == [layer.bias] and list(model.parameters()) == list(layer.parameters())
+    norm = np.sqrt(sum(np.sum(p.grad.numpy() ** 2) for p in layer.parameters()))  # type: ignore[union-attr]
+    np.testing.assert_allclose(model.clip_grad_norm_(1.0).item(), norm, rtol=1e-6)
+    optimizer = lm.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    optimizer.step()
+    for states in (model.sharded_state_dict(), model.state_dict()):
+        assert list(states) == list(start)
+        model.load_state_dict({key: lm.asarray(x) for key, x in start.items()})
+    state = model.optimizer_state_dict(optimizer)
+    assert list(state["state"]) == ["weight", "bias"]
+    other = lm.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
+    model.load_optimizer_state_dict(other, state)
+    for p in layer.parameters():
+        assert other.state[id(p)]["momentum_buffer"].tolist() == optimizer.state[id(p)]["momentum_buffer"].tolist()
+    assert other.param_groups[0]["lr"] == 0.1
+
+
+def _net() -> lm.nn.Module:
+    return lm.nn.Sequential(
+        lm.nn.Linear(2, 2), lm.nn.Sequential(lm.nn.Linear(2, 2), lm.nn.Linear(2, 2)), lm.nn.ModuleList([lm.nn.ReLU()])
+    )
+
+
+@pytest.mark.parametrize(
+    ("units", "expected"),
+    [
+        (None, ["0", "1", "2.0"]),
+        (lm.nn.Linear, ["0", "1.0", "1.1"]),
+        ((lm.nn.Linear, lm.nn.ReLU), ["0", "1.0", "1.1", "2.0"]),
+        (lambda part: isinstance(part, lm.nn.Sequential), ["1"]),
+    ],
+)
+def test_units(units: Any, expected: list[str]) -> None:
+    net = _net()
+    names = {id(part): name for name, part in net.named_modules()}
+    assert [names[id(part)] for part in chosen_units(net, units)] == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dist.FullyShardedDataParallel(lm.nn.ReLU(), group="self"), "no parameter of the model wants"),
+        (lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), stage=4, group="self"), "stage is 1, 2 or 3, not 4"),
+        (
+            lambda: dist.FullyShardedDataParallel(
+                lm.nn.Sequential(dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self")), group="self"
+            ),
+            "a part of the model is one already",
+        ),
+        (
+            lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self").shards("a"),
+            "group_by returned 'a' for no parameter",
+        ),
+        (
+            lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self").clip_grad_norm_(-1.0),
+            "max_norm is at least 0",
+        ),
+    ],
+)
+def test_mistakes_are_refused(make: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_a_scaler_of_one_process_is_the_plain_one() -> None:
+    layer = lm.nn.Linear(1, 1)
+    optimizer = lm.optim.SGD(layer.parameters(), lr=0.1)
+    scaler = dist.ShardedGradScaler(group="self", init_scale=2.0)
+    scaler.scale(layer(lm.ones([1, 1])).sum()).backward()
+    layer.bias.grad.fill_(float("nan"))  # type: ignore[union-attr]
+    scaler.step(optimizer)
+    scaler.update()
+    assert scaler.get_scale() == 1.0
