@@ -21,6 +21,7 @@ PROGRAMS: dict[str, Run] = {
     "instructions": instructions.main,
     "memory": memory.main,
     "opdb": opdb.main,
+    "ported": lambda options: driver.main(["ported", *options]),
 }
 
 

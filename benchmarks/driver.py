@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, report
-from benchmarks.adapters import COMPILED_FRAMEWORKS, FRAMEWORKS
+from benchmarks.adapters import COMPILED_FRAMEWORKS, FRAMEWORKS, PORTED_FRAMEWORKS
 from benchmarks.agreement import difference
 from benchmarks.compiled import COMPILED
 from benchmarks.environments import PACKAGES, ROOT, SHARED, Environment, SetupError, environment
 from benchmarks.figures import ratios, spread
 from benchmarks.operators.workloads import SWEEP
+from benchmarks.ported import PORTED
 from benchmarks.process import WorkerError, WorkerProcess, first_runs_seconds, import_seconds, peak_bytes, plot
 from benchmarks.workloads import WORKLOADS, Workload
 
@@ -271,8 +272,19 @@ COMPILING = Suite(
     known=COMPILED_FRAMEWORKS,
     without_missing=True,
 )
+FRONT = Suite(
+    "benchmarks/run ported",
+    "Times programs written for PyTorch, models and data loaders, on Lamella's front and on PyTorch.",
+    PORTED,
+    PORTED_FRAMEWORKS,
+    10,
+    0.1,
+    suffix="-ported",
+    known=PORTED_FRAMEWORKS,
+    without_missing=True,
+)
 #: Suites by the first argument that chooses them.
-SUITES = {"sweep": OPERATORS, "compiled": COMPILING}
+SUITES = {"sweep": OPERATORS, "compiled": COMPILING, "ported": FRONT}
 
 
 def choose(patterns: Sequence[str], workloads: dict[str, Workload] = WORKLOADS) -> list[Workload]:
@@ -373,7 +385,7 @@ def _environments(suite: Suite, frameworks: Sequence[str], options: argparse.Nam
             renew = options.renew and name in PACKAGES
             environments[name] = environment(name, lamella_python=options.python, renew=renew, say=say)
         except SetupError as error:
-            if not suite.without_missing or SHARED.get(name, name) == "lamella":
+            if not suite.without_missing or SHARED.get(name, name).startswith("lamella"):
                 raise
             say(f"{name} is left out: {error}")
     return environments

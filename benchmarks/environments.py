@@ -13,6 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / "benchmarks" / ".envs"
+#: Folder in which `import torch` finds Lamella's front.
+FRONTS = ROOT / "python" / "lamella" / "compat" / "path"
 #: Packages of PyPI that are installed for each peer.
 PACKAGES = {
     "torch": ("torch", "numpy", "expecttest"),
@@ -55,6 +57,9 @@ def environment(framework: str, *, lamella_python: Path | None, renew: bool, say
         return dataclasses.replace(shared, framework=framework)
     if framework == "lamella":
         return _lamella(lamella_python)
+    if framework == "lamella-front":
+        native = _lamella(lamella_python)
+        return Environment(framework, native.python, (FRONTS, *native.path))
     folder = ENVIRONMENTS / framework
     packages = PACKAGES[framework]
     stamp = folder / "installed.txt"

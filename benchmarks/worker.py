@@ -25,6 +25,7 @@ import numpy as np
 from benchmarks.adapters import Adapter, load
 from benchmarks.compiled import COMPILED
 from benchmarks.operators.workloads import SWEEP
+from benchmarks.ported import PORTED
 from benchmarks.timing import CLOCKS, Loop, calibrate, compile_loop, time_loop, warm_up
 from benchmarks.workloads import WORKLOADS, Work
 
@@ -80,7 +81,7 @@ class Worker:
                 raise ValueError(f"unknown request {other!r}")
 
     def _prepare(self, name: str) -> Work:
-        prepare = ChainMap(SWEEP, COMPILED, WORKLOADS)[name].prepare
+        prepare = ChainMap(SWEEP, COMPILED, PORTED, WORKLOADS)[name].prepare
         if prepare is None:
             raise ValueError(f"{name} is not a worker's to time")
         return prepare(self._adapter)

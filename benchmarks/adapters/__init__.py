@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 FRAMEWORKS = ("lamella", "torch", "paddle")
 #: The frameworks of benchmarks.compiled, in the order of its table; their adapters are CompiledAdapters.
 COMPILED_FRAMEWORKS = ("lamella-compiled", "lamella", "torch", "torch-compiled", "jax")
+#: What `import torch` finds in benchmarks.ported: Lamella's front, or PyTorch.
+PORTED_FRAMEWORKS = ("lamella-front", "torch")
 
 
 class Trainer(NamedTuple):
@@ -105,7 +107,7 @@ class CompiledAdapter(Adapter, Protocol):
 
 def load(framework: str) -> Adapter:
     """Imports the framework and returns its adapter."""
-    known = dict.fromkeys((*FRAMEWORKS, *COMPILED_FRAMEWORKS))
+    known = dict.fromkeys((*FRAMEWORKS, *COMPILED_FRAMEWORKS, *PORTED_FRAMEWORKS))
     if framework not in known:
         raise ValueError(f"unknown framework {framework!r}: expected one of {', '.join(known)}")
     module = f"benchmarks.adapters.adapter_{framework.replace('-', '_')}"

@@ -57,6 +57,7 @@ class Dialect:
             there for it, or "".
         own: parameters that are never passed on, even where the native function has them.
         in_place: parameters of ``extra`` that may be given by position, too, behind the native ones.
+        also: other names by which parameters may be given, by the framework's name: numpy's, where it takes these.
         base: returns a class in front of the native one that has the methods of all classes, or None.
     """
 
@@ -69,6 +70,7 @@ class Dialect:
     own: frozenset[str] = frozenset()
     base: Callable[[], type] | None = None
     in_place: frozenset[str] = frozenset({"inplace"})
+    also: Mapping[str, str] = field(default_factory=dict)
 
     @functools.cached_property
     def peer_words(self) -> dict[str, str]:
@@ -140,8 +142,8 @@ def make_function(
         return native
     parameters = _derived(natives, dialect) if signature is None else parse_signature(signature)
     helpers = {"_native": native, "_sizes": _sizes, **dialect.helpers}
-    head = _head(parameters)
-    body: list[str] = []
+    named, body = _with_other_names(parameters, dialect, name, helpers)
+    head = _head(named)
     call = f"_native({_arguments(parameters, natives, dialect, name, helpers, body)})"
     given = {each.name for each in parameters}
     body += [line for word, line in dialect.before.items() if word in given]
@@ -156,6 +158,53 @@ def make_function(
     made.__module__ = module
     made.__doc__ = native.__doc__
     return made
+
+
+def _with_other_names(
+    parameters: list[Parameter], dialect: Dialect, name: str, helpers: dict[str, Any]
+) -> tuple[list[Parameter], list[str]]:
+    """Returns a signature with the other names of its parameters behind it, and the statements that read these."""
+    have = {each.name for each in parameters}
+    found, behind, body = [], [], []
+    for place, each in enumerate(parameters):
+        other = dialect.also.get(each.name)
+        needed_behind = any(p.default is None and p.kind is _EITHER for p in parameters[place + 1 :])
+        if other is None or other in have or (each.default is None and needed_behind):
+            found.append(each)
+            continue
+        behind.append(Parameter(other, _NAMED, "None"))
+        if each.default is None:
+            helpers.update(_given=_given, _nothing=_nothing)
+            found.append(each._replace(default="_nothing"))
+            body.append(f"if {each.name} is _nothing: {each.name} = _given({name!r}, {each.name!r}, {other})")
+        else:
+            found.append(each)
+            body.append(f"if {other} is not None: {each.name} = {other}")
+    return [*found, *behind], body
+
+
+#: Stands for an argument that was not given.
+_nothing = type("_Nothing", (), {"__repr__": lambda self: "..."})()
+
+
+def _given(name: str, parameter: str, other: Any) -> Any:
+    """Returns the argument that was given by its other name."""
+    if other is None:
+        raise TypeError(f"[{name}] missing the argument '{parameter}'")
+    return other
+
+
+def by_other_names(function: Callable[..., Any], also: Mapping[str, str]) -> Callable[..., Any]:
+    """Returns a function whose arguments may be given by the other names of a dialect, too."""
+    names = {other: own for own, other in also.items()}
+
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        if not named.keys().isdisjoint(names):
+            named = {names.get(name, name): value for name, value in named.items()}
+        return function(*args, **named)
+
+    return call
 
 
 class _AdaptedType(type):

@@ -218,7 +218,7 @@ LAYERS = """
 import torch
 
 modules = {name: module for name, module in __import__("sys").modules.items() if name.startswith("torch.nn.modules.")}
-homes = {name: path for path, module in modules.items() for name in module.__all__}
+homes = {name: path for path, module in modules.items() for name in module.__all__ if not name.startswith("_")}
 named = {name: getattr(torch.nn, name) for name in torch.nn.__all__}
 layers = {name for name, value in named.items() if isinstance(value, type) and issubclass(value, torch.nn.Module)}
 layers.remove("DataParallel")  # of torch.nn.parallel

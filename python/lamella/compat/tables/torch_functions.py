@@ -124,7 +124,6 @@ permute(input, dims)
 pixel_shuffle(input, upscale_factor)
 pixel_unshuffle(input, downscale_factor)
 ravel
-repeat_interleave(input, repeats, dim=None, *, output_size=None)
 reshape(input, shape)
 roll(input, shifts, dims=None)
 rot90(input, k=1, dims=(0, 1))
@@ -216,7 +215,7 @@ multinomial(input, num_samples, replacement=False, *, generator=None)
 poisson(input, *, generator=None)
 
 # The engine.
-are_deterministic_algorithms_enabled can_cast finfo from_dlpack from_numpy get_num_threads iinfo inference_mode
+are_deterministic_algorithms_enabled finfo from_dlpack from_numpy get_num_threads iinfo inference_mode
 get_autocast_dtype set_autocast_dtype is_grad_enabled no_grad enable_grad set_grad_enabled promote_types result_type
 set_num_threads
 istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, \
@@ -232,11 +231,11 @@ pca_lowrank(A, q=None, center=True, niter=2)
 # Functions of networks that the module has, too.
 alpha_dropout feature_alpha_dropout
 adaptive_avg_pool1d(input, output_size)
-avg_pool1d conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bilinear embedding group_norm
+avg_pool1d conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bilinear group_norm
 batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True)
 dropout(input, p, train)
 layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enabled=True)
-max_pool1d max_pool2d max_pool3d prelu hardshrink
+max_pool1d max_pool2d max_pool3d prelu hardshrink rms_norm
 """
 
 #: ``torch.special``: other names, and functions that are Lamella's under another one.

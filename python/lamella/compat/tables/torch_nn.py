@@ -9,7 +9,11 @@ MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=Fal
 vdim=None, batch_first=False, device=None, dtype=None)
 """,
     "adaptive": "AdaptiveLogSoftmaxWithLoss",
-    "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d",
+    "batchnorm": """
+BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
+_BatchNorm -> norm._BatchNorm
+_NormBase -> norm._TrackedNorm
+""",
     "channelshuffle": "ChannelShuffle",
     "container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
     "conv": """
@@ -26,13 +30,19 @@ dilation=1, padding_mode="zeros", device=None, dtype=None)
 ConvTranspose3d(in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, \
 dilation=1, padding_mode="zeros", device=None, dtype=None)
 LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d
+_ConvNd -> conv._Conv
+_ConvTransposeNd -> conv._TransposedConv
 """,
     "distance": "CosineSimilarity PairwiseDistance",
-    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+    "dropout": """
+AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout
+_DropoutNd -> layers._Dropout
+""",
     "flatten": "Flatten Unflatten",
     "fold": "Fold Unfold",
     "instancenorm": """
 InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d
+_InstanceNorm -> norm._InstanceNorm
 """,
     "linear": """
 Bilinear Identity LazyLinear Linear
@@ -44,6 +54,8 @@ MSELoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMar
 SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss
 CrossEntropyLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0)
 NLLLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean")
+_Loss(size_average=None, reduce=None, reduction="mean") -> losses._Loss
+_WeightedLoss(weight=None, size_average=None, reduce=None, reduction="mean") -> losses._WeightedLoss
 """,
     "module": "Module",
     "normalization": """
@@ -59,9 +71,14 @@ ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d Zer
 AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d
 AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d
 MaxUnpool1d MaxUnpool2d MaxUnpool3d
+_AvgPoolNd -> pooling._AvgPool
+_LPPoolNd -> pooling._LpPool
+_MaxPoolNd -> pooling._MaxPool
 """,
     "rnn": """
 GRU GRUCell LSTM LSTMCell RNN RNNCell
+RNNBase -> recurrent._Network
+RNNCellBase -> recurrent._Cell
 """,
     "sparse": """
 Embedding(num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, \
@@ -83,8 +100,8 @@ channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_tran
 gumbel_softmax grid_sample group_norm interpolate layer_norm linear local_response_norm normalize one_hot pad
 pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu rms_norm scaled_dot_product_attention ctc_loss
 hardshrink softshrink softsign tanh tanhshrink sigmoid triplet_margin_with_distance_loss gaussian_nll_loss fold unfold
-max_unpool1d max_unpool2d max_unpool3d huber_loss multi_head_attention_forward
-lp_pool1d lp_pool2d lp_pool3d fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices
+max_unpool1d max_unpool2d max_unpool3d huber_loss
+fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices
 max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices
 adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices
 embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", \

@@ -40,9 +40,7 @@ from lamella.compat.tables.paddle import FUNCTIONS as _TABLE
 from lamella.static import (
     CPUPlace,
     CUDAPlace,
-    ParamAttr,
     batch,
-    create_parameter,
     disable_static,
     enable_static,
     in_dynamic_mode,
@@ -50,23 +48,35 @@ from lamella.static import (
 
 __version__ = "3.0.0+lamella"
 
-_missing = _close(
-    "paddle",
-    {
-        "paddle.jit": "functions are not traced yet; paddle.static records programs",
-    },
-)
+_missing = _close("paddle")
 
 from . import _words
 
 _NAMES = _Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)], {**_names.FUNCTIONS, **_names.PADDLE})
 #: Modules that are imported when they are asked for.
-_LATER = frozenset(["amp", "callbacks", "fft", "io", "linalg", "metric"])
+_LATER = frozenset(
+    [
+        "amp",
+        "callbacks",
+        "distributed",
+        "distribution",
+        "fft",
+        "io",
+        "jit",
+        "linalg",
+        "metric",
+        "onnx",
+        "version",
+        "vision",
+    ]
+)
 
 
 def _find(name: str) -> _Any:
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
+    if name == "DataParallel":
+        return _import_module(f"{__name__}._parallel").DataParallel
     if name in ("Model", "summary"):  # with metrics and loaders, which need numpy
         return getattr(_import_module(f"{__name__}._model"), name)
     return _missing(name)
@@ -75,6 +85,7 @@ def _find(name: str) -> _Any:
 __getattr__ = _serve(_NAMES, _find)
 
 from . import _tensor, autograd, nn, optimizer, regularizer, static, utils
+from ._attributes import ParamAttr, create_parameter
 from ._functions import (
     abs,
     add,
@@ -188,6 +199,27 @@ from ._more import (
     unbind,
     unique,
     var,
+)
+from ._parts import (
+    as_complex,
+    as_real,
+    crop,
+    cross,
+    dot,
+    get_cuda_rng_state,
+    get_flags,
+    get_rng_state,
+    multiplex,
+    norm,
+    scatter_nd,
+    scatter_nd_add,
+    set_cuda_rng_state,
+    set_flags,
+    set_rng_state,
+    shard_index,
+    slice,
+    stanh,
+    strided_slice,
 )
 from ._paths import PATHS as _PATHS
 

@@ -6,6 +6,7 @@ been imported.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from lamella.graph import Symbol
 
 from . import _functions as F  # noqa: N812
 from . import _more as M  # noqa: N812
+from . import _parts as P  # noqa: N812
 
 _native_shape: Any = Tensor.__dict__["shape"]
 _native_symbol_shape: Any = Symbol.__dict__["shape"]
@@ -26,8 +28,14 @@ _native_numpy: Any = Tensor.numpy
 _native_array: Any = Tensor.__array__
 
 
-def _shape(self: Tensor) -> list[int]:
-    return list(_native_shape.__get__(self))
+def _shape(self: Tensor) -> Any:
+    """Implements Tensor.shape: a list; to Lamella's own modules, which compare it with tuples, a tuple."""
+    sizes: tuple[int, ...] = _native_shape.__get__(self)
+    return sizes if sys._getframe(1).f_globals.get("__name__", "").startswith("lamella.") else list(sizes)
+
+
+def _set_trainable(self: Tensor, value: bool) -> None:
+    self.stop_gradient = not value
 
 
 def _symbol_shape(self: Symbol) -> list[int]:
@@ -131,12 +139,14 @@ _item("numpy", _numpy)
 _item("__array__", _array)
 _item("gradient", _gradient)
 _item("clear_gradient", _clear_gradient)
+_item("trainable", property(lambda self: not self.stop_gradient, _set_trainable, doc="True if it wants a gradient."))
 _item("dim", lambda self: self.ndim)
 _item("place", property(lambda self: self.device, doc="Where the tensor is."))
 _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
     F: "cast expand greater_than less_than mod multiply remainder",
+    P: "cross dot norm scatter_nd_add stanh",
     M: "cumprod cumsum equal_all expand_as gather gather_nd index_sample nonzero scale scatter std unbind unique var",
 }.items():
     for _name in _names.split():

@@ -9,7 +9,10 @@ from lamella.compat.front import close_module
 
 
 class auto_cast(lm.amp.autocast):  # noqa: N801 (Paddle's name)
-    """Products and convolutions in a 16-bit dtype within a ``with`` block."""
+    """Products and convolutions in a 16-bit dtype within a ``with`` block.
+
+    Lists of operators, and the level "O2", are accepted: which operators compute in 16 bits is Lamella's choice.
+    """
 
     def __init__(
         self,
@@ -20,8 +23,8 @@ class auto_cast(lm.amp.autocast):  # noqa: N801 (Paddle's name)
         dtype: str = "float16",
         use_promote: bool = True,
     ) -> None:
-        if custom_white_list or custom_black_list or level not in ("O0", "O1"):
-            raise NotImplementedError("[auto_cast] Lamella's paddle front takes neither lists nor the level 'O2'")
+        if level not in ("O0", "OD", "O1", "O2"):
+            raise ValueError(f"[auto_cast] level is 'O0', 'OD', 'O1' or 'O2', not {level!r}")
         super().__init__("cuda" if lm.cuda.is_available() else "cpu", dtype, enable and level != "O0")
 
 
@@ -50,6 +53,41 @@ class GradScaler(lm.amp.GradScaler):
         """Makes a step with unscaled gradients, and adapts the factor."""
         self.step(optimizer)
         self.update()
+
+
+amp_guard = auto_cast
+
+
+def decorate(
+    models: Any,
+    optimizers: Any = None,
+    level: str = "O1",
+    dtype: str = "float16",
+    master_weight: bool | None = None,
+    save_dtype: str | None = None,
+    **options: Any,
+) -> Any:
+    """Returns models and optimizers as they are: weights stay in float32, and are the master weights.
+
+    Raises:
+        NotImplementedError: ``master_weight`` is False, or ``save_dtype`` is not float32.
+    """
+    if master_weight is False or save_dtype not in (None, "float32"):
+        raise NotImplementedError("[decorate] weights stay in float32: leave master_weight and save_dtype out")
+    return models if optimizers is None else (models, optimizers)
+
+
+amp_decorate = decorate
+
+
+def is_float16_supported(device: Any = None) -> bool:
+    """True: products in float16 are computed everywhere."""
+    return True
+
+
+def is_bfloat16_supported(device: Any = None) -> bool:
+    """True: products in bfloat16 are computed everywhere."""
+    return True
 
 
 __getattr__ = close_module(__name__)

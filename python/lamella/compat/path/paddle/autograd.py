@@ -31,4 +31,44 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False)
         lm.autograd.backward([tensors[i] for i in wanted], begin, retain_graph)
 
 
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def jacobian(ys: Any, xs: Any, batch_axis: int | None = None) -> Any:
+    """Returns the derivatives of each element of ``ys`` for each of ``xs``, which it has been computed from.
+
+    Args:
+        ys: a tensor ``(m,)``, or with a batch axis ``(n, m)``, or several.
+        xs: a tensor ``(k,)``, or ``(n, k)``, or several.
+        batch_axis: 0 where examples are apart.
+
+    Returns:
+        ``(m, k)``, or ``(n, m, k)``; for several tensors, a tuple of these.
+    """
+
+    def of(y: Any, x: Any) -> Any:
+        parts = lm.unstack(y, axis=y.ndim - 1) if y.ndim else [y]
+        rows = [_gradient(part, x) for part in parts]
+        return lm.stack(rows, axis=batch_axis + 1 if batch_axis is not None else 0) if y.ndim else rows[0]
+
+    def for_all(y: Any) -> Any:
+        return tuple(of(y, x) for x in xs) if isinstance(xs, (list, tuple)) else of(y, xs)
+
+    return tuple(map(for_all, ys)) if isinstance(ys, (list, tuple)) else for_all(ys)
+
+
+def _gradient(y: Any, x: Any) -> Any:
+    begin = [lm.ones_like(y)]
+    return lm.autograd.grad([y], [x], begin, retain_graph=True, create_graph=True, materialize_grads=True)[0]
+
+
+def hessian(ys: lm.Tensor, xs: Any, batch_axis: int | None = None) -> Any:
+    """Returns the second derivatives of one number, or with a batch axis of ``(n, 1)``, for ``xs``."""
+    y = lm.squeeze(ys, -1) if batch_axis is not None and ys.ndim == 2 else ys
+    firsts = [_gradient(y, x) for x in _as_list(xs)]
+    seconds = [jacobian(first, xs, batch_axis) for first in firsts]
+    return tuple(seconds) if isinstance(xs, (list, tuple)) else seconds[0]
+
+
 __getattr__ = close_module(__name__)

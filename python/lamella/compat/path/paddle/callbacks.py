@@ -67,16 +67,21 @@ class EarlyStopping(Callback):
 
     def on_eval_end(self, logs: Any = None) -> None:
         """Compares the value with the best so far."""
+        if self._is_worse(logs):
+            self.waited += 1
+            if self.waited > self.patience:
+                self.model.stop_training = True
+
+    def _is_worse(self, logs: Any) -> bool:
+        """True if there is a value that is not better than the best so far, which a better one becomes."""
         value = (logs or {}).get(self.monitor)
         if value is None:
-            return
+            return False
         now = self.sign * float(value[0] if isinstance(value, (list, tuple)) else value)
         if now < self.best - self.min_delta:
             self.best, self.waited = now, 0
-            return
-        self.waited += 1
-        if self.waited > self.patience:
-            self.model.stop_training = True
+            return False
+        return True
 
 
 class LRScheduler(Callback):
@@ -101,6 +106,67 @@ class LRScheduler(Callback):
         """Steps the schedule where that is asked for."""
         if self.by_step:
             self._step()
+
+
+class ModelCheckpoint(Callback):
+    """Saves the model after each ``save_freq`` epochs, and at the end, in a folder."""
+
+    def __init__(self, save_freq: int = 1, save_dir: str | None = None) -> None:
+        self.save_freq, self.save_dir = save_freq, save_dir
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Saves the model where that is due."""
+        if self.save_dir is not None and (epoch + 1) % self.save_freq == 0:
+            self.model.save(f"{self.save_dir}/{epoch}")
+
+    def on_train_end(self, logs: Any = None) -> None:
+        """Saves the model."""
+        if self.save_dir is not None:
+            self.model.save(f"{self.save_dir}/final")
+
+
+class ProgBarLogger(Callback):
+    """Prints loss and metrics after each ``log_freq`` steps, for a ``fit`` that prints nothing itself."""
+
+    def __init__(self, log_freq: int = 1, verbose: int = 2) -> None:
+        self.log_freq, self.verbose = log_freq, verbose
+
+    def on_train_batch_end(self, step: int, logs: Any = None) -> None:
+        """Prints where that is due."""
+        if self.verbose and (step + 1) % self.log_freq == 0:
+            print(f"step {step + 1} - " + " - ".join(f"{name}: {value}" for name, value in (logs or {}).items()))
+
+
+class ReduceLROnPlateau(EarlyStopping):
+    """Lowers the learning rate where a value has not become better for ``patience`` evaluations."""
+
+    def __init__(
+        self,
+        monitor: str = "loss",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: int = 1,
+        mode: str = "auto",
+        min_delta: float = 1e-4,
+        cooldown: int = 0,
+        min_lr: float = 0,
+    ) -> None:
+        super().__init__(monitor, mode, patience, verbose, min_delta, None, False)
+        if not 0 < factor < 1:
+            raise ValueError(f"[ReduceLROnPlateau] factor is between 0 and 1, not {factor}")
+        self.factor, self.cooldown, self.min_lr = factor, cooldown, min_lr
+        self.rests = 0
+
+    def on_eval_end(self, logs: Any = None) -> None:
+        """Compares the value with the best so far."""
+        if self.rests:
+            self.rests, self.waited = self.rests - 1, 0
+        if self._is_worse(logs) and not self.rests:
+            self.waited += 1
+            if self.waited >= self.patience:
+                optimizer = self.model._optimizer
+                optimizer.set_lr(max(optimizer.get_lr() * self.factor, self.min_lr))
+                self.rests, self.waited = self.cooldown, 0
 
 
 __getattr__ = close_module(__name__)

@@ -57,6 +57,37 @@ class BatchSampler(_native.BatchSampler):  # type: ignore[misc]
         super().__init__(sampler, batch_size, drop_last)
 
 
+class DistributedBatchSampler(BatchSampler):
+    """Batches of the part of a data set that belongs to one process, of which there is one here by default.
+
+    Args:
+        dataset: has a length.
+        batch_size: number of examples in a batch.
+        num_replicas: number of processes.
+        rank: of this one.
+        shuffle: takes the examples in an order that :meth:`set_epoch` changes.
+        drop_last: leaves out a smaller last batch.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = False,
+        drop_last: bool = False,
+    ) -> None:
+        parts = importlib.import_module("lamella.data.distributed")
+        sampler = parts.DistributedSampler(dataset, num_replicas or 1, rank or 0, shuffle=shuffle)
+        super().__init__(sampler=sampler, batch_size=batch_size, drop_last=drop_last)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Has the next order be that of an epoch."""
+        sampler: Any = self.sampler
+        sampler.set_epoch(epoch)
+
+
 class DataLoader:
     """Batches of a data set, as lists of tensors."""
 

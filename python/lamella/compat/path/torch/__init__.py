@@ -69,7 +69,7 @@ _missing = _close(
     },
 )
 
-from . import _functions, _storages, _tensor_types, _words
+from . import _functions, _plain, _storages, _tensor_types, _words
 
 _NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _names.FUNCTIONS)
 
@@ -83,6 +83,8 @@ def _find(name: str) -> _Any:
         return _tensor_types.made(name)
     if name in _storages.DTYPE_OF_STORAGE:
         return _storages.STORAGES[_storages.DTYPE_OF_STORAGE[name]]
+    if (function := _plain.in_place(name)) is not None:
+        return function
     if name == _lm.utils.privateuse1_backend_name() and hasattr(_lm, name):  # the devices of an extension
         return getattr(_lm, name)
     return _missing(name)
@@ -101,6 +103,7 @@ _LATER = frozenset(
         "linalg",
         "multiprocessing",
         "onnx",
+        "profiler",
         "special",
     ]
 )
@@ -187,6 +190,16 @@ from ._matrices import (
     use_deterministic_algorithms,
     vander,
 )
+from ._plain import (
+    can_cast,
+    constant_pad_nd,
+    detach,
+    detach_,
+    embedding,
+    fill,
+    get_device,
+    repeat_interleave,
+)
 from ._reductions import (
     histogram,
     max,
@@ -230,7 +243,7 @@ from . import (
 )
 from ._compile import compile, compiler
 from ._paths import PATHS as _PATHS
-from .amp import autocast, is_autocast_enabled
+from .amp import GradScaler, autocast, is_autocast_enabled
 from .func import vmap
 from .random import default_generator, get_rng_state, initial_seed, set_rng_state
 from .serialization import load, save

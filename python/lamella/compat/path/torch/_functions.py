@@ -13,22 +13,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
-
-class Size(tuple[int, ...]):
-    """The sizes of a tensor's axes, a tuple."""
-
-    __slots__ = ()
-    __module__ = "torch"
-
-    def numel(self) -> int:
-        """Returns the number of elements."""
-        return math.prod(self)
-
-    def __repr__(self) -> str:
-        return f"torch.Size({list(self)})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Size, (tuple(self),)
+from ._size import Size  # noqa: F401
+from ._words import with_numpy_words
 
 
 class device(str):  # noqa: N801 (PyTorch's name)
@@ -398,6 +384,7 @@ def numel(input: Tensor) -> int:
     return math.prod(input.shape)
 
 
+@with_numpy_words
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Returns the tensor without axes of size 1; an axis of another size stays."""
     if dim is None:
@@ -407,6 +394,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     return lm.squeeze(input, axes) if axes else input
 
 
+@with_numpy_words
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis, at most so many."""
     return tuple(lm.chunk(input, chunks, dim))
@@ -423,6 +411,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     return tuple(lm.split(tensor, sizes, dim))
 
 
+@with_numpy_words
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Returns the tensors along an axis."""
     return tuple(lm.unstack(input, axis=dim))
@@ -460,6 +449,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return lm.clone(input)
 
 
+@with_numpy_words
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:

@@ -32,6 +32,7 @@ PATHS: Paths = {
         ),
         "lamella.autograd.graph": "GradientEdge get_gradient_edge",
     },
+    "torch.autograd.profiler": {"torch.profiler": "emit_nvtx profile record_function"},
     "torch.autograd.variable": {"torch.autograd": "Variable"},
     "torch._library": {"torch.library": "custom_op infer_schema"},
     "torch._library.custom_ops": {"torch.library": "custom_op"},
@@ -41,8 +42,13 @@ PATHS: Paths = {
     "torch.cuda.amp.autocast_mode": {"torch.cuda.amp": "autocast custom_bwd custom_fwd"},
     "torch.cuda.amp.grad_scaler": {"torch.cuda.amp": "GradScaler"},
     "torch.functional": {"torch": "einsum split"},
-    "torch.nn.modules": {"torch.nn": " ".join(_LAYERS.values())},
+    "torch.nn.modules": {
+        "torch.nn": " ".join(name for names in _LAYERS.values() for name in names.split() if not name.startswith("_"))
+    },
     **{f"torch.nn.modules.{name}": {"torch.nn": layers} for name, layers in _LAYERS.items()},
+    "torch.nn.modules.utils": {
+        "torch.nn._tuples": "_ntuple _pair _quadruple _reverse_repeat_tuple _single _triple",
+    },
     "torch.nn.parameter": {"torch.nn": "Buffer Parameter UninitializedBuffer UninitializedParameter"},
     "torch.nn.parallel.data_parallel": {"torch.nn.parallel": "DataParallel data_parallel"},
     "torch.nn.parallel.distributed": {"torch.nn.parallel": "DistributedDataParallel"},

@@ -8,17 +8,21 @@ from typing import Any, NamedTuple
 import lamella as lm
 from lamella import Tensor
 
+from ._words import with_numpy_words
+
 
 def _axes(dim: Any) -> Any:
     """Axes as Lamella takes them: no axes at all are all of them."""
     return (tuple(dim) or None) if isinstance(dim, (list, tuple)) else dim
 
 
+@with_numpy_words
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The sum along axes, or of all elements."""
     return lm.sum(input, _axes(dim), keepdim, dtype=dtype, out=out)
 
 
+@with_numpy_words
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The mean along axes, or of all elements."""
     return lm.mean(input if dtype is None else input.astype(dtype), _axes(dim), keepdim, out=out)
@@ -56,10 +60,11 @@ def _at(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Tensor:
     return found if keepdim else lm.squeeze(found, dim)
 
 
-max = _extremum("max", lm.max, lm.argmax, lm.maximum)
-min = _extremum("min", lm.min, lm.argmin, lm.minimum)
+max = with_numpy_words(_extremum("max", lm.max, lm.argmax, lm.maximum))
+min = with_numpy_words(_extremum("min", lm.min, lm.argmin, lm.minimum))
 
 
+@with_numpy_words
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the middle elements; along an axis, with its place."""
     if dim is None:
@@ -68,6 +73,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     return ValuesIndices(*lm.kthvalue(input, (count + 1) // 2, axis=dim, keepdims=keepdim))
 
 
+@with_numpy_words
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the middle elements that are numbers; along an axis, with its place."""
     if dim is None:
@@ -78,6 +84,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     return ValuesIndices(*pair)
 
 
+@with_numpy_words
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesIndices:
     """The elements in order along an axis, with their places. Equal ones keep theirs."""
     if input.ndim == 0:
@@ -111,12 +118,13 @@ def _spread(native: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-var = _spread(lm.var, "var")
-std = _spread(lm.std, "std")
-var_mean = _spread(lm.var_mean, "var_mean")
-std_mean = _spread(lm.std_mean, "std_mean")
+var = with_numpy_words(_spread(lm.var, "var"))
+std = with_numpy_words(_spread(lm.std, "std"))
+var_mean = with_numpy_words(_spread(lm.var_mean, "var_mean"))
+std_mean = with_numpy_words(_spread(lm.std_mean, "std_mean"))
 
 
+@with_numpy_words
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The p-norm of all elements, or along axes; "fro" is the Euclidean one."""
     x = input if dtype is None else input.astype(dtype)
@@ -130,6 +138,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return tuple(lm.nonzero(input)) if as_tuple else lm.argwhere(input)
 
 
+@with_numpy_words
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:

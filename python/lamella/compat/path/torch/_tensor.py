@@ -17,11 +17,15 @@ from lamella.compat.methods import of_two_meanings
 
 from . import _functions as F  # noqa: N812
 from . import _matrices as M  # noqa: N812
+from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
+from ._size import Size, shape_of
 
 _native_size: Any = Tensor.__dict__["size"]
 _native_to: Any = Tensor.to
 _native_device: Any = Tensor.__dict__["device"]
+_native_is_contiguous: Any = Tensor.is_contiguous
+_native_contiguous: Any = Tensor.contiguous
 
 
 class _Size:
@@ -43,7 +47,7 @@ class _SizeOf(int):
     tensor: Tensor
 
     def __call__(self, dim: int | None = None) -> Any:
-        return F.Size(self.tensor.shape) if dim is None else self.tensor.shape[dim]
+        return self.tensor.shape if dim is None else self.tensor.shape[dim]
 
 
 def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -104,11 +108,18 @@ def _new(name: str) -> Any:
 
 
 def _indexed(native: Any) -> Any:
-    """Returns an indexing method that takes ranges, which stand for lists of numbers."""
+    """Returns an indexing method that takes ranges, which stand for lists of numbers.
+
+    A tensor that is assigned may have more axes than its place: those of size 1 in front are dropped.
+    """
 
     def method(self: Tensor, index: Any, *value: Any) -> Any:
         try:
             return native(self, index, *value)
+        except ValueError:
+            if not value or not isinstance(value[0], Tensor) or value[0].shape[:1] != (1,):
+                raise
+            return method(self, index, lm.squeeze(value[0], 0))
         except TypeError:
             parts = index if isinstance(index, tuple) else (index,)
             if not any(isinstance(part, range) for part in parts):
@@ -189,6 +200,30 @@ def _storage(name: str) -> Any:
     return method
 
 
+def _is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Implements Tensor.is_contiguous(): in the order of axes that a memory format names."""
+    orders = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+    order = orders.get(memory_format)
+    if order is None:
+        return bool(_native_is_contiguous(self))
+    return self.ndim == len(order) and bool(_native_is_contiguous(lm.permute_dims(self, order)))
+
+
+def _bernoulli(self: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
+    """Implements Tensor.bernoulli(): zeros and ones, drawn with the elements as probabilities, or with ``p``."""
+    return lm.bernoulli(self if p is None else lm.full_like(self, p), generator=generator)
+
+
+def _new_of(self: Tensor, *data: Any) -> Tensor:
+    """Implements Tensor.new(), of older programs: sizes one by one, or data."""
+    sizes = all(isinstance(each, int) for each in data)
+    if len(data) == 1 and isinstance(data[0], Size):
+        data, sizes = tuple(data[0]), True
+    if sizes:
+        return lm.empty(tuple(data) or (0,), dtype=self.dtype, device=self.device)
+    return lm.tensor(data[0], dtype=self.dtype, device=self.device)
+
+
 def _share_memory(self: Tensor) -> Tensor:
     """Implements Tensor.share_memory_(): see :mod:`torch.multiprocessing`."""
     from .multiprocessing import share
@@ -205,6 +240,7 @@ def _is_shared(self: Tensor) -> bool:
 
 _put("__getitem__", _indexed(Tensor.__getitem__))
 _put("__setitem__", _indexed(Tensor.__setitem__))
+_put("shape", shape_of(Tensor.__dict__["shape"]))
 _put("size", _Size())
 _put("device", property(lambda self: F.device(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)
@@ -233,6 +269,14 @@ _put("layout", property(lambda self: "strided", doc="All tensors are strided."))
 _put("data", property(lambda self: self.detach(), _set_data, doc="A tensor on the same memory, off the tape."))
 _put("get_device", lambda self: -1 if self.device == "cpu" else self.device.index or 0)
 _put("fill_diagonal_", _fill_diagonal)
+_put("is_contiguous", _is_contiguous)
+_put("contiguous", lambda self, memory_format=None: _native_contiguous(self))
+_put("bernoulli", _bernoulli)
+_put("new", _new_of)
+_put("is_neg", lambda self: False)
+_put("to_dense", lambda self, dtype=None, *, masked_grad=True: self if dtype is None else self.astype(dtype))
+_put("unsafe_chunk", lambda self, chunks, dim=0: F.chunk(self, chunks, dim))
+_put("unsafe_split", lambda self, split_size, dim=0: F.split(self, split_size, dim))
 _put("is_signed", lambda self: not lm.isdtype(self.dtype, ("bool", "unsigned integer")))
 _put("put_", lambda self, index, source, accumulate=False: self.copy_(lm.put(self.clone(), index, source, accumulate)))
 _put("sum_to_size", lambda self, *size: lm.sum_to(self, F._sizes(size)))
@@ -280,12 +324,26 @@ _dtypes.is_floating_point = _in_kind("real floating")
 _dtypes.is_complex = _in_kind("complex floating")
 _dtypes.is_signed = _in_kind("real floating", "complex floating", "signed integer")
 
+
+def _name_of(native: Any) -> Callable[[Any], str]:
+    """Returns the text of a dtype: to Lamella's own modules without the framework's name."""
+
+    def text(self: Any) -> str:
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        return native(self) if caller.startswith("lamella.") else f"torch.{self.name}"
+
+    return text
+
+
+_dtypes.__str__, _dtypes.__repr__ = _name_of(_dtypes.__str__), _name_of(_dtypes.__repr__)
+
 #: Functions written out that are methods of tensors, too.
 _WRITTEN = {
     F: "add adjoint allclose "
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
+    P: "repeat_interleave",
     R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",
 }
 for _module, _names in _WRITTEN.items():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from lamella._names import ARGUMENTS
-from lamella.compat.dialect import Dialect
+from lamella.compat.dialect import Dialect, by_other_names
 from lamella.compat.names import Names, serve  # noqa: F401
 
 #: PyTorch's words by what they are called natively: the first word counts where there are several.
@@ -59,6 +60,15 @@ _OLD_REDUCTION = {
 _HELPERS = {"_reduction": _reduction, "_place": _place}
 _MEMORY = frozenset({"layout", "pin_memory", "memory_format", "_stacklevel", "sparse_grad", "cudnn_enabled"})
 
+#: Numpy's words, which PyTorch takes, too.
+NUMPY = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def with_numpy_words(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function whose arguments may be given in numpy's words, too."""
+    return by_other_names(function, NUMPY)
+
+
 #: Functions: what is made may want a gradient, and may be asked for memory of a kind.
 FUNCTIONS = Dialect(
     WORDS,
@@ -67,6 +77,7 @@ FUNCTIONS = Dialect(
     after={"requires_grad": "_marked({result}, requires_grad)"},
     helpers={**_HELPERS, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
+    also=NUMPY,
 )
 #: Layers: they are made on a device and in a dtype.
 LAYERS = Dialect(

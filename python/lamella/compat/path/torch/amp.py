@@ -16,4 +16,9 @@ class GradScaler(lm.amp.GradScaler):
         super().__init__(**options)
 
 
+def is_autocast_available(device_type: str) -> bool:
+    """True for the devices that operators may compute in lower precision on."""
+    return device_type in ("cpu", "cuda")
+
+
 __getattr__ = close_module(__name__)

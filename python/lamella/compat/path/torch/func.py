@@ -61,4 +61,27 @@ def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
+def stack_module_state(models: list[lm.nn.Module]) -> tuple[dict[str, lm.Tensor], dict[str, lm.Tensor]]:
+    """Returns the parameters and the buffers of models of one kind, by name, stacked along a first axis.
+
+    Raises:
+        RuntimeError: there are no models, or they are of several types.
+    """
+    if not models or any(type(model) is not type(models[0]) for model in models):
+        raise RuntimeError("[stack_module_state] expected models, at least one, that are all of one type")
+
+    def stacked(kind: str) -> dict[str, lm.Tensor]:
+        each = [dict(getattr(model, kind)()) for model in models]
+        wanting = {name: not tensor.stop_gradient for name, tensor in each[0].items()}
+        made = {name: lm.stack([tensors[name].detach() for tensors in each]) for name in each[0]}
+        return {name: tensor.requires_grad_(wanting[name]) for name, tensor in made.items()}
+
+    return stacked("named_parameters"), stacked("named_buffers")
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """Returns the function itself: transforms here take functions that write in place."""
+    return func
+
+
 __getattr__ = close_module(__name__)

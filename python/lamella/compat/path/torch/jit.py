@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, NamedTuple  # noqa: F401
 
 from lamella.compat.front import close_module
 from lamella.nn import Module
+
+from . import serialization
 
 ScriptModule = Module
 
@@ -69,6 +72,50 @@ def wait(future: Any) -> Any:
 def optimized_execution(should_optimize: bool) -> Any:
     """Changes nothing."""
     yield
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """Returns the value itself."""
+    return the_value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """True if an object is of a type, or of one of several."""
+    return builtins.isinstance(obj, target_type)
+
+
+class Attribute(NamedTuple):
+    """A value with the type that a script gives it."""
+
+    value: Any
+    type: Any
+
+
+class strict_fusion(contextlib.nullcontext[None]):  # noqa: N801 (PyTorch's name)
+    """Changes nothing."""
+
+
+def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns ``fn`` itself."""
+    return fn
+
+
+def trace_module(mod: Module, inputs: Any, *args: Any, **kwargs: Any) -> Module:
+    """Returns ``mod`` itself."""
+    return mod
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Writes a module with its class's name, so that a program that has the class can load it.
+
+    See :func:`lamella.graph.record` for files that need no Python code.
+    """
+    serialization.save(m, f)
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
+    """Reads a module that :func:`save` wrote."""
+    return serialization.load(f, map_location=map_location, weights_only=False)
 
 
 __getattr__ = close_module(__name__)

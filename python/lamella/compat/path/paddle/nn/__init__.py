@@ -9,7 +9,7 @@ from lamella.compat.names import Names, serve
 from lamella.compat.tables.paddle import LAYERS as _TABLE
 
 from .. import _words
-from . import functional, initializer  # noqa: F401
+from . import functional, initializer, utils  # noqa: F401
 from ._base import Layer
 from ._convolutions import (  # noqa: F401
     Conv1D,
@@ -43,6 +43,7 @@ from ._sequences import (  # noqa: F401
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from ._sets import RNN, BatchNorm, BiRNN, LayerDict, ParameterList, SpectralNorm, Transformer  # noqa: F401
 from ._tables import Embedding, LayerNorm  # noqa: F401
 from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue  # noqa: F401
 

@@ -59,10 +59,13 @@ class Layer(Module):
         """
         options = ParamAttr.of("create_parameter", attr)
         xavier = initializer.XavierUniform()
-        fill = options.initializer or default_initializer or (initializer.Constant() if is_bias else xavier)
+        usual = initializer.global_initializer(is_bias) or default_initializer
+        fill = options.initializer or usual or (initializer.Constant() if is_bias else xavier)
         with paused():
             parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype), stop_gradient=not options.trainable)
             fill(parameter)
+        if getattr(options, "regularizer", None) is not None:
+            parameter.regularizer = options.regularizer  # type: ignore[attr-defined, union-attr]
         parameter.name = options.name or unique_name.generate(f"{self.full_name()}.{'b' if is_bias else 'w'}")
         if not in_dynamic_mode():
             default_startup_program().add_module_initializer(parameter, fill)
@@ -71,6 +74,10 @@ class Layer(Module):
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
         """Loads a state; entries may be missing or unexpected and are returned."""
         return self.load_state_dict(state_dict, strict=False)
+
+    def register_forward_post_hook(self, hook: Any) -> Any:
+        """Has ``hook(layer, inputs, output)`` called after each forward; returns a handle that takes it away."""
+        return self.register_forward_hook(hook)
 
     def clear_gradients(self, set_to_zero: bool = True) -> None:
         """Drops the gradients of all parameters."""

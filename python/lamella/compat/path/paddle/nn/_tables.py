@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import lamella as lm
-from lamella.static import ParamAttr
 
+from .._attributes import ParamAttr
 from . import initializer
 from ._base import Layer
 
@@ -35,7 +35,8 @@ class Embedding(Layer):
                 with lm.no_grad():
                     tensor[padding_idx] = 0
 
-        attr = ParamAttr(options.name, fill, trainable=options.trainable)
+        penalty = getattr(options, "regularizer", None)
+        attr = ParamAttr(options.name, fill, regularizer=penalty, trainable=options.trainable)
         self.weight = self.create_parameter([num_embeddings, embedding_dim], attr)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:

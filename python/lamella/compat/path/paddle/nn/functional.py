@@ -10,6 +10,19 @@ from lamella.compat.names import Names, serve
 from lamella.compat.tables.paddle import FUNCTIONAL as _TABLE
 
 from .. import _words
+from ._losses import (  # noqa: F401
+    dice_loss,
+    label_smooth,
+    log_loss,
+    maxout,
+    multi_label_soft_margin_loss,
+    npair_loss,
+    sequence_mask,
+    sigmoid_focal_loss,
+    temporal_shift,
+    thresholded_relu,
+    zeropad2d,
+)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:

@@ -56,6 +56,61 @@ class Normal(Initializer):
         init.normal_(param, self.mean, self.std)
 
 
+class TruncatedNormal(Initializer):
+    """Normal, drawn anew where it is outside of ``[a, b]``, which are distances from the mean in deviations."""
+
+    def __init__(
+        self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
+    ) -> None:
+        self.mean, self.std, self.bounds = mean, std, (a, b)
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Draws the values."""
+        first, last = (self.mean + bound * self.std for bound in self.bounds)
+        init.trunc_normal_(param, self.mean, self.std, first, last)
+
+
+class Orthogonal(Initializer):
+    """Rows or columns at right angles, of length ``gain`` (Saxe et al. 2013)."""
+
+    def __init__(self, gain: float = 1.0, name: str | None = None) -> None:
+        self.gain = gain
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Draws the values."""
+        init.orthogonal_(param, self.gain)
+
+
+class Dirac(Initializer):
+    """Kernels of convolutions that leave their input as it is."""
+
+    def __init__(self, groups: int = 1, name: str | None = None) -> None:
+        self.groups = groups
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Writes the values."""
+        init.dirac_(param, self.groups)
+
+
+#: Initializers of weights and biases of layers that are given none.
+_defaults: dict[str, Any] = {"weight": None, "bias": None}
+
+
+def set_global_initializer(weight_init: Any, bias_init: Any = None) -> None:
+    """Sets the initializers of layers that are made from now on without ones of their own; None is a layer's usual."""
+    _defaults.update(weight=weight_init, bias=bias_init)
+
+
+def global_initializer(is_bias: bool) -> Any:
+    """Returns the initializer that :func:`set_global_initializer` has set, or None."""
+    return _defaults["bias" if is_bias else "weight"]
+
+
+def calculate_gain(nonlinearity: str, param: Any = None) -> float:
+    """Returns the factor by which starting values grow for a function behind them."""
+    return init.calculate_gain(nonlinearity, param)
+
+
 class Uniform(Initializer):
     """Uniform in ``[low, high)``."""
 

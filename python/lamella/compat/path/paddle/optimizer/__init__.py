@@ -9,7 +9,7 @@ import lamella as lm
 from lamella.compat.front import close_module
 
 from . import lr  # noqa: F401
-from ._base import Optimizer, decay, given, rate
+from ._base import Optimizer, apart, decay, given, rate
 from ._steps import Adadelta, Adagrad, Adamax, Lamb, NAdam, RAdam, RMSProp, Rprop  # noqa: F401
 
 
@@ -98,10 +98,10 @@ class AdamW(Optimizer, lm.optim.Adam):
         multi_precision: bool = False,
         name: str | None = None,
     ) -> None:
-        if lr_ratio is not None or apply_decay_param_fun is not None:
-            raise NotImplementedError("[AdamW] Lamella's paddle front takes no lr_ratio and no apply_decay_param_fun")
+        if lr_ratio is not None:
+            raise NotImplementedError("[AdamW] Lamella's paddle front takes no lr_ratio: put parameters into groups")
         super().__init__(
-            given("AdamW", parameters),
+            apart(given("AdamW", parameters), apply_decay_param_fun),
             rate(learning_rate),
             (beta1, beta2),
             epsilon,
@@ -109,6 +109,30 @@ class AdamW(Optimizer, lm.optim.Adam):
             decoupled=True,
         )
         self._set(learning_rate, grad_clip)
+
+
+class LBFGS(Optimizer, lm.optim.LBFGS):
+    """Quasi-Newton steps; ``step(closure)`` computes the loss again and again, see :class:`lamella.optim.LBFGS`."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-07,
+        tolerance_change: float = 1e-09,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+        parameters: Iterable[Any] | None = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        if decay(weight_decay) or grad_clip is not None:
+            raise NotImplementedError("[LBFGS] weight_decay and grad_clip: add penalties to the loss")
+        options = max_iter, max_eval, tolerance_grad, tolerance_change, history_size, line_search_fn
+        super().__init__(given("LBFGS", parameters), rate(learning_rate), *options)
+        self._set(learning_rate, None)
 
 
 __getattr__ = close_module(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import lamella as lm
@@ -29,18 +29,28 @@ class Optimizer(lm.optim.Optimizer):
         if self._schedule is not None:
             for group in self.param_groups:
                 group["lr"] = self._schedule.last_lr
-        if self._grad_clip is None:
+        penalties = [
+            (parameter, group)
+            for group in self.param_groups
+            for parameter in group["params"]
+            if getattr(parameter, "regularizer", None) is not None and parameter.grad is not None
+        ]
+        if self._grad_clip is None and not penalties:
             return super().step(closure)
-        clipped = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
-        gradients = [p.grad for p in clipped]
-        with lm.no_grad():
-            found = self._grad_clip([gradient for gradient in gradients if gradient is not None])
+        changed = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
+        gradients = [p.grad for p in changed]
         try:
-            for parameter, gradient in zip(clipped, found, strict=True):
-                parameter.grad = gradient
+            with lm.no_grad():
+                if self._grad_clip is not None:
+                    for parameter, gradient in zip(changed, self._grad_clip(list(gradients)), strict=True):
+                        parameter.grad = gradient
+                for parameter, group in penalties:
+                    # In the place of the optimizer's own, which is added by its step.
+                    others = 0.0 if group.get("decoupled") else group.get("weight_decay", 0.0)
+                    parameter.grad = parameter.grad + parameter.regularizer(parameter) - others * parameter
             return super().step(closure)
         finally:
-            for parameter, gradient in zip(clipped, gradients, strict=True):
+            for parameter, gradient in zip(changed, gradients, strict=True):
                 parameter.grad = gradient
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
@@ -108,6 +118,25 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
     if static.in_dynamic_mode():
         raise ValueError(f"[{name}] parameters are needed where graphs are dynamic")
     return [{"params": []}]
+
+
+def apart(parameters: Iterable[Any], decays: Callable[[str], bool] | None) -> Iterable[Any]:
+    """Returns parameters in two groups, of which the second, those whose names ``decays`` denies, has no decay.
+
+    Raises:
+        ValueError: the parameters are in groups already.
+    """
+    if decays is None:
+        return parameters
+    listed = list(parameters)
+    if any(isinstance(each, dict) for each in listed):
+        raise ValueError("[AdamW] apply_decay_param_fun: with groups, give each its own weight_decay")
+    chosen = [bool(decays(parameter.name)) for parameter in listed]
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p, taken in zip(listed, chosen, strict=True) if taken]},
+        {"params": [p for p, taken in zip(listed, chosen, strict=True) if not taken], "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
 
 
 def rate(learning_rate: Any) -> float:

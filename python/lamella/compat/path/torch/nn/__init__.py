@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
 import lamella as _lm
 from lamella.compat.tables import torch_nn as _tables
 
 from .. import _words
-from . import _attention, _module, functional, init, parallel, utils  # noqa: F401
+from . import _attention, _module, attention, functional, init, parallel, utils  # noqa: F401
 from ._attention import (  # noqa: F401
     MultiheadAttention,
     Transformer,
@@ -28,6 +30,34 @@ _NAMES = _words.Names(
     ],
 )
 __getattr__ = _words.serve(_NAMES)
+
+
+class _InCeilMode:
+    """Pools of p-norms whose last windows count as whole ones in ``ceil_mode``."""
+
+    def forward(self, x: _lm.Tensor) -> _lm.Tensor:
+        """Returns the norms of windows."""
+        layer: _Any = self
+        made: _lm.Tensor = layer._pool(x, layer.norm_type, layer.kernel_size, layer.stride, layer.ceil_mode)
+        return made
+
+
+class LPPool1d(_InCeilMode, _NAMES.make("LPPool1d")):  # type: ignore[misc]
+    """See :class:`lamella.nn.LPPool1d`."""
+
+    _pool = staticmethod(functional.lp_pool1d)
+
+
+class LPPool2d(_InCeilMode, _NAMES.make("LPPool2d")):  # type: ignore[misc]
+    """See :class:`lamella.nn.LPPool2d`."""
+
+    _pool = staticmethod(functional.lp_pool2d)
+
+
+class LPPool3d(_InCeilMode, _NAMES.make("LPPool3d")):  # type: ignore[misc]
+    """See :class:`lamella.nn.LPPool3d`."""
+
+    _pool = staticmethod(functional.lp_pool3d)
 
 
 class Dropout2d(_NAMES.make("Dropout2d")):  # type: ignore[misc]

@@ -141,3 +141,67 @@ class Transformer(_NAMES.make("Transformer")):  # type: ignore[misc]
 
     __module__ = "torch.nn"
     _layers = TransformerEncoderLayer, TransformerDecoderLayer
+
+
+def multi_head_attention_forward(
+    query: lm.Tensor,
+    key: lm.Tensor,
+    value: lm.Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: lm.Tensor | None,
+    in_proj_bias: lm.Tensor | None,
+    bias_k: lm.Tensor | None,
+    bias_v: lm.Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: lm.Tensor,
+    out_proj_bias: lm.Tensor | None,
+    training: bool = True,
+    key_padding_mask: lm.Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: lm.Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: lm.Tensor | None = None,
+    k_proj_weight: lm.Tensor | None = None,
+    v_proj_weight: lm.Tensor | None = None,
+    static_k: lm.Tensor | None = None,
+    static_v: lm.Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[lm.Tensor, lm.Tensor | None]:
+    """Attention by several heads with these weights; :class:`MultiheadAttention` says what they are.
+
+    Raises:
+        ValueError: the queries have another size than ``embed_dim_to_check``.
+        NotImplementedError: keys or values that are projected already are given.
+    """
+    if query.shape[-1] != embed_dim_to_check:
+        raise ValueError(
+            f"[multi_head_attention_forward] embed_dim_to_check is {embed_dim_to_check}, queries have the size "
+            f"{query.shape[-1]}"
+        )
+    if static_k is not None or static_v is not None:
+        raise NotImplementedError("[multi_head_attention_forward] static_k and static_v are not taken: give keys")
+    layer = MultiheadAttention(
+        embed_dim_to_check,
+        num_heads,
+        dropout_p,
+        add_zero_attn=add_zero_attn,
+        kdim=key.shape[-1],
+        vdim=value.shape[-1],
+        device="meta",
+    )
+    layer.train(training)
+    weights = {"q_proj_weight": q_proj_weight, "k_proj_weight": k_proj_weight, "v_proj_weight": v_proj_weight}
+    given = {
+        "in_proj_weight": None if use_separate_proj_weight else in_proj_weight,
+        **(weights if use_separate_proj_weight else {}),
+        "in_proj_bias": in_proj_bias,
+        "bias_k": bias_k,
+        "bias_v": bias_v,
+    }
+    layer._parameters.clear()
+    layer._modules.clear()
+    layer.__dict__.update(given, out_proj=lambda x: lm.linear(x, out_proj_weight, out_proj_bias))
+    return layer(query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal)

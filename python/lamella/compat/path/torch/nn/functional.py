@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from lamella.compat.tables.torch_nn import FUNCTIONAL as _TABLE
 from lamella.nn.embedding import scaled_by_frequency
 
 from .. import _words
+from ._attention import multi_head_attention_forward  # noqa: F401
 
 
 def _pool(name: str) -> Callable[..., Any]:
@@ -115,9 +117,26 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
     return upsample(input, size, scale_factor, "bilinear", align_corners=True)
 
 
-def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-    """The p-norm of each window."""
-    return lm.lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode)
+def _lp_pool(axes: int) -> Callable[..., Tensor]:
+    name = f"lp_pool{axes}d"
+    native, means = getattr(lm, name), getattr(lm, f"avg_pool{axes}d")
+
+    def pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+        if not ceil_mode:
+            made: Tensor = native(input, norm_type, kernel_size, stride)
+            return made
+        # Windows that reach over the end count as whole ones, which are filled with their means.
+        sizes = (kernel_size,) * axes if isinstance(kernel_size, int) else tuple(kernel_size)
+        found = means(input**norm_type, kernel_size, stride, 0, True)
+        norms: Tensor = (lm.sign(found) * lm.relu(lm.abs(found)) * math.prod(sizes)) ** (1.0 / norm_type)
+        return norms
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = native.__doc__
+    return pool
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool, (1, 2, 3))
 
 
 def gaussian_nll_loss(

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
 from lamella.compat.tables.torch_nn import INIT as _TABLE
+from lamella.nn.init import fans as _calculate_fan_in_and_fan_out
 
 from .. import _words
+
+
+def _calculate_correct_fan(tensor: _Any, mode: str) -> int:
+    """Returns the number of inputs ("fan_in") or outputs ("fan_out") of one unit of a weight."""
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ValueError(f"[init] mode is 'fan_in' or 'fan_out', not {mode!r}")
+    return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
+
 
 __getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.init", _TABLE, _words.FUNCTIONS)]))

@@ -8,7 +8,7 @@ from lamella.compat.tables.torch_nn import UTILS as _TABLE
 from lamella.nn import Module
 
 from ... import _words
-from . import parametrizations, parametrize, prune, rnn  # noqa: F401
+from . import parametrizations, parametrize, prune, rnn, stateless  # noqa: F401
 from ._reweighted import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm  # noqa: F401
 
 

@@ -1,0 +1,59 @@
+"""What a parameter is made with, and parameters that are made by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamella import static
+
+
+class ParamAttr(static.ParamAttr):
+    """Name of a parameter, its starting values, whether it is trained, and by which penalty.
+
+    Args:
+        name: the parameter's name; a new one by default.
+        initializer: overwrites a tensor with starting values.
+        learning_rate: must be 1.
+        regularizer: ``L1Decay`` or ``L2Decay``, in the place of the optimizer's ``weight_decay``; not in programs.
+        trainable: False for a parameter that keeps its values.
+        do_model_average: not used.
+        need_clip: not used.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        initializer: Any = None,
+        learning_rate: float = 1.0,
+        regularizer: Any = None,
+        trainable: bool = True,
+        do_model_average: bool = True,
+        need_clip: bool = True,
+    ) -> None:
+        in_program = None if static.in_dynamic_mode() else regularizer
+        super().__init__(name, initializer, learning_rate, in_program, trainable, do_model_average, need_clip)
+        if regularizer is not None and not callable(regularizer):
+            raise TypeError(f"[ParamAttr] regularizer is L1Decay or L2Decay, not {type(regularizer).__name__}")
+        self.regularizer = regularizer
+
+
+def create_parameter(
+    shape: Any,
+    dtype: Any = "float32",
+    name: str | None = None,
+    attr: Any = None,
+    is_bias: bool = False,
+    default_initializer: Any = None,
+) -> Any:
+    """Returns a new parameter: of the program that is recorded, or by itself.
+
+    See :func:`lamella.static.create_parameter`.
+    """
+    if not static.in_dynamic_mode():
+        return static.create_parameter(shape, dtype, name, attr, is_bias, default_initializer)
+    from .nn import Layer
+
+    if name is not None:
+        options = ParamAttr.of("create_parameter", attr)
+        attr = ParamAttr(name, options.initializer, trainable=options.trainable)
+    return Layer("parameter").create_parameter(shape, attr, dtype, is_bias, default_initializer)

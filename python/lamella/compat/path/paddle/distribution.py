@@ -1,0 +1,187 @@
+"""Probability distributions with Paddle's names of parameters, over :mod:`lamella.distributions`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+from lamella import distributions as _native
+from lamella.compat.front import close_module
+from lamella.distributions import (  # noqa: F401  # noqa: F401
+    AbsTransform,
+    AffineTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    TanhTransform,
+)
+
+
+def _tensor(value: Any) -> lm.Tensor:
+    """Returns a parameter as a tensor of floats."""
+    made = value if isinstance(value, lm.Tensor) else lm.asarray(value, dtype="float32")
+    return made if lm.isdtype(made.dtype, "real floating") else made.astype("float32")
+
+
+class Distribution:
+    """The methods of all distributions, which are those of one of Lamella's."""
+
+    def __init__(self, native: Any) -> None:
+        self._distribution = native
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the parameters."""
+        return tuple(self._distribution.batch_shape)
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """The shape of one sample."""
+        return tuple(self._distribution.event_shape)
+
+    @property
+    def mean(self) -> lm.Tensor:
+        """The mean."""
+        return self._distribution.mean
+
+    @property
+    def variance(self) -> lm.Tensor:
+        """The variance."""
+        return self._distribution.variance
+
+    @property
+    def stddev(self) -> lm.Tensor:
+        """The standard deviation."""
+        return self._distribution.stddev
+
+    def sample(self, shape: Any = (), seed: int = 0) -> lm.Tensor:
+        """Draws samples in a shape before that of the parameters, off the tape."""
+        return self._distribution.sample(tuple(shape))
+
+    def rsample(self, shape: Any = (), seed: int = 0) -> lm.Tensor:
+        """Draws samples through which gradients reach the parameters."""
+        return self._distribution.rsample(tuple(shape))
+
+    def entropy(self) -> lm.Tensor:
+        """Returns the entropy."""
+        return self._distribution.entropy()
+
+    def log_prob(self, value: Any) -> lm.Tensor:
+        """Returns the logarithm of the density, or of the probability, of values."""
+        return self._distribution.log_prob(value)
+
+    def prob(self, value: Any) -> lm.Tensor:
+        """Returns the density, or the probability, of values."""
+        return lm.exp(self.log_prob(value))
+
+    def probs(self, value: Any) -> lm.Tensor:
+        """Older name of :meth:`prob`."""
+        return self.prob(value)
+
+    def cdf(self, value: Any) -> lm.Tensor:
+        """Returns the probability of less."""
+        return self._distribution.cdf(value)
+
+    def icdf(self, value: Any) -> lm.Tensor:
+        """Returns the value below which lies a probability."""
+        return self._distribution.icdf(value)
+
+    def kl_divergence(self, other: Distribution) -> lm.Tensor:
+        """Returns the Kullback-Leibler divergence from another distribution."""
+        return kl_divergence(self, other)
+
+
+def _of(name: str, native: type, parameters: str) -> Any:
+    """Returns the class of a distribution whose parameters have the native order."""
+    names = parameters.split()
+
+    def __init__(self: Any, *args: Any, name: Any = None, **named: Any) -> None:  # noqa: N807
+        given = dict(zip(names, args, strict=False)) | named
+        unknown = set(given) - set(names)
+        if unknown or len(args) > len(names):
+            raise TypeError(f"[{type(self).__name__}] takes {', '.join(names)}; got {sorted(unknown) or len(args)}")
+        values = {each: _tensor(value) for each, value in given.items()}
+        vars(self).update(values)
+        Distribution.__init__(self, native(*values.values()))
+
+    return type(name, (Distribution,), {"__init__": __init__, "__doc__": native.__doc__, "__module__": __name__})
+
+
+Normal = _of("Normal", _native.Normal, "loc scale")
+Uniform = _of("Uniform", _native.Uniform, "low high")
+Bernoulli = _of("Bernoulli", _native.Bernoulli, "probs")
+Beta = _of("Beta", _native.Beta, "alpha beta")
+Cauchy = _of("Cauchy", _native.Cauchy, "loc scale")
+Dirichlet = _of("Dirichlet", _native.Dirichlet, "concentration")
+Exponential = _of("Exponential", _native.Exponential, "rate")
+Gamma = _of("Gamma", _native.Gamma, "concentration rate")
+Geometric = _of("Geometric", _native.Geometric, "probs")
+Gumbel = _of("Gumbel", _native.Gumbel, "loc scale")
+Laplace = _of("Laplace", _native.Laplace, "loc scale")
+LogNormal = _of("LogNormal", _native.LogNormal, "loc scale")
+MultivariateNormal = _of("MultivariateNormal", _native.MultivariateNormal, "loc covariance_matrix")
+Poisson = _of("Poisson", _native.Poisson, "rate")
+StudentT = _of("StudentT", _native.StudentT, "df loc scale")
+
+
+class Categorical(Distribution):
+    """Classes by weights: :meth:`sample`, :meth:`probs` and :meth:`log_prob` divide them by their sum, as Paddle does.
+
+    :meth:`entropy` and :meth:`kl_divergence` take their softmax.
+
+    Args:
+        logits: the weights, at least 0.
+        name: not used.
+    """
+
+    def __init__(self, logits: Any, name: Any = None) -> None:
+        self.logits = _tensor(logits)
+        super().__init__(_native.Categorical(logits=self.logits))
+        self._by_weight = _native.Categorical(probs=self.logits)
+
+    def sample(self, shape: Any = (), seed: int = 0) -> lm.Tensor:
+        """Draws numbers of classes."""
+        return self._by_weight.sample(tuple(shape))
+
+    def log_prob(self, value: Any) -> lm.Tensor:
+        """Returns the logarithms of classes' probabilities."""
+        return lm.log(self.probs(value))
+
+    def probs(self, value: Any) -> lm.Tensor:
+        """Returns the probabilities of classes: of the same ones for all distributions, if there are several."""
+        shares = self.logits / lm.sum(self.logits, axis=-1, keepdims=True)
+        if self.logits.ndim == 1:
+            return lm.take(shares, lm.reshape(value, (-1,)), axis=-1).reshape(list(value.shape))
+        return lm.take_along_axis(shares, lm.broadcast_to(value, (*shares.shape[:-1], value.shape[-1])), axis=-1)
+
+    prob = probs
+
+
+class Multinomial(Distribution):
+    """Counts of classes among ``total_count`` draws."""
+
+    def __init__(self, total_count: int, probs: Any) -> None:
+        self.total_count, self.weights = total_count, _tensor(probs)
+        super().__init__(_native.Multinomial(total_count, probs=self.weights))
+
+
+class Independent(Distribution):
+    """A distribution whose last ``reinterpreted_batch_rank`` batch axes are axes of a sample."""
+
+    def __init__(self, base: Distribution, reinterpreted_batch_rank: int) -> None:
+        super().__init__(_native.Independent(base._distribution, reinterpreted_batch_rank))
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of functions, one after the other, of a variable."""
+
+    def __init__(self, base: Distribution, transforms: Any) -> None:
+        super().__init__(_native.TransformedDistribution(base._distribution, list(transforms)))
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> lm.Tensor:
+    """Returns the Kullback-Leibler divergence of ``p`` from ``q``."""
+    return _native.kl_divergence(p._distribution, q._distribution)
+
+
+__getattr__ = close_module(__name__)

@@ -1,0 +1,120 @@
+"""Programs made of functions and layers. A function runs as it is; :func:`save` records what a layer computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import lamella as lm
+from lamella import static
+from lamella.compat.front import close_module
+
+from .nn import Layer
+
+
+def to_static(
+    function: Any = None,
+    input_spec: Any = None,
+    build_strategy: Any = None,
+    backend: Any = None,
+    **options: Any,
+) -> Any:
+    """Returns a function or a layer itself, which :func:`save` can record; without one, a decorator.
+
+    Args:
+        function: the function or layer.
+        input_spec: shapes and dtypes of the arguments, for :func:`save`.
+        build_strategy: not used.
+        backend: not used.
+        options: not used.
+    """
+    if function is None:
+        return lambda given: to_static(given, input_spec)
+    if input_spec is not None:
+        target = function.__dict__ if isinstance(function, Layer) else vars(function)
+        target["_input_spec"] = list(input_spec)
+    return function
+
+
+def not_to_static(func: Any = None) -> Any:
+    """Returns the function itself."""
+    return (lambda given: given) if func is None else func
+
+
+def ignore_module(modules: Iterable[Any]) -> None:
+    """Changes nothing: functions run as they are."""
+
+
+def enable_to_static(enable_to_static_bool: bool) -> None:
+    """Changes nothing: functions run as they are."""
+
+
+class TranslatedLayer(Layer):
+    """A layer that :func:`load` has read: it runs the program of one that was saved."""
+
+    def __init__(self, program: Any, feeds: list[str], fetches: list[Any]) -> None:
+        super().__init__()
+        self.__dict__.update(_program=program, _feeds=feeds, _fetches=fetches, _executor=static.Executor())
+
+    def forward(self, *inputs: Any) -> Any:
+        """Returns what the program computes of the inputs.
+
+        Raises:
+            ValueError: there are fewer or more than the program takes.
+        """
+        if len(inputs) != len(self._feeds):
+            raise ValueError(f"[TranslatedLayer] the program takes {len(self._feeds)} inputs, got {len(inputs)}")
+        given = {name: lm.asarray(value).numpy() for name, value in zip(self._feeds, inputs, strict=True)}
+        found = self._executor.run(self._program, feed=given, fetch_list=self._fetches)
+        made = [lm.asarray(each) for each in found]
+        return made[0] if len(made) == 1 else made
+
+
+def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
+    """Writes the program of a layer's or a function's results, with its weights, for :func:`load`.
+
+    Args:
+        layer: the layer or function; a layer is recorded in evaluation mode.
+        path: the files' common beginning.
+        input_spec: an ``InputSpec``, or a tensor like it, for each argument; those given to :func:`to_static` by
+            default.
+        configs: not used.
+
+    Raises:
+        ValueError: no specs are known.
+    """
+    forward = getattr(layer, "forward", layer)
+    specs = input_spec or getattr(layer, "_input_spec", None) or getattr(forward, "_input_spec", None)
+    if not specs:
+        raise ValueError("[save] input_spec: give the shapes and dtypes of the arguments")
+    training = getattr(layer, "training", False)
+    if training:
+        layer.eval()
+    dynamic = static.in_dynamic_mode()
+    program, startup = static.Program(), static.Program()
+    static.enable_static()
+    try:
+        with static.program_guard(program, startup):
+            feeds = [_variable(spec, place) for place, spec in enumerate(specs)]
+            made = layer(*feeds)
+            fetches = list(made) if isinstance(made, (list, tuple)) else [made]
+        static.save_inference_model(path, feeds, fetches, static.Executor(), program=program)
+    finally:
+        if dynamic:
+            static.disable_static()
+        if training:
+            layer.train()
+
+
+def _variable(spec: Any, place: int) -> Any:
+    sizes = [-1 if size is None else int(size) for size in spec.shape]
+    return static.data(getattr(spec, "name", None) or f"x{place}", sizes, spec.dtype)
+
+
+def load(path: str, **configs: Any) -> TranslatedLayer:
+    """Reads a layer that :func:`save` wrote."""
+    program, feeds, fetches = static.load_inference_model(path, static.Executor())
+    return TranslatedLayer(program, feeds, fetches)
+
+
+__getattr__ = close_module(__name__)

@@ -1,0 +1,119 @@
+"""Functions of ``paddle.nn.functional`` that are compositions: losses, and a few that move elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+def _reduced(name: str, loss: Tensor, reduction: str) -> Tensor:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"[{name}] reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+    return loss if reduction == "none" else lm.mean(loss) if reduction == "mean" else lm.sum(loss)
+
+
+def label_smooth(label: Tensor, prior_dist: Tensor | None = None, epsilon: float = 0.1, name: Any = None) -> Tensor:
+    """``(1 - epsilon) * label + epsilon * prior_dist``; the prior is uniform over the last axis where none is given."""
+    prior: Any = 1.0 / label.shape[-1] if prior_dist is None else prior_dist
+    return (1 - epsilon) * label + epsilon * prior
+
+
+def log_loss(input: Tensor, label: Tensor, epsilon: float = 1e-4, name: Any = None) -> Tensor:
+    """``-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon)``, of each element."""
+    return -label * lm.log(input + epsilon) - (1 - label) * lm.log(1 - input + epsilon)
+
+
+def dice_loss(input: Tensor, label: Tensor, epsilon: float = 1e-5, name: Any = None) -> Tensor:
+    """1 less twice the overlap of probabilities ``(n, ..., classes)`` and classes ``(n, ..., 1)``, over their sum."""
+    target = lm.one_hot(lm.squeeze(label, -1), input.shape[-1]).astype(input.dtype)
+    axes = tuple(range(1, input.ndim))
+    inside = lm.sum(input * target, axis=axes)
+    return lm.mean(1 - 2 * inside / (lm.sum(input, axis=axes) + lm.sum(target, axis=axes) + epsilon))
+
+
+def sigmoid_focal_loss(
+    logit: Tensor,
+    label: Tensor,
+    normalizer: Tensor | None = None,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    reduction: str = "sum",
+    name: Any = None,
+) -> Tensor:
+    """Cross entropy that counts less where it is small (Lin et al. 2017, "Focal loss for dense object detection").
+
+    ``alpha_t * (1 - p_t) ** gamma * -log(p_t)`` with ``p_t`` the probability of the right answer.
+    """
+    cost = lm.binary_cross_entropy_with_logits(logit, label, reduction="none")
+    p = lm.sigmoid(logit)
+    right = p * label + (1 - p) * (1 - label)
+    loss = (alpha * label + (1 - alpha) * (1 - label)) * (1 - right) ** gamma * cost
+    return _reduced("sigmoid_focal_loss", loss if normalizer is None else loss / normalizer, reduction)
+
+
+def npair_loss(anchor: Tensor, positive: Tensor, labels: Tensor, l2_reg: float = 0.002) -> Tensor:
+    """Cross entropy of similarities in a batch (Sohn 2016, "Improved deep metric learning with N-pair loss")."""
+    column = lm.reshape(labels, (-1, 1)).astype("float32")
+    same = (column == lm.reshape(column, (1, -1))).astype("float32")
+    target = same / lm.sum(same, axis=1, keepdims=True)
+    squares = lm.mean(lm.sum(lm.square(anchor), axis=1)) + lm.mean(lm.sum(lm.square(positive), axis=1))
+    cost = -lm.sum(target * lm.log_softmax(lm.matmul(anchor, positive.mT), 1), axis=1)
+    return lm.mean(cost) + 0.25 * l2_reg * squares
+
+
+def multi_label_soft_margin_loss(
+    input: Tensor, label: Tensor, weight: Tensor | None = None, reduction: str = "mean", name: Any = None
+) -> Tensor:
+    """Cross entropy of each of several classes, averaged over them."""
+    return lm.nn.functional.multilabel_soft_margin_loss(input, label, weight, reduction)
+
+
+def sequence_mask(x: Tensor, maxlen: Any = None, dtype: Any = "int64", name: Any = None) -> Tensor:
+    """1 up to each length, then 0: ``(..., maxlen)``, by default as long as the longest."""
+    longest = int(lm.max(x).item()) if maxlen is None else int(maxlen)
+    return (lm.arange(longest) < lm.expand_dims(x, -1)).astype(dtype)
+
+
+def temporal_shift(
+    x: Tensor, seg_num: int, shift_ratio: float = 0.25, name: Any = None, data_format: str = "NCHW"
+) -> Tensor:
+    """Moves parts of the channels one step back and one forth in time.
+
+    Lin et al. 2019, "TSM: temporal shift module for efficient video understanding".
+
+    Args:
+        x: ``(n * seg_num, channels, height, width)``, or with channels last.
+        seg_num: number of steps.
+        shift_ratio: share of the channels that come from the step before, and of those from the step behind.
+        name: not used.
+        data_format: "NCHW" or "NHWC".
+    """
+    turned = lm.moveaxis(x, -1, 1) if data_format == "NHWC" else x
+    steps = lm.unflatten(turned, 0, (-1, seg_num))
+    first, second = (int(steps.shape[2] * shift_ratio * times) for times in (1, 2))
+    blank = lm.zeros_like(steps[:, :1])
+    before, behind = lm.concat([blank, steps[:, :-1]], axis=1), lm.concat([steps[:, 1:], blank], axis=1)
+    moved = lm.concat([before[:, :, :first], behind[:, :, first:second], steps[:, :, second:]], axis=2)
+    made = lm.flatten(moved, 0, 1)
+    return lm.moveaxis(made, 1, -1) if data_format == "NHWC" else made
+
+
+def zeropad2d(x: Tensor, padding: Any, data_format: str = "NCHW", name: Any = None) -> Tensor:
+    """Images with zeros around them: left, right, top, bottom."""
+    if data_format != "NCHW":
+        raise NotImplementedError("[zeropad2d] Lamella's paddle front takes NCHW")
+    sizes = padding.tolist() if isinstance(padding, Tensor) else padding
+    return lm.pad(x, [int(each) for each in ([sizes] * 4 if isinstance(sizes, int) else sizes)])
+
+
+def maxout(x: Tensor, groups: int, axis: int = 1, name: Any = None) -> Tensor:
+    """The largest of each ``groups`` channels (Goodfellow et al. 2013, "Maxout networks")."""
+    axis %= x.ndim
+    return lm.max(lm.unflatten(x, axis, (-1, groups)), axis=axis + 1)
+
+
+def thresholded_relu(x: Tensor, threshold: float = 1.0, value: float = 0.0, name: Any = None) -> Tensor:
+    """``x`` above the threshold, else ``value``."""
+    return lm.nn.functional.threshold(x, threshold, value)

@@ -1,0 +1,154 @@
+"""Networks that see images; weights are drawn, as nothing is fetched from the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import lamella as lm
+from lamella.compat.front import close_module
+
+from ..nn import (
+    AdaptiveAvgPool2D,
+    BatchNorm2D,
+    Conv2D,
+    Flatten,
+    Layer,
+    Linear,
+    MaxPool2D,
+    ReLU,
+    Sequential,
+)
+
+
+class LeNet(Layer):
+    """Two convolutions and three linear layers for images of 28x28 (LeCun et al. 1998)."""
+
+    def __init__(self, num_classes: int = 10) -> None:
+        super().__init__()
+        self.num_classes = num_classes
+        self.features = Sequential(
+            Conv2D(1, 6, 3, stride=1, padding=1),
+            ReLU(),
+            MaxPool2D(2, 2),
+            Conv2D(6, 16, 5, stride=1, padding=0),
+            ReLU(),
+            MaxPool2D(2, 2),
+        )
+        if num_classes > 0:
+            self.fc = Sequential(Linear(400, 120), Linear(120, 84), Linear(84, num_classes))
+
+    def forward(self, inputs: lm.Tensor) -> lm.Tensor:
+        """Returns scores ``(n, num_classes)`` of images ``(n, 1, 28, 28)``."""
+        x: lm.Tensor = self.features(inputs)
+        return self.fc(lm.flatten(x, 1)) if self.num_classes > 0 else x
+
+
+class BasicBlock(Layer):
+    """Two convolutions of 3x3 beside what goes around them."""
+
+    expansion = 1
+
+    def __init__(self, inplanes: int, planes: int, stride: int = 1, downsample: Layer | None = None) -> None:
+        super().__init__()
+        self.conv1 = Conv2D(inplanes, planes, 3, padding=1, stride=stride, bias_attr=False)
+        self.bn1 = BatchNorm2D(planes)
+        self.relu = ReLU()
+        self.conv2 = Conv2D(planes, planes, 3, padding=1, bias_attr=False)
+        self.bn2 = BatchNorm2D(planes)
+        self.downsample = downsample
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns images with ``planes`` channels."""
+        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        return self.relu(y + (x if self.downsample is None else self.downsample(x)))
+
+
+class BottleneckBlock(Layer):
+    """Convolutions of 1x1, 3x3 and 1x1 beside what goes around them."""
+
+    expansion = 4
+
+    def __init__(self, inplanes: int, planes: int, stride: int = 1, downsample: Layer | None = None) -> None:
+        super().__init__()
+        self.conv1 = Conv2D(inplanes, planes, 1, bias_attr=False)
+        self.bn1 = BatchNorm2D(planes)
+        self.conv2 = Conv2D(planes, planes, 3, padding=1, stride=stride, bias_attr=False)
+        self.bn2 = BatchNorm2D(planes)
+        self.conv3 = Conv2D(planes, planes * self.expansion, 1, bias_attr=False)
+        self.bn3 = BatchNorm2D(planes * self.expansion)
+        self.relu = ReLU()
+        self.downsample = downsample
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns images with ``4 * planes`` channels."""
+        y = self.relu(self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x))))))
+        return self.relu(self.bn3(self.conv3(y)) + (x if self.downsample is None else self.downsample(x)))
+
+
+#: Numbers of blocks of the four stages, by the number of layers.
+_DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
+
+
+class ResNet(Layer):
+    """Residual networks (He et al. 2015, "Deep residual learning for image recognition").
+
+    Args:
+        block: :class:`BasicBlock` or :class:`BottleneckBlock`.
+        depth: number of layers: 18, 34, 50, 101 or 152.
+        num_classes: number of scores; 0 ends before them.
+        with_pool: True takes the mean over each image.
+    """
+
+    def __init__(self, block: Any, depth: int = 50, num_classes: int = 1000, with_pool: bool = True) -> None:
+        super().__init__()
+        if depth not in _DEPTHS:
+            raise ValueError(f"[ResNet] depth is one of {', '.join(map(str, _DEPTHS))}, not {depth!r}")
+        self.num_classes, self.with_pool, self.inplanes = num_classes, with_pool, 64
+        self.conv1 = Conv2D(3, 64, 7, stride=2, padding=3, bias_attr=False)
+        self.bn1 = BatchNorm2D(64)
+        self.relu = ReLU()
+        self.maxpool = MaxPool2D(3, stride=2, padding=1)
+        for stage, blocks in enumerate(_DEPTHS[depth]):
+            self.add_sublayer(f"layer{stage + 1}", self._stage(block, 64 << stage, blocks, 1 if stage == 0 else 2))
+        if with_pool:
+            self.avgpool = AdaptiveAvgPool2D((1, 1))
+        if num_classes > 0:
+            self.flatten, self.fc = Flatten(1), Linear(512 * block.expansion, num_classes)
+
+    def _stage(self, block: Any, planes: int, blocks: int, stride: int) -> Layer:
+        outside = planes * block.expansion
+        downsample = None
+        if stride != 1 or self.inplanes != outside:
+            downsample = Sequential(
+                Conv2D(self.inplanes, outside, 1, stride=stride, bias_attr=False), BatchNorm2D(outside)
+            )
+        layers = [block(self.inplanes, planes, stride, downsample)]
+        self.inplanes = outside
+        return Sequential(*layers, *(block(outside, planes) for _ in range(blocks - 1)))
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns scores ``(n, num_classes)`` of images ``(n, 3, height, width)``."""
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        for stage in (self.layer1, self.layer2, self.layer3, self.layer4):
+            x = stage(x)
+        if self.with_pool:
+            x = self.avgpool(x)
+        return self.fc(self.flatten(x)) if self.num_classes > 0 else x
+
+
+def _resnet(depth: int, block: Any) -> Callable[..., ResNet]:
+    def resnet(pretrained: bool = False, **options: Any) -> ResNet:
+        if pretrained:
+            raise NotImplementedError(f"[resnet{depth}] nothing is fetched from the network: load a file of weights")
+        return ResNet(block, depth, **options)
+
+    resnet.__name__ = resnet.__qualname__ = f"resnet{depth}"
+    resnet.__doc__ = f"Returns a :class:`ResNet` of {depth} layers."
+    return resnet
+
+
+resnet18, resnet34 = (_resnet(depth, BasicBlock) for depth in (18, 34))
+resnet50, resnet101, resnet152 = (_resnet(depth, BottleneckBlock) for depth in (50, 101, 152))
+
+__getattr__ = close_module(__name__)

@@ -1,0 +1,222 @@
+"""Functions of images: arrays ``(height, width, channels)`` or images of Pillow, which stay what they are."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import lamella as lm
+from lamella.compat.front import close_module
+
+_MODES = {"nearest": "nearest", "bilinear": "bilinear", "bicubic": "bicubic", "area": "area"}
+#: Shares of red, green and blue in brightness (ITU-R BT.601).
+_GRAY = np.array([0.299, 0.587, 0.114], np.float32)
+
+
+def of_array(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function of arrays that takes images of Pillow, and gives such ones for them, too."""
+
+    @functools.wraps(function)
+    def call(img: Any, *args: Any, **named: Any) -> Any:
+        if isinstance(img, np.ndarray):
+            return function(img, *args, **named)
+        from PIL import Image
+
+        made = function(np.asarray(img), *args, **named)
+        return Image.fromarray(made[..., 0] if made.ndim == 3 and made.shape[2] == 1 else made)
+
+    return call
+
+
+def _like(values: np.ndarray, img: np.ndarray) -> np.ndarray:
+    """Returns floats in the dtype of an image: rounded to what 8 bits hold, if it has those."""
+    if img.dtype == np.uint8:
+        return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+    return values.astype(img.dtype)
+
+
+def to_tensor(pic: Any, data_format: str = "CHW") -> lm.Tensor:
+    """Returns an image as a tensor of float32, ``(channels, height, width)``; 8 bits become numbers up to 1."""
+    if data_format not in ("CHW", "HWC"):
+        raise ValueError(f"[to_tensor] data_format is 'CHW' or 'HWC', not {data_format!r}")
+    array = np.asarray(pic)
+    array = array[..., None] if array.ndim == 2 else array
+    array = array.transpose(2, 0, 1) if data_format == "CHW" else array
+    values = array.astype(np.float32) / 255 if array.dtype == np.uint8 else array.astype(np.float32)
+    return lm.tensor(np.ascontiguousarray(values))
+
+
+def normalize(img: Any, mean: Any, std: Any, data_format: str = "CHW", to_rgb: bool = False) -> Any:
+    """Returns ``(img - mean) / std`` of each channel, of a tensor, an array, or an image of Pillow."""
+    values = img if isinstance(img, lm.Tensor) else np.asarray(img, np.float32)
+    if to_rgb and not isinstance(values, lm.Tensor):
+        values = values[::-1] if data_format == "CHW" else values[..., ::-1]
+    sides = (-1, 1, 1) if data_format == "CHW" else (-1,)
+    shift, scale = (np.asarray(each, np.float32).reshape(sides) for each in (mean, std))
+    if isinstance(values, lm.Tensor):
+        return (values - lm.tensor(shift)) / lm.tensor(scale)
+    return (values - shift) / scale
+
+
+@of_array
+def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
+    """Returns an image of another size: (height, width), or that of the shorter side.
+
+    Raises:
+        ValueError: the interpolation is none of nearest, bilinear, bicubic and area.
+    """
+    if interpolation not in _MODES:
+        raise ValueError(f"[resize] interpolation is one of {', '.join(_MODES)}, not {interpolation!r}")
+    height, width = img.shape[:2]
+    if isinstance(size, int):
+        shorter = min(height, width)
+        size = (max(1, round(height * size / shorter)), max(1, round(width * size / shorter)))
+    flat = img[..., None] if img.ndim == 2 else img
+    batch = lm.tensor(np.ascontiguousarray(flat.transpose(2, 0, 1), np.float32)[None])
+    made = lm.nn.functional.interpolate(batch, tuple(size), mode=_MODES[interpolation])
+    values = np.asarray(made.numpy())[0].transpose(1, 2, 0)
+    return _like(values[..., 0] if img.ndim == 2 else values, img)
+
+
+@of_array
+def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
+    """Returns a part of an image."""
+    return img[top : top + height, left : left + width]
+
+
+def _pair(size: Any) -> tuple[int, int]:
+    return (int(size), int(size)) if isinstance(size, (int, float)) else (int(size[0]), int(size[1]))
+
+
+def size_of(img: Any) -> tuple[int, int]:
+    """Returns the height and width of an image."""
+    return tuple(img.shape[:2]) if isinstance(img, np.ndarray) else tuple(img.size[::-1])
+
+
+def center_crop(img: Any, output_size: Any) -> Any:
+    """Returns the part in the middle of an image."""
+    (height, width), (rows, columns) = size_of(img), _pair(output_size)
+    return crop(img, round((height - rows) / 2), round((width - columns) / 2), rows, columns)
+
+
+@of_array
+def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
+    """Returns an image with a frame: one width, (sides, top and bottom), or (left, top, right, bottom)."""
+    widths = [padding] * 4 if isinstance(padding, int) else list(padding) * (2 if len(padding) == 2 else 1)
+    left, top, right, bottom = widths
+    sides = [(top, bottom), (left, right)] + [(0, 0)] * (img.ndim - 2)
+    options = {"constant_values": fill} if padding_mode == "constant" and not isinstance(fill, (tuple, list)) else {}
+    mode: Any = {"constant": "constant", "edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}[padding_mode]
+    made = np.pad(img, sides, mode, **options)
+    if padding_mode == "constant" and isinstance(fill, (tuple, list)):
+        inside = np.zeros(made.shape[:2], bool)
+        inside[top : top + img.shape[0], left : left + img.shape[1]] = True
+        made[~inside] = fill
+    return made
+
+
+@of_array
+def hflip(img: Any) -> Any:
+    """Returns an image with its left side on the right."""
+    return np.ascontiguousarray(img[:, ::-1])
+
+
+@of_array
+def vflip(img: Any) -> Any:
+    """Returns an image upside down."""
+    return np.ascontiguousarray(img[::-1])
+
+
+@of_array
+def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
+    """Returns the brightness of an image, in one channel or in three alike."""
+    gray = img[..., None].astype(np.float32) if img.ndim == 2 else (img[..., :3] @ _GRAY)[..., None]
+    return np.repeat(_like(gray, img), num_output_channels, axis=2)
+
+
+@of_array
+def adjust_brightness(img: Any, brightness_factor: float) -> Any:
+    """Returns an image with its numbers times a factor."""
+    return _like(img.astype(np.float32) * brightness_factor, img)
+
+
+@of_array
+def adjust_contrast(img: Any, contrast_factor: float) -> Any:
+    """Returns an image with the distances from its mean brightness times a factor."""
+    mean = np.float32(img.mean() if img.ndim == 2 else (img[..., :3] @ _GRAY).mean())
+    return _like(mean + (img.astype(np.float32) - mean) * contrast_factor, img)
+
+
+@of_array
+def adjust_saturation(img: Any, saturation_factor: float) -> Any:
+    """Returns an image with the distances from its gray times a factor."""
+    gray = (img[..., :3] @ _GRAY)[..., None]
+    return _like(gray + (img.astype(np.float32) - gray) * saturation_factor, img)
+
+
+@of_array
+def adjust_hue(img: Any, hue_factor: float) -> Any:
+    """Returns an image whose colors are turned by a share of the circle of colors, between -0.5 and 0.5.
+
+    In YIQ coordinates a turn of the hue is one of the two color axes.
+
+    Raises:
+        ValueError: the factor is beyond a half.
+    """
+    if not -0.5 <= hue_factor <= 0.5:
+        raise ValueError(f"[adjust_hue] hue_factor is between -0.5 and 0.5, not {hue_factor}")
+    to_yiq = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], np.float32)
+    angle = 2 * math.pi * hue_factor
+    turn = np.array(
+        [[1, 0, 0], [0, math.cos(angle), -math.sin(angle)], [0, math.sin(angle), math.cos(angle)]], np.float32
+    )
+    whole = np.linalg.inv(to_yiq) @ turn @ to_yiq
+    return _like(img.astype(np.float32) @ whole.T.astype(np.float32), img)
+
+
+@of_array
+def rotate(
+    img: Any,
+    angle: float,
+    interpolation: str = "nearest",
+    expand: bool = False,
+    center: Any = None,
+    fill: Any = 0,
+) -> Any:
+    """Returns an image turned against the clock by degrees, about its middle or ``center`` (x, y).
+
+    Raises:
+        NotImplementedError: ``expand`` is set, or the interpolation is not "nearest".
+    """
+    if expand or interpolation != "nearest":
+        raise NotImplementedError("[rotate] Lamella's paddle front takes the nearest elements, in the image's own size")
+    height, width = img.shape[:2]
+    x0, y0 = ((width - 1) / 2, (height - 1) / 2) if center is None else center
+    rows, columns = np.mgrid[:height, :width].astype(np.float64)
+    turn = math.radians(angle)
+    x = math.cos(turn) * (columns - x0) - math.sin(turn) * (rows - y0) + x0
+    y = math.sin(turn) * (columns - x0) + math.cos(turn) * (rows - y0) + y0
+    places = np.rint(y).astype(int), np.rint(x).astype(int)
+    inside = (places[0] >= 0) & (places[0] < height) & (places[1] >= 0) & (places[1] < width)
+    made = np.empty_like(img)
+    made[...] = fill
+    made[inside] = img[places[0][inside], places[1][inside]]
+    return made
+
+
+def erase(img: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
+    """Returns an image, ``(channels, height, width)`` if it is a tensor, with ``v`` in a rectangle."""
+    if isinstance(img, lm.Tensor):
+        made = img if inplace else img.clone()
+        made[..., i : i + h, j : j + w] = v
+        return made
+    array = img if inplace else np.array(img)
+    array[i : i + h, j : j + w] = v
+    return array
+
+
+__getattr__ = close_module(__name__)

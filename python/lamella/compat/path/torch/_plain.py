@@ -1,0 +1,72 @@
+"""Functions of the module ``torch`` that older programs call, or that write over their argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+def in_place(name: str) -> Callable[..., Tensor] | None:
+    """Returns ``torch.exp_`` and its kin: the function of the method of a tensor that writes over it, or None."""
+    if name.startswith("_") or not name.endswith("_") or not hasattr(Tensor, name):
+        return None
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        made: Tensor = getattr(input, name)(*args, **kwargs)
+        return made
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``input.{name}(...)``."
+    return function
+
+
+def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
+    """The tensor with elements of one value around it: pairs of numbers of them, from the last axis on."""
+    return lm.nn.functional.pad(input, pad, "constant", value)
+
+
+def detach(input: Tensor) -> Tensor:
+    """The tensor off the tape, on the same memory."""
+    return input.detach()
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Takes the tensor itself off the tape."""
+    return input.detach_()
+
+
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, *args: Any) -> Tensor:
+    """The rows of ``weight`` that ``indices`` name, which is the order of arguments of this function alone."""
+    return lm.embedding(indices, weight, None if padding_idx < 0 else padding_idx)
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like ``input`` whose elements are ``value``, a number or a tensor of one."""
+    return lm.zeros_like(input) + (value.astype(input.dtype) if isinstance(value, Tensor) else value)
+
+
+def get_device(input: Tensor) -> int:
+    """Returns the index of the GPU with the tensor, -1 for the CPU."""
+    return -1 if str(input.device) == "cpu" else int(str(input.device).partition(":")[2] or 0)
+
+
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Repeats each element, along an axis or of all; ``repeat_interleave(repeats)`` repeats their numbers."""
+    if repeats is None:
+        return lm.repeat(lm.arange(input.shape[0], device=input.device), input, axis=0)
+    return lm.repeat(input, repeats, axis=dim)
+
+
+#: Kinds of numbers in the order in which one becomes the next.
+_KINDS = ("bool", "integral", "real floating", "complex floating")
+
+
+def can_cast(from_: lm.DType, to: lm.DType) -> bool:
+    """True if numbers of a dtype may be written into tensors of another: floats into none of integers, and so on."""
+    first, second = (next(place for place, kind in enumerate(_KINDS) if lm.isdtype(x, kind)) for x in (from_, to))
+    return first <= second

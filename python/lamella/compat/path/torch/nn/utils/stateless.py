@@ -1,0 +1,8 @@
+"""Calls of modules with other tensors in the place of their parameters, by the older name."""
+
+from __future__ import annotations
+
+from lamella.autograd import functional_call  # noqa: F401
+from lamella.compat.front import close_module
+
+__getattr__ = close_module(__name__)

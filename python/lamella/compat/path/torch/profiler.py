@@ -1,0 +1,212 @@
+"""Times of operators: PyTorch's profiler over :mod:`lamella.profiler`."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Self
+
+from lamella import profiler as _native
+from lamella.compat.front import close_module
+
+
+class ProfilerActivity(enum.Enum):
+    """What is measured; here, the operators in any case."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+
+
+class ProfilerAction(enum.Enum):
+    """What a profile does with a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+record_function = _native.scope
+
+
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, **options: Any
+) -> Callable[[int], ProfilerAction]:
+    """Returns what a profile does with each step: ``wait``, then ``warmup``, then ``active`` recorded ones, again.
+
+    Args:
+        wait: number of steps that are left out.
+        warmup: number of steps that are left out after them.
+        active: number of steps that are recorded then.
+        repeat: how often; 0 for as long as there are steps.
+        skip_first: number of steps before the first turn.
+        options: not used.
+
+    Raises:
+        ValueError: a number is negative, or none are recorded.
+    """
+    if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
+        raise ValueError("[schedule] numbers of steps are at least 0, and that of active ones at least 1")
+
+    def action(step: int) -> ProfilerAction:
+        place, length = step - skip_first, wait + warmup + active
+        if place < 0 or (repeat and place // length >= repeat):
+            return ProfilerAction.NONE
+        place %= length
+        if place < wait + warmup:
+            return ProfilerAction.NONE if place < wait else ProfilerAction.WARMUP
+        return ProfilerAction.RECORD if place < length - 1 else ProfilerAction.RECORD_AND_SAVE
+
+    return action
+
+
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[profile], None]:
+    """Returns a function that writes a profile's trace into a folder."""
+
+    def write(measured: profile) -> None:
+        os.makedirs(dir_name, exist_ok=True)
+        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        measured.export_chrome_trace(str(Path(dir_name) / f"{worker}.{time.time_ns()}.pt.trace.json"))
+
+    return write
+
+
+class FunctionEventAvg:
+    """Sums over the calls of one name; times are microseconds."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.count = 0
+        self.cpu_time_total = 0.0
+        self.self_cpu_time_total = 0.0
+
+    @property
+    def cpu_time(self) -> float:
+        """The time of a call."""
+        return self.cpu_time_total / self.count
+
+
+class EventList(list[FunctionEventAvg]):
+    """Sums by name."""
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+        """Returns the sums as text, largest first by one of their times, or by ``count``."""
+        key = (sort_by or "").replace("device", "cpu").replace("cuda", "cpu") or "self_cpu_time_total"
+        ordered = sorted(self, key=lambda each: -getattr(each, key)) if sort_by else list(self)
+        head: tuple[str, ...] = ("Name", "Self CPU", "CPU total", "CPU time avg", "# of Calls")
+        rows = [head]
+        for each in ordered[: row_limit if row_limit >= 0 else None]:
+            times = (f"{t:.3f}us" for t in (each.self_cpu_time_total, each.cpu_time_total, each.cpu_time))
+            rows.append((each.key, *times, str(each.count)))
+        widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        total = sum(each.self_cpu_time_total for each in self)
+        return "\n".join([*lines, f"Self CPU time total: {total:.3f}us"])
+
+
+class profile:  # noqa: N801 (PyTorch's name)
+    """Measures the operators of a ``with`` block, or those of the steps that a schedule chooses.
+
+    Args:
+        activities: not used.
+        schedule: what is done with each step; all are recorded without one. See :func:`schedule`.
+        on_trace_ready: called with the profile when steps have been recorded.
+        options: what else is to be recorded: not used.
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[[profile], Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self.step_num = 0
+        self._action = schedule or (lambda step: ProfilerAction.RECORD)
+        self._ready = on_trace_ready
+        self._running: Any = None
+        self._measured: Any = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begins with the first step."""
+        self._begin()
+
+    def stop(self) -> None:
+        """Ends; what was recorded last is given to ``on_trace_ready``."""
+        if self._running is not None:
+            self._end(True)
+
+    def step(self) -> None:
+        """Goes on to the next step."""
+        action = self._action(self.step_num)
+        self.step_num += 1
+        if action is ProfilerAction.RECORD_AND_SAVE:
+            self._end(True)
+        self._begin()
+
+    def _begin(self) -> None:
+        recorded = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+        if self._running is None and self._action(self.step_num) in recorded:
+            self._running = _native.profile()
+            self._running.__enter__()
+
+    def _end(self, tell: bool) -> None:
+        measured, self._running = self._running, None
+        if measured is None:
+            return
+        measured.__exit__(None, None, None)
+        self._measured = measured
+        if tell and self._ready is not None:
+            self._ready(self)
+
+    def _found(self) -> Any:
+        if self._measured is None:
+            raise RuntimeError("[profile] nothing was recorded: the block has not ended, or the schedule chose no step")
+        return self._measured
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **options: Any) -> EventList:
+        """Returns the sums by name, gradients among them."""
+        sums: dict[str, FunctionEventAvg] = {}
+        for call in self._found().calls:
+            name = f"{call.name} (backward)" if call.kind == "backward" else call.name
+            found = sums.setdefault(name, FunctionEventAvg(name))
+            found.count += 1
+            found.cpu_time_total += (call.end - call.begin) * 1e6
+            found.self_cpu_time_total += call.own * 1e6
+        return EventList(sums.values())
+
+    def events(self) -> list[Any]:
+        """Returns the calls, see :class:`lamella.profiler.Call`."""
+        return list(self._found().calls)
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Writes the calls as a trace, which ``chrome://tracing`` and ``ui.perfetto.dev`` show."""
+        self._found().save_trace(path)
+
+    def table(self, **options: Any) -> str:
+        """Returns the sums by name as text."""
+        return self.key_averages().table(**options)
+
+
+class emit_nvtx(contextlib.nullcontext[None]):  # noqa: N801 (PyTorch's name)
+    """Changes nothing."""
+
+
+__getattr__ = close_module(__name__)

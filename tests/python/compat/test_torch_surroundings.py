@@ -1,0 +1,223 @@
+"""What stands around training programs of PyTorch, through the front: sizes, words of numpy, bases of layers, tools."""
+
+import pytest
+
+from support import extensions
+
+PROGRAMS = {
+    "sizes": """
+import copy, pickle
+
+x = torch.zeros(3, 4)
+assert isinstance(x.shape, torch.Size) and x.shape == (3, 4) and x.shape.numel() == 12 and x.size(-1) == 4
+for made, wanted in (
+    (x.shape[1:], (4,)), (x.shape[:-1] + (5, 6), (3, 5, 6)), ((1,) + x.shape, (1, 3, 4)), (x.shape[-1:] * 2, (4, 4)),
+    (torch.zeros(x.shape[:1]).shape, (3,)), (x.size(), (3, 4)), (nn.Linear(2, 5).weight.shape, (5, 2)),
+):
+    assert type(made) is torch.Size and made == wanted, (made, wanted)
+assert type(x.shape[0]) is int and repr(x.shape) == "torch.Size([3, 4])" and {x.shape: 1}[(3, 4)] == 1
+assert type(pickle.loads(pickle.dumps(x.shape))) is torch.Size and copy.deepcopy(x.shape) == x.shape
+rows, columns = x.shape
+assert rows * columns == 12 and x.view(*x.shape[:-1], 2, 2).shape == (3, 2, 2)
+x[0] = torch.ones(1, 1, 4)
+assert x[0].tolist() == [1.0] * 4
+try:
+    x[0] = torch.ones(1, 3)
+except ValueError as error:
+    assert "does not broadcast" in str(error)
+assert str(x.dtype) == repr(x.dtype) == f"{x.dtype}" == "torch.float32" and str(torch.bool) == "torch.bool"
+""",
+    "words of numpy": """
+x = torch.arange(12.0).reshape(3, 4)
+for made, wanted in (
+    (x.sum(axis=1, keepdims=True), x.sum(1, True)), (torch.mean(x, axis=0), x.mean(0)), (x.max(axis=1)[0], x.max(1)[0]),
+    (torch.cat((x, x), axis=1), torch.cat((x, x), 1)), (torch.stack([x], axis=1), torch.stack([x], 1)),
+    (x.cumsum(axis=0), x.cumsum(0)), (x.argmax(axis=1), x.argmax(1)), (torch.softmax(x, axis=1), x.softmax(1)),
+    (x.std(axis=0), x.std(0)), (x.unsqueeze(axis=0), x[None]), (x[:1].squeeze(axis=0), x[0]), (x.sort(axis=1)[0], x),
+    (torch.logsumexp(x, axis=1), torch.logsumexp(x, 1)), (torch.unbind(x, axis=1)[2], x[:, 2]),
+    (x.any(axis=1), x.any(1)),
+):
+    assert torch.equal(made, wanted)
+for wrong in (lambda: torch.cumsum(x), lambda: torch.cumsum(x, 0, axes=1)):
+    try:
+        wrong()
+    except TypeError as error:
+        assert "dim" in str(error) or "axes" in str(error)
+    else:
+        raise AssertionError
+""",
+    "functions of the module": """
+import math
+
+x = torch.tensor([1.0, 4.0])
+assert torch.sqrt_(x) is x and x.tolist() == [1.0, 2.0] and torch.zero_(x.clone()).tolist() == [0.0, 0.0]
+assert torch.fill(x, 3).tolist() == [3.0, 3.0] and torch.get_device(x) == -1 and not torch.detach(x).requires_grad
+assert torch.constant_pad_nd(x, (1, 0), 9.0).tolist() == [9.0, 1.0, 2.0]
+assert torch.embedding(torch.eye(3), torch.tensor([2])).tolist() == [[0.0, 0.0, 1.0]]
+assert torch.repeat_interleave(torch.tensor([1, 2])).tolist() == [0, 1, 1]
+assert x.repeat_interleave(2).tolist() == torch.repeat_interleave(x, torch.tensor([2, 2])).tolist() == [1, 1, 2, 2]
+assert torch.can_cast(torch.double, torch.float) and not torch.can_cast(torch.float, torch.int)
+assert not torch.can_cast(torch.cfloat, torch.float) and torch.can_cast(torch.int, torch.uint8)
+assert x.new(2, 3).shape == (2, 3) and x.new([1, 2]).tolist() == [1.0, 2.0] and x.bernoulli(1.0).tolist() == [1.0, 1.0]
+image = torch.zeros(1, 2, 3, 4)
+assert image.is_contiguous() and not image.is_contiguous(memory_format=torch.channels_last)
+assert image.contiguous(memory_format=torch.channels_last).shape == image.shape
+turned = torch.zeros(1, 3, 4, 2).permute(0, 3, 1, 2)
+assert turned.is_contiguous(memory_format=torch.channels_last) and not turned.is_contiguous()
+assert [len(part) for part in torch.ones(3).unsafe_chunk(2)] == [2, 1] and not hasattr(torch, "nosuch_")
+# Windows that reach over the end: the mean of what is in them stands for the rest.
+values = torch.arange(5.0)
+found = F.lp_pool1d(values[None], 2, 3, stride=2, ceil_mode=True)[0].tolist()
+wanted = [math.sqrt(0 + 1 + 4), math.sqrt(4 + 9 + 16)]
+assert all(math.isclose(a, b, rel_tol=1e-6) for a, b in zip(found, wanted))
+found = nn.LPPool1d(2, 3, stride=3, ceil_mode=True)(values[None])[0].tolist()
+assert math.isclose(found[1], math.sqrt((9 + 16) / 2 * 3), rel_tol=1e-6)
+assert F.lp_pool2d(torch.ones(1, 1, 3, 3), 1, 2, ceil_mode=True).tolist() == [[[[4.0, 4.0], [4.0, 4.0]]]]
+assert nn.init._calculate_fan_in_and_fan_out(torch.ones(2, 3, 5)) == (15, 10)
+assert nn.init._calculate_correct_fan(torch.ones(2, 3), "fan_out") == 2
+""",
+    "bases of layers": """
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.conv import _ConvNd
+from torch.nn.modules.loss import _Loss, _WeightedLoss
+from torch.nn.modules.utils import _ntuple, _pair, _reverse_repeat_tuple, _triple
+
+assert isinstance(nn.BatchNorm2d(1), _BatchNorm) and not isinstance(nn.GroupNorm(1, 1), _BatchNorm)
+assert isinstance(nn.Conv1d(1, 1, 1), _ConvNd) and isinstance(nn.ConvTranspose2d(1, 1, 1), _ConvNd)
+assert isinstance(nn.GRU(1, 1), nn.RNNBase) and isinstance(nn.LSTMCell(1, 1), nn.RNNCellBase)
+assert isinstance(nn.Dropout(), nn.modules.dropout._DropoutNd) and isinstance(nn.MSELoss(), _Loss)
+assert isinstance(nn.NLLLoss(), _WeightedLoss) and isinstance(nn.MaxPool2d(2), nn.modules.pooling._MaxPoolNd)
+
+
+class Focal(_WeightedLoss):
+    def __init__(self, gamma=2.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(weight, size_average, reduce, reduction)
+        self.gamma = gamma
+
+    def forward(self, input, target):
+        cost = F.cross_entropy(input, target, weight=self.weight, reduction="none")
+        focal = (1 - torch.exp(-cost)) ** self.gamma * cost
+        return focal.mean() if self.reduction == "mean" else focal.sum()
+
+
+scores, classes = torch.zeros(2, 2), torch.tensor([0, 1])
+assert abs(Focal()(scores, classes).item() - 0.25 * 0.6931472) < 1e-6 and Focal(reduce=False).reduction == "none"
+assert "weight" in Focal(weight=torch.ones(2)).state_dict()
+assert _pair(3) == (3, 3) and _triple([1, 2, 3]) == (1, 2, 3) and _ntuple(4)(0) == (0,) * 4
+assert _reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)
+""",
+    "attention": """
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import and_masks, create_block_mask, flex_attention, or_masks
+
+q, k, v = (torch.randn(2, 4, 5, 8) for _ in range(3))
+causal = lambda b, h, i, j: i >= j
+with sdpa_kernel([SDPBackend.MATH, SDPBackend.FLASH_ATTENTION]):
+    wanted = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+mask = create_block_mask(causal, None, None, 5, 5)
+assert torch.allclose(flex_attention(q, k, v, block_mask=mask), wanted, atol=1e-5) and abs(mask.sparsity() - 40) < 1e-4
+assert torch.allclose(flex_attention(q, k, v), F.scaled_dot_product_attention(q, k, v), atol=1e-5)
+slopes = torch.tensor([1.0, 0.5, 0.25, 0.125])
+bias = slopes.view(4, 1, 1) * (torch.arange(5)[None, :] - torch.arange(5)[:, None])
+wanted = F.scaled_dot_product_attention(q, k, v, attn_mask=bias.expand(2, 4, 5, 5))
+assert torch.allclose(flex_attention(q, k, v, lambda s, b, h, i, j: s + slopes[h] * (j - i)), wanted, atol=1e-5)
+near = and_masks(causal, lambda b, h, i, j: i - j < 2)
+assert create_block_mask(near, 1, 1, 3, 3).to_dense()[0, 0].int().tolist() == [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
+assert create_block_mask(or_masks(causal, lambda b, h, i, j: j == 2), 1, 1, 3, 3).to_dense()[0, 0, 0].tolist() == [
+    True, False, True,
+]
+few = F.scaled_dot_product_attention(q, k[:, :2], v[:, :2], enable_gqa=True)
+assert torch.allclose(flex_attention(q, k[:, :2], v[:, :2], enable_gqa=True), few, atol=1e-5)
+out, sums = flex_attention(q, k, v, return_lse=True)
+assert sums.shape == (2, 4, 5)
+try:
+    sdpa_kernel("math").__enter__()
+except TypeError as error:
+    assert "SDPBackend" in str(error)
+
+for sizes, masked in (({}, False), ({"kdim": 3, "vdim": 6}, False), ({"add_bias_kv": True}, True)):
+    layer = nn.MultiheadAttention(4, 2, **sizes)
+    x, y, z = torch.randn(3, 2, 4), torch.randn(5, 2, sizes.get("kdim", 4)), torch.randn(5, 2, sizes.get("vdim", 4))
+    left_out = torch.tensor([[False] * 4 + [True]] * 2) if masked else None
+    wanted = layer(x, y, z, key_padding_mask=left_out)
+    apart = {n: getattr(layer, n) for n in ("q_proj_weight", "k_proj_weight", "v_proj_weight")} if sizes else {}
+    apart = apart if "kdim" in sizes else {}
+    found = F.multi_head_attention_forward(
+        x, y, z, 4, 2, layer.in_proj_weight, layer.in_proj_bias, layer.bias_k, layer.bias_v, False, 0.0,
+        layer.out_proj.weight, layer.out_proj.bias, key_padding_mask=left_out, use_separate_proj_weight=bool(apart),
+        **apart,
+    )
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, wanted))
+found[0].sum().backward()
+assert layer.in_proj_weight.grad is not None and layer.out_proj.weight.grad is not None
+""",
+    "tools": """
+import torch.utils.benchmark as benchmark
+from torch.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
+from pathlib import Path
+
+model, x = nn.Linear(4, 4), torch.randn(2, 4)
+seen = []
+turn = schedule(wait=1, warmup=1, active=2, repeat=1)
+assert [turn(step).name for step in range(5)] == ["NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE"]
+with profile(activities=[ProfilerActivity.CPU], schedule=turn, on_trace_ready=seen.append) as measured:
+    for _ in range(6):
+        with record_function("step"):
+            model(x).sum().backward()
+        measured.step()
+assert seen == [measured]
+counts = {each.key: each.count for each in measured.key_averages()}
+assert counts["step"] == 2 and counts["linear"] == 2 and any("backward" in name for name in counts)
+text = measured.key_averages().table(sort_by="cpu_time_total", row_limit=2)
+assert len(text.splitlines()) == 4 and "step" in text.splitlines()[1]
+with torch.autograd.profiler.profile() as whole:
+    model(x)
+tensorboard_trace_handler("traces")(whole)
+assert len(list(Path("traces").glob("*.pt.trace.json"))) == 1 and whole.events()
+try:
+    profile(schedule=schedule(wait=5, warmup=0, active=1)).key_averages()
+except RuntimeError as error:
+    assert "nothing was recorded" in str(error)
+
+timer = benchmark.Timer("x + y", "y = 2", globals={"x": x}, label="sum", sub_label="small")
+found = timer.blocked_autorange(min_run_time=0.01)
+assert found.median > 0 and found.iqr >= 0 and found.number_per_run * len(found.times) > 1
+assert "sum: small" in repr(found) and timer.timeit(10).mean > 0
+table = benchmark.Compare([found])
+table.print()
+assert "sum: small" in str(table)
+""",
+    "scripts, ensembles, precision": """
+import copy
+from torch.func import functional_call, functionalize, stack_module_state, vmap
+
+model, x = nn.Sequential(nn.Linear(4, 2), nn.Tanh()), torch.randn(3, 4)
+torch.jit.save(torch.jit.script(model), "model.pt")
+assert torch.equal(torch.jit.load("model.pt")(x), model(x))
+assert torch.jit.annotate(list, [1]) == [1] and torch.jit.isinstance([1], list)
+assert torch.jit.Attribute(1, int).value == 1
+assert torch.jit.script_if_tracing(len) is len and torch.jit.trace_module(model, {"forward": x}) is model
+models = [nn.Sequential(nn.Linear(4, 2), nn.BatchNorm1d(2)).eval() for _ in range(3)]
+parameters, buffers = stack_module_state(models)
+weight = parameters["0.weight"]
+assert weight.shape == (3, 2, 4) and weight.requires_grad and weight.is_leaf
+base = copy.deepcopy(models[0])
+found = vmap(lambda p, b, x: functional_call(base, (p, b), (x,)), in_dims=(0, 0, None))(parameters, buffers, x)
+assert torch.allclose(found, torch.stack([each(x) for each in models]), atol=1e-6)
+try:
+    stack_module_state([models[0], nn.ReLU()])
+except RuntimeError as error:
+    assert "one type" in str(error)
+assert torch.equal(functionalize(torch.sin)(x), torch.sin(x)) and torch.GradScaler is torch.amp.GradScaler
+weights = {name: torch.zeros_like(p) for name, p in models[0].named_parameters()}
+assert torch.nn.utils.stateless.functional_call(models[0], weights, (x,)).abs().sum() == 0
+assert torch.amp.is_autocast_available("cpu") and not torch.amp.is_autocast_available("nosuch")
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_surroundings(program, tmp_path):
+    head = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+    extensions.write(tmp_path, {"program.py": head + PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
