@@ -13,8 +13,10 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
+#include "ops/support/windows.h"
 
 namespace lamella {
 namespace {
@@ -42,7 +44,15 @@ Tensor added(const Tensor& given, std::int64_t step, std::int64_t length) {
   Tensor y = zeros(shape, given.dtype(), given.device());
   if (y.device().is_meta() || given.numel() == 0 || y.numel() == 0) return y;
   if (!y.device().is_cpu()) {
-    return on_host(kName, y.device(), [&](const Tensor& host) { return added(host, step, length); }, given);
+    if (!has_device_kernel<&DeviceKernels::fold>(y.device()))
+      return on_host(kName, y.device(), [&](const Tensor& host) { return added(host, step, length); }, given);
+    const ImageWindows places{
+        .in = {1, 1, length}, .kernel = {1, 1, size}, .out = {1, 1, windows}, .stride = {1, 1, step}};
+    ColumnSteps steps = contiguous_columns(places, y.numel() / length, 1);
+    steps.of_tap = 1;
+    steps.of_position = size;
+    device_kernel<&DeviceKernels::fold>(y.device(), kName)(places, steps, contiguous(given), y, kName);
+    return y;
   }
   const Tensor x = contiguous(given);
   const HostRelease release(x.numel());
