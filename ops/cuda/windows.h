@@ -90,7 +90,7 @@ struct Containing {
   }
 };
 
-/// Those of all axes.
+/// The windows that contain an element, along all axes.
 struct ContainingWindows {
   Containing d;
   Containing h;
