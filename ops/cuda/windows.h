@@ -20,6 +20,44 @@ struct Index3 {
       : d(number / sizes[2] / sizes[1]), h(number / sizes[2] % sizes[1]), w(number % sizes[2]) {}
 };
 
+/// The example and the position of a number in row-major order, which advances by equal steps without divisions.
+class Walk {
+ public:
+  __device__ Walk(std::int64_t number, std::int64_t step, const ImageWindows::Sizes& sizes)
+      : sizes_(sizes), step_(step, sizes), position_(number, sizes) {
+    const std::int64_t positions = sizes[0] * sizes[1] * sizes[2];
+    example_ = number / positions;
+    position_.d %= sizes[0];
+    examples_ = step / positions;
+    step_.d %= sizes[0];
+  }
+
+  __device__ std::int64_t example() const { return example_; }
+  __device__ const Index3& position() const { return position_; }
+
+  __device__ void advance() {
+    const bool w = add(position_.w, step_.w, sizes_[2]);
+    const bool h = add(position_.h, step_.h + w, sizes_[1]);
+    const bool d = add(position_.d, step_.d + h, sizes_[0]);
+    example_ += examples_ + d;
+  }
+
+ private:
+  /// Adds `step`, at most `size`, to a digit below it; returns true if that carries.
+  __device__ static bool add(std::int64_t& digit, std::int64_t step, std::int64_t size) {
+    digit += step;
+    const bool carries = digit >= size;
+    if (carries) digit -= size;
+    return carries;
+  }
+
+  const ImageWindows::Sizes& sizes_;
+  Index3 step_;
+  Index3 position_;
+  std::int64_t examples_;
+  std::int64_t example_;
+};
+
 /// Calls f(tap, pixel) for the taps of the window at `position` that are inside the image, in order.
 template <class F>
 __device__ void for_each_tap(const ImageWindows& x, Index3 position, F&& f) {

@@ -94,8 +94,8 @@ SharedPlan plan_adaptive(const Tensor& x, const OutputSize& output_size, std::si
   std::copy(sizes.begin(), sizes.end(), shape.begin() + 2);
   // Throws if there is no memory for the result before its windows are listed, which would take as long.
   if (reads_tables(x) && count_elements(shape) > x.numel()) empty(shape, x.dtype(), x.device());
-  std::vector<PoolWindows> windows;
-  for (std::size_t i = 0; i < axes; ++i) windows.push_back({.in = x.shape()[i + 2], .out = sizes[i], .adaptive = true});
+  std::vector<PoolWindows> windows(axes);
+  for (std::size_t i = 0; i < axes; ++i) windows[i] = {.in = x.shape()[i + 2], .out = sizes[i], .adaptive = true};
   return std::make_shared<const PoolPlan>(windows, reads_tables(x));
 }
 

@@ -70,7 +70,7 @@ TEST_F(Spatial, ConvolutionsOfOneAndThreeAxesAgreeWithTheCpu) {
 TEST_F(Spatial, ConvolutionsOfManyColumnsAgreeWithTheCpu) {
   for (const Dims& shape : {Dims{7, 17, 1200}, Dims{2, 17, 4096}}) {
     const std::vector<Tensor> inputs{sample(shape, DType::Float32, -1, 1, 1),
-                                     sample({2, 17, 600}, DType::Float32, -0.03, 0.03, 2)};
+                                     sample({1, 17, 600}, DType::Float32, -0.03, 0.03, 2)};
     const auto f = [](const std::vector<Tensor>& in) { return conv<1>(in[0], in[1]); };
     expect_agreement(inputs, 1e-3, f);
     if (shape[0] == 7) {

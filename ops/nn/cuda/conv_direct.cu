@@ -93,17 +93,20 @@ __global__ void __launch_bounds__(kLaneThreads)
     const std::int64_t channel = row / sizes.taps % sizes.channels;
     const std::int64_t output = row / sizes.taps / sizes.channels;
     const std::int64_t source = output / sizes.outputs * sizes.channels + channel;
+    const T* const from = x + source * sizes.pixels;
+    const T* const results = y + output * sizes.positions;
     Wide<T> sum = 0;
-    for (std::int64_t i = valid ? place.lane : terms; i < terms; i += lanes.count) {
-      const std::int64_t example = i / sizes.positions;
-      const Index3 position(i % sizes.positions, windows.out);
-      const std::int64_t d = position.d * windows.stride[0] - windows.pad[0] + tap.d * windows.dilation[0];
-      const std::int64_t h = position.h * windows.stride[1] - windows.pad[1] + tap.h * windows.dilation[1];
-      const std::int64_t v = position.w * windows.stride[2] - windows.pad[2] + tap.w * windows.dilation[2];
+    Walk at(place.lane, lanes.count, windows.out);
+    for (std::int64_t i = valid ? place.lane : terms; i < terms; i += lanes.count, at.advance()) {
+      const auto& [pd, ph, pw] = at.position();
+      const std::int64_t d = pd * windows.stride[0] - windows.pad[0] + tap.d * windows.dilation[0];
+      const std::int64_t h = ph * windows.stride[1] - windows.pad[1] + tap.h * windows.dilation[1];
+      const std::int64_t v = pw * windows.stride[2] - windows.pad[2] + tap.w * windows.dilation[2];
       if (d < 0 || d >= windows.in[0] || h < 0 || h >= windows.in[1] || v < 0 || v >= windows.in[2]) continue;
-      const T* const plane = x + (example * sizes.groups * sizes.channels + source) * sizes.pixels;
-      sum = plus_product(sum, y[(example * outputs + output) * sizes.positions + i % sizes.positions],
-                         plane[(d * windows.in[1] + h) * windows.in[2] + v]);
+      const std::int64_t position = (pd * windows.out[1] + ph) * windows.out[2] + pw;
+      sum = plus_product(sum, results[at.example() * outputs * sizes.positions + position],
+                         from[at.example() * sizes.groups * sizes.channels * sizes.pixels +
+                              (d * windows.in[1] + h) * windows.in[2] + v]);
     }
     sum = combine_lanes(shared, sum, place, lanes.count, [](Wide<T> a, Wide<T> b) { return a + b; });
     if (valid && place.lane == 0) w[row] = rounded<T>(sum);
