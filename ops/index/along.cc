@@ -18,6 +18,7 @@
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/strided.h"
+#include "ops/support/strided_loop.h"
 
 namespace lamella {
 namespace {
@@ -86,6 +87,10 @@ bool run(PickAction action, const Tensor& x, const Tensor& given, std::size_t ax
 /// rows only.
 Tensor flat_numbers(const Tensor& index, std::size_t axis, const Dims& shape) {
   const Dims strides = contiguous_strides(shape);
+  if (has_device_kernel<&DeviceKernels::along_positions>(index.device()) && index.numel() > 0 &&
+      index.ndim() <= StridedLoop::kMaxAxes) {
+    return device_kernel<&DeviceKernels::along_positions>(index.device(), "index")(index, axis, strides);
+  }
   Tensor numbers = index * strides[axis];
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (i == axis) continue;

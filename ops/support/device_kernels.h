@@ -69,6 +69,10 @@ struct DeviceKernels {
   Tensor (*scatter_rows)(const Tensor& matrix, const Tensor& rows, std::int64_t count) = nullptr;
   /// Writes rows into a contiguous matrix: matrix[rows[i]] = values[i]; of equal rows the last one counts.
   void (*put_rows)(const Tensor& matrix, const Tensor& rows, const Tensor& values) = nullptr;
+  /// Returns the positions of the elements that an index along an axis picks: the sum over all axes of an element's
+  /// place along it (the index's number, along its own axis) times the stride; contiguous, with one axis. The index has
+  /// at least one element, any strides, and at most StridedLoop::kMaxAxes axes.
+  Tensor (*along_positions)(const Tensor& index, std::size_t axis, const Dims& strides) = nullptr;
   /// Combines elements of a contiguous vector with values: x[places[i]] = action(x[places[i]], values[i]), in the order
   /// of i; for actions that write.
   void (*combine_elements)(PickAction action, const Tensor& x, const Tensor& places, const Tensor& values) = nullptr;

@@ -48,7 +48,7 @@ class Convolution {
         taps_(windows_.taps()),
         rows_(channels_ * taps_),
         positions_(windows_.positions()),
-        limit_(kColumnBytes / static_cast<std::int64_t>(item_size(problem.dtype))) {}
+        limit_(kColumnBytes / static_cast<std::int64_t>(item_size(wide()))) {}
 
   void output() const {
     if (is_pointwise()) return multiply(weights(), planes(x_, channels_), planes(y_, outputs_), op_);
@@ -83,11 +83,10 @@ class Convolution {
   void input() const {
     if (is_pointwise()) return multiply(transposed(weights()), planes(y_, outputs_), planes(x_, channels_), op_);
     // Products of 16 bits are rounded after they are folded.
-    const DType wide = is_half() ? DType::Float32 : problem_.dtype;
     const auto fold = device_kernel<&DeviceKernels::fold>(x_.device(), op_);
     for_each_part([&](const Part& part) {
       const std::int64_t rows = part.channels * taps_;
-      const Tensor columns = empty({part.examples, part.groups, rows, positions_}, wide, x_.device());
+      const Tensor columns = empty({part.examples, part.groups, rows, positions_}, wide(), x_.device());
       multiply(transposed(weights_of(w_, part)),
                make_view(y_, Dims{part.examples, part.groups, outputs_, positions_},
                          Dims{problem_.o * positions_, outputs_ * positions_, positions_, 1},
@@ -102,8 +101,7 @@ class Convolution {
   void weight() const {
     // The weights are the sums of those that the parts of the examples give.
     const std::int64_t sums = parts_of_examples();
-    const Tensor parts =
-        sums == 1 ? w_ : empty({sums, problem_.o, rows_}, is_half() ? DType::Float32 : problem_.dtype, w_.device());
+    const Tensor parts = sums == 1 ? w_ : empty({sums, problem_.o, rows_}, wide(), w_.device());
     for_each_part([&](const Part& part) {
       // All examples are one axis, over which the product sums.
       const std::int64_t terms = part.examples * positions_;
@@ -133,6 +131,8 @@ class Convolution {
 
  private:
   bool is_half() const { return problem_.dtype == DType::Float16 || problem_.dtype == DType::BFloat16; }
+  /// Returns the dtype in which results of several products are added.
+  DType wide() const { return is_half() ? DType::Float32 : problem_.dtype; }
 
   /// True if each position reads the pixel in its place, so that x is its columns.
   bool is_pointwise() const {
