@@ -120,6 +120,88 @@ def _chain(x: Any) -> Any:
     return x
 
 
+def spatial(table: Table) -> None:
+    """Convolutions, pools and resampling of images, with their gradients; float32 without TF32, as products are."""
+    torch.backends.cudnn.allow_tf32 = False
+    there = torch.nn.functional
+    for name in ("float32", "bfloat16"):
+        dtype = getattr(torch, name)
+        for channels, size, kernel, groups in ((64, 56, 3, 1), (256, 14, 3, 1), (256, 56, 1, 1), (128, 56, 3, 128)):
+            x = lm.randn([32, channels, size, size], device="cuda").astype(name)
+            w = lm.randn([channels, channels // groups, kernel, kernel], device="cuda").astype(name)
+            u, v = torch.randn(x.shape, device="cuda", dtype=dtype), torch.randn(w.shape, device="cuda", dtype=dtype)
+            work = f"conv2d {channels}x{size}² {kernel}x{kernel}" + (" depthwise" if groups > 1 else "") + f" {name}"
+            operations = 2.0 * x.size * (channels // groups) * kernel**2
+            both = dict(padding=kernel // 2, groups=groups)
+            table.row(
+                work,
+                lambda x=x, w=w, both=both: lm.conv2d(x, w, **both),
+                lambda u=u, v=v, both=both: there.conv2d(u, v, **both),
+                operations=operations,
+            )
+            _with_gradients(
+                table,
+                work,
+                lambda x, w, both=both: lm.conv2d(x, w, **both),
+                (x, w),
+                lambda u, v, both=both: there.conv2d(u, v, **both),
+                (u, v),
+                operations=3 * operations,
+            )
+    x, u = lm.randn([32, 64, 112, 112], device="cuda"), torch.randn(32, 64, 112, 112, device="cuda")
+    moved = 4.0 * x.size
+    _with_gradients(
+        table,
+        "max_pool2d 3x3",
+        lambda x: lm.max_pool2d(x, 3, 2, 1),
+        (x,),
+        lambda u: there.max_pool2d(u, 3, 2, 1),
+        (u,),
+        bytes=2 * moved,
+    )
+    _with_gradients(
+        table,
+        "avg_pool2d 3x3",
+        lambda x: lm.avg_pool2d(x, 3, 2, 1),
+        (x,),
+        lambda u: there.avg_pool2d(u, 3, 2, 1),
+        (u,),
+        bytes=2.5 * moved,
+    )
+    _with_gradients(
+        table,
+        "interpolate bilinear 2x",
+        lambda x: lm.interpolate(x, scale_factor=2.0, mode="bilinear"),
+        (x,),
+        lambda u: there.interpolate(u, scale_factor=2.0, mode="bilinear"),
+        (u,),
+        bytes=10 * moved,
+    )
+
+
+def _with_gradients(
+    table: Table,
+    name: str,
+    ours: Callable[..., Any],
+    own: tuple[Any, ...],
+    theirs: Callable[..., Any],
+    other: tuple[Any, ...],
+    **of: float,
+) -> None:
+    """A row for a call and the gradients of all that it takes."""
+    for x in own:
+        x.stop_gradient = False
+    for t in other:
+        t.requires_grad_(True)
+    dy, dz = lm.ones_like(ours(*own)), torch.ones_like(theirs(*other))
+    table.row(
+        f"{name}, with gradients",
+        lambda: lm.grad(ours(*own), own, dy),
+        lambda: torch.autograd.grad(theirs(*other), other, dz),
+        **of,
+    )
+
+
 def training(table: Table) -> None:
     """A step of a network of three layers with Adam."""
     for batch in (64, 4096):
@@ -160,7 +242,7 @@ def main() -> None:
     if torch is None:
         raise SystemExit("there is no PyTorch to compare with")
     table = Table()
-    for part in (small, memory_bound, products, training):
+    for part in (small, memory_bound, products, spatial, training):
         try:
             part(table)
         except Exception as error:  # the others are timed all the same

@@ -65,4 +65,16 @@ __device__ Sum plus(Sum a, Sum b) {
   }
 }
 
+/// Returns a * b; integers wrap around, and the product of bools is true if both are.
+template <class Product>
+__device__ Product times(Product a, Product b) {
+  if constexpr (std::is_same_v<Product, bool>) {
+    return a && b;
+  } else if constexpr (std::is_integral_v<Product>) {
+    return simd::wrapping_multiply(a, b);
+  } else {
+    return a * b;
+  }
+}
+
 }  // namespace lamella::cuda

@@ -14,9 +14,11 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/strided.h"
+#include "ops/support/strided_loop.h"
 
 namespace lamella {
 namespace {
@@ -85,6 +87,10 @@ bool run(PickAction action, const Tensor& x, const Tensor& given, std::size_t ax
 /// rows only.
 Tensor flat_numbers(const Tensor& index, std::size_t axis, const Dims& shape) {
   const Dims strides = contiguous_strides(shape);
+  if (has_device_kernel<&DeviceKernels::along_positions>(index.device()) && index.numel() > 0 &&
+      index.ndim() <= StridedLoop::kMaxAxes) {
+    return device_kernel<&DeviceKernels::along_positions>(index.device(), "index")(index, axis, strides);
+  }
   Tensor numbers = index * strides[axis];
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (i == axis) continue;
@@ -244,8 +250,12 @@ void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std:
     return scatter_along(action, shown(x), contiguous(shown(index)), axis + shown.axes.size(), shown(values));
   }
   if (x.device().is_meta()) return;
+  const bool sums = action == PickAction::Add || action == PickAction::Multiply;
+  if (!sums && action != PickAction::Write && is_complex(x.dtype()))
+    fail<TypeError>("[scatter_reduce] complex numbers have no order, got ", x.dtype());
   if (!x.device().is_cpu()) {
-    if (action != PickAction::Add) {
+    if (action == PickAction::Add) return write_values(x, add(x, placed(values, index, axis, x.shape())), "scatter");
+    if (!has_device_kernel<&DeviceKernels::combine_elements>(x.device())) {
       const auto scatter_there = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
         const Tensor whole = clone(a);
         scatter_along(action, whole, b, axis, c);
@@ -253,17 +263,19 @@ void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std:
       };
       return write_values(x, on_host("scatter", x.device(), scatter_there, x, index, values), "scatter");
     }
-    return write_values(x, add(x, placed(values, index, axis, x.shape())), "scatter");
+    if (index.numel() == 0) return;
+    const Tensor whole = contiguous(x);
+    device_kernel<&DeviceKernels::combine_elements>(x.device(), "scatter")(
+        action, whole, flat_numbers(index, axis, x.shape()), contiguous(values));
+    if (!x.is_contiguous()) write_values(x, whole, "scatter");
+    return;
   }
-  const bool sums = action == PickAction::Add || action == PickAction::Multiply;
   if (is_low(x.dtype()) && action != PickAction::Write) {
     // Sums and products of low precision accumulate in float32 and are rounded once; comparisons in float32 are exact.
     const Tensor wide = cast(x, DType::Float32);
     run(action, wide, index, axis, cast(values, DType::Float32));
     return write_values(x, wide, "scatter");
   }
-  if (!sums && action != PickAction::Write && is_complex(x.dtype()))
-    fail<TypeError>("[scatter_reduce] complex numbers have no order, got ", x.dtype());
   run(action, x, index, axis, values);
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "engine/runtime/parallel.h"
@@ -14,36 +13,22 @@
 namespace lamella::detail {
 namespace {
 
-constexpr std::size_t kAxes = 3;
 constexpr std::int64_t kTileElements = 1 << 16;  // elements of a tile of columns: a part of the L2 cache
 constexpr std::int64_t kTaskRows = 128;          // rows of columns per task of a gradient
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
-/// Spatial sizes, padded with leading axes of size 1.
-struct Window {
-  std::array<std::int64_t, kAxes> in, kernel, out, stride, dilation, pad;
-  std::int64_t planes_in = 1;
-  std::int64_t taps = 1;
-  std::int64_t positions = 1;
+/// The windows with their numbers of elements.
+struct Window : ImageWindows {
+  std::int64_t planes_in;
+  std::int64_t taps;
+  std::int64_t positions;
 
-  explicit Window(const ConvProblem& p) {
-    in.fill(1), kernel.fill(1), out.fill(1), stride.fill(1), dilation.fill(1), pad.fill(0);
-    const std::size_t first = kAxes - p.in.size();
-    for (std::size_t i = 0; i < p.in.size(); ++i) {
-      in[first + i] = p.in[i];
-      kernel[first + i] = p.kernel[i];
-      out[first + i] = p.out[i];
-      stride[first + i] = p.stride[i];
-      dilation[first + i] = p.dilation[i];
-      pad[first + i] = p.pad_low[i];
-    }
-    for (std::size_t i = 0; i < kAxes; ++i) {
-      planes_in *= in[i];
-      taps *= kernel[i];
-      positions *= out[i];
-    }
-  }
+  explicit Window(const ConvProblem& p)
+      : ImageWindows(windows_of(p)),
+        planes_in(ImageWindows::pixels()),
+        taps(ImageWindows::taps()),
+        positions(ImageWindows::positions()) {}
 
   /// Calls f(at, length, low, high, from) for each run of the tile's positions along the last axis, for one tap of the
   /// kernel. `at` counts from the tile's first position; the positions [low, high) of the run read x at `from`, `from`

@@ -13,6 +13,7 @@
 #include "ops/shape/hide.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/strided.h"
@@ -46,7 +47,7 @@ void run_in(DType dtype, const ConvProblem& problem, const char* op, const Tenso
             const Tensor& b, const std::optional<Tensor>& bias) {
   ConvProblem wide = problem;
   wide.dtype = dtype;
-  const Tensor target = empty(result.shape(), dtype);
+  const Tensor target = empty(result.shape(), dtype, result.device());
   std::optional<Tensor> wide_bias;
   if (bias) wide_bias = cast(*bias, dtype);
   run(wide, op, target, cast(a, dtype), cast(b, dtype), wide_bias);
@@ -57,7 +58,8 @@ void run_in(DType dtype, const ConvProblem& problem, const char* op, const Tenso
 void run(const ConvProblem& given, const char* op, const Tensor& result, Tensor a, Tensor b,
          const std::optional<Tensor>& bias) {
   if (result.device().is_meta() || result.numel() == 0) return;
-  if (!result.device().is_cpu()) {
+  const bool on_cpu = result.device().is_cpu();
+  if (!on_cpu && !has_device_kernel<&DeviceKernels::convolve>(result.device())) {
     require_fallback(op, result.device());
     const Tensor host = empty(result.shape(), result.dtype());
     run(given, op, host, moved(a, kCPU), moved(b, kCPU), bias ? std::optional(moved(*bias, kCPU)) : std::nullopt);
@@ -71,20 +73,23 @@ void run(const ConvProblem& given, const char* op, const Tensor& result, Tensor 
   a = contiguous(a);
   b = contiguous(b);
   const Tensor added = bias ? contiguous(*bias) : Tensor();
+  const Tensor& x = given.result == ConvResult::Input ? result : a;
+  const Tensor& w = given.result == ConvResult::Weight ? result : given.result == ConvResult::Input ? a : b;
+  const Tensor& y = given.result == ConvResult::Output ? result : b;
+  if (Integral.contains(given.dtype) && given.dtype != DType::UInt64)
+    return run_in(DType::UInt64, given, op, result, a, b, bias);
+  if (!on_cpu) return device_kernel<&DeviceKernels::convolve>(result.device(), op)(given, x, w, y, added, op);
   ConvProblem problem = given;
   problem.bias = bias ? added.raw_data() : nullptr;
-  const auto place = [&](ConvResult which, const Tensor& other) {
-    return (given.result == which ? result : other).raw_data();
-  };
-  problem.x = place(ConvResult::Input, a);
-  problem.w = place(ConvResult::Weight, given.result == ConvResult::Input ? a : b);
-  problem.y = place(ConvResult::Output, b);
+  problem.x = x.raw_data();
+  problem.w = w.raw_data();
+  problem.y = y.raw_data();
   const HostRelease release(a.numel() + b.numel() + result.numel());
   if (problem.dtype == DType::Float32 || problem.dtype == DType::BFloat16) {
     if (const detail::Onednn* const library = detail::onednn(); library && library->conv(problem)) return;
   }
   if (detail::kColumnsDTypes.contains(problem.dtype)) return detail::columns_conv(problem);
-  run_in(Integral.contains(problem.dtype) ? DType::UInt64 : DType::Float32, given, op, result, a, b, bias);
+  run_in(DType::Float32, given, op, result, a, b, bias);
 }
 
 ConvProblem describe(ConvResult result, const ConvSetting& setting, DType dtype, DimsView x, DimsView w, DimsView y) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/core/tensor.h"
+#include "ops/support/windows.h"
 
 namespace lamella::detail {
 
@@ -31,6 +32,21 @@ struct ConvProblem {
   /// One number per output channel, or null. Only for ConvResult::Output.
   const void* bias = nullptr;
 };
+
+/// Returns the windows of x that the outputs read.
+inline ImageWindows windows_of(const ConvProblem& problem) {
+  ImageWindows windows;
+  const std::size_t first = ImageWindows::kAxes - problem.in.size();
+  for (std::size_t i = 0; i < problem.in.size(); ++i) {
+    windows.in[first + i] = problem.in[i];
+    windows.kernel[first + i] = problem.kernel[i];
+    windows.out[first + i] = problem.out[i];
+    windows.stride[first + i] = problem.stride[i];
+    windows.dilation[first + i] = problem.dilation[i];
+    windows.pad[first + i] = problem.pad_low[i];
+  }
+  return windows;
+}
 
 /// The dtypes of columns_conv(): integers of either sign are passed as unsigned ones, whose overflow is defined.
 inline constexpr DTypeSet kColumnsDTypes{DType::UInt64, DType::Float32, DType::Float64};

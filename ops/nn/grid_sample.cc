@@ -175,8 +175,10 @@ class Sampler {
     }
     const std::int64_t count = count_elements(places_);
     const Tensor picked = gather_rows(rows_, contiguous(reshape(broadcast_to(row, places_), Dims{count})));
+    // What lies outside counts nothing, though it or its weight may be infinite.
+    const Tensor read = where(reshape(broadcast_to(inside, places_), Dims{count, 1}), picked, 0);
     const Tensor factor = where(inside, weight, 0);
-    const Tensor part = picked * reshape(cast(factor, picked.dtype()), Dims{count, 1});
+    const Tensor part = read * reshape(cast(factor, picked.dtype()), Dims{count, 1});
     total_ = total_.defined() ? total_ + part : part;
   }
 

@@ -12,8 +12,10 @@
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/precision.h"
+#include "ops/nn/resample.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -22,135 +24,40 @@ namespace {
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // elements along an axis
 
-/// Describes each element of the result along an axis as a weighted sum of `taps` elements.
+/// A rule, with a table of the elements and the weights of its taps for the CPU.
 struct Plan {
-  std::int64_t in = 0;
-  std::int64_t out = 0;
-  std::int64_t taps = 0;
+  ResampleRule rule;
   std::vector<std::int64_t> index;
   std::vector<double> weight;
 
-  Plan(std::int64_t in, std::int64_t out, std::int64_t taps)
-      : in(in),
-        out(out),
-        taps(taps),
-        index(static_cast<std::size_t>(out * taps)),
-        weight(static_cast<std::size_t>(out * taps)) {}
-
-  void set(std::int64_t o, std::int64_t k, std::int64_t source, double w) {
-    const auto at = static_cast<std::size_t>(o * taps + k);
-    index[at] = std::clamp<std::int64_t>(source, 0, in - 1);
-    weight[at] = w;
+  Plan(const ResampleRule& given, bool table) : rule(given) {
+    if (rule.how >= Resampling::Area) {
+      for (std::int64_t o = 0; o < rule.out; ++o) rule.taps = std::max(rule.taps, rule.last(o) - rule.first(o));
+    }
+    if (!table) return;
+    index.reserve(static_cast<std::size_t>(rule.out * rule.taps));
+    weight.reserve(index.capacity());
+    for (std::int64_t o = 0; o < rule.out; ++o) {
+      rule.for_each_tap(o, [&](std::int64_t, std::int64_t source, double share) {
+        index.push_back(source);
+        weight.push_back(share);
+      });
+    }
   }
 };
 
 using PlanPtr = std::shared_ptr<const Plan>;
 
-/// The scale of an axis: elements of the source per element of the result.
-struct Scale {
-  double ratio;
-  bool align_corners;
-
-  Scale(std::int64_t in, std::int64_t out, std::optional<double> factor, bool align) : align_corners(align) {
-    if (align) {
-      ratio = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
-    } else {
-      ratio = factor ? 1 / *factor : static_cast<double>(in) / static_cast<double>(out);
-    }
+ResampleRule make_rule(Resampling how, std::int64_t in, std::int64_t out, std::optional<double> factor,
+                       bool align_corners) {
+  ResampleRule rule{.how = how, .in = in, .out = out, .align_corners = align_corners};
+  rule.taps = how == Resampling::Linear ? 2 : how == Resampling::Cubic ? 4 : 1;
+  if (align_corners) {
+    rule.ratio = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
+  } else {
+    rule.ratio = factor ? 1 / *factor : static_cast<double>(in) / static_cast<double>(out);
   }
-  double source(std::int64_t o) const {
-    return align_corners ? static_cast<double>(o) * ratio : (static_cast<double>(o) + 0.5) * ratio - 0.5;
-  }
-};
-
-/// Computed in single precision like other libraries, so that the same element is the nearest.
-Plan plan_nearest(std::int64_t in, std::int64_t out, const Scale& scale, bool exact) {
-  Plan plan(in, out, 1);
-  const auto ratio = static_cast<float>(scale.ratio);
-  for (std::int64_t o = 0; o < out; ++o) {
-    const float at = (static_cast<float>(o) + (exact ? 0.5f : 0.0f)) * ratio;
-    plan.set(o, 0, static_cast<std::int64_t>(std::floor(at)), 1.0);
-  }
-  return plan;
-}
-
-Plan plan_linear(std::int64_t in, std::int64_t out, const Scale& scale) {
-  Plan plan(in, out, 2);
-  for (std::int64_t o = 0; o < out; ++o) {
-    const double at = std::max(0.0, scale.source(o));
-    const auto left = std::min(static_cast<std::int64_t>(at), in - 1);
-    const double share = left + 1 < in ? at - static_cast<double>(left) : 0;
-    plan.set(o, 0, left, 1 - share);
-    plan.set(o, 1, left + 1, share);
-  }
-  return plan;
-}
-
-Plan plan_cubic(std::int64_t in, std::int64_t out, const Scale& scale) {
-  constexpr double kA = -0.75;
-  const auto near = [](double t) { return ((kA + 2) * t - (kA + 3)) * t * t + 1; };
-  const auto far = [](double t) { return ((kA * t - 5 * kA) * t + 8 * kA) * t - 4 * kA; };
-  Plan plan(in, out, 4);
-  for (std::int64_t o = 0; o < out; ++o) {
-    const double at = scale.source(o);
-    const double left = std::floor(at);
-    const double t = at - left;
-    const double weights[] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
-    for (std::int64_t k = 0; k < 4; ++k) plan.set(o, k, static_cast<std::int64_t>(left) - 1 + k, weights[k]);
-  }
-  return plan;
-}
-
-/// Weights of a filter of half-width `reach`, centered at each element of the result and widened if the result is
-/// smaller; they sum to 1.
-template <class Filter>
-Plan plan_filtered(std::int64_t in, std::int64_t out, const Scale& scale, double reach, Filter&& filter) {
-  const double widening = std::max(1.0, scale.ratio);
-  const double support = reach * widening;
-  const auto center = [&](std::int64_t o) { return scale.ratio * (static_cast<double>(o) + 0.5); };
-  const auto first = [&](std::int64_t o) {
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(center(o) - support + 0.5)), 0, in - 1);
-  };
-  const auto last = [&](std::int64_t o) {
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(center(o) + support + 0.5)), first(o) + 1, in);
-  };
-  std::int64_t taps = 1;
-  for (std::int64_t o = 0; o < out; ++o) taps = std::max(taps, last(o) - first(o));
-  Plan plan(in, out, taps);
-  for (std::int64_t o = 0; o < out; ++o) {
-    const auto weight = [&](std::int64_t i) { return filter((static_cast<double>(i) - center(o) + 0.5) / widening); };
-    double total = 0;
-    for (std::int64_t i = first(o); i < last(o); ++i) total += weight(i);
-    for (std::int64_t k = 0; k < taps; ++k) {
-      const std::int64_t i = first(o) + k;
-      plan.set(o, k, i, i < last(o) && total != 0 ? weight(i) / total : 0);
-    }
-  }
-  return plan;
-}
-
-Plan plan_antialiased(bool cubic, std::int64_t in, std::int64_t out, const Scale& scale) {
-  if (!cubic) return plan_filtered(in, out, scale, 1, [](double t) { return std::max(0.0, 1 - std::abs(t)); });
-  return plan_filtered(in, out, scale, 2, [](double signed_t) {
-    constexpr double kA = -0.5;
-    const double t = std::abs(signed_t);
-    if (t < 1) return ((kA + 2) * t - (kA + 3)) * t * t + 1;
-    return t < 2 ? ((kA * t - 5 * kA) * t + 8 * kA) * t - 4 * kA : 0;
-  });
-}
-
-Plan plan_area(std::int64_t in, std::int64_t out) {
-  const auto first = [&](std::int64_t o) { return o * in / out; };
-  const auto last = [&](std::int64_t o) { return ((o + 1) * in + out - 1) / out; };
-  std::int64_t taps = 1;
-  for (std::int64_t o = 0; o < out; ++o) taps = std::max(taps, last(o) - first(o));
-  Plan plan(in, out, taps);
-  for (std::int64_t o = 0; o < out; ++o) {
-    const std::int64_t count = last(o) - first(o);
-    for (std::int64_t k = 0; k < taps; ++k)
-      plan.set(o, k, first(o) + std::min(k, count - 1), k < count ? 1.0 / static_cast<double>(count) : 0);
-  }
-  return plan;
+  return rule;
 }
 
 /// `axis` counts from the end, starting with 1, because hidden axes are in front.
@@ -160,12 +67,16 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
   const Tensor x = contiguous(given);
   const std::size_t at = x.ndim() - axis;
   Dims shape = x.shape();
-  shape[at] = transposed ? plan.in : plan.out;
+  shape[at] = transposed ? plan.rule.in : plan.rule.out;
   Tensor y = empty(shape, x.dtype(), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) {
-    const auto run_there = [&](const Tensor& host) { return run(host, plan, axis, transposed); };
-    return on_host("interpolate", y.device(), run_there, x);
+    if (!has_device_kernel<&DeviceKernels::resample>(y.device())) {
+      const auto run_there = [&](const Tensor& host) { return run(host, plan, axis, transposed); };
+      return on_host("interpolate", y.device(), run_there, x);
+    }
+    device_kernel<&DeviceKernels::resample>(y.device(), "interpolate")(plan.rule, x, y, at, transposed);
+    return y;
   }
   const std::int64_t outer = count_elements(DimsView(shape).first(at));
   const std::int64_t inner = count_elements(DimsView(shape).subspan(at + 1));
@@ -174,16 +85,16 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
     const std::vector<T> weight(plan.weight.begin(), plan.weight.end());
     const T* from = x.data<T>();
     T* to = y.data<T>();
-    parallel_for(0, outer, std::max<std::int64_t>(1, kElementGrain / (plan.out * plan.taps * inner)),
+    parallel_for(0, outer, std::max<std::int64_t>(1, kElementGrain / (plan.rule.out * plan.rule.taps * inner)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
                      const cpu::ResampleArgs<T> args{.from = from + i * x.shape()[at] * inner,
                                                      .to = to + i * shape[at] * inner,
                                                      .index = plan.index.data(),
                                                      .weight = weight.data(),
-                                                     .taps = plan.taps,
-                                                     .out = plan.out,
-                                                     .in = plan.in,
+                                                     .taps = plan.rule.taps,
+                                                     .out = plan.rule.out,
+                                                     .in = plan.rule.in,
                                                      .inner = inner};
                      (transposed ? kernels.scatter : kernels.gather)(args);
                    }
@@ -215,44 +126,27 @@ struct ResampleFn : LinearOperatorLayer<ResampleFn> {
   };
 };
 
-enum class Mode : std::uint8_t { Nearest, NearestExact, Linear, Cubic, Area };
-
-Mode read_mode(std::string_view mode, std::size_t axes) {
-  if (mode == "nearest") return Mode::Nearest;
-  if (mode == "nearest-exact") return Mode::NearestExact;
-  if (mode == "area") return Mode::Area;
+Resampling read_mode(std::string_view mode, std::size_t axes) {
+  if (mode == "nearest") return Resampling::Nearest;
+  if (mode == "nearest-exact") return Resampling::NearestExact;
+  if (mode == "area") return Resampling::Area;
   const struct {
     std::string_view name;
     std::size_t axes;
-    Mode mode;
-  } kModes[] = {{"linear", 1, Mode::Linear},
-                {"bilinear", 2, Mode::Linear},
-                {"trilinear", 3, Mode::Linear},
-                {"bicubic", 2, Mode::Cubic}};
+    Resampling how;
+  } kModes[] = {{"linear", 1, Resampling::Linear},
+                {"bilinear", 2, Resampling::Linear},
+                {"trilinear", 3, Resampling::Linear},
+                {"bicubic", 2, Resampling::Cubic}};
   for (const auto& known : kModes) {
     if (known.name != mode) continue;
-    if (known.axes == axes) return known.mode;
+    if (known.axes == axes) return known.how;
     fail<ValueError>("[interpolate] mode \"", mode, "\" takes an x with ", known.axes + 2, " axes, got ", axes + 2);
   }
   fail<ValueError>(
       "[interpolate] mode must be \"nearest\", \"nearest-exact\", \"linear\", \"bilinear\", \"bicubic\", \"trilinear\" "
       "or \"area\", got \"",
       mode, "\"");
-}
-
-Plan make_plan(Mode mode, std::int64_t in, std::int64_t out, const Scale& scale) {
-  switch (mode) {
-    case Mode::Nearest:
-    case Mode::NearestExact:
-      return plan_nearest(in, out, scale, mode == Mode::NearestExact);
-    case Mode::Linear:
-      return plan_linear(in, out, scale);
-    case Mode::Cubic:
-      return plan_cubic(in, out, scale);
-    case Mode::Area:
-      break;
-  }
-  return plan_area(in, out);
 }
 
 /// Returns the number for one axis from a list of one number per axis, or of one for all.
@@ -276,13 +170,16 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
   if (size.has_value() == scale_factor.has_value())
     fail<ValueError>("[interpolate] give one of size and scale_factor, ", size ? "not both" : "got none");
   const std::size_t axes = x.ndim() - 2;
-  const Mode how = read_mode(mode, axes);
-  if (align_corners && how != Mode::Linear && how != Mode::Cubic)
+  Resampling how = read_mode(mode, axes);
+  if (align_corners && how != Resampling::Linear && how != Resampling::Cubic)
     fail<ValueError>("[interpolate] align_corners goes with the linear and cubic modes, not with \"", mode, "\"");
   if (antialias && mode != "bilinear" && mode != "bicubic")
     fail<ValueError>("[interpolate] antialias goes with \"bilinear\" and \"bicubic\", not with \"", mode, "\"");
   if (recompute_scale_factor.value_or(false) && !scale_factor)
     fail<ValueError>("[interpolate] recompute_scale_factor goes with scale_factor, not with size");
+  if (antialias) how = how == Resampling::Cubic ? Resampling::SmoothCubic : Resampling::SmoothLinear;
+  const bool picks = how <= Resampling::NearestExact && !is_floating(x.dtype());
+  const bool table = picks || !has_device_kernel<&DeviceKernels::resample>(x.device());
   std::vector<PlanPtr> plans;
   for (std::size_t i = 0; i < axes; ++i) {
     const std::int64_t in = x.shape()[i + 2];
@@ -296,14 +193,12 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
       fail<ValueError>("[interpolate] sizes must be above 0 and at most ", kMostElements, ", got ", in, " to ", out,
                        " along axis ", i + 2);
     if (recompute_scale_factor.value_or(false)) factor.reset();
-    const Scale scale(in, out, factor, align_corners);
-    plans.push_back(std::make_shared<const Plan>(antialias ? plan_antialiased(how == Mode::Cubic, in, out, scale)
-                                                           : make_plan(how, in, out, scale)));
+    plans.push_back(std::make_shared<const Plan>(make_rule(how, in, out, factor, align_corners), table));
   }
-  if (how <= Mode::NearestExact && !is_floating(x.dtype())) {
+  if (picks) {
     Tensor y = x;
     for (std::size_t i = 0; i < axes; ++i) {
-      const Tensor index = empty({plans[i]->out}, DType::Int64);
+      const Tensor index = empty({plans[i]->rule.out}, DType::Int64);
       std::ranges::copy(plans[i]->index, index.data<std::int64_t>());
       y = take(y, to_device(index, x.device()), static_cast<std::int64_t>(i + 2));
     }
@@ -314,10 +209,10 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
     // are picked one by one.
     Tensor y = values;
     for (std::size_t i = 0; i < axes; ++i) {
-      if (plans[i]->out < plans[i]->in) y = ResampleFn::apply(y, plans[i], axes - i, false);
+      if (plans[i]->rule.out < plans[i]->rule.in) y = ResampleFn::apply(y, plans[i], axes - i, false);
     }
     for (std::size_t i = axes; i-- > 0;) {
-      if (plans[i]->out >= plans[i]->in) y = ResampleFn::apply(y, plans[i], axes - i, false);
+      if (plans[i]->rule.out >= plans[i]->rule.in) y = ResampleFn::apply(y, plans[i], axes - i, false);
     }
     return y;
   });

@@ -28,9 +28,6 @@ struct Setting {
   bool ceil_mode = false;
 };
 
-/// The divisor of a mean: the size of the window within the padding, the number of its elements inside x, or 1.
-enum class Divisor : std::uint8_t { Padded, Inside, None };
-
 Tensor checked(const Tensor& x, DTypeSet dtypes, std::size_t axes, const char* op) {
   check_defined(x, op);
   check_dtype(x, dtypes, op);
@@ -72,35 +69,23 @@ std::int64_t window_count(std::int64_t in, const Setting& setting, std::size_t i
   return count;
 }
 
-/// True if the result has no data or elements, so that windows need no tables.
-bool computes_nothing(const Tensor& x) { return x.device().is_meta() || x.shape()[0] == 0 || x.shape()[1] == 0; }
-
 /// Returns the plan of a call; each window's sum is multiplied by `factor` and divided as `divisor` says.
-SharedPlan plan_windows(const Tensor& x, const Setting& setting, Divisor divisor, const char* op, double factor = 1) {
+SharedPlan plan_windows(const Tensor& x, const Setting& setting, PoolDivisor divisor, const char* op,
+                        double factor = 1) {
   std::vector<PoolWindows> axes;
   for (std::size_t i = 0; i < setting.kernel.size(); ++i) {
-    PoolWindows& axis = axes.emplace_back();
-    axis.in = x.shape()[i + 2];
-    axis.out = window_count(axis.in, setting, i, x, op);
-    axis.step = setting.dilation[i];
-    if (computes_nothing(x)) continue;
-    for (std::int64_t o = 0; o < axis.out; ++o) {
-      const std::int64_t begin = o * setting.stride[i] - setting.pad_low[i];
-      const std::int64_t reach = axis.step * (setting.kernel[i] - 1) + 1;
-      const std::int64_t end = std::min(begin + reach, axis.in + setting.pad_high[i]);
-      // First element inside x, a whole number of steps from the begin.
-      const std::int64_t skipped = begin < 0 ? (-begin + axis.step - 1) / axis.step * axis.step : 0;
-      const std::int64_t inside_begin = begin + skipped;
-      const std::int64_t inside_end = std::max(inside_begin, std::min(end, axis.in));
-      const std::int64_t count = divisor == Divisor::None     ? 1
-                                 : divisor == Divisor::Padded ? end - begin
-                                                              : inside_end - inside_begin;
-      axis.begin.push_back(inside_begin);
-      axis.end.push_back(inside_end);
-      axis.scale.push_back(count > 0 ? (i == 0 ? factor : 1.0) / static_cast<double>(count) : 0.0);
-    }
+    const std::int64_t in = x.shape()[i + 2];
+    axes.push_back({.in = in,
+                    .out = window_count(in, setting, i, x, op),
+                    .kernel = setting.kernel[i],
+                    .stride = setting.stride[i],
+                    .pad_low = setting.pad_low[i],
+                    .pad_high = setting.pad_high[i],
+                    .step = setting.dilation[i],
+                    .divisor = divisor,
+                    .factor = i == 0 ? factor : 1});
   }
-  return std::make_shared<const PoolPlan>(std::move(axes));
+  return std::make_shared<const PoolPlan>(axes, reads_tables(x));
 }
 
 SharedPlan plan_adaptive(const Tensor& x, const OutputSize& output_size, std::size_t axes, const char* op) {
@@ -108,23 +93,10 @@ SharedPlan plan_adaptive(const Tensor& x, const OutputSize& output_size, std::si
   Dims shape = x.shape();
   std::copy(sizes.begin(), sizes.end(), shape.begin() + 2);
   // Throws if there is no memory for the result before its windows are listed, which would take as long.
-  if (!computes_nothing(x) && count_elements(shape) > x.numel()) empty(shape, x.dtype(), x.device());
-  std::vector<PoolWindows> windows;
-  for (std::size_t i = 0; i < axes; ++i) {
-    PoolWindows& axis = windows.emplace_back();
-    axis.in = x.shape()[i + 2];
-    axis.out = sizes[i];
-    if (computes_nothing(x)) continue;
-    for (std::int64_t o = 0; o < axis.out; ++o) {
-      // floor(o in / out) and ceil((o + 1) in / out), computed without the products, which may overflow.
-      const std::int64_t whole = axis.in / axis.out;
-      const std::int64_t rest = axis.in % axis.out;
-      axis.begin.push_back(o * whole + o * rest / axis.out);
-      axis.end.push_back((o + 1) * whole + ((o + 1) * rest + axis.out - 1) / axis.out);
-      axis.scale.push_back(1.0 / static_cast<double>(axis.end.back() - axis.begin.back()));
-    }
-  }
-  return std::make_shared<const PoolPlan>(std::move(windows));
+  if (reads_tables(x) && count_elements(shape) > x.numel()) empty(shape, x.dtype(), x.device());
+  std::vector<PoolWindows> windows(axes);
+  for (std::size_t i = 0; i < axes; ++i) windows[i] = {.in = x.shape()[i + 2], .out = sizes[i], .adaptive = true};
+  return std::make_shared<const PoolPlan>(windows, reads_tables(x));
 }
 
 /// Returns x in a dtype that pool_sum() accepts.
@@ -135,7 +107,7 @@ std::array<Tensor, 2> max_windows(const OpInfo& info, std::size_t axes, const Te
                                   bool ceil_mode, bool places) {
   const Tensor batched = checked(x, info.dtypes, axes, info.name);
   const Setting setting = read_setting(axes, kernel_size, stride, padding, dilation, ceil_mode, info.name);
-  auto found = pool_max(batched, plan_windows(batched, setting, Divisor::None, info.name), places, info.name);
+  auto found = pool_max(batched, plan_windows(batched, setting, PoolDivisor::None, info.name), places, info.name);
   return {without_batch_axis(found[0], x), places ? without_batch_axis(found[1], x) : Tensor()};
 }
 
@@ -169,7 +141,9 @@ Tensor AvgPool<N>::call(const Tensor& x, const Dims& kernel_size, const std::opt
   const Tensor batched = checked(x, info.dtypes, N, info.name);
   if (divisor_override && *divisor_override == 0) fail<ValueError>("[", info.name, "] divisor_override must not be 0");
   const Setting setting = read_setting(N, kernel_size, stride, padding, {1}, ceil_mode, info.name);
-  const Divisor divisor = divisor_override ? Divisor::None : count_include_pad ? Divisor::Padded : Divisor::Inside;
+  const PoolDivisor divisor = divisor_override    ? PoolDivisor::None
+                              : count_include_pad ? PoolDivisor::Padded
+                                                  : PoolDivisor::Inside;
   const double factor = divisor_override ? 1.0 / static_cast<double>(*divisor_override) : 1.0;
   const Tensor y = pool_sum(summed(batched), plan_windows(batched, setting, divisor, info.name, factor), info.name);
   return without_batch_axis(cast(y, x.dtype()), x);
@@ -181,8 +155,8 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
   const Tensor batched = checked(x, info.dtypes, N, info.name);
   if (!(norm_type > 0)) fail<ValueError>("[", info.name, "] norm_type must be positive, got ", norm_type);
   const Setting setting = read_setting(N, kernel_size, stride, {0}, {1}, ceil_mode, info.name);
-  const Tensor sums =
-      pool_sum(power_or_zero(batched, norm_type), plan_windows(batched, setting, Divisor::None, info.name), info.name);
+  const Tensor sums = pool_sum(power_or_zero(batched, norm_type),
+                               plan_windows(batched, setting, PoolDivisor::None, info.name), info.name);
   return without_batch_axis(root_or_zero(sums, norm_type), x);
 }
 
@@ -223,7 +197,7 @@ Tensor LocalResponseNorm::call(const Tensor& x, std::int64_t size, double alpha,
                         .pad_low = {sizes[0] / 2, 0},
                         .pad_high = {(sizes[0] - 1) / 2, 0},
                         .dilation = {1, 1}};
-  const Tensor means = pool_sum(squares, plan_windows(squares, setting, Divisor::Padded, info.name), info.name);
+  const Tensor means = pool_sum(squares, plan_windows(squares, setting, PoolDivisor::Padded, info.name), info.name);
   return divide(x, pow(add(multiply(reshape(means, x.shape()), alpha), k), beta));
 }
 

@@ -8,6 +8,7 @@
 #include "ops/movement/cast.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/strided.h"
@@ -15,14 +16,9 @@
 namespace lamella {
 namespace {
 
-constexpr std::size_t kAxes = 3;
-
-/// The parameters of a kernel call.
-struct Call {
-  const PoolPlan& plan;
-  const char* op;
-  cpu::PoolKernel (cpu::PoolKernels::*kernels)[kDTypeCount];
-};
+constexpr cpu::PoolKernel (cpu::PoolKernels::* kHostKernels[])[kDTypeCount] = {
+    &cpu::PoolKernels::max, &cpu::PoolKernels::sum, &cpu::PoolKernels::spread, &cpu::PoolKernels::pick,
+    &cpu::PoolKernels::put};
 
 Dims with_sizes(DimsView leading, const Dims& sizes) {
   Dims shape(leading.begin(), leading.end());
@@ -31,9 +27,10 @@ Dims with_sizes(DimsView leading, const Dims& sizes) {
 }
 
 /// Runs a kernel from `from` to `to`; all axes but the spatial ones are planes.
-void run(const Call& call, const Tensor& given, const Tensor& to, const Tensor& places) {
+void run(const PoolCall& call, const Tensor& given, const Tensor& to, const Tensor& places) {
   if (to.device().is_meta() || to.numel() == 0) return;
-  if (!to.device().is_cpu()) {
+  const bool on_cpu = to.device().is_cpu();
+  if (!on_cpu && !has_device_kernel<&DeviceKernels::pool>(to.device())) {
     require_fallback(call.op, to.device());
     const Tensor host = empty(to.shape(), to.dtype());
     const Tensor host_places = places.defined() ? empty(places.shape(), places.dtype()) : Tensor();
@@ -43,9 +40,10 @@ void run(const Call& call, const Tensor& given, const Tensor& to, const Tensor& 
     return write_values(to, host, call.op);
   }
   if (given.numel() == 0) return write_value(to, 0, call.op);
-  const auto kernel =
-      require_kernel((cpu_kernels().pool.*call.kernels)[static_cast<std::size_t>(to.dtype())], call.op, to.dtype());
   const Tensor from = contiguous(given);
+  if (!on_cpu) return device_kernel<&DeviceKernels::pool>(to.device(), call.op)(call, from, to, places);
+  const auto& kernels = cpu_kernels().pool.*kHostKernels[static_cast<std::size_t>(call.step)];
+  const auto kernel = require_kernel(kernels[static_cast<std::size_t>(to.dtype())], call.op, to.dtype());
   cpu::PoolArgs args = call.plan.args();
   args.from = from.raw_data();
   args.to = to.raw_data();
@@ -62,7 +60,7 @@ void run(const Call& call, const Tensor& given, const Tensor& to, const Tensor& 
 }
 
 /// Applies a linear map to planes; hidden axes are planes like the others.
-Tensor map_planes(const Call& call, const Tensor& x, const Tensor& places, const Dims& sizes) {
+Tensor map_planes(const PoolCall& call, const Tensor& x, const Tensor& places, const Dims& sizes) {
   const HiddenAxes axes = places.defined() ? hidden_axes(pointers(x, places)) : hidden_axes(pointers(x));
   const Tensor whole = axes.empty() ? x : physical(x, axes, 0, MissingAxis::Repeated);
   Tensor whole_places = places;
@@ -100,8 +98,7 @@ struct SumLayer : PoolLayer<SumLayer<kSums>> {
   static constexpr bool kLinear = true;
   static Tensor forward(Context& ctx, const Tensor& x, const SharedPlan& plan, const char* op) {
     SumLayer::remember(ctx, plan, op);
-    const auto kernel = kSums ? &cpu::PoolKernels::sum : &cpu::PoolKernels::spread;
-    return map_planes({*plan, op, kernel}, x, {}, kSums ? plan->out() : plan->in());
+    return map_planes({*plan, op, kSums ? PoolStep::Sum : PoolStep::Spread}, x, {}, kSums ? plan->out() : plan->in());
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const Memory& memory = ctx.state<Memory>();
@@ -116,8 +113,8 @@ struct PickLayer : PoolLayer<PickLayer<kPicks>> {
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& places, const SharedPlan& plan, const char* op) {
     PickLayer::remember(ctx, plan, op);
     ctx.save_for_backward(places);
-    const auto kernel = kPicks ? &cpu::PoolKernels::pick : &cpu::PoolKernels::put;
-    return map_planes({*plan, op, kernel}, x, places, kPicks ? plan->out() : plan->in());
+    return map_planes({*plan, op, kPicks ? PoolStep::Pick : PoolStep::Put}, x, places,
+                      kPicks ? plan->out() : plan->in());
   }
   static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dy) {
     const auto [places] = ctx.saved_tensors<1>();
@@ -136,7 +133,7 @@ struct MaxLayer : PoolLayer<MaxLayer> {
     const Tensor y = empty(shape, x.dtype(), x.device());
     Tensor places;
     if (want_places || ctx.recording()) places = empty(shape, DType::Int64, x.device());
-    run({*plan, op, &cpu::PoolKernels::max}, whole, y, places);
+    run({*plan, op, PoolStep::Max}, whole, y, places);
     TensorList results{hide_in_place(y, axes)};
     if (places.defined()) results.push_back(hide_in_place(places, axes));
     if (ctx.recording()) ctx.save_for_backward(results[1]);
@@ -156,9 +153,17 @@ struct MaxLayer : PoolLayer<MaxLayer> {
 
 }  // namespace
 
-PoolPlan::PoolPlan(std::vector<PoolWindows> axes) : given_(axes.size()) {
-  windows_.resize(kAxes - given_, PoolWindows{.in = 1, .out = 1, .step = 1, .begin = {0}, .end = {1}, .scale = {1.0}});
-  for (PoolWindows& axis : axes) windows_.push_back(std::move(axis));
+PoolPlan::PoolPlan(const std::vector<PoolWindows>& axes, bool tables) : given_(axes.size()) {
+  std::ranges::copy(axes, windows_.end() - static_cast<std::ptrdiff_t>(given_));
+  if (!tables) return;
+  for (std::size_t i = 0; i < kAxes; ++i) {
+    const PoolWindows& axis = windows_[i];
+    for (std::int64_t o = 0; o < axis.out; ++o) {
+      tables_[i].begin.push_back(axis.begin(o));
+      tables_[i].end.push_back(axis.end(o));
+      tables_[i].scale.push_back(axis.scale_of(axis.count(o)));
+    }
+  }
 }
 
 Dims PoolPlan::in() const {
@@ -179,10 +184,10 @@ cpu::PoolArgs PoolPlan::args() const {
     const PoolWindows& axis = windows_[i];
     args.axes[i] = {.in = axis.in,
                     .out = axis.out,
-                    .begin = axis.begin.data(),
-                    .end = axis.end.data(),
+                    .begin = tables_[i].begin.data(),
+                    .end = tables_[i].end.data(),
                     .step = axis.step,
-                    .scale = axis.scale.data()};
+                    .scale = tables_[i].scale.data()};
   }
   return args;
 }
@@ -195,6 +200,11 @@ std::int64_t PoolPlan::plane_work() const {
     out *= axis.out;
   }
   return std::max<std::int64_t>(1, in + out);
+}
+
+bool reads_tables(const Tensor& x) {
+  return !x.device().is_meta() && x.shape()[0] != 0 && x.shape()[1] != 0 &&
+         !has_device_kernel<&DeviceKernels::pool>(x.device());
 }
 
 std::array<Tensor, 2> pool_max(const Tensor& x, const SharedPlan& plan, bool places, const char* op) {

@@ -7,40 +7,54 @@
 
 #include "engine/core/tensor.h"
 #include "ops/cpu/tables/pool.h"
+#include "ops/nn/pool_windows.h"
 
 namespace lamella {
-
-/// The windows of pooling along one axis.
-struct PoolWindows {
-  std::int64_t in = 1;
-  std::int64_t out = 1;
-  std::int64_t step = 1;
-  // One entry per window; empty if there is nothing to compute.
-  std::vector<std::int64_t> begin;
-  std::vector<std::int64_t> end;
-  std::vector<double> scale;
-};
 
 /// The windows along the spatial axes of a call, shared with its gradient. Immutable.
 class PoolPlan {
  public:
-  /// Takes at most three axes; missing leading ones get size 1.
-  explicit PoolPlan(std::vector<PoolWindows> axes);
+  static constexpr std::size_t kAxes = 3;
+
+  /// Takes at most three axes; missing leading ones get size 1. args() needs `tables`.
+  PoolPlan(const std::vector<PoolWindows>& axes, bool tables);
 
   std::size_t axes() const noexcept { return given_; }
   Dims in() const;
   Dims out() const;
-  /// Returns the arguments of the kernels.
+  const std::array<PoolWindows, kAxes>& windows() const noexcept { return windows_; }
+  /// Returns the arguments of the CPU's kernels.
   cpu::PoolArgs args() const;
   /// Returns the amount of work per plane.
   std::int64_t plane_work() const;
 
  private:
+  /// One entry per window.
+  struct Table {
+    std::vector<std::int64_t> begin;
+    std::vector<std::int64_t> end;
+    std::vector<double> scale;
+  };
+
   std::size_t given_;
-  std::vector<PoolWindows> windows_;
+  std::array<PoolWindows, kAxes> windows_;
+  std::array<Table, kAxes> tables_;
 };
 
 using SharedPlan = std::shared_ptr<const PoolPlan>;
+
+/// True if pooling x reads the tables of a plan: on the CPU, or on a device that has no kernels.
+bool reads_tables(const Tensor& x);
+
+/// The kernels of pooling, named as in cpu::PoolKernels.
+enum class PoolStep : std::uint8_t { Max, Sum, Spread, Pick, Put };
+
+/// The parameters of a kernel call.
+struct PoolCall {
+  const PoolPlan& plan;
+  const char* op;
+  PoolStep step;
+};
 
 /// Returns the largest element of each window of x [.., in..] and, if `places`, its position in the plane as int64,
 /// else an undefined tensor. Recorded.

@@ -10,9 +10,11 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/item_type.h"
 #include "ops/support/layer.h"
+#include "ops/support/windows.h"
 
 namespace lamella {
 namespace {
@@ -44,6 +46,15 @@ struct Windows {
   std::int64_t window() const { return y.kernel * x.kernel; }
   std::int64_t places() const { return y.places * x.places; }
   std::int64_t pixels() const { return y.size * x.size; }
+
+  ImageWindows of_images() const {
+    return {.in = {1, y.size, x.size},
+            .kernel = {1, y.kernel, x.kernel},
+            .out = {1, y.places, x.places},
+            .stride = {1, y.stride, x.stride},
+            .dilation = {1, y.dilation, x.dilation},
+            .pad = {0, y.padding, x.padding}};
+  }
 };
 
 std::int64_t size_for(const Dims& sizes, std::size_t axis, const char* op, const char* what) {
@@ -149,11 +160,17 @@ Tensor run(const Tensor& given, const Windows& w, bool unfolding, const char* op
     shape.push_back(size);
   Tensor out = empty(shape, x.dtype(), x.device());
   if (out.device().is_meta() || out.numel() == 0) return out;
-  if (!x.device().is_cpu()) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return run(host, w, unfolding, op); }, x);
-  }
   const std::int64_t elements = std::max<std::int64_t>(1, w.window() * w.places());
   const std::int64_t planes = out.numel() / (unfolding ? elements : w.pixels());
+  if (!x.device().is_cpu()) {
+    if (!has_device_kernel<&DeviceKernels::unfold>(x.device()))
+      return on_host(op, x.device(), [&](const Tensor& host) { return run(host, w, unfolding, op); }, x);
+    const auto kernel = unfolding ? device_kernel<&DeviceKernels::unfold>(x.device(), op)
+                                  : device_kernel<&DeviceKernels::fold>(x.device(), op);
+    const ImageWindows windows = w.of_images();
+    kernel(windows, contiguous_columns(windows, 1, planes), x, out, op);
+    return out;
+  }
   const void* const from = x.raw_data();
   void* const to = out.raw_data();
   if (unfolding) {

@@ -11,11 +11,19 @@
 
 namespace lamella {
 
+struct ColumnSteps;
 struct ElementwiseOp;
+struct ImageWindows;
 struct NormGrads;
 struct NormMeasures;
 class NormSetting;
+enum class PickAction : std::uint8_t;
+struct PoolCall;
 struct Range;
+struct ResampleRule;
+namespace detail {
+struct ConvProblem;
+}
 namespace random {
 struct Fill;
 }
@@ -61,6 +69,13 @@ struct DeviceKernels {
   Tensor (*scatter_rows)(const Tensor& matrix, const Tensor& rows, std::int64_t count) = nullptr;
   /// Writes rows into a contiguous matrix: matrix[rows[i]] = values[i]; of equal rows the last one counts.
   void (*put_rows)(const Tensor& matrix, const Tensor& rows, const Tensor& values) = nullptr;
+  /// Returns the positions of the elements that an index along an axis picks: the sum over all axes of an element's
+  /// place along it (the index's number, along its own axis) times the stride; contiguous, with one axis. The index has
+  /// at least one element, any strides, and at most StridedLoop::kMaxAxes axes.
+  Tensor (*along_positions)(const Tensor& index, std::size_t axis, const Dims& strides) = nullptr;
+  /// Combines elements of a contiguous vector with values: x[places[i]] = action(x[places[i]], values[i]), in the order
+  /// of i; for actions that write.
+  void (*combine_elements)(PickAction action, const Tensor& x, const Tensor& places, const Tensor& values) = nullptr;
   /// Fills the contiguous `out` with random numbers.
   void (*random)(const random::Fill& fill, const Tensor& out) = nullptr;
   /// Fills the contiguous `out` with numbers a step apart.
@@ -73,6 +88,22 @@ struct DeviceKernels {
   NormGrads (*normalize_rows_gradient)(const Tensor& x, const Tensor& weight, const Tensor& dy,
                                        const NormMeasures& measures, const NormSetting& setting, bool want_weight,
                                        bool want_bias) = nullptr;
+  /// Copies the elements of windows of images into columns.
+  void (*unfold)(const ImageWindows& windows, const ColumnSteps& steps, const Tensor& images, const Tensor& columns,
+                 const char* op) = nullptr;
+  /// Sums the elements of columns into images: the transpose of unfold. The columns have the images' dtype, or float32
+  /// where that has 16 bits; integers are uint64.
+  void (*fold)(const ImageWindows& windows, const ColumnSteps& steps, const Tensor& columns, const Tensor& images,
+               const char* op) = nullptr;
+  /// Computes one of the contiguous tensors of a convolution from the two others, for floating dtypes and uint64.
+  /// `bias` may be undefined; it is added to y.
+  void (*convolve)(const detail::ConvProblem& problem, const Tensor& x, const Tensor& w, const Tensor& y,
+                   const Tensor& bias, const char* op) = nullptr;
+  /// Runs a kernel of pooling on contiguous planes; `places`, of `to` or of `from`, may be undefined.
+  void (*pool)(const PoolCall& call, const Tensor& from, const Tensor& to, const Tensor& places) = nullptr;
+  /// Resamples an axis of the contiguous x, of float32 or float64, into y, or applies the transpose.
+  void (*resample)(const ResampleRule& rule, const Tensor& x, const Tensor& y, std::size_t axis,
+                   bool transposed) = nullptr;
   /// Performs an optimizer's step on targets of one dtype, float32 or float64, whose tensors are contiguous.
   void (*optimizer_step)(std::size_t formula, std::span<const optim::Target* const> targets,
                          std::span<const double> numbers, const optim::Shared<double>& shared) = nullptr;

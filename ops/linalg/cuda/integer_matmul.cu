@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kThreads) multiply(const __grid_constant__ Int
     for (std::int64_t j = 0; j < args.k; ++j) {
       sum = simd::wrapping_add(sum, simd::wrapping_multiply(a[j * args.a_column], b[j * args.b_row]));
     }
-    reinterpret_cast<T*>(args.c)[i] = sum;
+    reinterpret_cast<T*>(args.c)[batch * args.c_batch + i % size] = sum;
   }
 }
 

@@ -11,6 +11,10 @@ namespace lamella::cuda {
 /// wrap. Returns false: the caller adds the bias.
 bool matmul(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
 
+/// Computes out = a @ b as matmul() does, for floating and complex dtypes, into an `out` whose rows are contiguous and
+/// do not overlap. Of 16-bit a and b it may be float32.
+void multiply(const Tensor& a, const Tensor& b, const Tensor& out, const char* op);
+
 /// A batch of products of integer matrices; strides are in elements, c's rows are contiguous.
 struct IntegerMatmul {
   const char* a;
@@ -19,6 +23,7 @@ struct IntegerMatmul {
   std::int64_t m, k, n;
   std::int64_t a_row, a_column, a_batch;
   std::int64_t b_row, b_column, b_batch;
+  std::int64_t c_batch;
   std::int64_t batches;
 };
 void launch_integer_matmul(const IntegerMatmul& args, DType dtype, cudaStream_t stream);

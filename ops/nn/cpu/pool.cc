@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/cpu/tables/pool.h"
+#include "ops/nn/pool_windows.h"
 #include "ops/reduce/cpu/loops.h"
 #include "ops/simd/vec.h"
 
@@ -380,19 +381,6 @@ A sum_of(const A* x, std::int64_t begin, std::int64_t end) {
                                end - begin, &sum, [&](std::int64_t at) { return simd::Vec<A>::load(x + begin + at); });
   for (; i < end; ++i) sum += x[i];
   return sum;
-}
-
-/// Returns a window's sum times its scale, the reciprocal of a whole number; for integers the truncated quotient.
-template <class A>
-A scaled_sum(A sum, double scale) {
-  if constexpr (std::is_integral_v<A>) {
-    constexpr double kLargest = 0x1p62;
-    if (scale == 0) return 0;
-    const auto divisor = static_cast<A>(std::llround(std::clamp(1 / scale, -kLargest, kLargest)));
-    return divisor == -1 ? 0 - sum : sum / divisor;  // the lowest integer divided by -1 overflows
-  } else {
-    return sum * static_cast<A>(scale);
-  }
 }
 
 template <class T>

@@ -9,7 +9,6 @@
 #include "ops/cpu/tables/reduce.h"
 #include "ops/cuda/accumulate.h"
 #include "ops/simd/convert.h"
-#include "ops/simd/integer.h"
 
 // Operations that combine two partial results. Each takes elements `In`, keeps partial results `Partial` and returns
 // `Out`.
@@ -71,13 +70,7 @@ struct ProdOf {
   using Out = Partial;
   __device__ static Partial identity() { return widened<Partial>(T(1)); }
   __device__ static Partial lift(T x, std::int64_t) { return widened<Partial>(x); }
-  __device__ static Partial combine(Partial a, Partial b) {
-    if constexpr (std::is_integral_v<Partial>) {
-      return simd::wrapping_multiply(a, b);
-    } else {
-      return a * b;
-    }
-  }
+  __device__ static Partial combine(Partial a, Partial b) { return times(a, b); }
   __device__ static Out finish(Partial x) { return x; }
 };
 

@@ -47,6 +47,48 @@ def test_sums_do_not_depend_on_the_order_of_threads():
         assert there == [lm.sum(x, axis).tolist() for axis in (0, 1)] + [lm.softmax(x).tolist()]
 
 
+def steps_of_a_network(device: str) -> list[np.ndarray]:
+    """The losses of some steps of a convolutional network, and its parameters after them."""
+    nn = lm.nn
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1, bias=False),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(3, 2, padding=1),
+        nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=8),
+        nn.Conv2d(8, 12, 1, groups=2),
+        nn.Sigmoid(),
+        nn.AvgPool2d(2),
+        nn.ConvTranspose2d(12, 6, 3, stride=2, output_padding=1),
+        nn.LocalResponseNorm(3),
+        nn.Upsample(scale_factor=1.5, mode="bilinear"),
+        nn.AdaptiveAvgPool2d((2, 3)),
+        nn.Flatten(),
+        nn.Linear(36, 5),
+    )
+    generator = np.random.default_rng(7)
+    with lm.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(lm.asarray(generator.normal(0, 0.3, parameter.shape).astype("float32")))
+    model.to(device)
+    x = lm.asarray(generator.normal(size=(4, 3, 11, 12)).astype("float32")).to(device)
+    labels = lm.asarray(generator.integers(0, 5, 4)).to(device)
+    optimizer = lm.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = lm.cross_entropy(model(x), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return [x.detach().to("cpu").numpy() for x in [*losses, *model.parameters()]]
+
+
+def test_a_convolutional_network_learns_what_it_learns_on_the_cpu():
+    for there, here in zip(steps_of_a_network("cuda"), steps_of_a_network("cpu"), strict=True):
+        np.testing.assert_allclose(there, here, rtol=2e-4, atol=2e-5)
+
+
 def test_new_tensors_are_on_the_default_device():
     made = [lm.tensor(1.0), lm.asarray([1, 2]), lm.zeros([2]), lm.arange(3), lm.linspace(0, 1, 3), lm.eye(2)]
     made += [lm.rand([2]), lm.randint(0, 3, [2]), lm.randperm(4), lm.normal([2]), lm.Tensor([1.0])]

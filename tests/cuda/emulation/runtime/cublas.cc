@@ -41,14 +41,14 @@ A element(const T* x, cublasOperation_t operation, std::int64_t leading, std::in
   return operation == CUBLAS_OP_C ? conjugate(value) : value;
 }
 
-/// Multiplies elements T, adding in A.
-template <class T, class A>
+/// Multiplies elements T, adding in A, into elements C.
+template <class T, class A, class C>
 cudaError_t multiply(const Matrices& x, A alpha, A beta, cudaStream_t stream) {
   const auto run = [=] {
     for (std::int64_t batch = 0; batch < x.batches; ++batch) {
       const T* const a = static_cast<const T*>(x.a) + batch * x.a_stride;
       const T* const b = static_cast<const T*>(x.b) + batch * x.b_stride;
-      T* const c = static_cast<T*>(x.c) + batch * x.c_stride;
+      C* const c = static_cast<C*>(x.c) + batch * x.c_stride;
       for (std::int64_t column = 0; column < x.n; ++column) {
         for (std::int64_t row = 0; row < x.m; ++row) {
           A sum{};
@@ -56,9 +56,9 @@ cudaError_t multiply(const Matrices& x, A alpha, A beta, cudaStream_t stream) {
             sum += element<A>(a, x.a_operation, x.a_leading, row, i) *
                    element<A>(b, x.b_operation, x.b_leading, i, column);
           }
-          T& to = c[row + column * x.c_leading];
+          C& to = c[row + column * x.c_leading];
           // With a factor of 0 what c holds is not read: it may be NaN.
-          to = static_cast<T>(beta == A{} ? alpha * sum : alpha * sum + beta * static_cast<A>(to));
+          to = static_cast<C>(beta == A{} ? alpha * sum : alpha * sum + beta * static_cast<A>(to));
         }
       }
     }
@@ -66,9 +66,9 @@ cudaError_t multiply(const Matrices& x, A alpha, A beta, cudaStream_t stream) {
   return emulation::launch({run, nullptr, dim3(1), dim3(1), 0}, stream);
 }
 
-template <class T, class A>
+template <class T, class A, class C = T>
 cudaError_t multiply(const Matrices& x, const void* alpha, const void* beta, cudaStream_t stream) {
-  return multiply<T, A>(x, *static_cast<const A*>(alpha), *static_cast<const A*>(beta), stream);
+  return multiply<T, A, C>(x, *static_cast<const A*>(alpha), *static_cast<const A*>(beta), stream);
 }
 
 bool layout_fits(cublasOperation_t operation, std::int64_t rows, std::int64_t columns, std::int64_t leading) {
@@ -124,7 +124,8 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperat
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   const bool twice = compute == CUBLAS_COMPUTE_64F;
-  if (a_type != b_type || a_type != c_type || twice != (a_type == CUDA_R_64F || a_type == CUDA_C_64F)) {
+  const bool widens = (a_type == CUDA_R_16F || a_type == CUDA_R_16BF) && c_type == CUDA_R_32F;
+  if (a_type != b_type || (a_type != c_type && !widens) || twice != (a_type == CUDA_R_64F || a_type == CUDA_C_64F)) {
     // Complex numbers of two doubles are computed as such by CUBLAS_COMPUTE_64F.
     if (!(a_type == CUDA_C_64F && a_type == b_type && a_type == c_type)) return CUBLAS_STATUS_NOT_SUPPORTED;
   }
@@ -134,10 +135,12 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperat
   cudaError_t error = cudaSuccess;
   switch (a_type) {
     case CUDA_R_16F:
-      error = multiply<lamella::Half, float>(x, alpha, beta, handle->stream);
+      error = widens ? multiply<lamella::Half, float, float>(x, alpha, beta, handle->stream)
+                     : multiply<lamella::Half, float>(x, alpha, beta, handle->stream);
       break;
     case CUDA_R_16BF:
-      error = multiply<lamella::BFloat16, float>(x, alpha, beta, handle->stream);
+      error = widens ? multiply<lamella::BFloat16, float, float>(x, alpha, beta, handle->stream)
+                     : multiply<lamella::BFloat16, float>(x, alpha, beta, handle->stream);
       break;
     case CUDA_R_32F:
       error = multiply<float, float>(x, alpha, beta, handle->stream);
