@@ -21,10 +21,10 @@
 namespace lamella {
 namespace {
 
-using Range = std::optional<std::vector<double>>;
+using RangeList = std::optional<std::vector<double>>;
 
 /// Returns the outer edges of one dimension.
-std::optional<std::pair<double, double>> ends_of(const Range& range, std::size_t dimension) {
+std::optional<std::pair<double, double>> ends_of(const RangeList& range, std::size_t dimension) {
   if (!range) return std::nullopt;
   return std::pair((*range)[2 * dimension], (*range)[2 * dimension + 1]);
 }
@@ -56,12 +56,12 @@ Tensor Histc::call(const Tensor& x, std::int64_t bins, double min, double max) {
   return counts;
 }
 
-std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOperand>& bins, const Range& range,
+std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOperand>& bins, const RangeList& range,
                                       const std::optional<Tensor>& weights, bool density) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   check_values_known(x, info.name);
-  if (!x.device().is_cpu()) {
+  if (!x.device().is_cpu() && !counts_there(x.device())) {
     const auto host_weights = weights ? std::optional(moved(*weights, kCPU)) : std::nullopt;
     std::vector<HeldOperand> host_bins;
     for (const HeldOperand& each : bins) {
@@ -121,7 +121,7 @@ std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOpe
     }
   }
   std::vector<Tensor> results{cast(counts, dtype)};
-  for (const Tensor& each : edges) results.push_back(cast(each, dtype));
+  for (const Tensor& each : edges) results.push_back(to_device(cast(each, dtype), x.device()));
   note_constant(info.name, {&x}, results[0]);
   return results;
 }
