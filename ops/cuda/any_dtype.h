@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "engine/core/dtype.h"
 #include "ops/simd/convert.h"
@@ -22,18 +23,20 @@ __device__ void visit_on_device(DType dtype, F&& f) {
   }
 }
 
+/// Returns an element; a bool is true whatever its byte, unless that is 0.
+template <class T>
+__device__ T element_at(const void* from, std::int64_t at) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return static_cast<const std::uint8_t*>(from)[at] != 0;
+  } else {
+    return static_cast<const T*>(from)[at];
+  }
+}
+
 /// Calls f with an element as the Middle of its dtype.
 template <DTypeSet kSet, class F>
 __device__ void read_element(DType dtype, const void* from, std::int64_t at, F&& f) {
-  visit_on_device<kSet>(dtype, [&]<class T>() { f(convert<Middle<T>>(static_cast<const T*>(from)[at])); });
-}
-
-/// Returns an element as a number of type To.
-template <DTypeSet kSet, class To>
-__device__ To read_as(DType dtype, const void* from, std::int64_t at) {
-  To value{};
-  read_element<kSet>(dtype, from, at, [&](auto element) { value = convert<To>(element); });
-  return value;
+  visit_on_device<kSet>(dtype, [&]<class T>() { f(convert<Middle<T>>(element_at<T>(from, at))); });
 }
 
 /// Writes a number as an element.

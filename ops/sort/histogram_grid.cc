@@ -104,6 +104,7 @@ std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOpe
       fail<ValueError>("[histogramdd] the bins make more cells than memory holds: ", shape);
     numbers.push_back(bin_numbers(values, edges.back(), given.is_number(), -1));
   }
+  for (Tensor& each : edges) each = to_device(each, x.device());
   // Points outside of all cells are counted behind the last one.
   Tensor cell = numbers[0];
   for (std::size_t d = 1; d < count; ++d)
@@ -121,7 +122,7 @@ std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOpe
     }
   }
   std::vector<Tensor> results{cast(counts, dtype)};
-  for (const Tensor& each : edges) results.push_back(to_device(cast(each, dtype), x.device()));
+  for (const Tensor& each : edges) results.push_back(cast(each, dtype));
   note_constant(info.name, {&x}, results[0]);
   return results;
 }

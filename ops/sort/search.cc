@@ -11,9 +11,11 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/extrema.h"
+#include "ops/elementwise/logical.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/pick_along.h"
+#include "ops/reduce/extremum.h"
 #include "ops/shape/reshape.h"
 #include "ops/simd/keys.h"
 #include "ops/sort/rows.h"
@@ -196,12 +198,18 @@ Tensor in_order(const Tensor& x1, const Tensor& sorter) {
     fail<ValueError>("[searchsorted] sorter must have x1's shape, ", x1.shape(), ", got ", sorter.shape());
   }
   const Tensor positions = contiguous(cast(sorter, DType::Int64));
-  if (positions.device().is_cpu()) {
-    const Tensor all = is_batched(positions) ? contiguous(physical(positions, *positions->hidden)) : positions;
-    const auto* const at = all.data<std::int64_t>();
-    for (std::int64_t i = 0; i < all.numel(); ++i) {
-      if (at[i] >= 0 && at[i] < x1.shape().back()) continue;
-      fail<IndexError>("[searchsorted] sorter must hold positions from 0 to ", x1.shape().back() - 1, ", got ", at[i]);
+  const std::int64_t n = x1.shape().back();
+  const Tensor whole = is_batched(positions) ? contiguous(physical(positions, *positions->hidden)) : positions;
+  const auto all_inside = [&] {
+    const Tensor inside = all(logical_and(greater_equal(whole, 0), less(whole, n)));
+    return *to_device(inside, kCPU).data<bool>();
+  };
+  if (!whole.device().is_meta() && (whole.device().is_cpu() || !all_inside())) {
+    const Tensor host = to_device(whole, kCPU);
+    const auto* const at = host.data<std::int64_t>();
+    for (std::int64_t i = 0; i < host.numel(); ++i) {
+      if (at[i] >= 0 && at[i] < n) continue;
+      fail<IndexError>("[searchsorted] sorter must hold positions from 0 to ", n - 1, ", got ", at[i]);
     }
   }
   return pick_along(x1, positions, static_cast<std::int64_t>(x1.ndim()) - 1, op);

@@ -205,7 +205,7 @@ struct ExtremeScan {
   __device__ static Part lift(const ScanData& data, std::int64_t at, std::int64_t i) {
     Part part{0, i};
     visit_on_device<Real | Boolean>(data.dtype, [&]<class T>() {
-      const T x = static_cast<const T*>(data.x)[at];
+      const T x = element_at<T>(data.x, at);
       const std::uint64_t key = sorting::key_of(x);
       part.key = sorting::is_nan(x) ? ~std::uint64_t{0} : kMax ? key : ~key;
     });
@@ -218,7 +218,7 @@ struct ExtremeScan {
     static_cast<std::int64_t*>(data.out)[at] = part.i;
     if (!data.values) return;
     visit_on_device<Real | Boolean>(data.dtype, [&]<class T>() {
-      static_cast<T*>(data.values)[at] = static_cast<const T*>(data.x)[origin + part.i * step];
+      static_cast<T*>(data.values)[at] = element_at<T>(data.x, origin + part.i * step);
     });
   }
 };

@@ -20,12 +20,12 @@ struct RowKeys {
   __host__ __device__ int bits() const { return 8 * static_cast<int>(item_size(dtype)); }
   __device__ std::uint64_t at(std::int64_t i) const {
     std::uint64_t key = 0;
-    visit_on_device<kSorted>(dtype, [&]<class T>() { key = sorting::key_of(static_cast<const T*>(x)[i]); });
+    visit_on_device<kSorted>(dtype, [&]<class T>() { key = sorting::key_of(element_at<T>(x, i)); });
     return descending ? ~key & (~std::uint64_t{0} >> (64 - bits())) : key;
   }
   __device__ bool is_nan(std::int64_t i) const {
     bool nan = false;
-    visit_on_device<kSorted>(dtype, [&]<class T>() { nan = sorting::is_nan(static_cast<const T*>(x)[i]); });
+    visit_on_device<kSorted>(dtype, [&]<class T>() { nan = sorting::is_nan(element_at<T>(x, i)); });
     return nan;
   }
 };
