@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -11,6 +12,23 @@ using Word = std::conditional_t<
     kBytes == 1, std::uint8_t,
     std::conditional_t<kBytes == 2, std::uint16_t,
                        std::conditional_t<kBytes == 4, std::uint32_t, std::conditional_t<kBytes == 8, uint2, uint4>>>>;
+
+/// Calls f.operator()<W>() with the word type of `bytes` bytes: 1, 2, 4, 8 or 16.
+template <class F>
+void visit_word(std::size_t bytes, F&& f) {
+  switch (bytes) {
+    case 1:
+      return f.template operator()<Word<1>>();
+    case 2:
+      return f.template operator()<Word<2>>();
+    case 4:
+      return f.template operator()<Word<4>>();
+    case 8:
+      return f.template operator()<Word<8>>();
+    default:
+      return f.template operator()<Word<16>>();
+  }
+}
 
 /// Moves `n` neighboring elements with one instruction; the address is aligned to their total size.
 template <class E, int n>

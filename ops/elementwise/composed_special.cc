@@ -11,6 +11,7 @@
 #include "ops/elementwise/bitwise.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
+#include "ops/elementwise/divisor.h"
 #include "ops/elementwise/exponents.h"
 #include "ops/elementwise/log.h"
 #include "ops/elementwise/logical.h"
@@ -22,6 +23,7 @@
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/promotion.h"
@@ -44,29 +46,10 @@ std::array<Tensor, 2> in_one_float(const Operand& a, const Operand& b, const cha
   return {in_dtype(a, dtype), in_dtype(b, dtype)};
 }
 
-/// Returns the greatest common divisor by Euclid's algorithm. Unsigned, because the magnitude of the smallest signed
-/// number is not representable.
-template <class U>
-U common_divisor(U a, U b) {
-  while (b != 0) {
-    const U rest = static_cast<U>(a % b);
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 template <class T>
 void divisors(const T* a, const T* b, T* to, std::int64_t n, bool multiple) {
-  using U = std::make_unsigned_t<T>;
-  const auto magnitude = [](T x) { return static_cast<U>(x < 0 ? U(0) - static_cast<U>(x) : static_cast<U>(x)); };
   parallel_for(0, n, 4096, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const U x = magnitude(a[i]);
-      const U y = magnitude(b[i]);
-      const U d = common_divisor(x, y);
-      to[i] = static_cast<T>(multiple ? (d == 0 ? U(0) : static_cast<U>(x / d * y)) : d);
-    }
+    for (std::int64_t i = begin; i < end; ++i) to[i] = divisor_or_multiple_of(a[i], b[i], multiple);
   });
 }
 
@@ -85,7 +68,8 @@ Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b,
   const Dims shape = broadcast_shapes(a.shape(), b.shape(), info.name);
   Tensor y = empty(shape, dtype, a.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
-  if (!y.device().is_cpu()) {
+  const bool has_kernel = has_device_kernel<&DeviceKernels::divisors>(y.device());
+  if (!y.device().is_cpu() && !has_kernel) {
     const auto run_there = [&](const Tensor& x1, const Tensor& x2) {
       return divisor_or_multiple(info, x1, x2, multiple);
     };
@@ -93,6 +77,10 @@ Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b,
   }
   const Tensor x1 = contiguous(broadcast_to(cast(a, dtype), shape));
   const Tensor x2 = contiguous(broadcast_to(cast(b, dtype), shape));
+  if (has_kernel) {
+    device_kernel<&DeviceKernels::divisors>(y.device(), info.name)(x1, x2, y, multiple, info.name);
+    return y;
+  }
   const HostRelease release(y.numel());
   visit<Integral>(dtype, info.name,
                   [&]<class T> { divisors(x1.data<T>(), x2.data<T>(), y.data<T>(), y.numel(), multiple); });

@@ -1,8 +1,5 @@
 #include "ops/elementwise/frexp.h"
 
-#include <bit>
-#include <cmath>
-#include <limits>
 #include <type_traits>
 
 #include "engine/core/host.h"
@@ -11,40 +8,16 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/bitwise.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/split_float.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
-
-/// Splits a number into mantissa and exponent; a normal number by its bits.
-template <class T>
-T split(T value, int& exponent) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  constexpr int kDigits = std::numeric_limits<T>::digits - 1;
-  constexpr int kBias = std::numeric_limits<T>::max_exponent - 1;
-  constexpr Bits kPowers = (Bits{2} * kBias + 1) << kDigits;
-  const auto bits = std::bit_cast<Bits>(value);
-  const int power = static_cast<int>((bits & kPowers) >> kDigits);
-  if (power != 0 && power <= 2 * kBias) [[likely]] {
-    exponent = power - kBias + 1;
-    return std::bit_cast<T>((bits & ~kPowers) | (Bits{kBias - 1} << kDigits));
-  }
-  const T mantissa = std::frexp(value, &exponent);
-  if (!std::isfinite(value)) exponent = 0;
-  return mantissa;
-}
-
-/// Returns 2^n, which must be a normal number.
-template <class T>
-T power_of_two(int n) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  return std::bit_cast<T>(static_cast<Bits>(n + std::numeric_limits<T>::max_exponent - 1)
-                          << (std::numeric_limits<T>::digits - 1));
-}
 
 /// Returns mantissas and exponents. If `scales`, also two factors whose product turns the numbers into their mantissas;
 /// a single factor could be out of range.
@@ -55,7 +28,8 @@ std::vector<Tensor> parts_of(const Tensor& given, bool scales) {
     for (Tensor& part : parts) part = hide_in_place(std::move(part), axes);
     return parts;
   }
-  if (!given.device().is_cpu() && !given.device().is_meta()) {
+  const bool has_kernel = has_device_kernel<&DeviceKernels::frexp>(given.device());
+  if (!given.device().is_cpu() && !given.device().is_meta() && !has_kernel) {
     return on_host("frexp", given.device(), [scales](const Tensor& x) { return parts_of(x, scales); }, given);
   }
   std::vector<Tensor> parts{empty(given.shape(), given.dtype(), given.device()),
@@ -63,6 +37,10 @@ std::vector<Tensor> parts_of(const Tensor& given, bool scales) {
   for (int i = 0; scales && i < 2; ++i) parts.push_back(empty(given.shape(), given.dtype(), given.device()));
   if (given.device().is_meta() || given.numel() == 0) return parts;
   const Tensor x = contiguous(given);
+  if (has_kernel) {
+    device_kernel<&DeviceKernels::frexp>(x.device(), "frexp")(x, parts);
+    return parts;
+  }
   const HostRelease release(x.numel());
   visit<Floating>(x.dtype(), "frexp", [&]<class T> {
     using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -74,7 +52,7 @@ std::vector<Tensor> parts_of(const Tensor& given, bool scales) {
     parallel_for(0, x.numel(), 8192, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         int found = 0;
-        to[i] = static_cast<T>(split(static_cast<Wide>(from[i]), found));
+        to[i] = static_cast<T>(split_float(static_cast<Wide>(from[i]), found));
         power[i] = found;
       }
       for (std::int64_t i = begin; scales && i < end; ++i) {

@@ -8,6 +8,7 @@
 #include "ops/movement/cast.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/item_type.h"
 #include "ops/support/layer.h"
@@ -42,6 +43,10 @@ Tensor pick(const Tensor& x, const Tensor& positions, std::int64_t axis, const c
   }
   Tensor y = empty(positions.shape(), x.dtype(), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
+  if (has_device_kernel<&DeviceKernels::pick_along>(x.device())) {
+    device_kernel<&DeviceKernels::pick_along>(x.device(), op)(contiguous(x), contiguous(positions), axis, y);
+    return y;
+  }
   if (!x.device().is_cpu()) {
     const auto pick_there = [&](const Tensor& a, const Tensor& b) { return pick(a, b, axis, op); };
     return on_host(op, x.device(), pick_there, x, positions);
@@ -72,6 +77,10 @@ Tensor place(const Tensor& x, const Tensor& positions, std::int64_t axis, std::i
   }
   Dims shape = x.shape();
   if (x.ndim() > 0) shape[static_cast<std::size_t>(axis)] = n;
+  if (has_device_kernel<&DeviceKernels::place_along>(x.device()) && x.numel() > 0) {
+    return device_kernel<&DeviceKernels::place_along>(x.device(), op)(contiguous(x), contiguous(positions), axis,
+                                                                      shape);
+  }
   Tensor y = empty(shape, x.dtype(), x.device());
   write_value(y, 0, op);
   if (y.device().is_meta() || x.numel() == 0) return y;

@@ -22,6 +22,7 @@
 #include "ops/random/samplers.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -60,6 +61,7 @@ struct Column {
     }
     Tensor x = cast(given.tensor(), DType::Float64);
     if (is_extension(x.device())) x = to_device(x, kCPU);
+    if (is_batched(x) && x.device().is_cpu() && !is_extension(target.device)) x = to_device(x, target.device);
     if (x.numel() == 1 && !is_batched(x)) {
       values = contiguous(x);
       return;
@@ -102,7 +104,8 @@ Tensor sample(const char* op, const Target& target, Generator* generator, Sample
   const Dims shape = with_axes(axes, target.shape);
   // An extension's device draws the keys; the host computes the rest.
   const bool away = is_extension(target.device);
-  if (!target.device.is_cpu() && !target.device.is_meta()) require_fallback(op, target.device);
+  const bool has_kernel = has_device_kernel<&DeviceKernels::sample>(target.device);
+  if (!target.device.is_cpu() && !target.device.is_meta() && !has_kernel) require_fallback(op, target.device);
   Tensor out = empty(shape, target.computed(), away ? kCPU : target.device);
   if (!target.device.is_meta() && out.numel() > 0) {
     const auto own = [&](const Tensor& x) {
@@ -111,8 +114,15 @@ Tensor sample(const char* op, const Target& target, Generator* generator, Sample
       return away ? moved(all, kCPU) : all;
     };
     draws = {own(draws.keys), own(draws.normals), own(draws.uniforms)};
-    const auto* const words = draws.keys.data<std::int64_t>();
     const std::array<Column, sizeof...(Parameters)> columns{Column(parameters, target, axes, shape)...};
+    if (has_kernel) {
+      std::array<Tensor, columns.size()> values;
+      for (std::size_t k = 0; k < columns.size(); ++k) values[k] = columns[k].values;
+      const auto kernel = device_kernel<&DeviceKernels::sample>(target.device, op);
+      kernel(Sampler::kSampler, draws.keys, draws.normals, draws.uniforms, values, out, op);
+      return hide_in_place(cast(out, target.dtype), axes);
+    }
+    const auto* const words = draws.keys.data<std::int64_t>();
     visit<DTypeSet{DType::Float32, DType::Float64}>(out.dtype(), op, [&]<class T> {
       T* const to = out.data<T>();
       const T* const normals = kTakesFirst ? draws.normals.data<T>() : nullptr;
@@ -206,7 +216,7 @@ Tensor TruncatedNormal::call(const std::optional<Dims>& shape, const Operand& me
     const autograd::NoGrad no_grad;
     random::check_valid(info.name, "low must be below high", less(as_double(low), as_double(high)));
   }
-  return sample(info.name, target, generator, random::sample_truncated_normal, mean, std, low, high);
+  return sample(info.name, target, generator, random::TruncatedNormalSampler(), mean, std, low, high);
 }
 
 Tensor Gamma::call(const std::optional<Dims>& shape, const Operand& concentration, const Operand& rate,
@@ -214,7 +224,7 @@ Tensor Gamma::call(const std::optional<Dims>& shape, const Operand& concentratio
   const Target target = random::target_of(info.name, shape, {&concentration, &rate}, dtype, device);
   check_positive(info.name, "concentration must be above 0", concentration);
   check_positive(info.name, "rate must be above 0", rate);
-  return sample(info.name, target, generator, random::sample_gamma, concentration, rate);
+  return sample(info.name, target, generator, random::GammaSampler(), concentration, rate);
 }
 
 Tensor Poisson::call(const Tensor& x, Generator* generator) {
@@ -227,7 +237,7 @@ Tensor Poisson::call(const Tensor& x, Generator* generator) {
     random::check_valid(info.name, "rates must be finite and not below 0", bitwise_and(rate >= 0, isfinite(rate)));
   }
   return sample(info.name, {.shape = x.shape(), .dtype = x.dtype(), .device = x.device()}, generator,
-                random::sample_poisson, Operand(x));
+                random::PoissonSampler(), Operand(x));
 }
 
 Tensor Permutation::call(const Tensor& x, std::int64_t axis, Generator* generator) {

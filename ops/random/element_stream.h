@@ -6,6 +6,7 @@
 
 #include "engine/runtime/philox.h"
 #include "ops/random/fill.h"
+#include "ops/simd/hd.h"
 
 namespace lamella::random {
 
@@ -13,13 +14,13 @@ namespace lamella::random {
 /// element, at counters that no draw uses.
 class ElementStream {
  public:
-  explicit ElementStream(std::uint64_t key)
+  LM_HD explicit ElementStream(std::uint64_t key)
       : key_{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)} {}
 
   /// Returns a uniform number in [0, 1) made of the element's key itself; for a sampler that draws nothing else.
-  double own_uniform() const { return unit_double(key_[1], key_[0]); }
+  LM_HD double own_uniform() const { return unit_double(key_[1], key_[0]); }
   /// Returns a uniform number in [0, 1).
-  double uniform() {
+  LM_HD double uniform() {
     if (left_ == 0) {
       words_ = Philox::rounds({next_++, 0, kElementDomain, 0}, key_);
       left_ = 2;
@@ -29,9 +30,9 @@ class ElementStream {
     return unit_double(words_[at], words_[at + 1]);
   }
   /// Returns an exponential number with mean 1.
-  double exponential() { return -std::log1p(-uniform()); }
+  LM_HD double exponential() { return -std::log1p(-uniform()); }
   /// Returns a standard normal number.
-  double normal() {
+  LM_HD double normal() {
     const double radius = std::sqrt(2 * exponential());
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }

@@ -1,15 +1,27 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/extrema.h"
+#include "ops/elementwise/where.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/random/distributions.h"
 #include "ops/random/draw.h"
+#include "ops/reduce/extremum.h"
+#include "ops/scan/cumulative.h"
+#include "ops/shape/join.h"
+#include "ops/sort/rows.h"
+#include "ops/sort/search.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -61,6 +73,20 @@ void pick_without_replacement(const double* weights, std::int64_t count, const d
   for (std::int64_t k = 0; k < samples; ++k) out[k] = arrivals[static_cast<std::size_t>(k)].second;
 }
 
+/// Picks like pick_with_replacement() on a device, where weights are not checked: that would wait for it.
+Tensor with_replacement_there(const Tensor& weights, const Tensor& units) {
+  const Tensor sums = cumulative_sum(weights, -1);
+  const Tensor found = searchsorted(sums, multiply(units, narrow(sums, -1, sums.shape().back() - 1, 1)), "right");
+  const Tensor positions = arange(0, weights.shape().back(), 1, DType::Int64, weights.device());
+  return minimum(found, max(where(greater(weights, 0), positions, 0), Dims{-1}, true));
+}
+
+/// Picks like pick_without_replacement() on a device.
+Tensor without_replacement_there(const Tensor& weights, const Tensor& times, std::int64_t samples) {
+  const Tensor arrivals = where(greater(weights, 0), divide(times, weights), std::numeric_limits<double>::infinity());
+  return top_positions(arrivals, samples, /*largest=*/false, /*sorted=*/true, Multinomial::info.name);
+}
+
 }  // namespace
 
 Tensor Multinomial::call(const Tensor& x, std::int64_t num_samples, bool replacement, Generator* generator) {
@@ -74,7 +100,8 @@ Tensor Multinomial::call(const Tensor& x, std::int64_t num_samples, bool replace
     fail<ValueError>("[multinomial] cannot draw ", num_samples, " of ", count,
                      " positions without replacement; pass replacement=True");
   }
-  if (!x.device().is_cpu() && !x.device().is_meta()) require_fallback(info.name, x.device());
+  const bool has_kernels = has_device_kernel<&DeviceKernels::search_sorted>(x.device());
+  if (!x.device().is_cpu() && !x.device().is_meta() && !has_kernels) require_fallback(info.name, x.device());
   const autograd::NoGrad no_grad;
   Dims drawn = x.shape();
   if (replacement) drawn.back() = num_samples;
@@ -88,6 +115,11 @@ Tensor Multinomial::call(const Tensor& x, std::int64_t num_samples, bool replace
   const auto there = [&](const Tensor& y) { return is_extension(y.device()) ? moved(y, kCPU) : y; };
   const Tensor weights = there(whole(cast(x, DType::Float64)));
   const Tensor given = there(whole(numbers));
+  if (has_kernels) {
+    return hide_in_place(
+        replacement ? with_replacement_there(weights, given) : without_replacement_there(weights, given, num_samples),
+        axes);
+  }
   Dims shape = weights.shape();
   shape.back() = num_samples;
   Tensor out = empty(shape, DType::Int64, device);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -21,7 +20,7 @@ struct First {
 
 /// Samples a gamma distribution (Marsaglia and Tsang, "A simple method for generating gamma variables", 2000). For a
 /// concentration below 1, a number of concentration + 1 times u^(1 / concentration), computed by logarithms.
-inline double sample_gamma(First first, ElementStream& stream, double concentration, double rate) {
+LM_HD inline double sample_gamma(First first, ElementStream& stream, double concentration, double rate) {
   if (!(concentration > 0) || !std::isfinite(concentration)) return concentration == 0 ? 0 : concentration + rate;
   const double shape = concentration < 1 ? concentration + 1 : concentration;
   const double d = shape - 1.0 / 3;
@@ -40,9 +39,9 @@ inline double sample_gamma(First first, ElementStream& stream, double concentrat
 }
 
 /// Returns log(n!), by Stirling's series from 10 on.
-inline double log_factorial(double n) {
-  static constexpr std::array<double, 10> kSmall{1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880};
-  if (n < 10) return std::log(kSmall[static_cast<std::size_t>(n)]);
+LM_HD inline double log_factorial(double n) {
+  static constexpr double kSmall[] = {1, 1, 2, 6, 24, 120, 720, 5040, 40320, 362880};
+  if (n < 10) return std::log(kSmall[static_cast<int>(n)]);
   const double inverse = 1 / n;
   const double square = inverse * inverse;
   return (n + 0.5) * std::log(n) - n + 0.5 * std::log(2 * std::numbers::pi) +
@@ -52,7 +51,7 @@ inline double log_factorial(double n) {
 /// Samples a Poisson distribution. For rates below 10 by inversion: the count at which the sum of the probabilities
 /// exceeds a uniform number; above by algorithm PTRS of Hoermann, "The transformed rejection method for generating
 /// Poisson random variables" (1993).
-inline double sample_poisson(ElementStream& stream, double rate) {
+LM_HD inline double sample_poisson(ElementStream& stream, double rate) {
   if (!(rate > 0) || !std::isfinite(rate)) return rate;
   if (rate < 10) {
     const double u = stream.own_uniform();
@@ -75,7 +74,7 @@ inline double sample_poisson(ElementStream& stream, double rate) {
   for (;;) {
     const double u = stream.uniform() - 0.5;
     const double v = 1 - stream.uniform();
-    const double side = 0.5 - std::abs(u);
+    const double side = 0.5 - std::fabs(u);
     const double k = std::floor((2 * a / side + b) * u + rate + 0.43);
     if (side >= 0.07 && v <= v_limit) return k;
     if (!(k >= 0) || (side < 0.013 && v > side)) continue;
@@ -86,7 +85,7 @@ inline double sample_poisson(ElementStream& stream, double rate) {
 /// Samples a standard normal number in [low, high] with 0 < low: an exponential number or, if the interval is short, a
 /// uniform one, accepted with the probability that makes it normal (Robert, "Simulation of truncated normal variables",
 /// 1995).
-inline double sample_normal_tail(ElementStream& stream, double low, double high) {
+LM_HD inline double sample_normal_tail(ElementStream& stream, double low, double high) {
   const double root = std::sqrt(low * low + 4);
   const double wide = 2 * std::sqrt(std::numbers::e) / (low + root) * std::exp((low * low - low * root) / 4);
   if (high - low > wide) {
@@ -103,7 +102,7 @@ inline double sample_normal_tail(ElementStream& stream, double low, double high)
 }
 
 /// Samples a standard normal number in [low, high].
-inline double sample_truncated(ElementStream& stream, double low, double high) {
+LM_HD inline double sample_truncated(ElementStream& stream, double low, double high) {
   if (low > 0) return sample_normal_tail(stream, low, high);
   if (high < 0) return -sample_normal_tail(stream, -high, -low);
   // The interval contains 0. A normal number often falls into a wide interval; a uniform one is often accepted in a
@@ -120,8 +119,8 @@ inline double sample_truncated(ElementStream& stream, double low, double high) {
   }
 }
 
-inline double sample_truncated_normal(First first, ElementStream& stream, double mean, double std, double low,
-                                      double high) {
+LM_HD inline double sample_truncated_normal(First first, ElementStream& stream, double mean, double std, double low,
+                                            double high) {
   if (!(low < high) || !std::isfinite(mean) || !(std > 0) || !std::isfinite(std)) {
     return low == high || std == 0 ? std::clamp(mean, low, high) : std::numeric_limits<double>::quiet_NaN();
   }
@@ -131,5 +130,25 @@ inline double sample_truncated_normal(First first, ElementStream& stream, double
   const double x = inside ? first.normal : sample_truncated(stream, lower, upper);
   return std::clamp(mean + std * x, low, high);
 }
+
+/// The samplers above, by which kernels are chosen.
+enum class Sampler : std::uint8_t { Gamma, Poisson, TruncatedNormal };
+
+struct GammaSampler {
+  static constexpr Sampler kSampler = Sampler::Gamma;
+  LM_HD double operator()(First first, ElementStream& stream, double concentration, double rate) const {
+    return sample_gamma(first, stream, concentration, rate);
+  }
+};
+struct PoissonSampler {
+  static constexpr Sampler kSampler = Sampler::Poisson;
+  LM_HD double operator()(ElementStream& stream, double rate) const { return sample_poisson(stream, rate); }
+};
+struct TruncatedNormalSampler {
+  static constexpr Sampler kSampler = Sampler::TruncatedNormal;
+  LM_HD double operator()(First first, ElementStream& stream, double mean, double std, double low, double high) const {
+    return sample_truncated_normal(first, stream, mean, std, low, high);
+  }
+};
 
 }  // namespace lamella::random

@@ -11,6 +11,7 @@
 #include "ops/shape/join.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -49,6 +50,10 @@ Tensor run_recurrence(const Tensor& a, const Tensor& b, std::int64_t axis, bool 
   const Tensor added = contiguous(b);
   Tensor y = empty_like(added);
   if (y.device().is_meta() || y.numel() == 0) return y;
+  if (has_device_kernel<&DeviceKernels::recurrence>(y.device())) {
+    device_kernel<&DeviceKernels::recurrence>(y.device(), op)(factor, added, axis, reverse, y, op);
+    return y;
+  }
   if (!y.device().is_cpu()) {
     const auto run_there = [&](const Tensor& one, const Tensor& other) {
       return run_recurrence(one, other, axis, reverse, op);
@@ -104,6 +109,10 @@ Tensor run_scan(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse
   const Tensor from = contiguous(x);
   Tensor y = empty(x.shape(), cpu::scan_result(scan, x.dtype()), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
+  if (has_device_kernel<&DeviceKernels::scan>(y.device())) {
+    device_kernel<&DeviceKernels::scan>(y.device(), op)(scan, from, axis, reverse, y, extremes, op);
+    return y;
+  }
   if (!y.device().is_cpu()) {
     return on_host(op, y.device(), [&](const Tensor& host) { return run_scan(scan, host, axis, reverse, op); }, x);
   }

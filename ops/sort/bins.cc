@@ -5,11 +5,18 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/extrema.h"
+#include "ops/elementwise/logical.h"
+#include "ops/elementwise/where.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/extremum.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/search.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -23,8 +30,12 @@ std::pair<double, double> ends_of(const Tensor& values, const std::optional<std:
   if (low > high) fail<ValueError>("[", op, "] range must go from low to high, got (", low, ", ", high, ")");
   const auto n = values.numel();
   if (low == high && n == 0 && !range) return {0, 1};
-  const auto* const x = values.data<double>();
-  if (low == high && n > 0) {
+  if (low == high && n > 0 && !values.device().is_cpu()) {
+    const auto read = [](const Tensor& y) { return *to_device(y, kCPU).data<double>(); };
+    low = read(min(values));  // NaN if one of them is
+    high = read(max(values));
+  } else if (low == high && n > 0) {
+    const auto* const x = values.data<double>();
     const auto [least, most] = std::minmax_element(x, x + n);
     low = *least;
     high = *most;
@@ -45,7 +56,12 @@ void check_values_known(const Tensor& x, const char* op) {
     fail<RuntimeError>("[", op, "] counts the elements of a whole tensor and cannot run under vmap; call it outside");
   }
   if (x.device().is_meta()) fail<RuntimeError>("[", op, "] needs values, which a meta tensor does not have");
-  if (!x.device().is_cpu()) require_fallback(op, x.device());
+  if (!x.device().is_cpu() && !counts_there(x.device())) require_fallback(op, x.device());
+}
+
+bool counts_there(Device device) {
+  return has_device_kernel<&DeviceKernels::search_sorted>(device) &&
+         has_device_kernel<&DeviceKernels::scatter_rows>(device);
 }
 
 Tensor flat_doubles(const Tensor& x) { return contiguous(reshape(cast(x, DType::Float64), Dims{-1})); }
@@ -72,7 +88,7 @@ Tensor bin_edges(const Operand& bins, const Tensor& values, const std::optional<
     fail<ValueError>("[", op, "] the edges of the bins must have one axis of at least 2 elements, got shape ",
                      given.shape());
   }
-  Tensor edges = flat_doubles(given);
+  Tensor edges = to_device(flat_doubles(given), kCPU);
   const double* const at = edges.data<double>();
   if (!std::is_sorted(at, at + edges.numel()))
     fail<ValueError>("[", op, "] the edges of the bins must be in ascending order");
@@ -82,6 +98,12 @@ Tensor bin_edges(const Operand& bins, const Tensor& values, const std::optional<
 Tensor bin_numbers(const Tensor& values, const Tensor& edges, bool equal, std::int64_t none) {
   constexpr std::int64_t kGrain = 16384;
   const std::int64_t last = edges.numel() - 2;
+  if (const Device device = values.device(); !device.is_cpu()) {
+    const Tensor at = subtract(searchsorted(to_device(edges, device), values, "right"), 1);
+    const Tensor inside =
+        logical_and(greater_equal(values, edges.data<double>()[0]), less_equal(values, edges.data<double>()[last + 1]));
+    return where(inside, minimum(at, last), none);
+  }
   const auto* const edge = edges.data<double>();
   const auto* const value = values.data<double>();
   // For unequal bins, the index of the first edge above each value; for equal ones, uninitialized.

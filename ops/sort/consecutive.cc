@@ -19,15 +19,6 @@
 namespace lamella {
 namespace {
 
-/// Returns a mask of the matrix rows at which a run begins.
-Tensor beginnings(const Tensor& rows) {
-  const std::int64_t n = rows.size(0);
-  if (n == 0) return zeros({0}, DType::Bool, rows.device());
-  const Tensor elements = not_equal(narrow(rows, 0, 1, n - 1), narrow(rows, 0, 0, n - 1));
-  const Tensor differ = rows.size(1) == 1 ? reshape(elements, {n - 1}) : any(elements, Dims{1});
-  return concat({ones({1}, DType::Bool, rows.device()), differ}, 0);
-}
-
 /// True if only the first element of each run of single elements is wanted.
 bool wants_elements_only(const Tensor& x, bool return_inverse, bool return_counts) {
   const Tensor* const operands[] = {&x};
@@ -35,6 +26,14 @@ bool wants_elements_only(const Tensor& x, bool return_inverse, bool return_count
 }
 
 }  // namespace
+
+Tensor beginnings(const Tensor& rows) {
+  const std::int64_t n = rows.size(0);
+  if (n == 0) return zeros({0}, DType::Bool, rows.device());
+  const Tensor elements = not_equal(narrow(rows, 0, 1, n - 1), narrow(rows, 0, 0, n - 1));
+  const Tensor differ = rows.size(1) == 1 ? reshape(elements, {n - 1}) : any(elements, Dims{1});
+  return concat({ones({1}, DType::Bool, rows.device()), differ}, 0);
+}
 
 std::vector<Tensor> UniqueConsecutive::call(const Tensor& given, bool return_inverse, bool return_counts,
                                             std::optional<std::int64_t> axis) {

@@ -23,4 +23,7 @@ struct UniqueConsecutive {
                                   std::optional<std::int64_t> axis);
 };
 
+/// Returns a mask of the matrix rows at which a run of equal rows begins.
+Tensor beginnings(const Tensor& rows);
+
 }  // namespace lamella

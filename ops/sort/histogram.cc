@@ -9,11 +9,16 @@
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
+#include "ops/index/rows.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/extremum.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/scan/cumulative.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/sort/bins.h"
+#include "ops/sort/rows.h"
+#include "ops/sort/search.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 
@@ -29,6 +34,7 @@ void check_weights(const Tensor& x, const Tensor& weights, const char* op) {
   }
   check_dtype(weights, Real | Boolean, op);
   check_values_known(weights, op);
+  check_same_device(x, weights, op);
 }
 
 /// Returns the weights of x's elements; undefined if there are none.
@@ -50,6 +56,29 @@ std::uint64_t largest_unsigned(const std::int64_t* x, std::int64_t n) {
       kernel(x + p * kPart, 1, std::min(kPart, n - p * kPart), 1, 0, &most[static_cast<std::size_t>(p)]);
   });
   return *std::ranges::max_element(most);
+}
+
+/// Returns the largest of the numbers, -1 if there are none. Throws ValueError if one is negative.
+std::int64_t largest_number(const Tensor& values) {
+  if (values.numel() == 0) return -1;
+  const auto refuse = [](std::int64_t least) { fail<ValueError>("[bincount] x cannot be negative, got ", least); };
+  if (!values.device().is_cpu()) {
+    const auto read = [](const Tensor& y) { return *to_device(y, kCPU).data<std::int64_t>(); };
+    if (const std::int64_t least = read(min(values)); least < 0) refuse(least);
+    return read(max(values));
+  }
+  const auto* const at = values.data<std::int64_t>();
+  const auto largest = static_cast<std::int64_t>(largest_unsigned(at, values.numel()));
+  if (largest < 0) refuse(*std::min_element(at, at + values.numel()));
+  return largest;
+}
+
+/// Returns for each of `count` numbers how often it is among the values, or the sum of the weights there; on a device
+/// where counts_there().
+Tensor counts_of(const Tensor& values, const Tensor& weights, std::int64_t count) {
+  if (weights.defined()) return reshape(scatter_rows(reshape(weights, {-1, 1}), values, count), {count});
+  const Tensor ordered = sorted_rows(values, false, "bincount");
+  return diff(searchsorted(ordered, arange(0, count + 1, 1, DType::Int64, values.device())));
 }
 
 /// Adds sums[x[i]] += amount(i) for n numbers below `count`, from `first` on. With few sums, neighboring numbers use
@@ -96,7 +125,7 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   check_values_known(x, info.name);
-  if (!x.device().is_cpu()) {
+  if (!x.device().is_cpu() && !counts_there(x.device())) {
     const auto host_weights = weights ? std::optional(moved(*weights, kCPU)) : std::nullopt;
     return on_host(info.name, x.device(), [&](const Tensor& host) { return call(host, host_weights, minlength); }, x);
   }
@@ -105,17 +134,15 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
   if (weights) check_weights(x, *weights, info.name);
   const autograd::NoGrad no_grad;
   const Tensor values = contiguous(cast(x, DType::Int64));
-  const auto* const at = values.data<std::int64_t>();
   const std::int64_t n = values.numel();
-  std::int64_t largest = -1;
-  if (n > 0) {
-    largest = static_cast<std::int64_t>(largest_unsigned(at, n));
-    if (largest < 0) fail<ValueError>("[bincount] x cannot be negative, got ", *std::min_element(at, at + n));
-  }
+  const std::int64_t largest = largest_number(values);
   if (largest >= kMostCounts) fail<ValueError>("[bincount] x needs ", largest, " counts, which do not fit into memory");
   const std::int64_t count = std::max(minlength, largest + 1);
   Tensor result = zeros({count}, weights ? DType::Float64 : DType::Int64, kCPU);
-  if (weights && weights->dtype() == DType::Float32) {
+  const auto* const at = values.data<std::int64_t>();
+  if (!values.device().is_cpu()) {
+    result = counts_of(values, weights ? flat_doubles(*weights) : Tensor(), count);
+  } else if (weights && weights->dtype() == DType::Float32) {
     const Tensor weight = contiguous(reshape(*weights, Dims{-1}));
     const auto* const weight_of = weight.data<float>();
     add_up(at, n, count, result.data<double>(),
@@ -139,7 +166,8 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   check_values_known(x, info.name);
-  if (!x.device().is_cpu()) {
+  const Device device = x.device();
+  if (!device.is_cpu() && !counts_there(device)) {
     const auto host_weights = weights ? std::optional(moved(*weights, kCPU)) : std::nullopt;
     const Operand host_bins = bins.is_number() ? bins : Operand(moved(bins.tensor(), kCPU));
     const auto run_there = [&](const Tensor& host) { return call(host, host_bins, range, host_weights, density); };
@@ -153,11 +181,13 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
   const double* const edge = edges.data<double>();
   // Values outside of all bins are counted behind the last one.
   const Tensor numbers = bin_numbers(values, edges, bins.is_number(), count);
-  const Tensor all = zeros({count + 1}, DType::Float64, kCPU);
+  Tensor all = zeros({count + 1}, DType::Float64, kCPU);
   const auto* const number = numbers.data<std::int64_t>();
   const auto* const weight_of = weight.defined() ? weight.data<double>() : nullptr;
   const HostRelease release(values.numel());
-  if (weight_of) {
+  if (!device.is_cpu()) {
+    all = to_device(cast(counts_of(numbers, weight, count + 1), DType::Float64), kCPU);
+  } else if (weight_of) {
     add_up(number, values.numel(), count + 1, all.data<double>(), [=](std::int64_t i) { return weight_of[i]; });
   } else {
     add_up(number, values.numel(), count + 1, all.data<double>(), [](std::int64_t) { return 1.0; });
@@ -169,7 +199,8 @@ std::vector<Tensor> Histogram::call(const Tensor& x, const Operand& bins,
     for (std::int64_t bin = 0; bin < count; ++bin) sum_of[bin] /= total * (edge[bin + 1] - edge[bin]);
   }
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : kDefaultFloat;
-  std::vector<Tensor> result{cast(contiguous(sums), dtype), bins.is_number() ? cast(edges, dtype) : bins.tensor()};
+  std::vector<Tensor> result{to_device(cast(contiguous(sums), dtype), device),
+                             bins.is_number() ? to_device(cast(edges, dtype), device) : bins.tensor()};
   note_constant(info.name, {&x}, result[0]);
   return result;
 }

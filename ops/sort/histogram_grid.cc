@@ -21,10 +21,10 @@
 namespace lamella {
 namespace {
 
-using Range = std::optional<std::vector<double>>;
+using RangeList = std::optional<std::vector<double>>;
 
 /// Returns the outer edges of one dimension.
-std::optional<std::pair<double, double>> ends_of(const Range& range, std::size_t dimension) {
+std::optional<std::pair<double, double>> ends_of(const RangeList& range, std::size_t dimension) {
   if (!range) return std::nullopt;
   return std::pair((*range)[2 * dimension], (*range)[2 * dimension + 1]);
 }
@@ -56,12 +56,12 @@ Tensor Histc::call(const Tensor& x, std::int64_t bins, double min, double max) {
   return counts;
 }
 
-std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOperand>& bins, const Range& range,
+std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOperand>& bins, const RangeList& range,
                                       const std::optional<Tensor>& weights, bool density) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   check_values_known(x, info.name);
-  if (!x.device().is_cpu()) {
+  if (!x.device().is_cpu() && !counts_there(x.device())) {
     const auto host_weights = weights ? std::optional(moved(*weights, kCPU)) : std::nullopt;
     std::vector<HeldOperand> host_bins;
     for (const HeldOperand& each : bins) {
@@ -104,6 +104,7 @@ std::vector<Tensor> HistogramDd::call(const Tensor& x, const std::vector<HeldOpe
       fail<ValueError>("[histogramdd] the bins make more cells than memory holds: ", shape);
     numbers.push_back(bin_numbers(values, edges.back(), given.is_number(), -1));
   }
+  for (Tensor& each : edges) each = to_device(each, x.device());
   // Points outside of all cells are counted behind the last one.
   Tensor cell = numbers[0];
   for (std::size_t d = 1; d < count; ++d)

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/runtime/parallel.h"
-#include "ops/sort/keys.h"
+#include "ops/simd/keys.h"
 
 // Sorts from the least significant digit up. Each pass is stable, and a pass in which all digits agree is skipped, so
 // integers of a small range cost little. Short rows are sorted by comparison.

@@ -13,6 +13,7 @@
 #include "ops/sort/radix.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -24,19 +25,20 @@ using sorting::Ranked;
 constexpr std::int64_t kGrain = 4096;  // elements that one thread takes at a time
 
 /// Returns the result of run(x, y) for a new y with x's shape, except for a last axis of `width` elements, and the
-/// given dtype. Rows are along the last axis; a 0-d tensor is one row.
-template <class Run>
-Tensor for_rows(const Tensor& x, std::int64_t width, DType dtype, const char* op, Run&& run) {
+/// given dtype; on a device that has the kernel kMember, of run_there(kernel, x, y). Rows are along the last axis; a
+/// 0-d tensor is one row.
+template <auto kMember, class Run, class RunThere>
+Tensor for_rows(const Tensor& x, std::int64_t width, DType dtype, const char* op, Run&& run, RunThere&& run_there) {
   if (is_batched(x)) [[unlikely]] {
     const HiddenAxes axes = *x->hidden;
     Tensor shown = physical(x, axes);
-    if (x.ndim() > 0) return hide_in_place(for_rows(shown, width, dtype, op, run), axes);
+    if (x.ndim() > 0) return hide_in_place(for_rows<kMember>(shown, width, dtype, op, run, run_there), axes);
     shown = make_view(shown, with_axes(axes, Dims{1}), [&] {
       Dims strides = shown.strides();
       strides.push_back(1);
       return strides;
     }());
-    Tensor rows = for_rows(shown, width, dtype, op, run);
+    Tensor rows = for_rows<kMember>(shown, width, dtype, op, run, run_there);
     rows->shape.pop_back();
     rows->strides.pop_back();
     return hide_in_place(rows, axes);
@@ -45,8 +47,13 @@ Tensor for_rows(const Tensor& x, std::int64_t width, DType dtype, const char* op
   if (x.ndim() > 0) shape.back() = width;
   Tensor y = empty(shape, dtype, x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
+  if (has_device_kernel<kMember>(x.device())) {
+    run_there(device_kernel<kMember>(x.device(), op), contiguous(x), y);
+    return y;
+  }
   if (!x.device().is_cpu()) {
-    return on_host(op, x.device(), [&](const Tensor& host) { return for_rows(host, width, dtype, op, run); }, x);
+    const auto again = [&](const Tensor& host) { return for_rows<kMember>(host, width, dtype, op, run, run_there); };
+    return on_host(op, x.device(), again, x);
   }
   run(contiguous(x), y);
   return y;
@@ -181,26 +188,35 @@ void find_modes(const T* x, std::int64_t* y, std::int64_t rows, std::int64_t n) 
 Tensor sorted_rows(const Tensor& x, bool descending, const char* op) {
   const std::int64_t n = row_length(x);
   check_length(n, op);
-  return for_rows(x, n, x.dtype(), op, [&](const Tensor& from, const Tensor& y) {
+  const auto run = [&](const Tensor& from, const Tensor& y) {
     visit<Real | Boolean>(from.dtype(), op, [&]<class T>() {
       for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
         sort_values(from.data<T>() + begin * n, y.data<T>() + begin * n, end - begin, n, descending);
       });
     });
-  });
+  };
+  const auto run_there = [&](auto sort, const Tensor& from, const Tensor& y) {
+    const Tensor positions = empty(from.shape(), DType::Int64, from.device());
+    sort(from, descending, positions, op);
+    const auto pick = device_kernel<&DeviceKernels::pick_along>(from.device(), op);
+    pick(from, positions, std::max<std::int64_t>(static_cast<std::int64_t>(from.ndim()) - 1, 0), y);
+  };
+  return for_rows<&DeviceKernels::sort_positions>(x, n, x.dtype(), op, run, run_there);
 }
 
 Tensor sorted_positions(const Tensor& x, bool descending, const char* op) {
   const std::int64_t n = row_length(x);
   check_length(n, op);
-  return for_rows(x, n, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
+  const auto run = [&](const Tensor& from, const Tensor& y) {
     visit<Real | Boolean>(from.dtype(), op, [&]<class T>() {
       for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
         sort_positions<T>(from.data<T>() + begin * n, y.data<std::int64_t>() + begin * n, nullptr, end - begin, n,
                           descending);
       });
     });
-  });
+  };
+  const auto run_there = [&](auto sort, const Tensor& from, const Tensor& y) { sort(from, descending, y, op); };
+  return for_rows<&DeviceKernels::sort_positions>(x, n, DType::Int64, op, run, run_there);
 }
 
 Tensor sorted_integers(const Tensor& x, const Tensor& positions, const char* op) {
@@ -219,7 +235,7 @@ Tensor sorted_integers(const Tensor& x, const Tensor& positions, const char* op)
 Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted, const char* op) {
   const std::int64_t n = row_length(x);
   check_length(n, op);
-  return for_rows(x, k, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
+  const auto run = [&](const Tensor& from, const Tensor& y) {
     // A sort takes one pass per byte of the keys; bytes are sorted by counting. The kernel sorts the best elements of
     // rows that are not long, with keys of at most 32 bits, by digits, too.
     const std::size_t bytes = item_size(x.dtype());
@@ -239,7 +255,11 @@ Tensor top_positions(const Tensor& x, std::int64_t k, bool largest, bool sorted,
     for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
       kernel({from->data + begin * n * item, end - begin, n}, k, largest, sorted, y.data<std::int64_t>() + begin * k);
     });
-  });
+  };
+  const auto run_there = [&](auto select, const Tensor& from, const Tensor& y) {
+    select(from, k, largest, sorted, y, op);
+  };
+  return for_rows<&DeviceKernels::top_positions>(x, k, DType::Int64, op, run, run_there);
 }
 
 Tensor top_positions_down(const Tensor& x, std::int64_t axis, std::int64_t k, bool largest, const char* op) {
@@ -271,25 +291,29 @@ Tensor top_positions_down(const Tensor& x, std::int64_t axis, std::int64_t k, bo
 Tensor mode_positions(const Tensor& x, const char* op) {
   const std::int64_t n = row_length(x);
   check_length(n, op);
-  return for_rows(x, 1, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
+  const auto run = [&](const Tensor& from, const Tensor& y) {
     visit<Real | Boolean>(from.dtype(), op, [&]<class T>() {
       for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
         find_modes(from.data<T>() + begin * n, y.data<std::int64_t>() + begin, end - begin, n);
       });
     });
-  });
+  };
+  const auto run_there = [&](auto find, const Tensor& from, const Tensor& y) { find(from, y, op); };
+  return for_rows<&DeviceKernels::mode_positions>(x, 1, DType::Int64, op, run, run_there);
 }
 
 Tensor nth_positions(const Tensor& x, cpu::Rank rank, std::int64_t k, const char* op) {
   const std::int64_t n = row_length(x);
   check_length(n, op);
-  return for_rows(x, 1, DType::Int64, op, [&](const Tensor& from, const Tensor& y) {
+  const auto run = [&](const Tensor& from, const Tensor& y) {
     const auto kernel = require_kernel(cpu_kernels().sort.nth[static_cast<std::size_t>(x.dtype())], op, x.dtype());
     const auto item = static_cast<std::int64_t>(item_size(x.dtype()));
     for_each_row(from, n, [&](std::int64_t begin, std::int64_t end) {
       kernel({from->data + begin * n * item, end - begin, n}, rank, k, y.data<std::int64_t>() + begin);
     });
-  });
+  };
+  const auto run_there = [&](auto select, const Tensor& from, const Tensor& y) { select(from, rank, k, y, op); };
+  return for_rows<&DeviceKernels::nth_positions>(x, 1, DType::Int64, op, run, run_there);
 }
 
 }  // namespace lamella

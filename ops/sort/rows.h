@@ -5,8 +5,8 @@
 
 namespace lamella {
 
-// Sorting and selection along the last axis of a tensor, off the tape. For real dtypes and bool, on the CPU and on
-// meta. Throws NotImplementedError on other devices, ValueError for rows of more than 2 to the power of 32 elements.
+// Sorting and selection along the last axis of a tensor, off the tape. For real dtypes and bool, on devices that have
+// kernels and on meta. Throws ValueError for rows of more than 2 to the power of 32 elements.
 
 /// Returns the elements of each row in order; the sign of zeros and the bits of NaNs are not preserved.
 Tensor sorted_rows(const Tensor& x, bool descending, const char* op);

@@ -8,13 +8,20 @@
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/extrema.h"
+#include "ops/elementwise/logical.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/pick_along.h"
+#include "ops/reduce/extremum.h"
 #include "ops/shape/reshape.h"
-#include "ops/sort/keys.h"
+#include "ops/simd/keys.h"
+#include "ops/sort/rows.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -132,6 +139,18 @@ class ElementSet {
   bool has_last_ = false;
 };
 
+Tensor search_sorted(const Tensor& x1, const Tensor& x2, bool right);
+
+/// Returns what is_among() does on a device, for contiguous tensors with `examples` in front.
+Tensor found_by_search(const Tensor& asked, const Tensor& given, std::int64_t examples, bool invert) {
+  if (given.numel() == 0) return full(asked.shape(), Scalar(invert), DType::Bool, asked.device());
+  const Tensor values = reshape(asked, {examples, -1});
+  const Tensor ordered = sorted_rows(reshape(given, {examples, -1}), false, IsIn::info.name);
+  const Tensor places = minimum(search_sorted(ordered, values, false), ordered.shape().back() - 1);
+  const Tensor nearest = pick_along(ordered, places, 1, IsIn::info.name);
+  return reshape(invert ? not_equal(nearest, values) : equal(nearest, values), asked.shape());
+}
+
 /// Returns whether each value is (or, if `invert`, is not) among the elements of a tensor with one axis; off the tape.
 Tensor is_among(const Tensor& values, const Tensor& among, bool invert) {
   const char* const op = IsIn::info.name;
@@ -145,6 +164,8 @@ Tensor is_among(const Tensor& values, const Tensor& among, bool invert) {
   const Tensor given = whole(among);
   const Tensor found = empty(asked.shape(), DType::Bool, asked.device());
   if (found.device().is_meta() || found.numel() == 0) return hide_in_place(found, axes);
+  if (has_device_kernel<&DeviceKernels::search_sorted>(found.device()))
+    return hide_in_place(found_by_search(asked, given, count_elements(with_axes(axes, {})), invert), axes);
   if (!found.device().is_cpu()) {
     const auto look_there = [&](const Tensor& a, const Tensor& b) {
       return physical(is_among(hide_in_place(a, axes), hide_in_place(b, axes), invert), axes);
@@ -177,12 +198,18 @@ Tensor in_order(const Tensor& x1, const Tensor& sorter) {
     fail<ValueError>("[searchsorted] sorter must have x1's shape, ", x1.shape(), ", got ", sorter.shape());
   }
   const Tensor positions = contiguous(cast(sorter, DType::Int64));
-  if (positions.device().is_cpu()) {
-    const Tensor all = is_batched(positions) ? contiguous(physical(positions, *positions->hidden)) : positions;
-    const auto* const at = all.data<std::int64_t>();
-    for (std::int64_t i = 0; i < all.numel(); ++i) {
-      if (at[i] >= 0 && at[i] < x1.shape().back()) continue;
-      fail<IndexError>("[searchsorted] sorter must hold positions from 0 to ", x1.shape().back() - 1, ", got ", at[i]);
+  const std::int64_t n = x1.shape().back();
+  const Tensor whole = is_batched(positions) ? contiguous(physical(positions, *positions->hidden)) : positions;
+  const auto all_inside = [&] {
+    const Tensor inside = all(logical_and(greater_equal(whole, 0), less(whole, n)));
+    return *to_device(inside, kCPU).data<bool>();
+  };
+  if (!whole.device().is_meta() && (whole.device().is_cpu() || !all_inside())) {
+    const Tensor host = to_device(whole, kCPU);
+    const auto* const at = host.data<std::int64_t>();
+    for (std::int64_t i = 0; i < host.numel(); ++i) {
+      if (at[i] >= 0 && at[i] < n) continue;
+      fail<IndexError>("[searchsorted] sorter must hold positions from 0 to ", n - 1, ", got ", at[i]);
     }
   }
   return pick_along(x1, positions, static_cast<std::int64_t>(x1.ndim()) - 1, op);
@@ -204,6 +231,10 @@ Tensor search_sorted(const Tensor& x1, const Tensor& x2, bool right) {
   const bool shared = x1.ndim() == 1;
   Tensor y = empty(x2.shape(), DType::Int64, x2.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
+  if (has_device_kernel<&DeviceKernels::search_sorted>(y.device())) {
+    device_kernel<&DeviceKernels::search_sorted>(y.device(), op)(contiguous(x1), contiguous(x2), right, y, op);
+    return y;
+  }
   if (!y.device().is_cpu()) {
     const auto search_there = [right](const Tensor& a, const Tensor& b) { return search_sorted(a, b, right); };
     return on_host(op, y.device(), search_there, x1, x2);

@@ -10,17 +10,26 @@
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/arrange/arrange.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/complex.h"
 #include "ops/extension/extension.h"
+#include "ops/index/nonzero.h"
 #include "ops/index/rows.h"
+#include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
+#include "ops/scan/cumulative.h"
+#include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/simd/convert.h"
+#include "ops/simd/keys.h"
+#include "ops/sort/consecutive.h"
 #include "ops/sort/counting.h"
-#include "ops/sort/keys.h"
 #include "ops/sort/rows.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -127,8 +136,60 @@ Found find_unique_bytes(const Tensor& flat, unsigned wanted) {
   return unique;
 }
 
+/// Returns the positions of a matrix's rows in order on a device, by a stable sort for each column from the last one
+/// on.
+Tensor row_order_there(const Tensor& rows, const char* op) {
+  const std::int64_t n = rows.size(0);
+  Tensor order = arange(0, n, 1, DType::Int64, rows.device());
+  const auto sort_by = [&](const Tensor& column) {
+    order = take(order, sorted_positions(take(column, order, 0), false, op), 0);
+  };
+  for (std::int64_t k = rows.size(1); k-- > 0;) {
+    const Tensor column = select(rows, 1, k);
+    if (is_complex(rows.dtype())) {
+      sort_by(contiguous(imag(column)));
+      sort_by(contiguous(real(column)));
+    } else {
+      sort_by(column);
+    }
+  }
+  return order;
+}
+
+/// Finds unique rows of a matrix on a device, composed of operators; the inverse has one axis.
+Found find_there(const OpInfo& info, const Tensor& rows, unsigned wanted) {
+  const Tensor order = row_order_there(rows, info.name);
+  const Tensor ordered = gather_rows(rows, order);
+  const Tensor begins = beginnings(ordered);
+  const Tensor firsts = nonzero(begins)[0];
+  Found unique;
+  unique.values = gather_rows(ordered, firsts);
+  if (wanted & kIndices) unique.indices = take(order, firsts, 0);
+  if (wanted & kCounts) {
+    const Tensor end = full({1}, Scalar(rows.size(0)), DType::Int64, rows.device());
+    unique.counts = diff(concat({firsts, end}, 0));
+  }
+  // The positions in order of an order are its inverse.
+  if (wanted & kInverse)
+    unique.inverse = take(cumsum(begins, 0, DType::Int64) - 1, sorted_positions(order, false, info.name), 0);
+  return unique;
+}
+
+/// True if unique elements are found on a device; those on other devices than the CPU are moved to it.
+bool finds_there(Device device) {
+  return !device.is_cpu() && has_device_kernel<&DeviceKernels::sort_positions>(device);
+}
+
 Found find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
   check_known(info, x);
+  if (finds_there(x.device())) {
+    const autograd::NoGrad no_grad;
+    Found unique = find_there(info, reshape(x, {-1, 1}), wanted);
+    unique.values = reshape(unique.values, {-1});
+    if (unique.inverse.defined()) unique.inverse = reshape(unique.inverse, x.shape());
+    note_constant(info.name, {&x}, unique.values);
+    return unique;
+  }
   if (!x.device().is_cpu()) {
     return on_host(info.name, x.device(), [&](const Tensor& host) { return find_unique(info, host, wanted); }, x);
   }
@@ -203,15 +264,23 @@ Found find_unique(const OpInfo& info, const Tensor& x, unsigned wanted) {
 
 /// Finds unique slices along an axis; without indices.
 Found find_unique_slices(const OpInfo& info, const Tensor& x, std::int64_t axis, unsigned wanted) {
-  if (!x.device().is_cpu()) {
-    const auto find_there = [&](const Tensor& host) { return find_unique_slices(info, host, axis, wanted); };
-    return on_host(info.name, x.device(), find_there, x);
+  if (!x.device().is_cpu() && !finds_there(x.device())) {
+    const auto find_on_host = [&](const Tensor& host) { return find_unique_slices(info, host, axis, wanted); };
+    return on_host(info.name, x.device(), find_on_host, x);
   }
   const autograd::NoGrad no_grad;
   const Tensor front = moveaxis(x, Dims{axis}, Dims{0});
   const std::int64_t n = front.size(0);
   const std::int64_t width = count_elements(DimsView(front.shape()).last(front.ndim() - 1));
   const Tensor rows = contiguous(reshape(front, {n, width}));
+  if (finds_there(x.device())) {
+    Found unique = find_there(info, rows, wanted);
+    Dims shape = front.shape();
+    shape[0] = unique.values.size(0);
+    unique.values = contiguous(moveaxis(reshape(unique.values, shape), Dims{0}, Dims{axis}));
+    note_constant(info.name, {&x}, unique.values);
+    return unique;
+  }
   const HostRelease release(x.numel());
   const Tensor order = empty({n}, DType::Int64);
   auto* const at = order.data<std::int64_t>();

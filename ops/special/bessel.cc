@@ -185,33 +185,33 @@ constexpr SlopeChain kSphericalJ0Slopes{SphericalBesselJ0::info.name,
 
 // Derivatives of Bessel functions: Abramowitz and Stegun, 9.6.27, 9.6.28.
 
-constexpr Rule kI0{I0::info.name, &cpu::SpecialTable::i0, by_chain<kI0Slopes>, true, false};
-constexpr Rule kI0e{I0e::info.name, &cpu::SpecialTable::i0e, by_chain<kI0eSlopes>, true, false};
-constexpr Rule kI1{I1::info.name, &cpu::SpecialTable::i1, by_chain<kI1Slopes>, true, false};
-constexpr Rule kI1e{I1e::info.name, &cpu::SpecialTable::i1e, by_chain<kI1eSlopes>, true, false};
+constexpr Rule kI0{I0::info.name, cpu::Special::I0, by_chain<kI0Slopes>, true, false};
+constexpr Rule kI0e{I0e::info.name, cpu::Special::I0e, by_chain<kI0eSlopes>, true, false};
+constexpr Rule kI1{I1::info.name, cpu::Special::I1, by_chain<kI1Slopes>, true, false};
+constexpr Rule kI1e{I1e::info.name, cpu::Special::I1e, by_chain<kI1eSlopes>, true, false};
 
-constexpr Rule kK0{ModifiedBesselK0::info.name, &cpu::SpecialTable::k0,
+constexpr Rule kK0{ModifiedBesselK0::info.name, cpu::Special::K0,
                    [](const Tensor& x, const Tensor&) { return -ModifiedBesselK1::call(x); }, true, false};
-constexpr Rule kK1{ModifiedBesselK1::info.name, &cpu::SpecialTable::k1,
+constexpr Rule kK1{ModifiedBesselK1::info.name, cpu::Special::K1,
                    [](const Tensor& x, const Tensor& y) { return -ModifiedBesselK0::call(x) - y / x; }};
-constexpr Rule kK0e{ScaledModifiedBesselK0::info.name, &cpu::SpecialTable::k0e, by_chain<kK0eSlopes>, true, false};
-constexpr Rule kK1e{ScaledModifiedBesselK1::info.name, &cpu::SpecialTable::k1e, by_chain<kK1eSlopes>, true, false};
+constexpr Rule kK0e{ScaledModifiedBesselK0::info.name, cpu::Special::K0e, by_chain<kK0eSlopes>, true, false};
+constexpr Rule kK1e{ScaledModifiedBesselK1::info.name, cpu::Special::K1e, by_chain<kK1eSlopes>, true, false};
 
-constexpr Rule kJ0{BesselJ0::info.name, &cpu::SpecialTable::j0, by_chain<kJ0Slopes>, true, false};
-constexpr Rule kJ1{BesselJ1::info.name, &cpu::SpecialTable::j1, by_chain<kJ1Slopes>, true, false};
-constexpr Rule kY0{BesselY0::info.name, &cpu::SpecialTable::y0, by_chain<kY0Slopes>, true, false};
-constexpr Rule kY1{BesselY1::info.name, &cpu::SpecialTable::y1, by_chain<kY1Slopes>, true, false};
+constexpr Rule kJ0{BesselJ0::info.name, cpu::Special::J0, by_chain<kJ0Slopes>, true, false};
+constexpr Rule kJ1{BesselJ1::info.name, cpu::Special::J1, by_chain<kJ1Slopes>, true, false};
+constexpr Rule kY0{BesselY0::info.name, cpu::Special::Y0, by_chain<kY0Slopes>, true, false};
+constexpr Rule kY1{BesselY1::info.name, cpu::Special::Y1, by_chain<kY1Slopes>, true, false};
 
-constexpr Rule kSphericalJ1{"spherical_bessel_j1", &cpu::SpecialTable::spherical_j1,
+constexpr Rule kSphericalJ1{"spherical_bessel_j1", cpu::Special::SphericalJ1,
                             [](const Tensor& x, const Tensor&) { return -slope_in_double(kSphericalJ0Slopes, x, 2); },
                             true, false};
-constexpr Rule kSphericalJ0{SphericalBesselJ0::info.name, &cpu::SpecialTable::spherical_j0,
+constexpr Rule kSphericalJ0{SphericalBesselJ0::info.name, cpu::Special::SphericalJ0,
                             [](const Tensor& x, const Tensor&) { return -apply(kSphericalJ1, x); }, true, false};
 
 /// Airy's equation: the second derivative is x Ai(x).
-constexpr Rule kAiryAiSlope{"airy_ai_slope", &cpu::SpecialTable::airy_ai_slope,
+constexpr Rule kAiryAiSlope{"airy_ai_slope", cpu::Special::AiryAiSlope,
                             [](const Tensor& x, const Tensor&) { return x * AiryAi::call(x); }, true, false};
-constexpr Rule kAiryAi{AiryAi::info.name, &cpu::SpecialTable::airy_ai,
+constexpr Rule kAiryAi{AiryAi::info.name, cpu::Special::AiryAi,
                        [](const Tensor& x, const Tensor&) { return apply(kAiryAiSlope, x); }, true, false};
 
 }  // namespace

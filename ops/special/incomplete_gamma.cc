@@ -19,6 +19,7 @@ constexpr std::int64_t kWork = 64;  // cost of an element, relative to an additi
 /// A function and its derivative by x, as a formula of the arguments and of its value y.
 struct Rule {
   const char* name;
+  special::PairFunction function;
   const special::PairLoops* loops;
   Tensor (*slope)(const Tensor& a, const Tensor& x, const Tensor& y);
   bool reads_y = false;
@@ -36,7 +37,10 @@ struct IncompleteGammaLayer : OperatorLayer<IncompleteGammaLayer> {
         rule->loops->float64(at, step, to, y, n);
       }
     };
-    Tensor y = special::evaluated(rule->name, a, x, kWork, run);
+    const auto run_there = [rule](const Tensor& at, std::int64_t step, const Tensor& to, const Tensor& y) {
+      device_kernel<&DeviceKernels::special_pair>(y.device(), rule->name)(rule->function, at, step, to, y, rule->name);
+    };
+    Tensor y = special::evaluated<&DeviceKernels::special_pair>(rule->name, a, x, kWork, run, run_there);
     if (ctx.recording()) ctx.save_for_backward(a, x, rule->reads_y ? y : Tensor());
     return y;
   }
@@ -54,12 +58,12 @@ struct IncompleteGammaLayer : OperatorLayer<IncompleteGammaLayer> {
 Tensor apply(const Rule& rule, const Tensor& a, const Tensor& x) { return IncompleteGammaLayer::apply(a, x, &rule); }
 
 constexpr Rule kDensity{
-    "gamma_density", &special::kGammaDensity,
+    "gamma_density", special::PairFunction::GammaDensity, &special::kGammaDensity,
     [](const Tensor& a, const Tensor& x, const Tensor& y) { return y * (where(equal(a, 1), 0, (a - 1) / x) - 1); },
     true};
-constexpr Rule kLower{GammaInc::info.name, &special::kGammaInc,
+constexpr Rule kLower{GammaInc::info.name, special::PairFunction::GammaInc, &special::kGammaInc,
                       [](const Tensor& a, const Tensor& x, const Tensor&) { return apply(kDensity, a, x); }};
-constexpr Rule kUpper{GammaIncC::info.name, &special::kGammaIncC,
+constexpr Rule kUpper{GammaIncC::info.name, special::PairFunction::GammaIncC, &special::kGammaIncC,
                       [](const Tensor& a, const Tensor& x, const Tensor&) { return -apply(kDensity, a, x); }};
 
 Tensor call(const Rule& rule, const Operand& a, const Operand& x) {

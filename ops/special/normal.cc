@@ -13,6 +13,7 @@
 #include "ops/movement/cast.h"
 #include "ops/special/rule.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 
 namespace lamella {
 namespace {
@@ -92,19 +93,19 @@ Tensor of_log_ndtr(const Tensor& x) {
 constexpr SlopeChain kErfcxSlopes{Erfcx::info.name, {of_erfcx<1>, of_erfcx<2>, of_erfcx<3>}};
 constexpr SlopeChain kLogNdtrSlopes{LogNdtr::info.name, {log_ndtr_slope, of_log_ndtr<2>, of_log_ndtr<3>}};
 
-constexpr Rule kErfcx{Erfcx::info.name, &cpu::SpecialTable::erfcx, by_chain<kErfcxSlopes>, true, false};
-constexpr Rule kNdtri{Ndtri::info.name, &cpu::SpecialTable::ndtri,
+constexpr Rule kErfcx{Erfcx::info.name, cpu::Special::Erfcx, by_chain<kErfcxSlopes>, true, false};
+constexpr Rule kNdtri{Ndtri::info.name, cpu::Special::Ndtri,
                       [](const Tensor&, const Tensor& y) { return 2.50662827463100050242 * exp(0.5 * y * y); }, false,
                       true};
-constexpr Rule kLogNdtrSlope{"log_ndtr_slope", &cpu::SpecialTable::log_ndtr_slope,
+constexpr Rule kLogNdtrSlope{"log_ndtr_slope", cpu::Special::LogNdtrSlope,
                              [](const Tensor& x, const Tensor&) { return slope_in_double(kLogNdtrSlopes, x, 2); }, true,
                              false};
-constexpr Rule kLogNdtr{LogNdtr::info.name, &cpu::SpecialTable::log_ndtr,
+constexpr Rule kLogNdtr{LogNdtr::info.name, cpu::Special::LogNdtr,
                         [](const Tensor& x, const Tensor&) { return apply(kLogNdtrSlope, x); }, true, false};
 
-constexpr Rule kLogitSlope{"logit_slope", &cpu::SpecialTable::logit_slope,
+constexpr Rule kLogitSlope{"logit_slope", cpu::Special::LogitSlope,
                            [](const Tensor& x, const Tensor& y) { return (2 * x - 1) * square(y); }};
-constexpr Rule kLogit{Logit::info.name, &cpu::SpecialTable::logit,
+constexpr Rule kLogit{Logit::info.name, cpu::Special::Logit,
                       [](const Tensor& x, const Tensor&) { return apply(kLogitSlope, x); }, true, false};
 
 Tensor log_ndtr_slope(const Tensor& x) { return apply(kLogNdtrSlope, x); }
@@ -122,8 +123,9 @@ Tensor Logit::call(const Tensor& x, const std::optional<double>& eps) {
   } else if (eps) {
     p = clip(p, Scalar(*eps), Scalar(1 - *eps));
   }
-  // Devices other than the CPU have kernels for the parts only.
-  return p.device().is_cpu() ? special::call(kLogit, p) : log(p / (1 - p));
+  // Devices of extensions have kernels for the parts only.
+  const bool has_kernel = p.device().is_cpu() || has_device_kernel<&DeviceKernels::special>(p.device());
+  return has_kernel ? special::call(kLogit, p) : log(p / (1 - p));
 }
 
 }  // namespace lamella

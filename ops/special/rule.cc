@@ -10,6 +10,7 @@
 #include "ops/movement/cast.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/order.h"
@@ -26,13 +27,17 @@ Tensor evaluated(const Rule& rule, const Tensor& given) {
   Tensor y = empty_in_order(operands, given.shape(), given.dtype(), given.device());
   const std::int64_t n = y.numel();
   if (y.device().is_meta() || n == 0) return y;
-  if (!y.device().is_cpu())
+  if (!y.device().is_cpu() && !has_device_kernel<&DeviceKernels::special>(y.device()))
     return on_host(rule.name, y.device(), [&](const Tensor& host) { return evaluated(rule, host); }, given);
   // One pass over both if their layout is the same, else over a copy.
   const bool alike = given.strides() == y.strides();
   const Tensor x = alike ? given : contiguous(given);
   if (!alike) y = empty(x.shape(), x.dtype(), x.device());
-  const cpu::SpecialFunction& function = cpu_kernels().special.*rule.function;
+  if (!y.device().is_cpu()) {
+    device_kernel<&DeviceKernels::special>(y.device(), rule.name)(rule.function, x, y, rule.name);
+    return y;
+  }
+  const cpu::SpecialFunction& function = cpu_kernels().special[rule.function];
   const HostRelease release(n * kWork);
   parallel_for(0, n, even_grain(n, kWork), [&](std::int64_t begin, std::int64_t end) {
     if (x.dtype() == DType::Float32) {

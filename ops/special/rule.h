@@ -15,7 +15,7 @@ namespace lamella::special {
 /// A function and its derivative, as a formula of its argument x and its value y.
 struct Rule {
   const char* name;
-  cpu::SpecialFunction cpu::SpecialTable::* function;
+  cpu::Special function;
   Tensor (*slope)(const Tensor& x, const Tensor& y);
   bool reads_x = true;
   bool reads_y = true;

@@ -9,11 +9,6 @@
 
 namespace lamella {
 
-Along::Along(DimsView shape, std::int64_t axis) {
-  const auto at = static_cast<std::size_t>(axis);
-  for (std::size_t i = 0; i < shape.size(); ++i) (i < at ? outer : i == at ? n : inner) *= shape[i];
-}
-
 std::int64_t normalize_axis_or_scalar(const Tensor& x, std::int64_t axis, std::string_view op) {
   return normalize_axis(axis, std::max<std::size_t>(1, x.ndim()), op);
 }

@@ -7,17 +7,9 @@
 #include "engine/autograd/trace/departure.h"
 #include "engine/core/modes.h"
 #include "engine/core/tensor.h"
+#include "ops/support/outer_inner.h"
 
 namespace lamella {
-
-/// A contiguous tensor viewed along one axis as [outer, n, inner].
-struct Along {
-  std::int64_t outer = 1;
-  std::int64_t n = 1;
-  std::int64_t inner = 1;
-
-  Along(DimsView shape, std::int64_t axis);
-};
 
 /// Returns `axis` counted from the front; a 0-d tensor counts as having one axis of size 1. Throws IndexError that
 /// names `op`.

@@ -7,6 +7,9 @@
 
 #include "engine/core/tensor.h"
 #include "ops/cpu/tables/reduce.h"
+#include "ops/cpu/tables/scan.h"
+#include "ops/cpu/tables/sorted_rows.h"
+#include "ops/cpu/tables/special.h"
 #include "ops/support/checks.h"
 
 namespace lamella {
@@ -26,7 +29,12 @@ struct ConvProblem;
 }
 namespace random {
 struct Fill;
-}
+enum class Sampler : std::uint8_t;
+}  // namespace random
+namespace special {
+enum class PairFunction : std::uint8_t;
+struct Polynomial;
+}  // namespace special
 namespace optim {
 template <class S>
 struct Shared;
@@ -76,8 +84,52 @@ struct DeviceKernels {
   /// Combines elements of a contiguous vector with values: x[places[i]] = action(x[places[i]], values[i]), in the order
   /// of i; for actions that write.
   void (*combine_elements)(PickAction action, const Tensor& x, const Tensor& places, const Tensor& values) = nullptr;
+  /// Writes the elements of x at `positions` along an axis to `out`; all are contiguous.
+  void (*pick_along)(const Tensor& x, const Tensor& positions, std::int64_t axis, const Tensor& out) = nullptr;
+  /// Returns zeros of `shape` with x's elements added at `positions` along an axis; both are contiguous and not empty.
+  Tensor (*place_along)(const Tensor& x, const Tensor& positions, std::int64_t axis, const Dims& shape) = nullptr;
+  /// Writes a scan of the contiguous x along an axis to `out`, and those of positions the elements there to `extremes`
+  /// if it is defined.
+  void (*scan)(cpu::Scan scan, const Tensor& x, std::int64_t axis, bool reverse, const Tensor& out,
+               const Tensor& extremes, const char* op) = nullptr;
+  /// Writes the linear recurrence of contiguous factors and addends along an axis to `out`.
+  void (*recurrence)(const Tensor& factors, const Tensor& addends, std::int64_t axis, bool reverse, const Tensor& out,
+                     const char* op) = nullptr;
+  /// Writes a special function of x to y; both are float32 or float64, of the same strides, and without gaps.
+  void (*special)(cpu::Special function, const Tensor& x, const Tensor& y, const char* op) = nullptr;
+  /// Writes a function of a and x to y. All are float32 or all float64; x and y are contiguous, and so is a, whose
+  /// elements are `step` apart: 1, or 0 for a single one.
+  void (*special_pair)(special::PairFunction function, const Tensor& a, std::int64_t step, const Tensor& x,
+                       const Tensor& y, const char* op) = nullptr;
+  /// Writes polynomials in x of the given degrees to y, with operands as for special_pair.
+  void (*polynomial)(const special::Polynomial& polynomial, const Tensor& degree, std::int64_t step, const Tensor& x,
+                     const Tensor& y, const char* op) = nullptr;
+  /// Writes the positions of the elements of each row of the contiguous x in order; equal ones stay in order. Rows are
+  /// along the last axis here and below; a 0-d tensor is a row of one.
+  void (*sort_positions)(const Tensor& x, bool descending, const Tensor& positions, const char* op) = nullptr;
+  /// Writes the positions of the k largest or smallest of each row, in order if `sorted`; of equal ones the first.
+  void (*top_positions)(const Tensor& x, std::int64_t k, bool largest, bool sorted, const Tensor& positions,
+                        const char* op) = nullptr;
+  /// Writes the position of one element of each row.
+  void (*nth_positions)(const Tensor& x, cpu::Rank rank, std::int64_t k, const Tensor& positions,
+                        const char* op) = nullptr;
+  /// Writes the position of the first of the most frequent elements of each row.
+  void (*mode_positions)(const Tensor& x, const Tensor& positions, const char* op) = nullptr;
+  /// Writes for each of `values` the position at which it belongs in the row of `sorted` that its own row has, or in
+  /// the only row: behind elements that are equal if `right`. All are contiguous, both operands of one dtype.
+  void (*search_sorted)(const Tensor& sorted, const Tensor& values, bool right, const Tensor& positions,
+                        const char* op) = nullptr;
+  /// Writes mantissas and exponents of the contiguous x and, if there are four parts, the factors of frexp's gradient.
+  void (*frexp)(const Tensor& x, std::span<const Tensor> parts) = nullptr;
+  /// Writes the greatest common divisors, or the least common multiples, of contiguous integers of one dtype.
+  void (*divisors)(const Tensor& a, const Tensor& b, const Tensor& out, bool multiple, const char* op) = nullptr;
   /// Fills the contiguous `out` with random numbers.
   void (*random)(const random::Fill& fill, const Tensor& out) = nullptr;
+  /// Fills the contiguous `out`, float32 or float64, with numbers of a sampler. An element has a key and, where the
+  /// sampler takes them, a normal number of out's dtype and a uniform one in float32. The parameters are float64: one
+  /// for all elements, which may be in host memory, or one for each.
+  void (*sample)(random::Sampler sampler, const Tensor& keys, const Tensor& normals, const Tensor& uniforms,
+                 std::span<const Tensor> parameters, const Tensor& out, const char* op) = nullptr;
   /// Fills the contiguous `out` with numbers a step apart.
   void (*range)(const Range& range, const Tensor& out) = nullptr;
   /// Normalizes the rows of the contiguous x, with weight and bias undefined or of a row's length; fills `measures`

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace lamella::cpu {
@@ -24,14 +25,39 @@ struct Recurrence {
                   std::int64_t count) = nullptr;
 };
 
+/// The functions of one number with kernels of their own.
+enum class Special : std::uint8_t {
+  I0,
+  I0e,
+  I1,
+  I1e,
+  K0,
+  K0e,
+  K1,
+  K1e,
+  J0,
+  J1,
+  Y0,
+  Y1,
+  SphericalJ0,
+  SphericalJ1,
+  AiryAi,
+  AiryAiSlope,
+  Erfcx,
+  Ndtri,
+  LogNdtr,
+  LogNdtrSlope,
+  Logit,
+  LogitSlope
+};
+inline constexpr int kSpecialCount = static_cast<int>(Special::LogitSlope) + 1;
+
 struct SpecialTable {
-  SpecialFunction i0, i0e, i1, i1e;
-  SpecialFunction k0, k0e, k1, k1e;
-  SpecialFunction j0, j1, y0, y1;
-  SpecialFunction spherical_j0, spherical_j1;
-  SpecialFunction airy_ai, airy_ai_slope;
-  SpecialFunction erfcx, ndtri, log_ndtr, log_ndtr_slope, logit, logit_slope;
+  SpecialFunction functions[kSpecialCount] = {};
   Recurrence recurrence;
+
+  SpecialFunction& operator[](Special function) { return functions[static_cast<std::size_t>(function)]; }
+  const SpecialFunction& operator[](Special function) const { return functions[static_cast<std::size_t>(function)]; }
 };
 
 void fill_special_modified_bessel(SpecialTable& table);

@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <bit>
-#include <cub/device/device_radix_sort.cuh>
 
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/launch.h"
@@ -9,6 +9,7 @@
 #include "ops/cuda/accumulate.h"
 #include "ops/cuda/grid.h"
 #include "ops/cuda/pack.h"
+#include "ops/cuda/sort_pairs.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
 
@@ -19,10 +20,6 @@ template <class W>
 __global__ void __launch_bounds__(kGridThreads)
     gather_kernel(const W* x, const std::int64_t* rows, std::int64_t count, std::int64_t width, W* out) {
   for_each_element(count * width, [&](std::int64_t i) { out[i] = x[rows[i / width] * width + i % width]; });
-}
-
-__global__ void __launch_bounds__(kGridThreads) number_kernel(std::int64_t count, std::int64_t* numbers) {
-  for_each_element(count, [&](std::int64_t i) { numbers[i] = i; });
 }
 
 /// Sums each run of equal `rows`, which are sorted, for each column in a thread of its own. It adds in the order of
@@ -80,30 +77,13 @@ __global__ void __launch_bounds__(kGridThreads)
   });
 }
 
-/// Calls f.operator()<W>() with the word type of an element.
-template <class F>
-void visit_word(DType dtype, F&& f) {
-  switch (item_size(dtype)) {
-    case 1:
-      return f.template operator()<Word<1>>();
-    case 2:
-      return f.template operator()<Word<2>>();
-    case 4:
-      return f.template operator()<Word<4>>();
-    case 8:
-      return f.template operator()<Word<8>>();
-    default:
-      return f.template operator()<Word<16>>();
-  }
-}
-
 Tensor gather(const Tensor& matrix, const Tensor& rows) {
   const Device device = matrix.device();
   const std::int64_t count = rows.numel();
   const std::int64_t width = matrix.shape()[1];
   Tensor out = empty({count, width}, matrix.dtype(), device);
   const DeviceGuard guard(device);
-  visit_word(matrix.dtype(), [&]<class W>() {
+  visit_word(item_size(matrix.dtype()), [&]<class W>() {
     launch("index", gather_kernel<W>, grid_blocks(count * width), kGridThreads, 0, current_stream(device),
            static_cast<const W*>(matrix.raw_data()), rows.data<std::int64_t>(), count, width,
            static_cast<W*>(out.raw_data()));
@@ -111,29 +91,11 @@ Tensor gather(const Tensor& matrix, const Tensor& rows) {
   return out;
 }
 
-/// Rows sorted in ascending order, and their positions before sorting; the sort is stable.
-struct Sorted {
-  Tensor rows;
-  Tensor picks;
-
-  Sorted(Device device, const std::int64_t* given, std::int64_t count, std::int64_t out_rows)
-      : rows(empty({count}, DType::Int64, device)), picks(empty({count}, DType::Int64, device)) {
-    const cudaStream_t stream = current_stream(device);
-    const Tensor numbers = empty({count}, DType::Int64, device);
-    launch("index", number_kernel, grid_blocks(count), kGridThreads, 0, stream, count, numbers.data<std::int64_t>());
-    const int bits = std::max(1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(out_rows - 1))));
-    std::size_t bytes = 0;
-    const auto sort = [&](void* scratch) {
-      check(cub::DeviceRadixSort::SortPairs(scratch, bytes, given, rows.data<std::int64_t>(),
-                                            numbers.data<std::int64_t>(), picks.data<std::int64_t>(), count, 0, bits,
-                                            stream),
-            "index");
-    };
-    sort(nullptr);  // queries the size of the scratch memory
-    const Tensor scratch = empty({static_cast<std::int64_t>(bytes)}, DType::UInt8, device);
-    sort(scratch.raw_data());
-  }
-};
+/// Returns rows in ascending order, and their positions before sorting; `out_rows` is above all of them.
+SortedPairs sorted_rows(const Tensor& rows, std::int64_t out_rows) {
+  const int bits = std::max(1, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(out_rows - 1))));
+  return sort_pairs(rows.data<std::int64_t>(), nullptr, rows.numel(), bits, rows.device(), "index");
+}
 
 Tensor scatter(const Tensor& matrix, const Tensor& rows, std::int64_t count) {
   const Device device = matrix.device();
@@ -141,10 +103,10 @@ Tensor scatter(const Tensor& matrix, const Tensor& rows, std::int64_t count) {
   const std::int64_t width = matrix.shape()[1];
   Tensor out = zeros(Dims{count, width}, matrix.dtype(), device);
   const DeviceGuard guard(device);
-  const Sorted sorted(device, rows.data<std::int64_t>(), picks, count);
+  const SortedPairs sorted = sorted_rows(rows, count);
   visit<AnyDType>(matrix.dtype(), "index", [&]<class T>() {
     launch("index", scatter_kernel<T>, grid_blocks(picks * width), kGridThreads, 0, current_stream(device),
-           matrix.data<T>(), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), picks, width,
+           matrix.data<T>(), sorted.keys.data<std::int64_t>(), sorted.values.data<std::int64_t>(), picks, width,
            out.data<T>());
   });
   return out;
@@ -155,11 +117,11 @@ void put(const Tensor& matrix, const Tensor& rows, const Tensor& values) {
   const std::int64_t count = rows.numel();
   const std::int64_t width = matrix.shape()[1];
   const DeviceGuard guard(device);
-  const Sorted sorted(device, rows.data<std::int64_t>(), count, matrix.shape()[0]);
-  visit_word(matrix.dtype(), [&]<class W>() {
+  const SortedPairs sorted = sorted_rows(rows, matrix.shape()[0]);
+  visit_word(item_size(matrix.dtype()), [&]<class W>() {
     launch("index", put_kernel<W>, grid_blocks(count * width), kGridThreads, 0, current_stream(device),
-           static_cast<const W*>(values.raw_data()), sorted.rows.data<std::int64_t>(),
-           sorted.picks.data<std::int64_t>(), count, width, static_cast<W*>(matrix.raw_data()));
+           static_cast<const W*>(values.raw_data()), sorted.keys.data<std::int64_t>(),
+           sorted.values.data<std::int64_t>(), count, width, static_cast<W*>(matrix.raw_data()));
   });
 }
 
@@ -171,10 +133,10 @@ void combine(PickAction action, const Tensor& x, const Tensor& places, const Ten
     return put(column(x), places, column(values));
   }
   const DeviceGuard guard(device);
-  const Sorted sorted(device, places.data<std::int64_t>(), count, x.numel());
+  const SortedPairs sorted = sorted_rows(places, x.numel());
   visit<AnyDType>(x.dtype(), "scatter", [&]<class T>() {
     launch("scatter", combine_kernel<T>, grid_blocks(count), kGridThreads, 0, current_stream(device), action,
-           values.data<T>(), sorted.rows.data<std::int64_t>(), sorted.picks.data<std::int64_t>(), count, x.data<T>());
+           values.data<T>(), sorted.keys.data<std::int64_t>(), sorted.values.data<std::int64_t>(), count, x.data<T>());
   });
 }
 

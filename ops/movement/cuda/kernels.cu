@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "engine/runtime/cuda/launch.h"
+#include "ops/cuda/any_dtype.h"
 #include "ops/cuda/pack.h"
 #include "ops/cuda/strided.h"
-#include "ops/simd/convert.h"
 
 namespace lamella::cuda {
 namespace {
@@ -59,45 +59,14 @@ __global__ void __launch_bounds__(kThreads) fill_kernel(const __grid_constant__ 
   });
 }
 
-/// Calls f with the element at `from` as the Middle of its dtype. One kernel serves all dtypes: every thread takes the
-/// same branch.
-template <std::size_t I = 0, class F>
-__device__ void read_middle(DType dtype, const char* from, std::int64_t offset, F&& f) {
-  if constexpr (I < kDTypeCount) {
-    if (dtype == static_cast<DType>(I)) {
-      using From = cpp_type<static_cast<DType>(I)>;
-      f(convert<Middle<From>>(reinterpret_cast<const From*>(from)[offset]));
-    } else {
-      read_middle<I + 1>(dtype, from, offset, f);
-    }
-  }
-}
-
 template <class To>
 __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ MoveArgs args, const DType from) {
   for_each_element(args.elements, [&](std::uint32_t i) {
     std::int64_t offsets[2];
     args.index.locate(i, offsets);
-    read_middle(from, args.in, offsets[1],
-                [&](auto value) { reinterpret_cast<To*>(args.out)[offsets[0]] = convert<To>(value); });
+    read_element<AnyDType>(from, args.in, offsets[1],
+                           [&](auto value) { reinterpret_cast<To*>(args.out)[offsets[0]] = convert<To>(value); });
   });
-}
-
-/// Calls f.operator()<W>() with the word type of `bytes` bytes.
-template <class F>
-void visit_word(int bytes, F&& f) {
-  switch (bytes) {
-    case 1:
-      return f.template operator()<Word<1>>();
-    case 2:
-      return f.template operator()<Word<2>>();
-    case 4:
-      return f.template operator()<Word<4>>();
-    case 8:
-      return f.template operator()<Word<8>>();
-    default:
-      return f.template operator()<Word<16>>();
-  }
 }
 
 }  // namespace
@@ -105,7 +74,7 @@ void visit_word(int bytes, F&& f) {
 void launch_copy(const StridedLoop& loop, int item_bytes, cudaStream_t stream) {
   for_each_part(loop, item_bytes, &item_bytes, [&](const StridedLoop& part) {
     const MoveArgs args = make_args(part);
-    visit_word(item_bytes, [&]<class W>() {
+    visit_word(static_cast<std::size_t>(item_bytes), [&]<class W>() {
       launch("copy", copy_kernel<W>, block_count(args.elements), kThreads, 0, stream, args);
     });
   });
@@ -125,7 +94,7 @@ void launch_cast(const StridedLoop& loop, DType to, DType from, cudaStream_t str
 void launch_fill(const StridedLoop& loop, int item_bytes, const void* value, cudaStream_t stream) {
   for_each_part(loop, item_bytes, nullptr, [&](const StridedLoop& part) {
     const MoveArgs args = make_args(part);
-    visit_word(item_bytes, [&]<class W>() {
+    visit_word(static_cast<std::size_t>(item_bytes), [&]<class W>() {
       W word;
       std::memcpy(&word, value, sizeof word);
       launch("fill", fill_kernel<W>, block_count(args.elements), kThreads, 0, stream, args, word);

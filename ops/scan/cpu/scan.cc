@@ -10,6 +10,7 @@
 #include "ops/cpu/rows.h"
 #include "ops/cpu/tables/scan.h"
 #include "ops/scan/cpu/narrow.h"
+#include "ops/scan/log_sum_exp.h"
 #include "ops/simd/convert.h"
 #include "ops/simd/vec.h"
 
@@ -77,30 +78,7 @@ struct LogSumExpScan {
   }
   template <class C>
   static C next(C carry, C x) {
-    if constexpr (kIsComplex<C>) {
-      const bool ahead = carry.real() >= x.real();
-      const C high = ahead ? carry : x;
-      if (std::isinf(high.real()) && !std::isnan(carry.real()) && !std::isnan(x.real())) return high;
-      return high + log_of_next(std::exp((ahead ? x : carry) - high));
-    } else {
-      return next_real(carry, x);
-    }
-  }
-
- private:
-  /// Returns log(1 + z) for |z| up to 1.
-  static std::complex<double> log_of_next(std::complex<double> z) {
-    const double re = z.real();
-    const double im = z.imag();
-    // |1 + z|^2 - 1, or the square itself if the subtraction would cancel.
-    const double magnitude = re < -0.5 ? std::log((1 + re) * (1 + re) + im * im) : std::log1p(re * (2 + re) + im * im);
-    return {0.5 * magnitude, std::atan2(im, 1 + re)};
-  }
-  template <class C>
-  static C next_real(C carry, C x) {
-    if (std::isnan(carry) || std::isnan(x)) return carry + x;
-    const C high = std::max(carry, x);
-    return std::isinf(high) ? high : high + std::log1p(std::exp(std::min(carry, x) - high));
+    return log_add_exp(carry, x);
   }
 };
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ops/cpu/tables/sorted_rows.h"
+#include "ops/simd/keys.h"
 #include "ops/simd/vec.h"
-#include "ops/sort/keys.h"
 #include "ops/sort/radix.h"
 
 namespace lamella::cpu {

@@ -3,27 +3,14 @@
 #include <algorithm>
 
 #include "ops/cpu/tables/special.h"
-#include "ops/simd/special.h"
 #include "ops/simd/vec.h"
 #include "ops/simd/vec_functions.h"
 
-/// Loops and helpers of the table's special functions.
+/// Loops of the table's special functions.
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
 using simd::Vec;
-using simd::special::polynomial;
-
-template <class X>
-inline constexpr bool kSingle = sizeof(typename X::value_type) == 4;
-
-/// Returns yes() where `mask` is true, else no(); each is computed only if some lane needs it.
-template <class M, class Yes, class No>
-auto either(M mask, const Yes& yes, const No& no) {
-  if (!any(mask)) return no();
-  if (!any(!mask)) return yes();
-  return where(mask, yes(), no());
-}
 
 /// Computes F::at(x) for n numbers.
 template <class F, class T>
