@@ -50,7 +50,9 @@ class CachingAllocator {
   /// Waits until work on cached memory has ended; called before it is returned to the system.
   virtual void synchronize() noexcept {}
   /// Has later work of one stream wait for the work that another has now.
-  virtual void wait_for(void* waiting, void* working) noexcept { static_cast<void>(waiting), static_cast<void>(working); }
+  virtual void wait_for(void* waiting, void* working) noexcept {
+    static_cast<void>(waiting), static_cast<void>(working);
+  }
 
  private:
   using Bin = std::pair<std::size_t, void*>;  // rounded size, stream

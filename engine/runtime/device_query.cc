@@ -46,8 +46,8 @@ int current_cuda_device() noexcept { return detail::current_cuda; }
 
 void set_current_cuda_device(int index) {
   if (index < 0 || index >= device_count(DeviceType::CUDA)) {
-    fail<RuntimeError>("[set_device] there is no cuda:", index, ": CUDA devices here: ",
-                       device_count(DeviceType::CUDA));
+    fail<RuntimeError>("[set_device] there is no cuda:", index,
+                       ": CUDA devices here: ", device_count(DeviceType::CUDA));
   }
   detail::current_cuda = index;
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "engine/core/allocator.h"
 #include "engine/core/error.h"
 
 namespace lamella {
@@ -23,6 +24,27 @@ void register_stream_runtime(DeviceType type, std::unique_ptr<StreamRuntime> run
 StreamRuntime& stream_runtime(Device device) {
   if (StreamRuntime* const runtime = runtime_of(device.type)) return *runtime;
   fail<RuntimeError>("[stream] ", device, " has no streams in this build of Lamella");
+}
+
+namespace detail {
+std::atomic<bool> streams_in_use{false};
+}
+
+void note_streams_in_use() noexcept { detail::streams_in_use.store(true, std::memory_order_relaxed); }
+
+void join_streams() {
+  for (std::size_t type = 0; type < kDeviceTypeCount; ++type) {
+    if (StreamRuntime* const runtime = runtime_of(static_cast<DeviceType>(type))) runtime->join();
+  }
+}
+
+void note_use(const Tensor& x) {
+  if (!x.defined() || !x->storage) return;
+  StreamRuntime* const runtime = runtime_of(x.device().type);
+  const Storage& storage = *x->storage;
+  if (!runtime || storage.deleter || !storage.data) return;
+  void* const user = runtime->current(x.device());
+  if (user != storage.context) allocator(x.device()).record_use(storage.data, user);
 }
 
 Event::Event(Device device, bool timed)

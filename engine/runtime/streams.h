@@ -1,8 +1,16 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "engine/core/device.h"
+#include "engine/core/tensor.h"
+
+// Note [Streams in a pass]
+// A pass of gradients works on the streams that are current where it was asked for, also on what was computed on
+// others. Where a process uses streams of its own, those current ones therefore first wait for the work that all others
+// have by then, and memory of other streams that the pass reads is noted, so that it is not reused too early. A process
+// without such streams reads one flag.
 
 namespace lamella {
 
@@ -26,6 +34,8 @@ class StreamRuntime {
   virtual void set_current(Device device, void* stream) = 0;
   /// Waits for the work of a stream.
   virtual void synchronize(Device device, void* stream) = 0;
+  /// Has the current streams of this thread wait for the work that all others of their device have now.
+  virtual void join() = 0;
   /// True if a stream has no work left.
   virtual bool is_idle(Device device, void* stream) = 0;
 
@@ -48,6 +58,18 @@ class StreamRuntime {
 void register_stream_runtime(DeviceType type, std::unique_ptr<StreamRuntime> runtime);
 /// Returns the streams of a kind of devices. Throws RuntimeError if there are none in this build.
 StreamRuntime& stream_runtime(Device device);
+
+namespace detail {
+extern std::atomic<bool> streams_in_use;
+}
+
+/// True once work was sent to another stream than a device's default one.
+inline bool streams_in_use() noexcept { return detail::streams_in_use.load(std::memory_order_relaxed); }
+void note_streams_in_use() noexcept;
+/// Has this thread's current streams wait for the work that all others have now.
+void join_streams();
+/// Says that work on this thread's current stream uses a tensor, which may have been made on another.
+void note_use(const Tensor& x);
 
 /// An event of a device, see StreamRuntime.
 class Event {

@@ -100,8 +100,7 @@ PyObject* with_gradients(PyObject*, PyObject* parameters) {
 PyObject* drop_gradients(PyObject*, PyObject* parameters) {
   return guarded([&]() -> PyObject* {
     const PyRef name = PyRef::adopt(checked(PyUnicode_InternFromString("grad")));
-    for_each_item(parameters,
-                  [&](PyObject* parameter) { checked(PyObject_SetAttr(parameter, name.get(), Py_None)); });
+    for_each_item(parameters, [&](PyObject* parameter) { checked(PyObject_SetAttr(parameter, name.get(), Py_None)); });
     Py_RETURN_NONE;
   });
 }

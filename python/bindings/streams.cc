@@ -13,8 +13,8 @@
 #include "python/bindings/adapted.h"
 #include "python/bindings/method.h"
 
-// Devices come as names, streams as addresses, and events as numbers in a table: whatever a program makes of these, none
-// of them leads to memory that is not there.
+// Devices come as names, streams as addresses, and events as numbers in a table: whatever a program makes of these,
+// none of them leads to memory that is not there.
 
 namespace lamella::python {
 namespace {
@@ -142,8 +142,8 @@ PyRef milliseconds(PyObject*, std::int64_t begin, std::int64_t end) {
     if (!runtime.has_occurred(event->device(), event->get()))
       fail<RuntimeError>("[elapsed_time] an event has not occurred yet: call its synchronize() first");
   }
-  return PyRef::adopt(checked(PyFloat_FromDouble(
-      static_cast<double>(runtime.milliseconds(first->device(), first->get(), second->get())))));
+  return PyRef::adopt(checked(
+      PyFloat_FromDouble(static_cast<double>(runtime.milliseconds(first->device(), first->get(), second->get())))));
 }
 
 std::int64_t get_device(PyObject*) { return current_cuda_device(); }

@@ -14,6 +14,7 @@
 #include "engine/core/host.h"
 #include "engine/core/modes.h"
 #include "engine/core/spare_memory.h"
+#include "engine/runtime/streams.h"
 
 // Note [Passes]
 // A pass first walks the graph from its roots, counting for each node how many gradients will arrive, then runs nodes
@@ -92,6 +93,10 @@ class Pass : public RunningPass {
                     .interceptors = static_cast<std::uint8_t>(leave.modes_before.interceptors & ~Modes::kAutocast),
                     // Values that a layer's forward computed are no constants to a pass that its backward begins.
                     .recorded_backward = leave.modes_before.recorded_backward};
+    if (streams_in_use()) [[unlikely]] {  // see Note [Streams in a pass]
+      join_streams();
+      for (const Root& root : roots_) note_use(root.grad);
+    }
     explore();
     for (Root& root : roots_) deliver(root.edge, std::move(root.grad));
     for (Root& root : roots_) {

@@ -11,6 +11,7 @@
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
 #include "engine/core/thread_state.h"
+#include "engine/runtime/streams.h"
 
 namespace lamella::autograd {
 namespace {
@@ -90,6 +91,8 @@ Tensor SavedTensor::unpack(Node& owner, std::size_t position, SourceLine saved_a
     return unpack_packed(owner, position, saved_at);
   if (!tensor_.defined()) return {};
   if (changed_since(tensor_, version_)) fail_overwritten(tensor_, version_, owner, position, saved_at);
+  if (streams_in_use()) [[unlikely]]
+    note_use(tensor_);
   if (!is_grad_enabled()) return tensor_;
   if (kind_ == Kind::Output) return output_of(tensor_, owner, output_nr_);
   if (kind_ == Kind::Intermediate) return intermediate_of(tensor_, owner);

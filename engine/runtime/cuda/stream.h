@@ -14,7 +14,8 @@ cudaStream_t set_current_stream(Device device, cudaStream_t stream);
 /// New stream, which does not wait for the default stream.
 class Stream {
  public:
-  explicit Stream(Device device);
+  /// Work of streams with a lower priority is preferred; those beyond the device's range count as its ends.
+  explicit Stream(Device device, int priority = 0);
   /// Waits for the stream's work.
   ~Stream();
   Stream(const Stream&) = delete;
@@ -28,6 +29,11 @@ class Stream {
   Device device_;
   cudaStream_t stream_ = nullptr;
 };
+
+/// True if the stream is a device's, and there is such a stream; true for null.
+bool is_stream_of(Device device, cudaStream_t stream);
+/// Has this thread's current stream of each device wait for the work that the device's other streams have now.
+void join_all_streams();
 
 /// Directs this thread's work on a device to `stream` during its lifetime.
 ///

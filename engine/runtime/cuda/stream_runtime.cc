@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -42,26 +43,18 @@ class Waiting {
 class Runtime final : public StreamRuntime {
  public:
   void* stream(Device device, int priority) override {
-    const DeviceGuard guard(device);
-    int lowest = 0, highest = 0;
-    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
-    const int chosen = std::clamp(priority, highest, lowest);
+    constexpr int kHighest = -8;  // below what any device has
     const std::lock_guard lock(mutex_);
-    Pool& pool = pools_[{device.index, chosen}];
-    cudaStream_t& found = pool.streams[pool.next++ % kStreams];
-    if (!found) check(cudaStreamCreateWithPriority(&found, cudaStreamNonBlocking, chosen), "stream");
-    return found;
+    Pool& pool = pools_[{device.index, std::clamp(priority, kHighest, 0)}];
+    std::unique_ptr<Stream>& found = pool.streams[pool.next % kStreams];
+    if (!found) found = std::make_unique<Stream>(device, priority);
+    ++pool.next;
+    return found->get();
   }
-  bool knows(Device device, void* stream) override {
-    if (!stream) return true;
-    const std::lock_guard lock(mutex_);
-    return std::ranges::any_of(pools_, [&](const auto& pool) {
-      return pool.first.first == device.index && std::ranges::find(pool.second.streams, as_stream(stream)) !=
-                                                      pool.second.streams.end();
-    });
-  }
+  bool knows(Device device, void* stream) override { return is_stream_of(device, as_stream(stream)); }
   void* current(Device device) override { return current_stream(device); }
   void set_current(Device device, void* stream) override { set_current_stream(device, as_stream(stream)); }
+  void join() override { join_all_streams(); }
   void synchronize(Device device, void* stream) override {
     const DeviceGuard guard(device);
     const Waiting waiting;
@@ -105,7 +98,7 @@ class Runtime final : public StreamRuntime {
 
  private:
   struct Pool {
-    std::array<cudaStream_t, kStreams> streams{};
+    std::array<std::unique_ptr<Stream>, kStreams> streams;
     std::size_t next = 0;
   };
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -194,6 +197,39 @@ def test_memory_that_another_stream_uses_is_not_reused_before_it_is_done():
         stream.synchronize()
         assert y.to("cpu").tolist() == [6.0] * 5000
         del overwritten
+
+
+#: Results of work on several streams, none of which the host waits for before the end.
+PROGRAM = """
+import gc
+import lamella as lm
+
+stream = lm.cuda.Stream()
+for _ in range(10):
+    x = lm.full([3000], 2.0, device="cuda")
+    x.stop_gradient = False
+    stream.wait_stream(lm.cuda.current_stream())
+    with stream:
+        y = lm.exp(x * 0.5) * x  # saves what belongs to the stream
+    y.backward(lm.ones([3000], device="cuda"))
+    del y
+    gc.collect()
+    with stream:  # memory that was freed is taken again at once
+        filled = [lm.full([3000], -1.0, device="cuda") for _ in range(6)]
+    gradient = x.grad
+    lm.cuda.current_stream().synchronize()
+    expected = 2.718281828 * (1 + 0.5 * 2)
+    assert max(abs(g - expected) for g in gradient.to("cpu").tolist()) < 1e-5
+    lm.cuda.synchronize()
+"""
+
+
+@emulated
+@pytest.mark.parametrize("deferred", ["0", "1"])
+def test_a_pass_waits_for_the_streams_of_the_forward_pass(deferred):
+    environment = {**os.environ, "LAMELLA_EMULATION_DEFERRED": deferred}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @emulated
