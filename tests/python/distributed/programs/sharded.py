@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import os
 import pickle
 import sys
 
@@ -13,7 +14,7 @@ from distributed.models import Convolutional, Transformer
 from lamella.distributed import FullyShardedDataParallel
 from lamella.nn import functional as F
 
-dist.init_process_group(timeout=20)
+dist.init_process_group(os.environ.get("LAMELLA_TEST_BACKEND"), timeout=20)
 rank, n = dist.get_rank(), dist.get_world_size()
 rng = np.random.default_rng(3)
 #: By name: inputs and targets of all processes.
