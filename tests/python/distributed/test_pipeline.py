@@ -12,7 +12,7 @@ import lamella as lm
 import lamella.distributed as dist
 from lamella.distributed.pipeline import one_forward_one_backward
 
-from .running import needs_gloo, together
+from .running import by_mpirun, needs_gloo, needs_mpi, together
 
 
 @needs_gloo
@@ -21,6 +21,13 @@ def test_processes_train_as_one_does(n: int, tmp_path: Path) -> None:
     done = together("pipeline", n, tmp_path)
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("checked") == n
+
+
+@needs_mpi
+def test_processes_train_as_one_does_over_mpi() -> None:
+    done = by_mpirun("pipeline", 2, "as_one_process", LAMELLA_TEST_BACKEND="mpi")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("checked") == 2
 
 
 @pytest.mark.parametrize(("stages", "microbatches"), list(itertools.product([1, 2, 3, 5], [1, 2, 3, 8])))

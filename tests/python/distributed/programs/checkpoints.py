@@ -1,6 +1,7 @@
 """Saves checkpoints in every layout ("save FOLDER"), or goes on from them in every layout ("load FOLDER")."""
 
 import copy
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -12,7 +13,7 @@ import lamella.distributed as dist
 from distributed.models import Block
 from lamella.nn import functional as F
 
-dist.init_process_group(timeout=20)
+dist.init_process_group(os.environ.get("LAMELLA_TEST_BACKEND"), timeout=20)
 rank, n = dist.get_rank(), dist.get_world_size()
 rng = np.random.default_rng(3)
 X, T = lm.asarray(rng.normal(size=(8, 6, 16))), lm.asarray(rng.normal(size=(8, 6, 16)))

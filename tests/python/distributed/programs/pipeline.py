@@ -1,5 +1,6 @@
 """Trains models in stages, alone and with data and tensor parallelism, and compares with one process."""
 
+import os
 import sys
 
 import numpy as np
@@ -10,7 +11,7 @@ from distributed.models import Block, Scale
 from lamella.distributed import Pipeline
 from lamella.nn import functional as F
 
-dist.init_process_group(timeout=30)
+dist.init_process_group(os.environ.get("LAMELLA_TEST_BACKEND"), timeout=30)
 rank, n = dist.get_rank(), dist.get_world_size()
 rng = np.random.default_rng(3)
 TOKENS, NEXT = rng.integers(0, 13, (8, 6)), rng.integers(0, 13, (8, 6))

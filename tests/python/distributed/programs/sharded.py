@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import os
 import pickle
 import sys
 
@@ -13,7 +14,7 @@ from distributed.models import Convolutional, Transformer
 from lamella.distributed import FullyShardedDataParallel
 from lamella.nn import functional as F
 
-dist.init_process_group(timeout=20)
+dist.init_process_group(os.environ.get("LAMELLA_TEST_BACKEND"), timeout=20)
 rank, n = dist.get_rank(), dist.get_world_size()
 rng = np.random.default_rng(3)
 #: By name: inputs and targets of all processes.
@@ -246,6 +247,26 @@ def options():
         np.testing.assert_allclose(model.clip_grad_norm_(0.1, norm_type).item(), expected, rtol=1e-9)
 
 
+def second_derivatives_and_passes():
+    """A penalty on the gradient of the inputs, and two passes over one graph."""
+
+    def penalty(model, whole):
+        x = batch("layers", whole)[0].detach()
+        x.stop_gradient = False
+        (slope,) = lm.autograd.grad(model(x).square().sum(), [x], create_graph=True)
+        return slope.square().mean()
+
+    for stage in (2, 3):
+        reference, model = made("layers", 0), FullyShardedDataParallel(made("layers", 0), stage=stage)
+        for one, whole in ((reference, True), (model, False)):
+            optimizer = adam(one)
+            loss = penalty(one, whole)
+            loss.backward(retain_graph=True)
+            loss.backward()
+            optimizer.step()
+        same(model.state_dict(), reference.state_dict())
+
+
 def mistakes():
     model = FullyShardedDataParallel(made("layers", 0))
     x, t = batch("layers", False)
@@ -296,7 +317,15 @@ def mistakes():
         raise AssertionError
 
 
-CHECKS = (as_one_process, nothing_whole_is_kept, accumulation_and_scaling, states, options, mistakes)
+CHECKS = (
+    as_one_process,
+    nothing_whole_is_kept,
+    accumulation_and_scaling,
+    states,
+    options,
+    second_derivatives_and_passes,
+    mistakes,
+)
 for check in CHECKS:
     if not sys.argv[1:] or check.__name__ in sys.argv[1:]:
         check()
