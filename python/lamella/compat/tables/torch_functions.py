@@ -164,8 +164,7 @@ take(input, index)
 take_along_dim(input, indices, dim=None)
 
 # Products and matrices.
-bmm dot inner kron matmul mm mv outer
-spmm(input, mat2) -> mm
+bmm dot inner kron mv outer
 matrix_exp
 cholesky(input, upper=False)
 cholesky_inverse(L, upper=False)
