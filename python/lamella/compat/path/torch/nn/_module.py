@@ -207,7 +207,7 @@ def _hooks(kind: str) -> property:
     """Returns the property of modules that shows their hooks of a kind, by their keys."""
 
     def shown(self: Module) -> dict[int, Callable[..., Any]]:
-        table = self._hook_table or {}
+        table: Any = self._hook_table or {}
         return {key: entry.hook for key, entry in table.get(kind, {}).items()}
 
     return property(shown)

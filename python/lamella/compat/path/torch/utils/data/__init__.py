@@ -72,3 +72,4 @@ for _path in ("dataset", "dataloader", "sampler", "_utils", "_utils.collate"):
     _add_paths("torch", {f"{__name__}.{_path}": {__name__: " ".join(_NAMES)}})
 
 from . import distributed  # noqa: E402, F401
+from .distributed import DistributedSampler  # noqa: E402, F401
