@@ -35,6 +35,54 @@ assert paddle.equal_all(first, paddle.rand([3]))
 paddle.set_flags({"FLAGS_x": 1})
 assert paddle.get_flags("FLAGS_x") == {"FLAGS_x": 1}
 """,
+    "more functions": """
+x, i = paddle.to_tensor([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]]), paddle.to_tensor([[1, 2, 3], [4, 5, 6]])
+for made, wanted in (
+    (paddle.add_n([x, x, x]), 3 * x.numpy()),
+    (paddle.take(x, i - 8, mode="wrap"), x.numpy().take(i.numpy() - 8, mode="wrap")),
+    (paddle.take(x, i * 2, mode="clip"), x.numpy().take(i.numpy() * 2, mode="clip")),
+    (x.view([3, 2]), x.numpy().reshape(3, 2)),
+    (paddle.unique_consecutive(paddle.to_tensor([1, 1, 2, 1])), [1, 2, 1]), (paddle.t(x), x.numpy().T),
+    (paddle.cat([x, x]), np.concatenate([x.numpy()] * 2)), (paddle.exp_(x.clone()), np.exp(x.numpy())),
+    (paddle.view_as(x, i.reshape([6])), x.numpy().reshape(6)), (paddle.sgn(x), np.sign(x.numpy())),
+    (paddle.select_scatter(x, paddle.zeros([3]), 0, 1), [[1, -2, 3], [0, 0, 0]]),
+    (paddle.isin(i, i[0]), [[1] * 3, [0] * 3]),
+    (paddle.vecdot(x, x), (x.numpy() ** 2).sum(1)), (paddle.linalg.cov(x), np.cov(x.numpy())),
+    (paddle.linalg.matrix_norm(x), np.linalg.norm(x.numpy())), (paddle.linalg.matrix_rank(x), 2),
+    (paddle.unfold(x, 1, 2, 1), [[[1, -2], [-2, 3]], [[4, 5], [5, -6]]]), (paddle.trapezoid(x),
+    ((x + 0)[:, 1:] + x[:, :-1]).numpy().sum(1) / 2),
+    (paddle.diagonal_scatter(x, paddle.zeros([2])), [[0, -2, 3], [4, 0, -6]]), (F.relu_(x.clone()), x.numpy().clip(0)),
+):
+    np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-5)
+total = paddle.add_n(x)
+total[0, 0] = 9.0
+assert x[0, 0] == 1 and paddle.broadcast_shape([2, 1], [3]) == [2, 3]
+assert paddle.broadcast_tensors([x, x[:1]])[1].shape == [2, 3]
+assert paddle.is_complex(paddle.complex(x, x)) and paddle.is_integer(i) and not paddle.is_empty(x)
+assert paddle.tolist(i)[1] == [4, 5, 6]
+assert paddle.log_normal(0.0, 0.1, [3]).min() > 0 and paddle.randint_like(i, 2).max() < 2
+assert round(paddle.pi, 2) == 3.14
+assert isinstance(x.dtype, paddle.dtype) and paddle.newaxis is None and not hasattr(paddle, "nosuch_")
+images = paddle.rand([1, 1, 4, 4])
+pooled, places = F.max_pool2d(images, 2, return_mask=True)
+assert F.max_unpool2d(pooled, places, 2).sum() == pooled.sum()
+assert nn.MaxUnPool2D(2)(pooled, places).shape == [1, 1, 4, 4]
+mean, variance = paddle.zeros([1]), paddle.ones([1])
+assert abs(float(F.batch_norm(images, mean, variance, training=True).mean())) < 1e-5
+assert abs(float(mean) - 0.1 * float(images.mean())) < 1e-6 and abs(float(F.instance_norm(images).mean())) < 1e-5
+volume = paddle.ones([1, 1, 2, 2, 2])
+for layer, given, shape in (
+    (nn.AvgPool3D(2), volume, [1, 1, 1, 1, 1]), (nn.MaxPool3D(2), volume, [1, 1, 1, 1, 1]),
+    (nn.ZeroPad3D(1), volume, [1, 1, 4, 4, 4]),
+    (nn.ZeroPad1D(1), x.unsqueeze(0), [1, 2, 5]), (nn.LPPool2D(2, 2), images, [1, 1, 2, 2]),
+    (nn.Unflatten(1, [3, 1]), x, [2, 3, 1]),
+    (nn.UpsamplingBilinear2D(scale_factor=2), images, [1, 1, 8, 8]), (nn.FeatureAlphaDropout(), x, [2, 3]),
+    (nn.RReLU(), x, [2, 3]),
+):
+    assert layer(given).shape == shape, layer
+assert nn.Bilinear(3, 3, 2)(x, x).shape == [2, 2] and nn.MultiMarginLoss()(x, paddle.to_tensor([0, 1])).shape == []
+assert nn.ParameterDict({"a": paddle.create_parameter([2], "float32")})["a"].shape == [2]
+""",
     "losses": """
 rng = np.random.default_rng(0)
 score, target = rng.normal(size=(4, 3)).astype("float32"), (rng.random((4, 3)) > 0.5).astype("float32")

@@ -187,6 +187,96 @@ table = benchmark.Compare([found])
 table.print()
 assert "sum: small" in str(table)
 """,
+    "sparse matrices": """
+indices, values = torch.tensor([[0, 1, 1, 0], [2, 0, 2, 2]]), torch.tensor([3.0, 4.0, 5.0, 1.0], requires_grad=True)
+matrix, dense = torch.sparse_coo_tensor(indices, values, (2, 3)), torch.randn(3, 2, requires_grad=True)
+whole = matrix.to_dense()
+assert whole.tolist() == [[0, 0, 4], [4, 0, 5]] and matrix.shape == (2, 3) and matrix.is_sparse and matrix._nnz() == 4
+merged = matrix.coalesce()
+assert merged.indices().tolist() == [[0, 1, 1], [2, 0, 2]] and merged.values().tolist() == [4, 4, 5]
+wanted = whole @ dense
+for made in (torch.sparse.mm(matrix, dense), matrix @ dense, torch.spmm(matrix, dense), torch.mm(matrix, dense),
+             torch.matmul(matrix, dense), (dense.t() @ matrix.t()).t(), merged.mm(dense)):
+    assert torch.allclose(made, wanted)
+assert torch.allclose(torch.matmul(matrix, dense[:, 0]), wanted[:, 0])
+assert torch.allclose(torch.sparse.addmm(torch.ones(2, 2), matrix, dense, beta=2.0), 2 + wanted)
+(gradient,) = torch.autograd.grad(torch.sparse.mm(matrix, dense).sum(), values)
+assert torch.allclose(gradient, dense.detach().sum(1)[indices[1]])
+eye = torch.eye(3).to_sparse()
+assert (eye + eye).coalesce().values().tolist() == [2, 2, 2] and torch.sparse.sum(eye) == 3 and (2 * eye).sum() == 6
+assert torch.sparse.mm(eye, eye).to_dense().tolist() == torch.eye(3).tolist()
+older = torch.sparse.FloatTensor(torch.LongTensor([[0], [1]]), torch.FloatTensor([2]), torch.Size([2, 2]))
+assert older.to_dense().tolist() == [[0, 2], [0, 0]] and older.to(torch.float64).dtype == torch.float64
+for wrong in (lambda: matrix.values(), lambda: torch.sparse_coo_tensor(indices, values[:3]),
+              lambda: torch.sparse_coo_tensor(indices, values, (1, 3)), lambda: torch.sparse.mm(matrix, whole)):
+    try:
+        wrong()
+    except RuntimeError:
+        continue
+    raise AssertionError
+""",
+    "loaders, optimizers, errors": """
+import numpy as np
+from torch.types import Device, Number
+from torch.utils.data import DataLoader, Dataset, TensorDataset, default_collate
+
+rows = TensorDataset(torch.arange(8.0).view(4, 2), torch.arange(4))
+for workers in (0, 1):
+    loader = DataLoader(rows, batch_size=2, num_workers=workers)
+    batches = list(loader)
+    assert [type(batch) for batch in batches] == [list, list] and batches[1][1].tolist() == [2, 3]
+    for data in loader:
+        data[0] = data[0] * 2  # which a list lets do
+samples = [(1, {"a": (2, "x")}), (4, {"a": (5, "y")})]
+first, rest = next(iter(DataLoader(samples, batch_size=2)))
+assert first.tolist() == [1, 4] and type(rest["a"]) is list and rest["a"][0].tolist() == [2, 5]
+assert next(iter(DataLoader([1, 2], batch_size=2, collate_fn=tuple))) == (1, 2)
+assert type(default_collate([(1, 2), (3, 4)])) is list
+assert type(next(iter(DataLoader(rows, batch_size=2, collate_fn=default_collate)))) is list
+loader = DataLoader(rows, batch_size=1, shuffle=True)
+batches = iter(loader)
+next(batches)
+other = DataLoader(rows, batch_size=1, shuffle=True)
+other.load_state_dict(loader.state_dict())
+assert [y.item() for _, y in other] == [y.item() for _, y in batches]
+
+layer, calls = nn.Linear(2, 1), []
+optimizer = torch.optim.SGD(layer.named_parameters(), lr=0.1)
+assert optimizer.param_groups[0]["param_names"] == ["weight", "bias"] and len(optimizer.param_groups[0]["params"]) == 2
+handle = optimizer.register_step_pre_hook(lambda optimizer, args, kwargs: calls.append("before"))
+optimizer.register_step_post_hook(lambda optimizer, args, kwargs: calls.append(args))
+layer(torch.ones(1, 2)).sum().backward()
+before = layer.bias.item()
+optimizer.step()
+handle.remove()
+optimizer.step(None)
+assert calls == ["before", (), (None,)] and abs(layer.bias.item() - before + 0.2) < 1e-6
+for function, matrix in ((torch.linalg.inv, torch.zeros(2, 2)), (torch.linalg.cholesky, -torch.eye(2))):
+    for kind in (torch.linalg.LinAlgError, RuntimeError, ValueError):
+        try:
+            function(matrix)
+        except kind:
+            continue
+        raise AssertionError
+assert str(layer.load_state_dict(layer.state_dict())) == "<All keys matched successfully>"
+try:
+    layer.load_state_dict({})
+except RuntimeError as error:
+    assert "weight" in str(error)
+schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1.0, gamma=0.5)
+schedule.step()
+assert optimizer.param_groups[0]["lr"] == 0.05
+try:
+    torch.optim.lr_scheduler.StepLR(optimizer, 1.5)
+except TypeError as error:
+    assert "step_size" in str(error)
+handle = layer.register_forward_pre_hook(len)
+assert list(layer._forward_pre_hooks.values()) == [len] and not layer._forward_hooks
+handle.remove()
+assert not layer._forward_pre_hooks
+torch._dynamo.reset()
+torch._dynamo.config.suppress_errors = True
+""",
     "scripts, ensembles, precision": """
 import copy
 from torch.func import functional_call, functionalize, stack_module_state, vmap
@@ -194,6 +284,13 @@ from torch.func import functional_call, functionalize, stack_module_state, vmap
 model, x = nn.Sequential(nn.Linear(4, 2), nn.Tanh()), torch.randn(3, 4)
 torch.jit.save(torch.jit.script(model), "model.pt")
 assert torch.equal(torch.jit.load("model.pt")(x), model(x))
+torch.jit.trace(model, x).save("traced.pt")
+assert torch.equal(torch.jit.load("traced.pt")(x), model(x))
+torch._assert(True, "not raised")
+try:
+    torch._assert(False, "raised")
+except AssertionError as error:
+    assert str(error) == "raised"
 assert torch.jit.annotate(list, [1]) == [1] and torch.jit.isinstance([1], list)
 assert torch.jit.Attribute(1, int).value == 1
 assert torch.jit.script_if_tracing(len) is len and torch.jit.trace_module(model, {"forward": x}) is model
@@ -208,6 +305,8 @@ try:
     stack_module_state([models[0], nn.ReLU()])
 except RuntimeError as error:
     assert "one type" in str(error)
+node = (torch.ones(2, requires_grad=True) * 2).grad_fn
+assert node.name() == str(node.name) and node.next_functions[0][0] is not None
 assert torch.equal(functionalize(torch.sin)(x), torch.sin(x)) and torch.GradScaler is torch.amp.GradScaler
 weights = {name: torch.zeros_like(p) for name, p in models[0].named_parameters()}
 assert torch.nn.utils.stateless.functional_call(models[0], weights, (x,)).abs().sum() == 0

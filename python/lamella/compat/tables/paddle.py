@@ -93,6 +93,30 @@ finfo iinfo
 cdist(x, y, p=2.0)
 cov(x, *, fweights=None, aweights=None)
 corrcoef(x)
+bitwise_left_shift(x, y)
+bitwise_right_shift(x, y)
+cartesian_prod(x)
+combinations(x, r=2, with_replacement=False)
+cumulative_trapezoid(y, x=None, dx=1.0, axis=-1)
+trapezoid(y, x=None, dx=1.0, axis=-1)
+diagonal_scatter(x, y, offset=0, axis1=0, axis2=1)
+frexp(x)
+gammainc(x, y)
+gammaincc(x, y)
+histogramdd
+isin(x, test_x, assume_unique=False, invert=False)
+isneginf(x)
+isposinf(x)
+masked_scatter(x, mask, value)
+multigammaln(x, p) -> mvlgamma
+pdist(x, p=2.0)
+positive(x)
+renorm(x, p, axis, max_norm)
+sgn(x) -> sign
+sinc(x)
+vander(x, n=None, increasing=False)
+vecdot(x, y, axis=-1) -> linalg.vecdot
+unfold(x, axis, size, step) -> sliding_window
 """
 
 #: ``paddle.linalg`` and ``paddle.fft``.
@@ -103,6 +127,21 @@ svd(x, full_matrices=False)
 norm(x, p=None, axis=None, keepdim=False)
 vector_norm(x, p=2.0, axis=None, keepdim=False)
 triangular_solve(x, y, upper=True, *, unitriangular=False) -> solve_triangular
+matrix_norm(x, p="fro", axis=(-2, -1), keepdim=False)
+matrix_rank(x, tol=None, hermitian=False)
+matrix_transpose
+householder_product(x, tau)
+ormqr(x, tau, y, left=True, transpose=False)
+diagonal(x, offset=0)
+cross(x, y, axis=-1)
+vecdot(x, y, axis=-1)
+"""
+#: Functions of ``paddle.linalg`` that are not natively there.
+STATISTICS = """
+cov(x, *, fweights=None, aweights=None)
+corrcoef(x)
+svd_lowrank(x, q=6, niter=2, M=None)
+pca_lowrank(x, q=None, center=True, niter=2)
 """
 FFT = """
 fft(x, n=None, axis=-1, norm="backward")
@@ -119,6 +158,10 @@ fftn(x, s=None, axes=None, norm="backward")
 ifftn(x, s=None, axes=None, norm="backward")
 rfftn(x, s=None, axes=None, norm="backward")
 irfftn(x, s=None, axes=None, norm="backward")
+hfft2(x, s=None, axes=(-2, -1), norm="backward")
+ihfft2(x, s=None, axes=(-2, -1), norm="backward")
+hfftn(x, s=None, axes=None, norm="backward")
+ihfftn(x, s=None, axes=None, norm="backward")
 fftfreq(n, d=1.0)
 rfftfreq(n, d=1.0)
 fftshift(x, axes=None)
@@ -145,9 +188,6 @@ conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_for
 conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW")
 conv1d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> conv_transpose1d
 conv2d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, dilation=1, groups=1) -> conv_transpose2d
-max_pool1d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False)
-max_pool2d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCHW")
-max_pool3d(x, kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW")
 adaptive_avg_pool1d(x, output_size)
 adaptive_avg_pool2d(x, output_size, data_format="NCHW")
 adaptive_avg_pool3d(x, output_size, data_format="NCDHW")
@@ -184,6 +224,24 @@ smooth_l1_loss(input, label, reduction="mean", delta=1.0) -> huber_loss
 soft_margin_loss(input, label, reduction="mean")
 triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-06, swap=False, reduction="mean")
 ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean")
+hardsigmoid(x)
+rrelu(x, lower=0.125, upper=0.3333333333333333, training=True)
+feature_alpha_dropout(x, p=0.5, training=True)
+bilinear(x1, x2, weight, bias=None)
+conv3d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> conv_transpose3d
+avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False)
+avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCDHW")
+adaptive_max_pool3d(x, output_size, return_mask=False)
+max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None)
+max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None)
+max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None)
+lp_pool1d(x, norm_type, kernel_size, stride=None, ceil_mode=False)
+lp_pool2d(x, norm_type, kernel_size, stride=None, ceil_mode=False)
+poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-08, reduction="mean")
+gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-06, reduction="mean")
+multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean")
+triplet_margin_with_distance_loss(input, positive, negative, distance_function=None, margin=1.0, swap=False, \
+reduction="mean")
 """
 
 #: ``paddle.nn``: layers whose parameters, if they have any, are shaped and drawn as Lamella's.
@@ -241,6 +299,29 @@ NLLLoss(weight=None, ignore_index=-100, reduction="mean")
 SmoothL1Loss(reduction="mean", delta=1.0) -> HuberLoss
 SoftMarginLoss(reduction="mean")
 TripletMarginLoss(margin=1.0, p=2.0, epsilon=1e-06, swap=False, reduction="mean")
+FeatureAlphaDropout(p=0.5)
+AvgPool3D(kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCDHW") -> AvgPool3d
+MaxPool3D(kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW") -> MaxPool3d
+AdaptiveMaxPool3D(output_size, return_mask=False) -> AdaptiveMaxPool3d
+MaxUnPool1D(kernel_size, stride=None, padding=0, data_format="NCL") -> MaxUnpool1d
+MaxUnPool2D(kernel_size, stride=None, padding=0, data_format="NCHW") -> MaxUnpool2d
+MaxUnPool3D(kernel_size, stride=None, padding=0, data_format="NCDHW") -> MaxUnpool3d
+LPPool1D(norm_type, kernel_size, stride=None, ceil_mode=False) -> LPPool1d
+LPPool2D(norm_type, kernel_size, stride=None, ceil_mode=False) -> LPPool2d
+UpsamplingNearest2D(size=None, scale_factor=None, data_format="NCHW") -> UpsamplingNearest2d
+UpsamplingBilinear2D(size=None, scale_factor=None, data_format="NCHW") -> UpsamplingBilinear2d
+Bilinear(in1_features, in2_features, out_features)
+Softmax2D -> Softmax2d
+RReLU(lower=0.125, upper=0.3333333333333333)
+Unflatten(axis, shape)
+PoissonNLLLoss(log_input=True, full=False, epsilon=1e-08, reduction="mean")
+GaussianNLLLoss(full=False, epsilon=1e-06, reduction="mean")
+CTCLoss(blank=0, reduction="mean")
+MultiLabelSoftMarginLoss(weight=None, reduction="mean")
+MultiLabelMarginLoss(reduction="mean")
+MultiMarginLoss(p=1, margin=1.0, weight=None, reduction="mean")
+TripletMarginWithDistanceLoss(distance_function=None, margin=1.0, swap=False, reduction="mean")
+AdaptiveLogSoftmaxWithLoss(in_features, n_classes, cutoffs, div_value=4.0, head_bias=False)
 """
 
 #: ``paddle.io``.

@@ -164,8 +164,7 @@ take(input, index)
 take_along_dim(input, indices, dim=None)
 
 # Products and matrices.
-bmm dot inner kron matmul mm mv outer
-spmm(input, mat2) -> mm
+bmm dot inner kron mv outer
 matrix_exp
 cholesky(input, upper=False)
 cholesky_inverse(L, upper=False)
@@ -259,7 +258,7 @@ psi -> digamma
 LINALG = """
 cholesky cholesky_ex cross det eig eigh eigvals eigvalsh householder_product inv inv_ex ldl_factor
 ldl_factor_ex ldl_solve lu lu_factor lu_factor_ex lu_solve matmul matrix_exp matrix_power
-multi_dot pinv slogdet solve solve_ex svdvals tensorinv tensorsolve vander vecdot
+multi_dot pinv polar slogdet solve solve_ex svdvals tensorinv tensorsolve vander vecdot matrix_sqrth
 lstsq(input, B, rcond=None, *, driver=None)
 solve_triangular(input, B, *, upper, left=True, unitriangular=False)
 diagonal(A, *, offset=0, dim1=-2, dim2=-1)

@@ -11,22 +11,27 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from lamella import (
+    DType,
     Tensor,
     _names,
     bfloat16,
     bool,
     complex64,
     complex128,
+    e,
     enable_grad,
     float16,
     float32,
     float64,
+    inf,
     int8,
     int16,
     int32,
     int64,
     is_grad_enabled,
+    nan,
     no_grad,
+    pi,
     seed,
     set_grad_enabled,
     uint8,
@@ -47,10 +52,13 @@ from lamella.static import (
 )
 
 __version__ = "3.0.0+lamella"
+dtype = DType
+newaxis = None
 
 _missing = _close("paddle")
 
 from . import _words
+from ._plain import in_place as _in_place
 
 _NAMES = _Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)], {**_names.FUNCTIONS, **_names.PADDLE})
 #: Modules that are imported when they are asked for.
@@ -75,6 +83,8 @@ _LATER = frozenset(
 def _find(name: str) -> _Any:
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
+    if (function := _in_place(name)) is not None:
+        return function
     if name == "DataParallel":
         return _import_module(f"{__name__}._parallel").DataParallel
     if name in ("Model", "summary"):  # with metrics and loaders, which need numpy
@@ -170,6 +180,9 @@ from ._functions import (
     zeros,
     zeros_like,
 )
+from ._functions import (
+    concat as cat,
+)
 from ._more import (
     cumprod,
     cumsum,
@@ -222,6 +235,24 @@ from ._parts import (
     strided_slice,
 )
 from ._paths import PATHS as _PATHS
+from ._plain import (
+    add_n,
+    broadcast_shape,
+    broadcast_tensors,
+    is_complex,
+    is_empty,
+    is_integer,
+    log_normal,
+    randint_like,
+    select_scatter,
+    set_printoptions,
+    t,
+    take,
+    tolist,
+    unique_consecutive,
+    view,
+    view_as,
+)
 
 _install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS)
 

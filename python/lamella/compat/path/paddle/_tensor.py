@@ -20,6 +20,7 @@ from lamella.graph import Symbol
 from . import _functions as F  # noqa: N812
 from . import _more as M  # noqa: N812
 from . import _parts as P  # noqa: N812
+from . import _plain as Q  # noqa: N812
 
 _native_shape: Any = Tensor.__dict__["shape"]
 _native_symbol_shape: Any = Symbol.__dict__["shape"]
@@ -146,6 +147,7 @@ _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
     F: "cast expand greater_than less_than mod multiply remainder",
+    Q: "take unique_consecutive view view_as",
     P: "cross dot norm scatter_nd_add stanh",
     M: "cumprod cumsum equal_all expand_as gather gather_nd index_sample nonzero scale scatter std unbind unique var",
 }.items():

@@ -42,6 +42,10 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "data_source": ("source", "dataset"),
     "sorted_sequence": ("boundaries",),
     "return_mask": ("return_indices",),
+    "max_norm": ("maxnorm",),
+    "test_x": ("test_elements", "x2"),
+    "tol": ("rtol",),
+    "variance": ("var",),
 }
 
 #: Functions, which may be given a name that means nothing here.

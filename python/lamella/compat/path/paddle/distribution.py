@@ -7,14 +7,21 @@ from typing import Any
 import lamella as lm
 from lamella import distributions as _native
 from lamella.compat.front import close_module
-from lamella.distributions import (  # noqa: F401  # noqa: F401
+from lamella.distributions import (  # noqa: F401
     AbsTransform,
     AffineTransform,
     ExpTransform,
+    IndependentTransform,
     PowerTransform,
+    ReshapeTransform,
     SigmoidTransform,
+    SoftmaxTransform,
+    StackTransform,
+    StickBreakingTransform,
     TanhTransform,
+    Transform,
 )
+from lamella.distributions import ComposeTransform as ChainTransform  # noqa: F401
 
 
 def _tensor(value: Any) -> lm.Tensor:
@@ -121,6 +128,9 @@ Laplace = _of("Laplace", _native.Laplace, "loc scale")
 LogNormal = _of("LogNormal", _native.LogNormal, "loc scale")
 MultivariateNormal = _of("MultivariateNormal", _native.MultivariateNormal, "loc covariance_matrix")
 Poisson = _of("Poisson", _native.Poisson, "rate")
+Binomial = _of("Binomial", _native.Binomial, "total_count probs")
+Chi2 = _of("Chi2", _native.Chi2, "df")
+ContinuousBernoulli = _of("ContinuousBernoulli", _native.ContinuousBernoulli, "probs")
 StudentT = _of("StudentT", _native.StudentT, "df loc scale")
 
 

@@ -64,7 +64,6 @@ _missing = _close(
     "torch",
     {
         "torch.fx": "torch.compile makes functions run as graphs; lamella.graph has graphs that can be looked at",
-        "torch.sparse": "there are no sparse tensors",
         "torch.hub": "nothing is fetched from the network",
     },
 )
@@ -83,6 +82,8 @@ def _find(name: str) -> _Any:
         return _tensor_types.made(name)
     if name in _storages.DTYPE_OF_STORAGE:
         return _storages.STORAGES[_storages.DTYPE_OF_STORAGE[name]]
+    if name == "sparse_coo_tensor":
+        return _import_module("torch.sparse").sparse_coo_tensor
     if (function := _plain.in_place(name)) is not None:
         return function
     if name == _lm.utils.privateuse1_backend_name() and hasattr(_lm, name):  # the devices of an extension
@@ -93,6 +94,7 @@ def _find(name: str) -> _Any:
 #: Modules that are imported when they are asked for, as they need numpy or what programs seldom need.
 _LATER = frozenset(
     [
+        "_dynamo",
         "accelerator",
         "backends",
         "distributed",
@@ -104,7 +106,9 @@ _LATER = frozenset(
         "multiprocessing",
         "onnx",
         "profiler",
+        "sparse",
         "special",
+        "types",
     ]
 )
 __getattr__ = _words.serve(_NAMES, _find)
@@ -191,6 +195,7 @@ from ._matrices import (
     vander,
 )
 from ._plain import (
+    _assert,
     can_cast,
     constant_pad_nd,
     detach,
@@ -198,7 +203,10 @@ from ._plain import (
     embedding,
     fill,
     get_device,
+    matmul,
+    mm,
     repeat_interleave,
+    spmm,
 )
 from ._reductions import (
     histogram,

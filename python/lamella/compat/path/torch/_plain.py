@@ -23,6 +23,16 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
     return function
 
 
+def _assert(condition: Any, message: str) -> None:
+    """AssertionError where the condition does not hold.
+
+    Raises:
+        AssertionError: with the message.
+    """
+    if not condition:
+        raise AssertionError(message)
+
+
 def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
     """The tensor with elements of one value around it: pairs of numbers of them, from the last axis on."""
     return lm.nn.functional.pad(input, pad, "constant", value)
@@ -60,6 +70,20 @@ def repeat_interleave(
     if repeats is None:
         return lm.repeat(lm.arange(input.shape[0], device=input.device), input, axis=0)
     return lm.repeat(input, repeats, axis=dim)
+
+
+def mm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Any:
+    """The product of two matrices, of which the first may be sparse: see :mod:`torch.sparse`."""
+    made = lm.mm(input, mat2) if isinstance(input, Tensor) else input.mm(mat2)
+    return made if out is None else out.copy_(made)
+
+
+spmm = mm
+
+
+def matmul(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
+    """The product of matrices, stacks of them, or vectors; a sparse matrix comes first."""
+    return lm.matmul(input, other, out=out) if isinstance(input, Tensor) else input.mm(other)
 
 
 #: Kinds of numbers in the order in which one becomes the next.

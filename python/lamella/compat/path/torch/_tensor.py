@@ -224,6 +224,13 @@ def _new_of(self: Tensor, *data: Any) -> Tensor:
     return lm.tensor(data[0], dtype=self.dtype, device=self.device)
 
 
+def _to_sparse(self: Tensor) -> Any:
+    """Implements Tensor.to_sparse(): see :mod:`torch.sparse`."""
+    from .sparse import dense_to_sparse
+
+    return dense_to_sparse(self)
+
+
 def _share_memory(self: Tensor) -> Tensor:
     """Implements Tensor.share_memory_(): see :mod:`torch.multiprocessing`."""
     from .multiprocessing import share
@@ -273,6 +280,7 @@ _put("is_contiguous", _is_contiguous)
 _put("contiguous", lambda self, memory_format=None: _native_contiguous(self))
 _put("bernoulli", _bernoulli)
 _put("new", _new_of)
+_put("to_sparse", _to_sparse)
 _put("is_neg", lambda self: False)
 _put("to_dense", lambda self, dtype=None, *, masked_grad=True: self if dtype is None else self.astype(dtype))
 _put("unsafe_chunk", lambda self, chunks, dim=0: F.chunk(self, chunks, dim))
@@ -343,7 +351,7 @@ _WRITTEN = {
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
-    P: "repeat_interleave",
+    P: "matmul mm repeat_interleave spmm",
     R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",
 }
 for _module, _names in _WRITTEN.items():

@@ -114,6 +114,11 @@ OPTIMIZERS = Dialect(
 SCHEDULERS = Dialect(
     WORDS,
     ignored=frozenset({"verbose"}),
+    # Programs give counts as floats, too.
+    before={
+        name: f"if isinstance({name}, float) and {name}.is_integer(): {name} = int({name})"
+        for name in ("step_size", "T_max", "total_iters")
+    },
     after={"last_epoch": "self._begin_after(last_epoch)"},
     extra={"last_epoch": "", "verbose": ""},
     in_place=frozenset({"last_epoch"}),

@@ -24,6 +24,18 @@ from lamella.compat.front import close_module
 from . import _functions
 
 
+class _Name(str):
+    """The name of a node, which PyTorch's programs call for."""
+
+    def __call__(self) -> str:
+        return str(self)
+
+
+_nodes: Any = lm.autograd.Node
+_native_name: Any = _nodes.__dict__["name"]
+_nodes.name = property(lambda self: _Name(_native_name.__get__(self)), doc="The name of the operation.")
+
+
 class Function(lm.PyLayer):
     """A layer whose forward and backward are static methods: ``forward(ctx, ...)``, ``backward(ctx, *grads)``."""
 

@@ -113,6 +113,16 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     serialization.save(m, f)
 
 
+def _save(self: Module, f: Any, _extra_files: Any = None) -> None:
+    """Implements the method of scripts and traces: see :func:`save`."""
+    save(self, f)
+
+
+_module: Any = Module
+if not hasattr(_module, "save"):
+    _module.save = _save
+
+
 def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
     """Reads a module that :func:`save` wrote."""
     return serialization.load(f, map_location=map_location, weights_only=False)

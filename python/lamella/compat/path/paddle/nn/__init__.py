@@ -28,7 +28,9 @@ from ._more import (  # noqa: F401
     Pad2D,
     Pad3D,
     PReLU,
+    ZeroPad1D,
     ZeroPad2D,
+    ZeroPad3D,
 )
 from ._sequences import (  # noqa: F401
     GRU,
@@ -43,7 +45,16 @@ from ._sequences import (  # noqa: F401
     TransformerEncoder,
     TransformerEncoderLayer,
 )
-from ._sets import RNN, BatchNorm, BiRNN, LayerDict, ParameterList, SpectralNorm, Transformer  # noqa: F401
+from ._sets import (  # noqa: F401
+    RNN,
+    BatchNorm,
+    BiRNN,
+    LayerDict,
+    ParameterDict,
+    ParameterList,
+    SpectralNorm,
+    Transformer,
+)
 from ._tables import Embedding, LayerNorm  # noqa: F401
 from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue  # noqa: F401
 

@@ -52,6 +52,20 @@ class ZeroPad2D(Pad2D):
         super().__init__(padding, data_format=data_format)
 
 
+class ZeroPad1D(Pad1D):
+    """Adds zeros to both ends of series."""
+
+    def __init__(self, padding: Any, data_format: str = "NCL", name: Any = None) -> None:
+        super().__init__(padding, data_format=data_format)
+
+
+class ZeroPad3D(Pad3D):
+    """Adds zeros to the sides of volumes."""
+
+    def __init__(self, padding: Any, data_format: str = "NCDHW", name: Any = None) -> None:
+        super().__init__(padding, data_format=data_format)
+
+
 class _InstanceNorm(Layer):
     def __init__(
         self,

@@ -21,6 +21,13 @@ class ParameterList(Layer, lm.nn.ParameterList):
         lm.nn.ParameterList.__init__(self, parameters or ())
 
 
+class ParameterDict(Layer, lm.nn.ParameterDict):
+    """Parameters by name."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        lm.nn.ParameterDict.__init__(self, parameters or {})
+
+
 class LayerDict(Layer):
     """Layers by name."""
 

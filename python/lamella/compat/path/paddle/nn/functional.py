@@ -124,6 +124,40 @@ def cross_entropy(
     return lm.expand_dims(loss, axis) if keeps_axis and reduction == "none" else loss
 
 
+def batch_norm(
+    x: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.9,
+    epsilon: float = 1e-05,
+    data_format: str = "NCHW",
+    use_global_stats: bool | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normalizes channels by the batch, in evaluation by the running mean and variance, which training moves."""
+    by_batch = training and not use_global_stats
+    return lm.batch_norm(x, running_mean, running_var, weight, bias, by_batch, 1.0 - momentum, epsilon)
+
+
+def instance_norm(
+    x: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.9,
+    eps: float = 1e-05,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> Tensor:
+    """Normalizes each channel of each example."""
+    return lm.instance_norm(x, weight, bias, eps)
+
+
 def one_hot(x: Tensor, num_classes: int, name: str | None = None) -> Tensor:
     """Returns 1 at the place of each class and 0 elsewhere, as floats."""
     return lm.one_hot(x, num_classes).astype(lm.float32)
@@ -144,6 +178,32 @@ def avg_pool2d(
     if data_format != "NCHW":
         raise NotImplementedError("[avg_pool2d] Lamella's paddle front takes NCHW")
     return lm.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, not exclusive, divisor_override)
+
+
+def _max_pool(axes: int) -> Any:
+    name = f"max_pool{axes}d"
+    native, with_indices = getattr(lm, name), getattr(lm, f"{name}_with_indices")
+
+    def pool(
+        x: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        return_mask: bool = False,
+        ceil_mode: bool = False,
+        data_format: str | None = None,
+        name: str | None = None,
+    ) -> Any:
+        if data_format is not None and not data_format.startswith("NC"):
+            raise NotImplementedError("[max_pool] in Lamella's paddle front channels are the second axis")
+        return (with_indices if return_mask else native)(x, kernel_size, stride, padding, 1, ceil_mode)
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = native.__doc__
+    return pool
+
+
+max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
 
 
 def pad(
@@ -188,5 +248,17 @@ def scaled_dot_product_attention(
     found = lm.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p if training else 0.0, is_causal)
     return lm.swapaxes(found, 1, 2)
 
+
+def _in_place(name: str) -> Any:
+    def function(x: Tensor, *args: Any, **named: Any) -> Tensor:
+        made: Tensor = globals()[name](x.clone(), *args, **named)
+        return x.copy_(made)
+
+    function.__name__ = function.__qualname__ = f"{name}_"
+    function.__doc__ = f"{name}(), written over its argument."
+    return function
+
+
+relu_, tanh_, softmax_ = map(_in_place, ("relu", "tanh", "softmax"))
 
 __getattr__ = serve(Names(__name__, [("lamella.nn.functional", _TABLE, _words.FUNCTIONS)]))

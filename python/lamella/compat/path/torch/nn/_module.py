@@ -192,6 +192,27 @@ def _compile(self: Module, *args: Any, **kwargs: Any) -> None:
     self.__dict__["forward"] = lm.compile(self.forward)
 
 
+def _keys_text(self: Any) -> str:
+    """Returns the text of what did not fit when a state was loaded."""
+    if not self.missing_keys and not self.unexpected_keys:
+        return "<All keys matched successfully>"
+    return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+_incompatible: Any = lm.nn.IncompatibleKeys
+_incompatible.__repr__ = _keys_text
+
+
+def _hooks(kind: str) -> property:
+    """Returns the property of modules that shows their hooks of a kind, by their keys."""
+
+    def shown(self: Module) -> dict[int, Callable[..., Any]]:
+        table: Any = self._hook_table or {}
+        return {key: entry.hook for key, entry in table.get(kind, {}).items()}
+
+    return property(shown)
+
+
 def _put(name: str, method: Any) -> None:
     setattr(Module, name, method)
 
@@ -207,6 +228,10 @@ _put("state_dict", _state_dict)
 _put("named_parameters", _all_names(_native_named_parameters, "_parameters"))
 _put("named_buffers", _all_names(_native_named_buffers, "_buffers"))
 _put("type", _type)
+_put("_forward_pre_hooks", _hooks("forward_pre"))
+_put("_forward_hooks", _hooks("forward"))
+_put("_backward_pre_hooks", _hooks("backward_pre"))
+_put("_backward_hooks", _hooks("backward"))
 _put("register_module", Module.add_module)
 _put("share_memory", _share_memory)
 _put("compile", _compile)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import lamella as lm
@@ -16,6 +17,9 @@ def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
     group = dict(param_group)
     if "params" in group and not isinstance(group["params"], lm.Tensor):
         group["params"] = list(group["params"])
+        if group["params"] and all(isinstance(each, tuple) for each in group["params"]):  # named_parameters()
+            names, tensors = zip(*group["params"], strict=True)
+            group["params"], group["param_names"] = list(tensors), list(names)
     unknown = {name: group.pop(name) for name in set(group) - set(self.defaults) - {"params"}}
     _native_add(self, group)
     self.param_groups[-1].update(unknown)
@@ -32,7 +36,52 @@ def _zero_grad(self: Optimizer, set_to_none: bool = True) -> None:
                     parameter.grad.zero_()
 
 
+class _Hooked:
+    """The ``step`` of an optimizer with hooks around it."""
+
+    def __init__(self, owner: Optimizer) -> None:
+        self.owner = owner
+        self.before: dict[int, Callable[..., Any]] = {}
+        self.after: dict[int, Callable[..., Any]] = {}
+        self.count = itertools.count()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        for hook in list(self.before.values()):
+            changed = hook(self.owner, args, named)
+            args, named = (args, named) if changed is None else changed
+        made = type(self.owner).step(self.owner, *args, **named)
+        for hook in list(self.after.values()):
+            hook(self.owner, args, named)
+        return made
+
+
+class _Handle:
+    """Takes a hook away."""
+
+    def __init__(self, hooks: dict[int, Callable[..., Any]], key: int) -> None:
+        self._hooks, self._key = hooks, key
+
+    def remove(self) -> None:
+        """Takes the hook away; doing so again changes nothing."""
+        self._hooks.pop(self._key, None)
+
+
+def _register(place: str) -> Callable[[Optimizer, Callable[..., Any]], _Handle]:
+    def register(self: Optimizer, hook: Callable[..., Any]) -> _Handle:
+        around = self.__dict__.get("step")
+        if not isinstance(around, _Hooked):
+            around = self.__dict__["step"] = _Hooked(self)
+        key = next(around.count)
+        hooks: dict[int, Callable[..., Any]] = getattr(around, place)
+        hooks[key] = hook
+        return _Handle(hooks, key)
+
+    return register
+
+
 optimizer: Any = Optimizer
+optimizer.register_step_pre_hook = _register("before")
+optimizer.register_step_post_hook = _register("after")
 optimizer.add_param_group = _add_param_group
 optimizer.zero_grad = _zero_grad
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any as _Any
+from typing import Self as _Self
+
+from lamella import data as _native
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.tables.torch_nn import DATA as _TABLE
 
@@ -9,7 +14,62 @@ from ... import _words
 
 _NAMES = _words.Names(__name__, [("lamella.data", _TABLE, _words.LOADING)])
 __getattr__ = _words.serve(_NAMES)
+
+
+def _with_lists(value: _Any) -> _Any:
+    """Returns a batch with lists in the place of tuples."""
+    if type(value) in (tuple, list):
+        return [_with_lists(each) for each in value]
+    return {key: _with_lists(each) for key, each in value.items()} if type(value) is dict else value
+
+
+def default_collate(batch: _Any) -> _Any:
+    """Makes a batch of samples, see :func:`lamella.data.default_collate`; those that are tuples become a list."""
+    return _with_lists(_native.default_collate(batch))
+
+
+def default_convert(data: _Any) -> _Any:
+    """Returns arrays as tensors, see :func:`lamella.data.default_convert`, and tuples as lists."""
+    return _with_lists(_native.default_convert(data))
+
+
+class _Lists(Iterator[_Any]):
+    """Iterator over batches with lists in the place of tuples."""
+
+    def __init__(self, batches: Iterator[_Any]) -> None:
+        self._batches = batches
+
+    def __iter__(self) -> _Self:
+        return self
+
+    def __next__(self) -> _Any:
+        return _with_lists(next(self._batches))
+
+
+class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
+    """Gives the batches of a dataset, epoch by epoch, see :class:`lamella.data.DataLoader`.
+
+    Samples that are tuples come in lists, unless ``collate_fn`` makes something else of them.
+    """
+
+    def __init__(self, *args: _Any, **options: _Any) -> None:
+        super().__init__(*args, **options)
+        # Lamella asks datasets for whole batches where the function is its own.
+        given: _Any = vars(self)["collate_fn"]
+        own: dict[_Any, _Any] = {
+            default_collate: _native.default_collate,
+            default_convert: _native.default_convert,
+        }
+        self.collate_fn: _Any = own.get(given, given)
+
+    def __iter__(self) -> Iterator[_Any]:
+        batches: Iterator[_Any] = super().__iter__()
+        own = self.collate_fn in (_native.default_collate, _native.default_convert)
+        return _Lists(batches) if own else batches
+
+
 for _path in ("dataset", "dataloader", "sampler", "_utils", "_utils.collate"):
     _add_paths("torch", {f"{__name__}.{_path}": {__name__: " ".join(_NAMES)}})
 
 from . import distributed  # noqa: E402, F401
+from .distributed import DistributedSampler  # noqa: E402, F401

@@ -1,0 +1,125 @@
+"""Functions of Paddle that ask about tensors, or put them together, in forms of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+def in_place(name: str) -> Callable[..., Tensor] | None:
+    """Returns ``paddle.exp_`` and its kin: the function of the method of a tensor that writes over it, or None."""
+    if name.startswith("_") or not name.endswith("_") or not hasattr(Tensor, name):
+        return None
+
+    def function(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        made: Tensor = getattr(x, name)(*args, **kwargs)
+        return made
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``x.{name}(...)``."
+    return function
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of several tensors of one shape."""
+    listed = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    total: Tensor = listed[0]
+    for each in listed[1:]:
+        total = total + each
+    return total.clone() if total is listed[0] else total
+
+
+def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]:
+    """Returns the shape of what two tensors of these shapes make together."""
+    return list(lm.broadcast_shapes(tuple(x_shape), tuple(y_shape)))
+
+
+def broadcast_tensors(input: Sequence[Tensor], name: str | None = None) -> list[Tensor]:
+    """Returns tensors in the shape that they make together."""
+    return list(lm.broadcast_arrays(*input))
+
+
+def is_complex(x: Tensor) -> bool:
+    """True for complex numbers."""
+    return lm.isdtype(x.dtype, "complex floating")
+
+
+def is_integer(x: Tensor) -> bool:
+    """True for integers."""
+    return lm.isdtype(x.dtype, "integral")
+
+
+def is_empty(x: Tensor, name: str | None = None) -> Tensor:
+    """True, as a tensor, if there are no elements."""
+    return lm.tensor(x.size == 0)
+
+
+def log_normal(mean: float = 1.0, std: float = 2.0, shape: Any = None, name: str | None = None) -> Tensor:
+    """Numbers whose logarithms are normal with this mean and deviation."""
+    return lm.exp(lm.normal(tuple(shape or ()), mean, std))
+
+
+def randint_like(x: Tensor, low: int = 0, high: int | None = None, dtype: Any = None, name: Any = None) -> Tensor:
+    """Integers in [low, high), or [0, low), in the shape and the dtype of a tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    return lm.randint(low, high, tuple(x.shape)).astype(x.dtype if dtype is None else dtype)
+
+
+def select_scatter(x: Tensor, values: Tensor, axis: int, index: int, name: str | None = None) -> Tensor:
+    """A copy with ``values`` at one place along an axis."""
+    return lm.select_scatter(x, values, axis, index)
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    sci_mode: bool | None = None,
+    linewidth: int | None = None,
+) -> None:
+    """Sets how elements are printed: numpy's options, as it is numpy that prints them."""
+    import numpy as np
+
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    given["suppress"] = None if sci_mode is None else not sci_mode
+    np.set_printoptions(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+
+
+def t(input: Tensor, name: str | None = None) -> Tensor:
+    """A matrix transposed, and tensors of fewer axes as they are."""
+    return input if input.ndim < 2 else lm.swapaxes(input, 0, 1)
+
+
+def take(x: Tensor, index: Tensor, mode: str = "raise", name: str | None = None) -> Tensor:
+    """Elements by their numbers in the order of memory; beyond the end "wrap" counts on, and "clip" stays at it."""
+    flat, numbers = lm.reshape(x, (-1,)), lm.reshape(index, (-1,))
+    if mode == "wrap":
+        numbers = numbers % flat.shape[0]
+    elif mode == "clip":
+        numbers = lm.clip(numbers, 0, flat.shape[0] - 1)
+    return lm.reshape(lm.take(flat, numbers, axis=0), tuple(index.shape))
+
+
+def tolist(x: Tensor) -> Any:
+    """Returns the elements as lists."""
+    return x.tolist()
+
+
+def unique_consecutive(
+    x: Tensor, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None, dtype: Any = "int64"
+) -> Any:
+    """The elements without those that equal the one before them."""
+    return lm.unique_consecutive(x, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
+
+
+def view(x: Tensor, shape_or_dtype: Any, name: str | None = None) -> Tensor:
+    """The tensor in other sizes."""
+    return lm.reshape(x, tuple(shape_or_dtype))
+
+
+def view_as(x: Tensor, other: Tensor, name: str | None = None) -> Tensor:
+    """The tensor in the sizes of another one."""
+    return lm.reshape(x, tuple(other.shape))

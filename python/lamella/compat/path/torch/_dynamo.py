@@ -1,0 +1,27 @@
+"""What programs ask of PyTorch's compiler beside ``torch.compile``."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from lamella.compat.front import close_module
+
+from ._compile import compile, compiler
+
+#: Settings, which may be set, and change nothing.
+config: Any = SimpleNamespace(suppress_errors=False, verbose=False, cache_size_limit=8, dynamic_shapes=True)
+disable = compiler.disable
+is_compiling = compiler.is_compiling
+
+
+def reset() -> None:
+    """Does nothing: a compiled function has its own graphs."""
+
+
+def optimize(backend: Any = "inductor", **options: Any) -> Any:
+    """Returns a decorator: ``torch.compile``."""
+    return lambda function: compile(function)
+
+
+__getattr__ = close_module(__name__)

@@ -1,0 +1,292 @@
+"""Sparse matrices and tensors: coordinates and values, of which products with dense ones are computed.
+
+They are no tensors of Lamella: what they have is what programs with sparse matrices that do not change, such as the
+adjacency of a graph, ask for. Gradients reach dense operands and values.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+from lamella.compat.front import close_module
+
+from ._functions import device as _device
+from ._size import Size
+
+
+class SparseTensor:
+    """Values at coordinates; zeros elsewhere. Values at the same place are added.
+
+    Args:
+        indices: ``(axes, count)``, int64.
+        values: ``(count,)``, or with more axes, which are dense.
+        size: the sizes of all axes.
+        coalesced: True where the coordinates are in order, and no two are the same.
+    """
+
+    is_sparse = True
+    layout = "sparse_coo"
+
+    def __init__(self, indices: lm.Tensor, values: lm.Tensor, size: tuple[int, ...], coalesced: bool = False) -> None:
+        self._places, self._entries = indices, values
+        self.shape = Size(size)
+        self._coalesced = coalesced
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+        return self._entries.dtype
+
+    @property
+    def device(self) -> Any:
+        """Where the values are."""
+        return _device(str(self._entries.device))
+
+    @property
+    def requires_grad(self) -> bool:
+        """True if the values want a gradient."""
+        return not self._entries.stop_gradient
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    def dim(self) -> int:
+        """Returns the number of axes."""
+        return len(self.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """Returns the sizes, or one of them."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def sparse_dim(self) -> int:
+        """Returns the number of axes that have coordinates."""
+        return int(self._places.shape[0])
+
+    def dense_dim(self) -> int:
+        """Returns the number of axes that the values have beside theirs."""
+        return self.dim() - self.sparse_dim()
+
+    def _nnz(self) -> int:
+        return int(self._places.shape[1])
+
+    def _indices(self) -> lm.Tensor:
+        return self._places
+
+    def _values(self) -> lm.Tensor:
+        return self._entries
+
+    def is_coalesced(self) -> bool:
+        """True where coordinates are in order, and no two are the same."""
+        return self._coalesced
+
+    def indices(self) -> lm.Tensor:
+        """Returns the coordinates.
+
+        Raises:
+            RuntimeError: some may be the same: see :meth:`coalesce`.
+        """
+        return self._checked("indices")._places
+
+    def values(self) -> lm.Tensor:
+        """Returns the values.
+
+        Raises:
+            RuntimeError: some may be at the same place: see :meth:`coalesce`.
+        """
+        return self._checked("values")._entries
+
+    def _checked(self, name: str) -> SparseTensor:
+        if not self._coalesced:
+            raise RuntimeError(f"[{name}] the tensor is not coalesced: call coalesce() first")
+        return self
+
+    def _flat(self) -> lm.Tensor:
+        """Returns the coordinates as one number each."""
+        sizes = self.shape[: self.sparse_dim()]
+        steps = [math.prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+        return lm.sum(self._places * lm.reshape(lm.tensor(steps, dtype=lm.int64), (-1, 1)), axis=0)
+
+    def coalesce(self) -> SparseTensor:
+        """Returns a tensor with the values at one place added, in the order of the coordinates."""
+        if self._coalesced:
+            return self
+        found, inverse = lm.unique(self._flat(), return_inverse=True)
+        zeros = lm.zeros((found.shape[0], *self._entries.shape[1:]), dtype=self.dtype)
+        places = []
+        for size in reversed(self.shape[: self.sparse_dim()]):
+            places.append(found % size)
+            found = found // size
+        added = lm.index_add(zeros, 0, inverse, self._entries)
+        return SparseTensor(lm.stack(places[::-1]), added, self.shape, True)
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> lm.Tensor:
+        """Returns the tensor with its zeros."""
+        count = math.prod(self.shape[: self.sparse_dim()])
+        zeros = lm.zeros((count, *self._entries.shape[1:]), dtype=self.dtype)
+        made = lm.reshape(lm.index_add(zeros, 0, self._flat(), self._entries), tuple(self.shape))
+        return made if dtype is None else made.astype(dtype)
+
+    def _of(self, values: lm.Tensor) -> SparseTensor:
+        return SparseTensor(self._places, values, self.shape, self._coalesced)
+
+    def to(self, *args: Any, **named: Any) -> SparseTensor:
+        """Returns the tensor on a device, or in a dtype."""
+        return self._of(self._entries.to(*args, **named))
+
+    def float(self) -> SparseTensor:
+        """Returns the tensor in float32."""
+        return self._of(self._entries.astype(lm.float32))
+
+    def double(self) -> SparseTensor:
+        """Returns the tensor in float64."""
+        return self._of(self._entries.astype(lm.float64))
+
+    def cpu(self) -> SparseTensor:
+        """Returns the tensor itself, which is on the CPU."""
+        return self
+
+    def detach(self) -> SparseTensor:
+        """Returns the tensor off the tape."""
+        return self._of(self._entries.detach())
+
+    def clone(self) -> SparseTensor:
+        """Returns a copy."""
+        return self._of(self._entries.clone())
+
+    def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
+        """Has the values want a gradient."""
+        self._entries.stop_gradient = not requires_grad
+        return self
+
+    def transpose(self, dim0: int, dim1: int) -> SparseTensor:
+        """Returns the tensor with two axes of coordinates exchanged."""
+        order = list(range(self.sparse_dim()))
+        order[dim0], order[dim1] = order[dim1], order[dim0]
+        sizes = [self.shape[axis] for axis in order] + list(self.shape[len(order) :])
+        return SparseTensor(self._places[order], self._entries, tuple(sizes))
+
+    def t(self) -> SparseTensor:
+        """Returns the matrix transposed."""
+        return self.transpose(0, 1)
+
+    def mm(self, other: Any) -> Any:
+        """Returns the product with a matrix."""
+        return mm(self, other)
+
+    matmul = spmm = __matmul__ = mm
+
+    def __rmatmul__(self, other: lm.Tensor) -> lm.Tensor:
+        return mm(self.t(), other.mT).mT
+
+    def __mul__(self, factor: Any) -> SparseTensor:
+        if isinstance(factor, SparseTensor):
+            return dense_to_sparse(self.to_dense() * factor.to_dense())
+        return self._of(self._entries * factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> SparseTensor:
+        return self._of(self._entries / divisor)
+
+    def __neg__(self) -> SparseTensor:
+        return self._of(-self._entries)
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, SparseTensor):
+            return self.to_dense() + other
+        places = lm.concat([self._places, other._places], axis=1)
+        return SparseTensor(places, lm.concat([self._entries, other._entries]), self.shape)
+
+    __radd__ = __add__
+
+    def sum(self, dim: Any = None) -> lm.Tensor:
+        """Returns the sum of all elements, or along axes."""
+        return lm.sum(self._entries) if dim is None else lm.sum(self.to_dense(), axis=dim)
+
+    def __repr__(self) -> str:
+        return f"tensor(indices={self._places}, values={self._entries}, size={tuple(self.shape)}, nnz={self._nnz()})"
+
+
+def sparse_coo_tensor(
+    indices: Any,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> SparseTensor:
+    """Returns values at coordinates ``(axes, count)``; without a size, as large as these ask for.
+
+    Raises:
+        RuntimeError: the coordinates are no matrix, or do not fit the values or the size.
+    """
+    if values is None:  # an empty one, of a size
+        size, indices, values = indices, lm.zeros((len(indices), 0), dtype=lm.int64), lm.zeros((0,))
+    places = lm.asarray(indices).astype(lm.int64)
+    entries = lm.asarray(values, dtype=dtype, device=None if device is None else str(device))
+    if places.ndim != 2 or entries.ndim < 1 or places.shape[1] != entries.shape[0]:
+        raise RuntimeError(
+            f"[sparse_coo_tensor] indices are (axes, count), values (count, ...); got {list(places.shape)} and "
+            f"{list(entries.shape)}"
+        )
+    highest = [int(lm.max(each).item()) + 1 for each in places] if places.shape[1] else [0] * places.shape[0]
+    sizes = (*highest, *entries.shape[1:]) if size is None else tuple(map(int, size))
+    if len(sizes) != places.shape[0] + entries.ndim - 1 or any(
+        most > there for most, there in zip(highest, sizes, strict=False)
+    ):
+        raise RuntimeError(f"[sparse_coo_tensor] the size {list(sizes)} is too small for the indices and values")
+    made = SparseTensor(places, entries.detach() if requires_grad else entries, sizes, bool(is_coalesced))
+    return made.requires_grad_() if requires_grad else made
+
+
+def dense_to_sparse(x: lm.Tensor) -> SparseTensor:
+    """Returns the elements that are not 0, with their places."""
+    places = lm.stack(list(lm.nonzero(x)))
+    return SparseTensor(places, x[tuple(places)], tuple(x.shape), True)
+
+
+def mm(sparse: Any, dense: Any) -> Any:
+    """Returns the product of a sparse matrix and a dense one, which is dense, or of two sparse ones, which is sparse.
+
+    Raises:
+        RuntimeError: the sizes do not fit.
+    """
+    if not isinstance(sparse, SparseTensor):
+        return sparse @ dense
+    if sparse.dim() != 2 or sparse.sparse_dim() != 2 or sparse.shape[1] != dense.shape[0]:
+        raise RuntimeError(f"[mm] the sizes {list(sparse.shape)} and {list(dense.shape)} do not fit")
+    if isinstance(dense, SparseTensor):
+        return dense_to_sparse(mm(sparse, dense.to_dense()))
+    column = dense if dense.ndim == 2 else lm.expand_dims(dense, 1)
+    rows, columns = sparse._places[0], sparse._places[1]
+    terms = lm.expand_dims(sparse._entries, 1) * lm.take(column, columns, axis=0)
+    zeros = lm.zeros((sparse.shape[0], column.shape[1]), dtype=terms.dtype)
+    made = lm.index_add(zeros, 0, rows, terms)
+    return made if dense.ndim == 2 else lm.squeeze(made, 1)
+
+
+def addmm(mat: lm.Tensor, mat1: SparseTensor, mat2: lm.Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> lm.Tensor:
+    """Returns ``beta * mat + alpha * (mat1 @ mat2)``."""
+    product: lm.Tensor = mm(mat1, mat2)
+    return beta * mat + alpha * product
+
+
+def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> lm.Tensor:
+    """Returns the sum of all elements, or along axes, as a dense tensor."""
+    return input.sum(dim) if dtype is None else input.to(dtype).sum(dim)
+
+
+def _typed(dtype: Any) -> Any:
+    return lambda *args: sparse_coo_tensor(*args, dtype=dtype)
+
+
+FloatTensor, DoubleTensor, LongTensor = _typed(lm.float32), _typed(lm.float64), _typed(lm.int64)
+
+__getattr__ = close_module(__name__)
