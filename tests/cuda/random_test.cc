@@ -28,6 +28,16 @@ TEST_F(RandomNumbers, ComeFromAGeneratorOfOnesOwn) {
       [](Device d, Generator* g) { return randint(-9, 9, {1001}, std::nullopt, d, g); },
       [](Device d, Generator* g) { return randperm(1001, std::nullopt, d, g); },
       [](Device d, Generator* g) { return bernoulli(full({1001}, 0.3, DType::Float32, d), g); },
+      [](Device d, Generator* g) { return poisson(full({1001}, 30.0, DType::Float64, d), g); },
+      [](Device d, Generator* g) {
+        return Gamma::call(Dims{1001}, full({1001}, 0.7, DType::Float64, d), Scalar(2.0), std::nullopt, d, g);
+      },
+      [](Device d, Generator* g) {
+        return TruncatedNormal::call(Dims{1001}, Scalar(0.0), Scalar(1.0), Scalar(0.5), Scalar(4.0), std::nullopt, d,
+                                     g);
+      },
+      [](Device d, Generator* g) { return multinomial(arange(9, std::nullopt, 1, DType::Float64, d), 1001, true, g); },
+      [](Device d, Generator* g) { return multinomial(ones({300}, DType::Float64, d), 200, false, g); },
       [](Device d, Generator* g) { return dropout(ones({1001}, DType::Float32, d), 0.5, true, g); },
   };
   for (std::size_t i = 0; i < draws.size(); ++i) {

@@ -3,26 +3,13 @@
 #include "engine/runtime/cuda/stream.h"
 #include "ops/cuda/grid.h"
 #include "ops/cuda/rows.h"
+#include "ops/sort/cuda/bisect.h"
 #include "ops/sort/cuda/row_keys.h"
 #include "ops/sort/cuda/sort.h"
 #include "ops/support/device_kernels.h"
 
 namespace lamella::cuda {
 namespace {
-
-/// Returns the first i in [begin, end) for which behind(i) is false, or `end`; it is true for those before it.
-template <class F>
-__device__ std::int64_t first_not(std::int64_t begin, std::int64_t end, F&& behind) {
-  while (begin < end) {
-    const std::int64_t middle = begin + (end - begin) / 2;
-    if (behind(middle)) {
-      begin = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  return begin;
-}
 
 /// `row` is the number of values that search in the same row of n elements.
 __global__ void __launch_bounds__(kGridThreads)

@@ -3,14 +3,16 @@
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
+#include "ops/cuda/grid.h"
 #include "ops/cuda/scan_lanes.h"
+#include "ops/sort/cuda/bisect.h"
 #include "ops/sort/cuda/row_keys.h"
 #include "ops/sort/cuda/sort.h"
 #include "ops/support/device_kernels.h"
 
-// Selection without sorting. A block finds the key of the wanted element digit by digit, from the highest one, by the
-// counts of digits among the elements that agree with it so far; then it takes the elements in order of their
-// positions.
+// Selection from rows that are too long to be sorted in shared memory. A block finds the key of the wanted element
+// digit by digit, from the highest one, by the counts of digits among the elements that agree with it so far; then it
+// takes the elements in order of their positions.
 
 namespace lamella::cuda {
 namespace {
@@ -81,6 +83,12 @@ __device__ Found find_key(const RowKeys& x, std::int64_t first, std::int64_t n, 
   return found;
 }
 
+/// Returns the place in order of a median of n elements, the last `nans` of which are NaN.
+__device__ std::int64_t place_of_middle(Rank rank, std::int64_t n, std::int64_t nans) {
+  const bool is_nan = nans == n || (nans > 0 && rank == Rank::Median);
+  return is_nan ? n - nans : (n - nans - 1) / 2;
+}
+
 /// Calls f(i, the counts before i, true if the key is smaller, true if it is the same, the counts of 256 neighbors) for
 /// the elements of a row, until a call returns true. All threads of the block must call it.
 template <class F>
@@ -130,8 +138,7 @@ __global__ void __launch_bounds__(kLaneThreads)
       Count::Part mine = 0;
       for (std::int64_t i = threadIdx.x; i < n; i += kLaneThreads) mine += x.is_nan(row * n + i);
       const auto nans = static_cast<std::int64_t>(scan_lanes<Count>(counts, mine, block.place, kLaneThreads).all);
-      const bool is_nan = nans == n || (nans > 0 && rank == Rank::Median);
-      wanted = is_nan ? n - nans : (n - nans - 1) / 2;
+      wanted = place_of_middle(rank, n, nans);
     }
     const Found found = find_key(x, row * n, n, wanted, block);
     std::int64_t seen = 0;
@@ -141,6 +148,21 @@ __global__ void __launch_bounds__(kLaneThreads)
       return seen > found.earlier;
     });
   }
+}
+
+/// Takes the wanted element of each row from the positions of all elements in order, where NaN is last.
+__global__ void __launch_bounds__(kGridThreads)
+    nth_in_order_kernel(const RowKeys x, const std::int64_t* order, const Rank rank, const std::int64_t rows,
+                        const std::int64_t n, const std::int64_t k, std::int64_t* positions) {
+  for_each_element(rows, [&](std::int64_t row) {
+    const std::int64_t first = row * n;
+    std::int64_t wanted = k;
+    if (rank != Rank::Kth) {
+      const std::int64_t numbers = first_not(0, n, [&](std::int64_t i) { return !x.is_nan(first + order[first + i]); });
+      wanted = place_of_middle(rank, n, n - numbers);
+    }
+    positions[row] = order[first + wanted];
+  });
 }
 
 unsigned row_blocks(std::int64_t rows) {
@@ -172,8 +194,16 @@ void select_nth(const Tensor& x, Rank rank, std::int64_t k, const Tensor& positi
   const DeviceGuard guard(x.device());
   const std::int64_t n = row_length(x);
   const std::int64_t rows = x.numel() / n;
-  launch(op, nth_kernel, row_blocks(rows), kLaneThreads, 0, current_stream(x.device()),
-         RowKeys{x.raw_data(), x.dtype()}, rank, rows, n, k, positions.data<std::int64_t>());
+  const cudaStream_t stream = current_stream(x.device());
+  const RowKeys keys{x.raw_data(), x.dtype()};
+  if (n > kLongestInBlock) {
+    return launch(op, nth_kernel, row_blocks(rows), kLaneThreads, 0, stream, keys, rank, rows, n, k,
+                  positions.data<std::int64_t>());
+  }
+  const Tensor order = empty(x.shape(), DType::Int64, x.device());
+  first_in_order(x, n, false, order, op);
+  launch(op, nth_in_order_kernel, grid_blocks(rows), kGridThreads, 0, stream, keys, order.data<std::int64_t>(), rank,
+         rows, n, k, positions.data<std::int64_t>());
 }
 
 [[maybe_unused]] const bool kRegistered =
