@@ -14,9 +14,7 @@ from support import emulation, extensions
 pytestmark = [
     pytest.mark.projects,
     pytest.mark.skipif(
-        emulation.library() is None
-        and shutil.which("nvcc") is None
-        and not Path("/usr/local/cuda/bin/nvcc").exists(),
+        emulation.library() is None and shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists(),
         reason="there is no nvcc",
     ),
 ]
