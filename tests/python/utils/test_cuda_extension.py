@@ -77,7 +77,7 @@ def test_a_library_of_operators(tmp_path):
     )
     op = lm.ops.lamella_test_cuda.twice
     with pytest.raises(NotImplementedError, match=r"no kernel for tensors on cpu; it has kernels for CUDA"):
-        op(lm.ones([2]))
+        op(lm.ones([2], device="cpu"))
     if lm.cuda.is_available():
         assert op(lm.ones([3], device="cuda")).cpu().tolist() == [2, 2, 2]
     else:
@@ -96,7 +96,7 @@ def test_a_module_of_texts(tmp_path):
         no_implicit_headers=True,
     )
     with pytest.raises(ValueError, match=r"\[half\] x is on cpu, not on a GPU"):
-        module.half(lm.ones([2]))
+        module.half(lm.ones([2], device="cpu"))
     if lm.cuda.is_available():
         assert module.half(lm.ones([3], device="cuda")).cpu().tolist() == [0.5, 0.5, 0.5]
 
