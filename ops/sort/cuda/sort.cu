@@ -5,7 +5,6 @@
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/cuda/grid.h"
-#include "ops/cuda/rows.h"
 #include "ops/cuda/sort_pairs.h"
 #include "ops/sort/cuda/row_keys.h"
 #include "ops/sort/cuda/sort.h"
