@@ -26,14 +26,14 @@ class Arrays(Dataset):
 
 
 class Records(Arrays):
-    """The same as dicts of an array, a number and a text."""
+    """Dicts of an array, a number and a text."""
 
     def __getitem__(self, index: int) -> Any:
         return {"x": self.x[index], "label": int(self.y[index]), "name": f"record {index}"}
 
 
 class Tensors(Dataset):
-    """The same as tensors, which a dataset of the program's own takes one by one."""
+    """Rows as tensors, which a dataset of the program's own takes one by one."""
 
     def __init__(self, count: int) -> None:
         arrays = Arrays(count)

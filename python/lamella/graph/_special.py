@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from lamella import _C
+from lamella._attributes import replaced
 from lamella._C import Tensor, asarray
 
 BINARY = {
@@ -166,7 +167,7 @@ def _own() -> dict[str, Any]:
             and kind in ("wrapper_descriptor", "method_descriptor", "getset_descriptor")
         )
 
-    return {name: value for name, value in vars(Tensor).items() if is_own(name, value)}
+    return {name: value for name, value in {**vars(Tensor), **replaced}.items() if is_own(name, value)}
 
 
 #: The attributes that are replaced while somebody looks, as they were when this module was imported.

@@ -46,6 +46,44 @@ for wrong in (lambda: torch.cumsum(x), lambda: torch.cumsum(x, 0, axes=1)):
     else:
         raise AssertionError
 """,
+    "sizes in compiled functions": """
+import lamella as lm
+
+lm.graph.set_native("wait")
+
+
+@torch.compile
+def spread(x):
+    rows, columns = x.shape
+    scale = columns if x.size(0) > 3 else rows
+    return (x * scale).reshape(x.shape[1:] + x.shape[:1]).tanh() * x.shape.numel()
+
+
+for sizes in ((2, 3), (2, 3), (2, 3), (5, 4), (5, 4), (2, 3), (7, 2), (1, 6)):
+    x = torch.randn(*sizes)
+    scale = sizes[1] if sizes[0] > 3 else sizes[0]
+    wanted = (x * scale).reshape(sizes[1], sizes[0]).tanh() * (sizes[0] * sizes[1])
+    assert torch.allclose(spread(x), wanted, atol=1e-6), sizes
+""",
+    "words of methods": """
+x = torch.arange(6.0).view(2, 3)
+for made, wanted in (
+    (torch.flip(x, dims=(1,)), x.flip(1)), (torch.pow(x, exponent=2), x * x), (x.clone().pow_(exponent=2), x * x),
+    (torch.bmm(input=x[None], mat2=x.t()[None])[0], x @ x.t()), (torch.mv(x, vec=x[0]), x @ x[0]),
+    (torch.dot(x[0], tensor=x[1]), (x[0] * x[1]).sum()), (torch.outer(x[0], vec2=x[1]), x[0][:, None] * x[1]),
+    (x.clone().masked_fill_(mask=x > 2, value=0.0), x * (x <= 2)), (x.clone().lerp_(end=x + 2, weight=0.5), x + 1),
+    (x.clone().addcdiv_(tensor1=x, tensor2=x + 1, value=2), x + 2 * x / (x + 1)),
+    (x.clone().tril_(diagonal=-1), x.tril(-1)),
+    (torch.zeros(2, 3).copy_(x, non_blocking=True), x), (torch.zeros(2, 3).copy_(x), x),
+    (x.clone().triu_(1), x.triu(1)),
+    (x.split(split_size=2, dim=1)[1], x[:, 2:]), (x.split([1, 2], 1)[1], x[:, 1:]),
+):
+    assert torch.allclose(made, wanted), (made, wanted)
+assert x.clone().exponential_(lambd=2.0).min() >= 0 and x.clone().cauchy_(median=1.0, sigma=2.0).shape == (2, 3)
+y = torch.ones(2, requires_grad=True)
+(y * 2).backward(gradient=torch.tensor([1.0, 3.0]), retain_graph=None)
+assert y.grad.tolist() == [2.0, 6.0]
+""",
     "functions of the module": """
 import math
 

@@ -97,3 +97,21 @@ def test_converting_keeps_what_is_no_array(rng) -> None:
     assert made["s"] == "text" and made["n"] is None and made["i"] == 3 and made["w"] is data["w"]
     assert default_convert(np.float32(2)).dtype == lm.float32
     assert default_convert(array[::-1]).tolist() == array[::-1].tolist()
+
+
+@pytest.mark.parametrize("kind", ["plain", "frozen", "strided", "mixed", "swapped"])
+def test_large_arrays_become_a_batch_of_their_own(kind):
+    arrays = [np.full((300, 1000), number, np.float32) for number in range(4)]
+    if kind == "frozen":
+        arrays[1].flags.writeable = False
+    elif kind == "strided":
+        arrays = [np.asfortranarray(array) for array in arrays]
+    elif kind == "mixed":
+        arrays[2] = arrays[2].astype(np.float64)
+    elif kind == "swapped":
+        arrays = [array.astype(">f4") for array in arrays]
+    batch = lm.data.default_collate(arrays)
+    assert batch.dtype == (lm.float64 if kind == "mixed" else lm.float32) and batch.stop_gradient
+    np.testing.assert_array_equal(batch.numpy(), np.stack(arrays))
+    batch[0] = 7.0
+    assert arrays[0].max() == 0

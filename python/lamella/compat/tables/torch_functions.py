@@ -11,7 +11,8 @@ abs acos acosh angle asin asinh atan atan2 atanh ceil conj cos cosh deg2rad diga
 frac imag isfinite isinf isnan isneginf isposinf isreal lgamma log log10 log1p log2 logical_not logit positive rad2deg
 real reciprocal relu rsqrt sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc i0
 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign float_power floor_divide fmax fmin
-fmod gcd heaviside hypot lcm ldexp logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum nextafter pow
+fmod gcd heaviside hypot lcm ldexp logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum nextafter
+pow(input, exponent, *, out=None)
 remainder xlogy mvlgamma frexp
 addbmm addmm addmv addr baddbmm lerp
 round(input, *, decimals=0, out=None)
@@ -164,7 +165,11 @@ take(input, index)
 take_along_dim(input, indices, dim=None)
 
 # Products and matrices.
-bmm dot inner kron mv outer
+inner kron
+bmm(input, mat2)
+dot(input, tensor)
+mv(input, vec)
+outer(input, vec2)
 matrix_exp
 cholesky(input, upper=False)
 cholesky_inverse(L, upper=False)

@@ -1,4 +1,4 @@
-"""What a parameter is made with, and parameters that are made by themselves."""
+"""Attributes that parameters are made with, and parameters that are made by themselves."""
 
 from __future__ import annotations
 

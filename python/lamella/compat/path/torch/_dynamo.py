@@ -1,4 +1,4 @@
-"""What programs ask of PyTorch's compiler beside ``torch.compile``."""
+"""Names of PyTorch's compiler beside ``torch.compile``."""
 
 from __future__ import annotations
 

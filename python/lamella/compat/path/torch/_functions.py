@@ -417,9 +417,9 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(lm.unstack(input, axis=dim))
 
 
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, *axes: Any, dims: Any = ()) -> Tensor:
     """Returns the tensor with the order along axes turned around."""
-    return lm.flip(input, axis=_sizes(dims))
+    return lm.flip(input, axis=_sizes(axes or (dims,)))
 
 
 def tile(input: Tensor, *dims: Any) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+from lamella._attributes import replace
 from lamella.compat.methods import of_two_meanings
 
 from . import _functions as F  # noqa: N812
@@ -150,6 +151,12 @@ def _put(name: str, value: Any) -> None:
     setattr(Tensor, name, value)
 
 
+def _replace(name: str, value: Any) -> None:
+    """Sets a method or property that recorders look at."""
+    METHODS.add(name)
+    replace(name, value)
+
+
 def _scaled_in_place(native: Any) -> Any:
     def method(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
         return native(self, F._times(other, alpha))
@@ -200,6 +207,33 @@ def _storage(name: str) -> Any:
     return method
 
 
+def _by_words(native: Any, *words: str, dropped: str = "") -> Any:
+    """Returns an in-place operator whose arguments may be given by PyTorch's words; one of them changes nothing."""
+
+    def method(self: Tensor, *args: Any, **named: Any) -> Any:
+        if named:
+            named.pop(dropped, None)
+            args = (*args, *[named.pop(word) for word in words[len(args) :] if word in named])
+        return native(self, *args, **named)
+
+    return method
+
+
+_native_backward: Any = Tensor.backward
+
+
+def _backward(self: Tensor, *args: Any, **named: Any) -> None:
+    """Implements Tensor.backward(), whose gradient goes by that name."""
+    if "gradient" in named:
+        named["grad"] = named.pop("gradient")
+    _native_backward(self, *args, **named)
+
+
+def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Implements Tensor.split(): parts of one size, or of the sizes in a list."""
+    return F.split(self, split_size, dim)
+
+
 def _is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Implements Tensor.is_contiguous(): in the order of axes that a memory format names."""
     orders = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
@@ -247,7 +281,7 @@ def _is_shared(self: Tensor) -> bool:
 
 _put("__getitem__", _indexed(Tensor.__getitem__))
 _put("__setitem__", _indexed(Tensor.__setitem__))
-_put("shape", shape_of(Tensor.__dict__["shape"]))
+_replace("shape", shape_of(Tensor.__dict__["shape"]))
 _put("size", _Size())
 _put("device", property(lambda self: F.device(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)
@@ -276,7 +310,7 @@ _put("layout", property(lambda self: "strided", doc="All tensors are strided."))
 _put("data", property(lambda self: self.detach(), _set_data, doc="A tensor on the same memory, off the tape."))
 _put("get_device", lambda self: -1 if self.device == "cpu" else self.device.index or 0)
 _put("fill_diagonal_", _fill_diagonal)
-_put("is_contiguous", _is_contiguous)
+_replace("is_contiguous", _is_contiguous)
 _put("contiguous", lambda self, memory_format=None: _native_contiguous(self))
 _put("bernoulli", _bernoulli)
 _put("new", _new_of)
@@ -303,6 +337,23 @@ _put("sub_", _scaled_in_place(Tensor.sub_))
 _put("subtract_", _scaled_in_place(Tensor.subtract_))
 _put("div_", of_two_meanings("div_", _div_in_place))
 _put("scatter_", _with_value(Tensor.scatter_))
+_replace("backward", _backward)
+_put("split", of_two_meanings("split", _split))
+_put("copy_", _by_words(Tensor.copy_, "src", dropped="non_blocking"))
+for _name, _words in {
+    "addcdiv_": "tensor1 tensor2",
+    "addcmul_": "tensor1 tensor2",
+    "cauchy_": "median sigma",
+    "exponential_": "lambd",
+    "lerp_": "end weight",
+    "masked_fill_": "mask value",
+    "pow_": "exponent",
+}.items():
+    _put(_name, _by_words(getattr(Tensor, _name), *_words.split()))
+_native_tril: Any = Tensor.tril_
+_native_triu: Any = Tensor.triu_
+_put("tril_", lambda self, diagonal=0: _native_tril(self, k=diagonal))
+_put("triu_", lambda self, diagonal=0: _native_triu(self, k=diagonal))
 _put("clamp_", lambda self, min=None, max=None: self.clip_(min, max))
 
 
@@ -349,7 +400,7 @@ _dtypes.__str__, _dtypes.__repr__ = _name_of(_dtypes.__str__), _name_of(_dtypes.
 _WRITTEN = {
     F: "add adjoint allclose "
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
-    "scatter split split_with_sizes squeeze sub subtract t tile unbind clone",
+    "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
     P: "matmul mm repeat_interleave spmm",
     R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",

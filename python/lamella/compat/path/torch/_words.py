@@ -37,6 +37,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "LU_pivots": ("pivots",),
     "LD": ("ld",),
     "B": ("b",),
+    **dict.fromkeys(("mat2", "vec", "vec2", "tensor", "exponent"), ("x2", "b")),
 }
 
 

@@ -16,7 +16,7 @@ from lamella.compat.front import close_module
 
 
 class ProfilerActivity(enum.Enum):
-    """What is measured; here, the operators in any case."""
+    """Kinds of work that PyTorch measures; here, operators are measured in any case."""
 
     CPU = 0
     XPU = 1
@@ -25,7 +25,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does with a step."""
+    """Names what a profile does with a step."""
 
     NONE = 0
     WARMUP = 1
