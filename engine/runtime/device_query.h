@@ -7,7 +7,7 @@
 
 namespace lamella {
 
-/// What a device is.
+/// Name, memory and compute capability of a device.
 struct DeviceProperties {
   std::string name;
   std::size_t memory = 0;    ///< bytes

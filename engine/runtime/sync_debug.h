@@ -5,7 +5,7 @@
 
 namespace lamella {
 
-/// What to do where the host waits for a device: a step that does not is limited by the device alone.
+/// Selects the reaction to a wait of the host for a device: a step without such waits is limited by the device alone.
 enum class SyncDebugMode : std::uint8_t { Default, Warn, Error };
 
 /// Returns the process's mode.

@@ -87,7 +87,7 @@ def synchronize(device: str | int | None = None) -> None:
 
 
 class DeviceProperties(NamedTuple):
-    """What a device is.
+    """Name, memory and compute capability of a device.
 
     Attributes:
         name: "NVIDIA H200", say.
