@@ -24,15 +24,13 @@ def current_accelerator(check_available: bool = False) -> device | None:
 
 
 def current_device_index() -> int:
-    """Returns 0."""
-    return 0
+    """Returns the number of the GPU that "cuda" means."""
+    return _cuda.current_device()
 
 
-def set_device_index(device: object) -> None:
-    """Takes the GPU that "cuda" means, which is the first; see :func:`torch.cuda.set_device`."""
-    from .cuda import set_device
-
-    set_device(device)
+def set_device_index(device: str | int) -> None:
+    """Makes another GPU the one that "cuda" means, on this thread."""
+    _cuda.set_device(device)
 
 
 def synchronize(device: object = None) -> None:
