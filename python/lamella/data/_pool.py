@@ -129,12 +129,19 @@ class Pool:
         """
         self.epoch += 1
         for worker, state in enumerate(states):
-            self._tell(worker, True, self.epoch, seed, state)
+            try:
+                self._tell(worker, True, self.epoch, seed, state)
+            except OSError as error:
+                raise self._lost(worker) from error
         return self.epoch
 
     def submit(self, worker: int, number: int, task: Any, skip: bool) -> None:
-        """Has a worker fetch the batch of this number, or pass over it."""
-        self._tell(worker, False, number, task, skip)
+        """Has a worker fetch the batch of this number, or pass over it.
+
+        That a worker is gone is said where its batch is asked for, after those that were fetched before it.
+        """
+        with contextlib.suppress(OSError):
+            self._tell(worker, False, number, task, skip)
 
     def receive(self, worker: int, number: int, timeout: float) -> Any:
         """Waits for the batch of this number and returns it, or the :class:`Failure` in its place.
@@ -192,10 +199,7 @@ class Pool:
         receiver = self._receivers[worker]
         released = receiver.released[:]
         del receiver.released[: len(released)]
-        try:
-            self._connections[worker].send_bytes(pickle.dumps((released, *message), 5))
-        except OSError as error:
-            raise self._lost(worker) from error
+        self._connections[worker].send_bytes(pickle.dumps((released, *message), 5))
 
     def _lost(self, worker: int) -> RuntimeError:
         process = self._processes[worker]
