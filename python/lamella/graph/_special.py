@@ -14,8 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from lamella import _C
-from lamella._attributes import replaced
 from lamella._C import Tensor, asarray
+
+from .._attributes import replaced
 
 BINARY = {
     "add": "add",
