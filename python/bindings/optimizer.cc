@@ -71,40 +71,6 @@ PyObject* optimizer_formula(PyObject*, PyObject* name) {
   });
 }
 
-/// Calls `visit` for each item of a sequence, also of one that the calls change.
-template <class Visit>
-void for_each_item(PyObject* sequence, const Visit& visit) {
-  for (Py_ssize_t i = 0;; ++i) {
-    const Py_ssize_t size = PySequence_Size(sequence);
-    if (size < 0) throw_python_error();
-    if (i >= size) return;
-    visit(PyRef::adopt(checked(PySequence_GetItem(sequence, i))).get());
-  }
-}
-
-PyObject* with_gradients(PyObject*, PyObject* parameters) {
-  return guarded([&]() -> PyObject* {
-    const PyRef name = PyRef::adopt(checked(PyUnicode_InternFromString("grad")));
-    const PyRef found = PyRef::adopt(checked(PyList_New(0)));
-    const PyRef gradients = PyRef::adopt(checked(PyList_New(0)));
-    for_each_item(parameters, [&](PyObject* parameter) {
-      const PyRef gradient = PyRef::adopt(checked(PyObject_GetAttr(parameter, name.get())));
-      if (gradient.get() == Py_None) return;
-      checked(PyList_Append(found.get(), parameter));
-      checked(PyList_Append(gradients.get(), gradient.get()));
-    });
-    return checked(PyTuple_Pack(2, found.get(), gradients.get()));
-  });
-}
-
-PyObject* drop_gradients(PyObject*, PyObject* parameters) {
-  return guarded([&]() -> PyObject* {
-    const PyRef name = PyRef::adopt(checked(PyUnicode_InternFromString("grad")));
-    for_each_item(parameters, [&](PyObject* parameter) { checked(PyObject_SetAttr(parameter, name.get(), Py_None)); });
-    Py_RETURN_NONE;
-  });
-}
-
 }  // namespace
 
 PyMethodDef* optimizer_functions() {
@@ -116,12 +82,6 @@ PyMethodDef* optimizer_functions() {
        "_optimizer_step(formula, parameters, gradients, states, numbers, weight_decay, shrink, maximize)\n--\n\n"
        "A step of a formula, in place, of all tensors at once. `states` has a list of tensors, "
        "or None, for each state of the formula."},
-      {"_with_gradients", with_gradients, METH_O,
-       "_with_gradients(parameters, /)\n--\n\n"
-       "Returns those of a list of tensors that have a gradient, and their gradients, as two lists."},
-      {"_drop_gradients", drop_gradients, METH_O,
-       "_drop_gradients(parameters, /)\n--\n\n"
-       "Sets the gradients of a list of tensors to None."},
       {nullptr, nullptr, 0, nullptr},
   };
   return functions;

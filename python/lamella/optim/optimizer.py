@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import lamella as lm
-from lamella._C import _drop_gradients, _with_gradients
 
 from ._pytorch import converted
 
@@ -122,8 +121,13 @@ class Optimizer:
                 loss = closure()
         with lm.no_grad():
             for group in self.param_groups:
-                parameters, gradients = _with_gradients(group["params"])
-                states = [self.state.setdefault(id(parameter), {}) for parameter in parameters]
+                parameters, gradients, states = [], [], []
+                for parameter in group["params"]:
+                    gradient = parameter.grad
+                    if gradient is not None:
+                        parameters.append(parameter)
+                        gradients.append(gradient)
+                        states.append(self.state.setdefault(id(parameter), {}))
                 self.update_group(parameters, gradients, states, group)
         return loss
 
@@ -154,7 +158,8 @@ class Optimizer:
         """
         if set_to_none:
             for group in self.param_groups:
-                _drop_gradients(group["params"])
+                for parameter in group["params"]:
+                    parameter.grad = None
             return
         with lm.no_grad():
             for group in self.param_groups:
