@@ -152,7 +152,8 @@ Exchange exchange_by_store(const BackendOptions& options) {
     std::vector<std::string> all;
     std::string missing;
     for (int i = 0; i < options.size; ++i) {
-      const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now());
+      // Rounded up: a wait that ends before the deadline would pass for another failure.
+      const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
       try {
         all.push_back(store->get(key_of(i), std::max(left, Milliseconds(1))));
       } catch (const std::exception&) {
