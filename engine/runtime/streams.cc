@@ -38,13 +38,16 @@ void join_streams() {
   }
 }
 
-void note_use(const Tensor& x) {
-  if (!x.defined() || !x->storage) return;
-  StreamRuntime* const runtime = runtime_of(x.device().type);
+void note_use(const Tensor& x, void* stream) {
+  if (!x->storage) return;
   const Storage& storage = *x->storage;
-  if (!runtime || storage.deleter || !storage.data) return;
-  void* const user = runtime->current(x.device());
-  if (user != storage.context) allocator(x.device()).record_use(storage.data, user);
+  if (storage.data && !storage.deleter && storage.context != stream)
+    allocator(x.device()).record_use(storage.data, stream);
+}
+
+void note_use(const Tensor& x) {
+  if (!x.defined()) return;
+  if (StreamRuntime* const runtime = runtime_of(x.device().type)) note_use(x, runtime->current(x.device()));
 }
 
 Event::Event(Device device, bool timed)

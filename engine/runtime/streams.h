@@ -68,7 +68,9 @@ inline bool streams_in_use() noexcept { return detail::streams_in_use.load(std::
 void note_streams_in_use() noexcept;
 /// Has this thread's current streams wait for the work that all others have now.
 void join_streams();
-/// Says that work on this thread's current stream uses a tensor, which may have been made on another.
+/// Says that work on a stream uses a tensor, which may have been made on another.
+void note_use(const Tensor& x, void* stream);
+/// Says so of this thread's current stream.
 void note_use(const Tensor& x);
 
 /// An event of a device, see StreamRuntime.

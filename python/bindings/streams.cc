@@ -5,7 +5,6 @@
 #include <mutex>
 #include <string>
 
-#include "engine/core/allocator.h"
 #include "engine/core/tensor.h"
 #include "engine/runtime/device_query.h"
 #include "engine/runtime/streams.h"
@@ -67,9 +66,7 @@ void record_stream(PyObject*, const Tensor& x, const std::string& name, std::int
   const Device device = device_of(name);
   if (x.device() != device)
     fail<ValueError>("[record_stream] the tensor is on ", x.device(), ", the stream belongs to ", device);
-  const Storage& storage = *x->storage;
-  void* const user = stream_of(device, stream);
-  if (storage.data && !storage.deleter && storage.context != user) allocator(device).record_use(storage.data, user);
+  note_use(x, stream_of(device, stream));
 }
 
 /// Events that Python holds, by number. Never destroyed: they may outlive the interpreter.
