@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/core/batch_scope.h"
@@ -22,6 +24,23 @@ class Anomaly;
 class Selection;
 class CallCapture;
 
+/// Levels that a checkpoint's function enters, in order. Its repetition enters the same ones: what the two runs save is
+/// put together, and hidden axes and tangents are told apart by their levels.
+class LevelRun {
+ public:
+  /// A run that notes its levels in `levels`, or one that repeats them.
+  LevelRun(std::shared_ptr<std::vector<std::uint64_t>> levels, bool repeats)
+      : levels_(std::move(levels)), repeats_(repeats) {}
+
+  /// Returns the next level; a new one where the first run entered no more.
+  std::uint64_t next();
+
+ private:
+  std::shared_ptr<std::vector<std::uint64_t>> levels_;
+  bool repeats_;
+  std::size_t next_ = 0;
+};
+
 /// The scopes that a thread has entered, besides its Modes; few programs use them. A pass that continues in another
 /// thread takes them along.
 struct ThreadState {
@@ -40,6 +59,8 @@ struct ThreadState {
   std::shared_ptr<Selection> selection;
   /// Set while a checkpoint's function runs: what its calls read is noted, or compared.
   std::shared_ptr<AccessWatch> access_watch;
+  /// Set while a checkpoint's function runs: the levels that it enters are noted, or entered again.
+  std::shared_ptr<LevelRun> level_run;
   /// Set while a graph is recorded, along with Modes::kCapture.
   CallCapture* capture = nullptr;
   /// The gradients or tangents that the innermost backward or jvp in the host language was given.
@@ -55,6 +76,9 @@ ThreadState& thread_state() noexcept;
 
 /// Returns a new level. Levels are never reused, so that tensors that outlive their scope are recognized.
 std::uint64_t next_level() noexcept;
+
+/// Returns the level of a scope that this thread enters: a new one, but in the repetition of a checkpoint's function.
+std::uint64_t next_scope_level();
 
 }  // namespace autograd
 }  // namespace lamella

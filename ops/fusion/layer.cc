@@ -7,6 +7,7 @@
 #include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "ops/fusion/program.h"
+#include "ops/shape/alias.h"
 
 namespace lamella::fusion {
 namespace {
@@ -115,8 +116,13 @@ struct Fused : Function<Fused> {
   }
 
   /// Computes the gradients so that they have derivatives: through the operators, called one by one.
-  static TensorList recorded(const Program& program, const std::vector<Tensor>& inputs, const std::vector<bool>& wanted,
+  static TensorList recorded(const Program& program, const std::vector<Tensor>& saved, const std::vector<bool>& wanted,
                              const TensorList& grads) {
+    const bool create_graph = autograd::is_grad_enabled();
+    const autograd::GradMode recording(true);
+    std::vector<Tensor> inputs;
+    inputs.reserve(saved.size());
+    for (const Tensor& x : saved) inputs.push_back(own_alias(x));
     const std::vector<Tensor> outputs = call_one_by_one(program, inputs);
     std::vector<Tensor> targets, seeds, sources;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -128,7 +134,7 @@ struct Fused : Function<Fused> {
       if (wanted[i]) sources.push_back(inputs[i]);
     }
     const std::vector<Tensor> found =
-        autograd::grad(targets, sources, seeds, {.create_graph = true, .allow_unused = true});
+        autograd::grad(targets, sources, seeds, {.create_graph = create_graph, .allow_unused = true});
     TensorList results(inputs.size());
     std::size_t next = 0;
     for (std::size_t i = 0; i < inputs.size(); ++i) {

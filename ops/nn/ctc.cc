@@ -26,6 +26,7 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/shape/alias.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
@@ -240,7 +241,7 @@ struct CtcFn : OperatorLayer<CtcFn> {
     Tensor y;
     {
       const autograd::GradMode mode(true);
-      x = squeeze(expand_dims(log_p, 0), Dims{0});  // a separate view, at which the derivative ends
+      x = own_alias(log_p);
       y = composed(x, targets, input_lengths, target_lengths, blank);
     }
     const Tensor outputs[] = {y};

@@ -23,6 +23,7 @@
 #include "ops/linalg/matmul.h"
 #include "ops/movement/cast.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/shape/alias.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
@@ -300,11 +301,8 @@ struct GridSampleFn : OperatorLayer<GridSampleFn> {
     Tensor y;
     {
       const autograd::GradMode mode(true);
-      // Separate views: if the grid was computed from x, the gradient that reaches x through it is not part of this
-      // layer's.
-      const auto alias = [](const Tensor& given) { return squeeze(expand_dims(given, 0), Dims{0}); };
-      const Tensor image = alias(x);
-      const Tensor at = alias(grid);
+      const Tensor image = own_alias(x);
+      const Tensor at = own_alias(grid);
       if (want_x) wanted.push_back(image);
       if (want_grid) wanted.push_back(at);
       y = composed(image, at, setting);

@@ -15,6 +15,7 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/shape/alias.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
@@ -281,8 +282,7 @@ struct RecurrentLayer : OperatorLayer<RecurrentLayer> {
       if (!autograd::is_needed(edges[i])) continue;
       Tensor& x = *operands[i];
       if (create_graph) {
-        // An alias of its own, as one operand may depend on another: each gradient is that of one operand alone.
-        x = reshape(x, x.shape());
+        x = own_alias(x);
       } else {
         x = x.detach();
         x.set_stop_gradient(false);

@@ -10,7 +10,7 @@
 #include "engine/core/modes.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/in_place.h"
-#include "ops/shape/reshape.h"
+#include "ops/shape/alias.h"
 
 namespace lamella::autograd {
 
@@ -26,7 +26,7 @@ std::vector<Tensor> own_inputs(std::span<const Tensor> inputs, bool connected, c
     }
     if (connected && wants_gradient(x)) {
       const EnableGrad recording;
-      own.push_back(reshape(x, x.shape()));
+      own.push_back(own_alias(x));
     } else {
       own.push_back(off_tape(x).set_requires_grad(true));
     }

@@ -7,6 +7,7 @@
 
 #include "engine/autograd/autocast/autocast.h"
 #include "engine/autograd/checkpoint/checkpoint_holder.h"
+#include "engine/autograd/checkpoint/checkpoint_input.h"
 #include "engine/autograd/graph/place.h"
 #include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/saved/saved_tensor.h"
@@ -71,16 +72,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
       lease_ = std::make_unique<RandomLease>();
       random_ = RandomState::now();
     }
-    for (const Tensor* x : inputs) {
-      wants_gradient_.push_back(x->defined() && wants_gradient(*x));
-      Tensor kept = x->defined() ? x->detach() : Tensor();
-      if (kept.defined() && duals_active()) share_tangents(*x, kept);
-      inputs_.emplace_back(kept);
-      if (modes().interceptors & Modes::kPacking) {
-        if (kept.defined()) note_packed(kept);
-        inputs_.back().pack(*label_);
-      }
-    }
+    for (const Tensor* x : inputs) inputs_.emplace_back(*x, *label_);
     if (options.policy) {
       kept_ = std::make_shared<KeptCalls>();
       kept_->policy = std::move(options_.policy);
@@ -91,10 +83,11 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   }
 
   const CheckpointScope::Recompute& recompute() const noexcept { return recompute_; }
-  const std::vector<SavedTensor>& saved_inputs() const noexcept { return inputs_; }
+  const std::vector<CheckpointInput>& inputs() const noexcept { return inputs_; }
   long owners() const noexcept { return weak_from_this().use_count(); }
   const std::shared_ptr<KeptCalls>& kept() const noexcept { return kept_; }
   const std::shared_ptr<ReadLog>& reads() const noexcept { return reads_; }
+  std::shared_ptr<LevelRun> level_run(bool repeats) const { return std::make_shared<LevelRun>(levels_, repeats); }
   void set_complete() noexcept {
     complete_ = true;
     if (kept_) kept_->complete = true;
@@ -178,17 +171,10 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
     }
   }
 
-  std::vector<Tensor> inputs() {
+  std::vector<Tensor> unpack_inputs() {
     std::vector<Tensor> inputs;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      Tensor x = inputs_[i].unpack(*label_, i, created_at_);
-      if (x.defined()) {
-        const Tensor kept = std::exchange(x, x.detach());
-        if (wants_gradient_[i]) x.set_requires_grad(true);
-        if (duals_active()) share_tangents(kept, x);
-      }
-      inputs.push_back(std::move(x));
-    }
+    inputs.reserve(inputs_.size());
+    for (std::size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(inputs_[i].unpack(*label_, i, created_at_));
     return inputs;
   }
 
@@ -200,15 +186,19 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   AutocastState autocast_;
   SourceLine created_at_;
   Ref<Node> label_ = Ref<Node>::adopt(new CheckpointNode);
-  std::vector<SavedTensor> inputs_;
+  std::vector<CheckpointInput> inputs_;
   /// Levels of forward mode that forward ran in.
   const std::vector<std::shared_ptr<LiveLevel>> dual_levels_ = thread_state().dual_levels;
-  std::vector<bool> wants_gradient_;
   /// Held in the first run only.
   std::unique_ptr<RandomLease> lease_;
   std::optional<RandomState> random_;
   std::shared_ptr<KeptCalls> kept_;
   const std::shared_ptr<ReadLog> reads_ = std::make_shared<ReadLog>();
+  /// Levels of vmap and of forward mode that the function entered.
+  const std::shared_ptr<std::vector<std::uint64_t>> levels_ = std::make_shared<std::vector<std::uint64_t>>();
+  /// Calls of vmap that forward ran in.
+  const std::vector<std::uint64_t> batch_levels_ = thread_state().batch_levels;
+  const std::vector<BatchScope> batch_scopes_ = thread_state().batch_scopes;
   /// Holders in the order in which the first run saved; freed ones keep their places.
   std::vector<std::weak_ptr<CheckpointHolder>> holders_;
   bool complete_ = false;
@@ -233,11 +223,19 @@ class FirstRun final : public SavedTensorHooks {
 /// Restores, at the end of a scope, the modes and the thread state that a second run changes.
 class ScopeGuard {
  public:
-  ScopeGuard() : modes_(modes()), selection_(thread_state().selection), dual_levels_(thread_state().dual_levels) {}
+  ScopeGuard()
+      : modes_(modes()),
+        selection_(thread_state().selection),
+        level_run_(thread_state().level_run),
+        batch_levels_(thread_state().batch_levels),
+        batch_scopes_(thread_state().batch_scopes) {}
   ~ScopeGuard() {
     modes() = modes_;
-    thread_state().dual_levels = std::move(dual_levels_);
-    thread_state().selection = std::move(selection_);
+    ThreadState& state = thread_state();
+    state.batch_scopes = std::move(batch_scopes_);
+    state.batch_levels = std::move(batch_levels_);
+    state.level_run = std::move(level_run_);
+    state.selection = std::move(selection_);
   }
   ScopeGuard(const ScopeGuard&) = delete;
   ScopeGuard& operator=(const ScopeGuard&) = delete;
@@ -245,7 +243,9 @@ class ScopeGuard {
  private:
   Modes modes_;
   std::shared_ptr<Selection> selection_;
-  std::vector<std::shared_ptr<LiveLevel>> dual_levels_;
+  std::shared_ptr<LevelRun> level_run_;
+  std::vector<std::uint64_t> batch_levels_;
+  std::vector<BatchScope> batch_scopes_;
 };
 
 class PushedHooks {
@@ -307,9 +307,8 @@ class CheckpointFrame::SecondRun final : public SavedTensorHooks {
  private:
   void check(std::size_t i, const CheckpointHolder& holder, const Tensor& x, const Node& owner) const {
     const TensorMeta& meta = holder.meta;
-    if (!frame_.options_.check || (x.shape() == meta.shape && x.dtype() == meta.dtype && x.device() == meta.device)) {
-      return;
-    }
+    const bool same = x.shape() == meta.shape && x.dtype() == meta.dtype && x.device() == meta.device;
+    if (!frame_.options_.check || (same && owner.name() == holder.op)) return;
     fail<RuntimeError>("[checkpoint] the function does not do the same when it runs again for backward: saved tensor ",
                        i, " is ", describe(x), " from ", owner.name(), ", and was ", meta.dtype, meta.shape, " on ",
                        meta.device, " from ", holder.op, " in forward");
@@ -330,12 +329,14 @@ void CheckpointFrame::run_again(std::uint64_t key) {
   try {
     const ScopeGuard guard;
     const int traced = modes().interceptors & Modes::kTrace;
-    const int duals = dual_levels_.empty() ? 0 : Modes::kDuals;
-    modes() = Modes{.grad_enabled = true, .interceptors = static_cast<std::uint8_t>(traced | duals)};
-    // Restores forward's levels, as tensors saved for tangents are saved again, though this is asked for while some
-    // levels are hidden.
-    thread_state().dual_levels = dual_levels_;
-    const std::vector<Tensor> again = inputs();
+    modes() = Modes{.grad_enabled = true, .interceptors = static_cast<std::uint8_t>(traced)};
+    // Enters forward's levels, as tensors saved for tangents are saved again, though this is asked for while some
+    // levels are hidden, or after they ended.
+    const RepeatedLevels levels(dual_levels_);
+    thread_state().batch_levels = batch_levels_;
+    thread_state().batch_scopes = batch_scopes_;
+    thread_state().level_run = level_run(true);
+    const std::vector<Tensor> again = unpack_inputs();
     thread_state().selection = nullptr;
     if (kept_) {
       thread_state().selection = std::make_shared<Selection>(kept_, true);
@@ -365,6 +366,7 @@ CheckpointScope::CheckpointScope(Recompute recompute, std::span<const Tensor* co
   frame_ = std::make_shared<CheckpointFrame>(std::move(recompute), inputs, options);
   hooks_ = std::make_shared<const FirstRun>(frame_);
   selection_before_ = thread_state().selection;
+  level_run_before_ = std::exchange(thread_state().level_run, frame_->level_run(false));
   push_saved_tensor_hooks(hooks_);
   if (options.policy) thread_state().selection = std::make_shared<Selection>(frame_->kept(), false);
   reads_.emplace(std::make_shared<ReadWatch>(frame_->reads(), false));
@@ -376,6 +378,7 @@ CheckpointScope::~CheckpointScope() {
   pop_saved_tensor_hooks(hooks_.get());
   reads_.reset();
   thread_state().selection = std::move(selection_before_);
+  thread_state().level_run = std::move(level_run_before_);
   modes().interceptors = interceptors_before_;
 }
 
@@ -406,8 +409,9 @@ void CheckpointReferences::for_each_owned(const std::function<void(const Checkpo
       found.owned = more = true;
       const CheckpointFrame& frame = *found.frame;
       f(frame.recompute());
-      for (const SavedTensor& input : frame.saved_inputs()) {
-        if (input.packed() && input.packed()->use_count() == 1) add(*input.packed());
+      for (const CheckpointInput& input : frame.inputs()) {
+        const Packed* const packed = input.saved().packed();
+        if (packed && packed->use_count() == 1) add(*packed);
       }
     }
   }

@@ -19,6 +19,8 @@
 
 namespace lamella::autograd {
 
+class LevelRun;
+
 struct CheckpointOptions {
   /// Draw the random numbers of the first run again in the second.
   bool preserve_rng_state = true;
@@ -59,6 +61,7 @@ class CheckpointScope {
   std::shared_ptr<CheckpointFrame> frame_;
   std::shared_ptr<const SavedTensorHooks> hooks_;
   std::shared_ptr<Selection> selection_before_;
+  std::shared_ptr<LevelRun> level_run_before_;
   std::optional<WatchReads> reads_;
   std::uint8_t interceptors_before_ = 0;
 };

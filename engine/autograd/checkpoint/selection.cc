@@ -6,6 +6,7 @@
 #include "engine/autograd/graph/meta.h"
 #include "engine/autograd/graph/place.h"
 #include "engine/autograd/saved/saved_tensor_hooks.h"
+#include "engine/autograd/tangents/duals.h"
 #include "engine/core/access_watch.h"
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
@@ -123,11 +124,13 @@ void SelectedCall::note_packed(const Tensor& x) {
 void SelectedCall::keep(std::span<const Tensor* const> results, std::any form) {
   keeping_ = false;
   KeptCalls::Call& call = this->call();
+  bool keeps = !duals_active() || levels_of(results).empty();
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].defined() && inputs_[i].version() != versions_[i]) {
-      call.saves.clear();
-      return;
-    }
+    keeps = keeps && !(inputs_[i].defined() && inputs_[i].version() != versions_[i]);
+  }
+  if (!keeps) {
+    call.saves.clear();
+    return;
   }
   for (const Tensor* x : results) {
     KeptCalls::Result result;

@@ -106,7 +106,8 @@ class SelectedCall {
   const std::any& form() const;
   /// True if keep() is to be called.
   bool is_keeping() const noexcept { return keeping_; }
-  /// Keeps the results of the call, unless it wrote into one of its inputs: then it has to be made again.
+  /// Keeps the results of the call, unless it wrote into one of its inputs or its results have tangents: then it has to
+  /// be made again.
   void keep(std::span<const Tensor* const> results, std::any form = {});
 
  private:

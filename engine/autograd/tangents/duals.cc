@@ -1,6 +1,7 @@
 #include "engine/autograd/tangents/duals.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "engine/autograd/graph/place.h"
@@ -14,11 +15,12 @@ namespace lamella::autograd {
 /// Level that a thread is in. It knows the tangents that end with it.
 class LiveLevel {
  public:
-  LiveLevel() = default;
+  explicit LiveLevel(std::uint64_t number) : number_(number) {}
   LiveLevel(const LiveLevel&) = delete;
   LiveLevel& operator=(const LiveLevel&) = delete;
 
   std::uint64_t number() const noexcept { return number_; }
+  bool has_ended() const noexcept { return ended_; }
 
   std::shared_ptr<Tensor> keep(const Tensor& tangent) {
     auto value = std::make_shared<Tensor>(tangent);
@@ -31,6 +33,7 @@ class LiveLevel {
   }
 
   void end() {
+    ended_ = true;
     // Frees the tensors after the walk over the list, as that may run code of the host language.
     std::vector<Tensor> freed;
     for (const auto& weak : values_) {
@@ -42,7 +45,8 @@ class LiveLevel {
  private:
   static constexpr std::size_t kFirstSweep = 256;
 
-  const std::uint64_t number_ = next_level();
+  const std::uint64_t number_;
+  std::atomic<bool> ended_{false};
   std::vector<std::weak_ptr<Tensor>> values_;
   std::size_t sweep_at_ = kFirstSweep;
 };
@@ -151,7 +155,7 @@ void refuse_intermediate(const Tensor& x) {
 }  // namespace
 
 std::uint64_t enter_dual_level() {
-  auto level = std::make_shared<LiveLevel>();
+  auto level = std::make_shared<LiveLevel>(next_scope_level());
   const std::uint64_t number = level->number();
   thread_state().dual_levels.push_back(std::move(level));
   update_flag();
@@ -185,6 +189,24 @@ HideLevels::HideLevels(std::uint64_t from) : before_(thread_state().dual_levels)
 HideLevels::~HideLevels() {
   thread_state().dual_levels = std::move(before_);
   update_flag();
+}
+
+RepeatedLevels::RepeatedLevels(const std::vector<std::shared_ptr<LiveLevel>>& levels)
+    : before_(thread_state().dual_levels) {
+  std::vector<std::shared_ptr<LiveLevel>> entered = levels;
+  for (std::shared_ptr<LiveLevel>& level : entered) {
+    if (!level->has_ended()) continue;
+    level = std::make_shared<LiveLevel>(level->number());
+    begun_.push_back(level);
+  }
+  thread_state().dual_levels = std::move(entered);
+  update_flag();
+}
+
+RepeatedLevels::~RepeatedLevels() {
+  thread_state().dual_levels = std::move(before_);
+  update_flag();
+  for (const auto& level : begun_) level->end();
 }
 
 Levels levels_of(std::span<const Tensor* const> tensors) {

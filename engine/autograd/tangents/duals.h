@@ -45,6 +45,20 @@ class HideLevels {
   std::vector<std::shared_ptr<LiveLevel>> before_;
 };
 
+/// Enters `levels` in the place of this thread's, for a scope in which a call made in them is repeated. A level that
+/// has ended since begins anew under its number, and ends with the scope.
+class RepeatedLevels {
+ public:
+  explicit RepeatedLevels(const std::vector<std::shared_ptr<LiveLevel>>& levels);
+  ~RepeatedLevels();
+  RepeatedLevels(const RepeatedLevels&) = delete;
+  RepeatedLevels& operator=(const RepeatedLevels&) = delete;
+
+ private:
+  std::vector<std::shared_ptr<LiveLevel>> before_;
+  std::vector<std::shared_ptr<LiveLevel>> begun_;
+};
+
 /// Returns the innermost level of this thread that is not hidden.
 std::optional<std::uint64_t> innermost_dual_level();
 bool is_visible_level(std::uint64_t level) noexcept;

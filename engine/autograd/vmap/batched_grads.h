@@ -35,7 +35,7 @@ class BatchedGrads {
   Tensor shown(const Tensor& grad) const { return primitives().show_axis(grad, level_, size_); }
 
  private:
-  const std::uint64_t level_ = next_level();
+  const std::uint64_t level_ = next_scope_level();
   std::int64_t size_ = -1;
   std::vector<Tensor> hidden_;
 };

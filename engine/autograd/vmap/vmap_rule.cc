@@ -10,7 +10,7 @@
 namespace lamella::autograd {
 
 std::uint64_t enter_vmap(std::int64_t size, Randomness randomness) {
-  const std::uint64_t level = next_level();
+  const std::uint64_t level = next_scope_level();
   ThreadState& state = thread_state();
   state.batch_scopes.push_back({level, size, randomness});
   state.batch_levels.push_back(level);

@@ -73,8 +73,8 @@ def checkpoint(
             name and the tensors it is called with, which returns a :class:`CheckpointPolicy` or a bool (keep?), or a
             set of such names. It is asked once for each call that the function makes; calls made by a layer's
             ``forward`` are the layer's own affair. A call whose results are kept is not made again: they, and what it
-            saved beside its inputs, live as long as the graph. One that writes into an input in place, or whose results
-            somebody wrote to, is made again all the same.
+            saved beside its inputs, live as long as the graph. One that writes into an input in place, whose results
+            somebody wrote to, or whose results have tangents of forward mode, is made again all the same.
         **kwargs: Keyword arguments of the function.
 
     Returns:
