@@ -93,6 +93,8 @@ std::size_t picked_axes(const PickPlan& plan) {
   return count;
 }
 
+/// Returns x[plan], contiguous as a direct call makes it: whether a later reshape is a view must not depend on vmap or
+/// on the device.
 Tensor pick_by_rows(const Tensor& x, const PickPlan& plan) {
   const Dims order = picked_first(plan, x.ndim());
   const std::size_t picked = picked_axes(plan);
@@ -101,7 +103,7 @@ Tensor pick_by_rows(const Tensor& x, const PickPlan& plan) {
       gather_rows(reshape(permute_dims(x, order), Dims{rows.count, rows.width}), rows_of(plan, x.shape()));
   Dims shape = plan.shape;
   for (std::size_t i = picked; i < rows.shape.size(); ++i) shape.push_back(rows.shape[i]);
-  return permute_dims(reshape(result, shape), result_order(plan, x.ndim() - picked));
+  return contiguous(permute_dims(reshape(result, shape), result_order(plan, x.ndim() - picked)));
 }
 
 Tensor place_by_rows(const Tensor& x, const PickPlan& plan, const Dims& shape) {

@@ -223,7 +223,8 @@ struct OutputLayer : OperatorLayer<OutputLayer> {
     ctx.tag = setting.op;
     save_with<ConvSetting>(ctx, setting, x, w);
     if (is_batched(x) || is_batched(w) || (bias && is_batched(*bias))) [[unlikely]] {
-      const Tensor y = batched_output(x, w, setting);
+      // Contiguous, as an unbatched call makes it: whether a later reshape is a view must not depend on vmap.
+      const Tensor y = contiguous(batched_output(x, w, setting));
       return bias ? add(y, along_channels(*bias, x.ndim() - 2)) : y;
     }
     return plain_output(x, w, bias, setting);

@@ -160,7 +160,7 @@ class Sampler {
     shape.push_back(channels_);
     Dims channels_first{0, static_cast<std::int64_t>(places_.size())};
     for (std::size_t i = 1; i < places_.size(); ++i) channels_first.push_back(static_cast<std::int64_t>(i));
-    return permute_dims(reshape(total_, shape), channels_first);
+    return contiguous(permute_dims(reshape(total_, shape), channels_first));
   }
 
  private:

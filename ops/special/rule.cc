@@ -14,25 +14,35 @@
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/order.h"
+#include "ops/support/strided.h"
 
 namespace lamella::special {
 namespace {
 
 constexpr std::int64_t kWork = 16;  // cost of an element, relative to an addition
 
+Tensor empty_in_order_of(const Tensor& x) {
+  const Tensor* const operands[] = {&x};
+  return empty_in_order(operands, x.shape(), x.dtype(), x.device());
+}
+
+/// Returns a dense copy with the axes in x's order, those of examples in front.
+Tensor copy_in_order(const Tensor& x, const char* op) {
+  const Tensor copy = empty_in_order_of(x);
+  write_values(copy, x, op);
+  return copy;
+}
+
 Tensor evaluated(const Rule& rule, const Tensor& given) {
   if (is_batched(given)) [[unlikely]]
-    return over_examples([&](const Tensor& shown) { return evaluated(rule, shown); }, given);
-  const Tensor* const operands[] = {&given};
-  Tensor y = empty_in_order(operands, given.shape(), given.dtype(), given.device());
+    return over_examples([&](const Tensor& shown) { return evaluated(rule, shown); }, copy_in_order(given, rule.name));
+  const Tensor y = empty_in_order_of(given);
   const std::int64_t n = y.numel();
   if (y.device().is_meta() || n == 0) return y;
   if (!y.device().is_cpu() && !has_device_kernel<&DeviceKernels::special>(y.device()))
     return on_host(rule.name, y.device(), [&](const Tensor& host) { return evaluated(rule, host); }, given);
   // One pass over both if their layout is the same, else over a copy.
-  const bool alike = given.strides() == y.strides();
-  const Tensor x = alike ? given : contiguous(given);
-  if (!alike) y = empty(x.shape(), x.dtype(), x.device());
+  const Tensor x = given.strides() == y.strides() ? given : copy_in_order(given, rule.name);
   if (!y.device().is_cpu()) {
     device_kernel<&DeviceKernels::special>(y.device(), rule.name)(rule.function, x, y, rule.name);
     return y;

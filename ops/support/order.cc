@@ -9,7 +9,7 @@ namespace lamella {
 
 Tensor empty_in_order(std::span<const Tensor* const> operands, DimsView shape, DType dtype, Device device) {
   Tensor out = empty_beside(operands, shape, dtype, device);
-  if (shape.size() < 2 || is_batched(out)) return out;
+  if (shape.size() < 2) return out;
   const auto whole =
       std::ranges::find_if(operands, [&](const Tensor* x) { return std::ranges::equal(x->shape(), shape); });
   if (whole == operands.end() || (*whole)->is_contiguous()) return out;
@@ -26,7 +26,8 @@ Tensor empty_in_order(std::span<const Tensor* const> operands, DimsView shape, D
     out->strides[order[i]] = step;
     step *= shape[order[i]];
   }
-  out->contiguous = is_contiguous(shape, out->strides);
+  // Hidden axes stay in front: under vmap an example is laid out as without it.
+  out->contiguous = !is_batched(out) && is_contiguous(shape, out->strides);
   return out;
 }
 

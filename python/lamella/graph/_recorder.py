@@ -130,8 +130,13 @@ class Recorder(RecorderBase):
         out = values[-1] if len(values) > len(op.names) else None
         if not self._takes(op, values):
             return NotImplemented
-        result = self._record(op, values[: len(op.names)])
+        operands = list(values[: len(op.names)])
         target = values[0] if in_place else out
+        if in_place:
+            # As the operator in place does: gradients must not read the memory that is overwritten.
+            before = self._record(self._operator(lm.ops.lamella.clone), [target])
+            operands = [before if x is target else x for x in operands]
+        result = self._record(op, operands)
         if target is None:
             return result
         self._record(self._operator(lm.ops.lamella.copy_), [target, result])

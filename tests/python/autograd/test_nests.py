@@ -176,11 +176,22 @@ def written(x: lm.Tensor) -> lm.Tensor:
     return lm.sin(y) * x
 
 
+def overwritten(x: lm.Tensor) -> lm.Tensor:
+    """A function that overwrites what gradients need, one operator after the other."""
+    y = x * 1.0
+    y.tanh_()
+    y.square_()
+    y += x
+    y.exp_()
+    return y * x
+
+
 BASES: dict[str, Function] = {
     "sin": lambda x: lm.sin(x) * x,
     "exp": lambda x: lm.exp(x * 0.5) * lm.tanh(x) + x**3,
     "sum": lambda x: lm.sin(x) * x.sum(),
     "written": written,
+    "overwritten": overwritten,
     "softmax": lambda x: lm.softmax(x, -1) * x if x.ndim else lm.sin(x),
     "matmul": lambda x: (x[..., None] @ x[..., None, :]).sum(axis=-1) * 0.3 if x.ndim else x * x,
 }

@@ -55,6 +55,11 @@ def loop(function: Callable[..., Any], args: Sequence[lm.Tensor], axes: Sequence
     return [lm.stack([row[k] for row in rows]) for k in range(len(rows[0]))]
 
 
+def layouts(results: Sequence[lm.Tensor]) -> list[tuple[int, ...]]:
+    """The strides of each tensor, without those that mean nothing."""
+    return [tuple(s for s, n in zip(y.strides, y.shape, strict=True) if n > 1) if y.size else () for y in results]
+
+
 def is_float(x: lm.Tensor) -> bool:
     return x.dtype.name.startswith("float")
 
@@ -94,9 +99,22 @@ def check(case: Case, arrays: Sequence[Sequence[np.ndarray]]) -> None:
             for examples, axis in zip(arrays, axes, strict=True)
         ]
         mapped_function = vmap(case.function, in_axes=tuple(axes))
-        got = flat(mapped_function(*[lm.asarray(a) for a in given]))
+        laid_out: list[tuple[int, ...]] = []
+
+        def noted(*args: lm.Tensor, laid_out: list[tuple[int, ...]] = laid_out) -> Any:
+            result = case.function(*args)
+            laid_out += layouts(flat(result))
+            return result
+
+        got = flat(vmap(noted, in_axes=tuple(axes))(*[lm.asarray(a) for a in given]))
         expected = loop(case.function, [lm.asarray(a) for a in given], axes)
         assert len(got) == len(expected)
+        # Whether a reshape is a view, and a write through it is seen, must not depend on vmap.
+        first = [
+            lm.asarray(a) if axis is None else lm.asarray(a).moveaxis(axis, 0)[0]
+            for a, axis in zip(given, axes, strict=True)
+        ]
+        assert laid_out == layouts(flat(case.function(*first)))
         for y, wanted in zip(got, expected, strict=True):
             assert y.shape == wanted.shape and y.dtype == wanted.dtype
             np.testing.assert_allclose(y.numpy(), wanted.numpy(), rtol=1e-12, atol=1e-12)
