@@ -229,7 +229,11 @@ class Observer(RecorderBase):
                 raise _RefusedError(f"{name} draws random numbers into out")
             operands = list(values[: len(op.names)])
             target = values[0] if in_place else out
-            if in_place and lm.is_grad_enabled() and any(isinstance(x, Tensor) and not x.stop_gradient for x in operands):
+            if (
+                in_place
+                and lm.is_grad_enabled()
+                and any(isinstance(x, Tensor) and not x.stop_gradient for x in operands)
+            ):
                 # As the operator in place does: gradients must not read the memory that is overwritten.
                 before = self._run(self._operator(lm.ops.lamella.clone), [target])
                 operands = [before if x is target else x for x in operands]
