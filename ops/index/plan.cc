@@ -259,7 +259,8 @@ struct AddPicksFn : LinearOperatorLayer<AddPicksFn> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& value, const Plan& plan) {
     keep(ctx, plan, x.shape());
-    if (!runs_directly(x, *plan) || is_batched(value)) return add(x, place_by_rows(value, *plan, x.shape()));
+    if (!runs_directly(x, *plan) || is_batched(value))
+      return add(contiguous(x), place_by_rows(value, *plan, x.shape()));
     const Tensor result = empty(x.shape(), x.dtype());
     write_values(result, x, "index");
     add_picks(result, *plan, value);
@@ -328,7 +329,8 @@ Tensor place(const Tensor& x, const PickPlan& plan, const Dims& shape) {
 }
 
 Tensor add_at(const Tensor& x, const PickPlan& plan, const Tensor& value) {
-  if (!runs_directly(x, plan) || is_batched(value)) return add(x, place_by_rows(value, plan, x.shape()));
+  // The sum is laid out as its first operand, and AddPicksFn's result is contiguous.
+  if (!runs_directly(x, plan) || is_batched(value)) return add(contiguous(x), place_by_rows(value, plan, x.shape()));
   return AddPicksFn::apply(x, value, std::make_shared<const PickPlan>(plan));
 }
 

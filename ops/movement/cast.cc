@@ -71,7 +71,9 @@ Tensor Clone::call(const Tensor& x) {
 
 Tensor Contiguous::call(const Tensor& x) {
   check_defined(x, "contiguous");
-  return x.is_contiguous() ? x : CloneLayer::apply(x);
+  // Under vmap each example counts, as it does without: whether the result is x itself is the same.
+  const bool is_itself = x.is_contiguous() || (is_batched(x) && is_contiguous(x.shape(), x.strides()));
+  return is_itself ? x : CloneLayer::apply(x);
 }
 
 Tensor ToDevice::call(const Tensor& x, std::optional<Device> device, std::optional<std::int64_t> stream) {

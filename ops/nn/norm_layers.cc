@@ -356,8 +356,7 @@ struct NormLayer : OperatorLayer<NormLayer> {
   static Tensor forward(Context& ctx, const Tensor& given, const std::optional<Tensor>& weight,
                         const std::optional<Tensor>& bias, const NormSetting& setting, BatchStatistics* statistics) {
     ctx.tag = setting.op;
-    const bool by_kernel = given.device().is_cpu() || takes_rows(given, setting);
-    const Tensor x = by_kernel && !is_batched(given) ? contiguous(given) : given;
+    const Tensor x = is_batched(given) ? given : contiguous(given);
     Measures measures;
     const Tensor y = compute(x, weight, bias, setting, measures, statistics);
     if (ctx.recording()) {

@@ -185,8 +185,8 @@ Tensor along_axis(const Tensor& given, std::int64_t axis, const OpInfo& info) {
   }
   const auto ndim = static_cast<std::int64_t>(x.ndim());
   const std::int64_t from_end = static_cast<std::int64_t>(normalize_axis(axis, x.ndim(), info.name)) - ndim;
-  if (from_end == -1 || x.device().is_cpu()) return SoftmaxFn<kLog>::apply(x, from_end);
-  return swapaxes(SoftmaxFn<kLog>::apply(swapaxes(x, from_end, -1), -1), from_end, -1);
+  if (from_end == -1 || x.device().is_cpu() || x.device().is_meta()) return SoftmaxFn<kLog>::apply(x, from_end);
+  return contiguous(swapaxes(SoftmaxFn<kLog>::apply(swapaxes(x, from_end, -1), -1), from_end, -1));
 }
 
 /// Returns x cast to the requested dtype.
