@@ -58,11 +58,13 @@ Setting read_setting(std::size_t axes, const Dims& kernel_size, const std::optio
 std::int64_t window_count(std::int64_t in, const Setting& setting, std::size_t i, const Tensor& x, const char* op) {
   const std::int64_t reach = setting.dilation[i] * (setting.kernel[i] - 1) + 1;
   const std::int64_t padded = setting.pad_low[i] + setting.pad_high[i];
-  if (in > std::numeric_limits<std::int64_t>::max() / 2 || in + padded < reach) {
+  // With ceil_mode a first window may also reach beyond the end, by less than a stride.
+  const std::int64_t beyond = setting.ceil_mode && in > 0 ? setting.stride[i] - 1 : 0;
+  if (in > std::numeric_limits<std::int64_t>::max() / 2 || in + padded < reach - beyond) {
     fail<ValueError>("[", op, "] the kernel, ", reach, " long with its dilation, does not fit into an axis of ", in,
                      " elements with a padding of ", padded, " in all (x: ", x.shape(), ")");
   }
-  const std::int64_t steps = in + padded - reach;
+  const std::int64_t steps = std::max<std::int64_t>(0, in + padded - reach);
   std::int64_t count = steps / setting.stride[i] + 1;
   if (setting.ceil_mode && steps % setting.stride[i] != 0 && count * setting.stride[i] < in + setting.pad_low[i])
     ++count;

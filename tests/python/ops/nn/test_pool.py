@@ -80,6 +80,7 @@ SETTINGS: list[tuple[int, Any, dict[str, Any]]] = [
     (1, 2, {}),
     (1, 3, {"stride": 2, "padding": 1, "ceil_mode": True}),
     (1, 4, {"stride": 5, "ceil_mode": True}),
+    (1, 13, {"stride": 4, "ceil_mode": True}),
     (2, 2, {}),
     (2, (3, 2), {"stride": (1, 3), "padding": (1, 0)}),
     (2, 3, {"stride": 2, "padding": 1, "ceil_mode": True}),
@@ -91,6 +92,7 @@ DILATED: list[tuple[int, Any, dict[str, Any]]] = [
     (1, 2, {"dilation": 3, "padding": 2, "stride": 1}),
     (2, (2, 3), {"dilation": (4, 2), "padding": (1, 2), "stride": 1}),
     (2, 3, {"dilation": 2, "stride": 2, "ceil_mode": True}),
+    (1, 3, {"dilation": 6, "stride": 5, "ceil_mode": True}),
 ]
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 TOLERANCE = {"float64": 1e-12, "float32": 1e-6, "bfloat16": 8e-3, "float16": 1e-3}
