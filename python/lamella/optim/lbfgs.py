@@ -11,9 +11,6 @@ import lamella as lm
 from ._line_search import Point, strong_wolfe
 from .optimizer import Group, Optimizer, check_number, check_numbers
 
-#: Most evaluations of one search along a line.
-_SEARCHED = 25
-
 
 class LBFGS(Optimizer):
     """Quasi-Newton steps from the last changes of gradients: for a deterministic loss that is computed again and again.
@@ -39,7 +36,8 @@ class LBFGS(Optimizer):
         params: tensors, or one group of them: there is one learning rate for all.
         lr: the length of a step, or of the first that a line search tries.
         max_iter: the most steps in a call of :meth:`step`.
-        max_eval: the most calls of the closure in it, by default 1.25 times ``max_iter``.
+        max_eval: the most calls of the closure in it, by default 1.25 times ``max_iter``; a line search makes one call
+            beyond it.
         tolerance_grad: ends where no element of the gradient is larger.
         tolerance_change: ends where neither parameters nor loss change more.
         history_size: how many changes are remembered.
@@ -150,7 +148,7 @@ class _Run:
         group, state = self.group, self.state
         most = group["max_eval"] if group["max_eval"] is not None else group["max_iter"] * 5 // 4
         gradient = self.gradient()
-        for _ in range(group["max_iter"]):
+        for number in range(group["max_iter"]):
             if not math.isfinite(loss) or _largest(gradient) <= group["tolerance_grad"]:
                 break
             direction = self.direction(gradient)
@@ -162,7 +160,11 @@ class _Run:
                 length *= min(1.0, 1.0 / float(lm.sum(lm.abs(gradient))))
             state["prev_flat_grad"] = gradient
             before = loss
-            point = self.moved(Point(0.0, loss, slope, gradient), direction, length, most - self.evaluations)
+            # After a last step of given length nobody asks for the loss: the next call of step() computes it anyway.
+            left = most - self.evaluations
+            if group["line_search_fn"] is None and number == group["max_iter"] - 1:
+                left = 0
+            point = self.moved(Point(0.0, loss, slope, gradient), direction, length, left)
             state.update(d=direction, t=point.at, n_iter=state.get("n_iter", 0) + 1)
             loss, gradient = point.value, point.gradient
             change = _largest(direction) * point.at
@@ -196,7 +198,10 @@ class _Run:
         return direction
 
     def moved(self, start: Point, direction: lm.Tensor, length: float, left: int) -> Point:
-        """Moves the parameters along a direction and returns the point where they are."""
+        """Moves the parameters along a direction and returns the point where they are.
+
+        The point of a given length is that of the start where ``left``, the number of evaluations, is 0.
+        """
         origins = [parameter.detach().clone() for parameter in self.parameters]
 
         def place(at: float) -> None:
@@ -214,13 +219,13 @@ class _Run:
             gradient = self.gradient()
             return Point(at, value, _dot(gradient, direction), gradient)
 
-        if left < 1:
+        if self.group["line_search_fn"] is None:
+            if left > 0:
+                return evaluate(length)
             place(length)
             return start._replace(at=length)
-        if self.group["line_search_fn"] is None:
-            return evaluate(length)
         narrow = self.group["tolerance_change"] / max(_largest(direction), 1e-300)
-        found = strong_wolfe(evaluate, start, length, narrow, min(left, _SEARCHED))
+        found = strong_wolfe(evaluate, start, length, narrow, left)
         place(found.at)
         return found
 
