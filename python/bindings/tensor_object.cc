@@ -95,6 +95,19 @@ PyObject* wrap_as(PyTypeObject* type, Tensor x) {
   return self;
 }
 
+void exchange_tensors(PyObject* a, PyObject* b) noexcept {
+  TensorObject* const objects[] = {as_object(a), as_object(b)};
+  for (TensorObject* each : objects) forget(each);
+  std::swap(objects[0]->tensor, objects[1]->tensor);
+  for (TensorObject* each : objects) {
+    {
+      const std::lock_guard lock(object_mutex(each->tensor));
+      each->tensor->host_object.store(each, std::memory_order_release);
+    }
+    if (autograd::get_meta(each->tensor)) track(reinterpret_cast<PyObject*>(each));
+  }
+}
+
 void deallocate_tensor(PyObject* object) {
   auto* self = as_object(object);
   PyTypeObject* type = Py_TYPE(object);

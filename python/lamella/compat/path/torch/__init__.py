@@ -40,6 +40,8 @@ from lamella import (
 from lamella import float16 as half
 from lamella import float32 as float
 from lamella import float64 as double
+from lamella._C import _promote_by_rank
+from lamella.compat.errors import raise_runtime_errors as _raise_runtime_errors
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close as _close
 from lamella.compat.methods import install as _install
@@ -59,6 +61,9 @@ contiguous_format, preserve_format, channels_last, channels_last_3d = (
 newaxis = None
 
 __version__ = "2.6.0+lamella"
+
+_raise_runtime_errors()
+_promote_by_rank(True)
 
 _missing = _close(
     "torch",

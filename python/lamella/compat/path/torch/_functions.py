@@ -336,7 +336,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
     if rounding_mode != "trunc":
         raise RuntimeError(f"[div] rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
     quotient = lm.trunc(lm.divide(input, other))
-    dtype = lm.result_type(*(x if isinstance(x, Tensor) else lm.asarray(x) for x in (input, other)))
+    dtype = lm.result_type(input, other)
     return quotient.astype(dtype) if lm.isdtype(dtype, "integral") else quotient
 
 
@@ -357,11 +357,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """Elements of ``input`` where the condition holds, else of ``other``; alone, the places where it holds."""
     if input is None and other is None:
         return tuple(lm.nonzero(condition))
-    return lm.where(condition, _as_operand(input), _as_operand(other))
-
-
-def _as_operand(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else lm.asarray(x)
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        input, other = lm.asarray(input), lm.asarray(other)
+    return lm.where(condition, input, other)
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:

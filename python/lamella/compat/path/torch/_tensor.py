@@ -20,6 +20,8 @@ from . import _functions as F  # noqa: N812
 from . import _matrices as M  # noqa: N812
 from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
+from ._reshaped import METHODS as _RESHAPED
+from ._reshaped import set_data
 from ._size import Size, shape_of
 
 _native_size: Any = Tensor.__dict__["size"]
@@ -76,8 +78,31 @@ def _view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     if shape and type(shape[0]) is int:
         return lm.reshape(self, shape)
     if len(shape) == 1 and isinstance(shape[0], lm.DType):
-        return lm.from_numpy(self.detach().contiguous().numpy().view(shape[0].name))
+        return _as_dtype(self, shape[0])
     return lm.reshape(self, F._sizes(shape or tuple(named.values())))
+
+
+def _as_dtype(self: Tensor, dtype: Any) -> Tensor:
+    """Returns the memory of a tensor read as elements of another dtype, more or fewer of them along the last axis."""
+    before, after = self.dtype.itemsize, dtype.itemsize
+    shape, strides = list(self.shape), list(self.strides)
+    if before != after:
+        if not shape or strides[-1] != 1 or shape[-1] * before % after or any(n * before % after for n in strides[:-1]):
+            raise RuntimeError(
+                f"[view] elements of {before} bytes in the shape {shape} and the strides {strides} are none of {after}"
+            )
+        shape[-1] = shape[-1] * before // after
+        strides[:-1] = [n * before // after for n in strides[:-1]]
+    memory = lm._C._memory_as_bytes(self)
+    place = lm._C._shared_memory(self)
+    if place is None:  # memory of another owner
+        return _as_dtype(lm.clone(self.detach()), dtype)
+    return lm._C._tensor_in_memory(memory, dtype, shape, strides, place[1])
+
+
+def _format(self: Tensor, spec: str) -> str:
+    """Implements Tensor.__format__(): a tensor of one number without axes as that number, others as they are printed."""
+    return format(self.item() if self.ndim == 0 and self.device != "meta" else str(self), spec)
 
 
 def _expand(self: Tensor, *shape: Any) -> Tensor:
@@ -121,25 +146,16 @@ def _indexed(native: Any) -> Any:
             if not value or not isinstance(value[0], Tensor) or value[0].shape[:1] != (1,):
                 raise
             return method(self, index, lm.squeeze(value[0], 0))
-        except TypeError:
+        except TypeError as error:
             parts = index if isinstance(index, tuple) else (index,)
             if not any(isinstance(part, range) for part in parts):
+                if any(isinstance(part, (float, Tensor)) for part in parts):
+                    raise IndexError(str(error)) from None
                 raise
             given = tuple(list(part) if isinstance(part, range) else part for part in parts)
             return native(self, given if isinstance(index, tuple) else given[0], *value)
 
     return method
-
-
-def _set_data(self: Tensor, value: Tensor) -> None:
-    """Implements ``x.data = y`` for tensors of one shape: the elements become those of ``y``."""
-    if tuple(value.shape) != tuple(self.shape):
-        raise RuntimeError(
-            f"[data] x.data takes a tensor of the shape {list(self.shape)} of x, not of {list(value.shape)}: make a "
-            "new parameter instead"
-        )
-    with lm.no_grad():
-        self.detach().copy_(value)
 
 
 #: Names of the methods and properties of this module.
@@ -307,7 +323,10 @@ _put("is_meta", property(lambda self: self.device == "meta", doc="True if the te
 for _name in ("is_xpu", "is_mps", "is_sparse", "is_quantized", "is_nested", "is_mkldnn"):
     _put(_name, property(lambda self: False, doc="False: there are no such tensors here."))
 _put("layout", property(lambda self: "strided", doc="All tensors are strided."))
-_put("data", property(lambda self: self.detach(), _set_data, doc="A tensor on the same memory, off the tape."))
+_put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the same memory, off the tape."))
+for _name, _method in _RESHAPED.items():
+    _put(_name, _method)
+_put("__format__", _format)
 _put("get_device", lambda self: -1 if self.device == "cpu" else self.device.index or 0)
 _put("fill_diagonal_", _fill_diagonal)
 _replace("is_contiguous", _is_contiguous)
