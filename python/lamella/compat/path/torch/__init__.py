@@ -163,7 +163,6 @@ from ._functions import (
     set_default_dtype,
     set_default_tensor_type,
     set_float32_matmul_precision,
-    set_printoptions,
     split,
     split_with_sizes,
     squeeze,
@@ -213,6 +212,7 @@ from ._plain import (
     repeat_interleave,
     spmm,
 )
+from ._printing import set_printoptions
 from ._reductions import (
     histogram,
     max,

@@ -286,22 +286,6 @@ def get_float32_matmul_precision() -> str:
     return "highest"
 
 
-def set_printoptions(
-    precision: int | None = None,
-    threshold: int | None = None,
-    edgeitems: int | None = None,
-    linewidth: int | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
-) -> None:
-    """Sets how elements are printed: numpy's options, as it is numpy that prints them."""
-    import numpy as np
-
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    given["suppress"] = None if sci_mode is None else not sci_mode
-    np.set_printoptions(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-
-
 # ---- arithmetic
 
 

@@ -20,6 +20,7 @@ from . import _functions as F  # noqa: N812
 from . import _matrices as M  # noqa: N812
 from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
+from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
 from ._reshaped import set_data
 from ._size import Size, shape_of
@@ -327,6 +328,8 @@ _put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the
 for _name, _method in _RESHAPED.items():
     _put(_name, _method)
 _put("__format__", _format)
+_put("__repr__", text_of)
+_put("__str__", lambda self: repr(self))
 _put("get_device", lambda self: -1 if self.device == "cpu" else self.device.index or 0)
 _put("fill_diagonal_", _fill_diagonal)
 _replace("is_contiguous", _is_contiguous)
