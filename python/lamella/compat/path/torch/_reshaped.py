@@ -19,16 +19,10 @@ from . import _functions as F  # noqa: N812
 def become(x: Tensor, made: Tensor) -> Tensor:
     """Makes the object ``x`` stand for ``made``, which nobody else holds.
 
-    A leaf that wants a gradient stays one. Its gradient stays where it has the shape of ``made``.
+    A leaf that wants a gradient stays one, with its hooks. Its gradient stays where it has the shape of ``made``.
     """
-    if made is x:
-        return x
-    if x.is_leaf and x.requires_grad:
-        gradient = x.grad
-        made.requires_grad_()
-        if gradient is not None and gradient.shape == made.shape and gradient.dtype == made.dtype:
-            made.grad = gradient
-    _exchange_tensors(x, made)
+    if made is not x:
+        _exchange_tensors(x, made)
     return x
 
 
@@ -82,21 +76,21 @@ def set_(self: Tensor, source: Tensor | None = None, *args: Any) -> Tensor:
 
 
 def set_data(self: Tensor, value: Tensor) -> None:
-    """Implements ``x.data = y``: the elements become those of ``y``; of another shape or dtype, ``x`` shows its memory.
+    """Implements ``x.data = y``: the memory of ``x`` becomes that of ``y``; of a result, its elements those of ``y``.
 
     Raises:
+        RuntimeError: ``x`` is computed from others, and ``y`` has another shape or dtype.
         TypeError: ``y`` is no tensor.
     """
     if not isinstance(value, Tensor):
         raise TypeError(f"[data] x.data takes a tensor, not {type(value).__name__}")
     if value is self:
         return
-    alike = value.shape == self.shape and value.dtype == self.dtype and value.device == self.device
     with lm.no_grad():
-        if alike:
-            self.detach().copy_(value)
-        elif self.is_leaf:
+        if self.is_leaf:
             become(self, value.detach())
+        elif value.shape == self.shape and value.dtype == self.dtype:
+            self.detach().copy_(value)
         else:
             raise RuntimeError(
                 "[data] x.data takes a tensor of the shape and dtype of x, which is computed from others: write x = y"

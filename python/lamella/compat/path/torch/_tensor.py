@@ -410,7 +410,10 @@ def _name_of(native: Any) -> Callable[[Any], str]:
     """Returns the text of a dtype: to Lamella's own modules without the framework's name."""
 
     def text(self: Any) -> str:
-        caller = sys._getframe(1).f_globals.get("__name__", "")
+        try:
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+        except ValueError:  # the interpreter prints an error before it ends
+            caller = ""
         return native(self) if caller.startswith("lamella.") else f"torch.{self.name}"
 
     return text

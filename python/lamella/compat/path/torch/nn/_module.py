@@ -5,11 +5,14 @@ Layers are Lamella's own, or subclasses of these: as with tensors, the type of a
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import lamella as lm
 from lamella.nn import Module
+
+from ._printing import text_of
 
 _native_to: Any = Module.to
 _native_zero_grad: Any = Module.zero_grad
@@ -108,9 +111,7 @@ def _state_dict(self: Module, *args: Any, destination: Any = None, prefix: str =
         given: list[Any] = [*args, *(destination, prefix, keep_vars)[len(args) :]]
         destination, prefix, keep_vars = given
     state = _native_state_dict(self, **({"keep_vars": True} if keep_vars else {}))
-    if destination is None and not prefix:
-        return state
-    destination = {} if destination is None else destination
+    destination = OrderedDict() if destination is None else destination
     destination.update((prefix + name, value) for name, value in state.items())
     return destination
 
@@ -237,6 +238,7 @@ _put("share_memory", _share_memory)
 _put("compile", _compile)
 _put("_apply", _apply)
 _put("_get_name", lambda self: type(self).__name__)
+_put("__repr__", text_of)
 _put("xpu", lambda self, device=None: self.to("xpu" if device is None else device))
 _put("add_module", Module.add_module)
 _put_missing("get_submodule", _submodule)

@@ -7,10 +7,15 @@ from typing import Any as _Any
 from typing import Self as _Self
 
 from lamella import data as _native
+from lamella import float64 as _float64
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.tables.torch_nn import DATA as _TABLE
+from lamella.data import collate as _collate
 
 from ... import _words
+
+#: Floats of samples keep their precision in a batch, as in PyTorch.
+_collate.floats = _float64
 
 _NAMES = _words.Names(__name__, [("lamella.data", _TABLE, _words.LOADING)])
 __getattr__ = _words.serve(_NAMES)
