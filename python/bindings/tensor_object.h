@@ -49,6 +49,8 @@ PyObject* wrap_as(PyTypeObject* type, Tensor x);
 
 /// Exchanges the tensors of two Python objects, each of which must have one.
 void exchange_tensors(PyObject* a, PyObject* b) noexcept;
+/// Returns how often exchange_tensors() was called in this process.
+std::uint64_t count_exchanges() noexcept;
 
 /// Implement lm.Tensor's deallocation, and the garbage collector's clearing.
 void deallocate_tensor(PyObject* object);

@@ -19,7 +19,7 @@ class _ValueError(ValueError, RuntimeError):
 
 
 class _TypeError(TypeError, NotImplementedError):
-    """An argument of a type or dtype that an operator cannot take; PyTorch's operators lack a kernel for some dtypes."""
+    """An argument of a type or dtype that an operator cannot take, or that it has no kernel for in PyTorch."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, ("type", self.args), self.__dict__ or None
@@ -47,5 +47,5 @@ for _class, _name in ((_ValueError, "RuntimeError"), (_TypeError, "TypeError"), 
 
 
 def raise_runtime_errors() -> None:
-    """Makes what the compiled part raises in this process a ``RuntimeError``, besides the class that it has natively."""
+    """Makes what the compiled part raises in this process a ``RuntimeError``, besides what it is natively."""
     _raise_errors_as(_ValueError, _TypeError, _IndexError)

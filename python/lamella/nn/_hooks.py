@@ -276,9 +276,7 @@ def _replace_hooks_of_all(change: Callable[[HookTable | None], HookTable | None]
         _C._hook_all_calls(_of_all_modules is not None)
 
 
-def hook_all_modules(
-    kind: str, hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
-) -> HookOfAllHandle:
+def hook_all_modules(kind: str, hook: Hook, *, with_kwargs: bool = False, always_call: bool = False) -> HookOfAllHandle:
     """Has a hook called at each call of each module of the process, before the module's own hooks of the kind.
 
     Args:

@@ -21,7 +21,8 @@ handles = [
     net[0].register_forward_pre_hook(lambda m, args: seen.append("before")),
     net[0].register_forward_hook(lambda m, args, result: seen.append("after")),
 ]
-assert all(isinstance(each, RemovableHandle) for each in [*handles, torch.ones(1, requires_grad=True).register_hook(print)])
+of_a_tensor = torch.ones(1, requires_grad=True).register_hook(print)
+assert all(isinstance(each, RemovableHandle) for each in [*handles, of_a_tensor])
 net(torch.ones(1, 2, requires_grad=True)).sum().backward()
 assert seen == [
     "all before Sequential", "all before Linear", "before", "all after Linear", "after", "all before ReLU",

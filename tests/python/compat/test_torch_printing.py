@@ -2,7 +2,7 @@
 
 from support import extensions
 
-PROGRAM = '''
+PROGRAM = """
 import torch
 
 TEXTS = {
@@ -40,7 +40,7 @@ torch.set_printoptions(edgeitems=1, threshold=3)
 assert str(torch.arange(5)) == "tensor([0,  ..., 4])"
 torch.set_printoptions(profile="full")
 assert "..." not in str(torch.arange(2000))
-'''
+"""
 
 
 def test_texts(tmp_path):

@@ -35,7 +35,8 @@ def made(dtype, axes):
 OPERATORS = {
     "add": (torch.add, None), "multiply": (lambda a, b: a * b, None), "maximum": (torch.maximum, None),
     "where": (lambda a, b: torch.where(torch.tensor([True, False]), a, b), None),
-    "less": (torch.lt, torch.bool), "equal": (lambda a, b: a == b, torch.bool), "clamp": (lambda a, b: a.clamp(min=b), None),
+    "less": (torch.lt, torch.bool), "equal": (lambda a, b: a == b, torch.bool),
+    "clamp": (lambda a, b: a.clamp(min=b), None),
     "result_type": (torch.result_type, None),
 }
 NO_COMPLEX = {"maximum", "less", "clamp"}
@@ -58,7 +59,8 @@ for (name, (operator, result)), first, second in itertools.product(OPERATORS.ite
 for dtype in DTYPES[1:]:
     for axes in (0, 1):
         assert (made(dtype, axes) * 2).dtype == dtype
-assert (made(torch.int32, 0) + 0.5).dtype == torch.float32 and (made(torch.float64, 0) + made(torch.int64, 1)).dtype == torch.float64
+assert (made(torch.int32, 0) + 0.5).dtype == torch.float32
+assert (made(torch.float64, 0) + made(torch.int64, 1)).dtype == torch.float64
 assert torch.where(torch.tensor([True, False]), made(torch.float64, 0), 1.5).dtype == torch.float64
 assert torch.where(torch.tensor([True, False]), made(torch.int32, 1), 1.5).dtype == torch.float32
 assert torch.addcmul(made(torch.float32, 1), made(torch.float64, 0), made(torch.float64, 0)).dtype == torch.float32
@@ -84,7 +86,8 @@ b = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
 product = a * b
 assert product.dtype == torch.float32
 product.sum().backward()
-assert (a.grad.dtype, b.grad.dtype) == (torch.float32, torch.float64) and b.grad.item() == 2.0 and a.grad.tolist() == [3.0, 3.0]
+assert (a.grad.dtype, b.grad.dtype) == (torch.float32, torch.float64)
+assert b.grad.item() == 2.0 and a.grad.tolist() == [3.0, 3.0]
 compiled = torch.compile(lambda p, q: p * q)
 assert compiled(a.detach(), b.detach()).dtype == compiled(a.detach(), b.detach()).dtype == torch.float32
 assert torch.vmap(lambda row, z: row * z, (0, None))(torch.ones(3, 2), b.detach()).dtype == torch.float32

@@ -55,11 +55,14 @@ numbers = torch.tensor([1.0, 2.0])
 bits = numbers.view(torch.int32)
 bits[0] = 0
 assert numbers.tolist() == [0.0, 2.0]
-for start, dtype, shape in ((torch.arange(8), torch.int32, (16,)), (torch.ones(2, 4, dtype=torch.int16), torch.int64, (2, 1)),
-                            (torch.arange(8)[2:4], torch.uint8, (16,)), (torch.ones(2, 3).t(), torch.int32, (3, 2))):
+for start, dtype in (
+    (torch.arange(8), torch.int32), (torch.arange(8).to(torch.int16).reshape(2, 4), torch.int64),
+    (torch.arange(8)[2:4], torch.uint8), (torch.arange(6.0).reshape(2, 3)[:, 1:], torch.int32),
+):
     seen = start.view(dtype)
-    assert seen.shape == shape and seen.dtype == dtype
-    assert seen.reshape(-1).tolist() == start.numpy().copy(order="K").view(dtype.__str__()[6:]).reshape(seen.shape).ravel().tolist() or start.dim() == 2
+    wanted = start.contiguous().numpy().view(str(dtype).partition(".")[2])
+    assert seen.dtype == dtype and seen.shape == wanted.shape and seen.tolist() == wanted.tolist()
+assert torch.ones(2, 3).t().view(torch.int32).shape == (3, 2)
 assert torch.ones(2, dtype=torch.bfloat16).view(torch.int16).tolist() == [16256] * 2
 try:
     torch.ones(3).view(torch.int64)
@@ -80,13 +83,38 @@ for dtype in (torch.half, torch.float64, torch.bfloat16):
     p.data = p.data.to(dtype)
     assert p.dtype == dtype and p.requires_grad
 p.data = p.data
+
+backup = p.data  # as weights are swapped for averaged ones and back
+p.data = torch.full((4,), 7.0, dtype=p.dtype)
+assert backup.tolist() != p.tolist() == [7.0] * 4
+p.data = backup
+assert p.data_ptr() == backup.data_ptr()
+
+q = nn.Parameter(torch.ones(2))
+seen = []
+q.register_hook(lambda gradient: seen.append(gradient.tolist()))
+q.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf is q))
+(q * 3).sum().backward()
+q.data = torch.zeros(2)
+(q * 2).sum().backward()
+assert q.grad.tolist() == [5.0, 5.0] and seen == [[3.0, 3.0], True, [2.0, 2.0], True]
+result = q * 1
+result.data = torch.ones(2)
+assert result.tolist() == [1.0, 1.0]
+
 layer = nn.Linear(3, 2)
 layer.weight.data, layer.bias.data = torch.zeros(5, 3), torch.ones(5)
 assert layer(torch.ones(1, 3)).tolist() == [[1.0] * 5] and layer.state_dict()["weight"].shape == (5, 3)
 compiled = torch.compile(lambda x: layer(x))
 assert compiled(torch.ones(1, 3)).shape == (1, 5)
 layer.weight.data, layer.bias.data = torch.zeros(4, 3), torch.ones(4)
-assert compiled(torch.ones(1, 3)).tolist() == [[1.0] * 4]
+for factor in (1.0, 2.0, 3.0):
+    layer.weight.data, layer.bias.data = torch.full((4, 3), factor), torch.ones(4)
+    for _ in range(3):
+        layer.weight.grad = None
+        made = compiled(torch.ones(1, 3))
+        made.sum().backward()
+        assert made.tolist() == [[1.0 + 3 * factor] * 4] and layer.weight.grad.tolist() == [[1.0] * 3] * 4
 
 @torch.compile
 def turned(x):

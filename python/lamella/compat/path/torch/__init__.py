@@ -178,6 +178,7 @@ from ._functions import (
 from ._matrices import (
     as_strided,
     compiled_with_cxx11_abi,
+    cross,
     get_default_device,
     get_deterministic_debug_mode,
     get_num_interop_threads,
@@ -219,6 +220,7 @@ from ._reductions import (
     mean,
     median,
     min,
+    mode,
     msort,
     nanmedian,
     nonzero,

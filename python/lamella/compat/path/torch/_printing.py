@@ -55,7 +55,10 @@ def set_printoptions(
         sci_mode: True for the scientific form, False for the plain one, None to choose by the elements.
     """
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    for name, value in {**_PROFILES.get(profile or "", {}), **{k: v for k, v in given.items() if v is not None}}.items():
+    for name, value in {
+        **_PROFILES.get(profile or "", {}),
+        **{k: v for k, v in given.items() if v is not None},
+    }.items():
         setattr(options, name, value)
     options.sci_mode = sci_mode
 
@@ -103,7 +106,9 @@ def _rows(values: Any, indent: int, summarized: bool, form: Callable[[Any], str]
     if values.ndim == 0:
         return form(values[()])
     if values.ndim > 1:
-        parts = ["..." if each is None else _rows(each, indent + 1, summarized, form) for each in _ends(values, summarized)]
+        parts = [
+            "..." if each is None else _rows(each, indent + 1, summarized, form) for each in _ends(values, summarized)
+        ]
         return "[" + ("," + "\n" * (values.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
     cells = [" ..." if each is None else form(each) for each in _ends(values, summarized)]
     width = len(form(values[0])) if len(values) else 1

@@ -30,7 +30,7 @@ def _in_place(name: str, reshape: Any) -> Any:
     def method(self: Tensor, *args: Any, **named: Any) -> Tensor:
         if lm.is_grad_enabled() and self.is_leaf and self.requires_grad:
             raise RuntimeError(
-                f"[{name}] a leaf tensor that wants a gradient cannot be changed in place while gradients are recorded: "
+                f"[{name}] a leaf tensor that wants a gradient cannot be changed in place while recording is on: "
                 "write under torch.no_grad()"
             )
         return become(self, reshape(self, *args, **named))

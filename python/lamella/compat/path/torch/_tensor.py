@@ -102,7 +102,7 @@ def _as_dtype(self: Tensor, dtype: Any) -> Tensor:
 
 
 def _format(self: Tensor, spec: str) -> str:
-    """Implements Tensor.__format__(): a tensor of one number without axes as that number, others as they are printed."""
+    """Implements Tensor.__format__(): a number without axes as that number, others as they are printed."""
     return format(self.item() if self.ndim == 0 and self.device != "meta" else str(self), spec)
 
 
@@ -426,9 +426,9 @@ _WRITTEN = {
     F: "add adjoint allclose "
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
-    M: "as_strided is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
+    M: "as_strided cross is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
     P: "matmul mm repeat_interleave spmm",
-    R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",
+    R: "max mean median min mode msort nanmedian nonzero norm sort std sum unique var histogram",
 }
 for _module, _names in _WRITTEN.items():
     for _name in _names.split():

@@ -13,7 +13,13 @@ def _gradient(name: str, of_input: bool) -> Any:
     convolution = getattr(lm, name)
 
     def call(
-        first: Any, second: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+        first: Any,
+        second: Any,
+        grad_output: Tensor,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
     ) -> Tensor:
         size, given = (first, second) if of_input else (second, first)
         wanted = lm.zeros(tuple(size), dtype=given.dtype, device=str(given.device)).requires_grad_()

@@ -8,8 +8,10 @@ from typing import Any
 
 import lamella as lm
 from lamella.optim import Optimizer
+from lamella.optim._pytorch import converted
 
 _native_add: Any = Optimizer.add_param_group
+_native_load: Any = Optimizer.load_state_dict
 
 
 def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
@@ -23,6 +25,26 @@ def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
     unknown = {name: group.pop(name) for name in set(group) - set(self.defaults) - {"params"}}
     _native_add(self, group)
     self.param_groups[-1].update(unknown)
+
+
+def _load_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
+    """Takes over a state; options of groups that the optimizer does not know, such as a name, become the state's."""
+    if not {"state", "param_groups"} <= set(state_dict):
+        _native_load(self, state_dict)  # says what is wrong
+        return
+    known = {*self.defaults, "params", "initial_lr"}
+    state = converted(state_dict, self.param_groups)
+    groups = [dict(group) for group in state["param_groups"]]
+    unknown = [{name: group.pop(name) for name in set(group) - known} for group in groups]
+    own = [{name: group.pop(name) for name in set(group) - known} for group in self.param_groups]
+    try:
+        _native_load(self, {**state, "param_groups": groups})
+    except Exception:
+        unknown = own
+        raise
+    finally:
+        for group, options in zip(self.param_groups, unknown, strict=True):
+            group.update(options)
 
 
 def _zero_grad(self: Optimizer, set_to_none: bool = True) -> None:
@@ -83,6 +105,7 @@ optimizer: Any = Optimizer
 optimizer.register_step_pre_hook = _register("before")
 optimizer.register_step_post_hook = _register("after")
 optimizer.add_param_group = _add_param_group
+optimizer.load_state_dict = _load_state_dict
 optimizer.zero_grad = _zero_grad
 
 

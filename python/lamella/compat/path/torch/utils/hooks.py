@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from lamella import Tensor, _C
+from lamella import _C, Tensor
 from lamella.compat.front import close_module
 from lamella.nn import _hooks
 
