@@ -29,6 +29,8 @@ TEXTS = {
 }
 for text, x in TEXTS.items():
     assert str(x) == repr(x) == text, (text, str(x))
+node = (torch.ones(1, requires_grad=True) * 2).grad_fn
+assert node.name() == "MulBackward0" and repr(node).startswith("<MulBackward0 object at 0x")
 lines = str(torch.arange(40)).split("\\n")
 assert len(lines) == 3 and all(len(line) <= 80 for line in lines) and lines[1].startswith("        ")
 assert str(torch.zeros(2, 1, 2)) == "tensor([[[0., 0.]],\\n\\n        [[0., 0.]]])"

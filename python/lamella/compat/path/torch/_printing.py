@@ -138,7 +138,6 @@ def _elements(x: Tensor) -> str:
 
 #: What PyTorch calls the operators whose nodes have other names here.
 _NODES = {
-    "accumulate": "AccumulateGrad",
     "concat": "CatBackward0",
     "divide": "DivBackward0",
     "index": "IndexBackward0",
@@ -156,6 +155,10 @@ _NODES = {
 
 def node_name(name: str) -> str:
     """Returns the name of a node of the graph in PyTorch's manner."""
+    if name == "AccumulateGrad":
+        return name
+    if name[:1].isupper():  # a class of the program's
+        return f"{name}Backward"
     known = _NODES.get(name)
     return known or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
 
