@@ -119,7 +119,8 @@ PyMethodDef dtype_method_defs[] = {
      "dtype."},
     {"_promote_by_rank", promote_by_rank_function, METH_O,
      "_promote_by_rank(enabled, /)\n--\n\n"
-     "Sets for the process whether tensors without axes leave the dtype of others as it is, unless theirs is of a higher "
+     "Sets for the process whether tensors without axes leave the dtype of others as it is, unless theirs is of a "
+     "higher "
      "kind."},
     {"promote_types", as_c_function(promote_types_function), METH_FASTCALL | METH_KEYWORDS,
      "promote_types(type1, type2, /)\n--\n\n"
