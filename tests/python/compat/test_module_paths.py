@@ -81,6 +81,7 @@ PATHS = {
         torch.testing                        assert_close
         torch.testing._comparison            assert_close
         torch.utils.hooks                    RemovableHandle unserializable_hook
+        torch.utils._pytree                  tree_map tree_flatten tree_unflatten
         torch.utils.checkpoint               checkpoint checkpoint_sequential
         torch.utils.cpp_extension            load load_inline CppExtension BuildExtension
         torch.version                        cuda
@@ -221,7 +222,8 @@ LAYERS = """
 import torch
 
 modules = {name: module for name, module in __import__("sys").modules.items() if name.startswith("torch.nn.modules.")}
-homes = {name: path for path, module in modules.items() for name in module.__all__ if not name.startswith(("_", "register_"))}
+named = ((name, path) for path, module in modules.items() for name in module.__all__)
+homes = {name: path for name, path in named if not name.startswith(("_", "register_"))}
 named = {name: getattr(torch.nn, name) for name in torch.nn.__all__}
 layers = {name for name, value in named.items() if isinstance(value, type) and issubclass(value, torch.nn.Module)}
 layers.remove("DataParallel")  # of torch.nn.parallel

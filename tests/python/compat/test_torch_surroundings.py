@@ -5,6 +5,90 @@ import pytest
 from support import extensions
 
 PROGRAMS = {
+    "blocks of devices": """
+with torch.device("meta") as device:
+    layer = nn.Linear(2, 3)
+    with torch.device("cpu"):
+        assert torch.ones(1).device == torch.device("cpu")
+    assert torch.zeros(2).is_meta and layer.weight.is_meta and device == torch.device("meta")
+assert torch.ones(1).device == torch.device("cpu")
+""",
+    "trees": """
+import collections
+from torch.utils._pytree import (
+    register_pytree_node, tree_all, tree_any, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_unflatten,
+)
+
+Pair = collections.namedtuple("Pair", "first second")
+trees = [
+    {"a": 1, "b": [2, (3,)]}, Pair(1, [2]), collections.OrderedDict(x=1), collections.deque([1, 2], 3), (), 5,
+    collections.defaultdict(list, {"k": [1]}), [{}, ()],
+]
+for tree in trees:
+    leaves, spec = tree_flatten(tree)
+    again = tree_unflatten(leaves, spec)
+    assert again == tree and type(again) is type(tree) and spec.num_leaves == len(leaves) == len(tree_leaves(tree))
+assert tree_map(lambda x, y: x + y, trees[0], trees[0]) == {"a": 2, "b": [4, (6,)]}
+assert tree_map(len, [[1], [2, 3]], is_leaf=lambda x: isinstance(x, list) and type(x[0]) is int) == [1, 2]
+assert tree_map_only(str, str.upper, ["a", 1]) == ["A", 1] and tree_map_only(lambda x: x == 1, str, [1, 2]) == ["1", 2]
+assert tree_any(bool, [0, 1]) and not tree_all(bool, [0, 1])
+
+class Box:
+    def __init__(self, held):
+        self.held = held
+
+register_pytree_node(Box, lambda box: ([box.held], None), lambda children, _: Box(*children))
+assert tree_map(lambda x: x + 1, [Box(1)])[0].held == 2
+try:
+    tree_unflatten([1], tree_flatten([1, 2])[1])
+except ValueError as error:
+    assert "2 leaves" in str(error)
+""",
+    "states of generators": """
+import copy
+
+generator = torch.Generator().manual_seed(3)
+torch.rand(5, generator=generator)
+state = generator.get_state()
+assert state.dtype == torch.uint8 and state.dim() == 1
+drawn = torch.rand(4, generator=generator)
+for other in (generator, torch.Generator()):
+    assert torch.equal(torch.rand(4, generator=other.set_state(state.clone().cpu())), drawn)
+torch.manual_seed(1)
+torch.save({"rng": torch.get_rng_state()}, "state.pt")
+drawn = torch.randn(3)
+torch.set_rng_state(torch.load("state.pt")["rng"])
+assert torch.equal(torch.randn(3), drawn)
+for wrong in (torch.zeros(3, dtype=torch.uint8), torch.zeros(24)):
+    try:
+        torch.set_rng_state(wrong)
+    except RuntimeError as error:
+        assert "24 bytes" in str(error)
+    else:
+        raise AssertionError(wrong)
+loader = torch.utils.data.DataLoader(range(4), shuffle=True, generator=generator)
+assert sorted(int(x) for x in loader) == [0, 1, 2, 3] and loader.state_dict()["generator"] is not None
+""",
+    "options of groups": """
+p, q = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(1))
+first = torch.optim.AdamW([{"params": [p], "name": "matrices", "weight_decay": 0.5}, {"params": [q]}], lr=0.1)
+(p.sum() + q.sum()).backward()
+first.step()
+second = torch.optim.AdamW([{"params": [p]}, {"params": [q], "note": 1}])
+state = first.state_dict()
+second.load_state_dict(state)
+assert second.param_groups[0]["name"] == "matrices" and "note" not in second.param_groups[1]
+assert second.param_groups[0]["weight_decay"] == 0.5 and second.param_groups[1]["lr"] == 0.1
+assert state["param_groups"][0]["name"] == "matrices"
+second.param_groups[1]["note"] = 2
+for wrong in ({"state": {}, "param_groups": []}, {"state": {}}):
+    try:
+        second.load_state_dict(wrong)
+    except (ValueError, KeyError):
+        assert second.param_groups[1]["note"] == 2 and second.param_groups[0]["name"] == "matrices"
+    else:
+        raise AssertionError(wrong)
+""",
     "sizes": """
 import copy, pickle
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,10 @@ from lamella import Tensor
 
 from ._size import Size  # noqa: F401
 from ._words import with_numpy_words
+
+
+#: Devices on which a thread made tensors before it entered blocks.
+_devices_before = threading.local()
 
 
 class device(str):  # noqa: N801 (PyTorch's name)
@@ -42,6 +47,17 @@ class device(str):  # noqa: N801 (PyTorch's name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return device, (self.type,) if self.index is None else (self.type, self.index)
+
+    def __enter__(self) -> device:
+        """Makes tensors on the device in a ``with`` block, where none is named."""
+        before = _devices_before.__dict__.setdefault("names", [])
+        before.append(lm.get_default_device())
+        lm.set_default_device(str(self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Ends the block."""
+        lm.set_default_device(_devices_before.names.pop())
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"
