@@ -13,6 +13,13 @@ with torch.device("meta") as device:
     assert torch.zeros(2).is_meta and layer.weight.is_meta and device == torch.device("meta")
 assert torch.ones(1).device == torch.device("cpu")
 """,
+    "parts of sequences": """
+net = nn.Sequential(*[nn.Linear(1, 1) for _ in range(4)])
+assert list(net[2:].state_dict()) == ["2.weight", "2.bias", "3.weight", "3.bias"] and net[1:][0] is net[1]
+assert [name for name, _ in nn.ModuleList(net)[2:].named_children()] == ["0", "1"] and net[-1] is net[3]
+assert list(net.state_dict()) == list(type(net.state_dict())(net.state_dict())) and net[1:3](torch.ones(1, 1)).shape == (1, 1)
+net.state_dict().move_to_end("0.weight")
+""",
     "trees": """
 import collections
 from torch.utils._pytree import (

@@ -17,7 +17,6 @@ from lamella import Tensor
 from ._size import Size  # noqa: F401
 from ._words import with_numpy_words
 
-
 #: Devices on which a thread made tensors before it entered blocks.
 _devices_before = threading.local()
 

@@ -214,6 +214,22 @@ def _hooks(kind: str) -> property:
     return property(shown)
 
 
+_native_member: Any = lm.nn.Sequential.__getitem__
+
+
+def _members(self: lm.nn.Sequential, index: int | slice) -> Any:
+    """Returns a layer, or a sequence of several, in which they keep their names."""
+    if not isinstance(index, slice):
+        return _native_member(self, index)
+    made: Any = _native_member(self, slice(0, 0))
+    made._modules.update(list(self._modules.items())[index])
+    return made
+
+
+_sequences: Any = lm.nn.Sequential
+_sequences.__getitem__ = _members
+
+
 def _put(name: str, method: Any) -> None:
     setattr(Module, name, method)
 
