@@ -82,6 +82,9 @@ PATHS = {
         torch.testing._comparison            assert_close
         torch.utils.hooks                    RemovableHandle unserializable_hook
         torch.utils._pytree                  tree_map tree_flatten tree_unflatten
+        torch.utils.dlpack                   from_dlpack to_dlpack
+        torch.compiler                       disable is_compiling
+        torch.overrides                      has_torch_function handle_torch_function
         torch.utils.checkpoint               checkpoint checkpoint_sequential
         torch.utils.cpp_extension            load load_inline CppExtension BuildExtension
         torch.version                        cuda

@@ -17,8 +17,44 @@ assert torch.ones(1).device == torch.device("cpu")
 net = nn.Sequential(*[nn.Linear(1, 1) for _ in range(4)])
 assert list(net[2:].state_dict()) == ["2.weight", "2.bias", "3.weight", "3.bias"] and net[1:][0] is net[1]
 assert [name for name, _ in nn.ModuleList(net)[2:].named_children()] == ["0", "1"] and net[-1] is net[3]
-assert list(net.state_dict()) == list(type(net.state_dict())(net.state_dict())) and net[1:3](torch.ones(1, 1)).shape == (1, 1)
+assert net[1:3](torch.ones(1, 1)).shape == (1, 1)
 net.state_dict().move_to_end("0.weight")
+""",
+    "memory, compilers and hooks of optimizers": """
+import torch.compiler, torch.overrides
+from torch.utils.dlpack import from_dlpack, to_dlpack
+
+x = torch.arange(4.0)
+shared = from_dlpack(to_dlpack(x))
+shared[0] = 9
+assert x[0] == 9 and from_dlpack(x).data_ptr() == x.data_ptr()
+assert x[2:].storage_offset() == 2 and x.storage_offset() == 0 and torch.arange(6)[4:].storage_offset() == 4
+assert torch.arange(6).reshape(2, 3)[1, 1:].storage_offset() == 4 and not x.is_xla
+assert not torch.compiler.is_compiling() and torch.compiler.disable(len) is len and torch.compiler.disable()(len) is len
+assert torch.overrides.is_tensor_like(x) and not torch.overrides.has_torch_function((x,))
+assert torch.overrides.handle_torch_function(torch.neg, (x,), x)[1] == -1
+with torch.compiler.set_stance("force_eager"):
+    torch.compiler.reset()
+if not torch.cuda.is_available():
+    assert torch.cuda.get_rng_state_all() == [] and torch.cuda.max_memory_reserved() == 0
+    torch.cuda.set_rng_state_all([])
+    assert "allocated 0" in torch.cuda.memory_summary()
+seen = []
+nn.Linear(1, 1).register_backward_hook(lambda *args: None).remove()
+optimizer = torch.optim.Adam([nn.Parameter(torch.ones(1))])
+handles = [
+    optimizer.register_state_dict_pre_hook(lambda o: seen.append("before")),
+    optimizer.register_state_dict_post_hook(lambda o, state: {**state, "note": 1}),
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: seen.append(state.pop("note"))),
+    optimizer.register_load_state_dict_post_hook(lambda o: seen.append("after")),
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: seen.append("first"), prepend=True),
+]
+state = optimizer.state_dict()
+optimizer.load_state_dict(state)
+assert seen == ["before", "first", 1, "after"] and state["note"] == 1
+for handle in handles:
+    handle.remove()
+assert "note" not in optimizer.state_dict() and len(seen) == 4
 """,
     "trees": """
 import collections

@@ -246,17 +246,19 @@ from . import (
     _utils,
     amp,
     autograd,
+    compiler,
     cuda,
     func,
     nn,
     optim,
+    overrides,
     random,
     serialization,
     testing,
     utils,
     version,
 )
-from ._compile import compile, compiler
+from ._compile import compile
 from ._paths import PATHS as _PATHS
 from .amp import GradScaler, autocast, is_autocast_enabled
 from .func import vmap

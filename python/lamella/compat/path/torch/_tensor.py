@@ -94,11 +94,17 @@ def _as_dtype(self: Tensor, dtype: Any) -> Tensor:
             )
         shape[-1] = shape[-1] * before // after
         strides[:-1] = [n * before // after for n in strides[:-1]]
-    memory = lm._C._memory_as_bytes(self)
-    place = lm._C._shared_memory(self)
-    if place is None:  # memory of another owner
+    memory, place = _place_of(self)
+    if memory is None:
         return _as_dtype(lm.clone(self.detach()), dtype)
-    return lm._C._tensor_in_memory(memory, dtype, shape, strides, place[1])
+    return lm._C._tensor_in_memory(memory, dtype, shape, strides, place)
+
+
+def _place_of(self: Tensor) -> tuple[Tensor | None, int]:
+    """Returns the memory that a tensor lies in, as bytes, and where it begins there; None for that of another owner."""
+    memory = lm._C._memory_as_bytes(self)  # shares the memory, so that there is a place in it
+    place = lm._C._shared_memory(self)
+    return (None, 0) if place is None else (memory, place[1])
 
 
 def _format(self: Tensor, spec: str) -> str:
@@ -314,6 +320,7 @@ _put("unfold", lambda self, dimension, size, step: lm.sliding_window(self, dimen
 _put("dim", lambda self: self.ndim)
 _put("ndimension", lambda self: self.ndim)
 _put("nelement", lambda self: math.prod(self.shape))
+_put("storage_offset", lambda self: _place_of(self)[1] // self.dtype.itemsize)
 _put("element_size", lambda self: self.dtype.itemsize)
 _put("stride", lambda self, dim=None: tuple(self.strides) if dim is None else self.strides[dim])
 _put("type", _type)
@@ -321,8 +328,8 @@ _put("type_as", lambda self, other: self.astype(other.dtype, copy=False))
 _put("is_cuda", property(lambda self: self.device.startswith("cuda"), doc="True if the tensor is on a GPU."))
 _put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tensor is on the CPU."))
 _put("is_meta", property(lambda self: self.device == "meta", doc="True if the tensor has a shape only."))
-for _name in ("is_xpu", "is_mps", "is_sparse", "is_quantized", "is_nested", "is_mkldnn"):
-    _put(_name, property(lambda self: False, doc="False: there are no such tensors here."))
+for _name in ["xpu", "xla", "ipu", "mtia", "vulkan", "mps", "sparse", "quantized", "nested", "mkldnn"]:
+    _put(f"is_{_name}", property(lambda self: False, doc="False: there are no such tensors here."))
 _put("layout", property(lambda self: "strided", doc="All tensors are strided."))
 _put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the same memory, off the tape."))
 for _name, _method in _RESHAPED.items():

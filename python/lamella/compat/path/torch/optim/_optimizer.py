@@ -101,11 +101,62 @@ def _register(place: str) -> Callable[[Optimizer, Callable[..., Any]], _Handle]:
     return register
 
 
+def _register_for_state(event: str) -> Callable[..., _Handle]:
+    def register(self: Optimizer, hook: Callable[..., Any], prepend: bool = False) -> _Handle:
+        hooks = self.__dict__.setdefault(_HOOKS_OF_STATES, {}).setdefault(event, {})
+        before = dict(hooks)
+        key = next(_keys)
+        if prepend:
+            hooks.clear()
+        hooks[key] = hook
+        if prepend:
+            hooks.update(before)
+        return _Handle(hooks, key)
+
+    register.__doc__ = f"Has a function called at {event.replace('_', ' ')}, see PyTorch's optimizers."
+    return register
+
+
+def _hooks_of(self: Optimizer, event: str) -> list[Callable[..., Any]]:
+    return list(self.__dict__.get(_HOOKS_OF_STATES, {}).get(event, {}).values())
+
+
+def _state_with_hooks(self: Optimizer) -> Any:
+    """Returns the state as plain data, after hooks and before others."""
+    for hook in _hooks_of(self, "state_dict_pre"):
+        hook(self)
+    state = _native_state(self)
+    for hook in _hooks_of(self, "state_dict_post"):
+        changed = hook(self, state)
+        state = state if changed is None else changed
+    return state
+
+
+def _load_with_hooks(self: Optimizer, state_dict: Any) -> None:
+    """Takes over a state, after hooks, which may change a copy of it, and before others."""
+    hooks = _hooks_of(self, "load_state_dict_pre")
+    state = dict(state_dict) if hooks else state_dict
+    for hook in hooks:
+        changed = hook(self, state)
+        state = state if changed is None else changed
+    _load_state_dict(self, state)
+    for hook in _hooks_of(self, "load_state_dict_post"):
+        hook(self)
+
+
+#: Attribute of an optimizer with its hooks around states.
+_HOOKS_OF_STATES = "_hooks_of_states"
+_keys = itertools.count()
+_native_state: Any = Optimizer.state_dict
+
 optimizer: Any = Optimizer
 optimizer.register_step_pre_hook = _register("before")
 optimizer.register_step_post_hook = _register("after")
 optimizer.add_param_group = _add_param_group
-optimizer.load_state_dict = _load_state_dict
+for _event in ("state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post"):
+    setattr(optimizer, f"register_{_event}_hook", _register_for_state(_event))
+optimizer.load_state_dict = _load_with_hooks
+optimizer.state_dict = _state_with_hooks
 optimizer.zero_grad = _zero_grad
 
 
