@@ -46,6 +46,14 @@ for _class, _name in ((_ValueError, "RuntimeError"), (_TypeError, "TypeError"), 
     _class.__module__ = "builtins"
 
 
+def as_runtime_error(error: ValueError) -> Exception:
+    """Returns an error of Lamella's Python code as one that is a ``RuntimeError``, too, with its notes."""
+    made = _ValueError(*error.args)
+    for note in getattr(error, "__notes__", ()):
+        made.add_note(note)
+    return made
+
+
 def raise_runtime_errors() -> None:
     """Makes what the compiled part raises in this process a ``RuntimeError``, besides what it is natively."""
     _raise_errors_as(_ValueError, _TypeError, _IndexError)

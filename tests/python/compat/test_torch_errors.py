@@ -30,6 +30,9 @@ KINDS = {
         lambda: x.expand(4, 3), lambda: x.split([1, 5]), lambda: nn.Linear(4, 2)(x), lambda: nn.Conv2d(4, 2, 3)(x),
         lambda: F.mse_loss(x, y), lambda: torch.zeros(-1), lambda: torch.linalg.inv(x), lambda: bool(x),
         lambda: torch.einsum("ij,jk", x, y), lambda: torch.ones(2, dtype=torch.int64).add_(1.5), lambda: leaf.add_(1),
+        lambda: x.repeat(2), lambda: torch.ones(2, 2, 2).t(),
+        lambda: torch.utils.data.default_collate([torch.ones(2), torch.ones(3)]),
+        lambda: list(torch.utils.data.DataLoader([torch.ones(2), torch.ones(3)], batch_size=2)),
         lambda: torch.ones(3).sum().backward(), lambda: torch.multinomial(torch.zeros(3), 1), lambda: x.to("nowhere"),
         lambda: nn.Linear(2, 3).load_state_dict({}), lambda: torch.add(x, x, out=torch.ones(2, 3, dtype=torch.int64)),
     ),
@@ -37,6 +40,7 @@ KINDS = {
         lambda: x[5], lambda: x[0, 0, 0], lambda: x.sum(4), lambda: torch.cat([x, x], 5), lambda: x[torch.tensor([7])],
         lambda: x[1.5], lambda: x[torch.tensor([1.0])], lambda: x.transpose(0, 5),
         lambda: F.embedding(torch.tensor([9]), x),
+        lambda: x.squeeze(5),
         lambda: F.cross_entropy(x, torch.tensor([0, 5])), lambda: x.index_select(0, torch.tensor([9])),
     ),
     TypeError: (
@@ -47,7 +51,9 @@ KINDS = {
         lambda: torch.tensor([[1], [1, 2]]), lambda: torch.optim.SGD([leaf], lr=-1), lambda: nn.Dropout(2),
         lambda: F.cross_entropy(x, torch.tensor([0, 1, 2])), lambda: nn.BatchNorm2d(3)(x),
     ),
-    NotImplementedError: (lambda: torch.ones(2, dtype=torch.bool) - torch.tensor(True), lambda: nn.Module()(x)),
+    AssertionError: (lambda: nn.MultiheadAttention(5, 2), lambda: nn.TransformerEncoderLayer(6, 4)),
+    NotImplementedError: (lambda: torch.ones(2, dtype=torch.int64).mean(), lambda: torch.arange(3).std(),
+        lambda: torch.ones(2, dtype=torch.bool) - torch.tensor(True), lambda: nn.Module()(x)),
 }
 for kind, calls in KINDS.items():
     for place, call in enumerate(calls):

@@ -386,7 +386,10 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Returns the tensor without axes of size 1; an axis of another size stays."""
     if dim is None:
         return lm.squeeze(input)
-    named = [each % max(input.ndim, 1) for each in ((dim,) if isinstance(dim, int) else dim)]
+    given, ndim = (dim,) if isinstance(dim, int) else tuple(dim), max(input.ndim, 1)
+    if not all(-ndim <= each < ndim for each in given):
+        raise IndexError(f"[squeeze] dim {dim} is no axis of the shape {list(input.shape)}")
+    named = [each % ndim for each in given]
     axes = tuple(each for each in named if input.ndim and input.shape[each] == 1)
     return lm.squeeze(input, axes) if axes else input
 
@@ -426,6 +429,8 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 def t(input: Tensor) -> Tensor:
     """Returns a matrix transposed, and tensors of fewer axes as they are."""
+    if input.ndim > 2:
+        raise RuntimeError(f"[t] takes at most two axes, not the shape {list(input.shape)}: transpose(0, 1) takes more")
     return input if input.ndim < 2 else lm.swapaxes(input, 0, 1)
 
 

@@ -25,7 +25,14 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 @with_numpy_words
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The mean along axes, or of all elements."""
-    return lm.mean(input if dtype is None else input.astype(dtype), _axes(dim), keepdim, out=out)
+    x = input if dtype is None else input.astype(dtype)
+    _refuse_integers("mean", x)
+    return lm.mean(x, _axes(dim), keepdim, out=out)
+
+
+def _refuse_integers(name: str, x: Tensor) -> None:
+    if not lm.isdtype(x.dtype, ("real floating", "complex floating")):
+        raise NotImplementedError(f"[{name}] takes floating or complex numbers, not {x.dtype.name}: write x.float()")
 
 
 class ValuesIndices(NamedTuple):
@@ -139,6 +146,7 @@ def _spread(native: Callable[..., Any], name: str) -> Callable[..., Any]:
     ) -> Any:
         if isinstance(dim, bool):  # var(input, unbiased)
             dim, unbiased = None, dim
+        _refuse_integers(name, input)
         less = (1 if unbiased is None else int(unbiased)) if correction is None else correction
         return native(input, axis=_axes(dim), correction=less, keepdims=keepdim)
 

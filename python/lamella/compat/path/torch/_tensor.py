@@ -118,6 +118,18 @@ def _expand(self: Tensor, *shape: Any) -> Tensor:
     return lm.broadcast_to(self, tuple(self.shape[i - added] if n == -1 else n for i, n in enumerate(dims)))
 
 
+def _repeat(self: Tensor, *repeats: Any) -> Tensor:
+    """Implements Tensor.repeat(): the tensor several times over along each axis, new ones in front.
+
+    Raises:
+        RuntimeError: there are fewer numbers than axes.
+    """
+    counts = F._sizes(repeats)
+    if len(counts) < self.ndim:
+        raise RuntimeError(f"[repeat] takes a number for each of the {self.ndim} axes at least, not {list(counts)}")
+    return lm.tile(self, counts)
+
+
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """Implements Tensor.type(): the name of the type, or a cast to a dtype or to the dtype of a type."""
     if dtype is None:
@@ -315,7 +327,7 @@ _put("expand_as", lambda self, other: lm.broadcast_to(self, other.shape))
 _put("reshape_as", lambda self, other: lm.reshape(self, other.shape))
 _put("view_as", lambda self, other: lm.reshape(self, other.shape))
 _put("permute", lambda self, *args, dims=(): lm.permute_dims(self, F._sizes(args or dims)))
-_put("repeat", of_two_meanings("repeat", lambda self, *repeats: lm.tile(self, F._sizes(repeats))))
+_put("repeat", of_two_meanings("repeat", _repeat))
 _put("unfold", lambda self, dimension, size, step: lm.sliding_window(self, dimension, size, step))
 _put("dim", lambda self: self.ndim)
 _put("ndimension", lambda self: self.ndim)

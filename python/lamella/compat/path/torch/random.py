@@ -22,8 +22,8 @@ def _as_tensor(state: tuple[int, ...]) -> lm.Tensor:
     return lm.tensor([byte for number in state for byte in number.to_bytes(8, "little")], dtype=lm.uint8)
 
 
-def _as_numbers(state: Any) -> tuple[int, ...]:
-    """Returns a generator's state as Lamella takes it.
+def _as_numbers(state: Any) -> Any:
+    """Returns the numbers of a generator's state, as Lamella takes them.
 
     Raises:
         RuntimeError: the tensor is no state of one of Lamella's generators.
