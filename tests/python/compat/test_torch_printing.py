@@ -48,3 +48,55 @@ assert "..." not in str(torch.arange(2000))
 def test_texts(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
+
+
+MODULES = '''
+import torch
+from torch import nn
+
+TEXTS = {
+    "Linear(in_features=2, out_features=3, bias=True)": nn.Linear(2, 3),
+    "ReLU()": nn.ReLU(),
+    "ReLU(inplace=True)": nn.ReLU(inplace=True),
+    "LeakyReLU(negative_slope=0.1, inplace=True)": nn.LeakyReLU(0.1, True),
+    "Dropout(p=0.5, inplace=False)": nn.Dropout(),
+    "Softmax(dim=1)": nn.Softmax(1),
+    "Flatten(start_dim=1, end_dim=-1)": nn.Flatten(),
+    "LSTM(2, 3)": nn.LSTM(2, 3),
+    "LSTM(2, 3, num_layers=2, batch_first=True, dropout=0.1, bidirectional=True)": nn.LSTM(
+        2, 3, num_layers=2, batch_first=True, bidirectional=True, dropout=0.1
+    ),
+    "RNNCell(2, 3, nonlinearity=relu)": nn.RNNCell(2, 3, nonlinearity="relu"),
+    "CrossEntropyLoss()": nn.CrossEntropyLoss(),
+    "ZeroPad2d((1, 1, 1, 1))": nn.ZeroPad2d(1),
+    "ConstantPad1d(padding=(1, 1), value=2.0)": nn.ConstantPad1d(1, 2.0),
+    "Conv2d(2, 2, kernel_size=(3, 3), stride=(1, 1), padding=same)": nn.Conv2d(2, 2, 3, padding="same"),
+    "ModuleList(\\n  (0-1): 2 x ReLU()\\n  (2): Tanh()\\n)": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()]),
+    "Sequential(\\n  (0): ReLU()\\n  (1): ReLU()\\n)": nn.Sequential(nn.ReLU(), nn.ReLU()),
+    "ModuleDict(\\n  (a): Sequential()\\n)": nn.ModuleDict({"a": nn.Sequential()}),
+}
+for text, module in TEXTS.items():
+    assert repr(module) == text, (text, repr(module))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(1, 2))
+
+    def extra_repr(self):
+        return "size=3\\nkind=a"
+
+
+assert repr(Net()) == (
+    "Net(\\n  size=3\\n  kind=a\\n  (inner): Sequential(\\n    (0): Linear(in_features=1, out_features=2, bias=True)\\n  )\\n)"
+)
+assert repr(torch.tensor([[3.0, 1.0]]).max(1)) == (
+    "torch.return_types.max(\\nvalues=tensor([3.]),\\nindices=tensor([0]))"
+)
+'''
+
+
+def test_texts_of_modules(tmp_path):
+    (tmp_path / "program.py").write_text(MODULES)
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
