@@ -89,7 +89,8 @@ class Net(nn.Module):
 
 
 assert repr(Net()) == (
-    "Net(\\n  size=3\\n  kind=a\\n  (inner): Sequential(\\n    (0): Linear(in_features=1, out_features=2, bias=True)\\n  )\\n)"
+    "Net(\\n  size=3\\n  kind=a\\n  (inner): Sequential(\\n    "
+    "(0): Linear(in_features=1, out_features=2, bias=True)\\n  )\\n)"
 )
 assert repr(torch.tensor([[3.0, 1.0]]).max(1)) == (
     "torch.return_types.max(\\nvalues=tensor([3.]),\\nindices=tensor([0]))"
