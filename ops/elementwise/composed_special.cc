@@ -64,7 +64,9 @@ Tensor divisor_or_multiple(const OpInfo& info, const Tensor& a, const Tensor& b,
     const std::size_t ndim = std::max(a.ndim(), b.ndim());
     return hide_in_place(divisor_or_multiple(info, physical(a, axes, ndim), physical(b, axes, ndim), multiple), axes);
   }
-  const DType dtype = promote_types(a.dtype(), b.dtype());
+  const Operand first(a), second(b);
+  const Operand* const operands[] = {&first, &second};
+  const DType dtype = promoted_dtype(operands);
   const Dims shape = broadcast_shapes(a.shape(), b.shape(), info.name);
   Tensor y = empty(shape, dtype, a.device());
   if (y.device().is_meta() || y.numel() == 0) return y;

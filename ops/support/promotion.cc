@@ -1,9 +1,39 @@
 #include "ops/support/promotion.h"
 
+#include <atomic>
+#include <optional>
+
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
 
 namespace lamella {
+namespace {
+
+std::atomic<bool> by_rank = false;
+
+/// Returns the dtype of tensors with axes, of dtype `high`, together with tensors without axes, of dtype `low`.
+DType beside_scalars(DType high, DType low) {
+  if (is_complex(high)) return high;
+  if (is_floating(high)) return is_complex(low) ? complex_dtype(high) : high;
+  if (high != DType::Bool && !is_differentiable(low)) return high;
+  return promote_types(high, low);
+}
+
+/// Returns the common dtype of the tensors among the operands, in which those without axes count less.
+[[gnu::cold, gnu::noinline]] DType promoted_by_rank(std::span<const Operand* const> operands) {
+  std::optional<DType> high, low;
+  for (const Operand* operand : operands) {
+    if (operand->is_number()) continue;
+    const Tensor& x = operand->tensor();
+    std::optional<DType>& dtype = x.ndim() == 0 ? low : high;
+    dtype = dtype ? promote_types(*dtype, x.dtype()) : x.dtype();
+  }
+  return high && low ? beside_scalars(*high, *low) : high.value_or(low.value_or(DType::Bool));
+}
+
+}  // namespace
+
+void promote_by_rank(bool enabled) noexcept { by_rank.store(enabled, std::memory_order_relaxed); }
 
 DType with_number(DType dtype, Scalar::Kind kind) {
   switch (kind) {
@@ -27,7 +57,15 @@ DType promoted_dtype(std::span<const Operand* const> operands) {
   for (const Operand* operand : operands) {
     if (operand->is_number()) continue;
     const DType d = operand->tensor().dtype();
-    dtype = any_tensor ? promote_types(dtype, d) : d;
+    if (!any_tensor) {
+      dtype = d;
+    } else if (d != dtype) {
+      if (by_rank.load(std::memory_order_relaxed)) [[unlikely]] {
+        dtype = promoted_by_rank(operands);
+        break;
+      }
+      dtype = promote_types(dtype, d);
+    }
     any_tensor = true;
   }
   for (const Operand* operand : operands) {

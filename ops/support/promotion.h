@@ -16,9 +16,14 @@ DType with_number(DType dtype, Scalar::Kind kind);
 /// Returns the dtype of a number if there is no tensor operand.
 DType default_dtype(Scalar::Kind kind);
 
-/// Returns the common dtype of the operands: promote_types() of the tensors, with_number() for the numbers. The
-/// operands must be defined.
+/// Returns the common dtype of the operands: promote_types() of the tensors, with_number() for the numbers. After
+/// promote_by_rank(true), tensors without axes count less than others. The operands must be defined.
 DType promoted_dtype(std::span<const Operand* const> operands);
+
+/// Sets for the process whether a tensor without axes changes the dtype of tensors with axes only where its kind is
+/// higher, in the order bool, integer, floating, complex. That is PyTorch's rule ("Tensor Attributes: type promotion");
+/// the array API standard lets all tensors count alike, which is the default.
+void promote_by_rank(bool enabled) noexcept;
 
 /// Returns the floating dtype that two operands are computed in: their promoted dtype, or the default one for integers
 /// and bools. Throws TypeError if that is complex.

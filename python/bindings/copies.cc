@@ -1,5 +1,6 @@
 #include "python/bindings/copies.h"
 
+#include "engine/autograd/graph/handover.h"
 #include "engine/core/modes.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
@@ -83,6 +84,18 @@ PyObject* tensor_in_memory(PyObject*, PyObject* const* args, Py_ssize_t count, P
   });
 }
 
+PyObject* exchange_tensors_function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("_exchange_tensors", "a, b, /");
+    const auto values = signature.bound<2>(args, count, keywords);
+    const Tensor& a = read<const Tensor&>(values[0], {signature, 0});
+    const Tensor& b = read<const Tensor&>(values[1], {signature, 1});
+    if (a.is_leaf()) autograd::hand_over(a, b);
+    exchange_tensors(values[0], values[1]);
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject* numpy_to_print(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("_numpy_to_print", "x, /");
@@ -102,6 +115,9 @@ PyMethodDef copy_method_defs[] = {
      "_memory_as_bytes(x, /)\n--\n\nAll of the memory that x lies in, as a tensor of bytes."},
     {"_tensor_in_memory", as_c_function(tensor_in_memory), METH_FASTCALL | METH_KEYWORDS,
      "_tensor_in_memory(memory, dtype, shape, strides, offset, /)\n--\n\nA tensor in a tensor of bytes."},
+    {"_exchange_tensors", as_c_function(exchange_tensors_function), METH_FASTCALL | METH_KEYWORDS,
+     "_exchange_tensors(a, b, /)\n--\n\nMakes the object a stand for the tensor of the object b, and b for that of a. "
+     "Where a is a leaf, so is b from now on,\nwith the gradient and the hooks of a."},
     {"_numpy_to_print", numpy_to_print, METH_O,
      "_numpy_to_print(x, /)\n--\n\nx.numpy() for values that are only looked at: nothing is computed from them."},
     {nullptr, nullptr, 0, nullptr},

@@ -23,7 +23,7 @@ DType dtype_or_tensor(PyObject* object, const Argument& argument) {
 PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("result_type", "arrays_and_dtypes");
-    std::deque<Tensor> dtypes;  // a dtype counts as a tensor of that dtype
+    std::deque<Tensor> dtypes;  // a dtype counts as a tensor of that dtype with axes
     std::vector<Operand> operands;
     bool any_dtype = false;
     for (Py_ssize_t i = 0; i < count; ++i) {
@@ -33,14 +33,24 @@ PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t count) {
         continue;
       }
       any_dtype = true;
-      const DType dtype = dtype_or_tensor(args[i], {signature, 0});
-      dtypes.push_back(empty({}, dtype, DeviceType::Meta));
+      if (is_tensor(args[i])) {
+        operands.emplace_back(tensor_of(args[i]));
+        continue;
+      }
+      dtypes.push_back(empty({1}, read_dtype(args[i], {signature, 0}), DeviceType::Meta));
       operands.emplace_back(dtypes.back());
     }
     if (!any_dtype) fail<ValueError>("[result_type] expected at least one tensor or dtype");
     std::vector<const Operand*> list;
     for (const Operand& operand : operands) list.push_back(&operand);
     return dtype_object(promoted_dtype(list));
+  });
+}
+
+PyObject* promote_by_rank_function(PyObject*, PyObject* enabled) {
+  return guarded([&]() -> PyObject* {
+    promote_by_rank(checked(PyObject_IsTrue(enabled)) != 0);
+    Py_RETURN_NONE;
   });
 }
 
@@ -107,6 +117,11 @@ PyMethodDef dtype_method_defs[] = {
      "The dtype of a computation with these tensors, dtypes and Python numbers. A number counts by its kind only.\n"
      "TypeError where two dtypes have no common one (uint64 and a signed integer), ValueError without a tensor or "
      "dtype."},
+    {"_promote_by_rank", promote_by_rank_function, METH_O,
+     "_promote_by_rank(enabled, /)\n--\n\n"
+     "Sets for the process whether tensors without axes leave the dtype of others as it is, unless theirs is of a "
+     "higher "
+     "kind."},
     {"promote_types", as_c_function(promote_types_function), METH_FASTCALL | METH_KEYWORDS,
      "promote_types(type1, type2, /)\n--\n\n"
      "The dtype of a computation with both dtypes. TypeError for uint64 with a signed integer, which no integer dtype "

@@ -17,6 +17,10 @@ constexpr std::string_view kAllocate = "[allocate] ";
 bool (*translate_other)() noexcept = nullptr;
 /// Class of Python's errors that other processes cause.
 PyObject* distributed_error = nullptr;
+/// Classes that stand in for Python's own; null for these themselves.
+PyObject* value_error_class = nullptr;
+PyObject* type_error_class = nullptr;
+PyObject* index_error_class = nullptr;
 
 /// Returns the message with "[op] " in front, unless it names an operator itself, or only the allocator.
 std::string named(const char* op, std::string_view message) {
@@ -25,6 +29,10 @@ std::string named(const char* op, std::string_view message) {
   if (message.starts_with('[')) return std::string(message);
   return str("[", op, "] ", message);
 }
+
+PyObject* value_errors() { return value_error_class ? value_error_class : PyExc_ValueError; }
+PyObject* type_errors() { return type_error_class ? type_error_class : PyExc_TypeError; }
+PyObject* index_errors() { return index_error_class ? index_error_class : PyExc_IndexError; }
 
 void raise(PyObject* type, const std::string& message) {
   // File names and other texts in the message may hold bytes that are not UTF-8.
@@ -49,11 +57,11 @@ void set_error(const char* op, const char* function) {
     error.restore();
     name_memory_error(caller);
   } catch (const ValueError& error) {
-    raise(PyExc_ValueError, named(op, error.what()));
+    raise(value_errors(), named(op, error.what()));
   } catch (const TypeError& error) {
-    raise(PyExc_TypeError, named(op, error.what()));
+    raise(type_errors(), named(op, error.what()));
   } catch (const IndexError& error) {
-    raise(PyExc_IndexError, named(op, error.what()));
+    raise(index_errors(), named(op, error.what()));
   } catch (const NotImplementedError& error) {
     raise(PyExc_NotImplementedError, named(op, error.what()));
   } catch (const distributed::DistributedError& error) {
@@ -65,9 +73,9 @@ void set_error(const char* op, const char* function) {
     const SpareMemory spare;
     raise(PyExc_MemoryError, out_of_memory_text(caller));
   } catch (const std::out_of_range& error) {
-    raise(PyExc_IndexError, named(op, error.what()));
+    raise(index_errors(), named(op, error.what()));
   } catch (const std::logic_error& error) {  // invalid_argument, length_error, domain_error
-    raise(PyExc_ValueError, named(op, error.what()));
+    raise(value_errors(), named(op, error.what()));
   } catch (const std::exception& error) {
     raise(PyExc_RuntimeError, named(op, error.what()));
   } catch (...) {
@@ -141,6 +149,12 @@ void name_memory_error(const char* op) noexcept {
 void translate_other_exceptions(bool (*translator)() noexcept) noexcept { translate_other = translator; }
 
 void raise_distributed_errors_as(PyObject* type) noexcept { distributed_error = type; }
+
+void raise_errors_as(PyObject* value_error, PyObject* type_error, PyObject* index_error) noexcept {
+  value_error_class = Py_NewRef(value_error);
+  type_error_class = Py_NewRef(type_error);
+  index_error_class = Py_NewRef(index_error);
+}
 
 void add_note(const std::string& note) noexcept {
   const PythonError error;

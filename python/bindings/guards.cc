@@ -75,10 +75,31 @@ Guards::Guards(PyObject* entries, PyObject* unwatched) : unwatched_(PyRef::share
       fail<ValueError>("[guards] '", kind, "' does not fit its fields");
     }
     guards_.push_back(std::move(guard));
+    watch(fields.back());
   }
 }
 
+void Guards::watch(PyObject* value) {
+  if (is_tensor(value)) {
+    tensors_.push_back({value, as_object(value)->tensor.impl(), guards_.size() - 1});
+  } else if (PyTuple_Check(value)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) watch(PyTuple_GET_ITEM(value, i));
+  }
+}
+
+std::optional<std::size_t> Guards::first_exchanged() {
+  const std::uint64_t exchanges = count_exchanges();
+  for (const Watched& each : tensors_) {
+    if (as_object(each.object)->tensor.impl() != each.tensor) return each.guard;
+  }
+  exchanges_ = exchanges;
+  return std::nullopt;
+}
+
 std::optional<std::size_t> Guards::first_change() {
+  if (exchanges_ != count_exchanges()) [[unlikely]] {
+    if (const auto exchanged = first_exchanged()) return exchanged;
+  }
   for (std::size_t i = 0; i < guards_.size(); ++i) {
     Guard& guard = guards_[i];
     const std::uint64_t version = version_of(guard.container.get());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "python/bindings/py_ref.h"
+#include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
 
@@ -33,7 +34,10 @@ class Guards {
   /// Returns the position of the first entry that is not as it was; nothing if all are.
   std::optional<std::size_t> first_change();
   int traverse(visitproc visit, void* arg) const;
-  void clear() { guards_.clear(); }
+  void clear() {
+    tensors_.clear();
+    guards_.clear();
+  }
 
  private:
   struct Guard {
@@ -58,7 +62,20 @@ class Guards {
   static bool check_attribute(const Guard& guard, PyObject* unwatched);
   static bool check_bytes(const Guard& guard, PyObject* unwatched);
 
+  /// A tensor among the expected values, by its object, which the guard holds.
+  struct Watched {
+    PyObject* object;
+    const TensorImpl* tensor;
+    std::size_t guard;
+  };
+
+  void watch(PyObject* value);
+  std::optional<std::size_t> first_exchanged();
+
   std::vector<Guard> guards_;
+  std::vector<Watched> tensors_;
+  /// count_exchanges() when the objects were last seen to stand for their tensors.
+  std::uint64_t exchanges_ = count_exchanges();
   PyRef unwatched_;
 };
 

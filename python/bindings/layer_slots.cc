@@ -1,11 +1,16 @@
 #include "python/bindings/layer_slots.h"
 
+#include <atomic>
+
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
 namespace {
+
+/// True while there are hooks of all layers.
+std::atomic<bool> all_hooked = false;
 
 /// Names of the dictionaries in which a layer keeps what was registered, in the order of the search.
 constexpr const char* kTables[] = {"_parameters", "_modules", "_buffers"};
@@ -42,7 +47,7 @@ PyObject* call_layer(PyObject* layer, PyObject* args, PyObject* kwargs) {
                                     PyUnicode_InternFromString("__call__")};
   const PyRef attributes = PyRef::adopt(PyObject_GenericGetDict(layer, nullptr));
   if (!attributes) return nullptr;
-  const int hooked = PyDict_Contains(attributes.get(), names[0]);
+  const int hooked = all_hooked.load(std::memory_order_relaxed) ? 1 : PyDict_Contains(attributes.get(), names[0]);
   if (hooked < 0) return nullptr;
   const PyRef method = PyRef::adopt(PyObject_GetAttr(layer, names[1 + hooked]));
   return method ? PyObject_Call(method.get(), args, kwargs) : nullptr;
@@ -66,6 +71,13 @@ PyObject* quicken_calls(PyObject*, PyObject* type) {
   return quicken(type, [](PyTypeObject* of) { of->tp_call = call_layer; });
 }
 
+PyObject* hook_all_calls(PyObject*, PyObject* enabled) {
+  return guarded([&]() -> PyObject* {
+    all_hooked.store(checked(PyObject_IsTrue(enabled)) != 0, std::memory_order_relaxed);
+    Py_RETURN_NONE;
+  });
+}
+
 }  // namespace
 
 PyMethodDef* layer_slot_functions() {
@@ -77,6 +89,8 @@ PyMethodDef* layer_slot_functions() {
       {"_quicken_calls", quicken_calls, METH_O,
        "_quicken_calls(cls, /)\n--\n\n"
        "Has a class of layers, which has Hooked's own __call__, call forward itself where an object has no hooks."},
+      {"_hook_all_calls", hook_all_calls, METH_O,
+       "_hook_all_calls(enabled, /)\n--\n\nSets whether every layer is called as one that has hooks."},
       {nullptr, nullptr, 0, nullptr},
   };
   return functions;

@@ -1,6 +1,7 @@
 #include "python/bindings/tensor_object.h"
 
 #include <array>
+#include <atomic>
 #include <mutex>
 
 #include "engine/autograd/graph/place.h"
@@ -15,6 +16,8 @@ namespace lamella::python {
 PyTypeObject* tensor_type = nullptr;
 
 namespace {
+
+std::atomic<std::uint64_t> exchanges = 0;
 
 /// Free list of lm.Tensor objects, subclasses excluded.
 FreeList<TensorObject, 256> free_objects;
@@ -93,6 +96,22 @@ PyObject* wrap_as(PyTypeObject* type, Tensor x) {
     x = x.detach();
   }
   return self;
+}
+
+std::uint64_t count_exchanges() noexcept { return exchanges.load(std::memory_order_relaxed); }
+
+void exchange_tensors(PyObject* a, PyObject* b) noexcept {
+  exchanges.fetch_add(1, std::memory_order_relaxed);
+  TensorObject* const objects[] = {as_object(a), as_object(b)};
+  for (TensorObject* each : objects) forget(each);
+  std::swap(objects[0]->tensor, objects[1]->tensor);
+  for (TensorObject* each : objects) {
+    {
+      const std::lock_guard lock(object_mutex(each->tensor));
+      each->tensor->host_object.store(each, std::memory_order_release);
+    }
+    if (autograd::get_meta(each->tensor)) track(reinterpret_cast<PyObject*>(each));
+  }
 }
 
 void deallocate_tensor(PyObject* object) {

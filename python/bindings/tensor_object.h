@@ -47,6 +47,11 @@ PyRef wrap_all(std::span<const Tensor> tensors);
 /// Makes a new object of a subclass for `x`.
 PyObject* wrap_as(PyTypeObject* type, Tensor x);
 
+/// Exchanges the tensors of two Python objects, each of which must have one.
+void exchange_tensors(PyObject* a, PyObject* b) noexcept;
+/// Returns how often exchange_tensors() was called in this process.
+std::uint64_t count_exchanges() noexcept;
+
 /// Implement lm.Tensor's deallocation, and the garbage collector's clearing.
 void deallocate_tensor(PyObject* object);
 int clear_tensor(PyObject* object);

@@ -104,7 +104,7 @@ class ParallelEpoch(Epoch):
         stream: what :meth:`stream_state` gave there; None passes over the batches before it instead.
         ahead: number of batches that each worker is told of in advance.
         timeout: seconds to wait for a batch; 0 waits for ever.
-        keep: leaves the workers running at the end.
+        owner: what the workers belong to, which lives as long as the epoch; None ends them with the epoch.
     """
 
     def __init__(
@@ -118,12 +118,13 @@ class ParallelEpoch(Epoch):
         *,
         ahead: int,
         timeout: float,
-        keep: bool,
+        owner: object | None,
     ) -> None:
         super().__init__(tasks, seed, position)
         self._pool = pool
         self._timeout = timeout
-        self._close = (lambda: None) if keep else weakref.finalize(self, pool.shutdown)
+        self._owner = owner
+        self._close = weakref.finalize(self, pool.shutdown) if owner is None else (lambda: None)
         self._resumable = settings.resumable
         self._states: list[Any] = [None] * settings.num_workers
         self._turns = collections.deque(range(settings.num_workers))

@@ -14,6 +14,8 @@ _SCALARS = (bool, int, float, complex)
 _TEXT = (str, bytes)
 #: Makes the arrays in which batches are gathered; in a worker, where they are sent from.
 allocate: Callable[[tuple[int, ...], Any], Any] = np.empty
+#: Dtype of the floats of samples in a batch; None for that of any Python float.
+floats: Any = None
 #: Bytes of a batch from which on operators join its arrays.
 _LARGE = 1 << 20
 NUMBERS = "biufc"  # of numpy's dtypes, those of numbers
@@ -90,7 +92,7 @@ def _collate(items: list[Any], place: str) -> Any:
         return tensor_of(np.stack(items))
     if isinstance(first, _SCALARS):
         _check(items, _SCALARS, place)
-        return lm.tensor(items)
+        return lm.tensor(items, dtype=floats if isinstance(first, float) else None)
     if isinstance(first, _TEXT):
         return items
     if (parts := _tree.parts_of(first)) is None:

@@ -176,7 +176,7 @@ class DataLoader:
                 stream,
                 ahead=self.prefetch_factor or 2,
                 timeout=self.timeout,
-                keep=self.persistent_workers,
+                owner=self if self.persistent_workers else None,
             )
         self._current = weakref.ref(epoch)
         return epoch

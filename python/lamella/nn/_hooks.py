@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import lamella as lm
 
-from .. import _tree
+from .. import _C, _tree
 
 Hook = Callable[..., Any]
 
+#: Kinds of hooks, by what a module has a method ``register_..._hook`` for.
+KINDS = ("forward_pre", "forward", "backward_pre", "backward")
 #: True once a hook was registered: until then calls of modules look for none.
 _any_registered = False
 _keys = itertools.count()
@@ -38,6 +40,10 @@ class HookTable(dict[str, dict[int, _Entry]]):
         global _any_registered
         _any_registered = True
         return super().__new__(cls, *args)
+
+
+#: Hooks of all modules, by their kind.
+_of_all_modules: HookTable | None = None
 
 
 class ModuleHookHandle:
@@ -72,9 +78,11 @@ class Hooked:
         raise NotImplementedError(f"[{type(self).__name__}] the module defines no forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs :meth:`forward`, and the hooks around it."""
-        if _any_registered and self._hook_table is not None:
-            return self._call_with_hooks(self._hook_table, args, kwargs)
+        """Runs :meth:`forward`, and the hooks around it: those of all modules before the module's own."""
+        if _any_registered:
+            table = _joined(_of_all_modules, self._hook_table)
+            if table is not None:
+                return self._call_with_hooks(table, args, kwargs)
         return self.forward(*args, **kwargs)
 
     # ---- registration
@@ -154,19 +162,12 @@ class Hooked:
             raise TypeError(f"[{name}] a hook is a function, not {type(entry.hook).__name__}")
         key = next(_keys)
         with _changing:
-            table = HookTable(self._hook_table or {})
-            before = table.get(kind, {})
-            table[kind] = {key: entry, **before} if prepend else {**before, key: entry}
-            self.__dict__["_hook_table"] = table
+            self.__dict__["_hook_table"] = _with_entry(self._hook_table, kind, key, entry, prepend)
         return ModuleHookHandle(self, kind, key)
 
     def _drop_hook(self, kind: str, key: int) -> None:
         with _changing:
-            table = HookTable(self._hook_table or {})
-            left = {k: entry for k, entry in table.pop(kind, {}).items() if k != key}
-            if left:
-                table[kind] = left
-            if table:
+            if table := _without_entry(self._hook_table, kind, key):
                 self.__dict__["_hook_table"] = table
             else:
                 self.__dict__.pop("_hook_table", None)
@@ -227,6 +228,79 @@ class Hooked:
             entry.hook(self, *((args, kwargs, result) if entry.with_kwargs else (args, result)))
         except Exception as second:
             error.add_note(f"[{type(self).__name__}] a forward hook with always_call also raised: {second!r}")
+
+
+def _with_entry(table: HookTable | None, kind: str, key: int, entry: _Entry, prepend: bool = False) -> HookTable:
+    made = HookTable(table or {})
+    before = made.get(kind, {})
+    made[kind] = {key: entry, **before} if prepend else {**before, key: entry}
+    return made
+
+
+def _without_entry(table: HookTable | None, kind: str, key: int) -> HookTable | None:
+    made = HookTable(table or {})
+    left = {k: entry for k, entry in made.pop(kind, {}).items() if k != key}
+    if left:
+        made[kind] = left
+    return made or None
+
+
+def _joined(first: HookTable | None, second: HookTable | None) -> HookTable | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return HookTable({kind: {**first.get(kind, {}), **second.get(kind, {})} for kind in {**first, **second}})
+
+
+class HookOfAllHandle:
+    """Takes a hook of all modules away again, by :meth:`remove` or at the end of a ``with`` block."""
+
+    def __init__(self, kind: str, key: int) -> None:
+        self._kind = kind
+        self._key = key
+
+    def remove(self) -> None:
+        """Takes the hook away; doing so again changes nothing."""
+        _replace_hooks_of_all(lambda table: _without_entry(table, self._kind, self._key))
+
+    def __enter__(self) -> HookOfAllHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def _replace_hooks_of_all(change: Callable[[HookTable | None], HookTable | None]) -> None:
+    global _of_all_modules
+    with _changing:
+        _of_all_modules = change(_of_all_modules)
+        _C._hook_all_calls(_of_all_modules is not None)
+
+
+def hook_all_modules(kind: str, hook: Hook, *, with_kwargs: bool = False, always_call: bool = False) -> HookOfAllHandle:
+    """Has a hook called at each call of each module of the process, before the module's own hooks of the kind.
+
+    Args:
+        kind: "forward_pre", "forward", "backward_pre" or "backward": what :class:`Hooked` has a method
+            ``register_..._hook`` for, whose function ``hook`` is.
+        hook: the function.
+        with_kwargs: as for :meth:`Hooked.register_forward_hook`.
+        always_call: as for :meth:`Hooked.register_forward_hook`.
+
+    Returns:
+        A handle, whose ``remove()`` takes the hook away.
+
+    Raises:
+        TypeError: ``hook`` cannot be called.
+        ValueError: there is no such kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"[hook_all_modules] kind is one of {', '.join(KINDS)}, not {kind!r}")
+    if not callable(hook):
+        raise TypeError(f"[hook_all_modules] a hook is a function, not {type(hook).__name__}")
+    key = next(_keys)
+    entry = _Entry(hook, with_kwargs, always_call)
+    _replace_hooks_of_all(lambda table: _with_entry(table, kind, key, entry))
+    return HookOfAllHandle(kind, key)
 
 
 class _BackwardHooks:

@@ -40,6 +40,8 @@ PATHS = {
         torch.nn.modules.instancenorm        InstanceNorm2d
         torch.nn.modules.linear              Linear Identity
         torch.nn.modules.loss                MSELoss CrossEntropyLoss L1Loss BCEWithLogitsLoss
+        torch.nn.modules.module              Module register_module_forward_hook register_module_full_backward_hook
+        torch.nn.grad                        conv2d_input conv2d_weight
         torch.nn.modules.module              Module
         torch.nn.modules.normalization       LayerNorm GroupNorm
         torch.nn.modules.pixelshuffle        PixelShuffle
@@ -78,6 +80,11 @@ PATHS = {
         torch.random                         manual_seed fork_rng
         torch.testing                        assert_close
         torch.testing._comparison            assert_close
+        torch.utils.hooks                    RemovableHandle unserializable_hook
+        torch.utils._pytree                  tree_map tree_flatten tree_unflatten
+        torch.utils.dlpack                   from_dlpack to_dlpack
+        torch.compiler                       disable is_compiling
+        torch.overrides                      has_torch_function handle_torch_function
         torch.utils.checkpoint               checkpoint checkpoint_sequential
         torch.utils.cpp_extension            load load_inline CppExtension BuildExtension
         torch.version                        cuda
@@ -218,7 +225,8 @@ LAYERS = """
 import torch
 
 modules = {name: module for name, module in __import__("sys").modules.items() if name.startswith("torch.nn.modules.")}
-homes = {name: path for path, module in modules.items() for name in module.__all__ if not name.startswith("_")}
+named = ((name, path) for path, module in modules.items() for name in module.__all__)
+homes = {name: path for name, path in named if not name.startswith(("_", "register_"))}
 named = {name: getattr(torch.nn, name) for name in torch.nn.__all__}
 layers = {name for name, value in named.items() if isinstance(value, type) and issubclass(value, torch.nn.Module)}
 layers.remove("DataParallel")  # of torch.nn.parallel

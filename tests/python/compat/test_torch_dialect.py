@@ -167,7 +167,7 @@ CASES = {
     "issubclass(torch.nn.Parameter, torch.Tensor)": True,
     "torch.is_floating_point(x) and not i.is_floating_point()": True,
     "torch.finfo(torch.float32).eps > 0 and torch.iinfo(torch.int8).max": 127,
-    "f'{x.mean():.2f} {i.sum()}'": "3.50 Tensor(21, dtype=int64)",
+    "f'{x.mean():.2f} {i.sum()}'": "3.50 21",
     "'%.1f' % x.mean()": "3.5",
     "x.stride() + (x.element_size(), x.nelement())": [3, 1, 4, 6],
     "torch.tensor(3).item() + int(torch.tensor(2))": 5,
@@ -277,8 +277,8 @@ REFUSED = {
     "torch.distributed.init_process_group('nccl', rank=0, world_size=2)": "RuntimeError: [init_process_group] there is",
     "torch.nn.utils.nosuch": "AttributeError: Lamella's torch front does not have 'torch.nn.utils.nosuch'",
     "x.storage()": "NotImplementedError: [storage] memory is not an object",
-    "setattr(x, 'data', torch.ones(1))": "RuntimeError: [data] x.data takes a tensor of the shape [2, 3]",
-    "x.unsqueeze_(0)": "RuntimeError: [unsqueeze_] a tensor keeps its shape, [2, 3] is not [1, 2, 3]: write x = x.uns",
+    "setattr(torch.ones(1, requires_grad=True) * 2, 'data', x)": "RuntimeError: [data] x.data takes a tensor of the",
+    "torch.ones(2, requires_grad=True).unsqueeze_(0)": "RuntimeError: [unsqueeze_] a leaf tensor that wants a gradient",
     "torch.cuda.set_device(1)": "RuntimeError: [set_device] there is no cuda:1",
 }
 

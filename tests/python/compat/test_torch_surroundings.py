@@ -5,6 +5,133 @@ import pytest
 from support import extensions
 
 PROGRAMS = {
+    "blocks of devices": """
+with torch.device("meta") as device:
+    layer = nn.Linear(2, 3)
+    with torch.device("cpu"):
+        assert torch.ones(1).device == torch.device("cpu")
+    assert torch.zeros(2).is_meta and layer.weight.is_meta and device == torch.device("meta")
+assert torch.ones(1).device == torch.device("cpu")
+""",
+    "parts of sequences": """
+net = nn.Sequential(*[nn.Linear(1, 1) for _ in range(4)])
+assert list(net[2:].state_dict()) == ["2.weight", "2.bias", "3.weight", "3.bias"] and net[1:][0] is net[1]
+assert [name for name, _ in nn.ModuleList(net)[2:].named_children()] == ["0", "1"] and net[-1] is net[3]
+assert net[1:3](torch.ones(1, 1)).shape == (1, 1)
+net.state_dict().move_to_end("0.weight")
+""",
+    "memory, compilers and hooks of optimizers": """
+import torch.compiler, torch.overrides
+from torch.utils.dlpack import from_dlpack, to_dlpack
+
+x = torch.arange(4.0)
+shared = from_dlpack(to_dlpack(x))
+shared[0] = 9
+assert x[0] == 9 and from_dlpack(x).data_ptr() == x.data_ptr()
+assert x[2:].storage_offset() == 2 and x.storage_offset() == 0 and torch.arange(6)[4:].storage_offset() == 4
+assert torch.arange(6).reshape(2, 3)[1, 1:].storage_offset() == 4 and not x.is_xla
+assert not torch.compiler.is_compiling() and torch.compiler.disable(len) is len and torch.compiler.disable()(len) is len
+assert torch.overrides.is_tensor_like(x) and not torch.overrides.has_torch_function((x,))
+assert torch.overrides.handle_torch_function(torch.neg, (x,), x)[1] == -1
+with torch.compiler.set_stance("force_eager"):
+    torch.compiler.reset()
+if not torch.cuda.is_available():
+    assert torch.cuda.get_rng_state_all() == [] and torch.cuda.max_memory_reserved() == 0
+    torch.cuda.set_rng_state_all([])
+    assert "allocated 0" in torch.cuda.memory_summary()
+seen = []
+nn.Linear(1, 1).register_backward_hook(lambda *args: None).remove()
+optimizer = torch.optim.Adam([nn.Parameter(torch.ones(1))])
+handles = [
+    optimizer.register_state_dict_pre_hook(lambda o: seen.append("before")),
+    optimizer.register_state_dict_post_hook(lambda o, state: {**state, "note": 1}),
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: seen.append(state.pop("note"))),
+    optimizer.register_load_state_dict_post_hook(lambda o: seen.append("after")),
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: seen.append("first"), prepend=True),
+]
+state = optimizer.state_dict()
+optimizer.load_state_dict(state)
+assert seen == ["before", "first", 1, "after"] and state["note"] == 1
+for handle in handles:
+    handle.remove()
+assert "note" not in optimizer.state_dict() and len(seen) == 4
+""",
+    "trees": """
+import collections
+from torch.utils._pytree import (
+    register_pytree_node, tree_all, tree_any, tree_flatten, tree_leaves, tree_map, tree_map_only, tree_unflatten,
+)
+
+Pair = collections.namedtuple("Pair", "first second")
+trees = [
+    {"a": 1, "b": [2, (3,)]}, Pair(1, [2]), collections.OrderedDict(x=1), collections.deque([1, 2], 3), (), 5,
+    collections.defaultdict(list, {"k": [1]}), [{}, ()],
+]
+for tree in trees:
+    leaves, spec = tree_flatten(tree)
+    again = tree_unflatten(leaves, spec)
+    assert again == tree and type(again) is type(tree) and spec.num_leaves == len(leaves) == len(tree_leaves(tree))
+assert tree_map(lambda x, y: x + y, trees[0], trees[0]) == {"a": 2, "b": [4, (6,)]}
+assert tree_map(len, [[1], [2, 3]], is_leaf=lambda x: isinstance(x, list) and type(x[0]) is int) == [1, 2]
+assert tree_map_only(str, str.upper, ["a", 1]) == ["A", 1] and tree_map_only(lambda x: x == 1, str, [1, 2]) == ["1", 2]
+assert tree_any(bool, [0, 1]) and not tree_all(bool, [0, 1])
+
+class Box:
+    def __init__(self, held):
+        self.held = held
+
+register_pytree_node(Box, lambda box: ([box.held], None), lambda children, _: Box(*children))
+assert tree_map(lambda x: x + 1, [Box(1)])[0].held == 2
+try:
+    tree_unflatten([1], tree_flatten([1, 2])[1])
+except ValueError as error:
+    assert "2 leaves" in str(error)
+""",
+    "states of generators": """
+import copy
+
+generator = torch.Generator().manual_seed(3)
+torch.rand(5, generator=generator)
+state = generator.get_state()
+assert state.dtype == torch.uint8 and state.dim() == 1
+drawn = torch.rand(4, generator=generator)
+for other in (generator, torch.Generator()):
+    assert torch.equal(torch.rand(4, generator=other.set_state(state.clone().cpu())), drawn)
+torch.manual_seed(1)
+torch.save({"rng": torch.get_rng_state()}, "state.pt")
+drawn = torch.randn(3)
+torch.set_rng_state(torch.load("state.pt")["rng"])
+assert torch.equal(torch.randn(3), drawn)
+for wrong in (torch.zeros(3, dtype=torch.uint8), torch.zeros(24)):
+    try:
+        torch.set_rng_state(wrong)
+    except RuntimeError as error:
+        assert "24 bytes" in str(error)
+    else:
+        raise AssertionError(wrong)
+loader = torch.utils.data.DataLoader(range(4), shuffle=True, generator=generator)
+assert sorted(int(x) for x in loader) == [0, 1, 2, 3] and loader.state_dict()["generator"] is not None
+""",
+    "options of groups": """
+p, q = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(1))
+first = torch.optim.AdamW([{"params": [p], "name": "matrices", "weight_decay": 0.5}, {"params": [q]}], lr=0.1)
+(p.sum() + q.sum()).backward()
+first.step()
+second = torch.optim.AdamW([{"params": [p]}, {"params": [q], "note": 1}])
+state = first.state_dict()
+second.load_state_dict(state)
+assert second.param_groups[0]["name"] == "matrices" and "note" not in second.param_groups[1]
+assert second.param_groups[0]["weight_decay"] == 0.5 and second.param_groups[1]["lr"] == 0.1
+assert state["param_groups"][0]["name"] == "matrices"
+second.param_groups[1]["note"] = 2
+for wrong in ({"state": {}, "param_groups": []}, {"state": {}}):
+    try:
+        second.load_state_dict(wrong)
+    except (ValueError, KeyError):
+        assert second.param_groups[1]["note"] == 2 and second.param_groups[0]["name"] == "matrices"
+    else:
+        raise AssertionError(wrong)
+""",
     "sizes": """
 import copy, pickle
 
@@ -344,7 +471,7 @@ try:
 except RuntimeError as error:
     assert "one type" in str(error)
 node = (torch.ones(2, requires_grad=True) * 2).grad_fn
-assert node.name() == str(node.name) and node.next_functions[0][0] is not None
+assert node.name() == "MulBackward0" and node.next_functions[0][0] is not None
 assert torch.equal(functionalize(torch.sin)(x), torch.sin(x)) and torch.GradScaler is torch.amp.GradScaler
 weights = {name: torch.zeros_like(p) for name, p in models[0].named_parameters()}
 assert torch.nn.utils.stateless.functional_call(models[0], weights, (x,)).abs().sum() == 0

@@ -102,6 +102,13 @@ def test_workers_that_are_kept_stay_the_same_and_end_with_the_loader() -> None:
     assert all(gone(pid) for pid in first)
 
 
+def test_workers_that_are_kept_serve_an_iterator_whose_loader_nobody_else_holds() -> None:
+    found = [sample[1] for sample in DataLoader(Who(), None, num_workers=2, persistent_workers=True)]
+    assert len(found) == len(Who())
+    gc.collect()
+    assert all(gone(pid) for pid in set(found))
+
+
 def test_a_dropped_iterator_takes_its_workers_along() -> None:
     iterator = iter(DataLoader(Numbers(1000), 2, num_workers=2))
     next(iterator)

@@ -40,6 +40,8 @@ from lamella import (
 from lamella import float16 as half
 from lamella import float32 as float
 from lamella import float64 as double
+from lamella._C import _promote_by_rank
+from lamella.compat.errors import raise_runtime_errors as _raise_runtime_errors
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close as _close
 from lamella.compat.methods import install as _install
@@ -59,6 +61,9 @@ contiguous_format, preserve_format, channels_last, channels_last_3d = (
 newaxis = None
 
 __version__ = "2.6.0+lamella"
+
+_raise_runtime_errors()
+_promote_by_rank(True)
 
 _missing = _close(
     "torch",
@@ -158,7 +163,6 @@ from ._functions import (
     set_default_dtype,
     set_default_tensor_type,
     set_float32_matmul_precision,
-    set_printoptions,
     split,
     split_with_sizes,
     squeeze,
@@ -174,6 +178,7 @@ from ._functions import (
 from ._matrices import (
     as_strided,
     compiled_with_cxx11_abi,
+    cross,
     get_default_device,
     get_deterministic_debug_mode,
     get_num_interop_threads,
@@ -208,12 +213,14 @@ from ._plain import (
     repeat_interleave,
     spmm,
 )
+from ._printing import set_printoptions
 from ._reductions import (
     histogram,
     max,
     mean,
     median,
     min,
+    mode,
     msort,
     nanmedian,
     nonzero,
@@ -239,17 +246,19 @@ from . import (
     _utils,
     amp,
     autograd,
+    compiler,
     cuda,
     func,
     nn,
     optim,
+    overrides,
     random,
     serialization,
     testing,
     utils,
     version,
 )
-from ._compile import compile, compiler
+from ._compile import compile
 from ._paths import PATHS as _PATHS
 from .amp import GradScaler, autocast, is_autocast_enabled
 from .func import vmap

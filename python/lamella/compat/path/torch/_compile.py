@@ -40,17 +40,3 @@ def compile(
     if model is None:
         return lambda function: compile(function, disable=disable)
     return model if disable else lm.compile(model)
-
-
-class compiler:  # noqa: N801 (the module torch.compiler)
-    """Marks that ``torch.compile`` reads in PyTorch: here they change nothing."""
-
-    @staticmethod
-    def disable(fn: Any = None, recursive: bool = True) -> Any:
-        """Returns the function itself."""
-        return (lambda function: function) if fn is None else fn
-
-    @staticmethod
-    def is_compiling() -> bool:
-        """False."""
-        return False

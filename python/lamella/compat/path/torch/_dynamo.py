@@ -7,7 +7,8 @@ from typing import Any
 
 from lamella.compat.front import close_module
 
-from ._compile import compile, compiler
+from . import compiler
+from ._compile import compile
 
 #: Settings, which may be set, and change nothing.
 config: Any = SimpleNamespace(suppress_errors=False, verbose=False, cache_size_limit=8, dynamic_shapes=True)

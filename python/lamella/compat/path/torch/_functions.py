@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from lamella import Tensor
 
 from ._size import Size  # noqa: F401
 from ._words import with_numpy_words
+
+#: Devices on which a thread made tensors before it entered blocks.
+_devices_before = threading.local()
 
 
 class device(str):  # noqa: N801 (PyTorch's name)
@@ -42,6 +46,17 @@ class device(str):  # noqa: N801 (PyTorch's name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return device, (self.type,) if self.index is None else (self.type, self.index)
+
+    def __enter__(self) -> device:
+        """Makes tensors on the device in a ``with`` block, where none is named."""
+        before = _devices_before.__dict__.setdefault("names", [])
+        before.append(lm.get_default_device())
+        lm.set_default_device(str(self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Ends the block."""
+        lm.set_default_device(_devices_before.names.pop())
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"
@@ -286,22 +301,6 @@ def get_float32_matmul_precision() -> str:
     return "highest"
 
 
-def set_printoptions(
-    precision: int | None = None,
-    threshold: int | None = None,
-    edgeitems: int | None = None,
-    linewidth: int | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
-) -> None:
-    """Sets how elements are printed: numpy's options, as it is numpy that prints them."""
-    import numpy as np
-
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    given["suppress"] = None if sci_mode is None else not sci_mode
-    np.set_printoptions(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-
-
 # ---- arithmetic
 
 
@@ -336,7 +335,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
     if rounding_mode != "trunc":
         raise RuntimeError(f"[div] rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
     quotient = lm.trunc(lm.divide(input, other))
-    dtype = lm.result_type(*(x if isinstance(x, Tensor) else lm.asarray(x) for x in (input, other)))
+    dtype = lm.result_type(input, other)
     return quotient.astype(dtype) if lm.isdtype(dtype, "integral") else quotient
 
 
@@ -357,11 +356,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """Elements of ``input`` where the condition holds, else of ``other``; alone, the places where it holds."""
     if input is None and other is None:
         return tuple(lm.nonzero(condition))
-    return lm.where(condition, _as_operand(input), _as_operand(other))
-
-
-def _as_operand(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else lm.asarray(x)
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        input, other = lm.asarray(input), lm.asarray(other)
+    return lm.where(condition, input, other)
 
 
 def einsum(equation: str, *operands: Any) -> Tensor:
@@ -389,7 +386,10 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Returns the tensor without axes of size 1; an axis of another size stays."""
     if dim is None:
         return lm.squeeze(input)
-    named = [each % max(input.ndim, 1) for each in ((dim,) if isinstance(dim, int) else dim)]
+    given, ndim = (dim,) if isinstance(dim, int) else tuple(dim), max(input.ndim, 1)
+    if not all(-ndim <= each < ndim for each in given):
+        raise IndexError(f"[squeeze] dim {dim} is no axis of the shape {list(input.shape)}")
+    named = [each % ndim for each in given]
     axes = tuple(each for each in named if input.ndim and input.shape[each] == 1)
     return lm.squeeze(input, axes) if axes else input
 
@@ -429,6 +429,8 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 
 def t(input: Tensor) -> Tensor:
     """Returns a matrix transposed, and tensors of fewer axes as they are."""
+    if input.ndim > 2:
+        raise RuntimeError(f"[t] takes at most two axes, not the shape {list(input.shape)}: transpose(0, 1) takes more")
     return input if input.ndim < 2 else lm.swapaxes(input, 0, 1)
 
 

@@ -81,6 +81,19 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     return elements[places] if size else elements[storage_offset or 0]
 
 
+def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The cross products along an axis: where none is named, along the first one of three elements."""
+    if dim is None:
+        shape = lm.broadcast_shapes(input.shape, other.shape)
+        if 3 not in shape:
+            raise RuntimeError(
+                f"[cross] no axis of the shapes {list(input.shape)} and {list(other.shape)} has 3 elements"
+            )
+        dim = shape.index(3)
+    made = lm.cross(input, other, axis=dim)
+    return made if out is None else out.copy_(made)
+
+
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of a part along an axis."""
     return lm.narrow(input, dim, start, length).clone()

@@ -46,6 +46,13 @@ PATHS: Paths = {
         "torch.nn": " ".join(name for names in _LAYERS.values() for name in names.split() if not name.startswith("_"))
     },
     **{f"torch.nn.modules.{name}": {"torch.nn": layers} for name, layers in _LAYERS.items()},
+    "torch.nn.modules.module": {
+        "torch.nn": "Module",
+        "torch.nn._hooks_of_all": (
+            "register_module_backward_hook register_module_forward_hook register_module_forward_pre_hook "
+            "register_module_full_backward_hook register_module_full_backward_pre_hook"
+        ),
+    },
     "torch.nn.modules.utils": {
         "torch.nn._tuples": "_ntuple _pair _quadruple _reverse_repeat_tuple _single _triple",
     },

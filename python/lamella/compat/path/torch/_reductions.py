@@ -25,7 +25,14 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 @with_numpy_words
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The mean along axes, or of all elements."""
-    return lm.mean(input if dtype is None else input.astype(dtype), _axes(dim), keepdim, out=out)
+    x = input if dtype is None else input.astype(dtype)
+    _refuse_integers("mean", x)
+    return lm.mean(x, _axes(dim), keepdim, out=out)
+
+
+def _refuse_integers(name: str, x: Tensor) -> None:
+    if not lm.isdtype(x.dtype, ("real floating", "complex floating")):
+        raise NotImplementedError(f"[{name}] takes floating or complex numbers, not {x.dtype.name}: write x.float()")
 
 
 class ValuesIndices(NamedTuple):
@@ -35,16 +42,34 @@ class ValuesIndices(NamedTuple):
     indices: Tensor
 
 
+def _results(name: str) -> type[ValuesIndices]:
+    """Returns the class of the results of a function, which are printed under its name."""
+
+    def text(self: ValuesIndices) -> str:
+        return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+    def reduce(self: ValuesIndices) -> tuple[Any, ...]:
+        return ValuesIndices, tuple(self)
+
+    made: type[ValuesIndices] = type(name, (ValuesIndices,), {"__slots__": (), "__repr__": text, "__reduce__": reduce})
+    return made
+
+
+_Median, _NanMedian, _Mode, _Sort = map(_results, ("median", "nanmedian", "mode", "sort"))
+
+
 def _extremum(
     name: str, native: Callable[..., Tensor], place: Callable[..., Tensor], pairwise: Callable[..., Tensor]
 ) -> Callable[..., Any]:
+    results = _results(name)
+
     def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
         if dim is None and other is None:
             return native(input)
         if other is not None or isinstance(dim, Tensor):
             return pairwise(input, dim if other is None else other)
         indices = place(input, axis=dim, keepdims=keepdim)
-        return ValuesIndices(_at(input, indices, dim, keepdim), indices)
+        return results(_at(input, indices, dim, keepdim), indices)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The {name}imum of all elements; along an axis, with its place; or of two tensors, elementwise."
@@ -70,7 +95,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     if dim is None:
         return lm.median(input)
     count = input.shape[dim] if input.ndim else 1
-    return ValuesIndices(*lm.kthvalue(input, (count + 1) // 2, axis=dim, keepdims=keepdim))
+    return _Median(*lm.kthvalue(input, (count + 1) // 2, axis=dim, keepdims=keepdim))
 
 
 @with_numpy_words
@@ -81,16 +106,27 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     values = lm.nanmedian(input, axis=dim, keepdims=True)
     indices = lm.argmax((input == values).astype(lm.uint8), axis=dim, keepdims=True)
     pair = (values, indices) if keepdim else (lm.squeeze(values, dim), lm.squeeze(indices, dim))
-    return ValuesIndices(*pair)
+    return _NanMedian(*pair)
+
+
+@with_numpy_words
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent element along an axis, the least of several, and its last place."""
+    values = lm.mode(input, axis=dim, keepdims=True)[0]
+    if input.ndim == 0:
+        return _Mode(values, lm.zeros((), dtype=lm.int64))
+    from_the_end = lm.argmax(lm.flip(input == values, axis=dim).astype(lm.uint8), axis=dim, keepdims=True)
+    indices = input.shape[dim] - 1 - from_the_end
+    return _Mode(*((values, indices) if keepdim else (lm.squeeze(values, dim), lm.squeeze(indices, dim))))
 
 
 @with_numpy_words
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesIndices:
     """The elements in order along an axis, with their places. Equal ones keep theirs."""
     if input.ndim == 0:
-        return ValuesIndices(input, lm.zeros((), dtype=lm.int64))
+        return _Sort(input, lm.zeros((), dtype=lm.int64))
     indices = lm.argsort(input, axis=dim, descending=descending)
-    return ValuesIndices(lm.take_along_axis(input, indices, axis=dim), indices)
+    return _Sort(lm.take_along_axis(input, indices, axis=dim), indices)
 
 
 def msort(input: Tensor) -> Tensor:
@@ -110,6 +146,7 @@ def _spread(native: Callable[..., Any], name: str) -> Callable[..., Any]:
     ) -> Any:
         if isinstance(dim, bool):  # var(input, unbiased)
             dim, unbiased = None, dim
+        _refuse_integers(name, input)
         less = (1 if unbiased is None else int(unbiased)) if correction is None else correction
         return native(input, axis=_axes(dim), correction=less, keepdims=keepdim)
 

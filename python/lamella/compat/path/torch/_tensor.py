@@ -20,6 +20,9 @@ from . import _functions as F  # noqa: N812
 from . import _matrices as M  # noqa: N812
 from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
+from ._printing import text_of
+from ._reshaped import METHODS as _RESHAPED
+from ._reshaped import set_data
 from ._size import Size, shape_of
 
 _native_size: Any = Tensor.__dict__["size"]
@@ -76,14 +79,55 @@ def _view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     if shape and type(shape[0]) is int:
         return lm.reshape(self, shape)
     if len(shape) == 1 and isinstance(shape[0], lm.DType):
-        return lm.from_numpy(self.detach().contiguous().numpy().view(shape[0].name))
+        return _as_dtype(self, shape[0])
     return lm.reshape(self, F._sizes(shape or tuple(named.values())))
+
+
+def _as_dtype(self: Tensor, dtype: Any) -> Tensor:
+    """Returns the memory of a tensor read as elements of another dtype, more or fewer of them along the last axis."""
+    before, after = self.dtype.itemsize, dtype.itemsize
+    shape, strides = list(self.shape), list(self.strides)
+    if before != after:
+        if not shape or strides[-1] != 1 or shape[-1] * before % after or any(n * before % after for n in strides[:-1]):
+            raise RuntimeError(
+                f"[view] elements of {before} bytes in the shape {shape} and the strides {strides} are none of {after}"
+            )
+        shape[-1] = shape[-1] * before // after
+        strides[:-1] = [n * before // after for n in strides[:-1]]
+    memory, place = _place_of(self)
+    if memory is None:
+        return _as_dtype(lm.clone(self.detach()), dtype)
+    return lm._C._tensor_in_memory(memory, dtype, shape, strides, place)
+
+
+def _place_of(self: Tensor) -> tuple[Tensor | None, int]:
+    """Returns the memory that a tensor lies in, as bytes, and where it begins there; None for that of another owner."""
+    memory = lm._C._memory_as_bytes(self)  # shares the memory, so that there is a place in it
+    place = lm._C._shared_memory(self)
+    return (None, 0) if place is None else (memory, place[1])
+
+
+def _format(self: Tensor, spec: str) -> str:
+    """Implements Tensor.__format__(): a number without axes as that number, others as they are printed."""
+    return format(self.item() if self.ndim == 0 and self.device != "meta" else str(self), spec)
 
 
 def _expand(self: Tensor, *shape: Any) -> Tensor:
     dims = F._sizes(shape)
     added = len(dims) - self.ndim
     return lm.broadcast_to(self, tuple(self.shape[i - added] if n == -1 else n for i, n in enumerate(dims)))
+
+
+def _repeat(self: Tensor, *repeats: Any) -> Tensor:
+    """Implements Tensor.repeat(): the tensor several times over along each axis, new ones in front.
+
+    Raises:
+        RuntimeError: there are fewer numbers than axes.
+    """
+    counts = F._sizes(repeats)
+    if len(counts) < self.ndim:
+        raise RuntimeError(f"[repeat] takes a number for each of the {self.ndim} axes at least, not {list(counts)}")
+    return lm.tile(self, counts)
 
 
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -121,25 +165,16 @@ def _indexed(native: Any) -> Any:
             if not value or not isinstance(value[0], Tensor) or value[0].shape[:1] != (1,):
                 raise
             return method(self, index, lm.squeeze(value[0], 0))
-        except TypeError:
+        except TypeError as error:
             parts = index if isinstance(index, tuple) else (index,)
             if not any(isinstance(part, range) for part in parts):
+                if any(isinstance(part, (float, Tensor)) for part in parts):
+                    raise IndexError(str(error)) from None
                 raise
             given = tuple(list(part) if isinstance(part, range) else part for part in parts)
             return native(self, given if isinstance(index, tuple) else given[0], *value)
 
     return method
-
-
-def _set_data(self: Tensor, value: Tensor) -> None:
-    """Implements ``x.data = y`` for tensors of one shape: the elements become those of ``y``."""
-    if tuple(value.shape) != tuple(self.shape):
-        raise RuntimeError(
-            f"[data] x.data takes a tensor of the shape {list(self.shape)} of x, not of {list(value.shape)}: make a "
-            "new parameter instead"
-        )
-    with lm.no_grad():
-        self.detach().copy_(value)
 
 
 #: Names of the methods and properties of this module.
@@ -292,11 +327,12 @@ _put("expand_as", lambda self, other: lm.broadcast_to(self, other.shape))
 _put("reshape_as", lambda self, other: lm.reshape(self, other.shape))
 _put("view_as", lambda self, other: lm.reshape(self, other.shape))
 _put("permute", lambda self, *args, dims=(): lm.permute_dims(self, F._sizes(args or dims)))
-_put("repeat", of_two_meanings("repeat", lambda self, *repeats: lm.tile(self, F._sizes(repeats))))
+_put("repeat", of_two_meanings("repeat", _repeat))
 _put("unfold", lambda self, dimension, size, step: lm.sliding_window(self, dimension, size, step))
 _put("dim", lambda self: self.ndim)
 _put("ndimension", lambda self: self.ndim)
 _put("nelement", lambda self: math.prod(self.shape))
+_put("storage_offset", lambda self: _place_of(self)[1] // self.dtype.itemsize)
 _put("element_size", lambda self: self.dtype.itemsize)
 _put("stride", lambda self, dim=None: tuple(self.strides) if dim is None else self.strides[dim])
 _put("type", _type)
@@ -304,10 +340,15 @@ _put("type_as", lambda self, other: self.astype(other.dtype, copy=False))
 _put("is_cuda", property(lambda self: self.device.startswith("cuda"), doc="True if the tensor is on a GPU."))
 _put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tensor is on the CPU."))
 _put("is_meta", property(lambda self: self.device == "meta", doc="True if the tensor has a shape only."))
-for _name in ("is_xpu", "is_mps", "is_sparse", "is_quantized", "is_nested", "is_mkldnn"):
-    _put(_name, property(lambda self: False, doc="False: there are no such tensors here."))
+for _name in ["xpu", "xla", "ipu", "mtia", "vulkan", "mps", "sparse", "quantized", "nested", "mkldnn"]:
+    _put(f"is_{_name}", property(lambda self: False, doc="False: there are no such tensors here."))
 _put("layout", property(lambda self: "strided", doc="All tensors are strided."))
-_put("data", property(lambda self: self.detach(), _set_data, doc="A tensor on the same memory, off the tape."))
+_put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the same memory, off the tape."))
+for _name, _method in _RESHAPED.items():
+    _put(_name, _method)
+_put("__format__", _format)
+_put("__repr__", text_of)
+_put("__str__", lambda self: repr(self))
 _put("get_device", lambda self: -1 if self.device == "cpu" else self.device.index or 0)
 _put("fill_diagonal_", _fill_diagonal)
 _replace("is_contiguous", _is_contiguous)
@@ -388,7 +429,10 @@ def _name_of(native: Any) -> Callable[[Any], str]:
     """Returns the text of a dtype: to Lamella's own modules without the framework's name."""
 
     def text(self: Any) -> str:
-        caller = sys._getframe(1).f_globals.get("__name__", "")
+        try:
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+        except ValueError:  # the interpreter prints an error before it ends
+            caller = ""
         return native(self) if caller.startswith("lamella.") else f"torch.{self.name}"
 
     return text
@@ -401,9 +445,9 @@ _WRITTEN = {
     F: "add adjoint allclose "
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
-    M: "as_strided is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
+    M: "as_strided cross is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
     P: "matmul mm repeat_interleave spmm",
-    R: "max mean median min msort nanmedian nonzero norm sort std sum unique var histogram",
+    R: "max mean median min mode msort nanmedian nonzero norm sort std sum unique var histogram",
 }
 for _module, _names in _WRITTEN.items():
     for _name in _names.split():

@@ -9,6 +9,8 @@ from typing import Any
 
 from lamella.compat.front import add_paths, close_module
 
+from ._size import Size
+
 _missing = close_module(__name__)
 _native: Any = importlib.import_module("lamella.distributions")
 
@@ -33,6 +35,8 @@ def _paths() -> dict[str, dict[str, str]]:
     return paths
 
 
+_native.Distribution.batch_shape = property(lambda self: Size(self._batch_shape), doc="Shape of the parameters.")
+_native.Distribution.event_shape = property(lambda self: Size(self._event_shape), doc="Shape of one draw.")
 for _module in ("constraints", "transforms"):
     if hasattr(_native, _module):
         sys.modules[f"{__name__}.{_module}"] = getattr(_native, _module)

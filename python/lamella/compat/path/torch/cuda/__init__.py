@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import lamella as lm
@@ -25,6 +26,7 @@ from lamella.cuda import (  # noqa: F401
     stream,
 )
 
+from .. import random
 from . import amp  # noqa: F401
 
 __getattr__ = close_module(__name__)
@@ -94,6 +96,50 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     """Lets :func:`max_memory_allocated` begin anew."""
     if _cuda.is_available():
         lm.memory.reset_peak_memory(str(device or "cuda"))
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """Bytes that Lamella has of a GPU's memory, which it gives back when asked to only."""
+    return memory_reserved(device)
+
+
+reset_max_memory_allocated = reset_peak_memory_stats
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """Returns a text of the memory of a GPU."""
+    return (
+        f"allocated {memory_allocated(device)} bytes, at most {max_memory_allocated(device)}; "
+        f"reserved {memory_reserved(device)}"
+    )
+
+
+def get_rng_state_all() -> list[lm.Tensor]:
+    """Returns the states of the generators of all GPUs, which follow that of the CPU."""
+    return [random.get_rng_state() for _ in range(device_count())]
+
+
+def set_rng_state_all(new_states: Iterable[Any]) -> None:
+    """Puts the generators into states that :func:`get_rng_state_all` returned."""
+    for state in new_states:
+        random.set_rng_state(state)
+
+
+def get_rng_state(device: Any = "cuda") -> lm.Tensor:
+    """Returns the state of a GPU's generator.
+
+    Raises:
+        RuntimeError: there is no GPU.
+    """
+    if not _cuda.is_available():
+        raise RuntimeError("[get_rng_state] there is no GPU")
+    return random.get_rng_state()
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Puts a GPU's generator into a state; where there is no GPU, nothing happens."""
+    if _cuda.is_available():
+        random.set_rng_state(new_state)
 
 
 device = _cuda.device

@@ -42,6 +42,10 @@ class MultiheadAttention(lm.nn.MultiheadAttention):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        if num_heads > 0 and embed_dim % num_heads:
+            raise AssertionError(
+                f"[MultiheadAttention] embed_dim must be a multiple of num_heads, got {embed_dim} and {num_heads}"
+            )
         place: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__(embed_dim, num_heads, dropout, bias, False, add_zero_attn, kdim, vdim, batch_first, **place)
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim

@@ -5,11 +5,14 @@ Layers are Lamella's own, or subclasses of these: as with tensors, the type of a
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import lamella as lm
 from lamella.nn import Module
+
+from ._printing import text_of
 
 _native_to: Any = Module.to
 _native_zero_grad: Any = Module.zero_grad
@@ -108,9 +111,7 @@ def _state_dict(self: Module, *args: Any, destination: Any = None, prefix: str =
         given: list[Any] = [*args, *(destination, prefix, keep_vars)[len(args) :]]
         destination, prefix, keep_vars = given
     state = _native_state_dict(self, **({"keep_vars": True} if keep_vars else {}))
-    if destination is None and not prefix:
-        return state
-    destination = {} if destination is None else destination
+    destination = OrderedDict() if destination is None else destination
     destination.update((prefix + name, value) for name, value in state.items())
     return destination
 
@@ -213,6 +214,22 @@ def _hooks(kind: str) -> property:
     return property(shown)
 
 
+_native_member: Any = lm.nn.Sequential.__getitem__
+
+
+def _members(self: lm.nn.Sequential, index: int | slice) -> Any:
+    """Returns a layer, or a sequence of several, in which they keep their names."""
+    if not isinstance(index, slice):
+        return _native_member(self, index)
+    made: Any = _native_member(self, slice(0, 0))
+    made._modules.update(list(self._modules.items())[index])
+    return made
+
+
+_sequences: Any = lm.nn.Sequential
+_sequences.__getitem__ = _members
+
+
 def _put(name: str, method: Any) -> None:
     setattr(Module, name, method)
 
@@ -237,8 +254,10 @@ _put("share_memory", _share_memory)
 _put("compile", _compile)
 _put("_apply", _apply)
 _put("_get_name", lambda self: type(self).__name__)
+_put("__repr__", text_of)
 _put("xpu", lambda self, device=None: self.to("xpu" if device is None else device))
 _put("add_module", Module.add_module)
+_put("register_backward_hook", Module.register_full_backward_hook)
 _put_missing("get_submodule", _submodule)
 _put_missing("get_parameter", _tensor_of)
 _put_missing("get_buffer", _tensor_of)

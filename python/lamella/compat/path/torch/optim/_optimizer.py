@@ -8,8 +8,10 @@ from typing import Any
 
 import lamella as lm
 from lamella.optim import Optimizer
+from lamella.optim._pytorch import converted
 
 _native_add: Any = Optimizer.add_param_group
+_native_load: Any = Optimizer.load_state_dict
 
 
 def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
@@ -23,6 +25,26 @@ def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
     unknown = {name: group.pop(name) for name in set(group) - set(self.defaults) - {"params"}}
     _native_add(self, group)
     self.param_groups[-1].update(unknown)
+
+
+def _load_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
+    """Takes over a state; options of groups that the optimizer does not know, such as a name, become the state's."""
+    if not {"state", "param_groups"} <= set(state_dict):
+        _native_load(self, state_dict)  # says what is wrong
+        return
+    known = {*self.defaults, "params", "initial_lr"}
+    state = converted(state_dict, self.param_groups)
+    groups = [dict(group) for group in state["param_groups"]]
+    unknown = [{name: group.pop(name) for name in set(group) - known} for group in groups]
+    own = [{name: group.pop(name) for name in set(group) - known} for group in self.param_groups]
+    try:
+        _native_load(self, {**state, "param_groups": groups})
+    except Exception:
+        unknown = own
+        raise
+    finally:
+        for group, options in zip(self.param_groups, unknown, strict=True):
+            group.update(options)
 
 
 def _zero_grad(self: Optimizer, set_to_none: bool = True) -> None:
@@ -79,10 +101,62 @@ def _register(place: str) -> Callable[[Optimizer, Callable[..., Any]], _Handle]:
     return register
 
 
+def _register_for_state(event: str) -> Callable[..., _Handle]:
+    def register(self: Optimizer, hook: Callable[..., Any], prepend: bool = False) -> _Handle:
+        hooks = self.__dict__.setdefault(_HOOKS_OF_STATES, {}).setdefault(event, {})
+        before = dict(hooks)
+        key = next(_keys)
+        if prepend:
+            hooks.clear()
+        hooks[key] = hook
+        if prepend:
+            hooks.update(before)
+        return _Handle(hooks, key)
+
+    register.__doc__ = f"Has a function called at {event.replace('_', ' ')}, see PyTorch's optimizers."
+    return register
+
+
+def _hooks_of(self: Optimizer, event: str) -> list[Callable[..., Any]]:
+    return list(self.__dict__.get(_HOOKS_OF_STATES, {}).get(event, {}).values())
+
+
+def _state_with_hooks(self: Optimizer) -> Any:
+    """Returns the state as plain data, after hooks and before others."""
+    for hook in _hooks_of(self, "state_dict_pre"):
+        hook(self)
+    state = _native_state(self)
+    for hook in _hooks_of(self, "state_dict_post"):
+        changed = hook(self, state)
+        state = state if changed is None else changed
+    return state
+
+
+def _load_with_hooks(self: Optimizer, state_dict: Any) -> None:
+    """Takes over a state, after hooks, which may change a copy of it, and before others."""
+    hooks = _hooks_of(self, "load_state_dict_pre")
+    state = dict(state_dict) if hooks else state_dict
+    for hook in hooks:
+        changed = hook(self, state)
+        state = state if changed is None else changed
+    _load_state_dict(self, state)
+    for hook in _hooks_of(self, "load_state_dict_post"):
+        hook(self)
+
+
+#: Attribute of an optimizer with its hooks around states.
+_HOOKS_OF_STATES = "_hooks_of_states"
+_keys = itertools.count()
+_native_state: Any = Optimizer.state_dict
+
 optimizer: Any = Optimizer
 optimizer.register_step_pre_hook = _register("before")
 optimizer.register_step_post_hook = _register("after")
 optimizer.add_param_group = _add_param_group
+for _event in ("state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post"):
+    setattr(optimizer, f"register_{_event}_hook", _register_for_state(_event))
+optimizer.load_state_dict = _load_with_hooks
+optimizer.state_dict = _state_with_hooks
 optimizer.zero_grad = _zero_grad
 
 

@@ -9,7 +9,7 @@ from lamella import utils as _native
 from lamella.compat.front import close_module
 from lamella.utils import rename_privateuse1_backend  # noqa: F401
 
-from . import checkpoint, cpp_extension  # noqa: F401
+from . import _pytree, checkpoint, cpp_extension, dlpack, hooks  # noqa: F401
 
 
 def generate_methods_for_privateuse1_backend(

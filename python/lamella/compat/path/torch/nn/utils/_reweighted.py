@@ -25,6 +25,7 @@ class Computed:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self._tensor_name = name  # programs find a hook by it
 
     def attach(self, module: Module) -> None:
         """Puts the value in the parameter's place, and computes it anew before each call."""

@@ -7,10 +7,16 @@ from typing import Any as _Any
 from typing import Self as _Self
 
 from lamella import data as _native
+from lamella import float64 as _float64
+from lamella.compat.errors import as_runtime_error
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.tables.torch_nn import DATA as _TABLE
+from lamella.data import collate as _collate
 
 from ... import _words
+
+#: Floats of samples keep their precision in a batch, as in PyTorch.
+_collate.floats = _float64
 
 _NAMES = _words.Names(__name__, [("lamella.data", _TABLE, _words.LOADING)])
 __getattr__ = _words.serve(_NAMES)
@@ -25,7 +31,10 @@ def _with_lists(value: _Any) -> _Any:
 
 def default_collate(batch: _Any) -> _Any:
     """Makes a batch of samples, see :func:`lamella.data.default_collate`; those that are tuples become a list."""
-    return _with_lists(_native.default_collate(batch))
+    try:
+        return _with_lists(_native.default_collate(batch))
+    except ValueError as error:
+        raise as_runtime_error(error) from None
 
 
 def default_convert(data: _Any) -> _Any:
@@ -43,7 +52,12 @@ class _Lists(Iterator[_Any]):
         return self
 
     def __next__(self) -> _Any:
-        return _with_lists(next(self._batches))
+        try:
+            return _with_lists(next(self._batches))
+        except ValueError as error:
+            if str(error).startswith("[default_collate]"):
+                raise as_runtime_error(error) from None
+            raise
 
 
 class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]

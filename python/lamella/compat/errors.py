@@ -1,0 +1,59 @@
+"""Errors of Lamella's compiled part that are of the classes which PyTorch raises, too.
+
+PyTorch's operators raise ``RuntimeError`` for most mistakes: shapes that do not fit, dtypes, values. Lamella says
+``ValueError``, ``TypeError`` or ``IndexError``. Programs that catch either get what they wait for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamella._C import _raise_errors_as
+
+
+class _ValueError(ValueError, RuntimeError):
+    """A value that an operator cannot take, such as a shape."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, ("value", self.args), self.__dict__ or None
+
+
+class _TypeError(TypeError, NotImplementedError):
+    """An argument of a type or dtype that an operator cannot take, or that it has no kernel for in PyTorch."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, ("type", self.args), self.__dict__ or None
+
+
+class _IndexError(IndexError, RuntimeError):
+    """An index or an axis that is out of range."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, ("index", self.args), self.__dict__ or None
+
+
+_CLASSES: dict[str, type[Exception]] = {"value": _ValueError, "type": _TypeError, "index": _IndexError}
+
+
+def _again(kind: str, args: tuple[Any, ...]) -> Exception:
+    """Returns an error that was pickled, whose class goes by the name of another."""
+    return _CLASSES[kind](*args)
+
+
+# Tracebacks say what PyTorch's do.
+for _class, _name in ((_ValueError, "RuntimeError"), (_TypeError, "TypeError"), (_IndexError, "IndexError")):
+    _class.__name__ = _class.__qualname__ = _name
+    _class.__module__ = "builtins"
+
+
+def as_runtime_error(error: ValueError) -> Exception:
+    """Returns an error of Lamella's Python code as one that is a ``RuntimeError``, too, with its notes."""
+    made = _ValueError(*error.args)
+    for note in getattr(error, "__notes__", ()):
+        made.add_note(note)
+    return made
+
+
+def raise_runtime_errors() -> None:
+    """Makes what the compiled part raises in this process a ``RuntimeError``, besides what it is natively."""
+    _raise_errors_as(_ValueError, _TypeError, _IndexError)

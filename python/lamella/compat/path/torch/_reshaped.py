@@ -1,0 +1,113 @@
+"""Methods that give a tensor another shape in place.
+
+A tensor's shape never changes natively. Here the object comes to stand for another tensor, which shows the same memory
+in the new shape, and keeps its attributes. What was computed from it before goes on with the tensor that it stood for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+from lamella._C import _exchange_tensors
+
+from . import _functions as F  # noqa: N812
+
+
+def become(x: Tensor, made: Tensor) -> Tensor:
+    """Makes the object ``x`` stand for ``made``, which nobody else holds.
+
+    A leaf that wants a gradient stays one, with its hooks. Its gradient stays where it has the shape of ``made``.
+    """
+    if made is not x:
+        _exchange_tensors(x, made)
+    return x
+
+
+def _in_place(name: str, reshape: Any) -> Any:
+    def method(self: Tensor, *args: Any, **named: Any) -> Tensor:
+        if lm.is_grad_enabled() and self.is_leaf and self.requires_grad:
+            raise RuntimeError(
+                f"[{name}] a leaf tensor that wants a gradient cannot be changed in place while recording is on: "
+                "write under torch.no_grad()"
+            )
+        return become(self, reshape(self, *args, **named))
+
+    method.__name__ = name
+    method.__doc__ = f"Implements Tensor.{name}()."
+    return method
+
+
+def resize(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Implements Tensor.resize_(): the first elements in another shape; further ones are not set.
+
+    Raises:
+        RuntimeError: the tensor wants a gradient.
+    """
+    if self.requires_grad:
+        raise RuntimeError("[resize_] a tensor that wants a gradient cannot be resized: write x = x.reshape(...)")
+    shape = F._sizes(size)
+    with lm.no_grad():
+        old, count = self.detach().reshape(-1), math.prod(shape)
+        if count > old.shape[0]:
+            memory = lm.empty((count,), dtype=self.dtype, device=str(self.device))
+            memory[: old.shape[0]].copy_(old)
+        else:
+            memory = old[:count]
+        return become(self, lm.reshape(memory, shape).detach())
+
+
+def set_(self: Tensor, source: Tensor | None = None, *args: Any) -> Tensor:
+    """Implements Tensor.set_(): the memory, shape and dtype of another tensor, or no elements.
+
+    Raises:
+        NotImplementedError: the source is a storage.
+        RuntimeError: the tensor is computed from others that want a gradient, or wants one itself while recording.
+    """
+    if args or not (source is None or isinstance(source, Tensor)):
+        raise NotImplementedError("[set_] takes a tensor: memory is not an object of its own here")
+    if self.requires_grad and (lm.is_grad_enabled() or not self.is_leaf):
+        raise RuntimeError("[set_] a tensor that wants a gradient cannot be set: write under torch.no_grad()")
+    if source is None:
+        return become(self, lm.empty((0,), dtype=self.dtype, device=str(self.device)))
+    return become(self, source.detach())
+
+
+def set_data(self: Tensor, value: Tensor) -> None:
+    """Implements ``x.data = y``: the memory of ``x`` becomes that of ``y``; of a result, its elements those of ``y``.
+
+    Raises:
+        RuntimeError: ``x`` is computed from others, and ``y`` has another shape or dtype.
+        TypeError: ``y`` is no tensor.
+    """
+    if not isinstance(value, Tensor):
+        raise TypeError(f"[data] x.data takes a tensor, not {type(value).__name__}")
+    if value is self:
+        return
+    with lm.no_grad():
+        if self.is_leaf:
+            become(self, value.detach())
+        elif value.shape == self.shape and value.dtype == self.dtype:
+            self.detach().copy_(value)
+        else:
+            raise RuntimeError(
+                "[data] x.data takes a tensor of the shape and dtype of x, which is computed from others: write x = y"
+            )
+
+
+#: The methods by their names.
+METHODS: dict[str, Any] = {
+    "squeeze_": _in_place("squeeze_", F.squeeze),
+    "t_": _in_place("t_", F.t),
+    "resize_": resize,
+    "resize_as_": lambda self, the_template, *, memory_format=None: resize(self, the_template.shape),
+    "set_": set_,
+    "unsqueeze_": _in_place("unsqueeze_", lambda self, dim: lm.expand_dims(self, axis=dim)),
+    **{
+        name: _in_place(name, lambda self, dim0, dim1: lm.swapaxes(self, dim0, dim1))
+        for name in ("transpose_", "swapdims_")
+    },
+    "swapaxes_": _in_place("swapaxes_", lambda self, axis0, axis1: lm.swapaxes(self, axis0, axis1)),
+}

@@ -1,0 +1,159 @@
+"""Trees of containers: dicts, lists, tuples, named tuples, deques, and what programs register; all else is a leaf."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lamella.compat.front import close_module
+
+PyTree = Any
+#: Takes a container apart, into its children and what makes it again; and makes it of these.
+_Flatten = Callable[[Any], tuple[list[Any], Any]]
+_Unflatten = Callable[[Iterable[Any], Any], Any]
+
+_KINDS: dict[type, tuple[_Flatten, _Unflatten]] = {
+    list: (lambda x: (x, None), lambda children, _: list(children)),
+    tuple: (lambda x: (list(x), None), lambda children, _: tuple(children)),
+    dict: (lambda x: (list(x.values()), list(x)), lambda children, keys: dict(zip(keys, children, strict=True))),
+    OrderedDict: (
+        lambda x: (list(x.values()), list(x)),
+        lambda children, keys: OrderedDict(zip(keys, children, strict=True)),
+    ),
+    defaultdict: (
+        lambda x: (list(x.values()), (x.default_factory, list(x))),
+        lambda children, made: defaultdict(made[0], zip(made[1], children, strict=True)),
+    ),
+    deque: (lambda x: (list(x), x.maxlen), lambda children, maxlen: deque(children, maxlen)),
+}
+_NAMED: tuple[_Flatten, _Unflatten] = (lambda x: (list(x), type(x)), lambda children, kind: kind(*children))
+
+
+def register_pytree_node(cls: type, flatten_fn: _Flatten, unflatten_fn: _Unflatten, **named: Any) -> None:
+    """Makes objects of a class containers.
+
+    Args:
+        cls: the class.
+        flatten_fn: returns the children of an object, and what makes it again.
+        unflatten_fn: makes an object of children and that.
+        **named: names for files, which are not used.
+    """
+    _KINDS[cls] = flatten_fn, unflatten_fn
+
+
+_register_pytree_node = register_pytree_node
+
+
+def _kind(tree: Any, is_leaf: Callable[[Any], bool] | None) -> tuple[_Flatten, _Unflatten] | None:
+    if is_leaf is not None and is_leaf(tree):
+        return None
+    known = _KINDS.get(type(tree))
+    return _NAMED if known is None and isinstance(tree, tuple) and hasattr(tree, "_fields") else known
+
+
+@dataclasses.dataclass
+class TreeSpec:
+    """The form of a tree: its container, what makes it again, and the forms of its children."""
+
+    type: Any
+    context: Any
+    children_specs: list[TreeSpec]
+
+    @property
+    def num_leaves(self) -> int:
+        """Returns the number of leaves."""
+        return 1 if self.type is None else sum(each.num_leaves for each in self.children_specs)
+
+    def is_leaf(self) -> bool:
+        """True for the form of a leaf."""
+        return self.type is None
+
+
+class LeafSpec(TreeSpec):
+    """The form of a leaf."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, [])
+
+
+def tree_flatten(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
+    """Returns the leaves of a tree, and its form; ``is_leaf`` says of containers that they are leaves."""
+    kind = _kind(tree, is_leaf)
+    if kind is None:
+        return [tree], LeafSpec()
+    children, context = kind[0](tree)
+    leaves: list[Any] = []
+    specs = []
+    for child in children:
+        found, spec = tree_flatten(child, is_leaf)
+        leaves += found
+        specs.append(spec)
+    return leaves, TreeSpec(type(tree), context, specs)
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
+    """Returns a tree of a form.
+
+    Raises:
+        ValueError: the form has another number of leaves.
+    """
+    given = list(leaves)
+    if len(given) != treespec.num_leaves:
+        raise ValueError(f"[tree_unflatten] the tree has {treespec.num_leaves} leaves, {len(given)} are given")
+    return _made(iter(given), treespec)
+
+
+def _made(leaves: Any, spec: TreeSpec) -> Any:
+    if spec.type is None:
+        return next(leaves)
+    make = _KINDS.get(spec.type, _NAMED)[1]
+    return make([_made(leaves, child) for child in spec.children_specs], spec.context)
+
+
+def tree_leaves(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """Returns the leaves of a tree."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+    """Returns the form of a tree."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """Returns a tree of the function of each leaf, and of the leaves at its place in other trees of the form."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = [tree_leaves(each, is_leaf) for each in rests]
+    return tree_unflatten([func(*each) for each in zip(leaves, *others, strict=True)], spec)
+
+
+def _only(kind: Any, func: Callable[..., Any]) -> Callable[..., Any]:
+    def call(leaf: Any) -> Any:
+        fits = isinstance(leaf, kind) if isinstance(kind, (type, tuple)) else kind(leaf)
+        return func(leaf) if fits else leaf
+
+    return call
+
+
+def tree_map_only(
+    type_or_types_or_pred: Any, func: Callable[..., Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """Returns a tree of the function of the leaves of a type, or of which a function is true; others stay."""
+    return tree_map(_only(type_or_types_or_pred, func), tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """True if a function is true of all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """True if a function is true of a leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+__getattr__ = close_module(__name__)

@@ -1,0 +1,103 @@
+"""Texts of tensors, through the front: the examples of PyTorch's documentation, and their rules."""
+
+from support import extensions
+
+PROGRAM = """
+import torch
+
+TEXTS = {
+    "tensor([1., 2.])": torch.tensor([1.0, 2.0]),
+    "tensor(2.5000)": torch.tensor(2.5),
+    "tensor([1, 2])": torch.tensor([1, 2]),
+    "tensor([ True, False])": torch.tensor([True, False]),
+    "tensor([1., 2.], dtype=torch.float64)": torch.tensor([1.0, 2.0]).double(),
+    "tensor([1.0000, 2.5000])": torch.tensor([1.0, 2.5]),
+    "tensor([1.0000e-05, 1.0000e+00])": torch.tensor([1e-5, 1.0]),
+    "tensor([1.0000e+09, 1.0000e+00])": torch.tensor([1e9, 1.0]),
+    "tensor([   1., 1000.])": torch.tensor([1.0, 1000.0]),
+    "tensor([nan, 1.])": torch.tensor([float("nan"), 1.0]),
+    "tensor([   inf, 1.5000])": torch.tensor([float("inf"), 1.5]),
+    "tensor([])": torch.tensor([]),
+    "tensor([], size=(2, 0))": torch.zeros(2, 0),
+    "tensor([], dtype=torch.int64)": torch.zeros(0, dtype=torch.int64),
+    "tensor([1.], requires_grad=True)": torch.ones(1, requires_grad=True),
+    "tensor([2.], grad_fn=<MulBackward0>)": torch.ones(1, requires_grad=True) * 2,
+    "Parameter containing:\\ntensor([1.], requires_grad=True)": torch.nn.Parameter(torch.ones(1)),
+    "tensor([[1., 2.],\\n        [3., 4.]])": torch.tensor([[1.0, 2.0], [3.0, 4.0]]),
+    "tensor([   0,    1,    2,  ..., 1998, 1999, 2000])": torch.arange(2001),
+    "tensor(..., device='meta', size=(2,))": torch.ones(2, device="meta"),
+}
+for text, x in TEXTS.items():
+    assert str(x) == repr(x) == text, (text, str(x))
+node = (torch.ones(1, requires_grad=True) * 2).grad_fn
+assert node.name() == "MulBackward0" and repr(node).startswith("<MulBackward0 object at 0x")
+lines = str(torch.arange(40)).split("\\n")
+assert len(lines) == 3 and all(len(line) <= 80 for line in lines) and lines[1].startswith("        ")
+assert str(torch.zeros(2, 1, 2)) == "tensor([[[0., 0.]],\\n\\n        [[0., 0.]]])"
+assert f"{torch.tensor(2.5)} {torch.tensor(3)} {torch.tensor(2.125):.1f} {torch.tensor([1])}" == "2.5 3 2.1 tensor([1])"
+torch.set_printoptions(precision=2, sci_mode=True)
+assert str(torch.tensor([0.5])) == "tensor([5.00e-01])"
+torch.set_printoptions(profile="default")
+torch.set_printoptions(edgeitems=1, threshold=3)
+assert str(torch.arange(5)) == "tensor([0,  ..., 4])"
+torch.set_printoptions(profile="full")
+assert "..." not in str(torch.arange(2000))
+"""
+
+
+def test_texts(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
+
+
+MODULES = '''
+import torch
+from torch import nn
+
+TEXTS = {
+    "Linear(in_features=2, out_features=3, bias=True)": nn.Linear(2, 3),
+    "ReLU()": nn.ReLU(),
+    "ReLU(inplace=True)": nn.ReLU(inplace=True),
+    "LeakyReLU(negative_slope=0.1, inplace=True)": nn.LeakyReLU(0.1, True),
+    "Dropout(p=0.5, inplace=False)": nn.Dropout(),
+    "Softmax(dim=1)": nn.Softmax(1),
+    "Flatten(start_dim=1, end_dim=-1)": nn.Flatten(),
+    "LSTM(2, 3)": nn.LSTM(2, 3),
+    "LSTM(2, 3, num_layers=2, batch_first=True, dropout=0.1, bidirectional=True)": nn.LSTM(
+        2, 3, num_layers=2, batch_first=True, bidirectional=True, dropout=0.1
+    ),
+    "RNNCell(2, 3, nonlinearity=relu)": nn.RNNCell(2, 3, nonlinearity="relu"),
+    "CrossEntropyLoss()": nn.CrossEntropyLoss(),
+    "ZeroPad2d((1, 1, 1, 1))": nn.ZeroPad2d(1),
+    "ConstantPad1d(padding=(1, 1), value=2.0)": nn.ConstantPad1d(1, 2.0),
+    "Conv2d(2, 2, kernel_size=(3, 3), stride=(1, 1), padding=same)": nn.Conv2d(2, 2, 3, padding="same"),
+    "ModuleList(\\n  (0-1): 2 x ReLU()\\n  (2): Tanh()\\n)": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()]),
+    "Sequential(\\n  (0): ReLU()\\n  (1): ReLU()\\n)": nn.Sequential(nn.ReLU(), nn.ReLU()),
+    "ModuleDict(\\n  (a): Sequential()\\n)": nn.ModuleDict({"a": nn.Sequential()}),
+}
+for text, module in TEXTS.items():
+    assert repr(module) == text, (text, repr(module))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(1, 2))
+
+    def extra_repr(self):
+        return "size=3\\nkind=a"
+
+
+assert repr(Net()) == (
+    "Net(\\n  size=3\\n  kind=a\\n  (inner): Sequential(\\n    "
+    "(0): Linear(in_features=1, out_features=2, bias=True)\\n  )\\n)"
+)
+assert repr(torch.tensor([[3.0, 1.0]]).max(1)) == (
+    "torch.return_types.max(\\nvalues=tensor([3.]),\\nindices=tensor([0]))"
+)
+'''
+
+
+def test_texts_of_modules(tmp_path):
+    (tmp_path / "program.py").write_text(MODULES)
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

@@ -1,0 +1,135 @@
+"""Tensors that get another shape, dtype or memory in place, through the front."""
+
+import pytest
+
+from support import extensions
+
+PROGRAMS = {
+    "axes": """
+x = torch.arange(6.0).reshape(2, 3)
+rows = x[0]
+for call, wanted in (
+    (lambda: x.t_(), (3, 2)), (lambda: x.unsqueeze_(0), (1, 3, 2)), (lambda: x.squeeze_(), (3, 2)),
+    (lambda: x.transpose_(0, 1), (2, 3)), (lambda: x.swapaxes_(0, 1), (3, 2)), (lambda: x.swapdims_(0, 1), (2, 3)),
+    (lambda: x.unsqueeze_(-1), (2, 3, 1)), (lambda: x.squeeze_(2), (2, 3)), (lambda: x.t_(), (3, 2)),
+):
+    assert call() is x and x.shape == wanted, (x.shape, wanted)
+rows.zero_()  # still shows the memory
+assert x.tolist() == [[0.0, 3.0], [0.0, 4.0], [0.0, 5.0]]
+assert copy.deepcopy(x).shape == pickle.loads(pickle.dumps(x)).shape == (3, 2)
+""",
+    "gradients": """
+leaf = torch.arange(6.0).reshape(2, 3).requires_grad_()
+y = leaf * 2
+y.t_()
+y.mul_(torch.tensor([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]))
+y.unsqueeze_(0).sum().backward()
+assert leaf.grad.tolist() == [[2.0, 4.0, 6.0], [20.0, 40.0, 60.0]]
+
+squared = (leaf * leaf).sum()
+with torch.no_grad():
+    leaf.t_()
+assert leaf.shape == (3, 2) and leaf.requires_grad and leaf.is_leaf and leaf.grad is None
+(gradient,) = torch.autograd.grad((leaf * leaf).sum(), leaf)
+assert gradient.tolist() == [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]
+for wrong in (lambda: leaf.t_(), lambda: leaf.unsqueeze_(0), lambda: leaf.resize_(2), lambda: leaf.set_(torch.ones(1)),
+              lambda: setattr(leaf * 2, "data", torch.ones(1)), lambda: leaf.view(7)):
+    try:
+        wrong()
+    except RuntimeError:
+        assert leaf.shape == (3, 2)
+    else:
+        raise AssertionError("nothing was raised")
+""",
+    "memory": """
+x = torch.arange(6.0)
+assert x.resize_(2, 2) is x and x.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+assert x.resize_((3,)).tolist() == [0.0, 1.0, 2.0] and x.resize_(2, 4).shape == (2, 4)
+assert x.flatten()[:3].tolist() == [0.0, 1.0, 2.0] and x.resize_as_(torch.ones(1, 2)).shape == (1, 2)
+y = torch.ones(3)
+assert x.set_(y).tolist() == [1.0] * 3
+y[0] = 5
+assert x[0] == 5 and x.set_().shape == (0,)
+
+numbers = torch.tensor([1.0, 2.0])
+bits = numbers.view(torch.int32)
+bits[0] = 0
+assert numbers.tolist() == [0.0, 2.0]
+for start, dtype in (
+    (torch.arange(8), torch.int32), (torch.arange(8).to(torch.int16).reshape(2, 4), torch.int64),
+    (torch.arange(8)[2:4], torch.uint8), (torch.arange(6.0).reshape(2, 3)[:, 1:], torch.int32),
+):
+    seen = start.view(dtype)
+    wanted = start.contiguous().numpy().view(str(dtype).partition(".")[2])
+    assert seen.dtype == dtype and seen.shape == wanted.shape and seen.tolist() == wanted.tolist()
+assert torch.ones(2, 3).t().view(torch.int32).shape == (3, 2)
+assert torch.ones(2, dtype=torch.bfloat16).view(torch.int16).tolist() == [16256] * 2
+try:
+    torch.ones(3).view(torch.int64)
+except RuntimeError:
+    pass
+else:
+    raise AssertionError("nothing was raised")
+""",
+    "data": """
+p = nn.Parameter(torch.ones(2, 3))
+optimizer = torch.optim.SGD([p], lr=0.5)
+p.data = torch.ones(4)
+assert isinstance(p, nn.Parameter) and p.shape == (4,) and p.requires_grad and p.is_leaf
+(p * p).sum().backward()
+optimizer.step()
+assert p.tolist() == [0.0] * 4
+for dtype in (torch.half, torch.float64, torch.bfloat16):
+    p.data = p.data.to(dtype)
+    assert p.dtype == dtype and p.requires_grad
+p.data = p.data
+
+backup = p.data  # as weights are swapped for averaged ones and back
+p.data = torch.full((4,), 7.0, dtype=p.dtype)
+assert backup.tolist() != p.tolist() == [7.0] * 4
+p.data = backup
+assert p.data_ptr() == backup.data_ptr()
+
+q = nn.Parameter(torch.ones(2))
+seen = []
+q.register_hook(lambda gradient: seen.append(gradient.tolist()))
+q.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf is q))
+(q * 3).sum().backward()
+q.data = torch.zeros(2)
+(q * 2).sum().backward()
+assert q.grad.tolist() == [5.0, 5.0] and seen == [[3.0, 3.0], True, [2.0, 2.0], True]
+result = q * 1
+result.data = torch.ones(2)
+assert result.tolist() == [1.0, 1.0]
+
+layer = nn.Linear(3, 2)
+layer.weight.data, layer.bias.data = torch.zeros(5, 3), torch.ones(5)
+assert layer(torch.ones(1, 3)).tolist() == [[1.0] * 5] and layer.state_dict()["weight"].shape == (5, 3)
+compiled = torch.compile(lambda x: layer(x))
+assert compiled(torch.ones(1, 3)).shape == (1, 5)
+layer.weight.data, layer.bias.data = torch.zeros(4, 3), torch.ones(4)
+for factor in (1.0, 2.0, 3.0):
+    layer.weight.data, layer.bias.data = torch.full((4, 3), factor), torch.ones(4)
+    for _ in range(3):
+        layer.weight.grad = None
+        made = compiled(torch.ones(1, 3))
+        made.sum().backward()
+        assert made.tolist() == [[1.0 + 3 * factor] * 4] and layer.weight.grad.tolist() == [[1.0] * 3] * 4
+
+@torch.compile
+def turned(x):
+    y = x * 2
+    y.t_()
+    return y + 1
+
+for _ in range(2):
+    assert turned(torch.arange(6.0).view(2, 3)).tolist() == [[1.0, 7.0], [3.0, 9.0], [5.0, 11.0]]
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_shapes(program, tmp_path):
+    head = "import copy, pickle\nimport torch\nfrom torch import nn\n"
+    (tmp_path / "program.py").write_text(head + PROGRAMS[program])
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
