@@ -23,6 +23,7 @@
 #include "python/bindings/inspect.h"
 #include "python/bindings/layer_slots.h"
 #include "python/bindings/layer_type.h"
+#include "python/bindings/method.h"
 #include "python/bindings/native_programs.h"
 #include "python/bindings/node_type.h"
 #include "python/bindings/operator_list.h"
