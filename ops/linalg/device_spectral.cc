@@ -165,7 +165,8 @@ std::pair<Tensor, Tensor> eigh(const Tensor& x, bool vectors, const char* op) {
   const Tensor whole = add(add(low, adjoint(low)), multiply(unit, expand_dims(middle, -1)));
   const Tensor unscaled = largest(whole);
   const Tensor h = divide(whole, as_matrices(unscaled));
-  const Tensor bound = max(sum(abs(h), Dims{-1}), Dims{-1});
+  const Tensor sums = max(sum(abs(h), Dims{-1}), Dims{-1});
+  const Tensor bound = where(equal(sums, 0), 1, sums);
   const Tensor rows = contiguous(add(h, multiply(unit, as_matrices(multiply(bound, 2)))));
   orthogonalize(rows, Tensor(), info, op);
   check_iteration(tril(x), info, "eigenvalues", op);
