@@ -10,6 +10,7 @@
 #include "python/bindings/context_type.h"
 #include "python/bindings/copies.h"
 #include "python/bindings/create.h"
+#include "python/bindings/cuda_graphs.h"
 #include "python/bindings/devices.h"
 #include "python/bindings/distributed.h"
 #include "python/bindings/dtype_functions.h"
@@ -83,6 +84,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, forward_ad_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, device_functions()));
+  checked(PyModule_AddFunctions(module, graph_capture_functions()));
   checked(PyModule_AddFunctions(module, stream_functions()));
   checked(PyModule_AddFunctions(module, autocast_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));

@@ -6,6 +6,7 @@
 
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
+#include "engine/runtime/graphs.h"
 #include "ops/creation/creation.h"
 #include "ops/cuda/grid.h"
 #include "ops/fft/turn.h"
@@ -72,7 +73,9 @@ Tensor FftTables<T>::table(Kind kind, std::int64_t n, std::int64_t count, std::i
   Cache& cache = Cache::instance();
   const cudaStream_t stream = current_stream(device_);
   const Cache::Key key{dtype_of<T>, device_.index, stream, static_cast<int>(kind), n, count, step};
-  {
+  // A graph computes tables of its own: kept ones may go before it does, and its own are not there before it runs.
+  const bool keeps = !is_capturing();
+  if (keeps) {
     const std::lock_guard lock(cache.mutex);
     const auto found = cache.tables.find(key);
     if (found != cache.tables.end()) return held_.push_back(found->second), found->second;
@@ -81,6 +84,7 @@ Tensor FftTables<T>::table(Kind kind, std::int64_t n, std::int64_t count, std::i
   Tensor made = empty({2 * count}, dtype_of<T>, device_);
   held_.push_back(made);
   fill(made);
+  if (!keeps) return made;
   const std::lock_guard lock(cache.mutex);
   cache.held += count;
   if (cache.held > Cache::kCapacity) {
