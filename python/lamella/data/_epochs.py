@@ -16,9 +16,9 @@ from ._worker import Failure, Settings, Stated
 
 
 def _pinned(batch: Any) -> Any:
-    """Returns a batch whose tensors lie in page-locked memory."""
+    """Returns a batch whose tensors on the CPU lie in page-locked memory."""
     tensors, spec = flatten(batch)
-    return rebuild(spec, [x.pin_memory() for x in tensors])
+    return rebuild(spec, [x.pin_memory() if x.device == "cpu" else x for x in tensors])
 
 
 class Epoch:

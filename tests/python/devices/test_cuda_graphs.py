@@ -74,7 +74,7 @@ def test_a_training_step_is_repeated():
             if graphed and number >= 2:
                 captured.replay()
             losses[graphed].append(loss.item())
-        losses[graphed] += [parameter.numpy().copy() for parameter in net.parameters()]
+        losses[graphed] += [parameter.detach().numpy().copy() for parameter in net.parameters()]
     for plain, repeated in zip(losses[False], losses[True], strict=True):
         np.testing.assert_array_equal(plain, repeated)
 
