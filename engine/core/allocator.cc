@@ -127,7 +127,11 @@ void CachingAllocator::empty_cache() noexcept {
   std::map<Bin, std::vector<void*>> blocks;
   {
     const std::lock_guard lock(mutex_);
-    blocks.swap(free_);
+    for (auto bin = free_.begin(); bin != free_.end();) {
+      const auto next = std::next(bin);
+      if (!holds_.contains(bin->first.second)) blocks.insert(free_.extract(bin));
+      bin = next;
+    }
     for (const auto& [bin, pointers] : blocks)
       stats_.reserved -= static_cast<std::int64_t>(bin.first * pointers.size());
   }
@@ -136,6 +140,19 @@ void CachingAllocator::empty_cache() noexcept {
   for (const auto& [bin, pointers] : blocks) {
     for (void* pointer : pointers) system_free(pointer);
   }
+}
+
+void CachingAllocator::hold(void* stream) {
+  const std::lock_guard lock(mutex_);
+  ++holds_[stream];
+}
+
+bool CachingAllocator::release_hold(void* stream) {
+  const std::lock_guard lock(mutex_);
+  const auto held = holds_.find(stream);
+  if (held == holds_.end() || --held->second > 0) return false;
+  holds_.erase(held);
+  return true;
 }
 
 MemoryStats CachingAllocator::stats() const {

@@ -38,8 +38,14 @@ class CachingAllocator {
   /// Says that work of `stream` uses a block that was allocated for another stream: once it is freed, its own stream
   /// waits for the work that `stream` has then, so that the block is not overwritten before.
   void record_use(void* pointer, void* stream);
-  /// Returns all cached memory to the system.
+  /// Returns all cached memory to the system, but for that of streams that are held.
   void empty_cache() noexcept;
+  /// Keeps the memory of a stream for it, as captured work uses it: see Note [Captured work].
+  void hold(void* stream);
+  /// Ends one hold; returns true if it was the last one of the stream.
+  bool release_hold(void* stream);
+  /// False if freed memory returns to the system at once.
+  bool keeps() const noexcept { return keeps_; }
   MemoryStats stats() const;
   void reset_peak();
 
@@ -66,6 +72,7 @@ class CachingAllocator {
   mutable std::mutex mutex_;
   std::map<Bin, std::vector<void*>> free_;
   std::map<void*, std::vector<void*>> uses_;  // blocks and the streams other than their own that use them
+  std::map<void*, int> holds_;                // numbers of holds, by stream
   MemoryStats stats_;
 };
 

@@ -52,6 +52,11 @@ class StreamRuntime {
   virtual bool has_occurred(Device device, void* event) = 0;
   /// Returns the milliseconds between two timed events that have occurred.
   virtual float milliseconds(Device device, void* begin, void* end) = 0;
+
+  /// Has later work of one stream wait for the work that another has now; either may be another library's.
+  virtual void order(Device device, void* before, void* after) = 0;
+  /// Returns the index of the device in whose memory an address lies, or -1.
+  virtual int device_of(const void* address) = 0;
 };
 
 /// Registers the streams of a kind of devices, when its runtime's library loads.

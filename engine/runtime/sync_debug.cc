@@ -5,6 +5,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/host.h"
+#include "engine/runtime/graphs.h"
 
 namespace lamella {
 namespace {
@@ -18,6 +19,8 @@ SyncDebugMode sync_debug_mode() noexcept { return mode.load(std::memory_order_re
 void set_sync_debug_mode(SyncDebugMode next) noexcept { mode.store(next, std::memory_order_relaxed); }
 
 void note_wait(std::string_view op) {
+  if (is_capturing()) [[unlikely]]
+    refuse_capture(std::string(op).c_str(), "the host would wait for the device");
   const SyncDebugMode now = sync_debug_mode();
   if (now == SyncDebugMode::Default) return;
   if (now == SyncDebugMode::Error)

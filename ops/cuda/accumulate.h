@@ -17,6 +17,7 @@ struct Parts {
   T imaginary;
 
   __device__ friend Parts operator+(Parts a, Parts b) { return {a.real + b.real, a.imaginary + b.imaginary}; }
+  __device__ friend Parts operator-(Parts a, Parts b) { return {a.real - b.real, a.imaginary - b.imaginary}; }
   __device__ friend Parts operator*(Parts a, Parts b) {
     return {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
   }

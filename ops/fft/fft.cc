@@ -7,9 +7,11 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/extension/extension.h"
+#include "ops/fft/device_call.h"
 #include "ops/fft/plan.h"
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -193,6 +195,21 @@ void transform(const Form& form, const Tensor& x, const Tensor& y) {
   }
 }
 
+/// Performs all transforms by the kernel of a device.
+void transform_there(const Form& form, const Tensor& x, const Tensor& y, const char* op) {
+  const auto kernel = device_kernel<&DeviceKernels::fft>(y.device(), op);
+  const auto call_of = [&](const Form& step) {
+    return FftCall{.kind = step.kind,
+                   .axis = from_front(y.shape(), step.axis),
+                   .length = step.length,
+                   .scale = step.scale,
+                   .forward = step.forward,
+                   .doubled = step.doubled};
+  };
+  kernel(call_of(form), x, y, op);
+  for (const std::int64_t axis : form.others) kernel(call_of(along(form, y.shape(), axis)), y, y, op);
+}
+
 Tensor run(const Tensor& given, const Form& form, const char* op) {
   if (is_batched(given)) [[unlikely]]
     return over_examples([&](const Tensor& shown) { return run(shown, form, op); }, given);
@@ -208,6 +225,10 @@ Tensor run(const Tensor& given, const Form& form, const char* op) {
   shape[from_front(shape, form.axis)] = form.kind == FftKind::RealToComplex ? form.length / 2 + 1 : form.length;
   Tensor y = empty(shape, other_side(x.dtype(), form.kind), x.device());
   if (y.device().is_meta() || y.numel() == 0) return y;
+  if (has_device_kernel<&DeviceKernels::fft>(y.device())) {
+    transform_there(form, x, y, op);
+    return y;
+  }
   if (!y.device().is_cpu()) {
     return on_host(op, y.device(), [&](const Tensor& host) { return run(host, form, op); }, x);
   }

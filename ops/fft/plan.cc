@@ -3,9 +3,11 @@
 #include <cmath>
 #include <map>
 #include <mutex>
-#include <numbers>
 #include <utility>
 #include <vector>
+
+#include "ops/fft/lengths.h"
+#include "ops/fft/turn.h"
 
 namespace lamella::fft {
 namespace {
@@ -14,31 +16,6 @@ using cpu::kLargestRadix;
 /// Rader's convolution is used if the prime factors of its length are at most this large; Bluestein's, of at least
 /// twice as many numbers, has only small ones.
 constexpr std::int64_t kLargestOfPowers = 17;
-
-/// Returns cos and sin of 2 pi k / n, computed from an angle within an eighth of a turn, where the rounding of pi is
-/// negligible.
-std::pair<double, double> turn(std::int64_t k, std::int64_t n) {
-  const double step = 2 * std::numbers::pi / static_cast<double>(n);
-  const auto at = [&](std::int64_t j) {
-    return std::pair{std::cos(static_cast<double>(j) * step), std::sin(static_cast<double>(j) * step)};
-  };
-  k %= n;
-  if (8 * k <= n) return at(k);
-  if (8 * k <= 3 * n) {  // near a quarter turn: sin and cos are exchanged
-    const double angle = static_cast<double>(n - 4 * k) * step / 4;
-    return {std::sin(angle), std::cos(angle)};
-  }
-  if (8 * k <= 5 * n) {
-    const double angle = static_cast<double>(n - 2 * k) * step / 2;
-    return {-std::cos(angle), std::sin(angle)};
-  }
-  if (8 * k <= 7 * n) {
-    const double angle = static_cast<double>(3 * n - 4 * k) * step / 4;
-    return {-std::sin(angle), -std::cos(angle)};
-  }
-  const auto [cosine, sine] = at(n - k);
-  return {cosine, -sine};
-}
 
 /// Returns the radices of the passes: 8 for powers of two, with the rest as 16, 4 or 2; 9, 3, and other primes.
 std::vector<std::int64_t> factors(std::int64_t n) {
@@ -54,28 +31,6 @@ std::vector<std::int64_t> factors(std::int64_t n) {
   for (std::int64_t factor = 3; factor * factor <= n; factor += 2) divide(factor);
   if (n > 1) result.push_back(n);
   return result;
-}
-
-std::int64_t largest_prime(std::int64_t n) {
-  std::int64_t largest = 1;
-  for (std::int64_t factor = 2; factor * factor <= n; ++factor) {
-    for (; n % factor == 0; n /= factor) largest = factor;
-  }
-  return std::max(n, largest);
-}
-
-/// Returns the smallest product of 2, 3 and 5 that is at least n.
-std::int64_t smooth_length(std::int64_t n) {
-  std::int64_t best = 1;
-  while (best < n) best *= 2;
-  for (std::int64_t fives = 1; fives < best; fives *= 5) {
-    for (std::int64_t threes = fives; threes < best; threes *= 3) {
-      std::int64_t length = threes;
-      while (length < n) length *= 2;
-      best = std::min(best, length);
-    }
-  }
-  return best;
 }
 
 template <class T>

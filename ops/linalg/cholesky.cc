@@ -5,6 +5,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"
 #include "ops/linalg/adjoint.h"
+#include "ops/linalg/device_factor.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/matmul.h"
@@ -22,6 +23,7 @@ using namespace linalg;
 Tensor run_cholesky_inverse(const Tensor& factor, bool upper, const char* op) {
   if (!is_plain(factor)) [[unlikely]]
     return with_plain(op, [&](const Tensor& plain) { return run_cholesky_inverse(plain, upper, op); }, factor);
+  if (factor.numel() > 0 && there::has_kernels(factor)) return there::cholesky_inverse(factor, upper, op);
   Tensor y = clone(factor);
   if (y.device().is_meta() || y.numel() == 0) return y;
   if (!y.device().is_cpu()) no_kernel(op, y.device());

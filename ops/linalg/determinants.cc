@@ -9,6 +9,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/decompositions.h"
+#include "ops/linalg/device_factor.h"
 #include "ops/linalg/factor.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/matmul.h"
@@ -30,6 +31,7 @@ std::pair<Tensor, Tensor> run_slogdet(const Factors& factors) {
     const auto run = [](const Tensor& a, const Tensor& pivots) { return run_slogdet({a, pivots}); };
     return with_plain("linalg_slogdet", run, factors.lu, factors.pivots);
   }
+  if (there::has_kernels(factors.lu)) return there::slogdet(factors);
   const Tensor& lu = factors.lu;
   const Tensor sign = beside(lu, {}, lu.dtype());
   const Tensor logarithm = beside(lu, {}, real_dtype(lu.dtype()));
@@ -61,6 +63,7 @@ Tensor run_det(const Factors& factors) {
     const auto run = [](const Tensor& a, const Tensor& pivots) { return run_det({a, pivots}); };
     return with_plain("linalg_det", run, factors.lu, factors.pivots);
   }
+  if (there::has_kernels(factors.lu)) return there::det(factors);
   const Tensor& lu = factors.lu;
   const Tensor det = beside(lu, {}, lu.dtype());
   if (!is_computed(lu, "linalg_det")) return det;

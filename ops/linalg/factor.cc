@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "engine/core/error.h"
+#include "ops/linalg/device_factor.h"
 #include "ops/linalg/elimination.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
@@ -24,6 +25,7 @@ void write_unit(const Tensor& x) {
 std::pair<Tensor, Tensor> run_cholesky(const Tensor& x, bool allowed, const char* op) {
   if (!is_plain(x)) [[unlikely]]
     return with_plain(op, [&](const Tensor& host) { return run_cholesky(host, allowed, op); }, x);
+  if (there::has_kernels(x)) return there::cholesky(x, allowed, op);
   const Tensor y = rows_of(x);
   const Tensor info = allowed ? beside(x, {}, DType::Int32) : Tensor();
   if (is_computed(y, op)) {
@@ -36,6 +38,7 @@ std::pair<Tensor, Tensor> run_cholesky(const Tensor& x, bool allowed, const char
 Factors run_factor(const Tensor& x, Singular singular, const char* op) {
   if (!is_plain(x)) [[unlikely]]
     return with_plain(op, [&](const Tensor& host) { return run_factor(host, singular, op); }, x);
+  if (there::has_kernels(x)) return there::factor(x, singular, op);
   Factors factors{rows_of(x), beside(x, {x.size(-1)}, DType::Int32)};
   if (!is_computed(x, op) || x.numel() == 0) return factors;
   if (has_elimination(x)) {
@@ -54,6 +57,7 @@ Tensor run_solve(const Factors& factors, const Tensor& b, bool adjoint, const ch
     };
     return with_plain(op, run, factors.lu, factors.pivots, b);
   }
+  if (there::has_kernels(b)) return there::solve(factors, b, adjoint, op);
   if (is_computed(b, op) && b.numel() > 0 && has_elimination(b)) return solve_eliminated(factors, b, adjoint);
   const Tensor columns = columns_of(b);
   if (is_computed(b, op) && b.numel() > 0) lapack::solve(factors, columns, adjoint, op);
@@ -63,6 +67,10 @@ Tensor run_solve(const Factors& factors, const Tensor& b, bool adjoint, const ch
 std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op) {
   if (!is_plain(x)) [[unlikely]]
     return with_plain(op, [&](const Tensor& host) { return run_lu(host, op); }, x);
+  if (there::has_kernels(x)) {
+    const Factors factors = there::factor(x, Singular::Allowed, op);
+    return {factors.lu, factors.pivots};
+  }
   const Tensor pivots = beside(x, {std::min(x.size(-2), x.size(-1))}, DType::Int32);
   if (x.numel() > 0 && has_elimination(x)) {
     const Tensor rows = rows_of(x);
@@ -77,6 +85,7 @@ std::pair<Tensor, Tensor> run_lu(const Tensor& x, const char* op) {
 Tensor run_permutation(const Tensor& given, std::int64_t rows, const char* op) {
   if (!is_plain(given)) [[unlikely]]
     return with_plain(op, [&](const Tensor& host) { return run_permutation(host, rows, op); }, given);
+  if (there::has_kernels(given)) return there::permutation(given, rows, op);
   const Tensor pivots = contiguous(given);
   Dims shape = pivots.shape();
   const std::int64_t count = shape.back();
@@ -98,9 +107,10 @@ Tensor run_permutation(const Tensor& given, std::int64_t rows, const char* op) {
 }
 
 std::pair<Tensor, Tensor> run_inverse(const Tensor& x, Singular singular, const char* op) {
-  const bool allowed = singular == Singular::Allowed;
   if (!is_plain(x)) [[unlikely]]
     return with_plain(op, [&](const Tensor& host) { return run_inverse(host, singular, op); }, x);
+  if (there::has_kernels(x)) return there::inverse(x, singular, op);
+  const bool allowed = singular == Singular::Allowed;
   const Tensor rows = rows_of(x);
   const Tensor info = allowed ? beside(x, {}, DType::Int32) : Tensor();
   if (is_computed(x, op)) {
@@ -116,6 +126,7 @@ Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const
     const auto run = [&](const Tensor& one, const Tensor& other) { return run_triangular(one, other, triangle, op); };
     return with_plain(op, run, x, b);
   }
+  if (there::has_kernels(b)) return there::triangular(x, b, triangle, op);
   Tensor y = rows_of(b);
   if (!is_computed(y, op) || y.numel() == 0) return y;
   has_triangle_kernel(y) ? solve_triangles(x, y, triangle) : lapack::triangular(contiguous(x), y, triangle, op);
@@ -125,6 +136,7 @@ Tensor run_triangular(const Tensor& x, const Tensor& b, Triangle triangle, const
 std::pair<Tensor, Tensor> run_qr(const Tensor& x, bool complete, const char* op) {
   if (!is_plain(x)) [[unlikely]]
     return with_plain(op, [&](const Tensor& host) { return run_qr(host, complete, op); }, x);
+  if (there::has_kernels(x)) return there::qr(x, complete, op);
   const std::int64_t m = x.size(-2);
   const std::int64_t n = x.size(-1);
   const std::int64_t k = complete ? m : std::min(m, n);
@@ -139,6 +151,7 @@ std::pair<Tensor, Tensor> run_qr(const Tensor& x, bool complete, const char* op)
 std::pair<Tensor, Tensor> run_eigh(const Tensor& x, bool vectors, const char* op) {
   if (!is_plain(x)) [[unlikely]]
     return with_plain(op, [&](const Tensor& host) { return run_eigh(host, vectors, op); }, x);
+  if (there::has_kernels(x)) return there::eigh(x, vectors, op);
   const Tensor values = beside(x, {x.size(-1)}, real_dtype(x.dtype()));
   const Tensor columns = columns_of(x);
   if (is_computed(x, op) && x.numel() > 0) lapack::eigh(columns, values, vectors, op);
@@ -158,6 +171,7 @@ std::pair<Tensor, Tensor> run_eig(const Tensor& x, bool vectors, const char* op)
 Singulars run_svd(const Tensor& x, SingularVectors vectors, const char* op) {
   if (!is_plain(x)) [[unlikely]]
     return with_plain(op, [&](const Tensor& host) { return run_svd(host, vectors, op); }, x);
+  if (there::has_kernels(x)) return there::svd(x, vectors, op);
   const std::int64_t m = x.size(-2);
   const std::int64_t n = x.size(-1);
   const std::int64_t k = std::min(m, n);
@@ -186,6 +200,7 @@ LeastSquares run_least_squares(const Tensor& x, const Tensor& b, const Tensor& r
     };
     return with_plain(op, run, x, b, rcond);
   }
+  if (there::has_kernels(x)) return there::least_squares(x, b, rcond, driver, op);
   const std::int64_t m = x.size(-2);
   const std::int64_t n = x.size(-1);
   const std::int64_t length = std::max(m, n);

@@ -10,6 +10,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/batches.h"
+#include "ops/linalg/device_factor.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/matmul.h"
@@ -31,6 +32,7 @@ std::pair<Tensor, Tensor> run_geqrf(const Tensor& x) {
   const char* const op = LinalgGeqrf::info.name;
   if (!is_plain(x)) [[unlikely]]
     return with_plain(op, run_geqrf, x);
+  if (there::has_kernels(x)) return there::reflections(x, op);
   const Tensor columns = columns_of(x);
   const Tensor tau = beside(x, {std::min(x.size(-1), x.size(-2))}, x.dtype());
   if (is_computed(x, op) && x.numel() > 0) lapack::geqrf(columns, tau, op);
@@ -41,6 +43,10 @@ Tensor run_householder(const Tensor& x, const Tensor& tau) {
   const char* const op = LinalgHouseholderProduct::info.name;
   if (!is_plain(x) || !is_plain(tau)) [[unlikely]]
     return with_plain(op, run_householder, x, tau);
+  if (there::has_kernels(x)) {
+    const Tensor unit = eye(x.size(-2), x.size(-1), 0, x.dtype(), x.device());
+    return there::reflect(x, tau, to_batch(unit, {batch_of(x).begin(), batch_of(x).end()}), false, op);
+  }
   if (has_reflections(x)) {
     const Tensor q = beside(x, {x.size(-2), x.size(-1)}, x.dtype());
     if (x.numel() > 0) form_columns(x, tau, q);
@@ -61,6 +67,7 @@ Tensor run_ormqr(const Tensor& x, const Tensor& tau, const Tensor& c, bool adjoi
     };
     return with_plain(op, run, x, tau, c);
   }
+  if (there::has_kernels(c)) return there::reflect(x, tau, c, adjoint, op);
   const bool reflects = tau.numel() > 0 && c.numel() > 0;
   if (has_reflections(c) || !reflects) {
     const Tensor y = rows_of(c);

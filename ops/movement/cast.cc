@@ -1,5 +1,6 @@
 #include "ops/movement/cast.h"
 
+#include "engine/runtime/pinned.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
@@ -40,7 +41,9 @@ struct ToDeviceLayer : LinearOperatorLayer<ToDeviceLayer> {
 
   static Tensor forward(Context& ctx, const Tensor& x, Device device) {
     if (ctx.recording()) ctx.input_metas.emplace_back(x);
-    Tensor out = empty_beside(x, x.shape(), x.dtype(), device);
+    // A copy that the host does not wait for needs page-locked memory.
+    const bool returns = NonBlockingCopies::on() && x.device().is_cuda() && device.is_cpu() && !x->hidden;
+    Tensor out = returns ? empty_pinned(x.shape(), x.dtype()) : empty_beside(x, x.shape(), x.dtype(), device);
     write_values(out, x, "to_device");
     return out;
   }

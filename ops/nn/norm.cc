@@ -256,7 +256,7 @@ Tensor BatchNorm::call(const Tensor& x, const std::optional<Tensor>& running_mea
     const autograd::NoGrad no_grad;
     const double elements = static_cast<double>(examples) * static_cast<double>(size);
     update_running(running_mean, statistics.mean, momentum);
-    update_running(running_var, statistics.variance * (elements / (elements - 1)), momentum);
+    if (running_var) update_running(running_var, statistics.variance * (elements / (elements - 1)), momentum);
   }
   return cast(reshape(y, x.shape()), x.dtype());
 }

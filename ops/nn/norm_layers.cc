@@ -350,6 +350,13 @@ bool takes_rows(const Tensor& x, const NormSetting& setting) {
          has_device_kernel<&DeviceKernels::normalize_rows>(x.device());
 }
 
+/// True if x is on a device with a kernel for channels, and is to be normalized by channels.
+bool takes_batch(const Tensor& x, const NormSetting& setting) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
+  return setting.over == NormOver::Batch && !x.device().is_cpu() && x.size(0) * x.size(3) < kMostElements &&
+         has_device_kernel<&DeviceKernels::normalize_batch>(x.device());
+}
+
 struct NormLayer : OperatorLayer<NormLayer> {
   static std::string name_of(const Context& ctx) { return static_cast<const char*>(ctx.tag); }
 
@@ -394,9 +401,12 @@ struct NormLayer : OperatorLayer<NormLayer> {
                      memory.setting, want_weight, want_bias);
     } else {
       const Dims& shape = memory.has_weight ? weight.shape() : memory.bias_shape;
-      const auto backward_of = has_small_planes(x, memory.setting.over) ? normalize_columns_backward : planes_backward;
-      grads = backward_of(contiguous(x), weight, contiguous(dy), memory.measures, memory.setting, shape, want_weight,
-                          want_bias);
+      const auto backward_of =
+          !x.device().is_cpu() ? device_kernel<&DeviceKernels::normalize_batch_gradient>(x.device(), memory.setting.op)
+          : has_small_planes(x, memory.setting.over) ? normalize_columns_backward
+                                                     : planes_backward;
+      grads = backward_of(contiguous(x), weight.defined() ? contiguous(weight) : weight, contiguous(dy),
+                          memory.measures, memory.setting, shape, want_weight, want_bias);
     }
     TensorList list(edges.size());
     list[0] = grads.x;
@@ -410,8 +420,13 @@ struct NormLayer : OperatorLayer<NormLayer> {
                         const NormSetting& setting, Measures& measures, BatchStatistics* statistics) {
     const bool weights_batched = (weight && is_batched(*weight)) || (bias && is_batched(*bias));
     const bool rows = setting.over == NormOver::Rows;
-    if (takes_rows(x, setting) && x.numel() > 0 && !weights_batched && !is_batched(x)) {
-      const auto packed = [](const std::optional<Tensor>& w) { return w ? contiguous(*w) : Tensor(); };
+    const bool on_device = x.numel() > 0 && !weights_batched && !is_batched(x);
+    const auto packed = [](const std::optional<Tensor>& w) { return w ? contiguous(*w) : Tensor(); };
+    if (on_device && takes_batch(x, setting)) {
+      const auto kernel = device_kernel<&DeviceKernels::normalize_batch>(x.device(), setting.op);
+      return kernel(x, packed(weight), packed(bias), setting, measures, statistics);
+    }
+    if (on_device && takes_rows(x, setting)) {
       const auto kernel = device_kernel<&DeviceKernels::normalize_rows>(x.device(), setting.op);
       return kernel(x, packed(weight), packed(bias), setting, measures);
     }

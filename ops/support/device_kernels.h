@@ -14,8 +14,10 @@
 
 namespace lamella {
 
+struct BatchStatistics;
 struct ColumnSteps;
 struct ElementwiseOp;
+struct FftCall;
 struct ImageWindows;
 struct NormGrads;
 struct NormMeasures;
@@ -31,6 +33,9 @@ namespace random {
 struct Fill;
 enum class Sampler : std::uint8_t;
 }  // namespace random
+namespace linalg {
+struct Triangle;
+}
 namespace special {
 enum class PairFunction : std::uint8_t;
 struct Polynomial;
@@ -140,6 +145,15 @@ struct DeviceKernels {
   NormGrads (*normalize_rows_gradient)(const Tensor& x, const Tensor& weight, const Tensor& dy,
                                        const NormMeasures& measures, const NormSetting& setting, bool want_weight,
                                        bool want_bias) = nullptr;
+  /// Normalizes each channel of the contiguous x [n, channels, 1, size], fewer than 2^31 elements of a channel, with
+  /// weight and bias undefined or contiguous, one number for each channel; fills `measures`, and `statistics` unless
+  /// null.
+  Tensor (*normalize_batch)(const Tensor& x, const Tensor& weight, const Tensor& bias, const NormSetting& setting,
+                            NormMeasures& measures, BatchStatistics* statistics) = nullptr;
+  /// Returns the gradients of normalize_batch; those of weight and bias, in `shape`, where they are wanted.
+  NormGrads (*normalize_batch_gradient)(const Tensor& x, const Tensor& weight, const Tensor& dy,
+                                        const NormMeasures& measures, const NormSetting& setting, const Dims& shape,
+                                        bool want_weight, bool want_bias) = nullptr;
   /// Copies the elements of windows of images into columns.
   void (*unfold)(const ImageWindows& windows, const ColumnSteps& steps, const Tensor& images, const Tensor& columns,
                  const char* op) = nullptr;
@@ -156,6 +170,30 @@ struct DeviceKernels {
   /// Resamples an axis of the contiguous x, of float32 or float64, into y, or applies the transpose.
   void (*resample)(const ResampleRule& rule, const Tensor& x, const Tensor& y, std::size_t axis,
                    bool transposed) = nullptr;
+  /// Transforms the lines of the contiguous `from` along an axis into those of `to`, both float32 or both float64, real
+  /// or complex; a complex transform may be in place.
+  void (*fft)(const FftCall& call, const Tensor& from, const Tensor& to, const char* op) = nullptr;
+  /// Overwrites the contiguous Hermitian matrices a, whose lower triangles are read, with their Cholesky factors.
+  /// `info` (int32, one per matrix) receives the order of the first leading part that is not positive definite, or 0.
+  void (*cholesky)(const Tensor& a, const Tensor& info, const char* op) = nullptr;
+  /// Overwrites the contiguous matrices a with their triangular factors, and `pivots` (int32) with the exchanges of
+  /// rows from 1 on, as LAPACK's getrf does.
+  void (*lu)(const Tensor& a, const Tensor& pivots, const char* op) = nullptr;
+  /// Writes the rows (int64) that the exchanges of getrf amount to; the tensors are contiguous. An exchange with a row
+  /// that does not exist gives -1.
+  void (*permutation)(const Tensor& pivots, const Tensor& permutation, const char* op) = nullptr;
+  /// Overwrites b with the solutions y of a @ y == b (a.mH @ y == b), reading one triangle of a. Both are contiguous,
+  /// with the same leading axes.
+  void (*solve_triangle)(const Tensor& a, const Tensor& b, const linalg::Triangle& triangle, const char* op) = nullptr;
+  /// Overwrites the contiguous matrices a with r and, below its diagonal, the vectors of reflections, whose factors are
+  /// `tau`, as LAPACK's geqrf does.
+  void (*reflections)(const Tensor& a, const Tensor& tau, const char* op) = nullptr;
+  /// Overwrites c with q c, or q^H c, where q is the square product of the reflections in a and tau. All are
+  /// contiguous, with the same leading axes.
+  void (*reflect)(const Tensor& a, const Tensor& tau, const Tensor& c, bool adjoint, const char* op) = nullptr;
+  /// Rotates the rows of the contiguous matrices `rows` against each other until they are orthogonal, and the rows of
+  /// `vectors`, which may be undefined, with them. `info` (int32, one per matrix) receives 1 if they do not become so.
+  void (*orthogonalize)(const Tensor& rows, const Tensor& vectors, const Tensor& info, const char* op) = nullptr;
   /// Performs an optimizer's step on targets of one dtype, float32 or float64, whose tensors are contiguous.
   void (*optimizer_step)(std::size_t formula, std::span<const optim::Target* const> targets,
                          std::span<const double> numbers, const optim::Shared<double>& shared) = nullptr;

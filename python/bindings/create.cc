@@ -6,6 +6,7 @@
 #include "ops/movement/cast.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/convert.h"
+#include "python/bindings/cuda_interface.h"
 #include "python/bindings/dlpack.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
@@ -153,6 +154,7 @@ void CreateOptions::default_to_device(PyObject* data) {
   const Device standard = default_device();
   if (device || standard.is_cpu() || is_tensor(data)) return;
   if (!is_numpy_array(data) && has_attribute(data, "__dlpack_device__")) return;
+  if (!is_numpy_array(data) && has_attribute(data, "__cuda_array_interface__")) return;
   device = standard;
 }
 
@@ -174,6 +176,8 @@ Tensor create_tensor(PyObject* data, const CreateOptions& options) {
     x = tensor_from_buffer(data, options.op, shared);
   } else if (has_attribute(data, "__dlpack__")) {
     x = tensor_from_dlpack(data, options.op, options.copy != Copy::Never);
+  } else if (has_attribute(data, "__cuda_array_interface__")) {
+    x = tensor_from_cuda_interface(data, options.op, options.copy != Copy::Never);
   } else if (has_attribute(data, "__array__") || has_attribute(data, "__array_interface__")) {
     x = from_array_method(data, options, shared);
   } else {

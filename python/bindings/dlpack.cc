@@ -6,6 +6,7 @@
 #include "engine/autograd/backward/lent.h"
 #include "engine/core/exports.h"
 #include "engine/core/foreign.h"
+#include "engine/runtime/streams.h"
 #include "ops/movement/cast.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/errors.h"
@@ -94,6 +95,26 @@ dl::Device device_of(const Tensor& x) {
 [[noreturn]] void buffer_error(const char* op, const char* what) {
   PyErr_SetString(PyExc_BufferError, lamella::str("[", op, "] ", what).c_str());
   throw_python_error();
+}
+
+/// Returns CUDA's own address for a stream as DLPack numbers them: 1 is the default one.
+void* stream_of(std::int64_t number) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the consumer's stream
+  return number <= 1 ? nullptr : reinterpret_cast<void*>(static_cast<std::uintptr_t>(number));
+}
+
+/// Has a consumer's stream wait for the work on x so far; -1 asks for no order, None for the default stream.
+void order_for_consumer(const Tensor& x, PyObject* stream, const Argument& argument) {
+  if (!x.device().is_cuda()) {
+    if (stream != Py_None && x.device().is_cpu()) argument.wrong_value("expected None for a tensor on the CPU");
+    return;
+  }
+  const std::int64_t number = stream == Py_None ? 1 : read_int(stream, argument);
+  if (number < -1 || number == 0)
+    argument.wrong_value(str("expected -1, 1, 2 or the address of a stream, got ", number));
+  if (number == -1) return;
+  StreamRuntime& runtime = stream_runtime(x.device());
+  runtime.order(x.device(), runtime.current(x.device()), stream_of(number));
 }
 
 /// Holds what an exported array refers to until its consumer calls the deleter.
@@ -192,6 +213,22 @@ std::pair<int, int> read_pair(PyObject* object, const Argument& argument) {
   return {part(0), part(1)};
 }
 
+/// Returns the number of this thread's current stream on the device of a producer of CUDA, and 0 for others.
+std::int64_t own_stream_number(PyObject* object) {
+  const PyRef method = PyRef::adopt(PyObject_GetAttrString(object, "__dlpack_device__"));
+  if (!method) {
+    PyErr_Clear();
+    return 0;
+  }
+  const PyRef device = PyRef::adopt(checked(PyObject_CallNoArgs(method.get())));
+  static const Signature signature("__dlpack_device__", "device");
+  const auto [type, index] = read_pair(device.get(), {signature, 0});
+  if (type != dl::kCuda) return 0;
+  const Device there(DeviceType::CUDA, index);
+  void* const stream = stream_runtime(there).current(there);
+  return stream ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(stream)) : 1;
+}
+
 }  // namespace
 
 PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -214,6 +251,7 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t count,
     if (values[3] != Py_None && read<bool>(values[3], {signature, 3}) && x.same(own)) x = clone(x);
     bool versioned = false;
     if (values[1] != Py_None) versioned = read_pair(values[1], {signature, 1}).first >= 1;
+    order_for_consumer(x, values[0], {signature, 0});
     const std::uint32_t holders = x.same(own) ? 3 : 1;  // the object, `own` and `x`
     if (!versioned) {
       dl::Managed* managed = export_tensor<dl::Managed>(x, holders);
@@ -246,6 +284,10 @@ Tensor tensor_from_dlpack(PyObject* object, const char* op, bool may_copy) {
     }
     const PyRef none = PyRef::adopt(checked(PyTuple_New(0)));
     const PyRef options = PyRef::adopt(checked(Py_BuildValue("{s:(ii)}", "max_version", 1, 0)));
+    if (const std::int64_t stream = own_stream_number(object); stream != 0) {
+      const PyRef value = PyRef::adopt(checked(PyLong_FromLongLong(stream)));
+      checked(PyDict_SetItemString(options.get(), "stream", value.get()));
+    }
     capsule = PyRef::adopt(PyObject_Call(method.get(), none.get(), options.get()));
     if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {
       // A __dlpack__ without `max_version` was written before the protocol had versions.

@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "engine/autograd/graph/place.h"
+#include "engine/runtime/pinned.h"
 #include "ops/movement/cast.h"
+#include "ops/support/strided.h"
 #include "python/bindings/autograd.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/dlpack.h"
@@ -74,8 +76,8 @@ PyObject* clear_grad(const Tensor& x) {
 
 PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
-    static const Signature signature("to", "self, target=None, *, dtype=None, device=None");
-    const auto values = signature.bound<4>(args, count, keywords, self);
+    static const Signature signature("to", "self, target=None, *, dtype=None, device=None, non_blocking=False");
+    const auto values = signature.bound<5>(args, count, keywords, self);
     Tensor x = tensor_of(self);
     std::optional<DType> dtype = read_optional<DType>(values[2], {signature, 2});
     std::optional<Device> device = read_optional<Device>(values[3], {signature, 3});
@@ -85,7 +87,10 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
       if (!PyUnicode_Check(values[1])) Argument{signature, 1}.wrong_type("a device or a dtype", values[1]);
       device = read_device(values[1], {signature, 1});
     }
-    if (device && *device != x.device()) x = to_device(x, *device);
+    if (device && *device != x.device()) {
+      const NonBlockingCopies copies(values[4] != Py_False && read<bool>(values[4], {signature, 4}));
+      x = to_device(x, *device);
+    }
     if (dtype) x = cast(x, *dtype);
     return wrap(std::move(x));
   });
@@ -93,13 +98,23 @@ PyObject* to(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* 
 
 PyObject* cuda(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&]() -> PyObject* {
-    static const Signature signature("cuda", "self, index=0");
-    const auto values = signature.bound<2>(args, count, keywords, self);
+    static const Signature signature("cuda", "self, index=0, *, non_blocking=False");
+    const auto values = signature.bound<3>(args, count, keywords, self);
     const std::int64_t index = read_int(values[1], {signature, 1});
     if (index < 0 || index > 127)
       Argument{signature, 1}.wrong_value(str("expected the index of a CUDA device in [0, 128), got ", index));
+    const NonBlockingCopies copies(values[2] != Py_False && read<bool>(values[2], {signature, 2}));
     return wrap(to_device(tensor_of(self), Device(DeviceType::CUDA, static_cast<int>(index))));
   });
+}
+
+PyObject* pin_memory(const Tensor& x) {
+  if (!x.device().is_cpu())
+    fail<RuntimeError>("[pin_memory] only memory of the CPU is pinned, not that of ", x.device());
+  if (is_pinned(x)) return wrap(x);
+  Tensor pinned = empty_pinned(x.shape(), x.dtype());
+  write_values(pinned, x.detach(), "pin_memory");
+  return wrap(std::move(pinned));
 }
 
 PyMethodDef own_methods[] = {
@@ -124,12 +139,22 @@ PyMethodDef own_methods[] = {
     {"is_inference", plain<[](const Tensor& x) { return PyBool_FromLong((x->flags & TensorImpl::kInference) != 0); }>,
      METH_NOARGS, "is_inference($self, /)\n--\n\nTrue if the tensor was made in inference_mode."},
     {"to", as_c_function(to), METH_FASTCALL | METH_KEYWORDS,
-     "to($self, target=None, *, dtype=None, device=None)\n--\n\n"
-     "The tensor on another device, in another dtype, or both; itself where it is that already."},
+     "to($self, target=None, *, dtype=None, device=None, non_blocking=False)\n--\n\n"
+     "The tensor on another device, in another dtype, or both; itself where it is that already. With\n"
+     "non_blocking=True a copy between a CUDA device and pinned memory is only queued in the current stream: what "
+     "comes\n"
+     "to the CPU, in pinned memory, is there once that stream is synchronized."},
     {"cpu", plain<[](const Tensor& x) { return wrap(to_device(x, kCPU)); }>, METH_NOARGS,
      "cpu($self, /)\n--\n\nThe tensor on the CPU."},
     {"cuda", as_c_function(cuda), METH_FASTCALL | METH_KEYWORDS,
-     "cuda($self, index=0)\n--\n\nThe tensor on a CUDA device."},
+     "cuda($self, index=0, *, non_blocking=False)\n--\n\nThe tensor on a CUDA device; as to() does."},
+    {"pin_memory", plain<pin_memory>, METH_NOARGS,
+     "pin_memory($self, /)\n--\n\n"
+     "The elements in page-locked memory of the CPU, off the tape, from which a CUDA device copies while the host "
+     "goes\n"
+     "on; the tensor itself where it is there. RuntimeError without a CUDA device."},
+    {"is_pinned", plain<[](const Tensor& x) { return PyBool_FromLong(is_pinned(x)); }>, METH_NOARGS,
+     "is_pinned($self, /)\n--\n\nTrue if the tensor lies in page-locked memory, as after pin_memory()."},
     {"is_contiguous", plain<[](const Tensor& x) { return PyBool_FromLong(x.is_contiguous()); }>, METH_NOARGS,
      "is_contiguous($self, /)\n--\n\nTrue if the elements lie in memory in row-major order."},
     {"data_ptr", plain<[](const Tensor& x) { return PyLong_FromVoidPtr(x.raw_data()); }>, METH_NOARGS,

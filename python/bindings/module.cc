@@ -10,6 +10,7 @@
 #include "python/bindings/context_type.h"
 #include "python/bindings/copies.h"
 #include "python/bindings/create.h"
+#include "python/bindings/cuda_graphs.h"
 #include "python/bindings/devices.h"
 #include "python/bindings/distributed.h"
 #include "python/bindings/dtype_functions.h"
@@ -23,6 +24,7 @@
 #include "python/bindings/inspect.h"
 #include "python/bindings/layer_slots.h"
 #include "python/bindings/layer_type.h"
+#include "python/bindings/method.h"
 #include "python/bindings/native_programs.h"
 #include "python/bindings/node_type.h"
 #include "python/bindings/operator_list.h"
@@ -82,6 +84,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, forward_ad_functions()));
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, device_functions()));
+  checked(PyModule_AddFunctions(module, graph_capture_functions()));
   checked(PyModule_AddFunctions(module, stream_functions()));
   checked(PyModule_AddFunctions(module, autocast_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));

@@ -13,14 +13,18 @@ from ._C import (
     _memory_as_bytes,
     _numpy_to_print,
     _shared_memory,
+    _stream_current,
     _tensor_in_memory,
     _unpack_dual,
     asarray,
     empty,
+    is_grad_enabled,
     no_grad,
 )
 from ._dtypes import for_numpy
 
+#: numpy's letters of kinds that are not the first ones of their dtypes' names.
+_KINDS = {"bfloat16": "V"}
 _SUMMARIZED_FROM = 1000  # number of elements from which on a tensor is printed with its edges only
 
 
@@ -214,6 +218,30 @@ def _to_global(self: Tensor, placement: Any = None, sbp: Any = None) -> Tensor:
     return to_global(self, placement, sbp)
 
 
+def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
+    """Shows the memory to other libraries of CUDA arrays, by version 3 of their protocol.
+
+    Raises:
+        AttributeError: the tensor is not on a CUDA device.
+        RuntimeError: it wants a gradient while gradients are recorded.
+    """
+    device = str(self.device)
+    if not device.startswith("cuda"):
+        raise AttributeError(f"[__cuda_array_interface__] the tensor is on {device}, not on a CUDA device")
+    if not self.stop_gradient and is_grad_enabled():
+        raise RuntimeError("[__cuda_array_interface__] the tensor wants a gradient: call detach() first")
+    name = self.dtype.name
+    kind = _KINDS.get(name, name[0])
+    return {
+        "shape": tuple(self.shape),
+        "typestr": f"{'<' if self.itemsize > 1 else '|'}{kind}{self.itemsize}",
+        "strides": None if self.is_contiguous() else tuple(self.itemsize * stride for stride in self.strides),
+        "data": (self.data_ptr() if self.size else 0, False),
+        "stream": _stream_current(device) or 1,  # 1 is the default stream
+        "version": 3,
+    }
+
+
 def _dir(self: Tensor) -> list[str]:
     return [name for name in object.__dir__(self) if name not in _elsewhere]
 
@@ -238,6 +266,7 @@ def install() -> None:
         method.__name__ = name
         method.__qualname__ = f"Tensor.{name}"
         setattr(Tensor, name, method)
+    setattr(Tensor, "__cuda_array_interface__", property(_cuda_array_interface))  # noqa: B010 (mypy knows the stub)
     _elsewhere.update(_names.of_tensors(Tensor))
     for name, stand_in in _elsewhere.items():
         setattr(Tensor, name, stand_in)

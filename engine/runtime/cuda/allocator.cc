@@ -44,6 +44,10 @@ class CudaAllocator final : public CachingAllocator {
   }
   void wait_for(void* waiting, void* working) noexcept override {
     on_device([&] {
+      // Captured work is not done yet; a graph's memory is held for it.
+      cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
+      static_cast<void>(cudaStreamIsCapturing(static_cast<cudaStream_t>(working), &captured));
+      if (captured != cudaStreamCaptureStatusNone) return;
       cudaEvent_t event = nullptr;
       bool ordered = cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess;
       ordered = ordered && cudaEventRecord(event, static_cast<cudaStream_t>(working)) == cudaSuccess &&

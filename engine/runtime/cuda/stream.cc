@@ -11,6 +11,7 @@
 #include "engine/core/tensor.h"
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/graphs.h"
 #include "engine/runtime/streams.h"
 
 namespace lamella::cuda {
@@ -94,6 +95,8 @@ bool is_stream_of(Device device, cudaStream_t stream) {
 }
 
 void join_all_streams() {
+  // Captured work cannot depend on what other streams have now: a graph is for later.
+  if (is_capturing()) return;
   const std::lock_guard lock(all_streams().mutex);
   std::set<int> devices;
   for (const auto& [stream, device] : all_streams().of) devices.insert(device.index);

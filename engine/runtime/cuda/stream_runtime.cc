@@ -14,6 +14,7 @@
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/stream.h"
+#include "engine/runtime/graphs.h"
 
 namespace lamella::cuda {
 namespace {
@@ -36,6 +37,9 @@ bool is_done(cudaError_t status, const char* op) {
 
 /// Lets other threads of the host run while this one waits for a device.
 class Waiting {
+ public:
+  Waiting() { refuse_capture("synchronize", "the host would wait for the device"); }
+
  private:
   HostRelease release_{std::numeric_limits<std::int64_t>::max()};
 };
@@ -94,6 +98,24 @@ class Runtime final : public StreamRuntime {
     float result = 0;
     check(cudaEventElapsedTime(&result, as_event(begin), as_event(end)), "elapsed_time");
     return result;
+  }
+  void order(Device device, void* before, void* after) override {
+    if (before == after) return;
+    void* const event = create_event(device, false);
+    try {
+      record(device, event, before);
+      wait(device, after, event);
+    } catch (...) {
+      destroy_event(device, event);
+      throw;
+    }
+    destroy_event(device, event);
+  }
+  int device_of(const void* address) override {
+    cudaPointerAttributes found{};
+    check(cudaPointerGetAttributes(&found, address), "device");
+    const bool on_device = found.type == cudaMemoryTypeDevice || found.type == cudaMemoryTypeManaged;
+    return on_device ? found.device : -1;
   }
 
  private:

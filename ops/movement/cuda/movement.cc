@@ -7,6 +7,7 @@
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/stream.h"
+#include "engine/runtime/pinned.h"
 #include "engine/runtime/sync_debug.h"
 #include "ops/movement/cuda/kernels.h"
 #include "ops/support/strided.h"
@@ -16,7 +17,6 @@ namespace {
 
 /// Waits for the current stream; other host threads may run meanwhile.
 void wait(Device device) {
-  note_wait("copy");
   const HostRelease release(std::numeric_limits<std::int64_t>::max());
   check(cudaStreamSynchronize(current_stream(device)), "copy");
 }
@@ -50,17 +50,27 @@ Tensor prepared(const Tensor& from, DType dtype) {
   return result;
 }
 
+/// Copies between a device and the host; both tensors are contiguous.
+void transfer_by_host(const Tensor& to, const Tensor& from, const Tensor& host, Device device, cudaMemcpyKind kind) {
+  const DeviceGuard guard(device);
+  const bool returns = NonBlockingCopies::on() && is_pinned(host);
+  if (!returns) note_wait("copy");
+  copy_bytes(to, from, kind, device);
+  if (returns) {
+    pinned_memory()->note_copy(host->storage->data, device);
+  } else {
+    wait(device);
+  }
+}
+
 /// Copies between devices, one of which may be the host; both tensors are contiguous.
 void transfer(const Tensor& to, const Tensor& from) {
   if (from.device().is_cpu()) {
-    const DeviceGuard guard(to.device());
-    copy_bytes(to, from, cudaMemcpyHostToDevice, to.device());
-    wait(to.device());
+    transfer_by_host(to, from, from, to.device(), cudaMemcpyHostToDevice);
   } else if (to.device().is_cpu()) {
-    const DeviceGuard guard(from.device());
-    copy_bytes(to, from, cudaMemcpyDeviceToHost, from.device());
-    wait(from.device());
+    transfer_by_host(to, from, to, from.device(), cudaMemcpyDeviceToHost);
   } else {
+    note_wait("copy");
     // Streams of two devices are not ordered, so the host waits in between.
     {
       const DeviceGuard guard(to.device());

@@ -5,6 +5,7 @@
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
+#include "engine/runtime/graphs.h"
 #include "ops/support/device_kernels.h"
 
 namespace lamella::cuda {
@@ -31,6 +32,7 @@ void fill_random(const random::Fill& fill, const Tensor& out) {
   const Device device = out.device();
   const std::int64_t count = out.numel();
   const DeviceGuard guard(device);
+  refuse_capture("random", "each run of the graph would draw the same numbers");
   visit<kFilled>(out.dtype(), "random", [&]<class T>() {
     constexpr std::int64_t kMaxBlocks = 1 << 16;
     constexpr std::int64_t kPerBlock = random::kPerBlock<T>;

@@ -88,6 +88,15 @@ def _back(packed: tuple[str, Tensor]) -> Tensor:
     return x.to(device)
 
 
+def _to_pinned(x: Tensor) -> tuple[str, Tensor]:
+    return x.device, x.to("cpu", non_blocking=True)
+
+
+def _back_from_pinned(packed: tuple[str, Tensor]) -> Tensor:
+    device, x = packed
+    return x.to(device, non_blocking=True)
+
+
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801
     """Keeps the tensors that operations in a ``with`` block save for backward in the CPU's memory.
 
@@ -95,8 +104,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
     a copy.
 
     Args:
-        pin_memory: A wish for page-locked memory, from which a CUDA device copies faster. It changes no result, and
-            has no effect: there is no such memory yet.
+        pin_memory: Keeps them in page-locked memory, to and from which a CUDA device copies while the host goes on.
 
     Raises:
         TypeError: ``pin_memory`` is no bool.
@@ -105,7 +113,10 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
     def __init__(self, pin_memory: bool = False) -> None:
         if not isinstance(pin_memory, bool):
             raise TypeError(f"[save_on_cpu] pin_memory: expected True or False, got {type(pin_memory).__name__}")
-        super().__init__(_to_cpu, _back)
+        if pin_memory:
+            super().__init__(_to_pinned, _back_from_pinned)
+        else:
+            super().__init__(_to_cpu, _back)
 
 
 def _copy(x: Tensor) -> Tensor:

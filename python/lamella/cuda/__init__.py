@@ -14,6 +14,7 @@ from ._device import (
     set_device,
     synchronize,
 )
+from ._graphs import CUDAGraph, graph, is_current_stream_capturing
 from ._memory import (
     empty_cache,
     max_memory_allocated,
@@ -35,6 +36,7 @@ from ._streams import (
 )
 
 __all__ = [
+    "CUDAGraph",
     "DeviceProperties",
     "Event",
     "Stream",
@@ -48,7 +50,9 @@ __all__ = [
     "get_device_name",
     "get_device_properties",
     "get_sync_debug_mode",
+    "graph",
     "is_available",
+    "is_current_stream_capturing",
     "max_memory_allocated",
     "mem_get_info",
     "memory_allocated",

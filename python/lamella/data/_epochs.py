@@ -9,9 +9,16 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
+from .._tree import flatten, rebuild
 from ._fetch import End, MapFetcher, StreamFetcher
 from ._pool import Pool
 from ._worker import Failure, Settings, Stated
+
+
+def _pinned(batch: Any) -> Any:
+    """Returns a batch whose tensors on the CPU lie in page-locked memory."""
+    tensors, spec = flatten(batch)
+    return rebuild(spec, [x.pin_memory() if x.device == "cpu" else x for x in tensors])
 
 
 class Epoch:
@@ -24,12 +31,14 @@ class Epoch:
 
     Attributes:
         position: number of batches given, and passed over.
+        pins: whether batches are given in page-locked memory.
     """
 
     def __init__(self, tasks: Iterator[Any], seed: int, position: int) -> None:
         self._tasks = tasks
         self.seed = seed
         self.position = position
+        self.pins = False
         self.ended = False
 
     def __iter__(self) -> Self:
@@ -46,7 +55,7 @@ class Epoch:
         if batch is End:
             self.ended = True
             raise StopIteration
-        return batch
+        return _pinned(batch) if self.pins else batch
 
     def stream_state(self) -> dict[str, Any] | None:
         """Returns where the dataset stands, if it is a stream that can tell; else None."""

@@ -42,7 +42,8 @@ class DataLoader:
         num_workers: number of processes that fetch; 0 fetches in this one.
         collate_fn: makes a batch of a list of samples; :func:`default_collate` if None. Without it, tensors, arrays and
             all datasets with ``__getbatch__`` are asked for a whole batch at once.
-        pin_memory: accepted and of no effect: batches are on the CPU, in memory that needs no pinning there.
+        pin_memory: gives the tensors of batches in page-locked memory, from which ``x.to("cuda", non_blocking=True)``
+            copies while the host goes on. Of no effect where there is no CUDA device.
         drop_last: leaves out a last batch that is shorter.
         timeout: seconds to wait for a batch of a worker; 0 waits for ever.
         worker_init_fn: called in each worker with its number, once it is seeded.
@@ -178,6 +179,7 @@ class DataLoader:
                 timeout=self.timeout,
                 owner=self if self.persistent_workers else None,
             )
+        epoch.pins = self.pin_memory and lm.cuda.is_available()
         self._current = weakref.ref(epoch)
         return epoch
 

@@ -313,7 +313,9 @@ class GlobalTensor(Tensor):
     def __setitem__(self, key: Any, value: Any) -> None:
         _presence.recorder().set_item(self, key, value)
 
-    def to(self, target: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:  # type: ignore[override]
+    def to(  # type: ignore[override]
+        self, target: Any = None, *, dtype: Any = None, device: Any = None, non_blocking: bool = False
+    ) -> Tensor:
         """Returns the tensor in another dtype; it stays on its placement."""
         if target is not None and (not isinstance(target, str) or hasattr(_C, target)):
             dtype = target
@@ -323,7 +325,7 @@ class GlobalTensor(Tensor):
         """Returns the tensor itself, which stays on its placement."""
         return self
 
-    def cuda(self, *_args: Any) -> Tensor:
+    def cuda(self, *_args: Any, **_options: Any) -> Tensor:
         """Returns the tensor itself, which stays on its placement."""
         return self
 

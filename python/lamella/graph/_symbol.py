@@ -173,7 +173,7 @@ class Symbol(Tensor):
         result: Tensor = _recorded(self, _C.astype, self, dtype, copy=copy)
         return result
 
-    def to(self, target: Any = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def to(self, target: Any = None, *, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Tensor:
         """Returns the value in another dtype; it is on the device on which the graph runs."""
         if target is not None and (not isinstance(target, str) or hasattr(_C, target)):
             dtype = target

@@ -20,6 +20,9 @@ RECORD = default_device.LIST.with_name("calls.json")
 HEAD = """\
 # Operators without a kernel for CUDA, by the names with which their errors open: they raise NotImplementedError there.
 # A test in the emulation of CUDA fails if an operator of the list works, or one that is not on it does not.
+#
+# The QR iterations of linalg_eig and the pivots of linalg_ldl_factor_ex are one chain of small steps, for which a
+# device takes longer than the CPU; x.to("cpu") says where it is done.
 """
 
 Counts = dict[str, int]

@@ -40,6 +40,30 @@ def test_an_elementwise_operator_is_one_launch():
     assert counts == {"launches": 1}
 
 
+def test_batch_norm_is_one_launch_each_way():
+    generator = np.random.default_rng(4)
+    given = generator.normal(1e4, 1, (6, 3, 4, 5)).astype("float32")
+    slopes = generator.normal(size=given.shape).astype("float32")
+    x, weight, bias = lm.asarray(given), lm.asarray([0.5, 2.0, -1.0]), lm.asarray([1.0, 0.0, 3.0])
+    for tensor in (x, weight, bias):
+        tensor.stop_gradient = False
+    with emulation.counted() as forward:
+        y = lm.batch_norm(x, None, None, weight, bias, training=True)
+    dy = lm.asarray(slopes)
+    with emulation.counted() as backward:
+        gradients = lm.grad([y], [x, weight, bias], [dy])
+    assert forward == backward == {"launches": 1}
+    axes, wide = (0, 2, 3), given.astype("float64")
+    rstd = 1 / np.sqrt(wide.var(axes, keepdims=True) + 1e-5)
+    normal = (wide - wide.mean(axes, keepdims=True)) * rstd
+    scale, shift = (np.asarray(v).reshape(1, 3, 1, 1) for v in ([0.5, 2.0, -1.0], [1.0, 0.0, 3.0]))
+    centered = slopes - slopes.mean(axes, keepdims=True) - normal * (slopes * normal).mean(axes, keepdims=True)
+    wanted = (scale * rstd * centered, (slopes * normal).sum(axes), slopes.sum(axes))
+    np.testing.assert_allclose(y.detach().numpy(), normal * scale + shift, atol=1e-2)
+    for got, expected in zip(gradients, wanted, strict=True):
+        np.testing.assert_allclose(got.numpy(), expected, atol=2e-2)
+
+
 def test_sums_do_not_depend_on_the_order_of_threads():
     x = lm.rand([300, 70])
     there = [lm.sum(x, axis).tolist() for axis in (0, 1)] + [lm.softmax(x).tolist()]

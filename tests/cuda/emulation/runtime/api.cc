@@ -136,6 +136,7 @@ cudaError_t cudaSetDevice(int device) {
 }
 cudaError_t cudaDeviceSynchronize() {
   return call([] {
+    if (emulation::captures(current_device())) return cudaErrorStreamCaptureUnsupported;
     count(emulation::kWaits);
     emulation::drain_device(current_device());
     return emulation::sticky_error();
@@ -219,6 +220,18 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   });
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  return call([&] {
+    *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, const_cast<void*>(pointer)};
+    if (const emulation::Allocation* const found = Memory::instance().find(pointer, 1)) {
+      *attributes = {cudaMemoryTypeDevice, found->device, const_cast<void*>(pointer), nullptr};
+    } else if (emulation::is_pinned(pointer)) {
+      *attributes = {cudaMemoryTypeHost, current_device(), const_cast<void*>(pointer), const_cast<void*>(pointer)};
+    }
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return call([&] { return emulation::copy(to, from, bytes, kind, stream, false); });
 }
@@ -284,6 +297,14 @@ ErrorText describe(cudaError_t error) {
       return {"cudaErrorIllegalAddress", "an illegal memory access was encountered"};
     case cudaErrorLaunchFailure:
       return {"cudaErrorLaunchFailure", "unspecified launch failure"};
+    case cudaErrorIllegalState:
+      return {"cudaErrorIllegalState", "the operation cannot be performed in the present state"};
+    case cudaErrorStreamCaptureUnsupported:
+      return {"cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"};
+    case cudaErrorStreamCaptureInvalidated:
+      return {"cudaErrorStreamCaptureInvalidated", "operation failed due to a previous error during capture"};
+    case cudaErrorStreamCaptureIsolation:
+      return {"cudaErrorStreamCaptureIsolation", "dependency created on uncaptured work in another stream"};
   }
   return {"cudaErrorUnknown", "unknown error"};
 }

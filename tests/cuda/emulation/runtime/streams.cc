@@ -14,6 +14,17 @@ struct CUevent_st {
   cudaStream_t stream = nullptr;
   std::uint64_t position = 0;
   bool recorded = false;
+  /// The graph into which its stream was captured.
+  cudaGraph_t graph = nullptr;
+};
+
+/// Work in the order in which it was captured, from whichever stream: one order of those that the events allow.
+struct CUgraph_st {
+  std::vector<std::function<cudaError_t()>> work;
+  bool invalid = false;
+};
+struct CUgraphExec_st {
+  std::vector<std::function<cudaError_t()>> work;
 };
 
 struct CUstream_st {
@@ -23,6 +34,7 @@ struct CUstream_st {
   std::uint64_t queued = 0;
   std::uint64_t done = 0;
   bool running = false;
+  cudaGraph_t graph = nullptr;  ///< into which its work is captured
 };
 
 namespace emulation {
@@ -125,11 +137,27 @@ int device_of(cudaStream_t stream) { return resolved(stream)->device; }
 cudaError_t enqueue(cudaStream_t stream, std::function<cudaError_t()> work) {
   if (!is_stream(stream)) return cudaErrorInvalidResourceHandle;
   const cudaStream_t to = resolved(stream);
+  if (to->graph) {
+    to->graph->work.push_back(std::move(work));
+    return cudaSuccess;
+  }
   run_implied(to);
   to->queue.push_back(std::move(work));
   ++to->queued;
   if (!settings().deferred) run_until(to, to->queued);
   return cudaSuccess;
+}
+
+bool is_capturing(cudaStream_t stream) { return resolved(stream)->graph != nullptr; }
+
+cudaError_t invalidate(cudaStream_t stream) {
+  if (const cudaGraph_t graph = resolved(stream)->graph) graph->invalid = true;
+  return noted(cudaErrorStreamCaptureUnsupported);
+}
+
+bool captures(int device) {
+  return std::ranges::any_of(Streams::instance().made,
+                             [device](cudaStream_t stream) { return stream->device == device && stream->graph; });
 }
 
 void drain(cudaStream_t stream) {
@@ -197,6 +225,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const std::lock_guard guard(emulation::lock());
   if (!emulation::usable()) return noted(cudaErrorInitializationError);
   if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
+  if (emulation::is_capturing(stream)) return emulation::invalidate(stream);
   emulation::count(emulation::kWaits);
   emulation::drain(stream);
   return noted(emulation::sticky_error());
@@ -206,6 +235,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const std::lock_guard guard(emulation::lock());
   if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
   const cudaStream_t of = emulation::resolved(stream);
+  if (of->graph) return emulation::invalidate(stream);
   return of->done == of->queued ? emulation::sticky_error() : cudaErrorNotReady;
 }
 
@@ -213,6 +243,13 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   const std::lock_guard guard(emulation::lock());
   if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
   if (!event->recorded) return cudaSuccess;
+  const cudaStream_t waiting = emulation::resolved(stream);
+  if (event->graph) {  // the stream is captured from now on, too
+    if (waiting->graph && waiting->graph != event->graph) return noted(cudaErrorStreamCaptureIsolation);
+    waiting->graph = event->graph;
+    return cudaSuccess;
+  }
+  if (waiting->graph) return noted(cudaErrorStreamCaptureIsolation);
   return noted(emulation::enqueue(stream, [from = event->stream, position = event->position] {
     emulation::run_until(from, position);
     return cudaSuccess;
@@ -232,11 +269,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard guard(emulation::lock());
   if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
   const cudaStream_t of = emulation::resolved(stream);
-  *event = {of, of->queued, true};
+  *event = {of, of->queued, true, of->graph};
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const std::lock_guard guard(emulation::lock());
+  if (event->graph) return emulation::invalidate(event->stream);
   emulation::count(emulation::kWaits);
   if (event->recorded) emulation::run_until(event->stream, event->position);
   return noted(emulation::sticky_error());
@@ -245,6 +283,61 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard guard(emulation::lock());
   return !event->recorded || event->stream->done >= event->position ? emulation::sticky_error() : cudaErrorNotReady;
 }
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  const std::lock_guard guard(emulation::lock());
+  // The default stream is never captured.
+  if (!stream) return noted(cudaErrorStreamCaptureUnsupported);
+  if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
+  if (stream->graph) return noted(cudaErrorIllegalState);
+  stream->graph = new CUgraph_st;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const std::lock_guard guard(emulation::lock());
+  *graph = nullptr;
+  if (!stream || !emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
+  if (!stream->graph) return noted(cudaErrorIllegalState);
+  const cudaGraph_t captured = stream->graph;
+  for (const cudaStream_t other : emulation::Streams::instance().made) {
+    if (other->graph == captured) other->graph = nullptr;
+  }
+  if (captured->invalid) {
+    delete captured;
+    return noted(cudaErrorStreamCaptureInvalidated);
+  }
+  *graph = captured;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const std::lock_guard guard(emulation::lock());
+  if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
+  const cudaGraph_t graph = emulation::resolved(stream)->graph;
+  *status = !graph           ? cudaStreamCaptureStatusNone
+            : graph->invalid ? cudaStreamCaptureStatusInvalidated
+                             : cudaStreamCaptureStatusActive;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
+  *made = new CUgraphExec_st{graph->work};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  const std::lock_guard guard(emulation::lock());
+  emulation::count(emulation::kLaunches);
+  for (const auto& work : graph->work) {
+    if (const cudaError_t status = emulation::enqueue(stream, work); status != cudaSuccess) return noted(status);
+  }
+  return noted(emulation::sticky_error());
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   if (!start->recorded || !end->recorded) return noted(cudaErrorInvalidResourceHandle);
   *milliseconds = 0;

@@ -21,6 +21,13 @@ cudaError_t enqueue(cudaStream_t stream, std::function<cudaError_t()> work);
 void drain(cudaStream_t stream);
 void drain_device(int device);
 
+/// True if what is queued in a stream is noted for a graph instead.
+bool is_capturing(cudaStream_t stream);
+/// Ends the capture of a stream without a graph, for a call that captured streams refuse; returns that error.
+cudaError_t invalidate(cudaStream_t stream);
+/// True if a stream of the device is captured.
+bool captures(int device);
+
 /// The device of a stream.
 int device_of(cudaStream_t stream);
 

@@ -27,6 +27,8 @@ from ._size import Size, shape_of
 
 _native_size: Any = Tensor.__dict__["size"]
 _native_to: Any = Tensor.to
+_native_pin: Any = Tensor.pin_memory
+_native_is_pinned: Any = Tensor.is_pinned
 _native_device: Any = Tensor.__dict__["device"]
 _native_is_contiguous: Any = Tensor.is_contiguous
 _native_contiguous: Any = Tensor.contiguous
@@ -56,7 +58,7 @@ class _SizeOf(int):
 
 def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Implements Tensor.to(): a dtype, a device, both, or those of another tensor."""
-    kwargs.pop("non_blocking", None)
+    non_blocking = bool(kwargs.pop("non_blocking", False)) or args[1:] == (True,)
     copy = kwargs.pop("copy", False)
     kwargs.pop("memory_format", None)
     if "other" in kwargs:
@@ -64,13 +66,15 @@ def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     result = self
     for target in args:
         if isinstance(target, Tensor):
-            result = _native_to(result, dtype=target.dtype, device=target.device)
+            result = _native_to(result, dtype=target.dtype, device=target.device, non_blocking=non_blocking)
         elif target is None or isinstance(target, bool):
             continue  # no target; non_blocking
         else:
-            result = _native_to(result, F.device(target) if isinstance(target, int) else target)
+            result = _native_to(
+                result, F.device(target) if isinstance(target, int) else target, non_blocking=non_blocking
+            )
     kwargs = {name: value for name, value in kwargs.items() if value is not None}
-    result = _native_to(result, **kwargs) if kwargs else result
+    result = _native_to(result, **kwargs, non_blocking=non_blocking) if kwargs else result
     return result.clone() if copy and result is self else result
 
 
@@ -364,8 +368,8 @@ _put("is_signed", lambda self: not lm.isdtype(self.dtype, ("bool", "unsigned int
 _put("put_", lambda self, index, source, accumulate=False: self.copy_(lm.put(self.clone(), index, source, accumulate)))
 _put("sum_to_size", lambda self, *size: lm.sum_to(self, F._sizes(size)))
 _put("where", lambda self, condition, other: F.where(condition, self, other))
-_put("pin_memory", lambda self, device=None: self)
-_put("is_pinned", lambda self, device=None: False)
+_put("pin_memory", lambda self, device=None: _native_pin(self) if lm.cuda.is_available() else self)
+_put("is_pinned", lambda self, device=None: _native_is_pinned(self))
 _put("record_stream", lambda self, stream: None)
 _put("is_shared", _is_shared)
 _put("share_memory_", _share_memory)
