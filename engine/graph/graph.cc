@@ -243,7 +243,7 @@ bool same_argument(const NodeArgument& a, const NodeArgument& b) {
 
 bool same_node(const GraphNode& a, const GraphNode& b) {
   return a.kind == b.kind && a.name == b.name && a.results == b.results && a.list_sizes == b.list_sizes &&
-         a.effects == b.effects && a.no_grad == b.no_grad &&
+         a.effects == b.effects && a.required == b.required && a.no_grad == b.no_grad &&
          std::ranges::equal(a.arguments, b.arguments, same_argument);
 }
 

@@ -42,6 +42,10 @@ class Graph {
   /// kNoValue. `begin` is empty, or has the gradient to begin with for each target, kNoValue for ones.
   const GraphNode& add_gradients(std::vector<ValueId> targets, std::vector<ValueId> inputs, std::vector<ValueId> begin,
                                  std::string where);
+  /// Says of the node that was added last that it writes to what its schema does not tell.
+  void mark_effects() { nodes_.back().effects = true; }
+  /// Says of the node that was added last that every run needs it.
+  void mark_required() { nodes_.back().required = true; }
   /// Sets whether the nodes that are added from now on run with recording off.
   void set_no_grad(bool off) noexcept { no_grad_ = off; }
 

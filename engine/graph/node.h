@@ -86,6 +86,8 @@ struct GraphNode {
   std::vector<std::int64_t> list_sizes;
   /// True if the node does more than compute its results.
   bool effects = false;
+  /// True if the node runs even where nobody needs its results, as it may end a run that is not to go on.
+  bool required = false;
   /// True if the node runs with recording off.
   bool no_grad = false;
   /// Line of the program that made the node: "train.py:12".

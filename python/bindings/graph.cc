@@ -270,7 +270,8 @@ std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, b
   }
   std::vector<Tensor> results = [&] {
     const fusion::native::CompileScope scope(wait);
-    return run_executor(*executor, tensors, functions);
+    graph::Executor::Failure failure;
+    return run_executor(*executor, tensors, functions, failure);
   }();
   tell_native_problems();
   return results;
@@ -315,6 +316,8 @@ PyMethodDef graph_methods[] = {
     def<add_operator>("add_operator"),
     def<add_function>("add_function"),
     def<add_gradients>("add_gradients"),
+    def<+[](Program& p) { p.graph().mark_effects(); }>("mark_effects"),
+    def<+[](Program& p) { p.graph().mark_required(); }>("mark_required"),
     def<+[](Program& p, bool off) { p.graph().set_no_grad(off); }>("set_no_grad"),
     def<+[](Program& p, const std::string& name) { return from_id(p.view().find(name).value_or(kNoValue)); }>("find"),
     def<+[](Program& p, std::int64_t id, std::string name) { p.graph().rename(to_id(id), std::move(name)); }>("rename"),
@@ -358,16 +361,16 @@ const Graph& graph_of(PyObject* object) {
   return program_of(object).view();
 }
 
-std::vector<Tensor> run_executor(graph::Executor& executor, std::span<const Tensor> feeds, PyObject* functions) {
+std::vector<Tensor> run_executor(graph::Executor& executor, std::span<const Tensor> feeds, PyObject* functions,
+                                 graph::Executor::Failure& failure) {
   const FunctionsInRun scope(functions);
-  std::string failed;
   try {
-    std::vector<Tensor> results = executor.run(feeds, failed);
+    std::vector<Tensor> results = executor.run(feeds, failure);
     tell_native_problems();
     return results;
   } catch (...) {
     set_python_error();
-    if (!failed.empty()) add_note("in " + failed + " of the graph '" + executor.graph().name + "'");
+    if (!failure.node.empty()) add_note("in " + failure.node + " of the graph '" + executor.graph().name + "'");
     throw_python_error();
   }
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 import types
 import warnings
 import weakref
@@ -16,7 +15,7 @@ from lamella._C import Tensor
 
 from ._calls import Break, Log, Watch
 from ._interception import Interception, is_observed, is_plain_mode
-from ._observer import MismatchError, Observer
+from ._observer import Observer
 from ._state import UNWATCHED, Everything, Reading, UnwatchableError
 
 #: Calls that are watched before one is observed, at most.
@@ -33,10 +32,11 @@ class CompileWarning(UserWarning):
 
 def _form(value: Any, tensors: list[Tensor], objects: list[Any], lists: list[Any]) -> tuple[Any, ...]:
     """Describes a value with tensors in it: see Form in python/bindings/replay.cc."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return ("tensor", len(tensors) - 1)
     kind = type(value)
+    # A tensor with attributes of its own is an object like others.
+    if isinstance(value, Tensor) and not getattr(value, "__dict__", None):
+        tensors.append(value)
+        return ("tensor", kind, len(tensors) - 1)
     if kind is list or (
         isinstance(value, tuple) and (kind is tuple or hasattr(kind, "_make") or hasattr(kind, "n_sequence_fields"))
     ):
@@ -59,8 +59,8 @@ def _key(form: tuple[Any, ...], tensors: list[Tensor] | None) -> Any:
     if kind == "tensor" and tensors is None:
         return form
     if kind == "tensor" and tensors is not None:
-        x = tensors[form[1]]
-        return ("tensor", x.dtype.name, x.device, tuple(x.shape), tuple(x.strides), x.stop_gradient, x.is_leaf)
+        x = tensors[form[-1]]
+        return ("tensor", form[1], x.dtype.name, x.device, tuple(x.shape), tuple(x.strides), x.stop_gradient, x.is_leaf)
     if kind == "constant":
         value = form[1]
         simple = isinstance(value, (int, float, complex, str, bytes, bool, type(None)))
@@ -85,7 +85,6 @@ class _Trace(NamedTuple):
     fetches: list[int]
     ids: list[int]
     general: Any
-    prune: bool
 
     def replay(self, core: Any, inputs: list[Tensor], read: list[Tensor], reading: Reading) -> Any:
         """Returns a replay of the graph, or of another form of it, for calls with such inputs."""
@@ -101,7 +100,6 @@ class _Trace(NamedTuple):
             reading.guards,
             reading.paths,
             UNWATCHED,
-            self.prune,
         )
 
 
@@ -142,7 +140,6 @@ class Compiled:
         self._kinds: dict[Any, _Kind] = {}
         #: Graphs that may do for other sizes, by what their calls have in common.
         self._traces: dict[Any, list[_Trace]] = {}
-        self._lock = threading.Lock()
         for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
             if hasattr(function, attribute):
                 self.__dict__[attribute] = getattr(function, attribute)
@@ -163,14 +160,13 @@ class Compiled:
         return Compiled, (self._function,)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        return self if owner is None else types.MethodType(self, owner)
+        # As the function itself would: a module that is an attribute of a class is no method.
+        binds = owner is not None and hasattr(type(self._function), "__get__")
+        return types.MethodType(self, owner) if binds else self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for replay, _ in self._replays:
-            try:
-                result = replay.call(args, kwargs)
-            except MismatchError:
-                continue
+            result = replay.call(args, kwargs)
             if result is not NotImplemented:
                 return result
         return self._run(args, kwargs)
@@ -179,7 +175,7 @@ class Compiled:
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs a call that no replay fits, and learns from it where that can be."""
-        if is_observed() or not is_plain_mode() or not self._lock.acquire(blocking=False):
+        if is_observed() or not is_plain_mode() or not Interception.acquire():
             return self._function(*args, **kwargs)
         try:
             tensors: list[Tensor] = []
@@ -198,7 +194,7 @@ class Compiled:
                 return self._watch(kind, tensors, args, kwargs)
             return self._observe(kind, form, tensors, objects, lists, args, kwargs)
         finally:
-            self._lock.release()
+            Interception.release()
 
     def _kind_of(self, form: tuple[Any, ...], tensors: list[Tensor], objects: list[Any]) -> _Kind | None:
         key = (_key(form, tensors), lm.is_grad_enabled(), lm.is_inference_mode_enabled())
@@ -282,6 +278,10 @@ class Compiled:
                 watch.log.breaks.append(Break(f"the call changes {changed}", ""))
         if observer.has_steps and reading.of_steppers:
             watch.log.breaks.append(Break(f"{reading.of_steppers[0]} is read, which a step may change", ""))
+        if observer.works_after_effects and (kind.log.handles or watch.log.handles):
+            watch.log.breaks.append(
+                Break("it handles exceptions, and may meet one after something that must not happen twice", "")
+            )
         if self._after(kind, watch.log):
             self._add_replay(kind, observer, reading, form, tensors, result)
         return result
@@ -313,7 +313,6 @@ class Compiled:
             ids=observer.inputs,
             # Python's course may depend on sizes that it has asked for.
             general=None if observer.reads_sizes else _general_key(form, tensors),
-            prune=not observer.has_hidden_writes,
         )
         read = [x for key, x in reading.tensors.items() if key not in observer._ids]
         kind.replays += 1

@@ -64,9 +64,9 @@ class Observer(RecorderBase):
         self._produced: set[int] = set()
         self.inputs: list[int] = []
         #: True once something has happened that must not happen twice.
-        self._has_effects = False
-        #: True if an operator has written to an operand without its schema's saying so.
-        self.has_hidden_writes = False
+        self.has_effects = False
+        #: True once something else has happened after that.
+        self.works_after_effects = False
         #: True if Python has asked for a size, so that what it did may depend on it.
         self.reads_sizes = False
         #: True once an optimizer or a schedule has made a step.
@@ -191,10 +191,10 @@ class Observer(RecorderBase):
         writes = any((alias or "").endswith("!") for alias in op.aliases)
         # Such as the running statistics of batch_norm.
         hidden = not writes and versions != [x.inplace_version for x in given]
-        self.has_hidden_writes |= hidden
-        self._has_effects |= op.draws or writes or hidden
+        self.works_after_effects |= self.has_effects
+        self.has_effects |= op.draws or writes or hidden
         self.graph._generators += [value for value in values if isinstance(value, lm.random.Generator)]
-        self._after_running(lambda: self._add_operator(op, arguments, references, result))
+        self._after_running(lambda: self._add_operator(op, arguments, references, result, hidden))
         return result
 
     def _after_running(self, note: Callable[[], object]) -> None:
@@ -204,7 +204,9 @@ class Observer(RecorderBase):
         except Exception as error:
             self.refuse(str(error) if isinstance(error, _RefusedError) else f"a call cannot be observed: {error!r}")
 
-    def _add_operator(self, op: _Operator, arguments: list[Any], references: list[bool], result: Any) -> None:
+    def _add_operator(
+        self, op: _Operator, arguments: list[Any], references: list[bool], result: Any, hidden: bool
+    ) -> None:
         results = [result] if len(op.results) == 1 else list(result or ())
         sizes: list[int] = []
         tensors: list[Tensor] = []
@@ -216,6 +218,8 @@ class Observer(RecorderBase):
             tensors += items
         types_ = [(x.dtype, tuple(x.shape)) for x in tensors]
         ids = self._core.add_operator(op.name, arguments, references, types_, sizes, where(sys._getframe(1)))
+        if hidden:
+            self._core.mark_effects()
         for x, id_ in zip(tensors, ids, strict=True):
             self._produce(x, id_)
 
@@ -401,7 +405,8 @@ class Observer(RecorderBase):
         results: Sequence[Tensor],
         effects: bool,
     ) -> None:
-        self._has_effects |= effects
+        self.works_after_effects |= self.has_effects
+        self.has_effects |= effects
         types_ = [(x.dtype, tuple(x.shape)) for x in results]
         at = len(self.graph._functions)
         made = self._core.add_function(name, at, ids, types_, effects, where(sys._getframe(1)))
@@ -455,7 +460,7 @@ class Observer(RecorderBase):
         """Observes that Python's course depends on a number of a tensor: a replay checks that it is the same."""
 
         def observe() -> Any:
-            if self._has_effects:
+            if self.has_effects:
                 raise _RefusedError("Python reads a number of a tensor after something that must not happen twice")
             self._prepare()
             id_ = self.value_of(x)
@@ -468,10 +473,20 @@ class Observer(RecorderBase):
                     raise MismatchError
                 return []
 
-            before = self._has_effects
-            self._add_function("decide", check, [id_], [], True)
-            self._has_effects = before
+            self._add_function("decide", check, [id_], [], False)
+            self._core.mark_required()
             return outcome
+
+        return self._observed(observe)
+
+    def check(self, name: str, function: Callable[[Tensor], Any], x: Tensor) -> Any:
+        """Observes a function of a tensor that changes nothing, and ends a replay that is not to go on."""
+
+        def observe() -> Any:
+            result = self._function(name, function, (x,), {}, effects=False)
+            if not self.breaks:
+                self._core.mark_required()
+            return result
 
         return self._observed(observe)
 

@@ -1,0 +1,50 @@
+"""Compiled modules: modules like any other, whose calls run as graphs."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import lamella as lm
+from lamella.nn.module import quicken
+
+from ._compiled import Compiled
+
+
+class CompiledModule:
+    """Stands before a module's class among the bases of its compiled form, and shares all attributes with the module.
+
+    So the form has the module's parameters, methods and modes, whichever of the two they are set on, and is a part of
+    other modules like the module itself.
+    """
+
+    __slots__ = ("_compiled",)
+
+    _compiled: Compiled
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # The class of the module has had its say when it was defined.
+        if issubclass(cls, lm.nn.Module):
+            quicken(cls)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._compiled(*args, **kwargs)
+
+    def __copy__(self) -> Any:
+        return compile_module(copy.copy(self._compiled._function))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return compile_module(copy.deepcopy(self._compiled._function, memo))
+
+    def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
+        return compile_module, (self._compiled._function,)
+
+
+def compile_module(module: lm.nn.Module) -> Any:
+    """Returns the compiled form of a module."""
+    kind = type(module)
+    names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+    form = object.__new__(type(kind)(kind.__name__, (CompiledModule, kind), {"__slots__": (), **names}))
+    object.__setattr__(form, "__dict__", module.__dict__)
+    object.__setattr__(form, "_compiled", Compiled(module))
+    return form
