@@ -21,10 +21,10 @@ class _Compile:
     """Makes functions run as graphs; called as ``lm.compile``."""
 
     @overload
-    def __call__(self, function: _M) -> _M: ...
+    def __call__(self, function: _M) -> _M: ...  # type: ignore[overload-overlap]
 
     @overload
-    def __call__(self, function: _D) -> _D: ...
+    def __call__(self, function: _D) -> _D: ...  # type: ignore[overload-overlap]
 
     @overload
     def __call__(self, function: Callable[..., Any]) -> Compiled: ...

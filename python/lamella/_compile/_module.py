@@ -44,7 +44,8 @@ def compile_module(module: lm.nn.Module) -> Any:
     """Returns the compiled form of a module."""
     kind = type(module)
     names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
-    form = object.__new__(type(kind)(kind.__name__, (CompiledModule, kind), {"__slots__": (), **names}))
+    form_kind: type = type.__call__(type(kind), kind.__name__, (CompiledModule, kind), {"__slots__": (), **names})
+    form: Any = object.__new__(form_kind)
     object.__setattr__(form, "__dict__", module.__dict__)
     object.__setattr__(form, "_compiled", Compiled(module))
     return form

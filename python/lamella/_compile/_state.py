@@ -39,8 +39,12 @@ _ATOMS: tuple[type, ...] = (
 )  # fmt: skip
 
 
+class _Enum(enum.Enum):
+    MEMBER = 1
+
+
 #: Number of attributes that each member of an enumeration has.
-_ENUM_ATTRIBUTES = len(vars(enum.Enum("Enum", ["MEMBER"])["MEMBER"]))
+_ENUM_ATTRIBUTES = len(vars(_Enum.MEMBER))
 
 #: Classes of objects whose steps change them, and which replays step as a whole.
 STEPPERS = (lm.optim.Optimizer, lm.optim.lr.LRScheduler)
