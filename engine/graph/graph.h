@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,6 +39,9 @@ class Graph {
   /// Adds a call of a function.
   const GraphNode& add_function(std::string name, GraphFunction function, std::vector<ValueId> inputs,
                                 std::vector<ValueType> results, bool effects, std::string where);
+  /// Adds a call of a layer, of the graphs that it has in place of a function.
+  const GraphNode& add_layer(std::shared_ptr<const LayerGraphs> layer, GraphFunction function,
+                             std::vector<ValueId> inputs, ValueType result, std::string where);
   /// Adds the gradients of targets with respect to inputs; the results of inputs that no target depends on are
   /// kNoValue. `begin` is empty, or has the gradient to begin with for each target, kNoValue for ones.
   const GraphNode& add_gradients(std::vector<ValueId> targets, std::vector<ValueId> inputs, std::vector<ValueId> begin,
@@ -82,6 +86,8 @@ class Graph {
   /// Returns for each value whether a gradient with respect to one of `sources` flows through it.
   std::vector<bool> reached_from(std::span<const ValueId> sources) const;
 
+  /// Returns this graph for values of any size, of the same numbers of axes.
+  Graph of_any_size() const;
   /// Returns the text form, which parse() reads as an equal graph; functions and captured tensors appear by name.
   std::string text() const;
   /// Reads the text form. ValueError with the line's number and text where it is wrong; `captured` and `functions` have

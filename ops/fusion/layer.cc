@@ -33,7 +33,18 @@ std::vector<Tensor> call_one_by_one(const Program& program, const std::vector<Te
     const Register& one = program.registers[r];
     if (one.kind == Register::Kind::Input) values[r] = inputs[static_cast<std::size_t>(one.index)];
   }
+  std::vector<bool> called(program.layers.size(), false);
   for (const Instruction& instruction : program.instructions) {
+    if (instruction.layer >= 0) {
+      const auto at = static_cast<std::size_t>(instruction.layer);
+      const LayerCall& layer = program.layers[at];
+      if (called[at]) continue;
+      called[at] = true;
+      std::vector<Tensor> given;
+      for (const int input : layer.inputs) given.push_back(values[static_cast<std::size_t>(input)]);
+      values[static_cast<std::size_t>(layer.result)] = layer.function(std::move(given)).front();
+      continue;
+    }
     std::vector<Operand> operands;
     for (const int operand : instruction.operands) {
       const auto r = static_cast<std::size_t>(operand);

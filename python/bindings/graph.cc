@@ -2,6 +2,8 @@
 
 #include "python/bindings/graph.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +14,7 @@
 #include "engine/graph/draw.h"
 #include "engine/graph/executor.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/layer.h"
 #include "engine/registry/dispatcher.h"
 #include "ops/fusion/fuse.h"
 #include "ops/fusion/native/native.h"
@@ -223,6 +226,35 @@ Ids add_function(Program& program, std::string name, std::int64_t position, cons
                       .results);
 }
 
+/// Adds a layer whose forward and backward are graphs: see graph::LayerGraphs. Where `any_size` is set they do for all
+/// sizes of their inputs.
+Ids add_layer(Program& program, std::string name, PyObject* forward, const Ids& inputs, std::int64_t result,
+              const Ids& saved, PyObject* backward, const Ids& backward_saved, std::int64_t gradient,
+              const Ids& gradients, bool any_size, const Ids& arguments, PyObject* type, std::string where) {
+  auto layer = std::make_shared<const graph::LayerGraphs>(graph::LayerGraphs{.name = std::move(name),
+                                                                             .forward = graph_of(forward),
+                                                                             .inputs = to_ids(inputs),
+                                                                             .result = to_id(result),
+                                                                             .saved = to_ids(saved),
+                                                                             .backward = graph_of(backward),
+                                                                             .backward_saved = to_ids(backward_saved),
+                                                                             .gradient = to_id(gradient),
+                                                                             .gradients = to_ids(gradients)});
+  std::vector<ValueId> values = layer->saved;
+  values.push_back(layer->result);
+  std::vector<ValueId> grads;
+  std::ranges::copy_if(layer->gradients, std::back_inserter(grads), [](ValueId id) { return id != kNoValue; });
+  const auto prepared = [&](const Graph& graph, const std::vector<ValueId>& fetches) {
+    const Graph fused = fusion::fuse(graph, fetches, true);
+    return any_size ? fused.of_any_size() : fused;
+  };
+  GraphFunction function = graph::layer_function(*layer, prepared(layer->forward, values), prepared(layer->backward, grads));
+  return from_ids(program.graph()
+                      .add_layer(std::move(layer), std::move(function), to_ids(arguments), to_types(type).at(0),
+                                 std::move(where))
+                      .results);
+}
+
 Ids add_gradients(Program& program, const Ids& targets, const Ids& inputs, const Ids& begin, std::string where) {
   return from_ids(
       program.graph().add_gradients(to_ids(targets), to_ids(inputs), to_ids(begin), std::move(where)).results);
@@ -315,6 +347,7 @@ PyMethodDef graph_methods[] = {
         "replace_captured"),
     def<add_operator>("add_operator"),
     def<add_function>("add_function"),
+    def<add_layer>("add_layer"),
     def<add_gradients>("add_gradients"),
     def<+[](Program& p) { p.graph().mark_effects(); }>("mark_effects"),
     def<+[](Program& p) { p.graph().mark_required(); }>("mark_required"),

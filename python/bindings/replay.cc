@@ -367,9 +367,10 @@ PyObject* explain_replay(PyObject* self, PyObject* const* args, Py_ssize_t count
   });
 }
 
+/// Returns the bytes of a value, of which sizes that vary count as 1.
 std::int64_t bytes_of(const graph::ValueType& type) {
   std::int64_t count = static_cast<std::int64_t>(item_size(type.dtype));
-  for (const std::int64_t size : type.shape) count *= size;
+  for (const std::int64_t size : type.shape) count *= size == graph::kUnknown ? 1 : size;
   return count;
 }
 
@@ -387,7 +388,8 @@ PyObject* list_steps(PyObject* self, PyObject*) {
                  for (const graph::ValueId id : node.results) {
                    if (id != graph::kNoValue) written += bytes_of(graph.value(id).type);
                  }
-                 const bool called = node.kind == graph::GraphNode::Kind::Function && !node.name.starts_with("fused ");
+                 const bool called =
+                     node.kind == graph::GraphNode::Kind::Function && !node.layer && !node.name.starts_with("fused ");
                  return adapted_tuple(node.name, node.where, called ? -1 : read, called ? -1 : written);
                })
         .release();

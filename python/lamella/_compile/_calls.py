@@ -8,7 +8,7 @@ import itertools
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -285,6 +285,17 @@ class Log:
                 reason = _unseen(frame.f_globals.get(name), read)
                 if reason is not None:
                     self.add_break(f"{name}: {reason}", frame)
+
+    def add_layer(self, functions: Iterable[types.FunctionType]) -> None:
+        """Notes the functions of a layer that a graph has in place of calls: what they read is a part of it."""
+        for function in functions:
+            code = function.__code__
+            self.codes.add(code)
+            read = {"forward", "backward", *code.co_names}
+            self.names |= read
+            self.user_names |= read
+            names = self.globals.setdefault(id(function.__globals__), (function.__globals__, set()))[1]
+            names.update(_reads(code).globals)
 
     def add_break(self, reason: str, frame: types.FrameType | None) -> None:
         """Notes a reason against replays, once for each line."""

@@ -85,6 +85,8 @@ class _Trace(NamedTuple):
     fetches: list[int]
     ids: list[int]
     general: Any
+    #: Layers that the graph calls, and why it has no graphs in their place.
+    called: dict[str, str]
 
     def replay(self, core: Any, inputs: list[Tensor], read: list[Tensor], reading: Reading) -> Any:
         """Returns a replay of the graph, or of another form of it, for calls with such inputs."""
@@ -135,8 +137,8 @@ class Compiled:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
-        #: With the graph of each, which owns generators and functions that it refers to.
-        self._replays: list[tuple[Any, lm.graph.Graph]] = []
+        #: With the trace of each, whose graph owns generators and functions that it refers to.
+        self._replays: list[tuple[Any, _Trace]] = []
         self._kinds: dict[Any, _Kind] = {}
         #: Graphs that may do for other sizes, by what their calls have in common.
         self._traces: dict[Any, list[_Trace]] = {}
@@ -226,6 +228,7 @@ class Compiled:
         kind.watched += 1
         new = kind.log.merge(log)
         if not log.breaks and not new:
+            kind.watched = 1
             return True
         if kind.watched >= _MAX_WATCHED:
             kind.breaks = log.breaks or [Break("each call runs other code", "")]
@@ -313,14 +316,15 @@ class Compiled:
             ids=observer.inputs,
             # Python's course may depend on sizes that it has asked for.
             general=None if observer.reads_sizes else _general_key(form, tensors),
+            called=observer.called,
         )
         read = [x for key, x in reading.tensors.items() if key not in observer._ids]
         kind.replays += 1
-        self._add(trace.replay(trace.graph._core, tensors, read, reading), trace.graph)
+        self._add(trace.replay(trace.graph._core, tensors, read, reading), trace)
         self._generalize(trace, tensors, read, reading)
 
-    def _add(self, replay: Any, graph: lm.graph.Graph) -> None:
-        self._replays = [*self._replays, (replay, graph)]
+    def _add(self, replay: Any, trace: _Trace) -> None:
+        self._replays = [*self._replays, (replay, trace)]
 
     def _generalize(self, trace: _Trace, inputs: list[Tensor], read: list[Tensor], reading: Reading) -> None:
         """Adds a replay for other sizes, once a size was seen to vary that nothing but operators has asked for."""
@@ -331,7 +335,7 @@ class Compiled:
                 continue
             graph = trace.graph._core.generalized(other.graph._core)
             if graph is not None:
-                self._add(trace.replay(graph, inputs, read, reading), trace.graph)
+                self._add(trace.replay(graph, inputs, read, reading), trace)
                 return
         self._traces[trace.general].append(trace)
 

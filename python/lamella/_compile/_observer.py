@@ -19,6 +19,7 @@ from lamella.graph import Graph
 from lamella.graph._recorder import RecorderBase, _index_text, _Operator
 
 from ._calls import Break, Log, Watch, where
+from ._layers import Inlined, inline
 from ._state import Everything, Reading, UnwatchableError
 
 _MAX_REACHED = 5_000
@@ -71,6 +72,8 @@ class Observer(RecorderBase):
         self.reads_sizes = False
         #: True once an optimizer or a schedule has made a step.
         self.has_steps = False
+        #: Layers that replays call, and why they are no graphs.
+        self.called: dict[str, str] = {}
         self._modes = self._mode()
         for i, x in enumerate(arguments):
             id_ = self._core.add_input(f"argument{i}", x.dtype, list(x.shape))
@@ -424,8 +427,31 @@ class Observer(RecorderBase):
         return self._observed(lambda: self._function(name, function, args, {}, effects=False))
 
     def layer(self, layer: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Observes a call of a custom layer, which replays make again."""
-        return self.call(layer.__name__, layer.apply, args, kwargs)
+        """Observes a call of a custom layer: as graphs of its operators where it has no more, or as a function."""
+
+        def observe() -> Any:
+            found = inline(layer, args, kwargs)
+            if isinstance(found, str):
+                self.called[layer.__name__] = found
+                return self._function(layer.__name__, layer.apply, args, kwargs)
+            inlined, functions = found
+            self._watch.log.add_layer(functions)
+            self._prepare()
+            ids = [self.value_of(x) for x in args if isinstance(x, Tensor)]
+            self.works_after_effects |= self.has_effects
+            result = layer.apply(*args)
+            self._after_running(lambda: self._add_layer(layer.__name__, inlined, ids, result))
+            return result
+
+        return self._observed(observe)
+
+    def _add_layer(self, name: str, inlined: Inlined, ids: list[int], result: Any) -> None:
+        forward, *parts, any_size = inlined
+        cores = [part._core if isinstance(part, Graph) else part for part in (forward, *parts)]
+        types_ = [(result.dtype, tuple(result.shape))]
+        [id_] = self._core.add_layer(name, *cores, any_size, ids, types_, where(sys._getframe(1)))
+        self.reads_sizes |= not any_size
+        self._produce(result, id_)
 
     def cpp_layer(self, name: str, tensors: list[Tensor], run: Callable[[list[Tensor]], list[Tensor]]) -> Any:
         """Observes a call of a layer written in C++."""
