@@ -147,19 +147,19 @@ class Program {
   }
   const Graph& view() const { return graph_; }
 
-  std::shared_ptr<graph::Executor> executor(const Ids& fetches, bool prune, bool fuse) {
-    auto& executor = executors_[{fetches, prune, fuse}];
+  std::shared_ptr<graph::Executor> executor(const Ids& fetches, bool prune, bool fuse, bool callers_tape = false) {
+    auto& executor = executors_[{fetches, prune, fuse, callers_tape}];
     if (!executor) {
       const std::vector<ValueId> ids = to_ids(fetches);
-      const graph::Executor::Options options{.prune = prune, .callers_tape = false};
-      executor = std::make_shared<graph::Executor>(fuse ? fusion::fuse(graph_, ids) : graph_, ids, options);
+      const graph::Executor::Options options{.prune = prune, .callers_tape = callers_tape};
+      executor = std::make_shared<graph::Executor>(fuse ? fusion::fuse(graph_, ids, callers_tape) : graph_, ids, options);
     }
     return executor;
   }
 
  private:
   Graph graph_;
-  std::map<std::tuple<Ids, bool, bool>, std::shared_ptr<graph::Executor>> executors_;
+  std::map<std::tuple<Ids, bool, bool, bool>, std::shared_ptr<graph::Executor>> executors_;
 };
 
 /// Python object of a graph.
@@ -309,6 +309,22 @@ std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, b
   return results;
 }
 
+/// Runs a part of another graph, within a run of it: on its tape, with a tensor for each of `inputs`.
+std::vector<Tensor> call(Program& program, const Ids& inputs, const std::vector<Tensor>& tensors, const Ids& fetches,
+                         PyObject* functions) {
+  if (inputs.size() != tensors.size())
+    fail<ValueError>("[graph] got ", tensors.size(), " tensors for ", inputs.size(), " inputs");
+  const std::shared_ptr<graph::Executor> executor = program.executor(fetches, true, true, true);
+  std::vector<Tensor> feeds;
+  for (const ValueId id : executor->inputs()) {
+    const auto at = std::ranges::find(inputs, from_id(id));
+    if (at == inputs.end()) fail<ValueError>("[graph] the input '", executor->graph().value(id).name, "' is not given");
+    feeds.push_back(tensors[static_cast<std::size_t>(at - inputs.begin())]);
+  }
+  graph::Executor::Failure failure;
+  return run_executor(*executor, feeds, functions, failure);
+}
+
 PyObject* parse(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     if (count != 3 || !PyDict_Check(args[1])) fail<TypeError>("parse(text, captured, functions)");
@@ -374,6 +390,7 @@ PyMethodDef graph_methods[] = {
       return general ? new_graph(std::move(*general)) : PyRef::share(Py_None);
     }>("generalized"),
     def<run>("run"),
+    def<call>("call"),
     {"parse", as_c_function(parse), METH_FASTCALL | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

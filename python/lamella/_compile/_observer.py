@@ -422,6 +422,13 @@ class Observer(RecorderBase):
         """Observes a function that replays call as a whole."""
         return self._observed(lambda: self._function(name, function, args, kwargs))
 
+    def control_flow(self, name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """Observes a branch or a loop as one step, unless it uses tensors of this call that it is not given."""
+        functions = [value for value in args if callable(value) and not isinstance(value, Tensor)]
+        if any(self._holds_produced(value) for value in functions):
+            return NotImplemented
+        return self.call(name, function, args, {})
+
     def pure_call(self, name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Observes a function that only computes from its arguments."""
         return self._observed(lambda: self._function(name, function, args, {}, effects=False))
