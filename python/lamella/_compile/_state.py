@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import collections
 import datetime
 import decimal
@@ -88,6 +89,8 @@ class Reading:
         self.tensors: dict[int, lm.Tensor] = {}
         #: What is read of optimizers and schedules, which their steps may change.
         self.of_steppers: list[str] = []
+        #: True once the register of abstract classes is watched.
+        self._registers = False
         self._names = log.names
         self._user_names = log.user_names
         self._codes = log.codes
@@ -192,6 +195,8 @@ class Reading:
             for key, item in value.items():
                 self._follow(key, path)
                 self._follow(item, f"{path}[{key!r}]" if isinstance(key, (str, int)) else path)
+            if isinstance(value, collections.OrderedDict):
+                self._guard(path, "order", value, keys)
             if isinstance(value, collections.defaultdict):
                 self._attribute(value, "default_factory", path)
         elif isinstance(value, list):
@@ -272,6 +277,10 @@ class Reading:
     def _function(self, function: types.FunctionType, path: str) -> None:
         filename = function.__code__.co_filename
         if is_standard(filename):
+            # The function of a program's that singledispatch, contextmanager and the like have made another one of.
+            for cell, name in zip(function.__closure__ or (), function.__code__.co_freevars, strict=True):
+                if name != "dispatch_cache":
+                    self._cell(cell, name)
             return
         if function.__code__ in self._codes and not is_library(filename):
             for name in ("__code__", "__defaults__", "__kwdefaults__"):
@@ -296,6 +305,9 @@ class Reading:
         self._follow(value, name)
 
     def _class(self, kind: type, path: str) -> None:
+        if isinstance(kind, abc.ABCMeta) and not self._registers:
+            self._registers = True
+            self._guard("the register of abstract classes", "call", abc.get_cache_token, abc.get_cache_token())
         users = [base for base in kind.__mro__ if not _is_constant_class(base) and base.__flags__ & (1 << 9)]
         inherited: set[str] = set()
         for base in reversed(users):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 import collections
+import contextlib
 import dataclasses
 import enum
 import functools
@@ -171,6 +173,75 @@ def order_of_keys():
         return x_of(i)
 
     return lambda x: x * next(iter(table.values())), arguments
+
+
+@case
+def order_of_an_ordered_dictionary():
+    table = collections.OrderedDict(a=1.0, b=2.0)
+
+    def arguments(i):
+        if i == 4:
+            table.move_to_end("a")
+        return x_of(i)
+
+    return lambda x: x * next(iter(table.values())), arguments
+
+
+@case
+def registered_class():
+    class Shape(abc.ABC):  # noqa: B024 (the case)
+        pass
+
+    class Square:
+        pass
+
+    square = Square()
+
+    def arguments(i):
+        if i == 4:
+            Shape.register(Square)
+        return x_of(i)
+
+    return lambda x: x * 2 if isinstance(square, Shape) else x * 3, arguments
+
+
+@case
+def dispatch_by_class():
+    @functools.singledispatch
+    def factor(_value):
+        return 1.0
+
+    config = Config()
+
+    def arguments(i):
+        if i == 4:
+            factor.register(Config, lambda value: value.scale * 3)
+        config.scale = 1.0 if i < 7 else 2.0
+        return x_of(i)
+
+    return lambda x: x * factor(config), arguments
+
+
+@case
+def closure_of_a_context_manager():
+    scale, box = 1.0, [1.0]
+
+    @contextlib.contextmanager
+    def scaled():
+        before, box[0] = box[0], scale
+        yield
+        box[0] = before
+
+    def function(x):
+        with scaled():
+            return x * box[0]
+
+    def arguments(i):
+        nonlocal scale
+        scale = 1.0 + i // 3
+        return x_of(i)
+
+    return function, arguments, lambda: list(box)
 
 
 @case
