@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/core/error.h"
-#include "engine/graph/layer.h"
 #include "engine/registry/boxed_types.h"
 #include "engine/registry/schema.h"
 
@@ -256,8 +255,8 @@ bool same_layer(const LayerGraphs* a, const LayerGraphs* b) {
 }
 
 bool same_node(const GraphNode& a, const GraphNode& b) {
-  return a.kind == b.kind && a.name == b.name && same_layer(a.layer.get(), b.layer.get()) && a.results == b.results && a.list_sizes == b.list_sizes &&
-         a.effects == b.effects && a.required == b.required && a.no_grad == b.no_grad &&
+  return a.kind == b.kind && a.name == b.name && same_layer(a.layer.get(), b.layer.get()) && a.results == b.results &&
+         a.list_sizes == b.list_sizes && a.effects == b.effects && a.required == b.required && a.no_grad == b.no_grad &&
          std::ranges::equal(a.arguments, b.arguments, same_argument);
 }
 

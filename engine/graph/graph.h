@@ -112,4 +112,21 @@ class Graph {
   bool no_grad_ = false;
 };
 
+/// A layer with one result whose forward and backward are graphs of operators.
+struct LayerGraphs {
+  std::string name;
+  /// Computes the result from one input for each tensor of the call.
+  Graph forward;
+  std::vector<ValueId> inputs;
+  ValueId result = kNoValue;
+  /// Values that backward reads.
+  std::vector<ValueId> saved;
+  /// Computes the gradients from inputs that stand for the saved values, and for the gradient of the result.
+  Graph backward;
+  std::vector<ValueId> backward_saved;
+  ValueId gradient = kNoValue;
+  /// The gradient of each input, kNoValue for None.
+  std::vector<ValueId> gradients;
+};
+
 }  // namespace lamella::graph

@@ -1,7 +1,10 @@
 #include "engine/graph/layer.h"
 
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/autograd/layers/function.h"
 #include "engine/core/error.h"
@@ -35,7 +38,7 @@ class Runner {
   std::vector<std::size_t> positions_;
 };
 
-/// What calls of a layer share.
+/// State that calls of a layer share.
 struct Plan {
   std::string name;
   Runner forward;

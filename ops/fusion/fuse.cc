@@ -7,7 +7,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "engine/graph/layer.h"
 #include "ops/elementwise/list.h"
 #include "ops/fusion/program.h"
 #include "ops/nn/norm.h"
@@ -106,11 +105,10 @@ class Fuser {
     const ValueType& type = layer.forward.value(layer.result).type;
     if (type.shape.size() != graph_.value(node.results[0]).type.shape.size()) return {};
     for (const Graph* graph : {&layer.forward, &layer.backward}) {
-      const bool fits = std::ranges::all_of(graph->nodes(), [&](const GraphNode& inner) {
-        return type_of_operator(*graph, inner) == type;
-      });
-      const bool refers = std::ranges::any_of(
-          graph->values(), [](const graph::GraphValue& value) { return value.captured.defined(); });
+      const bool fits = std::ranges::all_of(
+          graph->nodes(), [&](const GraphNode& inner) { return type_of_operator(*graph, inner) == type; });
+      const bool refers =
+          std::ranges::any_of(graph->values(), [](const graph::GraphValue& value) { return value.captured.defined(); });
       if (!fits || refers) return {};
     }
     const auto has_type = [&](ValueId id) { return layer.forward.value(id).type == type; };

@@ -152,7 +152,8 @@ class Program {
     if (!executor) {
       const std::vector<ValueId> ids = to_ids(fetches);
       const graph::Executor::Options options{.prune = prune, .callers_tape = callers_tape};
-      executor = std::make_shared<graph::Executor>(fuse ? fusion::fuse(graph_, ids, callers_tape) : graph_, ids, options);
+      executor =
+          std::make_shared<graph::Executor>(fuse ? fusion::fuse(graph_, ids, callers_tape) : graph_, ids, options);
     }
     return executor;
   }
@@ -248,11 +249,12 @@ Ids add_layer(Program& program, std::string name, PyObject* forward, const Ids& 
     const Graph fused = fusion::fuse(graph, fetches, true);
     return any_size ? fused.of_any_size() : fused;
   };
-  GraphFunction function = graph::layer_function(*layer, prepared(layer->forward, values), prepared(layer->backward, grads));
-  return from_ids(program.graph()
-                      .add_layer(std::move(layer), std::move(function), to_ids(arguments), to_types(type).at(0),
-                                 std::move(where))
-                      .results);
+  GraphFunction function =
+      graph::layer_function(*layer, prepared(layer->forward, values), prepared(layer->backward, grads));
+  return from_ids(
+      program.graph()
+          .add_layer(std::move(layer), std::move(function), to_ids(arguments), to_types(type).at(0), std::move(where))
+          .results);
 }
 
 Ids add_gradients(Program& program, const Ids& targets, const Ids& inputs, const Ids& begin, std::string where) {

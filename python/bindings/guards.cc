@@ -51,10 +51,9 @@ bool is_unchanged(PyObject* value, PyObject* expected) {
 
 Guards::Guards(PyObject* entries, PyObject* unwatched) : unwatched_(PyRef::share(unwatched)) {
   constexpr std::pair<std::string_view, Guard::Check> kKinds[] = {
-      {"dict", check_dict},   {"name", check_name}, {"list", check_list},
-      {"cell", check_cell},   {"set", check_set},   {"attribute", check_attribute},
-      {"bytes", check_bytes}, {"size", check_size}, {"class", check_class},
-      {"order", check_order}, {"call", check_call},
+      {"dict", check_dict},   {"name", check_name},           {"list", check_list},   {"cell", check_cell},
+      {"set", check_set},     {"attribute", check_attribute}, {"bytes", check_bytes}, {"size", check_size},
+      {"class", check_class}, {"order", check_order},         {"call", check_call},
   };
   for (PyObject* entry : Adapted<std::vector<PyObject*>>::from(entries)) {
     const auto fields = Adapted<std::vector<PyObject*>>::from(entry);

@@ -230,18 +230,18 @@ PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
     std::vector<graph::ValueId> fetched;
     for (const std::int64_t id : Adapted<std::vector<std::int64_t>>::from(fetches))
       fetched.push_back(static_cast<graph::ValueId>(id));
-    auto plan = std::make_unique<Plan>(Plan{.executor = std::make_shared<graph::Executor>(
-                                                fusion::fuse(graph, fetched, true), fetched,
-                                                graph::Executor::Options{.prune = true, .callers_tape = true}),
-                                            .functions = PyRef::share(functions),
-                                            .arguments = Form::parse(arguments),
-                                            .results = Form::parse(results),
-                                            .inputs = {},
-                                            .feeds = {},
-                                            .captured = {},
-                                            .read = {},
-                                            .guards = Guards(guards, unwatched),
-                                            .paths = Adapted<std::vector<std::string>>::from(paths)});
+    auto plan = std::make_unique<Plan>(Plan{
+        .executor = std::make_shared<graph::Executor>(fusion::fuse(graph, fetched, true), fetched,
+                                                      graph::Executor::Options{.prune = true, .callers_tape = true}),
+        .functions = PyRef::share(functions),
+        .arguments = Form::parse(arguments),
+        .results = Form::parse(results),
+        .inputs = {},
+        .feeds = {},
+        .captured = {},
+        .read = {},
+        .guards = Guards(guards, unwatched),
+        .paths = Adapted<std::vector<std::string>>::from(paths)});
     plan->calls_python = std::ranges::any_of(graph.nodes(), [](const graph::GraphNode& node) {
       return node.kind == graph::GraphNode::Kind::Function && node.effects;
     });
@@ -343,7 +343,8 @@ PyObject* call_replay(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     try {
       results = run_executor(*plan.executor, feeds, plan.functions.get(), failure);
     } catch (...) {
-      // What the function does about the exception is its own code, which can run from the start if nothing has changed.
+      // What the function does about the exception is its own code, which can run from the start if nothing has
+      // changed.
       set_python_error();
       if (failure.changed || PyErr_ExceptionMatches(PyExc_Exception) == 0) throw_python_error();
       PyErr_Clear();

@@ -202,7 +202,7 @@ def _texts(constants: Any) -> Iterator[str]:
 
 
 class _Reads(NamedTuple):
-    """What the instructions of a function tell of it."""
+    """Facts that the instructions of a function tell."""
 
     globals: frozenset[str]
     #: True if it reads attributes by names that a class gives: "case Point(x, y)".
