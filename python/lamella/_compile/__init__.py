@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
@@ -48,7 +49,8 @@ class _Compile:
         Raises:
             TypeError: ``compiled`` is not compiled.
         """
-        compiled = getattr(compiled, "__func__", compiled)
+        if isinstance(compiled, types.MethodType):
+            compiled = compiled.__func__
         if isinstance(compiled, CompiledModule):
             compiled = compiled._compiled
         if not isinstance(compiled, Compiled):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import types
 import warnings
 import weakref
@@ -13,7 +14,7 @@ import lamella as lm
 from lamella import _C
 from lamella._C import Tensor
 
-from ._calls import Break, Log, Watch
+from ._calls import Break, Log, Watch, is_library
 from ._interception import Interception, is_observed, is_plain_mode
 from ._observer import Observer
 from ._state import UNWATCHED, Everything, Reading, UnwatchableError
@@ -123,6 +124,14 @@ class _Kind:
         return all(made() is value for made, value in zip(self._objects, objects, strict=True))
 
 
+def _level() -> int:
+    """Returns the level of a warning of the calling function that tells the line of the program."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and is_library(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def _reference(value: Any) -> Callable[[], Any]:
     """Returns what gives the object as long as it lives; one that cannot be referred to weakly is held."""
     try:
@@ -215,7 +224,7 @@ class Compiled:
         warnings.warn(
             f"[compile] calls of {self._name} run as they are: {reason}; lm.compile.explain says more",
             CompileWarning,
-            stacklevel=5,
+            stacklevel=_level(),
         )
 
     def _give_up(self, kind: _Kind, reason: Break, args: Any, kwargs: Any) -> Any:

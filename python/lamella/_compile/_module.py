@@ -28,7 +28,11 @@ class CompiledModule:
             quicken(cls)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._compiled(*args, **kwargs)
+        result = self._compiled(*args, **kwargs)
+        kind = type(self._compiled._function)
+        if kind is not type(self).__bases__[1]:  # a lazy layer has become another one
+            self.__class__ = _form_of(kind)
+        return result
 
     def __copy__(self) -> Any:
         return compile_module(copy.copy(self._compiled._function))
@@ -40,12 +44,16 @@ class CompiledModule:
         return compile_module, (self._compiled._function,)
 
 
+def _form_of(kind: type) -> type:
+    """Returns the class of compiled modules of a class."""
+    names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+    form: type = type.__call__(type(kind), kind.__name__, (CompiledModule, kind), {"__slots__": (), **names})
+    return form
+
+
 def compile_module(module: lm.nn.Module) -> Any:
     """Returns the compiled form of a module."""
-    kind = type(module)
-    names = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
-    form_kind: type = type.__call__(type(kind), kind.__name__, (CompiledModule, kind), {"__slots__": (), **names})
-    form: Any = object.__new__(form_kind)
+    form: Any = object.__new__(_form_of(type(module)))
     object.__setattr__(form, "__dict__", module.__dict__)
     object.__setattr__(form, "_compiled", Compiled(module))
     return form

@@ -104,6 +104,36 @@ def test_hooks_of_a_class_of_modules_are_told_of_no_other_class():
     assert called(lm.compile(Registered())) == [[2.0] * 4] * 3 and told == []
 
 
+def test_a_lazy_layer_becomes_another():
+    compiled = lm.compile(lm.nn.LazyLinear(2))
+    assert len(called(compiled)[0]) == 2
+    assert type(compiled).__name__ == "Linear" and len(list(compiled.parameters())) == 2
+    assert len(lm.compile.explain(compiled).graphs) == 1
+
+
+def test_a_compiled_method_that_its_module_has():
+    class Net(lm.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = lm.nn.Linear(4, 4)
+            self.double = lm.compile(self._double)
+
+        def _double(self, x: lm.Tensor) -> lm.Tensor:
+            return self.linear(x) * 2
+
+        def forward(self, x: lm.Tensor) -> lm.Tensor:
+            return self.double(x)
+
+    net = Net()
+    called(net)
+    assert len(lm.compile.explain(net.double).graphs) == 1
+    other = copy.deepcopy(net)
+    with lm.no_grad():
+        other.linear.weight.mul_(0.0)
+        other.linear.bias.mul_(0.0)
+    assert called(other) == [[0.0] * 4] * 3 != called(net)
+
+
 def test_kinds_of_methods():
     class Holder:
         factor = 2
