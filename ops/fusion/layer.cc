@@ -7,6 +7,7 @@
 #include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/layers/function.h"
 #include "ops/fusion/program.h"
+#include "ops/shape/reshape.h"
 
 namespace lamella::fusion {
 namespace {
@@ -126,8 +127,12 @@ struct Fused : Function<Fused> {
   }
 
   /// Computes the gradients so that they have derivatives: through the operators, called one by one.
-  static TensorList recorded(const Program& program, const std::vector<Tensor>& inputs, const std::vector<bool>& wanted,
+  static TensorList recorded(const Program& program, std::vector<Tensor> inputs, const std::vector<bool>& wanted,
                              const TensorList& grads) {
+    // An input may depend on another one, through operators outside of the program: aliases end the paths.
+    for (Tensor& x : inputs) {
+      if (!x.stop_gradient()) x = reshape(x, x.shape());
+    }
     const std::vector<Tensor> outputs = call_one_by_one(program, inputs);
     std::vector<Tensor> targets, seeds, sources;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
