@@ -92,6 +92,9 @@ struct Fused : Function<Fused> {
     std::vector<Tensor> saved = inputs;
     for (std::size_t k = program->outputs.size(); k < outputs.size(); ++k) saved.push_back(outputs[k]);
     outputs.resize(program->outputs.size());
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      if (outputs[k].defined() && !recorded->reached[k]) ctx.mark_non_differentiable(outputs[k]);
+    }
     ctx.state<Call>() = {program, recorded->kept};
     ctx.save_for_backward(std::span<const Tensor>(saved));
     return outputs;

@@ -44,7 +44,13 @@ Program::Recorded record(const Program& program, const std::vector<bool>& wanted
   for (const int output : program.outputs)
     given.push_back(output >= 0 && !program.registers[static_cast<std::size_t>(output)].mask);
   const Program gradient = gradient_of(program, wanted, given, {});
-  Program::Recorded recorded{.program = steps_of(program), .kept = {}};
+  Program::Recorded recorded{.program = steps_of(program), .kept = {}, .reached = {}};
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    std::vector<bool> alone(given.size(), false);
+    alone[i] = given[i];
+    recorded.reached.push_back(
+        std::ranges::any_of(gradient_of(program, wanted, alone, {}).outputs, [](int output) { return output >= 0; }));
+  }
   for (const Instruction& instruction : gradient.instructions) {
     // The gradient's first registers are the program's.
     const bool is_own = static_cast<std::size_t>(instruction.result) < program.registers.size();

@@ -103,6 +103,8 @@ struct Program {
 struct Program::Recorded {
   Program program;
   std::vector<int> kept;
+  /// For each output, true if a gradient flows from it to an input that wants one: none does through a mask.
+  std::vector<bool> reached;
 };
 
 /// Returns the program of the gradients of `program`: its inputs are those of the program, then the `kept` registers,
