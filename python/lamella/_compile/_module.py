@@ -28,8 +28,14 @@ class CompiledModule:
             quicken(cls)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        result = self._compiled(*args, **kwargs)
-        kind = type(self._compiled._function)
+        compiled = self._compiled
+        # As in Compiled, whose call would take longer than some graphs.
+        for replay, _ in compiled._replays:
+            result = replay.call(args, kwargs)
+            if result is not NotImplemented:
+                return result
+        result = compiled._run(args, kwargs)
+        kind = type(compiled._function)
         if kind is not type(self).__bases__[1]:  # a lazy layer has become another one
             self.__class__ = _form_of(kind)
         return result
