@@ -15,6 +15,8 @@ struct Executor::Step {
   const GraphNode* node;
   /// Values that no later step needs.
   std::vector<ValueId> last_uses;
+  /// True if the node changes more than its results.
+  bool changes = false;
   /// True if a gradients node keeps the tape for a later one.
   bool retain_graph = false;
   /// True if a gradients node records its pass for a later one.
@@ -72,12 +74,13 @@ Executor::Executor(const Graph& graph, std::vector<ValueId> fetches, Options opt
   std::vector<bool> keep(nodes.size(), true);
   for (std::size_t i = nodes.size(); i-- > 0;) {
     const GraphNode& node = nodes[i];
-    keep[i] = !options.prune || node.effects || (options.callers_tape && draws(node)) ||
+    keep[i] = !options.prune || node.effects || node.required || (options.callers_tape && draws(node)) ||
               std::ranges::any_of(node.results, [&](ValueId id) { return id != kNoValue && needed[id]; });
     if (keep[i]) for_each_argument(node, [&](ValueId id) { needed[id] = true; });
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (keep[i]) steps_.push_back({.node = &nodes[i], .last_uses = {}});
+    if (!keep[i]) continue;
+    steps_.push_back({.node = &nodes[i], .last_uses = {}, .changes = nodes[i].effects || draws(nodes[i])});
   }
   for (std::size_t i = steps_.size(); i-- > 0;) {
     const auto last_use = [&](ValueId id) {
@@ -185,17 +188,18 @@ void Executor::feed(State& state, std::span<const Tensor> feeds) const {
   for (const ValueId id : captured_) define(state, id, graph_.value(id).captured);
 }
 
-std::vector<Tensor> Executor::run(std::span<const Tensor> feeds, std::string& failed) {
+std::vector<Tensor> Executor::run(std::span<const Tensor> feeds, Failure& failure) {
   std::unique_ptr<State> state = take_state();
   feed(*state, feeds);
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const bool recorded =
         (callers_tape_ ? autograd::is_grad_enabled() : i < recorded_steps_) && !steps_[i].node->no_grad;
     const autograd::GradMode mode(recorded);
+    failure.changed |= steps_[i].changes;
     try {
       run_step(*state, i);
     } catch (...) {
-      failed = describe(*steps_[i].node);
+      failure.node = describe(*steps_[i].node);
       throw;
     }
     for (const ValueId id : steps_[i].last_uses) state->slots[id] = Tensor();

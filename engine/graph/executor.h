@@ -28,14 +28,22 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
+  /// Tells what became of a run that ended with an exception.
+  struct Failure {
+    /// Describes the node that the exception is from; empty if it is from none.
+    std::string node;
+    /// True if something may have changed by then: memory, random generators, whatever functions do.
+    bool changed = false;
+  };
+
   /// Returns the inputs that a run needs, in the order of `feeds`.
   std::span<const ValueId> inputs() const noexcept { return inputs_; }
   const Graph& graph() const noexcept { return graph_; }
 
   /// Runs the graph and returns the fetched values. ValueError that names the input where a feed is undefined or of
-  /// another dtype or shape. An exception of a node passes through, and `failed` then describes the node. Threads may
+  /// another dtype or shape. An exception of a node passes through, and `failure` then describes the node. Threads may
   /// run one executor at the same time.
-  std::vector<Tensor> run(std::span<const Tensor> feeds, std::string& failed);
+  std::vector<Tensor> run(std::span<const Tensor> feeds, Failure& failure);
 
  private:
   struct Step;

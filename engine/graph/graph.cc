@@ -148,6 +148,13 @@ const GraphNode& Graph::add_function(std::string function_name, GraphFunction fu
   return add_node(std::move(node));
 }
 
+const GraphNode& Graph::add_layer(std::shared_ptr<const LayerGraphs> layer, GraphFunction function,
+                                  std::vector<ValueId> inputs, ValueType result, std::string where) {
+  add_function(layer->name, std::move(function), std::move(inputs), {std::move(result)}, false, std::move(where));
+  nodes_.back().layer = std::move(layer);
+  return nodes_.back();
+}
+
 const GraphNode& Graph::add_gradients(std::vector<ValueId> targets, std::vector<ValueId> inputs,
                                       std::vector<ValueId> begin, std::string where) {
   if (targets.empty() || inputs.empty()) fail<ValueError>("[gradients] needs at least one target and one input");
@@ -241,9 +248,15 @@ bool same_argument(const NodeArgument& a, const NodeArgument& b) {
   return a.constant.kind() == b.constant.kind() && a.constant.str() == b.constant.str();
 }
 
+bool same_layer(const LayerGraphs* a, const LayerGraphs* b) {
+  if (!a || !b) return a == b;
+  return a->gradients == b->gradients && a->forward.of_any_size().text() == b->forward.of_any_size().text() &&
+         a->backward.of_any_size().text() == b->backward.of_any_size().text();
+}
+
 bool same_node(const GraphNode& a, const GraphNode& b) {
-  return a.kind == b.kind && a.name == b.name && a.results == b.results && a.list_sizes == b.list_sizes &&
-         a.effects == b.effects && a.no_grad == b.no_grad &&
+  return a.kind == b.kind && a.name == b.name && same_layer(a.layer.get(), b.layer.get()) && a.results == b.results &&
+         a.list_sizes == b.list_sizes && a.effects == b.effects && a.required == b.required && a.no_grad == b.no_grad &&
          std::ranges::equal(a.arguments, b.arguments, same_argument);
 }
 
@@ -270,6 +283,14 @@ std::optional<Graph> Graph::generalized(const Graph& other) const {
     }
   }
   return result;
+}
+
+Graph Graph::of_any_size() const {
+  Graph graph = *this;
+  for (GraphValue& value : graph.values_) {
+    if (value.origin != GraphValue::Origin::Captured) std::ranges::fill(value.type.shape, kUnknown);
+  }
+  return graph;
 }
 
 Graph Graph::pruned(std::span<const ValueId> fetches) const {

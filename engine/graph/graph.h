@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,10 +39,17 @@ class Graph {
   /// Adds a call of a function.
   const GraphNode& add_function(std::string name, GraphFunction function, std::vector<ValueId> inputs,
                                 std::vector<ValueType> results, bool effects, std::string where);
+  /// Adds a call of a layer, of the graphs that it has in place of a function.
+  const GraphNode& add_layer(std::shared_ptr<const LayerGraphs> layer, GraphFunction function,
+                             std::vector<ValueId> inputs, ValueType result, std::string where);
   /// Adds the gradients of targets with respect to inputs; the results of inputs that no target depends on are
   /// kNoValue. `begin` is empty, or has the gradient to begin with for each target, kNoValue for ones.
   const GraphNode& add_gradients(std::vector<ValueId> targets, std::vector<ValueId> inputs, std::vector<ValueId> begin,
                                  std::string where);
+  /// Says of the node that was added last that it writes to what its schema does not tell.
+  void mark_effects() { nodes_.back().effects = true; }
+  /// Says of the node that was added last that every run needs it.
+  void mark_required() { nodes_.back().required = true; }
   /// Sets whether the nodes that are added from now on run with recording off.
   void set_no_grad(bool off) noexcept { no_grad_ = off; }
 
@@ -78,6 +86,8 @@ class Graph {
   /// Returns for each value whether a gradient with respect to one of `sources` flows through it.
   std::vector<bool> reached_from(std::span<const ValueId> sources) const;
 
+  /// Returns this graph for values of any size, of the same numbers of axes.
+  Graph of_any_size() const;
   /// Returns the text form, which parse() reads as an equal graph; functions and captured tensors appear by name.
   std::string text() const;
   /// Reads the text form. ValueError with the line's number and text where it is wrong; `captured` and `functions` have
@@ -100,6 +110,23 @@ class Graph {
   std::unordered_map<const TensorImpl*, ValueId> captured_;
   std::size_t next_name_ = 0;
   bool no_grad_ = false;
+};
+
+/// A layer with one result whose forward and backward are graphs of operators.
+struct LayerGraphs {
+  std::string name;
+  /// Computes the result from one input for each tensor of the call.
+  Graph forward;
+  std::vector<ValueId> inputs;
+  ValueId result = kNoValue;
+  /// Values that backward reads.
+  std::vector<ValueId> saved;
+  /// Computes the gradients from inputs that stand for the saved values, and for the gradient of the result.
+  Graph backward;
+  std::vector<ValueId> backward_saved;
+  ValueId gradient = kNoValue;
+  /// The gradient of each input, kNoValue for None.
+  std::vector<ValueId> gradients;
 };
 
 }  // namespace lamella::graph

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -63,6 +64,8 @@ struct NodeArgument {
 /// A computation that is no registered operator: takes tensors and returns tensors, undefined ones for None.
 using GraphFunction = std::function<std::vector<Tensor>(std::vector<Tensor>)>;
 
+struct LayerGraphs;
+
 /// A step of a graph. Its arguments are values of earlier nodes.
 struct GraphNode {
   enum class Kind : std::uint8_t {
@@ -79,6 +82,8 @@ struct GraphNode {
   std::string name;
   std::optional<OperatorHandle> op;
   GraphFunction function;
+  /// The graphs of a layer that the function computes; null for other functions.
+  std::shared_ptr<const LayerGraphs> layer = nullptr;
   std::vector<NodeArgument> arguments;
   /// The results in order, those of a list one after another; kNoValue for None.
   std::vector<ValueId> results;
@@ -86,6 +91,8 @@ struct GraphNode {
   std::vector<std::int64_t> list_sizes;
   /// True if the node does more than compute its results.
   bool effects = false;
+  /// True if the node runs even where nobody needs its results, as it may end a run that is not to go on.
+  bool required = false;
   /// True if the node runs with recording off.
   bool no_grad = false;
   /// Line of the program that made the node: "train.py:12".

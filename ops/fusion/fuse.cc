@@ -17,6 +17,7 @@ namespace {
 using graph::Graph;
 using graph::GraphNode;
 using graph::kNoValue;
+using graph::LayerGraphs;
 using graph::NodeArgument;
 using graph::ValueId;
 using graph::ValueType;
@@ -40,6 +41,7 @@ const ElementwiseOp* elementwise_of(const GraphNode& node) {
 
 /// True if a node may write to what a program reads. Norms update running statistics, which their schemas do not tell.
 bool may_write(const GraphNode& node) {
+  if (node.layer) return false;
   if (node.effects || node.kind != GraphNode::Kind::Operator) return true;
   return std::ranges::any_of(std::array{BatchNorm::info.name, InstanceNorm::info.name}, [&](std::string_view name) {
     return node.name.starts_with("lamella::") && std::string_view(node.name).substr(9) == name;
@@ -93,9 +95,35 @@ class Fuser {
 
   /// Returns the type of a node's elements if it can be part of a program; nothing otherwise.
   std::optional<ValueType> type_of(const GraphNode& node) const {
+    if ((!node.layer && !elementwise_of(node)) || graph_.value(node.results[0]).stop_gradient) return {};
+    return node.layer ? type_of_layer(node) : type_of_operator(graph_, node);
+  }
+
+  /// Returns the type of all values of a layer that consists of elementwise operators alone.
+  std::optional<ValueType> type_of_layer(const GraphNode& node) const {
+    const LayerGraphs& layer = *node.layer;
+    const ValueType& type = layer.forward.value(layer.result).type;
+    if (type.shape.size() != graph_.value(node.results[0]).type.shape.size()) return {};
+    for (const Graph* graph : {&layer.forward, &layer.backward}) {
+      const bool fits = std::ranges::all_of(
+          graph->nodes(), [&](const GraphNode& inner) { return type_of_operator(*graph, inner) == type; });
+      const bool refers =
+          std::ranges::any_of(graph->values(), [](const graph::GraphValue& value) { return value.captured.defined(); });
+      if (!fits || refers) return {};
+    }
+    const auto has_type = [&](ValueId id) { return layer.forward.value(id).type == type; };
+    if (!std::ranges::all_of(layer.inputs, has_type)) return {};
+    ValueType outer = graph_.value(node.results[0]).type;
+    for (const ValueId id : node.arguments[0].values) {
+      if (graph_.value(id).type != outer) return {};
+    }
+    return outer;
+  }
+
+  std::optional<ValueType> type_of_operator(const Graph& in, const GraphNode& node) const {
     const ElementwiseOp* const op = elementwise_of(node);
-    if (!op || graph_.value(node.results[0]).stop_gradient) return {};
-    ValueType type = graph_.value(node.results[0]).type;
+    if (!op) return {};
+    ValueType type = in.value(node.results[0]).type;
     if (op->mask_output != (type.dtype == DType::Bool)) return {};
     std::optional<DType> dtype;
     for (std::size_t k = 0; k < node.arguments.size(); ++k) {
@@ -107,7 +135,7 @@ class Fuser {
         continue;
       }
       if (argument.kind != NodeArgument::Kind::Value || argument.values[0] == kNoValue) return {};
-      const ValueType& given = graph_.value(argument.values[0]).type;
+      const ValueType& given = in.value(argument.values[0]).type;
       if (!given.shape.empty() && given.shape != type.shape) return {};
       if ((given.dtype == DType::Bool) != (op->mask_input && k == 0)) return {};
       if (given.dtype == DType::Bool) continue;
@@ -185,10 +213,58 @@ class Fuser {
     }
   }
 
+  using Registers = std::unordered_map<ValueId, int>;
+
+  /// Adds the instruction of a node; returns the register of its result.
+  static int add_operator(Program& program, const GraphNode& node, const Registers& registers) {
+    SmallVector<int, 4> operands;
+    for (const NodeArgument& argument : node.arguments) {
+      operands.push_back(argument.kind == NodeArgument::Kind::Constant
+                             ? program.add_constant(argument.constant.scalar())
+                             : registers.at(argument.values[0]));
+    }
+    return program.add(*elementwise_of(node), std::move(operands));
+  }
+
+  /// Adds the instructions of a layer.
+  static int add_layer(Program& program, const GraphNode& node, const Registers& registers) {
+    const LayerGraphs& layer = *node.layer;
+    LayerCall call{.inputs = {}, .result = 0, .saved = {}, .backward = backward_of(layer), .function = node.function};
+    Registers inner;
+    for (std::size_t i = 0; i < layer.inputs.size(); ++i) {
+      call.inputs.push_back(registers.at(node.arguments[0].values[i]));
+      inner[layer.inputs[i]] = call.inputs.back();
+    }
+    for (const GraphNode& one : layer.forward.nodes()) {
+      inner[one.results[0]] = add_operator(program, one, inner);
+      program.instructions.back().layer = static_cast<int>(program.layers.size());
+    }
+    call.result = inner.at(layer.result);
+    for (const ValueId id : layer.saved) call.saved.push_back(inner.at(id));
+    program.layers.push_back(std::move(call));
+    return program.layers.back().result;
+  }
+
+  /// Returns the program of a layer's gradients.
+  static std::shared_ptr<const Program> backward_of(const LayerGraphs& layer) {
+    auto program = std::make_shared<Program>();
+    Registers registers;
+    const auto add_input = [&](ValueId id) {
+      const bool mask = layer.backward.value(id).type.dtype == DType::Bool;
+      registers[id] = program->add_register(Register::Kind::Input, program->inputs++, mask);
+    };
+    std::ranges::for_each(layer.backward_saved, add_input);
+    add_input(layer.gradient);
+    for (const GraphNode& node : layer.backward.nodes())
+      registers[node.results[0]] = add_operator(*program, node, registers);
+    for (const ValueId id : layer.gradients) program->outputs.push_back(id == kNoValue ? -1 : registers.at(id));
+    return program;
+  }
+
   GraphNode build(const Cluster& cluster) const {
     auto program = std::make_shared<Program>();
     program->name = "fused";
-    std::unordered_map<ValueId, int> registers;
+    Registers registers;
     std::vector<ValueId> inputs;
     GraphNode fused{.kind = GraphNode::Kind::Function,
                     .name = {},
@@ -202,25 +278,15 @@ class Fuser {
                     .where = graph_.nodes()[cluster.nodes.back()].where};
     for (const std::size_t i : cluster.nodes) {
       const GraphNode& node = graph_.nodes()[i];
-      const ElementwiseOp& op = *elementwise_of(node);
-      SmallVector<int, 4> operands;
-      for (const NodeArgument& argument : node.arguments) {
-        if (argument.kind == NodeArgument::Kind::Constant) {
-          operands.push_back(program->add_constant(argument.constant.scalar()));
-          continue;
-        }
-        const ValueId id = argument.values[0];
-        const auto found = registers.find(id);
-        if (found != registers.end()) {
-          operands.push_back(found->second);
-          continue;
-        }
+      graph::for_each_argument(node, [&](ValueId id) {
+        if (registers.contains(id)) return;
         inputs.push_back(id);
         registers[id] = program->add_register(Register::Kind::Input, program->inputs++, is_mask(id));
-        operands.push_back(registers[id]);
-      }
-      program->name += (program->instructions.empty() ? " " : "-") + std::string(op.info->name);
-      registers[node.results[0]] = program->add(op, std::move(operands));
+      });
+      program->name += (program->instructions.empty() ? " " : "-") +
+                       (node.layer ? node.layer->name : std::string(elementwise_of(node)->info->name));
+      registers[node.results[0]] =
+          node.layer ? add_layer(*program, node, registers) : add_operator(*program, node, registers);
       if (!read_outside_[node.results[0]]) continue;
       program->outputs.push_back(registers[node.results[0]]);
       fused.results.push_back(node.results[0]);

@@ -34,7 +34,18 @@ std::vector<Tensor> call_one_by_one(const Program& program, const std::vector<Te
     const Register& one = program.registers[r];
     if (one.kind == Register::Kind::Input) values[r] = inputs[static_cast<std::size_t>(one.index)];
   }
+  std::vector<bool> called(program.layers.size(), false);
   for (const Instruction& instruction : program.instructions) {
+    if (instruction.layer >= 0) {
+      const auto at = static_cast<std::size_t>(instruction.layer);
+      const LayerCall& layer = program.layers[at];
+      if (called[at]) continue;
+      called[at] = true;
+      std::vector<Tensor> given;
+      for (const int input : layer.inputs) given.push_back(values[static_cast<std::size_t>(input)]);
+      values[static_cast<std::size_t>(layer.result)] = layer.function(std::move(given)).front();
+      continue;
+    }
     std::vector<Operand> operands;
     for (const int operand : instruction.operands) {
       const auto r = static_cast<std::size_t>(operand);
@@ -81,6 +92,9 @@ struct Fused : Function<Fused> {
     std::vector<Tensor> saved = inputs;
     for (std::size_t k = program->outputs.size(); k < outputs.size(); ++k) saved.push_back(outputs[k]);
     outputs.resize(program->outputs.size());
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      if (outputs[k].defined() && !recorded->reached[k]) ctx.mark_non_differentiable(outputs[k]);
+    }
     ctx.state<Call>() = {program, recorded->kept};
     ctx.save_for_backward(std::span<const Tensor>(saved));
     return outputs;

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <utility>
 
 #include "engine/core/modes.h"
 #include "ops/elementwise/arithmetic.h"
@@ -15,7 +16,7 @@
 namespace lamella::fusion {
 namespace {
 
-/// Returns a program with the same instructions and no outputs.
+/// Returns a program with the same instructions and no outputs, of which no gradient is made.
 Program steps_of(const Program& program) {
   Program copy;
   copy.inputs = program.inputs;
@@ -43,7 +44,13 @@ Program::Recorded record(const Program& program, const std::vector<bool>& wanted
   for (const int output : program.outputs)
     given.push_back(output >= 0 && !program.registers[static_cast<std::size_t>(output)].mask);
   const Program gradient = gradient_of(program, wanted, given, {});
-  Program::Recorded recorded{.program = steps_of(program), .kept = {}};
+  Program::Recorded recorded{.program = steps_of(program), .kept = {}, .reached = {}};
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    std::vector<bool> alone(given.size(), false);
+    alone[i] = given[i];
+    recorded.reached.push_back(
+        std::ranges::any_of(gradient_of(program, wanted, alone, {}).outputs, [](int output) { return output >= 0; }));
+  }
   for (const Instruction& instruction : gradient.instructions) {
     // The gradient's first registers are the program's.
     const bool is_own = static_cast<std::size_t>(instruction.result) < program.registers.size();
@@ -107,6 +114,9 @@ void Program::drop_unread() {
   for (const int output : outputs) {
     if (output >= 0) read[static_cast<std::size_t>(output)] = true;
   }
+  for (const LayerCall& layer : layers) {
+    for (const int saved : layer.saved) read[static_cast<std::size_t>(saved)] = true;
+  }
   std::vector<Instruction> kept;
   for (std::size_t i = instructions.size(); i-- > 0;) {
     if (!read[static_cast<std::size_t>(instructions[i].result)]) continue;
@@ -164,6 +174,7 @@ class Reverse {
   }
 
   void step(const Instruction& instruction) {
+    if (instruction.layer >= 0) return step(static_cast<std::size_t>(instruction.layer));
     const int dy = grads_[static_cast<std::size_t>(instruction.result)];
     if (dy < 0) return;
     const ElementwiseOp& op = *instruction.op;
@@ -173,6 +184,31 @@ class Reverse {
       const Register& to = forward_.registers[static_cast<std::size_t>(target)];
       if (!reads || to.mask || to.kind == Register::Kind::Constant) continue;
       accumulate(target, has_fused_backward(op, i) ? fused(op, i, reads, instruction, dy) : scaled(op, i, dy));
+    }
+  }
+
+  /// Takes all instructions of a layer, at the last of them.
+  void step(std::size_t at) {
+    const LayerCall& layer = forward_.layers[at];
+    const int dy = std::exchange(grads_[static_cast<std::size_t>(layer.result)], -1);
+    if (dy < 0) return;
+    const Program& backward = *layer.backward;
+    std::vector<int> registers;
+    for (const Register& one : backward.registers) {
+      const auto index = static_cast<std::size_t>(one.index);
+      registers.push_back(one.kind == Register::Kind::Constant ? result_.add_constant(backward.constants[index])
+                          : one.kind == Register::Kind::Result ? -1
+                          : index < layer.saved.size()         ? layer.saved[index]
+                                                               : dy);
+    }
+    for (const Instruction& instruction : backward.instructions) {
+      SmallVector<int, 4> operands;
+      for (const int operand : instruction.operands) operands.push_back(registers[static_cast<std::size_t>(operand)]);
+      registers[static_cast<std::size_t>(instruction.result)] = result_.add(*instruction.op, std::move(operands));
+    }
+    for (std::size_t i = 0; i < layer.inputs.size(); ++i) {
+      if (backward.outputs[i] >= 0)
+        accumulate(layer.inputs[i], registers[static_cast<std::size_t>(backward.outputs[i])]);
     }
   }
 

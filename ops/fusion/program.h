@@ -7,6 +7,7 @@
 
 #include "engine/core/small_vector.h"
 #include "engine/core/tensor.h"
+#include "engine/graph/node.h"
 #include "ops/elementwise/elementwise.h"
 
 // Note [Fused programs]
@@ -41,6 +42,23 @@ struct Instruction {
   /// Registers of the operands, in the order in which the kernel reads them.
   SmallVector<int, 4> operands;
   int result = 0;
+  /// Number of the layer that it is a part of; -1 for none.
+  int layer = -1;
+};
+
+struct Program;
+
+/// Instructions of a program whose gradient is not that of their operators.
+struct LayerCall {
+  /// Registers of its inputs, of its result and of the values that its gradient reads.
+  std::vector<int> inputs;
+  int result = 0;
+  std::vector<int> saved;
+  /// Computes the gradients of the inputs (-1 among its outputs for None) from the saved values and the result's
+  /// gradient.
+  std::shared_ptr<const Program> backward;
+  /// Computes the layer as a recorded operation.
+  graph::GraphFunction function;
 };
 
 /// Elementwise operators on operands of one shape, or single numbers, and one dtype (masks beside it), in order.
@@ -51,6 +69,7 @@ struct Program {
   std::vector<Scalar> constants;
   std::vector<Register> registers;
   std::vector<Instruction> instructions;
+  std::vector<LayerCall> layers;
   /// Registers of the outputs; -1 for one that is not computed.
   std::vector<int> outputs;
   /// "fused multiply-tanh-add".
@@ -84,6 +103,8 @@ struct Program {
 struct Program::Recorded {
   Program program;
   std::vector<int> kept;
+  /// For each output, true if a gradient flows from it to an input that wants one: none does through a mask.
+  std::vector<bool> reached;
 };
 
 /// Returns the program of the gradients of `program`: its inputs are those of the program, then the `kept` registers,

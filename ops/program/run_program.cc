@@ -87,8 +87,8 @@ void run(const ExportedProgram& program, const Arguments& arguments) {
     if (given == arguments.inputs.end()) fail<ValueError>("the input '", name, "' is not given\n", usage(program));
     feeds.push_back(read_value(given->second, graph.value(id).type.dtype == DType::BFloat16));
   }
-  std::string failed;
-  const std::vector<Tensor> results = executor.run(feeds, failed);
+  graph::Executor::Failure failure;
+  const std::vector<Tensor> results = executor.run(feeds, failure);
   for (std::size_t i = 0; i < results.size(); ++i) write_npy(arguments.to / program.outputs[i].file, results[i]);
 }
 

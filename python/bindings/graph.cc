@@ -2,6 +2,8 @@
 
 #include "python/bindings/graph.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +14,7 @@
 #include "engine/graph/draw.h"
 #include "engine/graph/executor.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/layer.h"
 #include "engine/registry/dispatcher.h"
 #include "ops/fusion/fuse.h"
 #include "ops/fusion/native/native.h"
@@ -144,19 +147,20 @@ class Program {
   }
   const Graph& view() const { return graph_; }
 
-  std::shared_ptr<graph::Executor> executor(const Ids& fetches, bool prune, bool fuse) {
-    auto& executor = executors_[{fetches, prune, fuse}];
+  std::shared_ptr<graph::Executor> executor(const Ids& fetches, bool prune, bool fuse, bool callers_tape = false) {
+    auto& executor = executors_[{fetches, prune, fuse, callers_tape}];
     if (!executor) {
       const std::vector<ValueId> ids = to_ids(fetches);
-      const graph::Executor::Options options{.prune = prune, .callers_tape = false};
-      executor = std::make_shared<graph::Executor>(fuse ? fusion::fuse(graph_, ids) : graph_, ids, options);
+      const graph::Executor::Options options{.prune = prune, .callers_tape = callers_tape};
+      executor =
+          std::make_shared<graph::Executor>(fuse ? fusion::fuse(graph_, ids, callers_tape) : graph_, ids, options);
     }
     return executor;
   }
 
  private:
   Graph graph_;
-  std::map<std::tuple<Ids, bool, bool>, std::shared_ptr<graph::Executor>> executors_;
+  std::map<std::tuple<Ids, bool, bool, bool>, std::shared_ptr<graph::Executor>> executors_;
 };
 
 /// Python object of a graph.
@@ -223,6 +227,36 @@ Ids add_function(Program& program, std::string name, std::int64_t position, cons
                       .results);
 }
 
+/// Adds a layer whose forward and backward are graphs: see graph::LayerGraphs. Where `any_size` is set they do for all
+/// sizes of their inputs.
+Ids add_layer(Program& program, std::string name, PyObject* forward, const Ids& inputs, std::int64_t result,
+              const Ids& saved, PyObject* backward, const Ids& backward_saved, std::int64_t gradient,
+              const Ids& gradients, bool any_size, const Ids& arguments, PyObject* type, std::string where) {
+  auto layer = std::make_shared<const graph::LayerGraphs>(graph::LayerGraphs{.name = std::move(name),
+                                                                             .forward = graph_of(forward),
+                                                                             .inputs = to_ids(inputs),
+                                                                             .result = to_id(result),
+                                                                             .saved = to_ids(saved),
+                                                                             .backward = graph_of(backward),
+                                                                             .backward_saved = to_ids(backward_saved),
+                                                                             .gradient = to_id(gradient),
+                                                                             .gradients = to_ids(gradients)});
+  std::vector<ValueId> values = layer->saved;
+  values.push_back(layer->result);
+  std::vector<ValueId> grads;
+  std::ranges::copy_if(layer->gradients, std::back_inserter(grads), [](ValueId id) { return id != kNoValue; });
+  const auto prepared = [&](const Graph& graph, const std::vector<ValueId>& fetches) {
+    const Graph fused = fusion::fuse(graph, fetches, true);
+    return any_size ? fused.of_any_size() : fused;
+  };
+  GraphFunction function =
+      graph::layer_function(*layer, prepared(layer->forward, values), prepared(layer->backward, grads));
+  return from_ids(
+      program.graph()
+          .add_layer(std::move(layer), std::move(function), to_ids(arguments), to_types(type).at(0), std::move(where))
+          .results);
+}
+
 Ids add_gradients(Program& program, const Ids& targets, const Ids& inputs, const Ids& begin, std::string where) {
   return from_ids(
       program.graph().add_gradients(to_ids(targets), to_ids(inputs), to_ids(begin), std::move(where)).results);
@@ -270,10 +304,27 @@ std::vector<Tensor> run(Program& program, PyObject* feeds, const Ids& fetches, b
   }
   std::vector<Tensor> results = [&] {
     const fusion::native::CompileScope scope(wait);
-    return run_executor(*executor, tensors, functions);
+    graph::Executor::Failure failure;
+    return run_executor(*executor, tensors, functions, failure);
   }();
   tell_native_problems();
   return results;
+}
+
+/// Runs a part of another graph, within a run of it: on its tape, with a tensor for each of `inputs`.
+std::vector<Tensor> call(Program& program, const Ids& inputs, const std::vector<Tensor>& tensors, const Ids& fetches,
+                         PyObject* functions) {
+  if (inputs.size() != tensors.size())
+    fail<ValueError>("[graph] got ", tensors.size(), " tensors for ", inputs.size(), " inputs");
+  const std::shared_ptr<graph::Executor> executor = program.executor(fetches, true, true, true);
+  std::vector<Tensor> feeds;
+  for (const ValueId id : executor->inputs()) {
+    const auto at = std::ranges::find(inputs, from_id(id));
+    if (at == inputs.end()) fail<ValueError>("[graph] the input '", executor->graph().value(id).name, "' is not given");
+    feeds.push_back(tensors[static_cast<std::size_t>(at - inputs.begin())]);
+  }
+  graph::Executor::Failure failure;
+  return run_executor(*executor, feeds, functions, failure);
 }
 
 PyObject* parse(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -314,7 +365,10 @@ PyMethodDef graph_methods[] = {
         "replace_captured"),
     def<add_operator>("add_operator"),
     def<add_function>("add_function"),
+    def<add_layer>("add_layer"),
     def<add_gradients>("add_gradients"),
+    def<+[](Program& p) { p.graph().mark_effects(); }>("mark_effects"),
+    def<+[](Program& p) { p.graph().mark_required(); }>("mark_required"),
     def<+[](Program& p, bool off) { p.graph().set_no_grad(off); }>("set_no_grad"),
     def<+[](Program& p, const std::string& name) { return from_id(p.view().find(name).value_or(kNoValue)); }>("find"),
     def<+[](Program& p, std::int64_t id, std::string name) { p.graph().rename(to_id(id), std::move(name)); }>("rename"),
@@ -338,6 +392,7 @@ PyMethodDef graph_methods[] = {
       return general ? new_graph(std::move(*general)) : PyRef::share(Py_None);
     }>("generalized"),
     def<run>("run"),
+    def<call>("call"),
     {"parse", as_c_function(parse), METH_FASTCALL | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -358,16 +413,16 @@ const Graph& graph_of(PyObject* object) {
   return program_of(object).view();
 }
 
-std::vector<Tensor> run_executor(graph::Executor& executor, std::span<const Tensor> feeds, PyObject* functions) {
+std::vector<Tensor> run_executor(graph::Executor& executor, std::span<const Tensor> feeds, PyObject* functions,
+                                 graph::Executor::Failure& failure) {
   const FunctionsInRun scope(functions);
-  std::string failed;
   try {
-    std::vector<Tensor> results = executor.run(feeds, failed);
+    std::vector<Tensor> results = executor.run(feeds, failure);
     tell_native_problems();
     return results;
   } catch (...) {
     set_python_error();
-    if (!failed.empty()) add_note("in " + failed + " of the graph '" + executor.graph().name + "'");
+    if (!failure.node.empty()) add_note("in " + failure.node + " of the graph '" + executor.graph().name + "'");
     throw_python_error();
   }
 }

@@ -51,9 +51,9 @@ bool is_unchanged(PyObject* value, PyObject* expected) {
 
 Guards::Guards(PyObject* entries, PyObject* unwatched) : unwatched_(PyRef::share(unwatched)) {
   constexpr std::pair<std::string_view, Guard::Check> kKinds[] = {
-      {"dict", check_dict},   {"name", check_name}, {"list", check_list},
-      {"cell", check_cell},   {"set", check_set},   {"attribute", check_attribute},
-      {"bytes", check_bytes}, {"size", check_size}, {"class", check_class},
+      {"dict", check_dict},   {"name", check_name},           {"list", check_list},   {"cell", check_cell},
+      {"set", check_set},     {"attribute", check_attribute}, {"bytes", check_bytes}, {"size", check_size},
+      {"class", check_class}, {"order", check_order},         {"call", check_call},
   };
   for (PyObject* entry : Adapted<std::vector<PyObject*>>::from(entries)) {
     const auto fields = Adapted<std::vector<PyObject*>>::from(entry);
@@ -166,6 +166,15 @@ bool Guards::check_cell(const Guard& guard, PyObject* unwatched) {
 }
 
 bool Guards::check_set(const Guard& guard, PyObject*) { return equal(guard.container.get(), guard.expected.get()); }
+
+bool Guards::check_order(const Guard& guard, PyObject*) {
+  const PyRef keys = PyRef::adopt(checked(PySequence_Tuple(guard.container.get())));
+  return is_unchanged(keys.get(), guard.expected.get());
+}
+
+bool Guards::check_call(const Guard& guard, PyObject*) {
+  return is_unchanged(PyRef::adopt(checked(PyObject_CallNoArgs(guard.container.get()))).get(), guard.expected.get());
+}
 
 bool Guards::check_size(const Guard& guard, PyObject*) {
   const Py_ssize_t size = PyObject_Size(guard.container.get());

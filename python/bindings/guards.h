@@ -29,6 +29,8 @@ class Guards {
   ///     ("class", object, type)               its type
   ///     ("attribute", object, name, value)    an attribute, or `unwatched` if there is none
   ///     ("bytes", object, bytes)              the memory of an object that has a buffer
+  ///     ("order", container, keys)            what iterating over it gives
+  ///     ("call", function, value)             what a function without arguments gives
   Guards(PyObject* entries, PyObject* unwatched);
 
   /// Returns the position of the first entry that is not as it was; nothing if all are.
@@ -61,6 +63,8 @@ class Guards {
   static bool check_class(const Guard& guard, PyObject* unwatched);
   static bool check_attribute(const Guard& guard, PyObject* unwatched);
   static bool check_bytes(const Guard& guard, PyObject* unwatched);
+  static bool check_order(const Guard& guard, PyObject* unwatched);
+  static bool check_call(const Guard& guard, PyObject* unwatched);
 
   /// A tensor among the expected values, by its object, which the guard holds.
   struct Watched {

@@ -25,13 +25,13 @@ struct Form {
   enum class Kind : std::uint8_t { Constant, Tensor, Tuple, List, Dict };
 
   Kind kind = Kind::Constant;
-  /// The constant, or a tuple of a dictionary's keys; a named tuple's type.
+  /// The constant, a tuple of a dictionary's keys, or the type of a named tuple or a tensor.
   PyRef object;
   /// Position of a tensor.
   std::size_t index = 0;
   std::vector<Form> items;
 
-  /// Reads ("constant", object), ("tensor", position), ("list", items), ("dict", keys, items) or ("tuple", type,
+  /// Reads ("constant", object), ("tensor", type, position), ("list", items), ("dict", keys, items) or ("tuple", type,
   /// items).
   static Form parse(PyObject* description);
   /// Appends the tensors of an object of this form, in order; false if it is of another form.
@@ -39,6 +39,14 @@ struct Form {
   PyRef build(const std::vector<Tensor>& tensors) const;
   int traverse(visitproc visit, void* arg) const;
 };
+
+/// True if a tensor of a subclass has attributes of its own.
+bool has_attributes(PyObject* tensor) {
+  if (Py_IS_TYPE(tensor, tensor_type)) return false;
+  const PyRef attributes = PyRef::adopt(PyObject_GenericGetDict(tensor, nullptr));
+  if (!attributes) PyErr_Clear();  // the subclass has none
+  return attributes && PyDict_GET_SIZE(attributes.get()) > 0;
+}
 
 Form Form::parse(PyObject* description) {
   const auto fields = Adapted<std::vector<PyObject*>>::from(description);
@@ -50,8 +58,10 @@ Form Form::parse(PyObject* description) {
     return form;
   }
   if (kind == "tensor") {
+    if (fields.size() != 3) fail<ValueError>("[replay] a tensor has a type and a position");
     form.kind = Kind::Tensor;
-    form.index = static_cast<std::size_t>(Adapted<std::int64_t>::from(fields[1]));
+    form.object = PyRef::share(fields[1]);
+    form.index = static_cast<std::size_t>(Adapted<std::int64_t>::from(fields[2]));
     return form;
   }
   form.kind = kind == "list" ? Kind::List : kind == "dict" ? Kind::Dict : Kind::Tuple;
@@ -70,7 +80,7 @@ bool Form::match(PyObject* value, std::vector<const Tensor*>& tensors) const {
     case Kind::Constant:
       return is_unchanged(value, object.get());
     case Kind::Tensor:
-      if (!is_tensor(value)) return false;
+      if (reinterpret_cast<PyObject*>(Py_TYPE(value)) != object.get() || has_attributes(value)) return false;
       tensors.push_back(&tensor_of(value));
       return true;
     case Kind::List:
@@ -208,32 +218,30 @@ Plan& plan_of(PyObject* self) {
 
 /// Makes a replay from a graph, the fetched values, the functions of its nodes, the forms of arguments and results, the
 /// tensors among the arguments, the values that stand for them, tensors that Python code can reach, guards with the
-/// paths of what they watch, the mark of what guards leave out, and
-/// whether steps that nobody needs are left out.
+/// paths of what they watch, and the mark of what guards leave out.
 PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject *program, *fetches, *functions, *arguments, *results, *inputs, *ids, *read, *guards, *paths, *unwatched;
-    int prune = 0;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOp:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
-                          &ids, &read, &guards, &paths, &unwatched, &prune)) {
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOO:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
+                          &ids, &read, &guards, &paths, &unwatched)) {
       return nullptr;
     }
     const graph::Graph& graph = graph_of(program);
     std::vector<graph::ValueId> fetched;
     for (const std::int64_t id : Adapted<std::vector<std::int64_t>>::from(fetches))
       fetched.push_back(static_cast<graph::ValueId>(id));
-    auto plan = std::make_unique<Plan>(Plan{.executor = std::make_shared<graph::Executor>(
-                                                fusion::fuse(graph, fetched, true), fetched,
-                                                graph::Executor::Options{.prune = prune != 0, .callers_tape = true}),
-                                            .functions = PyRef::share(functions),
-                                            .arguments = Form::parse(arguments),
-                                            .results = Form::parse(results),
-                                            .inputs = {},
-                                            .feeds = {},
-                                            .captured = {},
-                                            .read = {},
-                                            .guards = Guards(guards, unwatched),
-                                            .paths = Adapted<std::vector<std::string>>::from(paths)});
+    auto plan = std::make_unique<Plan>(Plan{
+        .executor = std::make_shared<graph::Executor>(fusion::fuse(graph, fetched, true), fetched,
+                                                      graph::Executor::Options{.prune = true, .callers_tape = true}),
+        .functions = PyRef::share(functions),
+        .arguments = Form::parse(arguments),
+        .results = Form::parse(results),
+        .inputs = {},
+        .feeds = {},
+        .captured = {},
+        .read = {},
+        .guards = Guards(guards, unwatched),
+        .paths = Adapted<std::vector<std::string>>::from(paths)});
     plan->calls_python = std::ranges::any_of(graph.nodes(), [](const graph::GraphNode& node) {
       return node.kind == graph::GraphNode::Kind::Function && node.effects;
     });
@@ -330,7 +338,18 @@ PyObject* call_replay(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     std::vector<Tensor> feeds;
     feeds.reserve(plan.feeds.size());
     for (const std::size_t i : plan.feeds) feeds.push_back(*tensors[i]);
-    const std::vector<Tensor> results = run_executor(*plan.executor, feeds, plan.functions.get());
+    std::vector<Tensor> results;
+    graph::Executor::Failure failure;
+    try {
+      results = run_executor(*plan.executor, feeds, plan.functions.get(), failure);
+    } catch (...) {
+      // What the function does about the exception is its own code, which can run from the start if nothing has
+      // changed.
+      set_python_error();
+      if (failure.changed || PyErr_ExceptionMatches(PyExc_Exception) == 0) throw_python_error();
+      PyErr_Clear();
+      Py_RETURN_NOTIMPLEMENTED;
+    }
     if (const auto change = plan.calls_python ? plan.guards.first_change() : std::nullopt) {
       fail<RuntimeError>("[compile] ", plan.paths.at(*change),
                          ", which the compiled function reads, was changed by a layer or a step that it calls: what it "
@@ -349,9 +368,10 @@ PyObject* explain_replay(PyObject* self, PyObject* const* args, Py_ssize_t count
   });
 }
 
+/// Returns the bytes of a value, of which sizes that vary count as 1.
 std::int64_t bytes_of(const graph::ValueType& type) {
   std::int64_t count = static_cast<std::int64_t>(item_size(type.dtype));
-  for (const std::int64_t size : type.shape) count *= size;
+  for (const std::int64_t size : type.shape) count *= size == graph::kUnknown ? 1 : size;
   return count;
 }
 
@@ -369,7 +389,8 @@ PyObject* list_steps(PyObject* self, PyObject*) {
                  for (const graph::ValueId id : node.results) {
                    if (id != graph::kNoValue) written += bytes_of(graph.value(id).type);
                  }
-                 const bool called = node.kind == graph::GraphNode::Kind::Function && !node.name.starts_with("fused ");
+                 const bool called =
+                     node.kind == graph::GraphNode::Kind::Function && !node.layer && !node.name.starts_with("fused ");
                  return adapted_tuple(node.name, node.where, called ? -1 : read, called ? -1 : written);
                })
         .release();

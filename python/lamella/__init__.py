@@ -55,6 +55,8 @@ if _typing.TYPE_CHECKING:
     from .autograd import vjp as vjp
     from .autograd import vmap as vmap
     from .distributed.mesh import placement as placement
+    from .graph._control_flow import cond as cond
+    from .graph._control_flow import while_loop as while_loop
     from .linalg._products import einsum as einsum
     from .linalg._products import tensordot as tensordot
     from .nn._forms import ctc_loss as ctc_loss
@@ -107,6 +109,7 @@ __getattr__, _loaded_later = _lazy.loader(
         "distributions": [],
         "fft": [],
         "graph": [],
+        "graph._control_flow": ["cond", "while_loop"],
         "io": [],
         "library": [],
         "linalg": [],

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
+
+import lamella as lm
 
 from ._compiled import Compiled, CompileWarning
 from ._explanation import Explanation
+from ._module import CompiledModule, compile_module
 
 __all__ = ["CompileWarning", "Compiled", "Explanation", "compile"]
+
+_M = TypeVar("_M", bound=lm.nn.Module)
+_D = TypeVar("_D", bound="staticmethod[..., Any] | classmethod[Any, ..., Any]")
 
 
 class _Compile:
     """Makes functions run as graphs; called as ``lm.compile``."""
 
-    def __call__(self, function: Callable[..., Any]) -> Compiled:
-        if isinstance(function, Compiled):
+    @overload
+    def __call__(self, function: _M) -> _M: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def __call__(self, function: _D) -> _D: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def __call__(self, function: Callable[..., Any]) -> Compiled: ...
+
+    def __call__(self, function: Any) -> Any:
+        if isinstance(function, (Compiled, CompiledModule)):
             return function
+        if isinstance(function, lm.nn.Module):
+            return compile_module(function)
+        if isinstance(function, (staticmethod, classmethod)):
+            return type(function)(self(function.__func__))
         if not callable(function):
             raise TypeError(
                 f"[compile] expected a function, a Module or another callable, got {type(function).__name__}"
@@ -29,7 +49,10 @@ class _Compile:
         Raises:
             TypeError: ``compiled`` is not compiled.
         """
-        compiled = getattr(compiled, "__func__", compiled)
+        if isinstance(compiled, types.MethodType):
+            compiled = compiled.__func__
+        if isinstance(compiled, CompiledModule):
+            compiled = compiled._compiled
         if not isinstance(compiled, Compiled):
             raise TypeError(f"[compile.explain] expected a compiled function, got {type(compiled).__name__}")
         return Explanation(compiled)

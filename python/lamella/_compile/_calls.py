@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +108,12 @@ _DYNAMIC = frozenset(
     [
         "getattr",
         "hasattr",
+        "setattr",
+        "delattr",
+        "__setattr__",
+        "__delattr__",
+        "format",
+        "format_map",
         "attrgetter",
         "methodcaller",
         "__dict__",
@@ -194,12 +201,34 @@ def _texts(constants: Any) -> Iterator[str]:
             yield from _texts(constant)
 
 
-def _global_names(code: types.CodeType) -> set[str]:
-    return {
+class _Reads(NamedTuple):
+    """Facts that the instructions of a function tell."""
+
+    globals: frozenset[str]
+    #: True if it reads attributes by names that a class gives: "case Point(x, y)".
+    by_position: bool
+    #: True if it goes on after exceptions.
+    handles: bool
+
+
+@functools.cache
+def _reads(code: types.CodeType) -> _Reads:
+    instructions = list(dis.get_instructions(code))
+    names = [
         str(instruction.argval)
-        for instruction in dis.get_instructions(code)
+        for instruction in instructions
         if "GLOBAL" in instruction.opname or instruction.opname in ("LOAD_NAME", "STORE_NAME", "DELETE_NAME")
-    }
+    ]
+    handled = any(
+        # A "with" statement has a handler, too, which leaves to the context what becomes of the exception.
+        first.opname == "PUSH_EXC_INFO" and second.opname != "WITH_EXCEPT_START"
+        for first, second in itertools.pairwise(instructions)
+    )
+    return _Reads(
+        frozenset(names),
+        any(instruction.opname == "MATCH_CLASS" for instruction in instructions),
+        handled or "suppress" in code.co_names,
+    )
 
 
 class Log:
@@ -213,6 +242,8 @@ class Log:
         self.user_names: set[str] = set()
         #: True if the user's code may read any attribute.
         self.dynamic = False
+        #: True if the user's code goes on after exceptions.
+        self.handles = False
         #: Names that the user's code reads in each module's dictionary.
         self.globals: dict[int, tuple[dict[str, Any], set[str]]] = {}
         self.breaks: list[Break] = []
@@ -224,6 +255,7 @@ class Log:
         self.names |= other.names
         self.user_names |= other.user_names
         self.dynamic |= other.dynamic
+        self.handles |= other.handles
         for key, (dictionary, names) in other.globals.items():
             known = self.globals.setdefault(key, (dictionary, set()))[1]
             new |= not names <= known
@@ -245,13 +277,25 @@ class Log:
         self.names |= read
         if not is_library(code.co_filename):
             self.user_names |= read
-            self.dynamic |= not _DYNAMIC.isdisjoint(code.co_names)
-            names = _global_names(code)
-            self.globals.setdefault(id(frame.f_globals), (frame.f_globals, set()))[1].update(names)
-            for name in names:
+            found = _reads(code)
+            self.dynamic |= found.by_position or not _DYNAMIC.isdisjoint(code.co_names)
+            self.handles |= found.handles
+            self.globals.setdefault(id(frame.f_globals), (frame.f_globals, set()))[1].update(found.globals)
+            for name in found.globals:
                 reason = _unseen(frame.f_globals.get(name), read)
                 if reason is not None:
                     self.add_break(f"{name}: {reason}", frame)
+
+    def add_layer(self, functions: Iterable[types.FunctionType]) -> None:
+        """Notes the functions of a layer that a graph has in place of calls: what they read is a part of it."""
+        for function in functions:
+            code = function.__code__
+            self.codes.add(code)
+            read = {"forward", "backward", *code.co_names}
+            self.names |= read
+            self.user_names |= read
+            names = self.globals.setdefault(id(function.__globals__), (function.__globals__, set()))[1]
+            names.update(_reads(code).globals)
 
     def add_break(self, reason: str, frame: types.FrameType | None) -> None:
         """Notes a reason against replays, once for each line."""

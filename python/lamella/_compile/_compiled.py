@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import threading
+import sys
 import types
 import warnings
 import weakref
@@ -14,9 +14,9 @@ import lamella as lm
 from lamella import _C
 from lamella._C import Tensor
 
-from ._calls import Break, Log, Watch
+from ._calls import Break, Log, Watch, is_library
 from ._interception import Interception, is_observed, is_plain_mode
-from ._observer import MismatchError, Observer
+from ._observer import Observer
 from ._state import UNWATCHED, Everything, Reading, UnwatchableError
 
 #: Calls that are watched before one is observed, at most.
@@ -33,10 +33,11 @@ class CompileWarning(UserWarning):
 
 def _form(value: Any, tensors: list[Tensor], objects: list[Any], lists: list[Any]) -> tuple[Any, ...]:
     """Describes a value with tensors in it: see Form in python/bindings/replay.cc."""
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return ("tensor", len(tensors) - 1)
     kind = type(value)
+    # A tensor with attributes of its own is an object like others.
+    if isinstance(value, Tensor) and not getattr(value, "__dict__", None):
+        tensors.append(value)
+        return ("tensor", kind, len(tensors) - 1)
     if kind is list or (
         isinstance(value, tuple) and (kind is tuple or hasattr(kind, "_make") or hasattr(kind, "n_sequence_fields"))
     ):
@@ -59,8 +60,8 @@ def _key(form: tuple[Any, ...], tensors: list[Tensor] | None) -> Any:
     if kind == "tensor" and tensors is None:
         return form
     if kind == "tensor" and tensors is not None:
-        x = tensors[form[1]]
-        return ("tensor", x.dtype.name, x.device, tuple(x.shape), tuple(x.strides), x.stop_gradient, x.is_leaf)
+        x = tensors[form[-1]]
+        return ("tensor", form[1], x.dtype.name, x.device, tuple(x.shape), tuple(x.strides), x.stop_gradient, x.is_leaf)
     if kind == "constant":
         value = form[1]
         simple = isinstance(value, (int, float, complex, str, bytes, bool, type(None)))
@@ -85,7 +86,8 @@ class _Trace(NamedTuple):
     fetches: list[int]
     ids: list[int]
     general: Any
-    prune: bool
+    #: Layers that the graph calls, and why it has no graphs in their place.
+    called: dict[str, str]
 
     def replay(self, core: Any, inputs: list[Tensor], read: list[Tensor], reading: Reading) -> Any:
         """Returns a replay of the graph, or of another form of it, for calls with such inputs."""
@@ -101,7 +103,6 @@ class _Trace(NamedTuple):
             reading.guards,
             reading.paths,
             UNWATCHED,
-            self.prune,
         )
 
 
@@ -123,6 +124,14 @@ class _Kind:
         return all(made() is value for made, value in zip(self._objects, objects, strict=True))
 
 
+def _level() -> int:
+    """Returns the level of a warning of the calling function that tells the line of the program."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and is_library(frame.f_code.co_filename):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def _reference(value: Any) -> Callable[[], Any]:
     """Returns what gives the object as long as it lives; one that cannot be referred to weakly is held."""
     try:
@@ -137,12 +146,11 @@ class Compiled:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
-        #: With the graph of each, which owns generators and functions that it refers to.
-        self._replays: list[tuple[Any, lm.graph.Graph]] = []
+        #: With the trace of each, whose graph owns generators and functions that it refers to.
+        self._replays: list[tuple[Any, _Trace]] = []
         self._kinds: dict[Any, _Kind] = {}
         #: Graphs that may do for other sizes, by what their calls have in common.
         self._traces: dict[Any, list[_Trace]] = {}
-        self._lock = threading.Lock()
         for attribute in ("__module__", "__name__", "__qualname__", "__doc__"):
             if hasattr(function, attribute):
                 self.__dict__[attribute] = getattr(function, attribute)
@@ -163,14 +171,13 @@ class Compiled:
         return Compiled, (self._function,)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        return self if owner is None else types.MethodType(self, owner)
+        # As the function itself would: a module that is an attribute of a class is no method.
+        binds = owner is not None and hasattr(type(self._function), "__get__")
+        return types.MethodType(self, owner) if binds else self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for replay, _ in self._replays:
-            try:
-                result = replay.call(args, kwargs)
-            except MismatchError:
-                continue
+            result = replay.call(args, kwargs)
             if result is not NotImplemented:
                 return result
         return self._run(args, kwargs)
@@ -179,7 +186,7 @@ class Compiled:
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs a call that no replay fits, and learns from it where that can be."""
-        if is_observed() or not is_plain_mode() or not self._lock.acquire(blocking=False):
+        if is_observed() or not is_plain_mode() or not Interception.acquire():
             return self._function(*args, **kwargs)
         try:
             tensors: list[Tensor] = []
@@ -198,7 +205,7 @@ class Compiled:
                 return self._watch(kind, tensors, args, kwargs)
             return self._observe(kind, form, tensors, objects, lists, args, kwargs)
         finally:
-            self._lock.release()
+            Interception.release()
 
     def _kind_of(self, form: tuple[Any, ...], tensors: list[Tensor], objects: list[Any]) -> _Kind | None:
         key = (_key(form, tensors), lm.is_grad_enabled(), lm.is_inference_mode_enabled())
@@ -217,7 +224,7 @@ class Compiled:
         warnings.warn(
             f"[compile] calls of {self._name} run as they are: {reason}; lm.compile.explain says more",
             CompileWarning,
-            stacklevel=5,
+            stacklevel=_level(),
         )
 
     def _give_up(self, kind: _Kind, reason: Break, args: Any, kwargs: Any) -> Any:
@@ -230,6 +237,7 @@ class Compiled:
         kind.watched += 1
         new = kind.log.merge(log)
         if not log.breaks and not new:
+            kind.watched = 1
             return True
         if kind.watched >= _MAX_WATCHED:
             kind.breaks = log.breaks or [Break("each call runs other code", "")]
@@ -282,6 +290,10 @@ class Compiled:
                 watch.log.breaks.append(Break(f"the call changes {changed}", ""))
         if observer.has_steps and reading.of_steppers:
             watch.log.breaks.append(Break(f"{reading.of_steppers[0]} is read, which a step may change", ""))
+        if observer.works_after_effects and (kind.log.handles or watch.log.handles):
+            watch.log.breaks.append(
+                Break("it handles exceptions, and may meet one after something that must not happen twice", "")
+            )
         if self._after(kind, watch.log):
             self._add_replay(kind, observer, reading, form, tensors, result)
         return result
@@ -313,15 +325,15 @@ class Compiled:
             ids=observer.inputs,
             # Python's course may depend on sizes that it has asked for.
             general=None if observer.reads_sizes else _general_key(form, tensors),
-            prune=not observer.has_hidden_writes,
+            called=observer.called,
         )
         read = [x for key, x in reading.tensors.items() if key not in observer._ids]
         kind.replays += 1
-        self._add(trace.replay(trace.graph._core, tensors, read, reading), trace.graph)
+        self._add(trace.replay(trace.graph._core, tensors, read, reading), trace)
         self._generalize(trace, tensors, read, reading)
 
-    def _add(self, replay: Any, graph: lm.graph.Graph) -> None:
-        self._replays = [*self._replays, (replay, graph)]
+    def _add(self, replay: Any, trace: _Trace) -> None:
+        self._replays = [*self._replays, (replay, trace)]
 
     def _generalize(self, trace: _Trace, inputs: list[Tensor], read: list[Tensor], reading: Reading) -> None:
         """Adds a replay for other sizes, once a size was seen to vary that nothing but operators has asked for."""
@@ -332,7 +344,7 @@ class Compiled:
                 continue
             graph = trace.graph._core.generalized(other.graph._core)
             if graph is not None:
-                self._add(trace.replay(graph, inputs, read, reading), trace.graph)
+                self._add(trace.replay(graph, inputs, read, reading), trace)
                 return
         self._traces[trace.general].append(trace)
 

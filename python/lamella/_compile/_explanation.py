@@ -19,11 +19,13 @@ class Step(NamedTuple):
     #: such as a layer or the step of an optimizer.
     bytes_read: int
     bytes_written: int
+    #: Why a layer is called; "" for other steps.
+    reason: str = ""
 
     def __str__(self) -> str:
         place = f" ({self.where})" if self.where else ""
         if self.bytes_read < 0:
-            return f"{self.name}{place}: is called"
+            return f"{self.name}{place}: is called" + (f", as {self.reason}" if self.reason else "")
         return f"{self.name}{place}: reads {_size(self.bytes_read)}, writes {_size(self.bytes_written)}"
 
 
@@ -40,7 +42,13 @@ class Explanation:
     def __init__(self, compiled: Compiled) -> None:
         self.name = compiled._name
         #: For each graph, its steps in order.
-        self.graphs: list[list[Step]] = [[Step(*step) for step in replay.steps()] for replay, _ in compiled._replays]
+        self.graphs: list[list[Step]] = [
+            [
+                Step(name, where, read, written, trace.called.get(name, ""))
+                for name, where, read, written in replay.steps()
+            ]
+            for replay, trace in compiled._replays
+        ]
         #: For each kind of calls that run as they are: the kind, and why.
         self.breaks: list[tuple[str, str]] = [
             (kind.text, str(reason)) for kind in compiled._kinds.values() for reason in kind.breaks

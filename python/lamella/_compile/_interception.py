@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +15,7 @@ from lamella import _C, optim
 from lamella._C import Tensor
 from lamella.graph._special import FUNCTIONAL, ORIGINALS, SIZES, exchange_handler
 
-from ._observer import Observer
+from ._observer import MismatchError, Observer
 
 _current = threading.local()
 
@@ -30,16 +32,19 @@ def observer() -> Observer | None:
 def _read_grad(found: Observer, original: Callable[..., Any], x: Tensor) -> Any:
     grad = original(x)
 
+    late = found.has_effects
+
     def read(x: Tensor) -> Any:
         now = original(x)
-        if (now is None) != (grad is None):
-            raise RuntimeError(
-                "[compile] a tensor has a gradient where it had none when the function was compiled, or the other way "
-                "round"
-            )
-        return now
+        if (now is None) == (grad is None):
+            return now
+        if not late:
+            raise MismatchError
+        raise RuntimeError(
+            "[compile] a tensor has a gradient where it had none when the function was compiled, or the other way round"
+        )
 
-    result = found.call("grad", read, (x,), {})
+    result = found.check("grad", read, x)
     return grad if result is NotImplemented else result
 
 
@@ -131,9 +136,23 @@ def _steps() -> dict[tuple[type, str], tuple[Any, Any]]:
 
 
 class Interception:
-    """Shows an observer what this thread does, while it is entered. One thread at a time."""
+    """Shows an observer what this thread does, while it is entered. One thread at a time, which has acquired it."""
 
     _lock = threading.Lock()
+
+    @classmethod
+    def acquire(cls) -> bool:
+        """Takes the right to observe; False where it is taken, or where a profiler has the place of a watch.
+
+        Nobody waits for it: a call that is observed may itself wait for what another thread computes.
+        """
+        profile = sys.getprofile()
+        return (profile is None or isinstance(profile, types.FunctionType)) and cls._lock.acquire(blocking=False)
+
+    @classmethod
+    def release(cls) -> None:
+        """Gives the right back."""
+        cls._lock.release()
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -141,7 +160,6 @@ class Interception:
         self._handler: Any = None
 
     def __enter__(self) -> None:
-        self._lock.acquire()
         _current.observer = self._observer
         for (kind, name), (_, seen) in _steps().items():
             setattr(kind, name, seen)
@@ -154,7 +172,6 @@ class Interception:
         for (kind, name), (original, _) in _steps().items():
             setattr(kind, name, original)
         _current.observer = None
-        self._lock.release()
 
 
 def is_observed() -> bool:

@@ -7,7 +7,7 @@ import gc
 import math
 import sys
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,25 +19,11 @@ from lamella.graph import Graph
 from lamella.graph._recorder import RecorderBase, _index_text, _Operator
 
 from ._calls import Break, Log, Watch, where
+from ._layers import Inlined, inline
+from ._repetition import MismatchError, RefusedError, caller, elements_decide_shape, is_plain, tensors_in
 from ._state import Everything, Reading, UnwatchableError
 
 _MAX_REACHED = 5_000
-
-
-class MismatchError(Exception):
-    """A replay met another outcome than the observed call's; nothing has changed yet."""
-
-
-class _RefusedError(Exception):
-    """The call that is being observed cannot become a part of a graph."""
-
-
-def _tensors_in(values: Any) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors_in(value)
 
 
 class Observer(RecorderBase):
@@ -64,13 +50,15 @@ class Observer(RecorderBase):
         self._produced: set[int] = set()
         self.inputs: list[int] = []
         #: True once something has happened that must not happen twice.
-        self._has_effects = False
-        #: True if an operator has written to an operand without its schema's saying so.
-        self.has_hidden_writes = False
+        self.has_effects = False
+        #: True once something else has happened after that.
+        self.works_after_effects = False
         #: True if Python has asked for a size, so that what it did may depend on it.
         self.reads_sizes = False
         #: True once an optimizer or a schedule has made a step.
         self.has_steps = False
+        #: Layers that replays call, and why they are no graphs.
+        self.called: dict[str, str] = {}
         self._modes = self._mode()
         for i, x in enumerate(arguments):
             id_ = self._core.add_input(f"argument{i}", x.dtype, list(x.shape))
@@ -95,7 +83,7 @@ class Observer(RecorderBase):
         if id_ is not None:
             return id_
         if id(x) not in self._reading.tensors:
-            raise _RefusedError("a tensor is used whose making was not seen")
+            raise RefusedError("a tensor is used whose making was not seen")
         id_ = self._core.add_captured(x, getattr(x, "name", None) or "")
         self._know(x, id_)
         return id_
@@ -105,7 +93,7 @@ class Observer(RecorderBase):
 
     def _prepare(self) -> None:
         if self._mode() != self._modes:
-            raise _RefusedError("inference mode or autocast is entered or left")
+            raise RefusedError("inference mode or autocast is entered or left")
         self._core.set_no_grad(not lm.is_grad_enabled())
 
     def refuse(self, reason: str) -> None:
@@ -119,7 +107,7 @@ class Observer(RecorderBase):
         self._watch.paused += 1
         try:
             return observe()
-        except _RefusedError as refused:
+        except RefusedError as refused:
             self.refuse(str(refused))
             return NotImplemented
         finally:
@@ -138,36 +126,17 @@ class Observer(RecorderBase):
         if isinstance(value, Tensor):
             return self.value_of(value), True
         if isinstance(value, lm.random.Generator) and not self._reading.knows(value):
-            raise _RefusedError("random numbers come from a generator that the call has made")
+            raise RefusedError("random numbers come from a generator that the call has made")
         if isinstance(value, np.ndarray):
             return self.value_of(self._constant(lm.asarray(value), value)), True
         if type_.startswith("Tensor[]"):
             items = value if isinstance(value, (list, tuple)) else [value]
             if not all(item is None or isinstance(item, Tensor) for item in items):
-                raise _RefusedError("numbers stand among tensors of a list")
+                raise RefusedError("numbers stand among tensors of a list")
             return [-1 if item is None else self.value_of(item) for item in items], True
-        if isinstance(value, (list, tuple)) and any(True for _ in _tensors_in(value)):
-            raise _RefusedError("a tensor stands where a number is expected")
+        if isinstance(value, (list, tuple)) and any(True for _ in tensors_in(value)):
+            raise RefusedError("a tensor stands where a number is expected")
         return value, False
-
-    def _elements_decide_shape(self, op: _Operator, values: Sequence[Any]) -> bool:
-        """True if the shapes of an operator's results depend on elements."""
-
-        def on_meta(value: Any) -> Any:
-            if isinstance(value, Tensor):
-                return lm.empty_like(value, device="meta")
-            return [on_meta(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-        if op.draws or op.name == "lamella::to_device":
-            return False
-        try:
-            with lm.no_grad():
-                op.run([on_meta(value) for value in values])
-        except (NotImplementedError, ValueError, TypeError, IndexError):
-            return False
-        except RuntimeError:
-            return True
-        return False
 
     def _run(self, op: _Operator, values: Sequence[Any]) -> Any:
         """Runs an operator and adds it to the graph."""
@@ -178,23 +147,23 @@ class Observer(RecorderBase):
                 argument, is_reference = self._reference(value, type_)
                 arguments.append(argument)
                 references.append(is_reference)
-            if self._elements_decide_shape(op, values):
-                raise _RefusedError(f"the size of {op.name.rpartition(':')[2]}'s result depends on elements")
-            given = [x for x in _tensors_in(values) if not x.is_inference()]
+            if elements_decide_shape(op, values):
+                raise RefusedError(f"the size of {op.name.rpartition(':')[2]}'s result depends on elements")
+            given = [x for x in tensors_in(values) if not x.is_inference()]
             versions = [x.inplace_version for x in given]
             result = op.run(values)
-        except _RefusedError:
+        except RefusedError:
             raise
         except Exception as error:
             # The call itself will raise what its user expects.
-            raise _RefusedError(f"{op.name} raises {type(error).__name__}") from None
+            raise RefusedError(f"{op.name} raises {type(error).__name__}") from None
         writes = any((alias or "").endswith("!") for alias in op.aliases)
         # Such as the running statistics of batch_norm.
         hidden = not writes and versions != [x.inplace_version for x in given]
-        self.has_hidden_writes |= hidden
-        self._has_effects |= op.draws or writes or hidden
+        self.works_after_effects |= self.has_effects
+        self.has_effects |= op.draws or writes or hidden
         self.graph._generators += [value for value in values if isinstance(value, lm.random.Generator)]
-        self._after_running(lambda: self._add_operator(op, arguments, references, result))
+        self._after_running(lambda: self._add_operator(op, arguments, references, result, hidden))
         return result
 
     def _after_running(self, note: Callable[[], object]) -> None:
@@ -202,20 +171,24 @@ class Observer(RecorderBase):
         try:
             note()
         except Exception as error:
-            self.refuse(str(error) if isinstance(error, _RefusedError) else f"a call cannot be observed: {error!r}")
+            self.refuse(str(error) if isinstance(error, RefusedError) else f"a call cannot be observed: {error!r}")
 
-    def _add_operator(self, op: _Operator, arguments: list[Any], references: list[bool], result: Any) -> None:
+    def _add_operator(
+        self, op: _Operator, arguments: list[Any], references: list[bool], result: Any, hidden: bool
+    ) -> None:
         results = [result] if len(op.results) == 1 else list(result or ())
         sizes: list[int] = []
         tensors: list[Tensor] = []
         for one in results:
             items = [one] if isinstance(one, Tensor) else one
             if not isinstance(items, (list, tuple)) or not all(isinstance(item, Tensor) for item in items):
-                raise _RefusedError(f"{op.name} gives {type(one).__name__}, which is no tensor")
+                raise RefusedError(f"{op.name} gives {type(one).__name__}, which is no tensor")
             sizes.append(-1 if isinstance(one, Tensor) else len(items))
             tensors += items
         types_ = [(x.dtype, tuple(x.shape)) for x in tensors]
         ids = self._core.add_operator(op.name, arguments, references, types_, sizes, where(sys._getframe(1)))
+        if hidden:
+            self._core.mark_effects()
         for x, id_ in zip(tensors, ids, strict=True):
             self._produce(x, id_)
 
@@ -226,7 +199,7 @@ class Observer(RecorderBase):
             op = self._operator(getattr(lm.ops.lamella, name))
             out = values[-1] if len(values) > len(op.names) else None
             if out is not None and op.draws:
-                raise _RefusedError(f"{name} draws random numbers into out")
+                raise RefusedError(f"{name} draws random numbers into out")
             operands = list(values[: len(op.names)])
             target = values[0] if in_place else out
             if (
@@ -250,7 +223,7 @@ class Observer(RecorderBase):
 
         def observe() -> Any:
             if len(call.overloads()) > 1:
-                raise _RefusedError(f"{call.name} is called without the name of one of its overloads")
+                raise RefusedError(f"{call.name} is called without the name of one of its overloads")
             op = self._operator(call)
             return self._run(op, op.bind(args, kwargs))
 
@@ -290,7 +263,7 @@ class Observer(RecorderBase):
 
     def _expect_known(self, array: np.ndarray) -> None:
         if not self._reading.knows(array):
-            raise _RefusedError(
+            raise RefusedError(
                 "an array of numpy that the call has made becomes a tensor: it may be another in another call"
             )
 
@@ -313,8 +286,8 @@ class Observer(RecorderBase):
             data = args[0] if args else next(iter(kwargs.values()))
             if isinstance(data, Tensor):
                 return self._function(function.__name__, function, args, kwargs, effects=False)
-            if not isinstance(data, np.ndarray) and not _is_plain(data):
-                raise _RefusedError(
+            if not isinstance(data, np.ndarray) and not is_plain(data):
+                raise RefusedError(
                     f"a tensor is made of {type(data).__name__}, whose elements may be others in another call"
                 )
             x = function(*args, **kwargs)
@@ -368,7 +341,7 @@ class Observer(RecorderBase):
         try:
             return Reading(log, [(value, "an argument") for value in (*args, *kwargs.values())], is_known)
         except UnwatchableError as error:
-            raise _RefusedError(str(error)) from None
+            raise RefusedError(str(error)) from None
 
     def _function(
         self,
@@ -384,7 +357,7 @@ class Observer(RecorderBase):
         tensors, rebuild = _tree.flatten((list(args), kwargs))
         for leaf in _tree.leaves_of((list(args), kwargs))[0]:
             if not isinstance(leaf, Tensor) and self._holds_produced(leaf):
-                raise _RefusedError(f"{name} is given an object that holds a tensor of this call")
+                raise RefusedError(f"{name} is given an object that holds a tensor of this call")
         ids = [self.value_of(x) for x in tensors]
         given = self._new_objects(args, kwargs)
         result = function(*args, **kwargs)
@@ -392,11 +365,11 @@ class Observer(RecorderBase):
         def note() -> None:
             changed = given.first_change()
             if changed is not None:
-                raise _RefusedError(f"{name} changes {changed}")
+                raise RefusedError(f"{name} changes {changed}")
             returned = _tree.flatten(result)[0]
             if not all(isinstance(leaf, (Tensor, int, float, str, type(None))) for leaf in _tree.leaves_of(result)[0]):
-                raise _RefusedError(f"{name} gives an object that is no tensor")
-            run = _caller(function, args, kwargs, len(tensors), rebuild, bool(returned))
+                raise RefusedError(f"{name} gives an object that is no tensor")
+            run = caller(function, args, kwargs, len(tensors), rebuild, bool(returned))
             self._add_function(name, run, ids, returned, effects)
 
         self._after_running(note)
@@ -410,7 +383,8 @@ class Observer(RecorderBase):
         results: Sequence[Tensor],
         effects: bool,
     ) -> None:
-        self._has_effects |= effects
+        self.works_after_effects |= self.has_effects
+        self.has_effects |= effects
         types_ = [(x.dtype, tuple(x.shape)) for x in results]
         at = len(self.graph._functions)
         made = self._core.add_function(name, at, ids, types_, effects, where(sys._getframe(1)))
@@ -423,13 +397,43 @@ class Observer(RecorderBase):
         """Observes a function that replays call as a whole."""
         return self._observed(lambda: self._function(name, function, args, kwargs))
 
+    def control_flow(self, name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """Observes a branch or a loop as one step, unless it uses tensors of this call that it is not given."""
+        functions = [value for value in args if callable(value) and not isinstance(value, Tensor)]
+        if any(self._holds_produced(value) for value in functions):
+            return NotImplemented
+        return self.call(name, function, args, {})
+
     def pure_call(self, name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Observes a function that only computes from its arguments."""
         return self._observed(lambda: self._function(name, function, args, {}, effects=False))
 
     def layer(self, layer: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Observes a call of a custom layer, which replays make again."""
-        return self.call(layer.__name__, layer.apply, args, kwargs)
+        """Observes a call of a custom layer: as graphs of its operators where it has no more, or as a function."""
+
+        def observe() -> Any:
+            found = inline(layer, args, kwargs)
+            if isinstance(found, str):
+                self.called[layer.__name__] = found
+                return self._function(layer.__name__, layer.apply, args, kwargs)
+            inlined, functions = found
+            self._watch.log.add_layer(functions)
+            self._prepare()
+            ids = [self.value_of(x) for x in args if isinstance(x, Tensor)]
+            self.works_after_effects |= self.has_effects
+            result = layer.apply(*args)
+            self._after_running(lambda: self._add_layer(layer.__name__, inlined, ids, result))
+            return result
+
+        return self._observed(observe)
+
+    def _add_layer(self, name: str, inlined: Inlined, ids: list[int], result: Any) -> None:
+        forward, *parts, any_size = inlined
+        cores = [part._core if isinstance(part, Graph) else part for part in (forward, *parts)]
+        types_ = [(result.dtype, tuple(result.shape))]
+        [id_] = self._core.add_layer(name, *cores, any_size, ids, types_, where(sys._getframe(1)))
+        self.reads_sizes |= not any_size
+        self._produce(result, id_)
 
     def cpp_layer(self, name: str, tensors: list[Tensor], run: Callable[[list[Tensor]], list[Tensor]]) -> Any:
         """Observes a call of a layer written in C++."""
@@ -464,57 +468,32 @@ class Observer(RecorderBase):
         """Observes that Python's course depends on a number of a tensor: a replay checks that it is the same."""
 
         def observe() -> Any:
-            if self._has_effects:
-                raise _RefusedError("Python reads a number of a tensor after something that must not happen twice")
+            if self.has_effects:
+                raise RefusedError("Python reads a number of a tensor after something that must not happen twice")
             self._prepare()
             id_ = self.value_of(x)
             outcome = convert(x)
             if isinstance(outcome, float) and not math.isfinite(outcome):
-                raise _RefusedError("Python reads a number of a tensor")
+                raise RefusedError("Python reads a number of a tensor")
 
             def check(given: Sequence[Tensor]) -> list[Tensor]:
                 if convert(given[0]) != outcome:
                     raise MismatchError
                 return []
 
-            before = self._has_effects
-            self._add_function("decide", check, [id_], [], True)
-            self._has_effects = before
+            self._add_function("decide", check, [id_], [], False)
+            self._core.mark_required()
             return outcome
 
         return self._observed(observe)
 
+    def check(self, name: str, function: Callable[[Tensor], Any], x: Tensor) -> Any:
+        """Observes a function of a tensor that changes nothing, and ends a replay that is not to go on."""
 
-def _caller(
-    function: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    tensors: int,
-    rebuild: Callable[[Iterator[Tensor]], Any],
-    returns: bool,
-) -> Callable[[Sequence[Tensor]], list[Tensor]]:
-    """Returns what calls a function again with other tensors, in as few steps of Python as can be."""
-    plain = not kwargs and tensors == len(args)
+        def observe() -> Any:
+            result = self._function(name, function, (x,), {}, effects=False)
+            if not self.breaks:
+                self._core.mark_required()
+            return result
 
-    def call_with_tensors_alone(given: Sequence[Tensor]) -> list[Tensor]:
-        function(*given)
-        return []
-
-    def call_without_tensors(_given: Sequence[Tensor]) -> list[Tensor]:
-        function(*args)
-        return []
-
-    def call(given: Sequence[Tensor]) -> list[Tensor]:
-        positional, named = rebuild(iter(given))
-        return _tree.flatten(function(*positional, **named))[0]
-
-    if returns or not (plain or (not kwargs and tensors == 0)):
-        return call
-    return call_with_tensors_alone if plain else call_without_tensors
-
-
-def _is_plain(data: Any) -> bool:
-    """True for a number, or nested lists of numbers."""
-    if isinstance(data, (list, tuple)):
-        return all(map(_is_plain, data))
-    return isinstance(data, (int, float, complex, np.generic))
+        return self._observed(observe)

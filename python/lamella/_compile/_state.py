@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import abc
+import collections
 import datetime
 import decimal
 import enum
 import fractions
 import functools
+import operator
 import re
 import sys
 import types
@@ -36,6 +39,13 @@ _ATOMS: tuple[type, ...] = (
     *(decimal.Decimal, fractions.Fraction, np.generic, np.dtype, np.ufunc),
 )  # fmt: skip
 
+
+class _Enum(enum.Enum):
+    MEMBER = 1
+
+
+#: Number of attributes that each member of an enumeration has.
+_ENUM_ATTRIBUTES = len(vars(_Enum.MEMBER))
 
 #: Classes of objects whose steps change them, and which replays step as a whole.
 STEPPERS = (lm.optim.Optimizer, lm.optim.lr.LRScheduler)
@@ -79,6 +89,8 @@ class Reading:
         self.tensors: dict[int, lm.Tensor] = {}
         #: What is read of optimizers and schedules, which their steps may change.
         self.of_steppers: list[str] = []
+        #: True once the register of abstract classes is watched.
+        self._registers = False
         self._names = log.names
         self._user_names = log.user_names
         self._codes = log.codes
@@ -114,6 +126,11 @@ class Reading:
         self._guard(path, "name", mapping, name, value)
         self._follow(value, path)
 
+    def _attribute(self, value: Any, name: str, path: str) -> None:
+        current = getattr(value, name, UNWATCHED)
+        self._guard(f"{path}.{name}", "attribute", value, name, current)
+        self._follow(current, f"{path}.{name}")
+
     def _follow(self, value: Any, path: str) -> None:
         if value is not UNWATCHED:
             self._next.append((value, path))
@@ -123,8 +140,11 @@ class Reading:
             self.tensors[id(value)] = value
             if type(value) is not lm.Tensor:
                 self._instance(value, path)
-        elif isinstance(value, (*_ATOMS, enum.Enum)):
+        elif isinstance(value, _ATOMS):
             return
+        elif isinstance(value, enum.Enum):
+            if len(vars(value)) > _ENUM_ATTRIBUTES:
+                self._instance(value, path)
         elif isinstance(value, types.ModuleType):
             self._module(value, path)
         elif isinstance(value, types.FunctionType):
@@ -156,7 +176,9 @@ class Reading:
         elif isinstance(value, functools.cached_property):
             self._follow(value.func, path)
         elif isinstance(value, weakref.ref):
-            self._follow(value(), path)
+            raise UnwatchableError(f"{path} is a weak reference, whose object may be gone in another call")
+        elif isinstance(value, (operator.attrgetter, operator.methodcaller)):
+            raise UnwatchableError(f"{path} reads attributes whose names are not known")
         elif isinstance(value, types.CellType):
             self._cell(value, path)
         elif isinstance(value, types.MappingProxyType):
@@ -173,6 +195,10 @@ class Reading:
             for key, item in value.items():
                 self._follow(key, path)
                 self._follow(item, f"{path}[{key!r}]" if isinstance(key, (str, int)) else path)
+            if isinstance(value, collections.OrderedDict):
+                self._guard(path, "order", value, keys)
+            if isinstance(value, collections.defaultdict):
+                self._attribute(value, "default_factory", path)
         elif isinstance(value, list):
             self._guard(path, "list", value, tuple(value))
             self._items(value, path)
@@ -205,9 +231,9 @@ class Reading:
             slots = vars(base).get("__slots__", ()) if base is not object else ()
             for name in (slots,) if isinstance(slots, str) else slots:
                 if (self._dynamic or name in self._names) and name not in ("__dict__", "__weakref__"):
-                    current = getattr(value, name, UNWATCHED)
-                    self._guard(f"{path}.{name}", "attribute", value, name, current)
-                    self._follow(current, f"{path}.{name}")
+                    self._attribute(value, name, path)
+        if isinstance(value, BaseException):
+            self._attribute(value, "args", path)
         try:
             attributes = object.__getattribute__(value, "__dict__")
         except AttributeError:
@@ -238,8 +264,11 @@ class Reading:
 
     def _module(self, module: types.ModuleType, path: str) -> None:
         file = getattr(module, "__file__", None)
-        trusted = module.__name__.partition(".")[0] in ("lamella", "numpy")
-        if trusted or file is None or is_standard(file) or is_library(file):
+        if file is not None and is_library(file):
+            for name in sorted(self._user_names & vars(module).keys()):
+                self._entry(vars(module), name, vars(module)[name], f"{path}.{name}")
+            return
+        if file is None or module.__name__.partition(".")[0] == "numpy" or is_standard(file):
             return
         self._guard(path, "size", vars(module), len(vars(module)))
         for name in sorted(self._names & vars(module).keys()):
@@ -248,6 +277,10 @@ class Reading:
     def _function(self, function: types.FunctionType, path: str) -> None:
         filename = function.__code__.co_filename
         if is_standard(filename):
+            # The function of a program's that singledispatch, contextmanager and the like have made another one of.
+            for cell, name in zip(function.__closure__ or (), function.__code__.co_freevars, strict=True):
+                if name != "dispatch_cache":
+                    self._cell(cell, name)
             return
         if function.__code__ in self._codes and not is_library(filename):
             for name in ("__code__", "__defaults__", "__kwdefaults__"):
@@ -272,9 +305,12 @@ class Reading:
         self._follow(value, name)
 
     def _class(self, kind: type, path: str) -> None:
-        for base in kind.__mro__:
-            if _is_constant_class(base) or not base.__flags__ & (1 << 9):
-                continue
+        if isinstance(kind, abc.ABCMeta) and not self._registers:
+            self._registers = True
+            self._guard("the register of abstract classes", "call", abc.get_cache_token, abc.get_cache_token())
+        users = [base for base in kind.__mro__ if not _is_constant_class(base) and base.__flags__ & (1 << 9)]
+        inherited: set[str] = set()
+        for base in reversed(users):
             attributes = vars(base)
             self._guard(path, "size", attributes, len(attributes))
             special = {
@@ -282,8 +318,13 @@ class Reading:
                 for name, value in attributes.items()
                 if name.startswith("__") and isinstance(value, types.FunctionType)
             }
-            for name in sorted((self._names & attributes.keys()) | special):
-                self._entry(attributes, name, attributes[name], f"{base.__qualname__}.{name}")
+            inherited |= (self._names & attributes.keys()) | special
+            for name in sorted(inherited):
+                self._entry(attributes, name, attributes.get(name, UNWATCHED), f"{base.__qualname__}.{name}")
+        if issubclass(kind, lm.nn.Module) and not users:
+            # The method of a layer that programs replace.
+            owner = next(base for base in kind.__mro__ if "forward" in vars(base))
+            self._guard(f"{owner.__qualname__}.forward", "name", vars(owner), "forward", vars(owner)["forward"])
 
     def _memory(self, value: Any, size: int, path: str) -> None:
         if size > _MAX_BYTES:

@@ -76,6 +76,8 @@ class Graph:
         self._symbols: weakref.WeakValueDictionary[int, Symbol] = weakref.WeakValueDictionary()
         self._held: list[Symbol] = []
         self._recorder = Recorder(self)
+        #: The graph around it, of a branch or of the body of a loop.
+        self._outer: Graph | None = None
 
     @property
     def name(self) -> str:
@@ -390,7 +392,11 @@ class Graph:
 
     def inference(self) -> Graph:
         """Returns a copy without gradients and what is computed from them, in which dropout and the like are off."""
-        return self._like(self._core.for_inference())
+        graph = self._like(self._core.for_inference())
+        graph._functions = [
+            function.inference() if hasattr(function, "inference") else function for function in self._functions
+        ]
+        return graph
 
     def text(self) -> str:
         """Returns the graph as text, which :meth:`parse` reads."""

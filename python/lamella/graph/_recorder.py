@@ -110,6 +110,10 @@ class RecorderBase:
         """A call of a function of tensors that is one step, of an operator in OneFlow's dialect, say."""
         return NotImplemented
 
+    def control_flow(self, _name: str, _function: Callable[..., Any], _args: Sequence[Any]) -> Any:
+        """A call of :func:`lamella.cond` or :func:`lamella.while_loop` that depends on elements."""
+        return NotImplemented
+
     def read(self, _x: Tensor, _args: Sequence[Any], _kwargs: dict[str, Any]) -> Any:
         """The elements of a tensor are read as a buffer."""
         return NotImplemented

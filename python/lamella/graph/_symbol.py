@@ -153,10 +153,10 @@ class Symbol(Tensor):
         return object.__hash__(self)
 
     def __getitem__(self, key: Any) -> Tensor:
-        return self._graph._recorder.get_item(self, key)
+        return _recording_graph(self)._recorder.get_item(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._graph._recorder.set_item(self, key, value)
+        _recording_graph(self)._recorder.set_item(self, key, value)
 
     def detach(self) -> Tensor:
         """Returns the value with its gradient cut off."""
@@ -204,11 +204,21 @@ class Symbol(Tensor):
         return result
 
 
+def _recording_graph(symbol: Symbol) -> Graph:
+    """Returns the graph that takes a symbol's calls: its own, or a part of it that is recorded now."""
+    from ._recorder import recorded_graph
+
+    innermost = graph = recorded_graph()
+    while graph is not None and graph is not symbol._graph:
+        graph = graph._outer
+    return symbol._graph if graph is None or innermost is None else innermost
+
+
 def _recorded(symbol: Symbol, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Calls an operator as a node of the symbol's graph, whether or not that is being recorded."""
     from ._recorder import recording
 
-    with recording(symbol._graph):
+    with recording(_recording_graph(symbol)):
         return function(*args, **kwargs)
 
 

@@ -248,6 +248,28 @@ class Builder:
         self.nodes.append(node)
         return tuple(Value(self, result, type_) for result, type_ in zip(results, types, strict=True))
 
+    @contextlib.contextmanager
+    def subgraph(self, name: str) -> Iterator[Subgraph]:
+        """Takes the nodes that are added meanwhile into a graph of their own, which sees all values around it."""
+        outer, known = self.nodes, self.outputs
+        part = Subgraph(self, self.unique(name))
+        self.nodes = part.nodes
+        try:
+            yield part
+        finally:
+            self.nodes, self.outputs = outer, known
+
+    def emit_flow(
+        self, name: str, inputs: Sequence[Value | None], outputs: Sequence[Any], attributes: dict[str, Any]
+    ) -> list[Value]:
+        """Adds a node with subgraphs, whose results look like ``outputs``."""
+        results = [self.unique(name.lower()) for _ in outputs]
+        given = ["" if x is None else x.name for x in inputs]
+        node = onnx.helper.make_node(name, given, results, name=self.unique(f"{name.lower()}/{name}"), **attributes)
+        node.doc_string = self.where
+        self.nodes.append(node)
+        return [Value(self, key, _type(x.dtype, x.shape)) for key, x in zip(results, outputs, strict=True)]
+
     def _input(self, x: Any, dtype: DType | None) -> Value | None:
         if x is None or isinstance(x, Value):
             return x
@@ -284,6 +306,29 @@ class Builder:
                 f"[onnx] {self.source} ({self.where}) cannot be written as ONNX's {node.op_type} of {inputs}: {error}"
             ) from error
         return [types.get(name, onnx.TypeProto()) for name in node.output]
+
+
+class Subgraph:
+    """A graph within a node that is being built."""
+
+    def __init__(self, builder: Builder, name: str) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.proto = onnx.GraphProto(name=name)
+        self._builder = builder
+
+    def take(self, name: str, dtype: DType, shape: Sequence[int]) -> Value:
+        """Adds an input."""
+        value = self._builder.value(self._builder.unique(name), dtype, shape)
+        self.proto.input.append(onnx.ValueInfoProto(name=value.name, type=value._type))
+        return value
+
+    def finish(self, results: Sequence[Value]) -> None:
+        """Completes the graph with its outputs."""
+        for value in results:
+            name = self._builder.unique("result")
+            self.nodes.append(onnx.helper.make_node("Identity", [value.name], [name], name=f"/{name}"))
+            self.proto.output.append(onnx.ValueInfoProto(name=name, type=value._type))
+        self.proto.node.extend(self.nodes)
 
 
 def current() -> Builder:

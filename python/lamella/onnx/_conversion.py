@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from lamella import DType, Tensor
+from lamella import DType, Tensor, int64
+from lamella import bool as bool_
 from lamella.graph import Graph, Node, Symbol
+from lamella.graph._control_flow import Body, ControlFlow, control_flow_of
 
 from ._aliases import Aliases, moves, schema_of, written
 from ._builder import Builder, Value, building, cast, op, reshape, sizes, tensor_proto
@@ -153,6 +155,9 @@ class Conversion:
                 "inference"
             )
         if node.kind == "function":
+            flow = control_flow_of(self.graph, node.op)
+            if flow is not None:
+                return self._branches(flow, node) if flow.kind == "cond" else self._loop(flow, node)
             call = self.layers.get(results[0].name) if results else None
             if call is None:
                 raise NotImplementedError(
@@ -174,6 +179,46 @@ class Conversion:
         if converter.keywords is not None:
             named = {name: x for name, x in named.items() if name in converter.keywords}
         return self._apply(converter, node.op, results, positional, named)
+
+    def _body(self, body: Body, given: Sequence[Value]) -> list[Value]:
+        """Converts a branch, or a function of a loop, into nodes of the subgraph that is being built."""
+        inner = Conversion(body.graph, self.builder, self.layers, {})
+        for x, value in zip(body.inputs, given, strict=True):
+            inner.values[x.name] = value
+        return inner.run(body.outputs)
+
+    def _branches(self, flow: ControlFlow, node: Node) -> list[Value]:
+        builder, outputs = self.builder, self.builder.outputs
+        given = self._argument(node.arguments[0][1])
+        branches = []
+        for body, takes in zip(flow.bodies, flow.takes, strict=True):
+            with builder.subgraph(f"{node.op}_branch") as part:
+                part.finish(self._body(body, [given[i] for i in takes]))
+            branches.append(part.proto)
+        predicate = cast(reshape(given[0], []), bool_)
+        attributes = {"then_branch": branches[0], "else_branch": branches[1]}
+        return builder.emit_flow("If", [predicate], outputs, attributes)
+
+    def _loop(self, flow: ControlFlow, node: Node) -> list[Value]:
+        builder, outputs = self.builder, self.builder.outputs
+        given = self._argument(node.arguments[0][1])
+        carry = given[: flow.count]
+
+        def run(k: int, values: Sequence[Value]) -> list[Value]:
+            tensors = [*values, *given[flow.count :]]
+            return self._body(flow.bodies[k], [tensors[i] for i in flow.takes[k]])
+
+        def goes_on(values: Sequence[Value]) -> Value:
+            return cast(reshape(run(0, values)[0], []), bool_)
+
+        begin = goes_on(carry)
+        with builder.subgraph(f"{node.op}_body") as part:
+            part.take("iteration", int64, [])
+            part.take("condition", bool_, [])
+            inner = [part.take("carry", x.dtype, x.shape) for x in outputs]
+            after = run(1, inner)
+            part.finish([goes_on(after), *after])
+        return builder.emit_flow("Loop", [None, begin, *carry], outputs, {"body": part.proto})
 
     def _apply(
         self, converter: Converter, name: str, results: list[Symbol], args: list[Any], kwargs: dict[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 from lamella import __version__
@@ -46,17 +46,18 @@ def assemble(
     needed = set(names)
     nodes = []
     for node in reversed(builder.nodes):
-        node.input[:] = [renamed.get(x, x) for x in node.input]
+        for part in _with_parts(node):
+            part.input[:] = [renamed.get(x, x) for x in part.input]
         node.output[:] = [renamed.get(x, x) if x in computed else x for x in node.output]
         if needed & set(node.output):
-            needed.update(node.input)
+            needed.update(x for part in _with_parts(node) for x in part.input)
             nodes.append(node)
     initializers = []
     for key, proto in builder.initializers.items():
         proto.name = renamed.get(key, key)
         if proto.name in needed:
             initializers.append(proto)
-    used = {node.domain for node in nodes}
+    used = {part.domain for node in nodes for part in _with_parts(node)}
     opsets = [onnx.helper.make_opsetid("", builder.opset_version)]
     opsets += [onnx.helper.make_opsetid(d, v) for d, v in builder.custom_opsets.items() if d in used]
     proto = onnx.helper.make_graph(
@@ -74,6 +75,14 @@ def assemble(
         producer_version=__version__,
     )
     return model
+
+
+def _with_parts(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
+    """Returns a node and those of the graphs within it."""
+    yield node
+    for attribute in node.attribute:
+        for part in attribute.g.node:
+            yield from _with_parts(part)
 
 
 def _info(

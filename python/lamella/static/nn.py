@@ -11,6 +11,8 @@ from lamella.graph import Symbol
 from lamella.nn import init
 
 from . import unique_name
+from .control_flow import cond as cond
+from .control_flow import while_loop as while_loop
 from .parameters import ParamAttr, layer_parameter, layer_statistic, xavier_uniform
 from .program import need_recording
 from .py_func import py_func as py_func

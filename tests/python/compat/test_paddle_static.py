@@ -267,6 +267,54 @@ PROGRAMS = {
                 np.testing.assert_allclose(exe.run(feed={"x": n}, fetch_list=grads)[0], np.full((2, 3), slope), 1e-5)
         raises(TypeError, lambda: paddle.static.nn.static_pylayer(3, [x]), "forward_fn")
         """,
+    "cond": """
+        x = paddle.static.data("x", [-1, 3])
+        x.stop_gradient = False
+        hidden = paddle.static.nn.fc(x, 3, bias_attr=False)
+        w = main.all_parameters()[0]
+        y = paddle.static.nn.cond(paddle.sum(x) > 0, lambda: hidden * 2, lambda: paddle.matmul(x - 1, w))
+        grads = paddle.static.gradients(paddle.sum(y), [x, w])
+        assert list(y.shape) == [-1, 3]
+        exe.run(startup)
+        weight = np.array(paddle.static.global_scope().find_var(w.name).get_tensor())
+        for sign in (1, -1):
+            n = sign * np.abs(rng.normal(size=(2, 3))).astype("float32")
+            expected = n @ weight * 2 if sign > 0 else (n - 1) @ weight
+            slope = 2 if sign > 0 else 1
+            found = exe.run(feed={"x": n}, fetch_list=[y, *grads])
+            np.testing.assert_allclose(found[0], expected, 1e-5)
+            np.testing.assert_allclose(found[1], slope * np.ones((2, 3)) @ weight.T, 1e-5)
+            np.testing.assert_allclose(found[2], (n * 2 if sign > 0 else n - 1).T @ np.ones((2, 3)), 1e-5)
+        assert paddle.static.nn.cond(paddle.sum(x) > 0) is None
+        raises(ValueError, lambda: paddle.static.nn.cond(paddle.sum(x) > 0, lambda: x, lambda: paddle.sum(x)),
+               "true_fn gives float32[-1, 3]", "false_fn float32[]")
+        raises(ValueError, lambda: paddle.static.nn.cond(paddle.sum(x) > 0, lambda: x), "structures")
+        raises(TypeError, lambda: paddle.static.nn.cond(paddle.sum(x) > 0, 3, lambda: x), "true_fn")
+        """,
+    "while_loop": """
+        x = paddle.static.data("x", [1])
+        x.stop_gradient = False
+        i = paddle.full([1], 0, dtype="int64")
+        steps, y = paddle.static.nn.while_loop(
+            lambda i, v: paddle.logical_and(i < 10, v < 100), lambda i, v: [i + 1, v * 2 + x], [i, x * 1]
+        )
+        [slope] = paddle.static.gradients(paddle.sum(y), x)
+        for n in (1.0, 30.0, 1e-3, 200.0):
+            count, v, d = 0, np.float32(n), 1.0
+            while count < 10 and v < 100:
+                count, v, d = count + 1, v * 2 + np.float32(n), d * 2 + 1
+            found = exe.run(feed={"x": np.array([n], "float32")}, fetch_list=[steps, y, slope])
+            assert found[0] == count and np.isclose(found[1], v) and np.isclose(found[2], d), (found, count, v, d)
+        raises(ValueError, lambda: paddle.static.nn.while_loop(lambda v: paddle.sum(v) < 1, paddle.sum, [x * 1]),
+               "carry[0]", "float32[1]", "float32[]")
+        raises(TypeError, lambda: paddle.static.nn.while_loop(lambda v: v < 1, lambda v: v, x), "carry")
+        paddle.disable_static()
+        i, total = paddle.static.nn.while_loop(
+            lambda i, t: i < 5, lambda i, t: [i + 1, t + i], [paddle.to_tensor(0), paddle.to_tensor(0)]
+        )
+        assert (int(i), int(total)) == (5, 10)
+        assert paddle.static.nn.cond(paddle.to_tensor(False), lambda: 1, lambda: paddle.ones([2])).shape == [2]
+        """,
     "inference programs": """
         import tempfile
         x = paddle.static.data("x", [-1, 3])
@@ -414,7 +462,7 @@ def test_cross_entropy():
 def test_names_that_are_not_there_say_so():
     run(
         """
-        raises(AttributeError, lambda: paddle.static.nn.while_loop, "paddle.static.nn.while_loop")
+        raises(AttributeError, lambda: paddle.static.nn.nosuch, "paddle.static.nn.nosuch")
         raises(AttributeError, lambda: paddle.static.nosuch, "paddle.static.nosuch")
         raises(AttributeError, lambda: paddle.optimizer.lr.nosuch, "paddle.optimizer.lr.nosuch")
         raises(ValueError, lambda: paddle.optimizer.SGD(0.1), "parameters")

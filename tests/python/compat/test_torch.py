@@ -28,6 +28,8 @@ for _ in range(4):
     assert compiled(torch.ones(2, 3)).tolist() == net(torch.ones(2, 3)).tolist()
 assert len(lm.compile.explain(compiled).graphs) == 1 and list(compiled.state_dict()) == list(net.state_dict())
 assert torch.compile(net, disable=True) is net
+assert isinstance(compiled, torch.nn.Module) and list(compiled.state_dict()) == list(net.state_dict())
+assert torch.cond(torch.ones(2).sum() > 3, lambda a: a * 2, lambda a: a * 3, (torch.ones(2),)).tolist() == [3, 3]
 try:
     torch.compile(net, fullgraph=True)
 except NotImplementedError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -235,7 +237,132 @@ def lazily_made_parameter():
     return layer, x_of, lambda: layer.weight
 
 
+@case
+def attribute_by_a_computed_name():
+    class Net(lm.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last0 = 0
+
+        def forward(self, x):
+            setattr(self, f"last{x.ndim - 2}", x.sum())
+            return x * 2
+
+    net = Net()
+    return net, x_of, lambda: net.last0
+
+
+@case
+def write_into_a_view_of_another_argument():
+    def function(a, b):
+        y = a * 1
+        b.add_(1.0)
+        return y * 2 + a
+
+    def arguments(i):
+        x = lm.arange(12, dtype=lm.float32).reshape(3, 4) * i
+        return x, x[1]
+
+    return function, arguments
+
+
+@case
+def writes_between_reads_of_a_view():
+    def function(x):
+        y = x.detach() * 2
+        row = y[1]
+        before = y + 1
+        row.add_(5.0)
+        between = y + 1
+        row.mul_(2.0)
+        return before, between, y, row
+
+    return function, x_of
+
+
+@case
+def array_written_by_a_function():
+    total = np.zeros(4, np.float32)
+
+    def function(x):
+        np.add(total, 1, out=total)
+        return x * 2
+
+    return function, x_of, lambda: total
+
+
+@case
+def work_of_another_thread():
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    calls = [0]
+
+    def work(x):
+        calls[0] += 1
+        return x * 2
+
+    return lambda x: pool.submit(work, x).result() + 1, x_of, lambda: list(calls)
+
+
 # ---- control flow on values
+
+
+@case
+def gradient_that_is_there_or_not():
+    w = lm.ones([4])
+    w.stop_gradient = False
+
+    def function(x):
+        if w.grad is not None:
+            w.grad.zero_()
+        (x.detach() * w).sum().backward()
+        return x * 2
+
+    def arguments(i):
+        if i in (5, 7):
+            w.grad = None
+        return x_of(i)
+
+    return function, arguments, lambda: w.grad
+
+
+@case
+def gradient_of_an_argument():
+    def arguments(i):
+        x = x_of(i)
+        if i in (5, 7):
+            (x * 2).sum().backward()
+        return x
+
+    return lambda x: x * 2 if x.grad is None else x * 3 + x.grad, arguments
+
+
+@case
+def exception_that_elements_decide():
+    def function(x):
+        try:
+            return lm.linalg.cholesky(x.detach()).sum() * x
+        except ValueError:
+            return x * 3
+
+    return function, lambda i: lm.eye(3) * (-1.0 if i in (5, 6) else 2.0)
+
+
+@case
+def suppressed_exception_after_a_write():
+    total = lm.zeros([3])
+
+    def function(x):
+        total.add_(1.0)
+        with contextlib.suppress(ValueError):
+            return lm.linalg.cholesky(x).sum() * x
+        return x * 3
+
+    return function, lambda i: lm.eye(3) * (-1.0 if i in (5, 6) else 2.0), lambda: total
+
+
+@case
+def order_of_rows_by_value():
+    return lambda x: sorted([x[0], x[1], x[2]], key=lambda row: float(row.sum()))[0], x_of
 
 
 @case

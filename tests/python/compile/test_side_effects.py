@@ -12,6 +12,7 @@ from typing import Any
 
 import effect_cases  # noqa: F401 (registers its cases)
 import pytest
+import reading_cases  # noqa: F401 (registers its cases)
 import side_effects
 import state_cases  # noqa: F401 (registers its cases)
 import training_cases  # noqa: F401 (registers its cases)
@@ -34,6 +35,10 @@ AS_THEY_ARE = frozenset(
         "argument_that_grows",
         "argument_that_takes_a_result",
         "array_argument",
+        "array_written_by_a_function",
+        "attribute_by_a_computed_name",
+        "attribute_getter",
+        "attribute_of_an_argument",
         "attributes_of_functions",
         "autocast_inside",
         "branch_after_a_write",
@@ -54,6 +59,7 @@ AS_THEY_ARE = frozenset(
         "mode_that_stays",
         "number_argument_of_many_values",
         "numpy_in_the_middle",
+        "order_of_rows_by_value",
         "print_numbers",
         "print_values",
         "random_array_of_numpy",
@@ -64,10 +70,14 @@ AS_THEY_ARE = frozenset(
         "seed_inside",
         "sizes_that_depend_on_elements",
         "stop_gradient_inside",
+        "suppressed_exception_after_a_write",
         "text_in_the_middle",
         "the_clock",
         "the_same_tensor_twice",
         "try_and_except",
+        "weak_dictionary",
+        "weak_reference",
+        "work_of_another_thread",
     ]
 )
 

@@ -43,8 +43,8 @@ struct Parabola {
 
 std::vector<Tensor> run(const Graph& graph, std::vector<ValueId> fetches, const Tensor& x) {
   Executor executor(graph, std::move(fetches), {});
-  std::string failed;
-  return executor.run(std::vector{x}, failed);
+  Executor::Failure failure;
+  return executor.run(std::vector{x}, failure);
 }
 
 TEST(Graph, RunsItsNodes) {
@@ -80,10 +80,10 @@ TEST(Graph, CapturedTensorsAreThoseOfTheRun) {
   EXPECT_EQ(graph.add_captured(weight, "again"), w);
   const ValueId y = call(graph, "lamella::add", {NodeArgument::of(x), NodeArgument::of(w)});
   Executor executor(graph, {y}, {});
-  std::string failed;
-  EXPECT_EQ(values<float>(executor.run(std::vector{tensor_of<float>({1, 2})}, failed)[0]), (std::vector<float>{2, 3}));
+  Executor::Failure failure;
+  EXPECT_EQ(values<float>(executor.run(std::vector{tensor_of<float>({1, 2})}, failure)[0]), (std::vector<float>{2, 3}));
   weight.data<float>()[0] = 5;
-  EXPECT_EQ(values<float>(executor.run(std::vector{tensor_of<float>({1, 2})}, failed)[0]), (std::vector<float>{6, 3}));
+  EXPECT_EQ(values<float>(executor.run(std::vector{tensor_of<float>({1, 2})}, failure)[0]), (std::vector<float>{6, 3}));
 }
 
 TEST(Graph, PrunedGraphsKeepWhatIsNeeded) {
@@ -103,8 +103,8 @@ TEST(Graph, ErrorsNameNodesAndValues) {
   EXPECT_TRUE(contains(message_of<TypeError>([&] { run(p.graph, {p.y}, tensor_of<double>({1, 2})); }), "'x'"));
   EXPECT_TRUE(contains(message_of<ValueError>([&] { run(p.graph, {p.y}, tensor_of<float>({1, 2, 3})); }), "'x'"));
   Executor executor(p.graph, {p.y}, {});
-  std::string failed;
-  EXPECT_TRUE(contains(message_of<ValueError>([&] { executor.run({}, failed); }), "takes 1 inputs"));
+  Executor::Failure failure;
+  EXPECT_TRUE(contains(message_of<ValueError>([&] { executor.run({}, failure); }), "takes 1 inputs"));
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ PATHS: Paths = {
     "paddle.nn.layer": {"paddle.nn": " ".join(_LAYERS.values())},
     **{f"paddle.nn.layer.{name}": {"paddle.nn": names} for name, names in _LAYERS.items()},
     "paddle.static.input": {"paddle.static": "InputSpec data"},
+    "paddle.static.nn.control_flow": {"paddle.static.nn": "cond while_loop"},
     "paddle.static.nn.common": {"paddle.static.nn": "batch_norm conv2d embedding fc layer_norm py_func static_pylayer"},
     "paddle.optimizer.adam": {"paddle.optimizer": "Adam"},
     "paddle.optimizer.adamw": {"paddle.optimizer": "AdamW"},

@@ -242,6 +242,8 @@ from ._tensor_types import Tensor
 
 _install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=True)
 
+from lamella import cond
+
 from . import (
     _utils,
     amp,

@@ -4,6 +4,16 @@
 # ruff: noqa: F401
 
 from lamella.compat.front import close_module
-from lamella.static.nn import batch_norm, conv2d, embedding, fc, layer_norm, py_func, static_pylayer
+from lamella.static.nn import (
+    batch_norm,
+    cond,
+    conv2d,
+    embedding,
+    fc,
+    layer_norm,
+    py_func,
+    static_pylayer,
+    while_loop,
+)
 
 __getattr__ = close_module(__name__)
