@@ -81,13 +81,23 @@ std::shared_ptr<Work> ProcessGroup::start(const char* op, const std::function<st
   return work;
 }
 
-std::shared_ptr<Work> ProcessGroup::start_transfer(const char* op, std::unique_ptr<Transfer> transfer,
-                                                   std::shared_ptr<void> keep) {
+std::shared_ptr<Work> ProcessGroup::start_transfer(
+    const char* op, const std::function<std::unique_ptr<Transfer>(Backend& backend)>& begin,
+    std::shared_ptr<void> keep) {
+  Backend& backend = usable_backend(op);
+  // std::function holds copies, so that the transfer is shared.
+  std::shared_ptr<Transfer> shared;
+  try {
+    shared = begin(backend);
+  } catch (const ValueError&) {
+    throw;
+  } catch (const std::exception& cause) {
+    if (size() == 1) throw;  // the program's own mistake
+    std::rethrow_exception(give_up(op, 0, Clock::now(), cause.what()));
+  }
   auto work = std::make_shared<Work>();
   const std::lock_guard lock(mutex_);
   ++pending_;
-  // std::function holds copies, so that the transfer is shared.
-  const std::shared_ptr<Transfer> shared = std::move(transfer);
   idle_lane().push([this, work, op, shared, keep = std::move(keep)]() mutable {
     std::exception_ptr error;
     const Clock::time_point begin = Clock::now();

@@ -58,8 +58,11 @@ class ProcessGroup {
   /// Starts an operation. `call` describes its arguments, and must be the same on all processes; it is asked for in
   /// debug mode alone. Throws DistributedError if the group has failed before, RuntimeError without a backend.
   std::shared_ptr<Work> start(const char* op, const std::function<std::string()>& call, Body body);
-  /// Starts a message; `keep` is held until it has ended.
-  std::shared_ptr<Work> start_transfer(const char* op, std::unique_ptr<Transfer> transfer, std::shared_ptr<void> keep);
+  /// Starts a message by `begin`; `keep` is held until it has ended. Throws as start() does, and DistributedError where
+  /// the connection is lost already.
+  std::shared_ptr<Work> start_transfer(const char* op,
+                                       const std::function<std::unique_ptr<Transfer>(Backend& backend)>& begin,
+                                       std::shared_ptr<void> keep);
   /// Returns the backend; throws as start() does.
   Backend& usable_backend(const char* op);
   /// Returns a group of some of these processes, by their ranks here. All processes of this group call it together.

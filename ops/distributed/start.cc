@@ -210,17 +210,19 @@ Pending start_scatter(const Tensor& x, const Form& form) {
 
 Pending start_send(const Tensor& given, const Form& form) {
   const auto x = std::make_shared<Tensor>(contiguous(given));
-  Backend& backend = form.group->usable_backend(form.name());
-  auto transfer = backend.send(x->raw_data(), x->nbytes(), form.root, static_cast<std::uint32_t>(form.tag));
-  auto work = form.group->start_transfer(form.name(), std::move(transfer), x);
+  const auto begin = [&](Backend& backend) {
+    return backend.send(x->raw_data(), x->nbytes(), form.root, static_cast<std::uint32_t>(form.tag));
+  };
+  auto work = form.group->start_transfer(form.name(), begin, x);
   return {std::move(work), [dtype = given.dtype()] { return zeros({}, dtype); }};
 }
 
 Pending start_receive(const Tensor& like, const Form& form) {
   const auto y = std::make_shared<Tensor>(empty(like.shape(), like.dtype()));
-  Backend& backend = form.group->usable_backend(form.name());
-  auto transfer = backend.receive(y->raw_data(), y->nbytes(), form.root, static_cast<std::uint32_t>(form.tag));
-  auto work = form.group->start_transfer(form.name(), std::move(transfer), y);
+  const auto begin = [&](Backend& backend) {
+    return backend.receive(y->raw_data(), y->nbytes(), form.root, static_cast<std::uint32_t>(form.tag));
+  };
+  auto work = form.group->start_transfer(form.name(), begin, y);
   return {std::move(work), [y] { return *y; }};
 }
 

@@ -74,7 +74,8 @@ def meeting_point(where: Place, environ: Mapping[str, str] = os.environ) -> str:
     if store := environ.get("LAMELLA_DISTRIBUTED_STORE"):
         return store
     if "MASTER_ADDR" in environ and "MASTER_PORT" in environ:
-        return f"http://{environ['MASTER_ADDR']}:{environ['MASTER_PORT']}"
+        host = environ["MASTER_ADDR"]
+        return f"http://{f'[{host}]' if ':' in host else host}:{environ['MASTER_PORT']}"
     if folder := machine_folder(where, environ):
         return f"file://{folder}"
     raise RuntimeError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
+import re
 import urllib.parse
 from collections.abc import Sequence
 from datetime import timedelta
@@ -59,7 +60,7 @@ def init_process_group(
         timeout: Limit for connecting, and for each operation: seconds, or a ``timedelta``.
         rank: The number of this process, where the environment does not say it.
         world_size: The number of processes, likewise.
-        init_method: Where the processes meet: ``"file:///folder"``, an empty folder that all see, or
+        init_method: Where the processes meet: ``"file:///folder"``, a folder of the program that all see, or
             ``"http://host:port"``, an address of the machine of rank 0; ``"redis://host:port"`` where Gloo has it. By
             default what the environment says.
         address: The address that Gloo listens on; by default ``LAMELLA_DISTRIBUTED_ADDRESS``, or else 127.0.0.1.
@@ -91,7 +92,7 @@ def init_process_group(
             folder = _environment.machine_folder(where)
         elif backend != "self":
             _check_address(where, address, interface)
-            folder, store_address, store = _meet(where, init_method)
+            folder, store_address, store = _meet(where, init_method, seconds)
     try:
         if folder:
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -108,7 +109,7 @@ def init_process_group(
             interface,
         )
     except RuntimeError as error:
-        if str(error).startswith("["):
+        if re.match(r"\[\w+\] ", str(error)):  # Gloo's own messages begin with a place in its source
             raise
         raise RuntimeError(f"[init_process_group] {backend}: {error}") from error
     finally:
@@ -260,17 +261,21 @@ def _check_address(where: _environment.Place, address: str, interface: str) -> N
         )
 
 
-def _meet(where: _environment.Place, init_method: str | None) -> tuple[str, str, HttpStore | None]:
+def _meet(where: _environment.Place, init_method: str | None, seconds: float) -> tuple[str, str, HttpStore | None]:
     """Returns the folder that processes share, or "", and an address for Gloo's own stores, or a store."""
     if init_method in (None, "env://"):
         init_method = _environment.meeting_point(where)
     url = urllib.parse.urlsplit(init_method)
+    try:
+        port = url.port
+    except ValueError as error:
+        raise ValueError(f"[init_process_group] {init_method!r} has no port: {error}") from error
     if url.scheme == "file" and url.path.startswith("/") and not url.netloc:
         return url.path, f"file://{os.path.join(url.path, 'rendezvous')}", None
     if url.scheme == "redis" and url.hostname:
         return "", init_method, None
-    if url.scheme in ("http", "tcp") and url.hostname and url.port is not None:
-        return "", "", HttpStore(url.hostname, url.port, serve=where.rank == 0)
+    if url.scheme in ("http", "tcp") and url.hostname and port is not None:
+        return "", "", HttpStore(url.hostname, port, serve=where.rank == 0, seconds=seconds)
     raise ValueError(
         f"[init_process_group] init_method is 'file:///folder', 'http://host:port' or 'redis://host:port', "
         f"not {init_method!r}"

@@ -60,6 +60,7 @@ def test_meeting_point(tmp_path) -> None:
     named = {"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "2950"}
     assert _environment.meeting_point(here, {"LAMELLA_DISTRIBUTED_STORE": "file:///a", **named}) == "file:///a"
     assert _environment.meeting_point(here, {**session, **named}) == "http://10.0.0.1:2950"
+    assert _environment.meeting_point(here, {**named, "MASTER_ADDR": "fd00::1"}) == "http://[fd00::1]:2950"
     assert _environment.meeting_point(here, session) == f"file://{tmp_path}/lamella"
     assert _environment.machine_folder(here, {"LAMELLA_DISTRIBUTED_STORE": "file:///a"}) == "/a"
     assert _environment.machine_folder(spread, session) == ""

@@ -57,6 +57,7 @@ def test_a_program_on_its_own(alone: None) -> None:
         ({"rank": 0, "world_size": 2, "backend": "smoke"}, {}, RuntimeError, "no backend 'smoke'|no place to meet"),
         ({"rank": 0, "world_size": 2, "init_method": "gopher://x"}, {}, ValueError, "init_method is 'file:///folder'"),
         ({}, {"RANK": "0", "WORLD_SIZE": "two"}, ValueError, "WORLD_SIZE='two', which is no number"),
+        ({}, {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "::1", "MASTER_PORT": "x"}, ValueError, "has no port"),
         ({}, {"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, ValueError, "on other machines"),
     ],
 )
