@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import itertools
 import os
 import re
@@ -15,8 +16,10 @@ from .._C import _ProcessGroup as ProcessGroup
 from . import _environment
 from ._store import HttpStore
 
-#: Backends in the order in which they are tried where none is named.
+#: Backends for the host's memory, in the order in which they are tried where none is named.
 _BACKENDS = ("gloo", "mpi")
+#: Backends for the memory of devices, which work beside one for the host.
+_DEVICE_BACKENDS = ("nccl",)
 _DEFAULT_TIMEOUT = 300.0
 
 #: The place of this process, once it has been asked for.
@@ -30,7 +33,7 @@ def is_available(backend: str | None = None) -> bool:
     """True if this build has a backend that loads here: the named one, or any."""
     for name in (backend,) if backend else _BACKENDS:
         try:
-            _C._distributed_load(name)
+            _load(name)
         except RuntimeError:
             continue
         return True
@@ -55,8 +58,11 @@ def init_process_group(
     program on its own is a group of one process.
 
     Args:
-        backend: ``"gloo"`` (over TCP) or ``"mpi"``; by default the first that is here. ``"meta"`` makes a group of any
-            size in one process, which moves no data, for operations on tensors of the device ``meta``.
+        backend: ``"gloo"`` (over TCP) or ``"mpi"``: by default the first that is here for tensors of the CPU, and NCCL
+            for those of CUDA devices where it is here and each process has a device of its own. ``"nccl"`` makes it an
+            error where that is not so; with a backend named for the CPU, other tensors are copied there and back.
+            ``"meta"`` makes a group of any size in one process, which moves no data, for operations on tensors of the
+            device ``meta``.
         timeout: Limit for connecting, and for each operation: seconds, or a ``timedelta``.
         rank: The number of this process, where the environment does not say it.
         world_size: The number of processes, likewise.
@@ -86,6 +92,10 @@ def init_process_group(
     address = address or os.environ.get("LAMELLA_DISTRIBUTED_ADDRESS", "")
     interface = interface or ("" if address else os.environ.get("GLOO_SOCKET_IFNAME", ""))
     folder, store_address, store = "", "", None
+    devices = "if_there" if backend is None else "none"
+    if backend in _DEVICE_BACKENDS:
+        _load(backend)
+        devices, backend = "required", None
     if backend != "meta":
         backend = "self" if where.world_size == 1 else backend or _first_backend()
         if backend == "mpi":
@@ -107,6 +117,8 @@ def init_process_group(
             store,
             address,
             interface,
+            devices,
+            _library(),
         )
     except RuntimeError as error:
         if re.match(r"\[\w+\] ", str(error)):  # Gloo's own messages begin with a place in its source
@@ -237,11 +249,30 @@ def _place_of(rank: int | None, world_size: int | None) -> _environment.Place:
     return _environment.Place(rank, world_size, local.local_rank, local_size, "given")
 
 
+def _library() -> str:
+    """Returns where a package of PyPI has NCCL, which is loaded where the system has none; "" if there is none."""
+    try:
+        found = importlib.util.find_spec("nvidia.nccl")
+    except (ImportError, ValueError):
+        return ""
+    places = found.submodule_search_locations if found else None
+    files = (os.path.join(place, "lib", "libnccl.so.2") for place in places or ())
+    return next(filter(os.path.isfile, files), "")
+
+
+def _load(backend: str) -> None:
+    """Loads a backend; RuntimeError where it is not here."""
+    if backend in _DEVICE_BACKENDS:
+        _C._distributed_load_devices(backend, _library())
+    else:
+        _C._distributed_load(backend)
+
+
 def _first_backend() -> str:
     reasons = []
     for name in _BACKENDS:
         try:
-            _C._distributed_load(name)
+            _load(name)
         except RuntimeError as error:
             reasons.append(str(error).removeprefix("[distributed] "))
         else:
