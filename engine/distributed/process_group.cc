@@ -80,7 +80,7 @@ Backend& ProcessGroup::usable_backend(const char* op) {
     fail<RuntimeError>("[", op, "] ", title(), " of the backend '", backend_name(),
                        "' moves no data: it takes tensors on the device 'meta' alone");
   }
-  if (has_left()) fail<RuntimeError>("[", op, "] this process has left ", title(), " (destroy_process_group)");
+  if (has_left()) fail<DistributedError>("[", op, "] this process has left ", title(), " (destroy_process_group)");
   if (const std::string reason = failure(); !reason.empty()) {
     fail<DistributedError>("[", op, "] ", title(), " has failed before and cannot be used any more: ", reason);
   }

@@ -75,7 +75,7 @@ class ProcessGroup {
 
   /// Starts an operation. `call` describes its arguments, and must be the same on all processes; it is asked for in
   /// debug mode alone. The body gets the backend for the memory of `device`: the host, or one that it reaches. Throws
-  /// DistributedError if the group has failed before, RuntimeError without a backend.
+  /// DistributedError if the group has failed before, or was left, RuntimeError without a backend.
   std::shared_ptr<Work> start(const char* op, const std::function<std::string()>& call, Body body,
                               Device device = kCPU);
   /// True if operations take the memory of a device as it is, through the device's library. All processes call it

@@ -125,6 +125,15 @@ TEST(ProcessGroup, GivesUpWhatStillRunsWhenItIsLeft) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
+TEST(ProcessGroup, IsLeftWhileOthersHoldIt) {
+  ProcessGroup group(
+      {.name = "one", .ranks = {0}, .rank = 0, .timeout = Milliseconds(1000), .backend = solo_backend()});
+  group.leave();
+  EXPECT_NE(message_of<DistributedError>([&] { group.usable_backend("sum"); }).find("has left group 'one'"),
+            std::string::npos);
+  group.leave();
+}
+
 TEST(ProcessGroup, WithoutABackendMovesNoData) {
   ProcessGroup group(two(nullptr, 10));
   EXPECT_NE(message_of<RuntimeError>([&] { group.usable_backend("sum"); }).find("moves no data"), std::string::npos);
