@@ -80,6 +80,7 @@ def init_process_group(
 
     Raises:
         RuntimeError: There is a default group already, no backend is here, or other processes have not come in time.
+        TypeError: An argument is of another type.
         ValueError: An argument, or a variable of the environment, makes no sense.
     """
     global _place, _owner
@@ -229,10 +230,12 @@ def group_of(group: ProcessGroup | str | None) -> ProcessGroup:
 
 
 def _seconds(timeout: float | timedelta) -> float:
-    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    if not isinstance(seconds, int | float):
+        raise TypeError(f"[init_process_group] timeout is a number of seconds or a timedelta, not {timeout!r}")
     if not 0.001 <= seconds < 1e9:
         raise ValueError(f"[init_process_group] timeout is at least a millisecond, not {timeout!r}")
-    return seconds
+    return float(seconds)
 
 
 def _place_of(rank: int | None, world_size: int | None) -> _environment.Place:
@@ -240,6 +243,8 @@ def _place_of(rank: int | None, world_size: int | None) -> _environment.Place:
         return _environment.place()
     if rank is None or world_size is None:
         raise ValueError("[init_process_group] rank and world_size are given together, or neither is")
+    if type(rank) is not int or type(world_size) is not int:
+        raise TypeError(f"[init_process_group] rank and world_size are ints, not {rank!r} and {world_size!r}")
     if not 0 <= rank < world_size:
         raise ValueError(
             f"[init_process_group] rank is from 0 to {world_size - 1} for {world_size} processes, not {rank}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -82,6 +82,7 @@ class Pipeline(Module):
             (:func:`parallelize`): what stages receive is whole on all of them.
 
     Raises:
+        TypeError: A stage is neither a module nor a function, or the loss is no function.
         ValueError: There are fewer modules than processes, a number is out of range, or two stages share a parameter.
         RuntimeError: There is no process group.
     """
@@ -101,7 +102,12 @@ class Pipeline(Module):
         super().__init__()
         self._group = group_of(group).name
         rank, size = self.group.rank, self.group.size
-        listed = list(stages)
+        listed = list(stages) if isinstance(stages, Iterable) else []
+        for part in listed if isinstance(stages, Iterable) else [stages]:
+            if not isinstance(part, Module) and not callable(part):
+                raise TypeError(f"[Pipeline] stages are modules, or functions that make them, not {part!r}")
+        if loss is not None and not callable(loss):
+            raise TypeError(f"[Pipeline] loss is a function of an output and a target, not {loss!r}")
         if type(microbatches) is not int or microbatches < 1:
             raise ValueError(f"[Pipeline] microbatches is an int of at least 1, not {microbatches!r}")
         if reduction not in ("mean", "sum"):
@@ -109,7 +115,8 @@ class Pipeline(Module):
         if len(listed) < size:
             raise ValueError(f"[Pipeline] {size} processes have a stage each, and there are {len(listed)} modules")
         counts = list(sizes_of(len(listed), size) if balance is None else balance)
-        if len(counts) != size or sum(counts) != len(listed) or min(counts) < 1:
+        are_ints = all(type(count) is int for count in counts)
+        if not are_ints or len(counts) != size or sum(counts) != len(listed) or min(counts) < 1:
             raise ValueError(
                 f"[Pipeline] balance has {size} numbers of at least 1 that add up to {len(listed)}, not {counts}"
             )

@@ -53,6 +53,8 @@ def test_a_program_on_its_own(alone: None) -> None:
     [
         ({"timeout": 0}, {}, ValueError, "timeout is at least a millisecond"),
         ({"rank": 0}, {}, ValueError, "given together"),
+        ({"timeout": None}, {}, TypeError, "timeout is a number of seconds or a timedelta, not None"),
+        ({"rank": "0", "world_size": 2}, {}, TypeError, "rank and world_size are ints, not '0' and 2"),
         ({"rank": 2, "world_size": 2}, {}, ValueError, "rank is from 0 to 1"),
         ({"rank": 0, "world_size": 2, "backend": "smoke"}, {}, RuntimeError, "no backend 'smoke'|no place to meet"),
         ({"rank": 0, "world_size": 2, "init_method": "gopher://x"}, {}, ValueError, "init_method is 'file:///folder'"),

@@ -91,6 +91,21 @@ def test_batches_that_make_no_sense(inputs, target, words) -> None:
         pipe.step(inputs, target)
 
 
+@pytest.mark.parametrize(
+    ("stages", "options", "error", "words"),
+    [
+        (3, {}, TypeError, "stages are modules, or functions that make them, not 3"),
+        (["a"], {}, TypeError, "stages are modules, or functions that make them, not 'a'"),
+        ([lm.nn.ReLU()], {"loss": "mse"}, TypeError, "loss is a function of an output and a target, not 'mse'"),
+        ([lm.nn.ReLU()], {"balance": ["1"]}, ValueError, "balance has 1 numbers of at least 1"),
+        ([], {}, ValueError, "1 processes have a stage each, and there are 0 modules"),
+    ],
+)
+def test_arguments_that_make_no_sense(stages, options, error, words) -> None:
+    with pytest.raises(error, match=words):
+        dist.Pipeline(stages, 2, group="self", **options)
+
+
 def test_a_step_needs_a_loss() -> None:
     with pytest.raises(RuntimeError, match="step needs a loss"):
         dist.Pipeline([lm.nn.Linear(2, 2)], 2, group="self").step(lm.zeros([2, 2]), lm.zeros([2, 2]))
