@@ -108,7 +108,7 @@ std::shared_ptr<Work> ProcessGroup::start(const char* op, const std::function<st
 Backend* ProcessGroup::backend_for(Device device) {
   if (device.is_cpu()) return options_.backend.get();
   const std::lock_guard lock(mutex_);
-  const auto found = device_backends_.find(device.str());
+  const auto found = device_backends_.find({device.type, device.index});
   return found == device_backends_.end() ? nullptr : found->second.get();
 }
 
@@ -118,8 +118,16 @@ bool ProcessGroup::reaches(Device device) {
   if (options_.device_use == DeviceUse::None || size() == 1 || !library) return false;
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = device_backends_.find(device.str()); found != device_backends_.end())
+    if (const auto found = device_backends_.find({device.type, device.index}); found != device_backends_.end()) {
       return found->second != nullptr;
+    }
+    for (const auto& [other, backend] : device_backends_) {
+      // The other processes, which are connected, would not take part in connecting once more.
+      if (other.first != device.type) continue;
+      if (!backend) return false;
+      fail<ValueError>("[distributed] ", title(), " is connected on ", Device(other.first, other.second),
+                       " of this process, and the tensor is on ", device, ": a process has one device in a group");
+    }
   }
   const DeviceBackendOptions options{.device = device,
                                      .rank = rank(),
@@ -134,13 +142,13 @@ bool ProcessGroup::reaches(Device device) {
   };
   start("connect", call, connect)->wait();
   const std::lock_guard lock(mutex_);
-  return (device_backends_[device.str()] = std::move(*made)) != nullptr;
+  return (device_backends_[{device.type, device.index}] = std::move(*made)) != nullptr;
 }
 
 std::string ProcessGroup::device_backend_name() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [device, backend] : device_backends_) {
-    if (backend) return find_device_library(Device::parse(device).type)->name;
+    if (backend) return find_device_library(device.first)->name;
   }
   return "";
 }

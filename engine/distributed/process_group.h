@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/core/device.h"
@@ -79,7 +80,8 @@ class ProcessGroup {
   std::shared_ptr<Work> start(const char* op, const std::function<std::string()>& call, Body body,
                               Device device = kCPU);
   /// True if operations take the memory of a device as it is, through the device's library. All processes call it
-  /// together, on devices of one type; the first call connects them.
+  /// together, on devices of one type; the first call connects them. Throws ValueError for another device of a type
+  /// than the one that was connected.
   bool reaches(Device device);
   /// Returns the name of the library of the devices that the group reaches; "" as long as it reaches none.
   std::string device_backend_name() const;
@@ -134,8 +136,8 @@ class ProcessGroup {
   std::uint64_t pending_ = 0;
   std::string failure_;
   bool has_left_ = false;
-  /// Backends of devices by "cuda:0" and so on, null for those that go through the host. They are connected once.
-  std::map<std::string, std::unique_ptr<Backend>> device_backends_;
+  /// Backends of devices, by their types and numbers; null for those that go through the host. They are connected once.
+  std::map<std::pair<DeviceType, int>, std::unique_ptr<Backend>> device_backends_;
   // Declared last, as their threads use the other members.
   Lane operations_;
   std::vector<std::unique_ptr<Lane>> transfers_;

@@ -127,6 +127,21 @@ def test_who_carries_what(backend, device, variables, expected, tmp_path: Path) 
         assert expected in said, said
 
 
+def test_a_process_has_one_device_in_a_group(tmp_path: Path) -> None:
+    code = """
+group = dist.init_process_group(timeout=20)
+dist.all_reduce(lm.ones([2], device=f"cuda:{group.rank}"))
+try:
+    dist.all_reduce(lm.ones([2], device=f"cuda:{1 - group.rank}"))
+except ValueError as error:
+    print(error)
+print(dist.all_reduce(lm.ones([2], device=f"cuda:{group.rank}")).tolist())
+"""
+    for rank, said in enumerate(programs(code, tmp_path)):
+        assert f"is connected on cuda:{rank} of this process, and the tensor is on cuda:{1 - rank}" in said, said
+        assert said.endswith("[2.0, 2.0]\n")
+
+
 def test_calls_of_different_devices_are_named(tmp_path: Path) -> None:
     code = """
 group = dist.init_process_group("nccl", timeout=20, debug=True)
