@@ -41,7 +41,7 @@ WAYS = {
 
 
 def run_once(where: Environment, network: str, way: Way, seconds: float) -> dict[str, Any]:
-    """Runs the processes of a way. Returns the losses of the first steps, and the seconds of a step.
+    """Runs the processes of a way. Returns the losses of the first steps, and a step's seconds and processors' seconds.
 
     Raises:
         SetupError: one of them failed.
@@ -108,6 +108,12 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("-f", "--frameworks", default=",".join(FRAMEWORKS), help="separated by commas (%(default)s)")
     parser.add_argument("-r", "--rounds", type=int, default=10, help="processes of each way (%(default)s)")
     parser.add_argument("-b", "--batch", type=float, default=0.5, metavar="SECONDS", help="one timing (%(default)s)")
+    parser.add_argument(
+        "-p",
+        "--processors",
+        action="store_true",
+        help="the processors' time of a process, which depends less on what else runs, in place of the clock's",
+    )
     parser.add_argument("-o", "--output", type=Path, help="folder for the JSON and Markdown files")
     parser.add_argument("--python", type=Path, help="the Python that has Lamella's requirements (.venv/bin/python)")
     parser.add_argument("--torch-python", type=Path, help="a Python that has PyTorch, in place of an environment")
@@ -155,7 +161,7 @@ def _run(options: argparse.Namespace) -> int:
             for key in in_turn(keys, number):
                 name, _, way = key.partition(" ")
                 found = run_once(where[name], network, WAYS[way], options.batch)
-                figures[network][key].append(found["seconds"])
+                figures[network][key].append(found["processors" if options.processors else "seconds"])
                 losses[key] = found["losses"]
             failures += differences({key: losses[key] for key in keys}) if not number else []
         say(f"  round {number + 1} of {options.rounds}")
@@ -170,13 +176,14 @@ def _run(options: argparse.Namespace) -> int:
         "threads": max(way.processes * way.threads for way in WAYS.values()),
         "rounds": options.rounds,
         "batch_seconds": options.batch,
+        "clock": "processors" if options.processors else "wall",
         "seconds": figures,
         "failures": failures,
     }
     busy = max(before.others, load.others) > BUSY
     partial = set(options.networks) < set(NETWORKS) or set(where) < set(FRAMEWORKS)
     folder = options.output or (SCRATCH if busy or partial or failures else RESULTS)
-    path = write(record, table, folder, "-distributed")
+    path = write(record, table, folder, "-distributed-processors" if options.processors else "-distributed")
     say(f"{'a busy machine: ' if busy else ''}written to {path}.json and .md")
     for failure in failures:
         say(f"failed: {failure}")

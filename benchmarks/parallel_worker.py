@@ -1,7 +1,8 @@
 """A process of a training step that several may share.
 
 `python -m benchmarks.parallel_worker FRAMEWORK NETWORK WAY SECONDS`: the way is "plain" or "ddp"; the processes are
-those that RANK and WORLD_SIZE tell of. Rank 0 prints, as JSON, the losses of the first steps and the seconds of one.
+those that RANK and WORLD_SIZE tell of. Rank 0 prints, as JSON, the losses of the first steps, the seconds of one, and
+those that the processors took for it, in the mean over the processes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ class Network:
 
     layers: tuple[tuple[Any, ...], ...]
     inputs: tuple[int, ...]
+    #: Number of classes; of tokens, where the inputs are such.
+    classes: int = 10
+    tokens: bool = False
 
 
 NETWORKS = {
@@ -46,7 +50,36 @@ NETWORKS = {
         ),
         (64, 1, 28, 28),
     ),
+    "gpt": Network(
+        (("Embedding", 128, 96), *[("Block", 96, 4)] * 4, ("LayerNorm", 96), ("Linear", 96, 128)), (8, 64), 128, True
+    ),
 }
+
+
+def block_of(framework: Any) -> Any:
+    """Returns the class of a transformer's blocks, of attention to what comes before and of two products."""
+    nn = framework.nn
+
+    class Block(nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self, size: int, heads: int) -> None:
+            super().__init__()
+            self.heads = heads
+            self.norm1, self.norm2 = nn.LayerNorm(size), nn.LayerNorm(size)
+            self.query, self.key, self.value, self.out = (nn.Linear(size, size) for _ in range(4))
+            self.up, self.gelu, self.down = nn.Linear(size, 4 * size), nn.GELU(), nn.Linear(4 * size, size)
+
+        def forward(self, x: Any) -> Any:
+            n, length, size = x.shape
+            y = self.norm1(x)
+            q, k, v = (
+                layer(y).reshape((n, length, self.heads, size // self.heads)).swapaxes(1, 2)
+                for layer in (self.query, self.key, self.value)
+            )
+            y = framework.attention(q, k, v, is_causal=True)
+            x = x + self.out(y.swapaxes(1, 2).reshape((n, length, size)))
+            return x + self.down(self.gelu(self.up(self.norm2(x))))
+
+    return Block
 
 
 class Lamella:
@@ -56,7 +89,7 @@ class Lamella:
         import lamella as lm
 
         self.nn, self.optim, self.no_grad, self.tensor = lm.nn, lm.optim, lm.no_grad, lm.tensor
-        self.cross_entropy = lm.cross_entropy
+        self.cross_entropy, self.attention = lm.cross_entropy, lm.scaled_dot_product_attention
         self._lm = lm
 
     def parallel(self, model: Any) -> Any:
@@ -78,6 +111,7 @@ class Torch:
         torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
         self.nn, self.optim, self.no_grad, self.tensor = torch.nn, torch.optim, torch.no_grad, torch.tensor
         self.cross_entropy = torch.nn.functional.cross_entropy
+        self.attention = torch.nn.functional.scaled_dot_product_attention
         self._torch = torch
 
     def parallel(self, model: Any) -> Any:
@@ -100,21 +134,27 @@ def step_of(framework: Any, network: Network, way: str, rank: int, size: int) ->
     import numpy as np  # the driver, which knows the networks, may have none
 
     rng = np.random.default_rng(0)
-    model = framework.nn.Sequential(*(getattr(framework.nn, name)(*given) for name, *given in network.layers))
+    made = {"Block": block_of(framework)}
+    layers = [(made.get(name) or getattr(framework.nn, name))(*given) for name, *given in network.layers]
+    model = framework.nn.Sequential(*layers)
     with framework.no_grad():
         for p in model.parameters():
             p.copy_(framework.tensor((rng.standard_normal(tuple(p.shape)) * 0.05).astype(np.float32)))
     count = network.inputs[0] // size
     share = slice(rank * count, (rank + 1) * count)
-    x = framework.tensor(rng.standard_normal(network.inputs).astype(np.float32)[share])
-    target = framework.tensor(rng.integers(0, 10, network.inputs[0])[share])
+    if network.tokens:
+        text = rng.integers(0, network.classes, network.inputs)
+        x, target = framework.tensor(text[share]), framework.tensor(np.roll(text, -1, axis=1)[share].reshape(-1))
+    else:
+        x = framework.tensor(rng.standard_normal(network.inputs).astype(np.float32)[share])
+        target = framework.tensor(rng.integers(0, network.classes, network.inputs[0])[share])
     if way == "ddp":
         model = framework.parallel(model)
     optimizer = framework.optim.SGD(model.parameters(), lr=0.01)
 
     def step() -> Any:
         optimizer.zero_grad()
-        loss = framework.cross_entropy(model(x), target)
+        loss = framework.cross_entropy(model(x).reshape((-1, network.classes)), target)
         loss.backward()
         optimizer.step()
         return loss
@@ -136,12 +176,13 @@ def main(name: str, network: str, way: str, seconds: float) -> None:
         step()
     # All processes take as many steps.
     count = max(1, round(SHOWN * seconds / shared(time.perf_counter() - start)))
-    start = time.perf_counter()
+    start, processors = time.perf_counter(), time.process_time()
     for _ in range(count):
         step()
     taken = shared((time.perf_counter() - start) / count)
+    processors = shared((time.process_time() - processors) / count)
     if rank == 0:
-        print(json.dumps({"losses": losses, "seconds": taken}), file=answers)
+        print(json.dumps({"losses": losses, "seconds": taken, "processors": processors}), file=answers)
 
 
 if __name__ == "__main__":

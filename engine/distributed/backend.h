@@ -38,10 +38,10 @@ struct BackendOptions {
   Milliseconds timeout{};
 };
 
-/// Communication library over the memory of the host: the calls of one process in one group. All processes make the
-/// same calls in the same order, from one thread at a time, except for send() and receive(), which may be called from
-/// any. Every call throws an exception with the library's own words if it fails or if the time passes, and the group is
-/// not used after that.
+/// Communication library over the memory of the host, or of a device: the calls of one process in one group. All
+/// processes make the same calls in the same order, from one thread at a time, except for send() and receive(), which
+/// may be called from any. Every call throws an exception with the library's own words if it fails or if the time
+/// passes, and the group is not used after that.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -63,6 +63,13 @@ class Backend {
   /// Returns a group of some of the processes, given by their ranks, in which they are numbered in this order; null on
   /// a process that is not among them. All processes of this group call it together.
   virtual std::unique_ptr<Backend> subset(std::span<const int> ranks, Milliseconds timeout) = 0;
+  /// Returns the point that the calling thread's work on the device has reached, after which an operation is to begin;
+  /// null where the memory is the host's.
+  virtual std::shared_ptr<void> point() { return nullptr; }
+  /// Lets the next call begin after a point that another thread's work has reached.
+  virtual void follow(const std::shared_ptr<void>&) {}
+  /// True if all_reduce() and reduce() join numbers of a dtype by an operation as ReduceOp says.
+  virtual bool joins(DType dtype, ReduceOp op) const { return reduction_for(op, dtype) != nullptr; }
   /// Makes calls that wait now, on any thread, and all later ones fail, here and soon on the other processes.
   virtual void abort() noexcept = 0;
 };

@@ -72,7 +72,10 @@ void remove_group(std::string_view name) {
     removed.assign(found, last);
     all.erase(found, last);
   }
-  while (!removed.empty()) removed.pop_back();
+  while (!removed.empty()) {
+    removed.back()->leave();  // also where somebody holds it, such as a model
+    removed.pop_back();
+  }
 }
 
 }  // namespace lamella::distributed

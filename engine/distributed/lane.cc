@@ -21,11 +21,13 @@ void Lane::push(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
     if (!thread_.joinable()) {
-      // The thread inherits the mask: signals are for the host's threads, which act on them.
-      sigset_t all;
+      // The thread inherits the mask: signals are for the host's threads, which act on them, but for those of the
+      // thread's own faults, whose handlers would not be asked.
+      sigset_t others;
       sigset_t before;
-      sigfillset(&all);
-      pthread_sigmask(SIG_SETMASK, &all, &before);
+      sigfillset(&others);
+      for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&others, fault);
+      pthread_sigmask(SIG_SETMASK, &others, &before);
       thread_ = std::thread([this] { run(); });
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }

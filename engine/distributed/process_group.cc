@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/core/error.h"
+#include "engine/distributed/device_backend.h"
 #include "engine/distributed/error.h"
 
 namespace lamella::distributed {
@@ -37,13 +38,25 @@ ProcessGroup::ProcessGroup(GroupOptions options) : options_(std::move(options)) 
   }
 }
 
-ProcessGroup::~ProcessGroup() {
+ProcessGroup::~ProcessGroup() { leave(); }
+
+void ProcessGroup::leave() {
   bool is_idle = true;
   {
     const std::lock_guard lock(mutex_);
     is_idle = pending_ == 0;
+    has_left_ = true;
   }
-  if (!is_idle && options_.backend) options_.backend->abort();
+  if (!is_idle && options_.backend) abort();
+  if (progress_) progress_->leave();
+}
+
+void ProcessGroup::abort() noexcept {
+  options_.backend->abort();
+  const std::lock_guard lock(mutex_);
+  for (const auto& [device, backend] : device_backends_) {
+    if (backend) backend->abort();
+  }
 }
 
 std::string ProcessGroup::title() const { return str("group '", name(), "'"); }
@@ -51,6 +64,11 @@ std::string ProcessGroup::title() const { return str("group '", name(), "'"); }
 std::string ProcessGroup::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
+}
+
+bool ProcessGroup::has_left() const {
+  const std::lock_guard lock(mutex_);
+  return has_left_;
 }
 
 Backend& ProcessGroup::usable_backend(const char* op) {
@@ -62,39 +80,105 @@ Backend& ProcessGroup::usable_backend(const char* op) {
     fail<RuntimeError>("[", op, "] ", title(), " of the backend '", backend_name(),
                        "' moves no data: it takes tensors on the device 'meta' alone");
   }
+  if (has_left()) fail<DistributedError>("[", op, "] this process has left ", title(), " (destroy_process_group)");
   if (const std::string reason = failure(); !reason.empty()) {
     fail<DistributedError>("[", op, "] ", title(), " has failed before and cannot be used any more: ", reason);
   }
   return *options_.backend;
 }
 
-std::shared_ptr<Work> ProcessGroup::start(const char* op, const std::function<std::string()>& call, Body body) {
+std::shared_ptr<Work> ProcessGroup::start(const char* op, const std::function<std::string()>& call, Body body,
+                                          Device device) {
   usable_backend(op);
   auto work = std::make_shared<Work>();
-  std::string text = is_debug() ? str(op, "(", call(), ")") : std::string();
+  // std::function holds copies, so that the call is shared.
+  const auto shared = std::make_shared<Call>();
+  shared->op = op;
+  if (is_debug()) shared->text = str(op, "(", call(), ")");
+  shared->body = std::move(body);
+  shared->backend = backend_for(device);
+  shared->begins_after = shared->backend->point();
   const std::lock_guard lock(mutex_);
   ++pending_;
-  const std::uint64_t sequence = ++sequence_;
-  operations_.push([this, work, sequence, op, text = std::move(text), body = std::move(body)]() mutable {
-    execute(*work, sequence, op, text, body);
-  });
+  shared->sequence = ++sequence_;
+  operations_.push([this, work, shared] { execute(*work, *shared); });
   return work;
 }
 
-std::shared_ptr<Work> ProcessGroup::start_transfer(const char* op, std::unique_ptr<Transfer> transfer,
-                                                   std::shared_ptr<void> keep) {
+Backend* ProcessGroup::backend_for(Device device) {
+  if (device.is_cpu()) return options_.backend.get();
+  const std::lock_guard lock(mutex_);
+  const auto found = device_backends_.find({device.type, device.index});
+  return found == device_backends_.end() ? nullptr : found->second.get();
+}
+
+bool ProcessGroup::reaches(Device device) {
+  if (device.is_cpu()) return true;
+  const DeviceLibrary* const library = find_device_library(device.type);
+  if (options_.device_use == DeviceUse::None || size() == 1 || !library) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = device_backends_.find({device.type, device.index}); found != device_backends_.end()) {
+      return found->second != nullptr;
+    }
+    for (const auto& [other, backend] : device_backends_) {
+      // The other processes, which are connected, would not take part in connecting once more.
+      if (other.first != device.type) continue;
+      if (!backend) return false;
+      fail<ValueError>("[distributed] ", title(), " is connected on ", Device(other.first, other.second),
+                       " of this process, and the tensor is on ", device, ": a process has one device in a group");
+    }
+  }
+  const DeviceBackendOptions options{.device = device,
+                                     .rank = rank(),
+                                     .size = size(),
+                                     .library = options_.device_library,
+                                     .required = options_.device_use == DeviceUse::Required,
+                                     .timeout = timeout()};
+  const auto call = [&] { return str("over ", library->name); };
+  const auto made = std::make_shared<std::unique_ptr<Backend>>();
+  const auto connect = [made, options, library](Backend& host, Milliseconds) {
+    *made = library->connect(options, host);
+  };
+  start("connect", call, connect)->wait();
+  const std::lock_guard lock(mutex_);
+  return (device_backends_[{device.type, device.index}] = std::move(*made)) != nullptr;
+}
+
+std::string ProcessGroup::device_backend_name() const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [device, backend] : device_backends_) {
+    if (backend) return find_device_library(device.first)->name;
+  }
+  return "";
+}
+
+bool ProcessGroup::joins(Device device, DType dtype, ReduceOp op) { return backend_for(device)->joins(dtype, op); }
+
+std::shared_ptr<Work> ProcessGroup::start_transfer(
+    const char* op, const std::function<std::unique_ptr<Transfer>(Backend& backend)>& begin,
+    std::shared_ptr<void> keep) {
+  Backend& backend = usable_backend(op);
+  // std::function holds copies, so that the transfer is shared.
+  std::shared_ptr<Transfer> shared;
+  try {
+    shared = begin(backend);
+  } catch (const ValueError&) {
+    throw;
+  } catch (const std::exception& cause) {
+    if (size() == 1) throw;  // the program's own mistake
+    std::rethrow_exception(give_up(op, 0, Clock::now(), backend_name() + ": " + cause.what()));
+  }
   auto work = std::make_shared<Work>();
   const std::lock_guard lock(mutex_);
   ++pending_;
-  // std::function holds copies, so that the transfer is shared.
-  const std::shared_ptr<Transfer> shared = std::move(transfer);
   idle_lane().push([this, work, op, shared, keep = std::move(keep)]() mutable {
     std::exception_ptr error;
     const Clock::time_point begin = Clock::now();
     try {
       shared->wait(timeout());
     } catch (const std::exception& cause) {
-      error = give_up(op, 0, begin, cause.what());
+      error = give_up(op, 0, begin, backend_name() + ": " + cause.what());
     }
     keep.reset();
     {
@@ -113,26 +197,28 @@ Lane& ProcessGroup::idle_lane() {
   return *transfers_.emplace_back(std::make_unique<Lane>());
 }
 
-void ProcessGroup::execute(Work& work, std::uint64_t sequence, const char* op, const std::string& call, Body& body) {
+void ProcessGroup::execute(Work& work, Call& call) {
   std::exception_ptr error;
   const Clock::time_point begin = Clock::now();
   try {
-    usable_backend(op);
+    usable_backend(call.op);
     try {
-      if (progress_) progress_->begin(sequence, op);
-      if (is_debug()) compare_calls(op, sequence, call);
-      body(*options_.backend, timeout());
+      if (progress_) progress_->begin(call.sequence, call.op);
+      if (is_debug()) compare_calls(call.op, call.sequence, call.text);
+      call.backend->follow(call.begins_after);
+      call.body(*call.backend, timeout());
       if (progress_) progress_->end();
     } catch (const Mismatch&) {
       if (progress_) progress_->end();
       throw;
     } catch (const std::exception& cause) {
-      std::rethrow_exception(give_up(op, sequence, begin, cause.what()));
+      const std::string library = call.backend == options_.backend.get() ? backend_name() : device_backend_name();
+      std::rethrow_exception(give_up(call.op, call.sequence, begin, library + ": " + cause.what()));
     }
   } catch (...) {
     error = std::current_exception();
   }
-  body = nullptr;  // the caller is then the only owner of the result
+  call.body = nullptr;  // the caller is then the only owner of the result
   {
     const std::lock_guard lock(mutex_);
     --pending_;
@@ -181,14 +267,14 @@ std::exception_ptr ProcessGroup::give_up(const char* op, std::uint64_t sequence,
       str(sequence > 0 ? str("operation ", sequence, ", ", op) : std::string(op), ", failed on rank ", rank(), " of ",
           size(), in_time ? " after " : ": no answer within ", seconds(in_time ? elapsed : timeout()));
   if (!absent.empty()) text += str("; missing: ", absent);
-  text += str("; ", backend_name(), ": ", cause);
+  text += "; " + cause;
   {
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) failure_ = text;
   }
   if (progress_) progress_->give_up();
   // The others need not wait for their own time to pass.
-  options_.backend->abort();
+  abort();
   return std::make_exception_ptr(DistributedError(str("[", op, "] ", title(), ": ", text)));
 }
 
@@ -197,7 +283,9 @@ std::shared_ptr<ProcessGroup> ProcessGroup::subset(const std::string& name, cons
                        .backend_name = backend_name(),
                        .timeout = timeout(),
                        .debug = is_debug(),
-                       .folder = options_.folder};
+                       .folder = options_.folder,
+                       .device_use = options_.device_use,
+                       .device_library = options_.device_library};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     options.ranks.push_back(options_.ranks[static_cast<std::size_t>(ranks[i])]);
     if (ranks[i] == rank()) options.rank = static_cast<int>(i);

@@ -72,6 +72,12 @@ Progress::Progress(const std::string& path, int rank, int size)
 }
 
 Progress::~Progress() {
+  leave();
+  munmap(records_, bytes_);
+}
+
+void Progress::leave() noexcept {
+  if (has_left_.exchange(true)) return;
   if (records_[rank_].state != State::GivenUp) enter(State::Left);
   bool is_last = true;
   for (int i = 0; i < size_; ++i) {
@@ -80,7 +86,6 @@ Progress::~Progress() {
     if (i != rank_ && is_there && !has_ended(records_[i])) is_last = false;
   }
   if (is_last) unlink(path_.c_str());
-  munmap(records_, bytes_);
 }
 
 void Progress::enter(State state) noexcept { records_[rank_].state.store(state, std::memory_order_release); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -31,6 +32,8 @@ class Progress {
   void end() noexcept;
   /// Notes that this process has given the group up.
   void give_up() noexcept;
+  /// Notes that this process has left the group, which its end does otherwise.
+  void leave() noexcept;
 
   /// Returns the processes that have not begun operation `sequence`, have left the group, or have ended.
   std::vector<Absentee> absent(std::uint64_t sequence) const;
@@ -49,6 +52,7 @@ class Progress {
   int size_;
   std::size_t bytes_;
   Record* records_ = nullptr;
+  std::atomic<bool> has_left_ = false;
 };
 
 }  // namespace lamella::distributed

@@ -70,6 +70,7 @@ std::string Form::describe(const Tensor& x) const {
     shape += (i == 0 ? "" : ", ") + (free ? std::string("*") : std::to_string(x.shape()[i]));
   }
   std::string text = str(lamella::name(x.dtype()), " [", shape, "]");
+  if (!x.device().is_cpu()) text += " on " + x.device().str().substr(0, x.device().str().find(':'));
   const auto axis_of = [&](std::int64_t a) { return a + static_cast<std::int64_t>(x.ndim()); };
   switch (pattern) {
     case Pattern::AllReduce:

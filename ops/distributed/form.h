@@ -76,8 +76,8 @@ struct Pending {
 /// Starts an operation on x off the tape. Tensors on `meta` give the result's shape alone.
 Pending start(const Tensor& x, const Form& form);
 
-/// Starts to replace the values of x, which is contiguous in the host's memory and no number of 16 bits, by the sum or
-/// an extremum over all processes. The result is x itself.
+/// Starts an operation whose result replaces the values of x, which has its shape; without a copy where the backend
+/// takes x as it is. The result is x itself.
 Pending start_in_place(const Tensor& x, const Form& form);
 
 /// Returns start(x, form).take() for a tensor that vmap may have hidden axes of.

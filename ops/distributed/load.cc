@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "engine/core/error.h"
+#include "engine/distributed/device_backend.h"
 #include "ops/runtime/library_folder.h"
 
 namespace lamella::distributed {
@@ -23,6 +24,18 @@ BackendFactory load_backend(const std::string& name) {
   if (!entry) fail<RuntimeError>("[distributed] ", path.string(), " is not a module of a backend");
   register_backend(name, entry());
   return entry();
+}
+
+void load_device_library(const std::string& name, const std::string& file) {
+  const DeviceLibrary* const library = find_device_library(name);
+  if (!library) {
+    fail<RuntimeError>("[distributed] this build has no backend '", name, "' (it was built without CUDA)");
+  }
+  try {
+    library->load(file);
+  } catch (const std::exception& error) {
+    fail<RuntimeError>("[distributed] the backend '", name, "' does not load: ", error.what());
+  }
 }
 
 }  // namespace lamella::distributed

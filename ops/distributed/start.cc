@@ -12,11 +12,13 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/hidden.h"
+#include "ops/support/strided.h"
 
 namespace lamella::distributed {
 namespace {
@@ -73,7 +75,9 @@ Tensor joined(const Tensor& flat, const Dims& shape, std::size_t axis, const Dim
 bool is_narrow(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
 /// Returns zeros that take no memory but that of one.
-Tensor no_values(const Dims& shape, DType dtype) { return broadcast_to(zeros({}, dtype), shape); }
+Tensor no_values(const Dims& shape, DType dtype, Device device) {
+  return broadcast_to(zeros({}, dtype, device), shape);
+}
 
 /// Returns the operation whose result is y, which the work fills.
 Pending written_to(Tensor y, std::shared_ptr<Work> work) {
@@ -84,20 +88,64 @@ std::function<std::string()> description(const Tensor& x, const Form& form) {
   return [&] { return form.describe(x); };
 }
 
+/// Joins the tensors of all processes, which lie along the first axis.
+Tensor joined_along_first(const Tensor& all, const Form& form) {
+  const bool is_bool = all.dtype() == DType::Bool;
+  switch (form.op) {
+    case ReduceOp::Sum:
+      return form.mean ? mean(all, 0) : sum(all, Dims{0}, false, all.dtype());
+    case ReduceOp::Product:
+      return prod(all, Dims{0}, false, all.dtype());
+    case ReduceOp::Max:
+      return is_bool ? Any::call(all, Dims{0}, false) : max(all, 0);
+    default:
+      return is_bool ? All::call(all, Dims{0}, false) : min(all, 0);
+  }
+}
+
+/// Starts a reduction that the backend does not do itself: all tensors are gathered, and joined by an operator.
+Pending start_reduce_by_gathering(const Tensor& given, const Form& form) {
+  const Tensor x = contiguous(given);
+  const auto count = static_cast<std::size_t>(form.group->size());
+  Dims shape = x.shape();
+  shape.insert(shape.begin(), form.group->size());
+  const Tensor all = empty(shape, x.dtype(), x.device());
+  const std::vector<std::size_t> bytes(count, x.nbytes());
+  auto work = form.group->start(
+      form.name(), description(given, form),
+      [x, all, bytes](Backend& backend, Milliseconds timeout) {
+        backend.all_gather(x.raw_data(), all.raw_data(), bytes, timeout);
+      },
+      x.device());
+  return {std::move(work), [all, form] {
+            if (form.pattern == Pattern::Reduce && form.group->rank() != form.root) {
+              return no_values(Dims(all.shape().begin() + 1, all.shape().end()), all.dtype(), all.device());
+            }
+            return joined_along_first(all, form);
+          }};
+}
+
 Pending start_reduce(const Tensor& x, const Form& form) {
+  const DType joined_as = is_narrow(x.dtype()) ? DType::Float32 : x.dtype();
+  if (!x.device().is_cpu() && !form.group->joins(x.device(), joined_as, form.op)) {
+    return start_reduce_by_gathering(x, form);
+  }
   const Tensor y = is_narrow(x.dtype()) ? cast(x, DType::Float32) : clone(contiguous(x));
   const auto count = static_cast<std::size_t>(y.numel());
-  ProcessGroup& group = *form.group;
-  auto work = group.start(form.name(), description(x, form),
-                          [y, count, form_of = form](Backend& backend, Milliseconds timeout) {
-                            if (form_of.pattern == Pattern::AllReduce) {
-                              backend.all_reduce(y.raw_data(), count, y.dtype(), form_of.op, timeout);
-                            } else {
-                              backend.reduce(y.raw_data(), count, y.dtype(), form_of.op, form_of.root, timeout);
-                            }
-                          });
+  auto work = form.group->start(
+      form.name(), description(x, form),
+      [y, count, form_of = form](Backend& backend, Milliseconds timeout) {
+        if (form_of.pattern == Pattern::AllReduce) {
+          backend.all_reduce(y.raw_data(), count, y.dtype(), form_of.op, timeout);
+        } else {
+          backend.reduce(y.raw_data(), count, y.dtype(), form_of.op, form_of.root, timeout);
+        }
+      },
+      x.device());
   return {std::move(work), [y, form, dtype = x.dtype()] {
-            if (form.pattern == Pattern::Reduce && form.group->rank() != form.root) return no_values(y.shape(), dtype);
+            if (form.pattern == Pattern::Reduce && form.group->rank() != form.root) {
+              return no_values(y.shape(), dtype, y.device());
+            }
             const Tensor result = form.mean ? y / static_cast<double>(form.group->size()) : y;
             return result.dtype() == dtype ? result : cast(result, dtype);
           }};
@@ -107,11 +155,13 @@ Pending start_all_gather(const Tensor& given, const Form& form) {
   const Tensor x = contiguous(given);
   const std::size_t axis = from_front(x, form.axis);
   const std::vector<std::size_t> bytes = part_bytes(x, axis, form.sizes);
-  const Tensor flat = empty({count_elements(form.result_shape(x))}, x.dtype());
-  auto work = form.group->start(form.name(), description(given, form),
-                                [x, flat, bytes](Backend& backend, Milliseconds timeout) {
-                                  backend.all_gather(x.raw_data(), flat.raw_data(), bytes, timeout);
-                                });
+  const Tensor flat = empty({count_elements(form.result_shape(x))}, x.dtype(), x.device());
+  auto work = form.group->start(
+      form.name(), description(given, form),
+      [x, flat, bytes](Backend& backend, Milliseconds timeout) {
+        backend.all_gather(x.raw_data(), flat.raw_data(), bytes, timeout);
+      },
+      x.device());
   return {std::move(work),
           [flat, shape = x.shape(), axis, sizes = form.sizes] { return joined(flat, shape, axis, sizes); }};
 }
@@ -120,11 +170,13 @@ Pending start_all_gather(const Tensor& given, const Form& form) {
 std::shared_ptr<Work> start_exchange(const Tensor& x, std::size_t axis, const Dims& sizes, const Tensor& flat,
                                      std::vector<std::size_t> received, const Form& form) {
   const Tensor sent = packed(x, axis, sizes);
-  return form.group->start(form.name(), description(x, form),
-                           [sent, flat, sent_bytes = part_bytes(x, axis, sizes), received = std::move(received)](
-                               Backend& backend, Milliseconds timeout) {
-                             backend.all_to_all(sent.raw_data(), sent_bytes, flat.raw_data(), received, timeout);
-                           });
+  return form.group->start(
+      form.name(), description(x, form),
+      [sent, flat, sent_bytes = part_bytes(x, axis, sizes), received = std::move(received)](Backend& backend,
+                                                                                            Milliseconds timeout) {
+        backend.all_to_all(sent.raw_data(), sent_bytes, flat.raw_data(), received, timeout);
+      },
+      x.device());
 }
 
 Pending start_reduce_scatter(const Tensor& x, const Form& form) {
@@ -135,7 +187,7 @@ Pending start_reduce_scatter(const Tensor& x, const Form& form) {
   const Dims shape = form.result_shape(x);
   Dims blocks = shape;
   blocks.insert(blocks.begin(), form.group->size());
-  const Tensor flat = empty(blocks, x.dtype());
+  const Tensor flat = empty(blocks, x.dtype(), x.device());
   const auto count = static_cast<std::size_t>(form.group->size());
   const std::size_t bytes = flat.nbytes() / count;
   auto work =
@@ -148,7 +200,7 @@ Pending start_all_to_all(const Tensor& x, const Form& form) {
   const std::size_t axis = from_front(x, form.axis);
   const std::size_t joined_axis = from_front(x, form.joined_axis);
   const Dims shape = form.result_shape(x);
-  const Tensor flat = empty({count_elements(shape)}, x.dtype());
+  const Tensor flat = empty({count_elements(shape)}, x.dtype(), x.device());
   std::vector<std::size_t> bytes;
   for (const std::int64_t size : form.received) {
     bytes.push_back(static_cast<std::size_t>(count_elements(with_size(shape, joined_axis, size))) *
@@ -161,11 +213,13 @@ Pending start_all_to_all(const Tensor& x, const Form& form) {
 
 Pending start_broadcast(const Tensor& x, const Form& form) {
   const bool gives = form.group->rank() == form.root;
-  const Tensor y = gives ? clone(contiguous(x)) : empty(x.shape(), x.dtype());
-  auto work = form.group->start(form.name(), description(x, form),
-                                [y, root = form.root](Backend& backend, Milliseconds timeout) {
-                                  backend.broadcast(y.raw_data(), y.nbytes(), root, timeout);
-                                });
+  const Tensor y = gives ? clone(contiguous(x)) : empty(x.shape(), x.dtype(), x.device());
+  auto work = form.group->start(
+      form.name(), description(x, form),
+      [y, root = form.root](Backend& backend, Milliseconds timeout) {
+        backend.broadcast(y.raw_data(), y.nbytes(), root, timeout);
+      },
+      x.device());
   return written_to(y, std::move(work));
 }
 
@@ -176,17 +230,19 @@ Pending start_gather(const Tensor& given, const Form& form) {
   const auto count = static_cast<std::size_t>(form.group->size());
   const Dims shape = form.result_shape(x);
   const bool takes = form.group->rank() == form.root;
-  const Tensor flat = empty({takes ? count_elements(shape) : 0}, x.dtype());
+  const Tensor flat = empty({takes ? count_elements(shape) : 0}, x.dtype(), x.device());
   std::vector<std::size_t> sent(count);
   sent[static_cast<std::size_t>(form.root)] = x.nbytes();
-  auto work = form.group->start(form.name(), description(given, form),
-                                [x, flat, sent = std::move(sent),
-                                 received = takes ? part_bytes(x, axis, form.sizes) : std::vector<std::size_t>(count)](
-                                    Backend& backend, Milliseconds timeout) {
-                                  backend.all_to_all(x.raw_data(), sent, flat.raw_data(), received, timeout);
-                                });
+  auto work = form.group->start(
+      form.name(), description(given, form),
+      [x, flat, sent = std::move(sent),
+       received = takes ? part_bytes(x, axis, form.sizes) : std::vector<std::size_t>(count)](Backend& backend,
+                                                                                             Milliseconds timeout) {
+        backend.all_to_all(x.raw_data(), sent, flat.raw_data(), received, timeout);
+      },
+      x.device());
   return {std::move(work), [flat, takes, shape, axis, sizes = form.sizes] {
-            return takes ? joined(flat, shape, axis, sizes) : no_values(shape, flat.dtype());
+            return takes ? joined(flat, shape, axis, sizes) : no_values(shape, flat.dtype(), flat.device());
           }};
 }
 
@@ -195,36 +251,41 @@ Pending start_scatter(const Tensor& x, const Form& form) {
   const std::size_t axis = from_front(x, form.axis);
   const auto count = static_cast<std::size_t>(form.group->size());
   const bool gives = form.group->rank() == form.root;
-  const Tensor y = empty(form.result_shape(x), x.dtype());
-  const Tensor parts = gives ? packed(x, axis, form.sizes) : empty({0}, x.dtype());
+  const Tensor y = empty(form.result_shape(x), x.dtype(), x.device());
+  const Tensor parts = gives ? packed(x, axis, form.sizes) : empty({0}, x.dtype(), x.device());
   std::vector<std::size_t> received(count);
   received[static_cast<std::size_t>(form.root)] = y.nbytes();
-  auto work = form.group->start(form.name(), description(x, form),
-                                [parts, y, received = std::move(received),
-                                 sent = gives ? part_bytes(x, axis, form.sizes) : std::vector<std::size_t>(count)](
-                                    Backend& backend, Milliseconds timeout) {
-                                  backend.all_to_all(parts.raw_data(), sent, y.raw_data(), received, timeout);
-                                });
+  auto work = form.group->start(
+      form.name(), description(x, form),
+      [parts, y, received = std::move(received),
+       sent = gives ? part_bytes(x, axis, form.sizes) : std::vector<std::size_t>(count)](Backend& backend,
+                                                                                         Milliseconds timeout) {
+        backend.all_to_all(parts.raw_data(), sent, y.raw_data(), received, timeout);
+      },
+      x.device());
   return written_to(y, std::move(work));
 }
 
 Pending start_send(const Tensor& given, const Form& form) {
   const auto x = std::make_shared<Tensor>(contiguous(given));
-  Backend& backend = form.group->usable_backend(form.name());
-  auto transfer = backend.send(x->raw_data(), x->nbytes(), form.root, static_cast<std::uint32_t>(form.tag));
-  auto work = form.group->start_transfer(form.name(), std::move(transfer), x);
+  const auto begin = [&](Backend& backend) {
+    return backend.send(x->raw_data(), x->nbytes(), form.root, static_cast<std::uint32_t>(form.tag));
+  };
+  auto work = form.group->start_transfer(form.name(), begin, x);
   return {std::move(work), [dtype = given.dtype()] { return zeros({}, dtype); }};
 }
 
 Pending start_receive(const Tensor& like, const Form& form) {
   const auto y = std::make_shared<Tensor>(empty(like.shape(), like.dtype()));
-  Backend& backend = form.group->usable_backend(form.name());
-  auto transfer = backend.receive(y->raw_data(), y->nbytes(), form.root, static_cast<std::uint32_t>(form.tag));
-  auto work = form.group->start_transfer(form.name(), std::move(transfer), y);
+  const auto begin = [&](Backend& backend) {
+    return backend.receive(y->raw_data(), y->nbytes(), form.root, static_cast<std::uint32_t>(form.tag));
+  };
+  auto work = form.group->start_transfer(form.name(), begin, y);
   return {std::move(work), [y] { return *y; }};
 }
 
-Pending start_on_host(const Tensor& x, const Form& form) {
+/// Starts an operation on memory that the group's backend for the tensor's device takes.
+Pending start_there(const Tensor& x, const Form& form) {
   switch (form.pattern) {
     case Pattern::AllReduce:
     case Pattern::Reduce:
@@ -256,24 +317,34 @@ Pending start(const Tensor& x, const Form& form) {
   if (device.is_meta()) {
     return {nullptr, [y = empty(form.result_shape(x), x.dtype(), device)] { return y; }};
   }
-  if (device.is_cpu()) return start_on_host(x, form);
-  Pending pending = start_on_host(moved(x, kCPU), form);
+  const bool is_message = form.pattern == Pattern::Send || form.pattern == Pattern::Receive;
+  if (device.is_cpu() || (!is_message && form.group->reaches(device))) return start_there(x, form);
+  Pending pending = start_there(moved(x, kCPU), form);
   return {pending.work, [device, on_host = pending.result] { return moved(on_host(), device); }};
 }
 
 Pending start_in_place(const Tensor& x, const Form& form) {
-  const bool is_ready = x.device().is_cpu() && x.is_contiguous() && !is_narrow(x.dtype());
-  if (!is_ready || form.pattern != Pattern::AllReduce || form.mean) {
-    fail<ValueError>("[", form.name(),
-                     "] in place, takes a contiguous tensor on the CPU that is not of 16 bits, and an op ",
-                     "other than 'mean'; got ", lamella::name(x.dtype()), " ", x.shape(), " on ", x.device());
+  ProcessGroup& group = *form.group;
+  const Device device = x.device();
+  const bool is_reached = device.is_cpu() || (!device.is_meta() && group.reaches(device));
+  const bool is_ready = is_reached && x.is_contiguous() && !is_narrow(x.dtype()) && !form.mean;
+  Pending pending;
+  if (is_ready && form.pattern == Pattern::AllReduce && group.joins(device, x.dtype(), form.op)) {
+    const auto count = static_cast<std::size_t>(x.numel());
+    const auto body = [x, count, op = form.op](Backend& backend, Milliseconds timeout) {
+      backend.all_reduce(x.raw_data(), count, x.dtype(), op, timeout);
+    };
+    pending = {group.start(form.name(), description(x, form), body, device), [x] { return x; }};
+  } else {
+    pending = start(x, form);
+    pending.result = [x, name = form.name(), made = std::move(pending.result)] {
+      const autograd::NoGrad scope;
+      if (!x.device().is_meta()) write_values(x, made(), name);
+      return x;
+    };
   }
-  auto work =
-      form.group->start(form.name(), description(x, form), [x, op = form.op](Backend& backend, Milliseconds timeout) {
-        backend.all_reduce(x.raw_data(), static_cast<std::size_t>(x.numel()), x.dtype(), op, timeout);
-      });
   x->storage->bump_version(form.name(), current_source_line());
-  return {std::move(work), [x] { return x; }};
+  return pending;
 }
 
 Tensor run(const Tensor& x, const Form& form) {

@@ -89,6 +89,9 @@ PyObject* get_ranks(PyObject* self, void*) {
 PyObject* get_backend(PyObject* self, void*) {
   return guarded([&] { return text(group_of(self).backend_name()); });
 }
+PyObject* get_device_backend(PyObject* self, void*) {
+  return guarded([&] { return text(group_of(self).device_backend_name()); });
+}
 PyObject* get_name(PyObject* self, void*) {
   return guarded([&] { return text(group_of(self).name()); });
 }
@@ -113,7 +116,12 @@ PyGetSetDef group_attributes[] = {
     {"size", get_size, nullptr, "Number of processes in the group.", nullptr},
     {"ranks", get_ranks, nullptr, "The members by their ranks in the default group, in the order of those here.",
      nullptr},
-    {"backend", get_backend, nullptr, "Name of the backend, such as 'gloo'.", nullptr},
+    {"backend", get_backend, nullptr, "Name of the backend for tensors of the CPU, such as 'gloo'.", nullptr},
+    {"device_backend", get_device_backend, nullptr,
+     "Name of the backend for tensors of other devices, such as 'nccl'; '' before the first operation on them, and "
+     "where "
+     "they are copied to the CPU and back.",
+     nullptr},
     {"name", get_name, nullptr, "Name of the group, by which the operators find it.", nullptr},
     {"timeout", get_timeout, nullptr, "Limit for each operation, in seconds.", nullptr},
     {"debug", get_debug, nullptr, "True if the processes compare their calls before each operation.", nullptr},
@@ -211,11 +219,20 @@ std::unique_ptr<distributed::Backend> connect(distributed::BackendFactory factor
   return std::move(attempt->backend);
 }
 
+distributed::DeviceUse read_device_use(PyObject* object, const Argument& argument) {
+  const std::string text = read_string(object, argument);
+  if (text == "none") return distributed::DeviceUse::None;
+  if (text == "if_there") return distributed::DeviceUse::IfThere;
+  if (text == "required") return distributed::DeviceUse::Required;
+  argument.wrong_value(str("it is 'none', 'if_there' or 'required', not '", text, "'"));
+}
+
 PyObject* init(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   return guarded([&] {
     static const Signature signature(
-        "init_process_group", "backend, rank, size, timeout, debug, folder, store_address, store, address, interface");
-    const auto values = signature.bound<10>(args, count, keywords);
+        "init_process_group",
+        "backend, rank, size, timeout, debug, folder, store_address, store, address, interface, devices, library");
+    const auto values = signature.bound<12>(args, count, keywords);
     const auto text_of = [&](std::size_t i) { return read_string(values[i], {signature, i}); };
     const int rank = static_cast<int>(read<std::int64_t>(values[1], {signature, 1}));
     const int size = static_cast<int>(read<std::int64_t>(values[2], {signature, 2}));
@@ -225,7 +242,9 @@ PyObject* init(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
                                       .rank = rank,
                                       .timeout = timeout,
                                       .debug = read<bool>(values[4], {signature, 4}),
-                                      .folder = text_of(5)};
+                                      .folder = text_of(5),
+                                      .device_use = read_device_use(values[10], {signature, 10}),
+                                      .device_library = text_of(11)};
     for (int i = 0; i < size; ++i) options.ranks.push_back(i);
     if (options.backend_name == "self") {
       options.backend = distributed::solo_backend();
@@ -275,6 +294,15 @@ PyObject* remove(PyObject*, PyObject* name) {
     PyThreadState* const state = PyEval_SaveThread();
     distributed::remove_group(given);
     restore_thread(state);
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* load_devices(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("is_available", "backend, library, /");
+    const auto values = signature.bound<2>(args, count, keywords);
+    distributed::load_device_library(read_string(values[0], {signature, 0}), read_string(values[1], {signature, 1}));
     Py_RETURN_NONE;
   });
 }
@@ -347,7 +375,9 @@ PyObject* start_barrier(PyObject*, PyObject* name) {
 
 PyMethodDef functions[] = {
     {"_distributed_init", as_c_function(init), METH_FASTCALL | METH_KEYWORDS,
-     "_distributed_init(backend, rank, size, timeout, debug, folder, store_address, store, address, interface)\n--\n\n"
+     "_distributed_init(backend, rank, size, timeout, debug, folder, store_address, store, address, interface, "
+     "devices, "
+     "library)\n--\n\n"
      "Connects to the other processes and makes the default group."},
     {"_distributed_new_group", as_c_function(new_group), METH_FASTCALL | METH_KEYWORDS,
      "_distributed_new_group(parent, name, ranks)\n--\n\nMakes a group of some of the parent's processes."},
@@ -357,6 +387,9 @@ PyMethodDef functions[] = {
     {"_distributed_remove", remove, METH_O, "_distributed_remove(name, /)\n--\n\nLeaves a group."},
     {"_distributed_load", load, METH_O,
      "_distributed_load(backend, /)\n--\n\nLoads a backend; RuntimeError if it is not here."},
+    {"_distributed_load_devices", as_c_function(load_devices), METH_FASTCALL | METH_KEYWORDS,
+     "_distributed_load_devices(backend, library, /)\n--\n\nLoads a backend of devices; RuntimeError if it is not "
+     "here."},
     {"_distributed_start", as_c_function(start), METH_FASTCALL | METH_KEYWORDS,
      "_distributed_start(pattern, x, *, op='sum', root=0, tag=0, axis=0, concat_axis=0, sizes=None, received=None, "
      "group='', in_place=False)\n--\n\nStarts a collective operation and returns its Work."},

@@ -1,21 +1,23 @@
 #include "ops/distributed/gloo/connect.h"
 
 #include <gloo/config.h>
-#include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/address.h>
 #include <gloo/transport/context.h>
 #include <gloo/transport/device.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
 #include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "engine/core/error.h"
+#include "engine/distributed/file_store.h"
 #if GLOO_USE_REDIS && __has_include(<hiredis/hiredis.h>)
 #define LAMELLA_GLOO_REDIS 1
 #define HIREDIS_NESTED_INCLUDE
@@ -28,18 +30,11 @@ namespace {
 constexpr std::string_view kFile = "file://";
 constexpr std::string_view kRedis = "redis://";
 
-/// Makes Gloo's test for keys public, which does not wait.
-struct FileStore : ::gloo::rendezvous::FileStore {
-  using ::gloo::rendezvous::FileStore::check;
-  using ::gloo::rendezvous::FileStore::FileStore;
-};
-
-/// Store of Gloo's own. Gloo's waits count whole seconds, so that a limit is kept here.
-template <class Kept>
-class GlooStore : public Store {
+#ifdef LAMELLA_GLOO_REDIS
+/// Redis. Gloo's waits count whole seconds, so that a limit is kept here.
+class RedisStore : public Store {
  public:
-  template <class... Args>
-  explicit GlooStore(Args&&... args) : store_(std::forward<Args>(args)...) {}
+  RedisStore(const std::string& host, int port) : store_(host, port) {}
   void set(const std::string& key, const std::string& value) override {
     store_.set(key, std::vector<char>(value.begin(), value.end()));
   }
@@ -54,17 +49,12 @@ class GlooStore : public Store {
   }
 
  private:
-  Kept store_;
+  ::gloo::rendezvous::RedisStore store_;
 };
+#endif
 
 std::unique_ptr<Store> open_store(const std::string& address) {
-  if (address.starts_with(kFile)) {
-    const std::filesystem::path folder = address.substr(kFile.size());
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) fail<RuntimeError>("cannot make the folder ", folder.string(), ": ", error.message());
-    return std::make_unique<GlooStore<FileStore>>(folder.string());
-  }
+  if (address.starts_with(kFile)) return std::make_unique<FileStore>(address.substr(kFile.size()));
 #ifdef LAMELLA_GLOO_REDIS
   if (address.starts_with(kRedis)) {
     const std::string place = address.substr(kRedis.size());
@@ -72,7 +62,7 @@ std::unique_ptr<Store> open_store(const std::string& address) {
     constexpr int kRedisPort = 6379;
     const int port =
         colon == std::string::npos ? kRedisPort : static_cast<int>(std::strtol(place.c_str() + colon + 1, nullptr, 10));
-    return std::make_unique<GlooStore<::gloo::rendezvous::RedisStore>>(place.substr(0, colon), port);
+    return std::make_unique<RedisStore>(place.substr(0, colon), port);
   }
 #endif
   fail<RuntimeError>("cannot find the other processes by '", address, "': expected file:///folder",
@@ -88,10 +78,12 @@ class Connected : public ::gloo::Context {
  public:
   Connected(const std::shared_ptr<::gloo::transport::Device>& device, int rank, int size, Milliseconds timeout)
       : Context(rank, size) {
+    // Gloo waits for a connection five times as long as it is told.
+    constexpr int kFactor = 5;
     setTimeout(timeout);
     device_ = device;
     transportContext_ = device->createContext(rank, size);
-    transportContext_->setTimeout(timeout);
+    transportContext_->setTimeout(std::max(timeout / kFactor, Milliseconds(1)));
   }
 
   void connect(const Exchange& exchange) {
@@ -109,8 +101,15 @@ class Connected : public ::gloo::Context {
     const std::vector<std::string> all = exchange(own);
     for (int i = 0; i < size; ++i) {
       if (i == rank) continue;
-      transportContext_->getPair(i)->connect(part(all[static_cast<std::size_t>(i)], rank));
+      const std::vector<char> address = part(all[static_cast<std::size_t>(i)], rank);
+      try {
+        transportContext_->getPair(i)->connect(address);
+      } catch (const std::exception& cause) {
+        fail<RuntimeError>("rank ", i, " of ", size,
+                           " has ended while the processes connect, or does not answer: ", cause.what());
+      }
     }
+    transportContext_->setTimeout(getTimeout());
   }
 
  private:
@@ -131,7 +130,98 @@ class Connected : public ::gloo::Context {
   }
 };
 
+/// Exchange of the processes' texts through a store, which may hold those of processes that have met there before, or
+/// have ended before they met: a process goes on when all of them have read the same texts, its own among them.
+class Meeting {
+ public:
+  Meeting(const BackendOptions& options, std::shared_ptr<Store> store)
+      : options_(options),
+        store_(std::move(store)),
+        deadline_(Clock::now() + options.timeout),
+        texts_(static_cast<std::size_t>(options.size)) {}
+
+  std::vector<std::string> exchange(const std::string& own) {
+    // Differs from what another process of this rank has left.
+    const std::string mark = std::to_string(std::random_device()()) + "-";
+    store_->set(key_of(options_.rank), mark + own);
+    texts_[static_cast<std::size_t>(options_.rank)] = mark + own;
+    std::string told;
+    for (;;) {
+      std::vector<int> missing;
+      for (int i = 0; i < options_.size; ++i) {
+        if (i != options_.rank && !read(key_of(i), texts_[static_cast<std::size_t>(i)])) missing.push_back(i);
+      }
+      if (missing.empty()) {
+        const std::string seen = marks();
+        if (told != seen) store_->set(seen_key_of(options_.rank), seen);
+        told = seen;
+        for (int i = 0; i < options_.size; ++i) {
+          std::string other;
+          if (i != options_.rank && (!read(seen_key_of(i), other) || other != seen)) missing.push_back(i);
+        }
+        if (missing.empty()) break;
+      }
+      if (Clock::now() >= deadline_) give_up(missing);
+      std::this_thread::sleep_for(Milliseconds(20));
+    }
+    for (std::string& text : texts_) text.erase(0, text.find('-') + 1);
+    return std::move(texts_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static std::string key_of(int rank) { return "addresses-" + std::to_string(rank); }
+  static std::string seen_key_of(int rank) { return "seen-" + std::to_string(rank); }
+
+  /// Reads the value of a key, waiting for it until the deadline; returns false where there is none.
+  bool read(const std::string& key, std::string& value) {
+    // Rounded up: a wait that ends before the deadline would pass for another failure.
+    const auto left = std::chrono::ceil<Milliseconds>(deadline_ - Clock::now());
+    try {
+      value = store_->get(key, std::max(left, Milliseconds(1)));
+    } catch (const std::exception&) {
+      if (Clock::now() < deadline_) throw;
+      value.clear();
+    }
+    return !value.empty();
+  }
+
+  /// Returns the marks of the texts that were read.
+  std::string marks() const {
+    std::string all;
+    for (const std::string& text : texts_) all += text.substr(0, text.find('-') + 1);
+    return all;
+  }
+
+  /// Takes this process's text back, so that later ones do not read it; the last one leaves nothing in a folder.
+  [[noreturn]] void give_up(const std::vector<int>& missing) {
+    if (options_.store_address.starts_with(kFile)) {
+      store_->set(key_of(options_.rank), "");
+      bool is_last = true;
+      std::string text;
+      for (int i = 0; i < options_.size && is_last; ++i) is_last = !read(key_of(i), text);
+      if (is_last) remove_store(options_.store_address);
+    }
+    std::string ranks;
+    for (const int rank : missing) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+    fail<RuntimeError>("these of ", options_.size, " processes have not come within ",
+                       static_cast<double>(options_.timeout.count()) / 1000.0, " s: rank ", ranks);
+  }
+
+  const BackendOptions& options_;
+  std::shared_ptr<Store> store_;
+  Clock::time_point deadline_;
+  std::vector<std::string> texts_;
+};
+
 }  // namespace
+
+void remove_store(const std::string& address) noexcept {
+  if (!address.starts_with(kFile)) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(address.substr(kFile.size()), ignored);
+}
 
 std::shared_ptr<::gloo::transport::Device> make_device(const BackendOptions& options) {
   ::gloo::transport::tcp::attr attributes;
@@ -145,34 +235,8 @@ std::shared_ptr<::gloo::transport::Device> make_device(const BackendOptions& opt
 
 Exchange exchange_by_store(const BackendOptions& options) {
   return [options](const std::string& own) {
-    const std::shared_ptr<Store> store = options.store ? options.store : open_store(options.store_address);
-    const auto deadline = std::chrono::steady_clock::now() + options.timeout;
-    const auto key_of = [](int rank) { return "addresses-" + std::to_string(rank); };
-    store->set(key_of(options.rank), own);
-    std::vector<std::string> all;
-    std::string missing;
-    for (int i = 0; i < options.size; ++i) {
-      // Rounded up: a wait that ends before the deadline would pass for another failure.
-      const auto left = std::chrono::ceil<Milliseconds>(deadline - std::chrono::steady_clock::now());
-      try {
-        all.push_back(store->get(key_of(i), std::max(left, Milliseconds(1))));
-      } catch (const std::exception&) {
-        if (std::chrono::steady_clock::now() < deadline) throw;
-        missing += (missing.empty() ? "" : ", ") + std::to_string(i);
-      }
-    }
-    if (!missing.empty()) {
-      fail<RuntimeError>("these of ", options.size, " processes have not come within ",
-                         static_cast<double>(options.timeout.count()) / 1000.0, " s: rank ", missing);
-    }
-    return all;
+    return Meeting(options, options.store ? options.store : open_store(options.store_address)).exchange(own);
   };
-}
-
-void remove_store(const std::string& address) noexcept {
-  if (!address.starts_with(kFile)) return;
-  std::error_code ignored;
-  std::filesystem::remove_all(address.substr(kFile.size()), ignored);
 }
 
 std::shared_ptr<::gloo::Context> connect(const std::shared_ptr<::gloo::transport::Device>& device, int rank, int size,

@@ -206,7 +206,11 @@ std::unique_ptr<Backend> make(const BackendOptions& options) {
   DeviceRef device = make_device(options);
   ContextRef context = connect(device, options.rank, options.size, options.timeout, exchange_by_store(options));
   auto backend = std::make_unique<Gloo>(std::move(device), std::move(context));
-  backend->barrier(options.timeout);  // after it nobody reads the store any more
+  try {
+    backend->barrier(options.timeout);  // after it nobody reads the store any more
+  } catch (const std::exception& cause) {
+    fail<RuntimeError>("a process has ended while they connect, or does not answer: ", cause.what());
+  }
   if (options.rank == 0) remove_store(options.store_address);
   return backend;
 }

@@ -31,7 +31,7 @@ class Bucket:
         """Starts to sum the gradients over the processes; a parameter without one adds 0."""
         parts = [(_C.zeros_like(p) if p.grad is None else p.grad.detach()).reshape([-1]) for p in self.parameters]
         flat = _C.concat(parts)
-        in_place = flat.device == "cpu" and flat.dtype.itemsize > 2 and len(parts) > 1
+        in_place = len(parts) > 1  # a single part is the gradient itself
         self._work = _C._distributed_start("all_reduce", flat, group=group.name, in_place=in_place)
 
     def finish(self, divisor: int, unused: frozenset[int]) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from lamella import sbp as sbps
+from lamella._C import Tensor
 from lamella.sbp import Sbp
 
 from ._costs import time_of
 from .mesh import placement
-from .redistribute import Signature, direct, links_of
+from .redistribute import Signature, direct, links_of, local_shape
 from .rules import Call, Pieces, Spec, Way
 
 #: Seconds by which an even cut is preferred to an uneven one at the same price.
@@ -75,19 +76,32 @@ def spec_of(found: Any, call: Call, results: Sequence[Sequence[int]] | None, op:
             inputs, outputs = one
         except (TypeError, ValueError):
             raise TypeError(f"[{op}] a way is a pair of lists of signatures, not {one!r}") from None
-        ways.append(Way(_signatures(inputs, call.shapes, op), _signatures(outputs, results, op)))
+        ways.append(Way(_signatures(inputs, call.shapes, op, "tensors"), _signatures(outputs, results, op, "results")))
     blank = tuple("." * len(shape) for shape in call.shapes)
     count = len(results) if results is not None else len(ways[0].outputs) if ways else 1
     return Spec(blank, ("",) * count, more=tuple(ways))
 
 
-def _signatures(given: Any, shapes: Sequence[Sequence[int]] | None, op: str) -> tuple[Sbp, ...]:
+def _signatures(given: Any, shapes: Sequence[Sequence[int]] | None, op: str, of: str) -> tuple[Sbp, ...]:
     listed = [given] if isinstance(given, Sbp) else list(given)
     if shapes is None:
         return tuple(listed)
     if len(listed) != len(shapes):
-        raise ValueError(f"[{op}] the SBP rule gives {len(listed)} signatures, and there are {len(shapes)} tensors")
+        raise ValueError(f"[{op}] the SBP rule gives {len(listed)} signatures, and there are {len(shapes)} {of}")
     return tuple(sbps.signature(one, 1, len(shape), op)[0] for one, shape in zip(listed, shapes, strict=True))
+
+
+def check_parts(name: str, parts: Sequence[Tensor], choice: Choice, mesh: placement, at: Sequence[int]) -> None:
+    """ValueError where this process's parts of results do not have the shapes that their signatures say."""
+    if choice.shapes is None or len(choice.shapes) != len(parts):
+        return
+    for x, shape, signature in zip(parts, choice.shapes, choice.outputs, strict=True):
+        wanted = local_shape(shape, mesh, signature, at)
+        if tuple(x.shape) != wanted:
+            raise ValueError(
+                f"[{name}] the SBP rule says that a result of shape {list(shape)} is {', '.join(map(str, signature))}, "
+                f"so that this process has {list(wanted)}, and it computes {list(x.shape)}"
+            )
 
 
 def _fits(way: Way, shapes: Iterable[Sequence[int]], n: int) -> bool:

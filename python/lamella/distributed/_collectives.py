@@ -379,8 +379,7 @@ def all_reduce_(
 ) -> Tensor | Work:
     """Overwrites `x` by what :func:`all_reduce` gives, and returns it.
 
-    With ``async_op=True``, `x` is contiguous, on the CPU and not of 16 bits, and op is not ``"mean"``; until the work
-    has been waited for, it is neither read nor written.
+    With ``async_op=True``, `x` is neither read nor written until the work has been waited for.
 
     Args:
         x: A tensor of the same shape and dtype on all processes.
@@ -390,7 +389,7 @@ def all_reduce_(
 
     Raises:
         TypeError: The operation makes no sense for the dtype.
-        ValueError: There is no such operation, or `x` does not fit ``async_op=True``.
+        ValueError: There is no such operation.
         RuntimeError: `x` is a leaf that wants a gradient.
         DistributedError: A process has died or did not answer within the group's timeout.
     """

@@ -224,6 +224,8 @@ def _perform(
         return _written(name, given[0], locals_[0], choice.inputs[0])
     parts, rebuild = _tree.flatten(returned)
     outputs = choice.outputs or (whole,) * len(parts)
+    if call is not None and choice.shapes is not None:
+        _choice.check_parts(name, parts, choice, mesh, at)
     shapes = choice.shapes or [whole_shape(x, mesh, one, name) for x, one in zip(parts, outputs, strict=True)]
     made = [GlobalTensor._of(x, shape, mesh, one) for x, shape, one in zip(parts, shapes, outputs, strict=True)]
     for x, local in zip(given, locals_, strict=True):

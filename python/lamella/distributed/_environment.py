@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,6 +20,9 @@ _STARTERS = {
     "PMI": ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
     "Slurm": ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"),
 }
+
+#: Ports at which the steps of Slurm's jobs meet: below those that systems give to whoever asks for any.
+_FIRST_PORT, _PORTS = 20_000, 10_000
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,12 @@ def meeting_point(where: Place, environ: Mapping[str, str] = os.environ) -> str:
     if store := environ.get("LAMELLA_DISTRIBUTED_STORE"):
         return store
     if "MASTER_ADDR" in environ and "MASTER_PORT" in environ:
-        return f"http://{environ['MASTER_ADDR']}:{environ['MASTER_PORT']}"
+        host = environ["MASTER_ADDR"]
+        return f"http://{f'[{host}]' if ':' in host else host}:{environ['MASTER_PORT']}"
     if folder := machine_folder(where, environ):
         return f"file://{folder}"
+    if where.starter == "Slurm" and "SLURM_JOB_ID" in environ:
+        return _slurm_address(where, environ)
     raise RuntimeError(
         f"[init_process_group] {where.world_size} processes have no place to meet: start them by "
         f"`python -m lamella.distributed.launch`, set MASTER_ADDR and MASTER_PORT, or give "
@@ -94,6 +101,19 @@ def machine_folder(where: Place, environ: Mapping[str, str] = os.environ) -> str
     if where.local_world_size == where.world_size and os.path.isdir(session):
         return os.path.join(session, "lamella")
     return ""
+
+
+def _slurm_address(where: Place, environ: Mapping[str, str]) -> str:
+    """Returns an address on the first machine of a step of Slurm's, of a port that follows from the step's number."""
+    job, step = _number(environ, "SLURM_JOB_ID"), environ.get("SLURM_STEP_ID", "0")
+    port = _FIRST_PORT + (job * 31 + (int(step) if step.isdigit() else 0)) % _PORTS
+    if where.local_world_size == where.world_size:
+        return f"http://127.0.0.1:{port}"
+    # "node[07-12,15]-a,other3" begins with node07-a.
+    found = re.match(r"([^,\[]+)(?:\[(\d+)[^\]]*\]([^,]*))?", environ.get("SLURM_STEP_NODELIST", ""))
+    if found is None:
+        raise RuntimeError("[init_process_group] Slurm names no machines (SLURM_STEP_NODELIST): set MASTER_ADDR")
+    return f"http://{''.join(part or '' for part in found.groups())}:{port}"
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import itertools
 import os
+import re
 import urllib.parse
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,8 +16,10 @@ from .._C import _ProcessGroup as ProcessGroup
 from . import _environment
 from ._store import HttpStore
 
-#: Backends in the order in which they are tried where none is named.
+#: Backends for the host's memory, in the order in which they are tried where none is named.
 _BACKENDS = ("gloo", "mpi")
+#: Backends for the memory of devices, which work beside one for the host.
+_DEVICE_BACKENDS = ("nccl",)
 _DEFAULT_TIMEOUT = 300.0
 
 #: The place of this process, once it has been asked for.
@@ -29,7 +33,7 @@ def is_available(backend: str | None = None) -> bool:
     """True if this build has a backend that loads here: the named one, or any."""
     for name in (backend,) if backend else _BACKENDS:
         try:
-            _C._distributed_load(name)
+            _load(name)
         except RuntimeError:
             continue
         return True
@@ -54,12 +58,15 @@ def init_process_group(
     program on its own is a group of one process.
 
     Args:
-        backend: ``"gloo"`` (over TCP) or ``"mpi"``; by default the first that is here. ``"meta"`` makes a group of any
-            size in one process, which moves no data, for operations on tensors of the device ``meta``.
+        backend: ``"gloo"`` (over TCP) or ``"mpi"``: by default the first that is here for tensors of the CPU, and NCCL
+            for those of CUDA devices where it is here and each process has a device of its own. ``"nccl"`` makes it an
+            error where that is not so; with a backend named for the CPU, other tensors are copied there and back.
+            ``"meta"`` makes a group of any size in one process, which moves no data, for operations on tensors of the
+            device ``meta``.
         timeout: Limit for connecting, and for each operation: seconds, or a ``timedelta``.
         rank: The number of this process, where the environment does not say it.
         world_size: The number of processes, likewise.
-        init_method: Where the processes meet: ``"file:///folder"``, an empty folder that all see, or
+        init_method: Where the processes meet: ``"file:///folder"``, a folder of the program that all see, or
             ``"http://host:port"``, an address of the machine of rank 0; ``"redis://host:port"`` where Gloo has it. By
             default what the environment says.
         address: The address that Gloo listens on; by default ``LAMELLA_DISTRIBUTED_ADDRESS``, or else 127.0.0.1.
@@ -73,6 +80,7 @@ def init_process_group(
 
     Raises:
         RuntimeError: There is a default group already, no backend is here, or other processes have not come in time.
+        TypeError: An argument is of another type.
         ValueError: An argument, or a variable of the environment, makes no sense.
     """
     global _place, _owner
@@ -85,13 +93,17 @@ def init_process_group(
     address = address or os.environ.get("LAMELLA_DISTRIBUTED_ADDRESS", "")
     interface = interface or ("" if address else os.environ.get("GLOO_SOCKET_IFNAME", ""))
     folder, store_address, store = "", "", None
+    devices = "if_there" if backend is None else "none"
+    if backend in _DEVICE_BACKENDS:
+        _load(backend)
+        devices, backend = "required", None
     if backend != "meta":
         backend = "self" if where.world_size == 1 else backend or _first_backend()
         if backend == "mpi":
             folder = _environment.machine_folder(where)
         elif backend != "self":
             _check_address(where, address, interface)
-            folder, store_address, store = _meet(where, init_method)
+            folder, store_address, store = _meet(where, init_method, seconds)
     try:
         if folder:
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -106,9 +118,11 @@ def init_process_group(
             store,
             address,
             interface,
+            devices,
+            _library(),
         )
     except RuntimeError as error:
-        if str(error).startswith("["):
+        if re.match(r"\[\w+\] ", str(error)):  # Gloo's own messages begin with a place in its source
             raise
         raise RuntimeError(f"[init_process_group] {backend}: {error}") from error
     finally:
@@ -216,10 +230,12 @@ def group_of(group: ProcessGroup | str | None) -> ProcessGroup:
 
 
 def _seconds(timeout: float | timedelta) -> float:
-    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
+    seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    if not isinstance(seconds, int | float):
+        raise TypeError(f"[init_process_group] timeout is a number of seconds or a timedelta, not {timeout!r}")
     if not 0.001 <= seconds < 1e9:
         raise ValueError(f"[init_process_group] timeout is at least a millisecond, not {timeout!r}")
-    return seconds
+    return float(seconds)
 
 
 def _place_of(rank: int | None, world_size: int | None) -> _environment.Place:
@@ -227,6 +243,8 @@ def _place_of(rank: int | None, world_size: int | None) -> _environment.Place:
         return _environment.place()
     if rank is None or world_size is None:
         raise ValueError("[init_process_group] rank and world_size are given together, or neither is")
+    if type(rank) is not int or type(world_size) is not int:
+        raise TypeError(f"[init_process_group] rank and world_size are ints, not {rank!r} and {world_size!r}")
     if not 0 <= rank < world_size:
         raise ValueError(
             f"[init_process_group] rank is from 0 to {world_size - 1} for {world_size} processes, not {rank}"
@@ -236,11 +254,30 @@ def _place_of(rank: int | None, world_size: int | None) -> _environment.Place:
     return _environment.Place(rank, world_size, local.local_rank, local_size, "given")
 
 
+def _library() -> str:
+    """Returns where a package of PyPI has NCCL, which is loaded where the system has none; "" if there is none."""
+    try:
+        found = importlib.util.find_spec("nvidia.nccl")
+    except (ImportError, ValueError):
+        return ""
+    places = found.submodule_search_locations if found else None
+    files = (os.path.join(place, "lib", "libnccl.so.2") for place in places or ())
+    return next(filter(os.path.isfile, files), "")
+
+
+def _load(backend: str) -> None:
+    """Loads a backend; RuntimeError where it is not here."""
+    if backend in _DEVICE_BACKENDS:
+        _C._distributed_load_devices(backend, _library())
+    else:
+        _C._distributed_load(backend)
+
+
 def _first_backend() -> str:
     reasons = []
     for name in _BACKENDS:
         try:
-            _C._distributed_load(name)
+            _load(name)
         except RuntimeError as error:
             reasons.append(str(error).removeprefix("[distributed] "))
         else:
@@ -260,17 +297,21 @@ def _check_address(where: _environment.Place, address: str, interface: str) -> N
         )
 
 
-def _meet(where: _environment.Place, init_method: str | None) -> tuple[str, str, HttpStore | None]:
+def _meet(where: _environment.Place, init_method: str | None, seconds: float) -> tuple[str, str, HttpStore | None]:
     """Returns the folder that processes share, or "", and an address for Gloo's own stores, or a store."""
     if init_method in (None, "env://"):
         init_method = _environment.meeting_point(where)
     url = urllib.parse.urlsplit(init_method)
+    try:
+        port = url.port
+    except ValueError as error:
+        raise ValueError(f"[init_process_group] {init_method!r} has no port: {error}") from error
     if url.scheme == "file" and url.path.startswith("/") and not url.netloc:
         return url.path, f"file://{os.path.join(url.path, 'rendezvous')}", None
     if url.scheme == "redis" and url.hostname:
         return "", init_method, None
-    if url.scheme in ("http", "tcp") and url.hostname and url.port is not None:
-        return "", "", HttpStore(url.hostname, url.port, serve=where.rank == 0)
+    if url.scheme in ("http", "tcp") and url.hostname and port is not None:
+        return "", "", HttpStore(url.hostname, port, serve=where.rank == 0, seconds=seconds)
     raise ValueError(
         f"[init_process_group] init_method is 'file:///folder', 'http://host:port' or 'redis://host:port', "
         f"not {init_method!r}"

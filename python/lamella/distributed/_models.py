@@ -12,6 +12,12 @@ from ._objects import all_gather_object
 from .global_tensor import GlobalTensor
 
 
+def check_module(module: Module, caller: str) -> None:
+    """TypeError where what is to be a model is none."""
+    if not isinstance(module, Module):
+        raise TypeError(f"[{caller}] module is an nn.Module, not {type(module).__name__}")
+
+
 def check_equal(module: Module, group: ProcessGroup, caller: str) -> None:
     """ValueError where the models of the processes differ in a parameter or a buffer."""
     own = [

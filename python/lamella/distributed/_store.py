@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import http.server
+import socket
 import sys
 import threading
 import time
@@ -12,8 +13,9 @@ from typing import Any
 
 #: Values are addresses of processes; more is refused.
 _MOST_BYTES = 1 << 20
-#: Seconds for which the server lets a request wait.
+#: Seconds for which the server lets a request wait at most, and the header that says how many this one wants.
 _PATIENCE = 5.0
+_WAIT = "X-Wait"
 
 
 class _Table:
@@ -42,7 +44,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         table = self.server.table
         with table.changed:
-            table.changed.wait_for(lambda: self.path in table.values, timeout=_PATIENCE)
+            wait = min(float(self.headers.get(_WAIT, "0")), _PATIENCE)
+            table.changed.wait_for(lambda: self.path in table.values, timeout=wait)
             value = table.values.get(self.path)
         self._answer(404 if value is None else 200, value or b"")
 
@@ -63,7 +66,8 @@ class _Server(http.server.ThreadingHTTPServer):
 
     def __init__(self, host: str, port: int) -> None:
         self.table = _Table()
-        super().__init__((host, port), _Handler)
+        self.address_family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        super().__init__(address[:2], _Handler)  # type: ignore[arg-type]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing of a process that has given up waiting, and prints other errors."""
@@ -78,14 +82,17 @@ class HttpStore:
         host: Name or address of the machine of rank 0.
         port: The port there; 0 takes a free one, and :attr:`port` says which.
         serve: True on rank 0.
+        seconds: Time for the server to come up.
 
     Raises:
         RuntimeError: The server cannot listen there.
     """
 
-    def __init__(self, host: str, port: int, *, serve: bool) -> None:
+    def __init__(self, host: str, port: int, *, serve: bool, seconds: float = 30.0) -> None:
         self.host = host
         self.port = port
+        self._up_by = time.monotonic() + seconds
+        self._refusal: Exception | None = None
         self._server: _Server | None = None
         if serve:
             try:
@@ -98,8 +105,15 @@ class HttpStore:
             threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def set(self, key: str, value: bytes) -> None:
-        """Stores a value under a key, waiting for the server to come up."""
-        self._request("PUT", key, value, time.monotonic() + 30.0)
+        """Stores a value under a key, waiting for the server to come up.
+
+        Raises:
+            TimeoutError: It has not, within the time for it.
+        """
+        if self._request("PUT", key, value, max(self._up_by, time.monotonic() + 1.0)) is None:
+            raise TimeoutError(
+                f"[init_process_group] rank 0 does not answer at {self.host}:{self.port} in time ({self._refusal})"
+            )
 
     def get(self, key: str, seconds: float) -> bytes:
         """Returns the value of a key as soon as a process has set it.
@@ -107,7 +121,13 @@ class HttpStore:
         Raises:
             TimeoutError: None has, within these seconds.
         """
-        return self._request("GET", key, b"", time.monotonic() + seconds)
+        value = self._request("GET", key, b"", time.monotonic() + seconds)
+        if value is None:
+            raise TimeoutError(
+                f"[init_process_group] no process has set {key!r} at {self.host}:{self.port} in time"
+                + (f" ({self._refusal})" if self._refusal else "")
+            )
+        return value
 
     def close(self) -> None:
         """Stops the server, if this process runs it."""
@@ -116,13 +136,15 @@ class HttpStore:
             self._server.server_close()
             self._server = None
 
-    def _request(self, method: str, key: str, body: bytes, deadline: float) -> bytes:
+    def _request(self, method: str, key: str, body: bytes, deadline: float) -> bytes | None:
+        """Returns the answer; None where there is none before the deadline."""
         path = "/" + urllib.parse.quote(key, safe="")
-        refusal: Exception | None = None
+        self._refusal = None
         while (left := deadline - time.monotonic()) > 0:
-            connection = http.client.HTTPConnection(self.host, self.port, timeout=min(left, _PATIENCE) + 1.0)
+            wait = min(left, _PATIENCE)
+            connection = http.client.HTTPConnection(self.host, self.port, timeout=wait + 1.0)
             try:
-                connection.request(method, path, body)
+                connection.request(method, path, body, {_WAIT: f"{wait:.3f}"})
                 answer = connection.getresponse()
                 value = answer.read()
                 if answer.status in (200, 204):
@@ -133,11 +155,8 @@ class HttpStore:
                         f"{answer.status} {answer.reason}"
                     )
             except (OSError, http.client.HTTPException) as error:  # rank 0 has not come up
-                refusal = error
+                self._refusal = error
                 time.sleep(min(0.05, max(left, 0.0)))
             finally:
                 connection.close()
-        raise TimeoutError(
-            f"[init_process_group] no process has set {key!r} at {self.host}:{self.port} in time"
-            + (f" ({refusal})" if refusal else "")
-        )
+        return None

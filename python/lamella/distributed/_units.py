@@ -196,6 +196,9 @@ def chosen_units(module: Module, units: Units) -> list[Module]:
     """Returns the modules that are units, beside the model itself."""
     if units is None:
         return _members(module)
+    types = units if isinstance(units, tuple) else (units,)
+    if not callable(units) and not all(isinstance(one, type) for one in types):
+        raise TypeError(f"[FullyShardedDataParallel] units are types of modules or a function, not {units!r}")
     asked = units if callable(units) and not isinstance(units, type) else lambda part: isinstance(part, units)  # type: ignore[arg-type]
     return [part for part in module.modules() if part is not module and asked(part)]
 

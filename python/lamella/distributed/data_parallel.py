@@ -12,7 +12,7 @@ from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module
 from ._buckets import make_buckets
 from ._groups import group_of
-from ._models import broadcast_tensors, check_equal, in_pass, own_part
+from ._models import broadcast_tensors, check_equal, check_module, in_pass, own_part
 
 __all__ = ["DistributedDataParallel"]
 
@@ -42,6 +42,7 @@ class DistributedDataParallel(Module):
         broadcast_buffers: True to begin each forward pass with the buffers of rank 0, such as running statistics.
 
     Raises:
+        TypeError: `module` is no module.
         ValueError: No parameter wants a gradient, or the models of the processes differ.
         RuntimeError: There is no process group.
     """
@@ -56,8 +57,9 @@ class DistributedDataParallel(Module):
         broadcast_buffers: bool = True,
     ) -> None:
         super().__init__()
-        if not bucket_mb > 0:
-            raise ValueError(f"[DistributedDataParallel] bucket_mb is more than 0, not {bucket_mb}")
+        check_module(module, "DistributedDataParallel")
+        if not isinstance(bucket_mb, int | float) or not bucket_mb > 0:
+            raise ValueError(f"[DistributedDataParallel] bucket_mb is a number of more than 0, not {bucket_mb!r}")
         self.module = module
         self.group = group_of(group)
         self.bucket_mb = bucket_mb

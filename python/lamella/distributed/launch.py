@@ -3,6 +3,7 @@
 It starts nothing but processes with the variables that ``torchrun`` sets (``RANK``, ``WORLD_SIZE``, ``LOCAL_RANK``,
 ``LOCAL_WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``), and a private folder in which they meet. When one of them
 fails, it ends the others, says which one it was, and ends with its exit status; signals that it gets go to all of them.
+Processes that they have started, and that still run when all of them have ended, are killed.
 """
 
 from __future__ import annotations
@@ -61,10 +62,9 @@ class Launcher:
                 self._start(rank, folder)
             return self._watch()
         finally:
-            for process in self.processes:
-                if process.poll() is None:
-                    _signal_group(process, signal.SIGKILL)
-                    process.wait()
+            for process in self.processes:  # and what they have started, and not ended
+                _signal_group(process, signal.SIGKILL)
+                process.wait()
             for printer in self._printers:
                 printer.join()
             for number, handler in before.items():
@@ -97,7 +97,7 @@ class Launcher:
         running = set(range(self.count))
         while running:
             for rank in sorted(running):
-                status = self.processes[rank].poll()
+                status = _status(self.processes[rank])
                 if status is None:
                     continue
                 running.discard(rank)
@@ -106,8 +106,8 @@ class Launcher:
                     if running and self._ends_at is None:
                         self._tell(signal.SIGTERM)
             if self._ends_at is not None and time.monotonic() > self._ends_at:
-                for rank in running:
-                    _signal_group(self.processes[rank], signal.SIGKILL)
+                for process in self.processes:
+                    _signal_group(process, signal.SIGKILL)
             time.sleep(0.01)
         if failed is None:
             return 0
@@ -128,8 +128,15 @@ class Launcher:
         if self._ends_at is None:
             self._ends_at = time.monotonic() + self.grace
         for process in self.processes:
-            if process.poll() is None:
-                _signal_group(process, number)
+            _signal_group(process, number)
+
+
+def _status(process: subprocess.Popen[bytes]) -> int | None:
+    """Returns the exit status of a process, None while it runs; its number stays taken, as that of its group."""
+    ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if ended is None:
+        return None
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:

@@ -35,6 +35,12 @@ def _signature(given: SbpLike, mesh: placement, ndim: int, exact: bool, name: st
     return made
 
 
+def _is_whole(given: SbpLike) -> bool:
+    """True if signatures ask for nothing to be split."""
+    listed = [given] if isinstance(given, (Sbp, str)) else list(given)
+    return not any((sbps.parse(one) if isinstance(one, str) else one).is_split for one in listed)
+
+
 def _whole(x: lm.Tensor, mesh: placement) -> lm.Tensor:
     """Returns the first process's values."""
     own = x.detach()
@@ -71,10 +77,13 @@ def layout_of(
             exact = fnmatchcase(name, pattern)
             if exact or fnmatchcase(name.rpartition(".")[0], pattern) or fnmatchcase(name, pattern + ".*"):
                 signature = _signature(given, mesh, table[key].ndim, exact, name)
-                unused.discard(pattern)
+                if exact or signature != whole or _is_whole(given):
+                    unused.discard(pattern)
         chosen.append((table, key, signature))
     if unused:
-        raise ValueError(f"[parallelize] these names fit no parameter of {type(module).__name__}: {sorted(unused)}")
+        raise ValueError(
+            f"[parallelize] these names fit no parameter of {type(module).__name__} that has the axis: {sorted(unused)}"
+        )
     return chosen
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -17,42 +17,21 @@ from ._channel import DTYPES, Channel
 from ._groups import get_group, group_of
 from ._norms import clip_over
 from ._objects import broadcast_object
+from ._schedules import forward_only, interleaved
 from .data_parallel import DistributedDataParallel
 from .global_tensor import GlobalTensor
 from .mesh import placement as Placement  # noqa: N812
 from .mesh import sizes_of
 from .sharded import FullyShardedDataParallel
 
-__all__ = ["Pipeline", "one_forward_one_backward"]
-
-
-def one_forward_one_backward(stages: int, stage: int, microbatches: int) -> Iterator[tuple[str, int]]:
-    """Yields what a stage does, in the order of the schedule 1F1B: ``("forward", i)`` and ``("backward", i)``.
-
-    A stage keeps the values of at most ``stages - stage`` microbatches at a time (Narayanan et al., "PipeDream:
-    Generalized Pipeline Parallelism for DNN Training", 2019; without gradients of old weights, as in "Efficient
-    Large-Scale Language Model Training on GPU Clusters", 2021).
-
-    Args:
-        stages: Number of stages.
-        stage: The stage's number.
-        microbatches: Number of microbatches.
-    """
-    ahead = min(stages - stage - 1, microbatches)
-    for i in range(ahead):
-        yield "forward", i
-    for i in range(microbatches - ahead):
-        yield "forward", ahead + i
-        yield "backward", i
-    for i in range(microbatches - ahead, microbatches):
-        yield "backward", i
+__all__ = ["Pipeline"]
 
 
 class Pipeline(Module):
     """A sequence of modules that is cut into stages, one for each process of a group.
 
     A batch is cut into microbatches along axis 0. While one stage works on a microbatch, others work on others, in the
-    order of :func:`one_forward_one_backward`; activations go from stage to stage, and their gradients back. Losses and
+    order 1F1B; activations go from stage to stage, and their gradients back. Losses and
     gradients are those of the whole model on the whole batch, but for rounding, and for layers that look at more than
     one sample (batch norms see a microbatch).
 
@@ -74,15 +53,19 @@ class Pipeline(Module):
         microbatches: Number of parts of a batch, at least as many as processes to keep all of them busy.
         loss: Called as ``loss(output, target)`` on the last stage; returns a tensor of one element.
         group: The processes, in the order of the stages, or their group's name; None is the default group.
+        chunks: Number of stages of each process: stage ``i`` is on process ``i % n`` of n. With more than one,
+            processes wait less for each other, and send more; `microbatches` is then a multiple of n.
         reduction: ``"mean"`` where `loss` is a mean over samples, ``"sum"`` where it is a sum.
         balance: Number of modules of each stage; by default as ``numpy.array_split`` cuts them.
         wrap: Called with this process's stage, a module, before anything runs; returns what runs in its place, such as
-            ``lambda stage: dist.DistributedDataParallel(stage, group=replicas)``.
+            ``lambda stage: dist.DistributedDataParallel(stage, group=replicas)``. With several `chunks`, with each of
+            the process's stages; they keep their parameters then.
         placement: The processes that work together on this stage, whose parameters are global tensors
             (:func:`parallelize`): what stages receive is whole on all of them.
 
     Raises:
-        ValueError: There are fewer modules than processes, a number is out of range, or two stages share a parameter.
+        TypeError: A stage is neither a module nor a function, or the loss is no function.
+        ValueError: There are fewer modules than stages, a number is out of range, or two stages share a parameter.
         RuntimeError: There is no process group.
     """
 
@@ -93,6 +76,7 @@ class Pipeline(Module):
         *,
         loss: Callable[..., Tensor] | None = None,
         group: ProcessGroup | str | None = None,
+        chunks: int = 1,
         reduction: str = "mean",
         balance: Sequence[int] | None = None,
         wrap: Callable[[Module], Module] | None = None,
@@ -101,28 +85,47 @@ class Pipeline(Module):
         super().__init__()
         self._group = group_of(group).name
         rank, size = self.group.rank, self.group.size
-        listed = list(stages)
+        listed = list(stages) if isinstance(stages, Iterable) else []
+        for part in listed if isinstance(stages, Iterable) else [stages]:
+            if not isinstance(part, Module) and not callable(part):
+                raise TypeError(f"[Pipeline] stages are modules, or functions that make them, not {part!r}")
+        if loss is not None and not callable(loss):
+            raise TypeError(f"[Pipeline] loss is a function of an output and a target, not {loss!r}")
         if type(microbatches) is not int or microbatches < 1:
             raise ValueError(f"[Pipeline] microbatches is an int of at least 1, not {microbatches!r}")
         if reduction not in ("mean", "sum"):
             raise ValueError(f"[Pipeline] reduction is 'mean' or 'sum', not {reduction!r}")
-        if len(listed) < size:
-            raise ValueError(f"[Pipeline] {size} processes have a stage each, and there are {len(listed)} modules")
-        counts = list(sizes_of(len(listed), size) if balance is None else balance)
-        if len(counts) != size or sum(counts) != len(listed) or min(counts) < 1:
+        if type(chunks) is not int or chunks < 1:
+            raise ValueError(f"[Pipeline] chunks is an int of at least 1, not {chunks!r}")
+        if chunks > 1 and microbatches % size:
             raise ValueError(
-                f"[Pipeline] balance has {size} numbers of at least 1 that add up to {len(listed)}, not {counts}"
+                f"[Pipeline] with several chunks, microbatches is a multiple of {size} processes, not {microbatches}"
             )
-        cuts = [sum(counts[:i]) for i in range(size + 1)]
+        cuts = _cuts(len(listed), size, chunks, balance)
         _check_separate([listed[a:b] for a, b in itertools.pairwise(cuts)])
         self.microbatches = microbatches
+        self.chunks = chunks
         self.reduction = reduction
         self._loss = loss
         self._placement = placement
-        own = {str(i): _made(listed[i]) for i in range(cuts[rank], cuts[rank + 1])}
+        made = [
+            {str(i): _made(listed[i]) for i in range(cuts[at], cuts[at + 1])} for at in range(rank, size * chunks, size)
+        ]
+        own = {name: part for parts in made for name, part in parts.items()}
         self._names = list(own)
         stage: Module = _Stage(own)
-        self.stage = stage if wrap is None else wrap(stage)
+        if chunks == 1:
+            self.stage = stage if wrap is None else wrap(stage)
+            self._runs: tuple[Module, ...] = (self.stage,)
+            return
+        self.stage = stage
+        # In a tuple, as the parts have their places, and their names, in the stage.
+        self._runs = tuple(_Stage(parts) if wrap is None else wrap(_Stage(parts)) for parts in made)
+        if any(isinstance(one, FullyShardedDataParallel) for one in self._runs):
+            raise ValueError(
+                "[Pipeline] with several chunks, wrap leaves each stage its parameters: FullyShardedDataParallel takes "
+                "chunks=1"
+            )
 
     @property
     def group(self) -> ProcessGroup:
@@ -159,11 +162,11 @@ class Pipeline(Module):
         if self._loss is None:
             raise RuntimeError("[Pipeline] step needs a loss: Pipeline(..., loss=...)")
         run = _Run(self, inputs, target, scaler)
-        for what, i in one_forward_one_backward(self.group.size, self.group.rank, self.microbatches):
-            # What wraps the stage communicates once, with the last microbatch.
+        for what, i, chunk in interleaved(self.group.size, self.group.rank, self.microbatches, self.chunks):
+            # What wraps a stage communicates once, with the last microbatch.
             is_last = i == self.microbatches - 1
-            with nullcontext() if is_last else _no_sync(self.stage):
-                run.forward(i) if what == "forward" else run.backward(i)
+            with nullcontext() if is_last else _no_sync(self._runs[chunk]):
+                run.forward(i, chunk) if what == "forward" else run.backward(i, chunk)
         run.wait()
         told = _C.zeros([2], dtype="float64")
         if run.total is not None:
@@ -182,14 +185,16 @@ class Pipeline(Module):
         """
         with _C.no_grad():
             run = _Run(self, inputs, None, None, trains=False)
-            outputs = [run.forward(i) for i in range(self.microbatches)]
+            tasks = forward_only(self.group.size, self.microbatches, self.chunks)
+            found = {(task.chunk, task.microbatch): run.forward(task.microbatch, task.chunk) for task in tasks}
             run.wait()
+            outputs = [found[self.chunks - 1, i] for i in range(self.microbatches)]
             results = [_C.concat(list(parts)) for parts in zip(*outputs, strict=True)] if self.is_last else []
             root = self.group.size - 1
             told = broadcast_object([[x.dtype.name, list(x.shape)] for x in results], root, self._group)
             given = results or [_C.zeros(shape, dtype=dtype) for dtype, shape in told]
-            found = tuple(self._from_last(x) for x in given)
-        return found[0] if len(found) == 1 else found
+            told_all = tuple(self._from_last(x) for x in given)
+        return told_all[0] if len(told_all) == 1 else told_all
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
         """Scales the gradients of all stages by one factor so that their norm is at most ``max_norm``.
@@ -270,50 +275,78 @@ class _Run:
         self.total: Tensor | None = None
         group, n = pipe.group, pipe.microbatches
         device = next((p.device for p in pipe.parameters()), "cpu")
-        self.before = None if pipe.is_first else Channel(group.name, group.rank - 1, device)
-        self.after = None if pipe.is_last else Channel(group.name, group.rank + 1, device)
+        is_ring = pipe.chunks > 1  # the last process goes on at the first one
+        self.before = self.after = None
+        if is_ring or not pipe.is_first:
+            self.before = Channel(group.name, (group.rank - 1) % group.size, device)
+        if is_ring or not pipe.is_last:
+            self.after = Channel(group.name, (group.rank + 1) % group.size, device)
         self.inputs = _cut(inputs, n, "inputs") if pipe.is_first else []
         self.targets = _cut(target, n, "target") if pipe.is_last and trains else []
-        self.received: dict[int, list[Tensor]] = {}
-        self.sent: dict[int, list[Tensor]] = {}
+        #: What stages received and gave, by their numbers here and that of the microbatch.
+        self.received: dict[tuple[int, int], list[Tensor]] = {}
+        self.sent: dict[tuple[int, int], list[Tensor]] = {}
         count = sum(len(x[0]) for x in self.targets) or 1
         is_mean = pipe.reduction == "mean"
         self.weights = [len(x[0]) / count if is_mean else 1.0 for x in self.targets]
 
-    def forward(self, i: int) -> tuple[Tensor, ...]:
-        """Runs the stage on a microbatch, and sends on what it gives."""
+    def forward(self, i: int, chunk: int) -> tuple[Tensor, ...]:
+        """Runs one of the process's stages on a microbatch, and sends on what it gives."""
         pipe = self.pipe
-        given = list(self.inputs[i]) if self.before is None else self.before.receive()
+        before, after = self._before(chunk), self._after(chunk)
+        given = list(self.inputs[i]) if before is None else before.receive()
         if self.trains:
-            self.received[i] = given
-        found = pipe.stage(*(_spread(x, pipe._placement) for x in given))
+            self.received[chunk, i] = given
+        found = pipe._runs[chunk](*(_spread(x, pipe._placement) for x in given))
         outputs = tuple(_whole(x) for x in (found if isinstance(found, tuple) else (found,)))
-        if self.after is not None:
-            self.after.send(outputs)
+        if after is not None:
+            after.send(outputs)
             if self.trains:
-                self.sent[i] = [x for x in outputs if not x.stop_gradient]
+                self.sent[chunk, i] = [x for x in outputs if not x.stop_gradient]
         elif self.trains:
             assert pipe._loss is not None
             target = self.targets[i]
             loss = _whole(pipe._loss(found, target[0] if len(target) == 1 else target)) * self.weights[i]
             self.total = loss.detach() if self.total is None else self.total + loss.detach()
-            self.sent[i] = [loss if self.scaler is None else self.scaler.scale(loss)]
+            self.sent[chunk, i] = [loss if self.scaler is None else self.scaler.scale(loss)]
         return outputs
 
-    def backward(self, i: int) -> None:
+    def backward(self, i: int, chunk: int) -> None:
         """Takes the gradients of what was sent on, and sends back those of what was received."""
-        outputs, inputs = self.sent.pop(i), self.received.pop(i)
-        gradients = [None] if self.after is None else self.after.receive_back(outputs)
+        before, after = self._before(chunk), self._after(chunk)
+        outputs, inputs = self.sent.pop((chunk, i)), self.received.pop((chunk, i))
+        gradients = [None] if after is None else after.receive_back(outputs)
         if outputs:
             autograd.backward(outputs, gradients)
-        if self.before is not None:
-            self.before.send_back(inputs)
+        if before is not None:
+            before.send_back(inputs)
+
+    def _before(self, chunk: int) -> Channel | None:
+        """Returns the way from the stage before; None for the first of all."""
+        return None if self.pipe.is_first and chunk == 0 else self.before
+
+    def _after(self, chunk: int) -> Channel | None:
+        """Returns the way to the stage behind; None for the last of all."""
+        return None if self.pipe.is_last and chunk == self.pipe.chunks - 1 else self.after
 
     def wait(self) -> None:
         """Waits until all messages have gone."""
         for channel in (self.before, self.after):
             if channel is not None:
                 channel.wait()
+
+
+def _cuts(count: int, processes: int, chunks: int, balance: Sequence[int] | None) -> list[int]:
+    """Returns where each stage begins in the sequence of modules, and its end."""
+    stages = processes * chunks
+    if count < stages:
+        each = "a stage" if chunks == 1 else f"{chunks} stages"
+        raise ValueError(f"[Pipeline] {processes} processes have {each} each, and there are {count} modules")
+    counts = list(sizes_of(count, stages) if balance is None else balance)
+    are_ints = all(type(number) is int for number in counts)
+    if not are_ints or len(counts) != stages or sum(counts) != count or min(counts) < 1:
+        raise ValueError(f"[Pipeline] balance has {stages} numbers of at least 1 that add up to {count}, not {counts}")
+    return [sum(counts[:i]) for i in range(stages + 1)]
 
 
 def _made(stage: Module | Callable[[], Module]) -> Module:

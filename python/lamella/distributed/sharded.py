@@ -13,7 +13,7 @@ from ..nn import Module, Parameter
 from . import _sharded_state
 from ._flat import Flat, restored
 from ._groups import get_group, group_of
-from ._models import broadcast_tensors, check_equal
+from ._models import broadcast_tensors, check_equal, check_module
 from ._norms import clip_over
 from ._parts import Part
 from ._units import Exchange, Unit, Units, chosen_units, owners_of
@@ -56,6 +56,7 @@ class FullyShardedDataParallel(Module):
         broadcast_buffers: True to begin each forward pass with the buffers of rank 0, such as running statistics.
 
     Raises:
+        TypeError: `module` is no module, or `units` are neither types nor a function.
         ValueError: The stage is none, no parameter wants a gradient, one is a global tensor, a part of the model is
             such a model already, or the models of the processes differ.
         RuntimeError: There is no process group.
@@ -72,7 +73,8 @@ class FullyShardedDataParallel(Module):
         broadcast_buffers: bool = True,
     ) -> None:
         super().__init__()
-        if stage not in (1, 2, 3):
+        check_module(module, "FullyShardedDataParallel")
+        if type(stage) is not int or stage not in (1, 2, 3):
             raise ValueError(f"[FullyShardedDataParallel] stage is 1, 2 or 3, not {stage!r}")
         if all(p.stop_gradient for p in module.parameters()):
             raise ValueError("[FullyShardedDataParallel] no parameter of the model wants a gradient: use it as it is")
@@ -91,10 +93,11 @@ class FullyShardedDataParallel(Module):
         self._keys = {id(p): group_by(name, p) for name, p in module.named_parameters()} if group_by else {}
         self._orders = [(m, list(m._parameters)) for m in module.modules() if m._parameters]
         self._exchange = Exchange(stage)
+        chosen = chosen_units(module, units)
         if self.group.size > 1:
             check_equal(module, self.group, "FullyShardedDataParallel")
             broadcast_tensors([*module.parameters(), *module.buffers()], 0, self.group)
-            self._cut(chosen_units(module, units))
+            self._cut(chosen)
 
     def _cut(self, chosen: Sequence[Module]) -> None:
         """Takes the parameters out of the modules, and puts shards of them in their place."""

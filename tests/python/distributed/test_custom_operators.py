@@ -169,6 +169,8 @@ def test_an_operator_of_oneflows_dialect(given: list[str], expected: str) -> Non
         (lambda call: "ab->ab", TypeError, "returns a Spec or a list of ways, not str"),
         (lambda call: [split(0)], TypeError, "a way is a pair of lists of signatures"),
         (lambda call: [([split(0)], [split(0)])], ValueError, "gives 1 signatures, and there are 2 tensors"),
+        (lambda call: [([split(0)] * 2, [split(0)] * 2)], ValueError, "gives 2 signatures, and there are 1 results"),
+        (lambda call: [([split(0)] * 2, [broadcast])], ValueError, "and it computes"),
         (lambda call: [([split(5), split(0)], [split(0)])], ValueError, "out of range"),
         (lambda call: equation("ab->a"), ValueError, "names the axes of 1 tensors"),
     ],

@@ -47,5 +47,8 @@ def test_one_process_trains_as_without(rng: np.random.Generator) -> None:
 def test_a_model_without_parameters_is_refused(make, error, words) -> None:
     with pytest.raises(error, match=words):
         dist.DistributedDataParallel(make(), group="self")
-    with pytest.raises(ValueError, match="bucket_mb is more than 0"):
-        dist.DistributedDataParallel(lm.nn.Linear(1, 1), group="self", bucket_mb=0)
+    for size in (0, "1"):
+        with pytest.raises(ValueError, match="bucket_mb is a number of more than 0"):
+            dist.DistributedDataParallel(lm.nn.Linear(1, 1), group="self", bucket_mb=size)
+    with pytest.raises(TypeError, match=r"module is an nn\.Module, not Tensor"):
+        dist.DistributedDataParallel(lm.ones([1]), group="self")

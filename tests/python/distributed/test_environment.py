@@ -60,7 +60,16 @@ def test_meeting_point(tmp_path) -> None:
     named = {"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "2950"}
     assert _environment.meeting_point(here, {"LAMELLA_DISTRIBUTED_STORE": "file:///a", **named}) == "file:///a"
     assert _environment.meeting_point(here, {**session, **named}) == "http://10.0.0.1:2950"
+    assert _environment.meeting_point(here, {**named, "MASTER_ADDR": "fd00::1"}) == "http://[fd00::1]:2950"
     assert _environment.meeting_point(here, session) == f"file://{tmp_path}/lamella"
+    step = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "2", "SLURM_STEP_NODELIST": "node[07-12,15]-a,other3"}
+    slurm = Place(0, 4, 0, 2, "Slurm")
+    assert _environment.meeting_point(Place(0, 2, 0, 2, "Slurm"), step) == "http://127.0.0.1:20219"
+    assert _environment.meeting_point(slurm, step) == "http://node07-a:20219"
+    assert _environment.meeting_point(slurm, {**step, "SLURM_STEP_NODELIST": "n1,n2"}) == "http://n1:20219"
+    assert _environment.meeting_point(slurm, {**step, **named}) == "http://10.0.0.1:2950"
+    with pytest.raises(RuntimeError, match="Slurm names no machines"):
+        _environment.meeting_point(slurm, {**step, "SLURM_STEP_NODELIST": ""})
     assert _environment.machine_folder(here, {"LAMELLA_DISTRIBUTED_STORE": "file:///a"}) == "/a"
     assert _environment.machine_folder(spread, session) == ""
     with pytest.raises(RuntimeError, match="4 processes have no place to meet"):

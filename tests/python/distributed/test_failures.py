@@ -62,6 +62,28 @@ def test_a_process_that_does_not_come_is_named(tmp_path: Path) -> None:
     said, _ = alone.communicate(timeout=20)
     assert alone.returncode == 1
     assert "[init_process_group] gloo: these of 3 processes have not come within 1 s: rank 1, 2" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_process_that_does_not_come_does_not_bar_the_next_ones(tmp_path: Path) -> None:
+    """One gives up, another one is killed while it waits: what they leave is not taken for processes that are there."""
+    killed = started("failures", 1, 2, tmp_path, "stall", 60)
+    try:
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "rendezvous" / "addresses-1").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        killed.kill()
+        killed.communicate()
+    begin = time.monotonic()
+    late = started("failures", 0, 2, tmp_path, "stall", 1)
+    said, _ = late.communicate(timeout=20)
+    assert "[init_process_group] gloo: these of 2 processes have not come within 1 s: rank 1" in said
+    assert time.monotonic() - begin < 15
+    done = together("hello", 2, tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupt_ends_the_wait(tmp_path: Path) -> None:

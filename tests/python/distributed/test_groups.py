@@ -53,10 +53,13 @@ def test_a_program_on_its_own(alone: None) -> None:
     [
         ({"timeout": 0}, {}, ValueError, "timeout is at least a millisecond"),
         ({"rank": 0}, {}, ValueError, "given together"),
+        ({"timeout": None}, {}, TypeError, "timeout is a number of seconds or a timedelta, not None"),
+        ({"rank": "0", "world_size": 2}, {}, TypeError, "rank and world_size are ints, not '0' and 2"),
         ({"rank": 2, "world_size": 2}, {}, ValueError, "rank is from 0 to 1"),
         ({"rank": 0, "world_size": 2, "backend": "smoke"}, {}, RuntimeError, "no backend 'smoke'|no place to meet"),
         ({"rank": 0, "world_size": 2, "init_method": "gopher://x"}, {}, ValueError, "init_method is 'file:///folder'"),
         ({}, {"RANK": "0", "WORLD_SIZE": "two"}, ValueError, "WORLD_SIZE='two', which is no number"),
+        ({}, {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "::1", "MASTER_PORT": "x"}, ValueError, "has no port"),
         ({}, {"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, ValueError, "on other machines"),
     ],
 )

@@ -51,6 +51,23 @@ def test_one_that_fails_ends_the_others(ends, status, words, folder, capfd) -> N
     assert time.monotonic() - begin < 20
 
 
+def test_children_of_a_process_that_was_killed_are_ended(folder, capfd) -> None:
+    assert launch.main(["-n", "2", "--grace", "0.3", ENDING, "parent", "0"]) == 128 + signal.SIGKILL
+    child = int(capfd.readouterr().out.partition("child ")[2].split()[0])
+    deadline = time.monotonic() + 10
+    while _runs(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _runs(process: int) -> bool:
+    """True if a process is there that has not ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def test_signals_go_to_all_processes(tmp_path: Path) -> None:
     command = [
         sys.executable,

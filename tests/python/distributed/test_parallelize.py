@@ -142,7 +142,8 @@ def test_shared_parameters_stay_shared() -> None:
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
-        ({"nothing": "S(0)"}, r"fit no parameter of Linear: \['nothing'\]"),
+        ({"nothing": "S(0)"}, r"fit no parameter of Linear that has the axis: \['nothing'\]"),
+        ({"*": "B", "": "S(2)"}, r"fit no parameter of Linear that has the axis: \[''\]"),
         ({"weight": "S(2)"}, "out of range for a tensor of 2 axes"),
         ({"weight": "P"}, "would be partial"),
         ({"weight": ("S(0)", "B")}, "2 signatures for a mesh of 1 axes"),

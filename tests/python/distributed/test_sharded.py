@@ -82,6 +82,7 @@ def test_units(units: Any, expected: list[str]) -> None:
     ("make", "words"),
     [
         (lambda: dist.FullyShardedDataParallel(lm.nn.ReLU(), group="self"), "no parameter of the model wants"),
+        (lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), stage=True, group="self"), "stage is 1, 2 or 3"),
         (lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), stage=4, group="self"), "stage is 1, 2 or 3, not 4"),
         (
             lambda: dist.FullyShardedDataParallel(
@@ -102,6 +103,14 @@ def test_units(units: Any, expected: list[str]) -> None:
 def test_mistakes_are_refused(make: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_arguments_of_other_types_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"module is an nn\.Module, not Tensor"):
+        dist.FullyShardedDataParallel(lm.ones([1]), group="self")  # type: ignore[arg-type]
+    for units in (3, (lm.nn.Linear, "x")):
+        with pytest.raises(TypeError, match="units are types of modules or a function, not"):
+            dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self", units=units)  # type: ignore[arg-type]
 
 
 def test_a_scaler_of_one_process_is_the_plain_one() -> None:

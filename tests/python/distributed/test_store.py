@@ -32,6 +32,21 @@ def test_values_are_waited_for() -> None:
     assert is_free(served.port)
     with pytest.raises(TimeoutError):
         other.get("a key", 0.1)
+    begin = time.monotonic()
+    with pytest.raises(TimeoutError, match=f"rank 0 does not answer at 127.0.0.1:{served.port} in time"):
+        HttpStore("127.0.0.1", served.port, serve=False, seconds=0.2).set("a key", b"")
+    assert time.monotonic() - begin < 10
+
+
+@pytest.mark.parametrize("host", ["localhost", "::1"])
+def test_the_host_may_be_a_name_or_an_address_of_ipv6(host: str) -> None:
+    try:
+        served = HttpStore(host, 0, serve=True)
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    HttpStore(host, served.port, serve=False).set("key", b"value")
+    assert served.get("key", 10.0) == b"value"
+    served.close()
 
 
 def test_only_the_address_that_was_told_is_listened_on() -> None:

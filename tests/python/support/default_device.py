@@ -46,6 +46,12 @@ def use(device: str) -> None:
     lm.Generator = lambda device=device, seed=None: generator(device, seed)  # type: ignore[assignment, misc]
 
 
+def use_own(rank: int) -> None:
+    """Makes tensors on the device of a process's number, of the type that the environment names, if it does."""
+    if not ON_CPU:
+        use(f"{DEVICE}:{rank}")
+
+
 def causes(error: BaseException | None) -> Iterator[BaseException]:
     """The error, what it was raised from, and what was being handled then."""
     while error is not None:

@@ -77,6 +77,19 @@ TEST(ProcessGroup, RunsOperationsInTheirOrder) {
   EXPECT_TRUE(works[0]->is_completed());
 }
 
+TEST(ProcessGroup, AMessageThatCannotBeginGivesTheGroupUp) {
+  const auto aborted = std::make_shared<std::atomic<bool>>(false);
+  ProcessGroup group(two(std::make_unique<Silent>(aborted), 1000));
+  const auto start = [&](auto&& begin) { group.start_transfer("send", begin, nullptr); };
+  const auto mistake = [](Backend&) -> std::unique_ptr<Transfer> { fail<ValueError>("no such tag"); };
+  EXPECT_EQ(message_of<ValueError>([&] { start(mistake); }), "no such tag");
+  EXPECT_FALSE(*aborted);
+  const auto lost = [](Backend&) -> std::unique_ptr<Transfer> { fail<RuntimeError>("closed by peer"); };
+  EXPECT_NE(message_of<DistributedError>([&] { start(lost); }).find("[send] group 'two': send, failed on rank 0 of 2"),
+            std::string::npos);
+  EXPECT_TRUE(*aborted);
+}
+
 TEST(ProcessGroup, DropsWhatAnOperationHoldsBeforeItEnds) {
   ProcessGroup group(
       {.name = "one", .ranks = {0}, .rank = 0, .timeout = Milliseconds(1000), .backend = solo_backend()});
@@ -110,6 +123,15 @@ TEST(ProcessGroup, GivesUpWhatStillRunsWhenItIsLeft) {
   }
   EXPECT_THROW(work->wait(), DistributedError);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST(ProcessGroup, IsLeftWhileOthersHoldIt) {
+  ProcessGroup group(
+      {.name = "one", .ranks = {0}, .rank = 0, .timeout = Milliseconds(1000), .backend = solo_backend()});
+  group.leave();
+  EXPECT_NE(message_of<DistributedError>([&] { group.usable_backend("sum"); }).find("has left group 'one'"),
+            std::string::npos);
+  group.leave();
 }
 
 TEST(ProcessGroup, WithoutABackendMovesNoData) {

@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -170,6 +171,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     const auto found = attributes.find(attribute);
     if (found == attributes.end()) return cudaErrorInvalidValue;
     *value = found->second;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  return call([&] {
+    if (!id || !emulation::is_device(device)) return cudaErrorInvalidValue;
+    std::snprintf(id, static_cast<std::size_t>(length), "0000:%02x:00.0", device + 1);
     return cudaSuccess;
   });
 }

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "tests/cuda/emulation/runtime/memory.h"
 #include "tests/cuda/emulation/runtime/settings.h"
@@ -62,19 +64,33 @@ cudaStream_t resolved(cudaStream_t stream) {
   return stream ? stream : Streams::instance().defaults[static_cast<std::size_t>(current_device())].get();
 }
 
-/// Runs queued work until `position` pieces are done.
-void run_until(cudaStream_t stream, std::uint64_t position) {
-  if (stream->running) return;  // a stream that waits for itself
+/// Runs queued work until `position` pieces are done, or one waits for another process; returns true if they are done.
+bool run_until(cudaStream_t stream, std::uint64_t position) {
+  if (stream->running) return true;  // a stream that waits for itself
   stream->running = true;
   while (stream->done < position && !stream->queue.empty()) {
-    const auto work = std::move(stream->queue.front());
-    stream->queue.pop_front();
     if (sticky_error() == cudaSuccess) {
-      if (const cudaError_t error = work(); error != cudaSuccess) set_sticky_error(error);
+      const cudaError_t error = stream->queue.front()();
+      if (error == cudaErrorNotReady) break;
+      if (error != cudaSuccess) set_sticky_error(error);
     }
+    stream->queue.pop_front();
     ++stream->done;
   }
   stream->running = false;
+  return stream->done >= position;
+}
+
+/// Waits until `position` pieces are done.
+void finish(cudaStream_t stream, std::uint64_t position) {
+  while (!run_until(stream, position)) std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+/// True if `position` pieces are done; otherwise they go on, as a device's work does while the host asks.
+bool is_done(cudaStream_t stream, std::uint64_t position) {
+  if (stream->done >= position) return true;
+  run_until(stream, position);
+  return false;
 }
 
 /// Runs what a piece of work in `stream` waits for without an event.
@@ -82,10 +98,10 @@ void run_implied(cudaStream_t stream) {
   const cudaStream_t main = Streams::instance().defaults[static_cast<std::size_t>(stream->device)].get();
   if (stream == main) {
     for (const cudaStream_t other : Streams::instance().made) {
-      if (other->device == stream->device && other->blocking) run_until(other, other->queued);
+      if (other->device == stream->device && other->blocking) finish(other, other->queued);
     }
   } else if (stream->blocking) {
-    run_until(main, main->queued);
+    finish(main, main->queued);
   }
 }
 
@@ -163,15 +179,15 @@ bool captures(int device) {
 void drain(cudaStream_t stream) {
   const cudaStream_t of = resolved(stream);
   run_implied(of);
-  run_until(of, of->queued);
+  finish(of, of->queued);
 }
 
 void drain_device(int device) {
   Streams& streams = Streams::instance();
   const cudaStream_t main = streams.defaults[static_cast<std::size_t>(device)].get();
-  run_until(main, main->queued);
+  finish(main, main->queued);
   for (const cudaStream_t stream : streams.made) {
-    if (stream->device == device) run_until(stream, stream->queued);
+    if (stream->device == device) finish(stream, stream->queued);
   }
 }
 
@@ -236,7 +252,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   if (!emulation::is_stream(stream)) return noted(cudaErrorInvalidResourceHandle);
   const cudaStream_t of = emulation::resolved(stream);
   if (of->graph) return emulation::invalidate(stream);
-  return of->done == of->queued ? emulation::sticky_error() : cudaErrorNotReady;
+  return emulation::is_done(of, of->queued) ? emulation::sticky_error() : cudaErrorNotReady;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -251,8 +267,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   }
   if (waiting->graph) return noted(cudaErrorStreamCaptureIsolation);
   return noted(emulation::enqueue(stream, [from = event->stream, position = event->position] {
-    emulation::run_until(from, position);
-    return cudaSuccess;
+    return emulation::run_until(from, position) ? cudaSuccess : cudaErrorNotReady;
   }));
 }
 
@@ -276,12 +291,13 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const std::lock_guard guard(emulation::lock());
   if (event->graph) return emulation::invalidate(event->stream);
   emulation::count(emulation::kWaits);
-  if (event->recorded) emulation::run_until(event->stream, event->position);
+  if (event->recorded) emulation::finish(event->stream, event->position);
   return noted(emulation::sticky_error());
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard guard(emulation::lock());
-  return !event->recorded || event->stream->done >= event->position ? emulation::sticky_error() : cudaErrorNotReady;
+  const bool done = !event->recorded || emulation::is_done(event->stream, event->position);
+  return done ? emulation::sticky_error() : cudaErrorNotReady;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   const std::lock_guard guard(emulation::lock());

@@ -15,7 +15,8 @@ namespace emulation {
 /// As on a device, streams are ordered by events alone, except that the default stream and those made without
 /// cudaStreamNonBlocking wait for one another. The functions are called with the runtime's lock held.
 
-/// Queues work; `stream` may be null, for the default stream of the current device.
+/// Queues work; `stream` may be null, for the default stream of the current device. Work that returns cudaErrorNotReady
+/// waits for another process, and is called again.
 cudaError_t enqueue(cudaStream_t stream, std::function<cudaError_t()> work);
 /// Runs everything that is queued in a stream, or in all streams of a device.
 void drain(cudaStream_t stream);

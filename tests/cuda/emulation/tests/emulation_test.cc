@@ -233,6 +233,36 @@ TEST_F(Emulation, TheDefaultStreamWaitsForStreamsThatBlock) {
   cudaStreamDestroy(other);
 }
 
+TEST_F(Emulation, DeferredWorkGoesOnWhileTheHostAsks) {
+  emulation::settings().deferred = true;
+  const OnDevice<float> x(16);
+  static_cast<void>(launch(fill_kernel, dim3(1), dim3(16), nullptr, x.data, 16, 3.0f));
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(event, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
+  EXPECT_EQ(cudaEventQuery(event), cudaSuccess);
+  cudaEventDestroy(event);
+}
+
+TEST_F(Emulation, WorkThatWaitsForAnotherProcessIsCalledAgain) {
+  int calls = 0;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+  {
+    const std::lock_guard guard(emulation::lock());
+    const auto work = [&] { return ++calls < 3 ? cudaErrorNotReady : cudaSuccess; };
+    ASSERT_EQ(emulation::enqueue(nullptr, work), cudaSuccess);
+  }
+  ASSERT_EQ(cudaEventRecord(event, nullptr), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(event), cudaSuccess);
+  EXPECT_EQ(calls, 3);
+  cudaEventDestroy(event);
+}
+
 TEST_F(Emulation, WrongLaunchesAreErrorsThatPass) {
   const OnDevice<float> x(10);
   for (const auto& [grid, block] : {std::pair(dim3(1), dim3(1025)), std::pair(dim3(0), dim3(1)),

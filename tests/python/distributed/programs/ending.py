@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -18,4 +19,7 @@ if what in ("wait", "deaf"):
     time.sleep(60)
 if what == "abort":
     os.abort()
+if what == "parent":
+    print("child", subprocess.Popen(["sleep", "60"]).pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
 sys.exit(int(what))

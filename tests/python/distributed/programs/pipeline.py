@@ -121,6 +121,31 @@ def as_one_process():
     same(other, state)
 
 
+class Through(lm.nn.Module):
+    """Gives what it is given."""
+
+    def forward(self, *given):
+        return given
+
+
+def interleaved():
+    """Several stages on each process; the names are those of the sequence, with the modules that do nothing."""
+    for chunks, microbatches in ((2, 4), (2, 8), (3, 4)):
+        extra = [Through() for _ in range(max(n * chunks - 4, 0))]
+        parts = stages()
+        parts = [*parts[:1], *extra, *parts[1:]]
+        expected, state = reference(2)
+        places = {0: 0, **{i: i + len(extra) for i in (1, 2, 3)}}
+        state = {f"{places[int(key[0])]}{key[1:]}": x for key, x in state.items()}
+        pipe = Pipeline(parts, microbatches, loss=loss_of, chunks=chunks)
+        found = train(pipe, *batches())
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        own = same(pipe, state)
+        assert sorted(name for names in dist.all_gather_object(list(own)) for name in names) == sorted(state)
+        y = pipe(batches()[0] if pipe.is_first else None)
+        assert y.shape == (8, 6, 13)
+
+
 def sums_and_scales():
     expected, state = reference(1)
     pipe = Pipeline(
@@ -152,6 +177,16 @@ def with_data_parallelism():
         losses = dist.all_reduce(lm.tensor([loss for loss, _ in found], dtype="float64"), "mean", group=replicas)
         np.testing.assert_allclose(losses.numpy(), [loss for loss, _ in expected], rtol=1e-9)
         same(pipe, state)
+    pipe = Pipeline(stages(), 2, loss=loss_of, group=line, wrap=wraps[0], chunks=2)
+    found = train(pipe, x[own], t[own])
+    np.testing.assert_allclose([norm for _, norm in found], [norm for _, norm in expected], rtol=1e-9)
+    same(pipe, state)
+    try:
+        Pipeline(stages(), 2, loss=loss_of, group=line, wrap=wraps[1], chunks=2)
+    except ValueError as error:
+        assert "with several chunks, wrap leaves each stage its parameters" in str(error)
+    else:
+        raise AssertionError
 
 
 PLAN = {
@@ -193,6 +228,7 @@ def mistakes():
     for words, call in {
         "processes have a stage each, and there are 1 modules": lambda: Pipeline([shared], 1),
         "is one of stage 0, too": lambda: Pipeline([shared] * n, 1),
+        "microbatches is a multiple of 2 processes, not 3": lambda: Pipeline([lm.nn.ReLU()] * 4, 3, chunks=2),
         "microbatches is an int of at least 1, not 0": lambda: Pipeline([lm.nn.ReLU()] * n, 0),
         "balance has": lambda: Pipeline([lm.nn.ReLU()] * n, 1, balance=[n]),
         "reduction is": lambda: Pipeline([lm.nn.ReLU()] * n, 1, reduction="none"),
@@ -206,8 +242,8 @@ def mistakes():
 
 
 CHECKS = {
-    2: (as_one_process, sums_and_scales, mistakes),
-    4: (as_one_process, with_data_parallelism, with_tensor_parallelism),
+    2: (as_one_process, interleaved, sums_and_scales, mistakes),
+    4: (as_one_process, interleaved, with_data_parallelism, with_tensor_parallelism),
 }
 for check in CHECKS.get(n, (with_tensor_parallelism,)):
     if not sys.argv[1:] or check.__name__ in sys.argv[1:]:

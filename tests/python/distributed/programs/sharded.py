@@ -13,9 +13,11 @@ import lamella.distributed as dist
 from distributed.models import Convolutional, Transformer
 from lamella.distributed import FullyShardedDataParallel
 from lamella.nn import functional as F
+from support import default_device
 
 dist.init_process_group(os.environ.get("LAMELLA_TEST_BACKEND"), timeout=20)
 rank, n = dist.get_rank(), dist.get_world_size()
+default_device.use_own(rank)
 rng = np.random.default_rng(3)
 #: By name: inputs and targets of all processes.
 DATA = {

@@ -10,9 +10,11 @@ import numpy as np
 import lamella as lm
 import lamella.distributed as dist
 from lamella.nn import functional as F
+from support import default_device
 
 dist.init_process_group(os.environ.get("LAMELLA_TEST_BACKEND"), timeout=20)
 rank, n = dist.get_rank(), dist.get_world_size()
+default_device.use_own(rank)
 rng = np.random.default_rng(3)
 X = lm.asarray(rng.normal(size=(4 * n, 6)).astype("float64"))
 T = lm.asarray(rng.integers(0, 3, 4 * n))

@@ -53,8 +53,8 @@ def is_mpi_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """False: tensors on GPUs go through the CPU."""
-    return False
+    """True if this build is for CUDA, and NCCL is here."""
+    return native.is_available("nccl")
 
 
 def is_ucc_available() -> bool:
@@ -86,7 +86,7 @@ def init_process_group(
     """Connects this process to the others of its program; see :func:`lamella.distributed.init_process_group`.
 
     Args:
-        backend: "gloo", "mpi" or None; a single process may name any.
+        backend: "gloo", "mpi", "nccl", "cpu:gloo,cuda:nccl" or None; a single process may name any.
         init_method: "env://", "tcp://host:port", or "file:///path", at which a folder is made.
         timeout: limit for connecting and for each operation.
         world_size: number of processes, where the environment does not say it.
@@ -111,7 +111,9 @@ def init_process_group(
         raise ValueError(f"[init_process_group] of {size} processes, this one has no rank: give rank=, or set RANK")
     names = [name.rpartition(":")[2] for name in str(backend or "").lower().split(",")]
     chosen = next((name for name in names if name in ("gloo", "mpi")), None)
-    if chosen is None and names != [""] and size > 1:
+    if "nccl" in names and is_nccl_available():
+        chosen = None if chosen else "nccl"  # beside a backend for the CPU, where it can connect the processes
+    elif chosen is None and names != [""] and size > 1:
         raise RuntimeError(f"[init_process_group] there is no backend '{backend}' for {size} processes: take 'gloo'")
     limit = {} if timeout is None else {"timeout": timeout}
     native.init_process_group(chosen, init_method=init_method, **where, **limit)  # type: ignore[arg-type]
@@ -145,8 +147,8 @@ def get_backend(group: Any = None) -> str:
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """Returns "gloo", through which tensors of any device go."""
-    return "gloo"
+    """Returns "nccl" for CUDA where it is here, and "gloo", through which tensors of any device go, otherwise."""
+    return "nccl" if str(device).startswith("cuda") and is_nccl_available() else "gloo"
 
 
 def new_group(
