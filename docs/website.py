@@ -27,6 +27,8 @@ def pages() -> dict[Path, Path]:
         places.setdefault(path, path.relative_to(ROOT / "docs"))
     for path in sorted((ROOT / "tutorials").glob("*/README.md")):
         places[path] = Path("tutorials") / f"{path.parent.name}.md"
+    for path in sorted((ROOT / "tutorials").glob("*/*.png")):
+        places[path] = Path("tutorials") / path.parent.name / path.name
     for pattern in ("*.md", "*.svg"):
         for path in sorted((ROOT / "benchmarks" / "results").glob(pattern)):
             places[path] = Path("benchmarks-results") / path.name
