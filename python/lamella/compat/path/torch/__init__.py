@@ -129,6 +129,7 @@ from ._functions import (
     arange,
     as_tensor,
     asarray,
+    broadcast_shapes,
     chain_matmul,
     chunk,
     clone,
