@@ -120,6 +120,7 @@ __getattr__ = _words.serve(_NAMES, _find)
 
 from lamella.utils import register_device_module as _register_device_module
 
+from ._device import device
 from ._functions import (
     Size,
     _check,
@@ -133,7 +134,6 @@ from ._functions import (
     chain_matmul,
     chunk,
     clone,
-    device,
     div,
     divide,
     einsum,
