@@ -50,7 +50,7 @@ def test_texts(tmp_path):
     extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
 
 
-MODULES = '''
+MODULES = """
 import torch
 from torch import nn
 
@@ -95,7 +95,7 @@ assert repr(Net()) == (
 assert repr(torch.tensor([[3.0, 1.0]]).max(1)) == (
     "torch.return_types.max(\\nvalues=tensor([3.]),\\nindices=tensor([0]))"
 )
-'''
+"""
 
 
 def test_texts_of_modules(tmp_path):

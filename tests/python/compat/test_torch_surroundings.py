@@ -56,6 +56,31 @@ for handle in handles:
     handle.remove()
 assert "note" not in optimizer.state_dict() and len(seen) == 4
 """,
+    "dtypes of numbers in lists": """
+import numpy as np
+
+for data, wanted in (
+    ([np.float64(1)], torch.float64), ([1.0, np.float64(2)], torch.float64), ([np.float32(1), 2.0], torch.float32),
+    ([np.int32(1)], torch.int32), ([np.int32(1), 2], torch.int64), ([[np.float16(1)]], torch.float16),
+    ([np.array([1.0, 2.0])], torch.float64), ([torch.tensor(1.0, dtype=torch.float64), 1], torch.float64),
+    ([np.bool_(True)], torch.bool), ([1, 2.5], torch.float32), ([[1, 2], [3, 4]], torch.int64),
+    ([True, 1], torch.int64),
+    ([1, 2j], torch.complex64), (range(3), torch.int64), ([], torch.float32),
+    (np.float64(2), torch.float64), (2.0, torch.float32),
+):
+    made = torch.tensor(data), torch.as_tensor(data), torch.asarray(data)
+    assert {each.dtype for each in made} == {wanted}, (data, wanted)
+    assert wanted.is_complex or torch.tensor(data, dtype=torch.float32).dtype == torch.float32
+assert torch.tensor([torch.tensor(1), torch.tensor([2])[0]]).tolist() == [1, 2]
+for wrong in (["a"], [None], "a", [np.array(["a"])]):
+    try:
+        torch.tensor(wrong)
+    except (TypeError, ValueError, RuntimeError):
+        pass
+    else:
+        raise AssertionError(wrong)
+assert isinstance(torch.broadcast_shapes((1, 3), (2, 1)), torch.Size)
+""",
     "trees": """
 import collections
 from torch.utils._pytree import (

@@ -120,6 +120,7 @@ __getattr__ = _words.serve(_NAMES, _find)
 
 from lamella.utils import register_device_module as _register_device_module
 
+from ._device import device
 from ._functions import (
     Size,
     _check,
@@ -129,10 +130,10 @@ from ._functions import (
     arange,
     as_tensor,
     asarray,
+    broadcast_shapes,
     chain_matmul,
     chunk,
     clone,
-    device,
     div,
     divide,
     einsum,

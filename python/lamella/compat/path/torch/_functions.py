@@ -5,72 +5,16 @@ All others are lines of :mod:`lamella.compat.tables.torch_functions`.
 
 from __future__ import annotations
 
+import functools
 import math
-import re
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
 
-from ._size import Size  # noqa: F401
+from ._size import Size
 from ._words import with_numpy_words
-
-#: Devices on which a thread made tensors before it entered blocks.
-_devices_before = threading.local()
-
-
-class device(str):  # noqa: N801 (PyTorch's name)
-    """A device: its name as Lamella takes it, with ``type`` and ``index``.
-
-    ``device("cuda:1")``, ``device("cuda", 1)``, ``device(1)``: the devices of tensors are such objects, and equal their
-    names.
-
-    Raises:
-        RuntimeError: The name is none of a device.
-    """
-
-    __module__ = "torch"
-
-    def __new__(cls, type: Any, index: int | None = None) -> device:
-        """Returns a device by its name, by the kind and which one, or by the number of a GPU."""
-        name = f"cuda:{type}" if isinstance(type, int) else str(type)
-        if index is not None:
-            if ":" in name:
-                raise RuntimeError(f"[device] type {name!r} has an index already, and index={index} is given")
-            name = f"{name}:{index}"
-        if not re.fullmatch(r"[A-Za-z_]\w*(:\d+)?", name):
-            raise RuntimeError(f"[device] {name!r} is no device: expected a kind such as 'cpu', or 'cuda:0'")
-        return super().__new__(cls, name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return device, (self.type,) if self.index is None else (self.type, self.index)
-
-    def __enter__(self) -> device:
-        """Makes tensors on the device in a ``with`` block, where none is named."""
-        before = _devices_before.__dict__.setdefault("names", [])
-        before.append(lm.get_default_device())
-        lm.set_default_device(str(self))
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Ends the block."""
-        lm.set_default_device(_devices_before.names.pop())
-
-    def __repr__(self) -> str:
-        return f"device(type={self.type!r}" + ("" if self.index is None else f", index={self.index}") + ")"
-
-    @property
-    def type(self) -> str:
-        """The kind of device, "cpu" or "cuda"."""
-        return str(self).partition(":")[0]
-
-    @property
-    def index(self) -> Any:  # type: ignore[override]
-        """Index of the device among those of its kind; None if it was not given."""
-        number = str(self).partition(":")[2]
-        return int(number) if number else None
 
 
 def _sizes(sizes: tuple[Any, ...]) -> tuple[int, ...]:
@@ -93,26 +37,60 @@ def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
     """Returns a tensor with a copy of the data: numbers, arrays, tensors, or sequences of these."""
-    return lm.tensor(_plain(data), dtype=dtype, device=device, stop_gradient=not requires_grad)
+    values, dtype = _plain(data, dtype)
+    return lm.tensor(values, dtype=dtype, device=device, stop_gradient=not requires_grad)
 
 
-def _plain(data: Any) -> Any:
-    """Returns data as :func:`lamella.tensor` takes it: tensors of one element in sequences are numbers."""
-    if isinstance(data, Tensor) or not hasattr(data, "__iter__") or isinstance(data, str) or hasattr(data, "dtype"):
-        return data
-    return [each.item() if isinstance(each, Tensor) and each.ndim == 0 else _plain(each) for each in data]
+#: Dtypes of Python's numbers.
+_OF_NUMBERS: dict[Any, Any] = {bool: lm.bool, int: lm.int64, float: lm.float32, complex: lm.complex64}
+
+
+def _plain(data: Any, dtype: Any = None) -> tuple[Any, Any]:
+    """Returns data as :func:`lamella.tensor` takes it, and its dtype.
+
+    Tensors of one element in sequences are numbers. The dtype is that given; where there is none and a sequence holds
+    tensors or what numpy has computed, it is that to which theirs, and those of Python's numbers, are promoted.
+    """
+    if isinstance(data, Tensor) or hasattr(data, "dtype") or isinstance(data, str) or not hasattr(data, "__iter__"):
+        return data, dtype
+    found: set[Any] = set()
+    made = _numbers(data, found)
+    if dtype is None and found - _OF_NUMBERS.keys():
+        try:
+            dtypes = [_OF_NUMBERS.get(each) or lm.DType(each.name) for each in found]
+            dtype = functools.reduce(lm.promote_types, dtypes)
+        except (TypeError, ValueError):  # no dtype of tensors; what takes the data says so
+            dtype = None
+    return made, dtype
+
+
+def _numbers(data: Any, found: set[Any]) -> list[Any]:
+    """Returns the numbers of a sequence, and adds their types and dtypes to those found."""
+    made: list[Any] = []
+    for each in data:
+        if (kind := type(each)) in _OF_NUMBERS:
+            found.add(kind)
+        elif hasattr(each, "dtype"):
+            found.add(each.dtype)
+            each = each.item() if isinstance(each, Tensor) and each.ndim == 0 else each
+        elif hasattr(each, "__iter__") and not isinstance(each, str):
+            each = _numbers(each, found)
+        made.append(each)
+    return made
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Returns a tensor of the data, which shares the memory of a tensor or an array where that is possible."""
-    return lm.asarray(_plain(data), dtype=dtype, device=device)
+    values, dtype = _plain(data, dtype)
+    return lm.asarray(values, dtype=dtype, device=device)
 
 
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
     """Returns a tensor of ``obj``, in memory of its own where ``copy`` is set."""
-    made = lm.asarray(_plain(obj), dtype=dtype, device=device, copy=copy)
+    values, dtype = _plain(obj, dtype)
+    made = lm.asarray(values, dtype=dtype, device=device, copy=copy)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -225,6 +203,11 @@ def is_complex(input: Tensor) -> bool:
 def is_nonzero(input: Tensor) -> bool:
     """True if a tensor of one element is not 0."""
     return bool(input)
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """Returns the shape to which shapes are broadcast together."""
+    return Size(lm.broadcast_shapes(*shapes))
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:

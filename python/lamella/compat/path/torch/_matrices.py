@@ -116,7 +116,7 @@ def resolve_neg(input: Tensor) -> Tensor:
 
 def get_default_device() -> Any:
     """The device on which this thread makes tensors unless one is given."""
-    from ._functions import device
+    from ._device import device
 
     return device(lm.get_default_device())
 

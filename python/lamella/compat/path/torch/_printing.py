@@ -145,6 +145,7 @@ _NODES = {
     "matmul": "MmBackward0",
     "multiply": "MulBackward0",
     "negative": "NegBackward0",
+    "overwrite": "CopySlices",
     "permute_dims": "PermuteBackward0",
     "broadcast_to": "ExpandBackward0",
     "cast": "ToCopyBackward0",

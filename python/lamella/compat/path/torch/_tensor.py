@@ -20,6 +20,7 @@ from . import _functions as F  # noqa: N812
 from . import _matrices as M  # noqa: N812
 from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
+from ._device import device
 from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
 from ._reshaped import set_data
@@ -71,7 +72,7 @@ def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             continue  # no target; non_blocking
         else:
             result = _native_to(
-                result, F.device(target) if isinstance(target, int) else target, non_blocking=non_blocking
+                result, device(target) if isinstance(target, int) else target, non_blocking=non_blocking
             )
     kwargs = {name: value for name, value in kwargs.items() if value is not None}
     result = _native_to(result, **kwargs, non_blocking=non_blocking) if kwargs else result
@@ -322,7 +323,7 @@ _put("__getitem__", _indexed(Tensor.__getitem__))
 _put("__setitem__", _indexed(Tensor.__setitem__))
 _replace("shape", shape_of(Tensor.__dict__["shape"]))
 _put("size", _Size())
-_put("device", property(lambda self: F.device(_native_device.__get__(self)), doc="Where the tensor is."))
+_put("device", property(lambda self: device(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)
 _put("view", _view)
 _put("reshape", of_two_meanings("reshape", _view))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lamella import cuda as _cuda
 from lamella.compat.front import close_module
 
-from ._functions import device
+from ._device import device
 
 
 def is_available() -> bool:

@@ -22,7 +22,7 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.front import close_module
 
-from . import _functions as F  # noqa: N812
+from ._device import device
 from ._storages import (
     DTYPE_OF_STORAGE,
     STORAGES,
@@ -227,7 +227,7 @@ def _placer(map_location: Any) -> Callable[[Tensor, str], Tensor]:
         if callable(map_location):
             return map_location(tensor, where) or tensor
         target = map_location.get(where, where) if isinstance(map_location, dict) else map_location or where
-        target = F.device(target)
+        target = device(target)
         if map_location is None and target.type == "cuda" and not lm.cuda.is_available():
             raise RuntimeError("[load] a tensor was on a GPU, and there is none: pass map_location='cpu'")
         return tensor.to(target)

@@ -12,7 +12,7 @@ from typing import Any
 import lamella as lm
 from lamella.compat.front import close_module
 
-from ._functions import device as _device
+from ._device import device as _device
 from ._size import Size
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from lamella import DType, Generator, Tensor  # noqa: F401
 from lamella.compat.front import close_module
 
-from ._functions import device
+from ._device import device
 from ._size import Size
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
