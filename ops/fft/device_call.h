@@ -14,7 +14,7 @@ struct FftCall {
   std::int64_t length;  ///< length of the transform: on the real side, if there is one
   double scale;
   bool forward;
-  /// Whether coefficients that stand for their conjugates as well count twice.
+  /// True if coefficients that stand for their conjugates as well count twice.
   bool doubled;
 };
 

@@ -70,8 +70,8 @@ Tensor cholesky_inverse(const Tensor& factor, bool upper, const char* op) {
   const Found found = first_found(zeros_on_diagonal(factor));
   if (found.number != 0) refuse_singular(found, op);
   const Tensor unit = eye(factor.size(-1), std::nullopt, 0, factor.dtype(), factor.device());
-  const Tensor inverse = triangular(factor, to_batch(unit, {batch_of(factor).begin(), batch_of(factor).end()}),
-                                    {.upper = upper}, op);
+  const Tensor inverse =
+      triangular(factor, to_batch(unit, {batch_of(factor).begin(), batch_of(factor).end()}), {.upper = upper}, op);
   return upper ? matmul(inverse, adjoint(inverse)) : matmul(adjoint(inverse), inverse);
 }
 

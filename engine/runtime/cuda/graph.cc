@@ -17,7 +17,7 @@
 namespace lamella::cuda {
 namespace {
 
-/// What this thread captures.
+/// The capture that a thread has begun.
 struct Capture {
   cudaStream_t stream = nullptr;
   cudaStream_t before = nullptr;

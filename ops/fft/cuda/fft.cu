@@ -23,7 +23,7 @@ namespace {
 using cpu::FftKind;
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kMostLines = 128;    // of a block
+constexpr std::int64_t kMostLines = 128;     // of a block
 constexpr std::int64_t kEnoughBlocks = 256;  // below so many, blocks take fewer lines
 /// Numbers that a block holds, twice, in 32 KiB.
 template <class T>
@@ -51,7 +51,7 @@ struct Target {
   T* data;
   std::int64_t size;
   bool real = false;
-  /// Those that stand for a conjugate as well are multiplied by `shared`.
+  /// Coefficients that stand for their conjugates as well are multiplied by `shared`.
   T shared = 1;
   bool conjugate_before = false;
   const Parts<T>* factors = nullptr;
@@ -262,8 +262,8 @@ void transform(const Source<T>& source, const Target<T>& target, std::int64_t le
     args.lines = along.outer * along.inner * args.before * args.after;
     const std::int64_t shared = (args.lines + kEnoughBlocks - 1) / kEnoughBlocks;
     const std::int64_t busy = (2 * kThreads + levels[i] - 1) / levels[i];
-    args.lines_per_block = static_cast<std::int32_t>(
-        std::min({kNumbers<T> / levels[i], kMostLines, args.lines, std::max(shared, busy)}));
+    args.lines_per_block =
+        static_cast<std::int32_t>(std::min({kNumbers<T> / levels[i], kMostLines, args.lines, std::max(shared, busy)}));
     const FftFactors radices = fft_radices(levels[i]);
     args.passes = static_cast<std::int32_t>(radices.size());
     for (std::size_t k = 0; k < radices.size(); ++k) args.radices[k] = static_cast<std::int32_t>(radices[k]);

@@ -23,7 +23,7 @@ constexpr std::int32_t kMostSweeps = 30;
 constexpr std::int64_t kFewRows = 128;
 
 struct JacobiArgs {
-  void* rows;  // [batches, n, length]
+  void* rows;     // [batches, n, length]
   void* vectors;  // [batches, n, n], or null
   std::int64_t n;
   std::int64_t length;

@@ -117,7 +117,8 @@ __global__ void __launch_bounds__(kPanel* kLanes) panel_kernel(const __grid_cons
   for (std::int32_t j = 0; j < args.width; ++j) {
     T* const v = a + j;
     double largest = 0;
-    for (std::int64_t i = j + 1 + thread; i < rows; i += kThreads) largest = max(largest, double{size_of(v[i * args.n])});
+    for (std::int64_t i = j + 1 + thread; i < rows; i += kThreads)
+      largest = max(largest, double{size_of(v[i * args.n])});
     largest = combined(numbers, largest, thread, [](double one, double other) { return max(one, other); });
     double squares = 0;
     if (largest > 0) {

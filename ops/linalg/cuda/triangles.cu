@@ -39,8 +39,7 @@ __global__ void __launch_bounds__(kThreads) square_kernel(const __grid_constant_
     const std::int32_t column = i % args.width;
     // The other triangle is not read: there may be anything.
     if (args.lower ? column > row : column < row) continue;
-    square[row][column] =
-        conjugate_if(a[row * args.square.row + column * args.square.column], args.square.conjugated);
+    square[row][column] = conjugate_if(a[row * args.square.row + column * args.square.column], args.square.conjugated);
   }
   __syncthreads();
   const std::int64_t column = blockIdx.x % parts * kThreads + threadIdx.x;
@@ -80,8 +79,7 @@ void solve_triangle(const Tensor& a, const Tensor& b, const linalg::Triangle& tr
     args.width = static_cast<std::int32_t>(std::min<std::int64_t>(kPanel, n - done));
     args.first = args.lower ? done : n - done - args.width;
     args.square = part(args.first, args.first);
-    visit_numbers(b.dtype(),
-                  [&]<class T>() { launch(op, square_kernel<T>, blocks, kThreads, 0, stream, args); });
+    visit_numbers(b.dtype(), [&]<class T>() { launch(op, square_kernel<T>, blocks, kThreads, 0, stream, args); });
     const std::int64_t rest = args.lower ? args.first + args.width : 0;
     launch_update({.a = part(rest, args.first),
                    .b = part_of(b, args.first, 0),
