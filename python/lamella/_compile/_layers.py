@@ -127,6 +127,61 @@ def _check_code(function: Any, stored: set[str]) -> set[str]:
     return names
 
 
+def is_pure(function: Any, within: frozenset[Any] = frozenset()) -> bool:
+    """True if a branch, or a function of a loop, only calls operators on tensors that it is given or refers to.
+
+    Args:
+        function: the function.
+        within: functions that call it, and are being read.
+    """
+    if isinstance(function, lm.nn.Module):
+        return all(type(module).__module__.startswith("lamella.") for module in function.modules())
+    if not isinstance(function, types.FunctionType) or function in within:
+        return False
+    within |= {function}
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    pending = [function.__code__]
+    while pending:
+        code = pending.pop()
+        pending += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+        for instruction in dis.get_instructions(code):
+            if not _is_pure_instruction(instruction, function, cells, within):
+                return False
+    return True
+
+
+def _is_pure_instruction(
+    instruction: dis.Instruction, function: types.FunctionType, cells: dict[str, Any], within: frozenset[Any]
+) -> bool:
+    kind, name = instruction.opname, str(instruction.argval)
+    if kind.startswith(("STORE_GLOBAL", "STORE_ATTR", "STORE_SUBSCR", "DELETE_", "IMPORT_")) or "YIELD" in kind:
+        return False
+    if "GLOBAL" in kind:
+        return _is_pure_value(name, function.__globals__.get(name, getattr(builtins, name, None)), within)
+    if "DEREF" in kind and name in cells:
+        try:
+            return kind != "STORE_DEREF" and _is_pure_value(name, cells[name].cell_contents, within)
+        except ValueError:  # it is empty
+            return False
+    if kind in ("LOAD_ATTR", "LOAD_METHOD"):
+        known = _operators() | _ATTRIBUTES | _SIZES | _MODULES | {"cond", "while_loop"}
+        return name in known or name in vars(math)
+    return True
+
+
+def _is_pure_value(name: str, value: Any, within: frozenset[Any]) -> bool:
+    if isinstance(value, Tensor):
+        return True
+    own = (getattr(value, "__module__", None) or "").startswith("lamella.")
+    if isinstance(value, lm.nn.Module) or (isinstance(value, types.FunctionType) and not own):
+        return is_pure(value, within)
+    try:
+        _check_global(name, value)
+    except _UnfitError:
+        return False
+    return True
+
+
 def _check_layer(layer: type) -> tuple[list[types.FunctionType], set[str]]:
     """Returns a layer's functions and the names that they read."""
     bases = [base for base in layer.__mro__ if base.__module__.partition(".")[0] not in ("lamella", "builtins")]

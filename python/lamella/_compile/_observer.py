@@ -19,7 +19,7 @@ from lamella.graph import Graph
 from lamella.graph._recorder import RecorderBase, _index_text, _Operator
 
 from ._calls import Break, Log, Watch, where
-from ._layers import Inlined, inline
+from ._layers import Inlined, inline, is_pure
 from ._repetition import MismatchError, RefusedError, caller, elements_decide_shape, is_plain, tensors_in
 from ._state import Everything, Reading, UnwatchableError
 
@@ -398,11 +398,17 @@ class Observer(RecorderBase):
         return self._observed(lambda: self._function(name, function, args, kwargs))
 
     def control_flow(self, name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """Observes a branch or a loop as one step, unless it uses tensors of this call that it is not given."""
+        """Observes a branch or a loop as one step, where its functions compute from what they are given alone.
+
+        Otherwise the code that runs is that of the call, which is watched.
+        """
         functions = [value for value in args if callable(value) and not isinstance(value, Tensor)]
-        if any(self._holds_produced(value) for value in functions):
-            return NotImplemented
-        return self.call(name, function, args, {})
+        self._watch.paused += 1
+        try:
+            fits = all(map(is_pure, functions)) and not any(map(self._holds_produced, functions))
+        finally:
+            self._watch.paused -= 1
+        return self.call(name, function, args, {}) if fits else NotImplemented
 
     def pure_call(self, name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Observes a function that only computes from its arguments."""

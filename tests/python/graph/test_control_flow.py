@@ -173,6 +173,41 @@ def test_one_graph_for_both_branches():
     assert len(explanation.graphs) == 1 and "cond" in str(explanation)
 
 
+LAYER = lm.nn.Linear(3, 3)
+
+
+def _recursive(x: Any) -> Any:
+    return x if x.ndim == 1 else _recursive(x[0])
+
+
+@pytest.mark.parametrize("name", ["layers", "recursion", "effects", "numbers of a list"])
+def test_branches_that_are_steps_and_those_that_are_not(name: str):
+    seen: list[int] = []
+    numbers = [2.0]
+
+    def positive(x: Any) -> Any:
+        seen.append(1)
+        return x * 2
+
+    function: Callable[[Any], Any] = {
+        "layers": lambda x: lm.cond(x.sum() > 0, LAYER, lambda x: LAYER(x) * 2, (x,)),
+        "recursion": lambda x: lm.cond(x.sum() > 0, _recursive, lambda x: x * 2, (x,)),
+        "effects": lambda x: lm.cond(x.sum() > 0, positive, lambda x: x, (x,)),
+        "numbers of a list": lambda x: lm.cond(x.sum() > 0, lambda: x * numbers[0], lambda: x),
+    }[name]
+    compiled = lm.compile(function)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lm.CompileWarning)
+        for i, values in enumerate(INPUTS * 4):
+            numbers[0] = 2.0 + i // 8
+            count = len(seen)
+            expected = function(leaf(values))
+            half = len(seen)
+            np.testing.assert_allclose(compiled(leaf(values)).tolist(), expected.tolist(), 1e-6)
+            assert len(seen) - half == half - count
+    assert ("cond" in str(lm.compile.explain(compiled))) == (name == "layers")
+
+
 def test_gradients_of_parameters_within_branches():
     graph = lm.graph.Graph()
     x, w = graph.input("x", lm.float32, [3]), graph.capture(W, "w")
