@@ -245,7 +245,8 @@ def random_split(
         counts = [int(length) for length in lengths]
     if sum(counts) != size:
         raise ValueError(f"[random_split] lengths add up to {sum(counts)}, the dataset has {size} samples")
-    order = lm.randperm(size, generator=generator).numpy()
+    device = "cpu" if generator is None else generator.device
+    order = lm.randperm(size, device=device, generator=generator).numpy()
     ends = list(itertools.accumulate(counts))
     return [Subset(dataset, order[end - count : end]) for count, end in zip(counts, ends, strict=True)]
 

@@ -64,7 +64,7 @@ class DistributedSampler(Sampler[int]):
         if self.shuffle:
             # A fork for each epoch: seeds that follow one another would repeat the orders of the next seed's epochs.
             generator = lm.random.Generator("cpu", self.seed).split(self.epoch + 1)[self.epoch]
-            order = lm.randperm(size, dtype="int64", generator=generator).numpy()
+            order = lm.randperm(size, dtype="int64", device="cpu", generator=generator).numpy()
         total = len(self) * self.num_replicas
         return iter(np.resize(order, total)[self.rank :: self.num_replicas].tolist() if size else [])
 

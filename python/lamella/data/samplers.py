@@ -17,8 +17,9 @@ _SEEDS = 2**63 - 1
 
 
 def draw_seed(generator: lm.random.Generator | None) -> int:
-    """Returns a seed drawn from a generator, the default one if None."""
-    return int(lm.randint(0, _SEEDS, (), dtype="int64", generator=generator).item())
+    """Returns a seed drawn from a generator, the CPU's default one if None."""
+    device = "cpu" if generator is None else generator.device
+    return int(lm.randint(0, _SEEDS, (), dtype="int64", device=device, generator=generator).item())
 
 
 class Sampler(Generic[T]):
@@ -73,7 +74,7 @@ class _Pieces(Sequence[int]):
         if self._last[0] != number:
             generator = lm.random.Generator("cpu", (self._seed + number) % _SEEDS)
             length = min(self._LENGTH, self._count - number * self._LENGTH)
-            drawn = lm.randint(0, self._size, (length,), dtype="int64", generator=generator)
+            drawn = lm.randint(0, self._size, (length,), dtype="int64", device="cpu", generator=generator)
             self._last = number, drawn.numpy()
         return self._last[1]
 
@@ -166,7 +167,7 @@ class RandomSampler(_Seeded):
             return np.empty(0, np.int64)
         if self.replacement:
             return _Pieces(size, count, generator)
-        orders = [lm.randperm(size, generator=generator).numpy() for _ in range(-(-count // size))]
+        orders = [lm.randperm(size, device="cpu", generator=generator).numpy() for _ in range(-(-count // size))]
         return (orders[0] if len(orders) == 1 else np.concatenate(orders))[:count]
 
 
@@ -181,7 +182,7 @@ class SubsetRandomSampler(_Seeded):
         return len(self.indices)
 
     def _drawn(self, generator: lm.random.Generator) -> np.ndarray:
-        order = lm.randperm(len(self.indices), generator=generator).numpy()
+        order = lm.randperm(len(self.indices), device="cpu", generator=generator).numpy()
         return np.asarray(self.indices, np.int64)[order]
 
 
@@ -230,7 +231,7 @@ class WeightedRandomSampler(_Seeded):
 
     def _drawn(self, generator: lm.random.Generator) -> np.ndarray:
         count = self.num_samples if self.replacement else len(self.weights)
-        uniform = lm.rand((count,), dtype="float64", generator=generator).numpy()
+        uniform = lm.rand((count,), dtype="float64", device="cpu", generator=generator).numpy()
         if self.replacement:
             sums = np.cumsum(self.weights)
             drawn = np.searchsorted(sums, uniform * sums[-1], side="right")

@@ -44,7 +44,7 @@ class Channel:
             raise ValueError(
                 f"[Pipeline] a stage returns {len(tensors)} tensors of together too many axes for a message"
             )
-        self._send(_C.asarray(numbers + [0] * (_LENGTH - len(numbers)), dtype="int64"), _DESCRIPTION)
+        self._send(_C.asarray(numbers + [0] * (_LENGTH - len(numbers)), dtype="int64", device="cpu"), _DESCRIPTION)
         for x in tensors:
             self._send(x.detach(), _TENSOR)
 

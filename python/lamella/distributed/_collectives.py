@@ -360,9 +360,11 @@ def scatter(
     here = _C._distributed_group(name_of(group)).rank
     if x is None and here == root:
         raise ValueError(f"[scatter] x is a tensor on process {root}, the root, not None")
-    told = broadcast_object(None if x is None else {"shape": list(x.shape), "dtype": x.dtype.name}, root, group)
+    told = broadcast_object(
+        None if x is None else {"shape": list(x.shape), "dtype": x.dtype.name, "device": x.device}, root, group
+    )
     if x is None:
-        x = _C.broadcast_to(_C.zeros([], dtype=told["dtype"]), told["shape"])
+        x = _C.broadcast_to(_C.zeros([], dtype=told["dtype"], device=_own_device(told["device"])), told["shape"])
     return _C.distributed_scatter(x, root=root, axis=axis, sizes=sizes, group=name_of(group))
 
 
@@ -433,6 +435,13 @@ def barrier(group: ProcessGroup | str | None = None, *, async_op: bool = False) 
         return work
     work.wait()
     return None
+
+
+def _own_device(other: str) -> str:
+    """Returns this process's device of the type of another one's: the default one, or the current one of the type."""
+    kind = other.partition(":")[0]
+    default = str(_C.get_default_device())
+    return default if default.partition(":")[0] == kind else kind
 
 
 def start(pattern: str, x: Tensor, group: ProcessGroup | str | None, **arguments: Any) -> Work:

@@ -42,7 +42,7 @@ def check_seeds(mesh: placement, name: str) -> None:
     if mesh in done:
         return
     seed = lm.random.default_generator().initial_seed() % 2**62
-    own = lm.asarray([seed], dtype="int64")
+    own = lm.asarray([seed], dtype="int64", device="cpu")
     for axis, n in enumerate(mesh.shape):
         if n > 1:
             seeds = _carrier.current().all_gather(own, 0, [1] * n, mesh.group(axis)).tolist()

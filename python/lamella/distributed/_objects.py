@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _C
+from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
 from ._groups import get_group, name_of
 
@@ -30,9 +31,9 @@ def all_gather_object(value: Any, group: ProcessGroup | str | None = None) -> li
     """
     name = name_of(group)
     data = _encode(value, "all_gather_object")
-    own = _C.asarray(np.frombuffer(data, dtype=np.uint8).copy())
+    own = _on_host(np.frombuffer(data, dtype=np.uint8).copy())
     lengths = _C.distributed_all_gather(
-        _C.asarray(np.array([len(data)], dtype=np.int64)), sizes=[1] * get_group(name).size, group=name
+        _on_host(np.array([len(data)], dtype=np.int64)), sizes=[1] * get_group(name).size, group=name
     ).tolist()
     everything = _C.distributed_all_gather(own, sizes=lengths, group=name).numpy().tobytes()
     values = []
@@ -58,9 +59,14 @@ def broadcast_object(value: Any = None, root: int = 0, group: ProcessGroup | str
     name = name_of(group)
     is_root = get_group(name).rank == root
     data = _encode(value, "broadcast_object") if is_root else b""
-    length = _C.distributed_broadcast(_C.asarray(np.array([len(data)], dtype=np.int64)), root=root, group=name)
+    length = _C.distributed_broadcast(_on_host(np.array([len(data)], dtype=np.int64)), root=root, group=name)
     place = np.frombuffer(data, dtype=np.uint8).copy() if is_root else np.zeros(length.item(), dtype=np.uint8)
-    return _decode(_C.distributed_broadcast(_C.asarray(place), root=root, group=name).numpy().tobytes())
+    return _decode(_C.distributed_broadcast(_on_host(place), root=root, group=name).numpy().tobytes())
+
+
+def _on_host(array: np.ndarray) -> Tensor:
+    """Returns a tensor of the CPU, whatever the default device is: the backend for the host carries it."""
+    return _C.asarray(array, device="cpu")
 
 
 def _encode(value: Any, caller: str) -> bytes:

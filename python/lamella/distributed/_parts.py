@@ -100,7 +100,7 @@ def assemble(pieces: Sequence[tuple[Box, Tensor]], wanted: Box, name: str) -> Te
         full = Box(wanted.shape, wanted.shape, (0,) * len(wanted.shape), wanted.shape)
         whole = _assembled_whole(pieces, wanted.shape, name)
         return whole if wanted == full else whole.reshape(wanted.space)[wanted.slices].contiguous()
-    out = _C.empty(wanted.sizes, dtype=pieces[0][1].dtype)
+    out = _C.empty(wanted.sizes, dtype=pieces[0][1].dtype, device=pieces[0][1].device)
     found = 0
     with _C.no_grad():
         for box in dict.fromkeys(box for box, _ in pieces):  # several processes may have one

@@ -36,5 +36,5 @@ class ShardedGradScaler(GradScaler):
         super().unscale_(optimizer)
         if self._enabled and get_group(self._group).size > 1:
             notes = self._notes[optimizer]
-            found = _C.distributed_all_reduce(_C.asarray(notes.found_inf), op="max", group=self._group)
+            found = _C.distributed_all_reduce(_C.asarray(notes.found_inf, device="cpu"), op="max", group=self._group)
             notes.found_inf = bool(found.item())

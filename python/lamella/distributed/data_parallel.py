@@ -133,7 +133,7 @@ class DistributedDataParallel(Module):
             if self.broadcast_buffers and self.training:
                 broadcast_tensors(list(self.module.buffers()), last, self.group)
             self._reducer.shadow()
-        final = _C.distributed_all_reduce(_C.asarray(last), op="max", group=self.group.name).item()
+        final = _C.distributed_all_reduce(_C.asarray(last, device="cpu"), op="max", group=self.group.name).item()
         broadcast_tensors([*self.module.parameters(), *self.module.buffers()], final, self.group)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -216,7 +216,7 @@ class _Reducer:
         return self._agree_on_unused()
 
     def _agree_on_unused(self) -> frozenset[int]:
-        used = _C.asarray([number in self._ready for number in range(len(self.names))])
+        used = _C.asarray([number in self._ready for number in range(len(self.names))], device="cpu")
         by_any = _C.distributed_all_reduce(used, op="max", group=self.group.name).tolist()
         return frozenset(number for number, is_used in enumerate(by_any) if not is_used)
 
@@ -243,4 +243,6 @@ def _rebuilt(module: Module, group: str, bucket_mb: float, finds: bool, broadcas
 
 def _tell_active(active: bool, group: ProcessGroup) -> list[bool]:
     """Returns which processes have a batch."""
-    return _C.distributed_all_gather(_C.asarray([active]), sizes=[1] * group.size, group=group.name).tolist()
+    return _C.distributed_all_gather(
+        _C.asarray([active], device="cpu"), sizes=[1] * group.size, group=group.name
+    ).tolist()

@@ -44,7 +44,7 @@ def whole_shape(local: Tensor, mesh: placement, signature: Signature, op: str) -
     for k in reversed(range(mesh.ndim)):
         if mesh.shape[k] == 1:
             continue
-        sizes = lm.asarray([shape], dtype="int64")
+        sizes = lm.asarray([shape], dtype="int64", device="cpu")
         listed = _carrier.current().all_gather(sizes, 0, [1] * mesh.shape[k], mesh.group(k)).tolist()
         if signature[k].is_split:
             shape[signature[k].axis] = sum(one[signature[k].axis] for one in listed)

@@ -168,9 +168,9 @@ class Pipeline(Module):
             with nullcontext() if is_last else _no_sync(self._runs[chunk]):
                 run.forward(i, chunk) if what == "forward" else run.backward(i, chunk)
         run.wait()
-        told = _C.zeros([2], dtype="float64")
+        told = _C.zeros([2], dtype="float64", device="cpu")
         if run.total is not None:
-            told = _C.asarray([DTYPES.index(run.total.dtype.name), run.total.item()], dtype="float64")
+            told = _C.asarray([DTYPES.index(run.total.dtype.name), run.total.item()], dtype="float64", device="cpu")
         dtype, loss = self._from_last(told).tolist()
         return _C.asarray(loss, dtype=DTYPES[int(dtype)])
 
@@ -192,7 +192,7 @@ class Pipeline(Module):
             results = [_C.concat(list(parts)) for parts in zip(*outputs, strict=True)] if self.is_last else []
             root = self.group.size - 1
             told = broadcast_object([[x.dtype.name, list(x.shape)] for x in results], root, self._group)
-            given = results or [_C.zeros(shape, dtype=dtype) for dtype, shape in told]
+            given = results or [_C.zeros(shape, dtype=dtype, device=run.device) for dtype, shape in told]
             told_all = tuple(self._from_last(x) for x in given)
         return told_all[0] if len(told_all) == 1 else told_all
 
@@ -274,7 +274,7 @@ class _Run:
         self.trains = trains
         self.total: Tensor | None = None
         group, n = pipe.group, pipe.microbatches
-        device = next((p.device for p in pipe.parameters()), "cpu")
+        self.device = device = next((p.device for p in pipe.parameters()), "cpu")
         is_ring = pipe.chunks > 1  # the last process goes on at the first one
         self.before = self.after = None
         if is_ring or not pipe.is_first:

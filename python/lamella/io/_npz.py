@@ -96,7 +96,7 @@ def read(path: Path) -> Any:
     tensors = {}
     for name, array in arrays.items():
         try:
-            tensors[name] = lm.asarray(array, copy=True)
+            tensors[name] = lm.asarray(array, device="cpu", copy=True)
         except (TypeError, ValueError) as error:
             raise ValueError(f"[load] {path.name}: '{name}' is of dtype {array.dtype}, which is no tensor's") from error
     if tree is None:

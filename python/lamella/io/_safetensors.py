@@ -129,7 +129,7 @@ def read_tensor(file: BinaryIO, name: str, entry: Entry, start: int, path: Path)
     """Returns one tensor of a file, whose entry and beginning of the data :func:`read_header` gave."""
     dtype, shape, offset = entry
     try:
-        tensor = lm.empty(shape, dtype=dtype)
+        tensor = lm.empty(shape, dtype=dtype, device="cpu")
     except (RuntimeError, ValueError, OverflowError) as error:
         raise ValueError(f"[load] {path.name}: no room for '{name}' of shape {list(shape)}") from error
     file.seek(start + offset)

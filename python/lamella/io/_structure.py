@@ -21,7 +21,7 @@ def flatten(state: Any) -> tuple[dict[str, lm.Tensor], Any]:
     def put(name: str, value: Any) -> str:
         if name in tensors:
             raise ValueError(f"[save] two entries are called '{name}'")
-        tensor = value if isinstance(value, lm.Tensor) else lm.asarray(value)
+        tensor = value if isinstance(value, lm.Tensor) else lm.asarray(value, device="cpu")
         if str(tensor.device).startswith("meta"):
             raise ValueError(f"[save] '{name}' is on the meta device and has no values")
         tensors[name] = tensor.detach().cpu().contiguous()

@@ -94,7 +94,7 @@ class _Storage:
         self.nbytes = count * self.itemsize
         if not 0 <= self.nbytes <= room:
             raise ValueError(f"a storage of {self.nbytes} bytes in a file of {room}")
-        self.bytes = lm.empty([self.nbytes], dtype="uint8")
+        self.bytes = lm.empty([self.nbytes], dtype="uint8", device="cpu")
         #: True if tensors hold values that were computed of the storage's.
         self.is_copied = False
 
@@ -116,7 +116,7 @@ class _Storage:
         if not fitting or len(shape) != len(strides) or len(shape) > _MAX_AXES:
             raise ValueError(f"a tensor of shape {short(shape)} and strides {short(strides)}")
         if math.prod(shape) == 0:
-            return lm.empty(list(shape), dtype=dtype)
+            return lm.empty(list(shape), dtype=dtype, device="cpu")
         return _C._tensor_in_memory(
             self.bytes, dtype, list(shape), list(strides), offset * int(getattr(lm, dtype).itemsize)
         )

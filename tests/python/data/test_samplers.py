@@ -30,6 +30,25 @@ SEEDED = {
 }
 
 
+@pytest.fixture
+def elsewhere():
+    """Makes tensors without values where no device is named."""
+    before = lm.get_default_device()
+    lm.set_default_device("meta")
+    yield
+    lm.set_default_device(before)
+
+
+@pytest.mark.parametrize("make", SEEDED.values(), ids=SEEDED)
+@pytest.mark.parametrize("seeded", [True, False])
+def test_numbers_are_drawn_on_the_cpu_whatever_the_default_device_is(make, seeded, elsewhere) -> None:
+    drawn = list(make(lm.random.Generator("cpu", 5) if seeded else None))
+    assert len(drawn) > 0
+    if seeded:
+        lm.set_default_device("cpu")
+        assert drawn == list(make(lm.random.Generator("cpu", 5)))
+
+
 def test_sequential() -> None:
     assert list(SequentialSampler(range(4))) == [0, 1, 2, 3] and len(SequentialSampler("abc")) == 3
 

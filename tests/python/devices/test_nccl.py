@@ -44,9 +44,12 @@ def test_operations(backend: str, n: int, deferred: int, tmp_path: Path) -> None
     assert done.stdout.count("checked") == n
 
 
-@pytest.mark.parametrize("program", ["training", "sharded"])
-def test_processes_train_as_one_does(program: str, tmp_path: Path) -> None:
-    done = together(program, 2, tmp_path, **VARIABLES)
+@pytest.mark.parametrize(
+    ("program", "checks"),
+    [("training", []), ("sharded", ["as_one_process"]), ("pipeline", ["interleaved"])],
+)
+def test_processes_train_as_one_does(program: str, checks: list[str], tmp_path: Path) -> None:
+    done = together(program, 2, tmp_path, *checks, **VARIABLES)
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("checked") == 2
 

@@ -89,6 +89,17 @@ def test_mistakes_are_named(call, error, words) -> None:
         call(lm.ones([2, 3]))
 
 
+def test_plain_values_travel_through_the_host_s_memory_whatever_the_default_device_is() -> None:
+    before = lm.get_default_device()
+    lm.set_default_device("meta")
+    try:
+        assert dist.all_gather_object({"a": [1]}, "self") == [{"a": [1]}]
+        assert dist.broadcast_object("x", group="self") == "x"
+        assert dist.scatter(lm.ones([2], device="cpu"), group="self").tolist() == [1.0, 1.0]
+    finally:
+        lm.set_default_device(before)
+
+
 def test_a_group_of_this_process_alone_is_always_there() -> None:
     group = dist.get_group("self")
     assert (group.rank, group.size, group.ranks, group.backend) == (0, 1, (0,), "self")

@@ -36,6 +36,18 @@ def test_every_dtype_and_shape(tmp_path, kind, dtype, shape):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_tensors_are_read_into_the_host_s_memory_whatever_the_default_device_is(tmp_path, kind):
+    before = lm.get_default_device()
+    lm.set_default_device("meta")
+    try:
+        lm.io.save({"x": lm.asarray([1.0, 2.0], device="cpu"), "y": np.arange(3)}, tmp_path / f"a{kind}")
+        loaded = lm.io.load(tmp_path / f"a{kind}")
+    finally:
+        lm.set_default_device(before)
+    assert loaded["x"].tolist() == [1.0, 2.0] and loaded["y"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_model_and_its_optimizer(tmp_path, kind):
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
     optimizer = optim.Adam(net.parameters(), lr=0.01)

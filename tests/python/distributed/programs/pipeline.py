@@ -10,9 +10,11 @@ import lamella.distributed as dist
 from distributed.models import Block, Scale
 from lamella.distributed import Pipeline
 from lamella.nn import functional as F
+from support import default_device
 
 dist.init_process_group(os.environ.get("LAMELLA_TEST_BACKEND"), timeout=30)
 rank, n = dist.get_rank(), dist.get_world_size()
+default_device.use_own(rank)
 rng = np.random.default_rng(3)
 TOKENS, NEXT = rng.integers(0, 13, (8, 6)), rng.integers(0, 13, (8, 6))
 
