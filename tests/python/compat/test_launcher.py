@@ -100,7 +100,7 @@ def test_environment_keeps_what_was_there():
         ("import paddle.text", "ImportError", "paddle.text"),
         ("from paddle.text import datasets", "ImportError", "paddle.text"),
         ("from paddle.static import WeightNormParamAttr", "ImportError", "paddle.static.WeightNormParamAttr"),
-        ("import paddle; paddle.static.nn.cond", "AttributeError", "paddle.static.nn.cond"),
+        ("import paddle; paddle.static.nn.nce", "AttributeError", "paddle.static.nn.nce"),
     ],
 )
 def test_what_the_front_lacks_says_so(statement, kind, name):

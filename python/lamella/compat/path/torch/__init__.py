@@ -79,8 +79,8 @@ _NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _na
 
 
 def _find(name: str) -> _Any:
-    if name == "ops":
-        return _lm.ops
+    if name in ("cond", "ops"):  # the former needs numpy
+        return getattr(_lm, name)
     if name in _LATER:
         return _import_module(f"torch.{name}")
     if name in _functions.TENSOR_TYPES:
@@ -242,8 +242,6 @@ from . import _tensor
 from ._tensor_types import Tensor
 
 _install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=True)
-
-from lamella import cond
 
 from . import (
     _utils,
