@@ -84,7 +84,7 @@ void destroy(PyObject*, std::int64_t number) {
   }
 }
 
-bool capturing(PyObject*) { return is_capturing(); }
+bool capturing(PyObject*) { return lamella::is_capturing(); }  // not of the recorder of calls
 
 PyObject* module_itself(PyObject* module) { return module; }
 
