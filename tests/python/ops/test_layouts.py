@@ -13,7 +13,10 @@ import lamella as lm
 from .samples import ELEMENTWISE, Operator, arguments
 from .test_vmap import CASES, INDEXING, Case, draw, flat, layouts
 
-ALL_CASES = {**CASES, **{f"index {name}": cases for name, cases in INDEXING.items()}}
+ALL_CASES = {
+    **{name: cases for name, cases in CASES.items() if name != "to_device"},
+    **{f"index {name}": cases for name, cases in INDEXING.items()},
+}
 ALL_CASES |= {op.name: [Case(op, ())] for op in ELEMENTWISE}
 DEVICE = lm.empty([0]).device
 OTHERS = ["meta"] if DEVICE == "cpu" else ["meta", "cpu"]
@@ -42,7 +45,11 @@ def test_devices_agree(name: str, other: str, rng: np.random.Generator) -> None:
         for transposed in (False, True):
             if transposed and any(a.ndim != 2 for a in arrays):
                 continue
-            expected = laid_out(case, arrays, DEVICE, transposed)
+            try:
+                expected = laid_out(case, arrays, DEVICE, transposed)
+            except NotImplementedError as error:
+                assert DEVICE != "cpu"
+                pytest.skip(str(error))
             try:
                 found = laid_out(case, arrays, other, transposed)
             except (RuntimeError, NotImplementedError, ValueError) as error:
