@@ -28,6 +28,7 @@ class Runner {
 
   std::vector<Tensor> operator()(std::span<const Tensor> given) {
     std::vector<Tensor> feeds;
+    feeds.reserve(positions_.size());
     for (const std::size_t at : positions_) feeds.push_back(given[at]);
     Executor::Failure failure;
     return executor_->run(feeds, failure);

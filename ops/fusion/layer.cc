@@ -42,6 +42,7 @@ std::vector<Tensor> call_one_by_one(const Program& program, const std::vector<Te
       if (called[at]) continue;
       called[at] = true;
       std::vector<Tensor> given;
+      given.reserve(layer.inputs.size());
       for (const int input : layer.inputs) given.push_back(values[static_cast<std::size_t>(input)]);
       values[static_cast<std::size_t>(layer.result)] = layer.function(std::move(given)).front();
       continue;

@@ -185,7 +185,7 @@ Singulars svd(const Tensor& x, SingularVectors vectors, const char* op) {
   const std::int64_t n = x.size(-1);
   const bool full = vectors == SingularVectors::Full;
   if (m > n) {
-    const Singulars turned = svd(adjoint(x), vectors, op);
+    Singulars turned = svd(adjoint(x), vectors, op);
     if (vectors == SingularVectors::None) return turned;
     return {contiguous(adjoint(turned.vh)), turned.s, contiguous(adjoint(turned.u))};
   }

@@ -36,7 +36,7 @@ Tensor copy_in_order(const Tensor& x, const char* op) {
 Tensor evaluated(const Rule& rule, const Tensor& given) {
   if (is_batched(given)) [[unlikely]]
     return over_examples([&](const Tensor& shown) { return evaluated(rule, shown); }, copy_in_order(given, rule.name));
-  const Tensor y = empty_in_order_of(given);
+  Tensor y = empty_in_order_of(given);
   const std::int64_t n = y.numel();
   if (y.device().is_meta() || n == 0) return y;
   if (!y.device().is_cpu() && !has_device_kernel<&DeviceKernels::special>(y.device()))
