@@ -40,7 +40,6 @@ from lamella import (
 from lamella import float16 as half
 from lamella import float32 as float
 from lamella import float64 as double
-from lamella._C import _promote_by_rank
 from lamella.compat.errors import raise_runtime_errors as _raise_runtime_errors
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close as _close
@@ -63,7 +62,7 @@ newaxis = None
 __version__ = "2.6.0+lamella"
 
 _raise_runtime_errors()
-_promote_by_rank(True)
+_lm._C._promote_by_rank(True)
 
 _missing = _close(
     "torch",

@@ -10,8 +10,7 @@ import math
 from typing import Any
 
 import lamella as lm
-from lamella import Tensor
-from lamella._C import _exchange_tensors
+from lamella import _C, Tensor
 
 from . import _functions as F  # noqa: N812
 
@@ -22,7 +21,7 @@ def become(x: Tensor, made: Tensor) -> Tensor:
     A leaf that wants a gradient stays one, with its hooks. Its gradient stays where it has the shape of ``made``.
     """
     if made is not x:
-        _exchange_tensors(x, made)
+        _C._exchange_tensors(x, made)
     return x
 
 
