@@ -15,7 +15,7 @@ std::uint64_t next_level() noexcept {
 }
 
 std::uint64_t next_scope_level() {
-  const std::shared_ptr<LevelRun>& run = thread_state().level_run;
+  const Ref<LevelRun>& run = thread_state().level_run;
   return run ? run->next() : next_level();
 }
 

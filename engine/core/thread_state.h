@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "engine/core/batch_scope.h"
+#include "engine/core/ref.h"
 #include "engine/core/small_vector.h"
 
 namespace lamella {
@@ -25,7 +27,8 @@ class Selection;
 class CallCapture;
 
 /// Levels that a checkpoint's function enters, in order. Its repetition enters the same ones: what the two runs save is
-/// put together, and hidden axes and tangents are told apart by their levels.
+/// put together, and hidden axes and tangents are told apart by their levels. Held by Ref, as the room for thread_local
+/// objects is small.
 class LevelRun {
  public:
   /// A run that notes its levels in `levels`, or one that repeats them.
@@ -35,7 +38,13 @@ class LevelRun {
   /// Returns the next level; a new one where the first run entered no more.
   std::uint64_t next();
 
+  void retain() noexcept { owners_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
  private:
+  std::atomic<int> owners_{1};
   std::shared_ptr<std::vector<std::uint64_t>> levels_;
   bool repeats_;
   std::size_t next_ = 0;
@@ -60,7 +69,7 @@ struct ThreadState {
   /// Set while a checkpoint's function runs: what its calls read is noted, or compared.
   std::shared_ptr<AccessWatch> access_watch;
   /// Set while a checkpoint's function runs: the levels that it enters are noted, or entered again.
-  std::shared_ptr<LevelRun> level_run;
+  Ref<LevelRun> level_run;
   /// Set while a graph is recorded, along with Modes::kCapture.
   CallCapture* capture = nullptr;
   /// The gradients or tangents that the innermost backward or jvp in the host language was given.

@@ -87,7 +87,7 @@ class CheckpointFrame : public std::enable_shared_from_this<CheckpointFrame> {
   long owners() const noexcept { return weak_from_this().use_count(); }
   const std::shared_ptr<KeptCalls>& kept() const noexcept { return kept_; }
   const std::shared_ptr<ReadLog>& reads() const noexcept { return reads_; }
-  std::shared_ptr<LevelRun> level_run(bool repeats) const { return std::make_shared<LevelRun>(levels_, repeats); }
+  Ref<LevelRun> level_run(bool repeats) const { return Ref<LevelRun>::adopt(new LevelRun(levels_, repeats)); }
   void set_complete() noexcept {
     complete_ = true;
     if (kept_) kept_->complete = true;
@@ -243,7 +243,7 @@ class ScopeGuard {
  private:
   Modes modes_;
   std::shared_ptr<Selection> selection_;
-  std::shared_ptr<LevelRun> level_run_;
+  Ref<LevelRun> level_run_;
   std::vector<std::uint64_t> batch_levels_;
   std::vector<BatchScope> batch_scopes_;
 };

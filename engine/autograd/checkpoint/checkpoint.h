@@ -16,10 +16,9 @@
 #include "engine/core/modes.h"
 #include "engine/core/tensor.h"
 #include "engine/core/tensors_in.h"
+#include "engine/core/thread_state.h"
 
 namespace lamella::autograd {
-
-class LevelRun;
 
 struct CheckpointOptions {
   /// Draw the random numbers of the first run again in the second.
@@ -61,7 +60,7 @@ class CheckpointScope {
   std::shared_ptr<CheckpointFrame> frame_;
   std::shared_ptr<const SavedTensorHooks> hooks_;
   std::shared_ptr<Selection> selection_before_;
-  std::shared_ptr<LevelRun> level_run_before_;
+  Ref<LevelRun> level_run_before_;
   std::optional<WatchReads> reads_;
   std::uint8_t interceptors_before_ = 0;
 };
