@@ -136,7 +136,7 @@ class Recorder(RecorderBase):
             return NotImplemented
         operands = list(values[: len(op.names)])
         target = values[0] if in_place else out
-        if in_place:
+        if in_place and lm.is_grad_enabled():
             # As the operator in place does: gradients must not read the memory that is overwritten.
             before = self._record(self._operator(lm.ops.lamella.clone), [target])
             operands = [before if x is target else x for x in operands]

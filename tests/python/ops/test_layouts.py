@@ -33,7 +33,13 @@ def drawn(case: Case, rng: np.random.Generator) -> list[np.ndarray]:
 def laid_out(case: Case, arrays: Sequence[np.ndarray], device: Any, transposed: bool) -> list[Any]:
     """Strides, shapes and dtypes of the results."""
     tensors = [lm.asarray(np.ascontiguousarray(a.T) if transposed else a).to_device(device) for a in arrays]
-    results = flat(case.function(*[x.T if transposed else x for x in tensors]))
+    before = lm.get_default_device()
+    # Cases make tensors of their own beside the operands.
+    lm.set_default_device(before if device == "meta" else device)
+    try:
+        results = flat(case.function(*[x.T if transposed else x for x in tensors]))
+    finally:
+        lm.set_default_device(before)
     return [*layouts(results), *[(y.shape, y.dtype) for y in results]]
 
 
@@ -53,6 +59,9 @@ def test_devices_agree(name: str, other: str, rng: np.random.Generator) -> None:
             try:
                 found = laid_out(case, arrays, other, transposed)
             except (RuntimeError, NotImplementedError, ValueError) as error:
-                assert "meta" in str(error) or other == "cpu", error
+                if other == "cpu" and "to_device()" in str(error):
+                    pytest.skip(f"the case has a constant on {DEVICE}: {error}")
+                # Some results depend on elements, which a meta tensor has not.
+                assert other == "meta" and "meta" in str(error), error
                 continue
             assert found == expected
