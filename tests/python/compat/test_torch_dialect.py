@@ -274,7 +274,7 @@ REFUSED = {
     "torch.div(x, 2, rounding_mode='up')": "RuntimeError: [div] rounding_mode",
     "torch.set_default_dtype(torch.float64)": "NotImplementedError: [set_default_dtype] numbers without a dtype",
     "torch.distributed.init_process_group('gloo', world_size=2)": "ValueError: [init_process_group] of 2 processes",
-    "torch.distributed.init_process_group('nccl', rank=0, world_size=2)": "RuntimeError: [init_process_group] 2",
+    "torch.distributed.init_process_group('nccl', rank=0, world_size=2)": "RuntimeError: [init_process_group]",
     "torch.nn.utils.nosuch": "AttributeError: Lamella's torch front does not have 'torch.nn.utils.nosuch'",
     "x.storage()": "NotImplementedError: [storage] memory is not an object",
     "setattr(torch.ones(1, requires_grad=True) * 2, 'data', x)": "RuntimeError: [data] x.data takes a tensor of the",
