@@ -9,12 +9,14 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from multiprocessing import connection as connections
+from types import FrameType
 from typing import Any
 
 from . import _worker
@@ -41,6 +43,14 @@ def _close_ends() -> None:
 os.register_at_fork(after_in_child=_close_ends)
 
 
+def _ends_workers(frame: FrameType | None) -> bool:
+    """Returns whether a thread that is at this frame is ending workers, maybe because their owner is dropped."""
+    inside = (Pool.shutdown.__code__, weakref.finalize.__call__.__code__)
+    while frame is not None and frame.f_code not in inside:
+        frame = frame.f_back
+    return frame is not None
+
+
 @contextlib.contextmanager
 def _interrupts_postponed() -> Iterator[None]:
     """Keeps Ctrl-C for later.
@@ -62,7 +72,8 @@ def _interrupts_postponed() -> Iterator[None]:
             main = threading.get_ident()
 
             def send() -> None:
-                time.sleep(0.01)  # until the object is gone
+                while _ends_workers(sys._current_frames().get(main)):
+                    time.sleep(0.001)
                 signal.pthread_kill(main, signal.SIGINT)
 
             with contextlib.suppress(RuntimeError):  # no thread starts while the interpreter ends
