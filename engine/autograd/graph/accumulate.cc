@@ -52,21 +52,26 @@ Tensor fit_axes(Tensor grad, const Tensor& x) {
 
 }  // namespace
 
-AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
+AccumulateGrad::AccumulateGrad(Tensor leaf) : first_(std::move(leaf)) {
   // Leaves run first: accumulating their gradients frees the memory that produced them.
   set_sequence(std::numeric_limits<std::uint64_t>::max());
   set_output_count(1);
-  note_hidden_axes(0, leaf_);
+  note_hidden_axes(0, first_);
+}
+
+void AccumulateGrad::redirect(const Tensor& leaf) {
+  later_.push_front(leaf);
+  leaf_.store(&later_.front(), std::memory_order_release);
 }
 
 std::shared_ptr<HookList> AccumulateGrad::tensor_hooks() const {
-  AutogradMeta& meta = *peek_meta(leaf_);
+  AutogradMeta& meta = *peek_meta(leaf());
   const std::lock_guard lock(meta.lock);
   return meta.extras ? meta.extras->hooks : nullptr;
 }
 
 std::shared_ptr<HookList> AccumulateGrad::make_tensor_hooks() {
-  AutogradMeta& meta = *peek_meta(leaf_);
+  AutogradMeta& meta = *peek_meta(leaf());
   const std::lock_guard lock(meta.lock);
   expect_hooks();
   auto& hooks = meta.make_extras().hooks;
@@ -90,9 +95,10 @@ Tensor add_gradients(Tensor a, Tensor b) {
 }
 
 TensorList AccumulateGrad::run(TensorList grads) {
-  AutogradMeta& meta = *peek_meta(leaf_);
+  const Tensor& x = leaf();
+  AutogradMeta& meta = *peek_meta(x);
   if (!meta.requires_grad) return {};
-  accumulate_grad(leaf_, std::move(grads[0]));
+  accumulate_grad(x, std::move(grads[0]));
   std::shared_ptr<HookTable<AccumulatedHook>> hooks;
   {
     const std::lock_guard lock(meta.lock);
@@ -102,7 +108,7 @@ TensorList AccumulateGrad::run(TensorList grads) {
   const auto entries = hooks ? hooks->entries() : nullptr;
   if (!entries) return {};
   const UserScope user;
-  for (const auto& entry : *entries) entry.hook(leaf_);
+  for (const auto& entry : *entries) entry.hook(x);
   return {};
 }
 

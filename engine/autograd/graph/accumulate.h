@@ -1,5 +1,8 @@
 #pragma once
 
+#include <atomic>
+#include <forward_list>
+
 #include "engine/autograd/graph/node.h"
 
 namespace lamella::autograd {
@@ -13,11 +16,15 @@ class AccumulateGrad final : public Node {
   /// Returns the leaf's hooks. They belong to the tensor, as this node comes and goes with the graphs that use it.
   std::shared_ptr<HookList> tensor_hooks() const override;
   std::shared_ptr<HookList> make_tensor_hooks() override;
-  const Tensor& leaf() const noexcept { return leaf_; }
+  const Tensor& leaf() const noexcept { return *leaf_.load(std::memory_order_acquire); }
+  /// Has gradients go to another leaf from now on. Passes on other threads may run at once, but no other call of this.
+  void redirect(const Tensor& leaf);
   using Node::expect_hooks;  // gradient_edge() makes nodes of leaves that have hooks already
 
  private:
-  Tensor leaf_;
+  Tensor first_;
+  std::forward_list<Tensor> later_;  // all of them, as a pass on another thread may be using the one before
+  std::atomic<const Tensor*> leaf_{&first_};
 };
 
 /// Stands for a value that a layer's forward computed off the tape; see Note [Intermediates] in recorder.cc. Running it

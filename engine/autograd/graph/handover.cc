@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "engine/autograd/graph/accumulate.h"
 #include "engine/autograd/graph/place.h"
 #include "engine/core/error.h"
 
@@ -16,8 +17,10 @@ void hand_over(const Tensor& from, const Tensor& to) {
   AutogradMeta& target = make_meta(to);
   Tensor grad;  // freed after the locks, as that may run code of the host language
   std::unique_ptr<MetaExtras> extras;
+  Ref<Node> node;
   {
     const std::lock_guard lock(source->lock);
+    if (!source->kept_output) node = source->weak_node.lock();
     std::swap(grad, source->grad);
     std::swap(extras, source->extras);
   }
@@ -27,7 +30,10 @@ void hand_over(const Tensor& from, const Tensor& to) {
     const std::lock_guard lock(extras->presence->lock);
     extras->presence->meta = &target;
   }
+  auto* const accumulates = dynamic_cast<AccumulateGrad*>(node.get());
+  if (accumulates) accumulates->redirect(to);
   const std::lock_guard lock(target.lock);
+  if (accumulates) target.weak_node = WeakNode(node);
   if (fits) std::swap(target.grad, grad);
   std::swap(target.extras, extras);
 }

@@ -98,6 +98,27 @@ q.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf is q))
 q.data = torch.zeros(2)
 (q * 2).sum().backward()
 assert q.grad.tolist() == [5.0, 5.0] and seen == [[3.0, 3.0], True, [2.0, 2.0], True]
+
+r = nn.Parameter(torch.full((2,), 3.0))
+r.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf is r))
+made = (r * r).sum()
+for value in (5.0, 7.0):  # what was computed before goes into the gradient of the same parameter
+    r.data = torch.full((2,), value)
+(first,) = torch.autograd.grad(made, r, create_graph=True)
+(second,) = torch.autograd.grad(first.sum(), r, retain_graph=True)
+assert first.tolist() == [6.0, 6.0] and second.tolist() == [2.0, 2.0] and r.grad is None
+(made + r.sum()).backward(retain_graph=True)
+made.backward()
+assert r.grad.tolist() == [13.0, 13.0] and seen[-2:] == [True, True] and r.tolist() == [7.0, 7.0]
+made = r.sum()
+r.data = torch.ones(3)
+try:
+    made.backward()
+except RuntimeError as error:
+    assert "shape [2] arrived at a tensor of shape [3]" in str(error), error
+else:
+    raise AssertionError("nothing was raised")
+
 result = q * 1
 result.data = torch.ones(2)
 assert result.tolist() == [1.0, 1.0]
