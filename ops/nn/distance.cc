@@ -26,6 +26,7 @@
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/norms.h"
 #include "ops/movement/cast.h"
+#include "ops/nn/distance_rows.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
@@ -41,9 +42,6 @@
 namespace lamella {
 namespace {
 
-/// Number of rows from which a matrix product pays in spite of its rounding.
-constexpr std::int64_t kFewRows = 25;
-
 /// Returns the p-norm of d along the last axis.
 Tensor norm_of(const Tensor& d, double p) {
   if (p == 0) return cast(sum(not_equal(d, 0), -1), d.dtype());
@@ -51,108 +49,6 @@ Tensor norm_of(const Tensor& d, double p) {
   if (std::isinf(p)) return d.size(-1) == 0 ? sum(abs(d), -1) : max(abs(d), -1);
   if (p == 2 && !is_complex(d.dtype())) return root_or_zero(square_sum(d, Dims{-1}), p);
   return root_or_zero(sum(p == 2 ? square(d) : power_or_zero(abs(d), p), -1), p);
-}
-
-constexpr std::int64_t kGrain = 16384;  // differences per task
-
-/// True if the distance kernels support x, which avoid a tensor of all differences.
-bool has_kernel(const Tensor& x) {
-  return x.device().is_cpu() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && !is_batched(x);
-}
-/// True if the distance kernels support x and nothing is recorded.
-bool is_measured(const Tensor& x) { return has_kernel(x) && !is_followed(x) && !autograd::is_tracing(); }
-
-/// Calls run(kernels, T()) with the kernels for x's dtype.
-template <class F>
-void with_kernel(const Tensor& x, F&& run) {
-  const cpu::DistanceTable& table = cpu_kernels().distance;
-  if (x.dtype() == DType::Float32) {
-    run(table.float32, float());
-  } else {
-    run(table.float64, double());
-  }
-}
-
-/// Returns a and b with broadcast leading axes, contiguous.
-std::pair<Tensor, Tensor> whole_batches(const Tensor& a, const Tensor& b, const char* op) {
-  const Dims batch =
-      broadcast_shapes(DimsView(a.shape()).first(a.ndim() - 2), DimsView(b.shape()).first(b.ndim() - 2), op);
-  const auto whole = [&](const Tensor& x) {
-    Dims shape = batch;
-    shape.push_back(x.size(-2));
-    shape.push_back(x.size(-1));
-    return contiguous(broadcast_to(x, shape));
-  };
-  return {whole(a), whole(b)};
-}
-
-/// Returns the distances between all rows of a and b, whose leading axes broadcast.
-Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op) {
-  const auto whole = whole_batches(a, b, op);
-  const Tensor& x = whole.first;
-  const Tensor& y = whole.second;
-  const std::int64_t rows = a.size(-2);
-  const std::int64_t columns = b.size(-2);
-  const std::int64_t width = a.size(-1);
-  Dims shape = x.shape();
-  shape.back() = columns;
-  const Tensor out = empty(shape, x.dtype());
-  if (out.numel() == 0) return out;
-  const bool is_short = width > 0 && width <= cpu::kShortRow;
-  const Tensor across = is_short ? contiguous(matrix_transpose(y)) : Tensor();
-  const HostRelease release(out.numel() * width);
-  with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
-    parallel_for(0, out.numel() / columns,
-                 std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, columns * width)),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t r = begin, n = 1; r < end; r += n) {
-                     const T* const row = x.data<T>() + r * width;
-                     T* const to = out.data<T>() + r * columns;
-                     const std::int64_t other = r / rows * columns * width;
-                     if (is_short) {
-                       n = std::min(end, (r / rows + 1) * rows) - r;
-                       kernels.short_distances(row, n, across.data<T>() + other, columns, to, columns, width, p);
-                     } else {
-                       kernels.distances(row, y.data<T>() + other, to, columns, width, p);
-                     }
-                   }
-                 });
-  });
-  autograd::note_derived(pointers(a, b), out);
-  return out;
-}
-
-/// Returns the distances of each row of x from all later rows.
-Tensor pair_distances(const Tensor& given, double p) {
-  const Tensor x = contiguous(given);
-  const std::int64_t rows = x.size(0);
-  const std::int64_t width = x.size(1);
-  const Tensor out = empty({rows * (rows - 1) / 2}, x.dtype());
-  if (out.numel() == 0) return out;
-  const bool is_short = width > 0 && width <= cpu::kShortRow;
-  const Tensor across = is_short ? contiguous(matrix_transpose(x)) : Tensor();
-  const HostRelease release(out.numel() * width);
-  with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
-    const auto measure = [&](std::int64_t r) {
-      const T* const row = x.data<T>() + r * width;
-      T* const to = out.data<T>() + r * (2 * rows - r - 1) / 2;
-      if (is_short) {
-        kernels.short_distances(row, 1, across.data<T>() + r + 1, rows, to, rows - r - 1, width, p);
-      } else {
-        kernels.distances(row, row + width, to, rows - r - 1, width, p);
-      }
-    };
-    // Rows are paired from the front and the back, so that every task has the same number of distances.
-    parallel_for(0, rows / 2, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, rows * width)),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t r = begin; r < end; ++r) {
-                     measure(r);
-                     if (rows - 2 - r != r) measure(rows - 2 - r);
-                   }
-                 });
-  });
-  autograd::note_derived(pointers(given), out);
-  return out;
 }
 
 /// True if distances of norm p have a gradient kernel: weighted sums of differences (p = 2) or of their signs (p = 1).
@@ -169,36 +65,12 @@ Tensor gradient_of_differences(const Tensor& d, const Tensor& dy, double p) {
   return multiply(p == 1 ? sign(d) : d, expand_dims(weights_of(dy, p == 1 ? dy : norm_of(d, p), p), -1));
 }
 
-/// Returns for each row of x the weighted sum of its differences from the rows of y, or of their signs. The weights are
-/// [.., rows, others], or with the last axes exchanged if `across`.
-Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weights, bool across, bool signs) {
-  const Tensor out = empty(x.shape(), x.dtype());
-  if (out.numel() == 0) return out;
-  const std::int64_t rows = x.size(-2);
-  const std::int64_t others = y.size(-2);
-  const std::int64_t width = x.size(-1);
-  const HostRelease release(out.numel() * others);
-  with_kernel(x, [&]<class T>(const cpu::DistanceKernels<T>& kernels, T) {
-    parallel_for(0, out.numel() / width, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, others * width)),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t r = begin; r < end; ++r) {
-                     const std::int64_t batch = r / rows;
-                     const T* const own = weights.data<T>() + batch * rows * others;
-                     kernels.gradient(x.data<T>() + r * width, y.data<T>() + batch * others * width,
-                                      own + r % rows * (across ? 1 : others), across ? rows : 1,
-                                      out.data<T>() + r * width, others, width, signs);
-                   }
-                 });
-  });
-  return out;
-}
-
 /// Distances with p = 1 or 2 between all rows of a and b, which are contiguous and have the same leading axes.
 struct DistancesLayer : OperatorLayer<DistancesLayer> {
   static constexpr std::string_view name = "cdist";
 
   static Tensor forward(Context& ctx, const Tensor& a, const Tensor& b, double p) {
-    Tensor y = all_distances(a, b, p, "cdist");
+    Tensor y = distance_rows::all_distances(a, b, p, "cdist");
     save_with<double>(ctx, p, a, b, y);
     return y;
   }
@@ -207,14 +79,15 @@ struct DistancesLayer : OperatorLayer<DistancesLayer> {
     const double p = ctx.state<double>();
     const auto& edges = ctx.node()->edges();
     std::array<Tensor, 2> grads;
-    if (!is_measured(a) || !is_measured(b) || !is_measured(given)) {
+    if (!distance_rows::is_measured(a) || !distance_rows::is_measured(b) || !distance_rows::is_measured(given)) {
       const Tensor d = subtract(expand_dims(a, -2), expand_dims(b, -3));
       const Tensor dd = gradient_of_differences(d, given, p);
       return {sum(dd, -2), negative(sum(dd, -3))};
     }
     const Tensor weights = contiguous(weights_of(given, y, p));
     const auto side = [&](const Tensor& own, const Tensor& other, bool across) {
-      return weighted_differences(own, other, weights, across, p == 1);
+      return p == 1 ? distance_rows::weighted_differences(own, other, weights, across, true)
+                    : distance_rows::weighted_differences(own, other, weights, y, across);
     };
     if (autograd::is_needed(edges[0])) grads[0] = side(contiguous(a), contiguous(b), false);
     if (autograd::is_needed(edges[1])) grads[1] = side(contiguous(b), contiguous(a), true);
@@ -239,41 +112,28 @@ struct PairDistancesLayer : OperatorLayer<PairDistancesLayer> {
   static constexpr std::string_view name = "pdist";
 
   static Tensor forward(Context& ctx, const Tensor& x, double p) {
-    Tensor y = pair_distances(x, p);
+    Tensor y = distance_rows::pair_distances(x, p);
     save_with<double>(ctx, p, x, y);
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& given) {
     const auto [saved, y] = ctx.saved_tensors<2>();
     const double p = ctx.state<double>();
-    if (!is_measured(saved) || !is_measured(given)) {
+    if (!distance_rows::is_measured(saved) || !distance_rows::is_measured(given)) {
       const Pairs pairs(saved);
       const Tensor dd = gradient_of_differences(pairs.differences(saved), given, p);
       const Tensor zero = zeros(saved.shape(), saved.dtype(), saved.device());
       return index_add(index_add(zero, 0, pairs.first, dd), 0, pairs.second, negative(dd));
     }
     const Tensor x = contiguous(saved);
-    return weighted_differences(x, x, square_form(contiguous(weights_of(given, y, p)), x.size(0)), false, p == 1);
-  }
-
- private:
-  /// Returns the values of the pairs of n rows as a symmetric matrix with a zero diagonal.
-  static Tensor square_form(const Tensor& pairs, std::int64_t n) {
-    const Tensor out = zeros({n, n}, pairs.dtype(), kCPU);
-    with_kernel(out, [&]<class T>(const cpu::DistanceKernels<T>&, T) {
-      const T* from = pairs.data<T>();
-      T* const to = out.data<T>();
-      for (std::int64_t i = 0; i < n; ++i) {
-        for (std::int64_t j = i + 1; j < n; ++j) to[i * n + j] = to[j * n + i] = *from++;
-      }
-    });
-    return out;
+    return distance_rows::weighted_differences(
+        x, x, distance_rows::square_form(contiguous(weights_of(given, y, p)), x.size(0)), false, p == 1);
   }
 };
 
 /// True if a recorded call can use DistancesLayer or PairDistancesLayer; forward mode uses the composition.
 bool has_layer(const Tensor& x, double p) {
-  return has_gradient_kernel(p) && has_kernel(x) && !autograd::duals_active() && !autograd::is_tracing();
+  return has_gradient_kernel(p) && distance_rows::has_kernel(x) && !autograd::duals_active() && !autograd::is_tracing();
 }
 
 void check_p(double p, const char* op) {
@@ -292,25 +152,13 @@ Tensor Cdist::call(const Tensor& x1, const Tensor& x2, double p) {
     fail<ValueError>("[cdist] needs matrices with rows of the same size, got the shapes ", x1.shape(), " and ",
                      x2.shape());
   }
-  const bool measured = a.dtype() == b.dtype() && is_measured(a) && is_measured(b);
-  // The product's formula below cancels where rows are near one another: short rows are subtracted.
-  const bool is_short = a.size(-1) <= cpu::kShortRow;
-  if (p != 2 || is_short || (a.size(-2) <= kFewRows && b.size(-2) <= kFewRows)) {
-    if (measured) return all_distances(a, b, p, info.name);
-    if (a.dtype() == b.dtype() && has_layer(a, p) && has_layer(b, p)) {
-      const auto [x, y] = whole_batches(a, b, info.name);
-      return DistancesLayer::apply(x, y, p);
-    }
-    return norm_of(subtract(expand_dims(a, -2), expand_dims(b, -3)), p);
+  const bool measured = a.dtype() == b.dtype() && distance_rows::is_measured(a) && distance_rows::is_measured(b);
+  if (measured) return distance_rows::all_distances(a, b, p, info.name);
+  if (a.dtype() == b.dtype() && has_layer(a, p) && has_layer(b, p)) {
+    const auto [x, y] = distance_rows::whole_batches(a, b, info.name);
+    return DistancesLayer::apply(x, y, p);
   }
-  // Uses |a - b|^2 = |a|^2 - 2 ab + |b|^2, which avoids a tensor of all differences.
-  if (measured) {
-    const Tensor products = matmul(multiply(a, -2), matrix_transpose(b));
-    const Tensor squares = add(add(products, square_sum(a, Dims{-1}, true)), expand_dims(square_sum(b, Dims{-1}), -2));
-    return sqrt(clip(squares, Scalar(0), std::nullopt));
-  }
-  const Tensor lengths = add(square_sum(a, Dims{-1}, true), expand_dims(square_sum(b, Dims{-1}), -2));
-  return root_or_zero(clip(subtract(lengths, multiply(matmul(a, matrix_transpose(b)), 2)), Scalar(0), std::nullopt), 2);
+  return norm_of(subtract(expand_dims(a, -2), expand_dims(b, -3)), p);
 }
 
 Tensor Pdist::call(const Tensor& given, double p) {
@@ -319,7 +167,7 @@ Tensor Pdist::call(const Tensor& given, double p) {
   check_p(p, info.name);
   const Tensor x = as_floating(given, info.name);
   if (x.ndim() != 2) fail<ValueError>("[pdist] takes a matrix, got shape ", x.shape());
-  if (is_measured(x)) return pair_distances(x, p);
+  if (distance_rows::is_measured(x)) return distance_rows::pair_distances(x, p);
   if (has_layer(x, p)) return PairDistancesLayer::apply(x, p);
   return norm_of(Pairs(x).differences(x), p);
 }

@@ -201,6 +201,38 @@ def test_distances_of_near_rows_are_exact(width: int) -> None:
     assert (lm.cdist(lm.tensor(x), lm.tensor(x)).numpy() == 0).all()
 
 
+@pytest.mark.parametrize(
+    ("batch", "n", "m", "width"),
+    [((), 60, 40, 65), ((2,), 30, 27, 300), ((), 26, 3, 700), ((), 1, 200, 128), ((), 0, 30, 99)],
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_distances_of_long_rows_are_exact_however_near_they_are(
+    batch: tuple[int, ...], n: int, m: int, width: int, dtype: str, rng: np.random.Generator
+) -> None:
+    # Products of matrices stand in for differences, and would lose those of rows that are alike.
+    x = (rng.normal(size=(*batch, n, width)) + 3).astype(dtype)
+    y = (rng.normal(size=(*batch, m, width)) + 3).astype(dtype)
+    y[..., : min(n, m), :][..., ::2, :] = x[..., : min(n, m), :][..., ::2, :]
+    y[..., : min(n, m), :][..., 1::2, 0] *= 1 + 1e-4
+    y[..., 1:2, 5] = -np.inf if m == 40 else 1e3
+    a, b = lm.tensor(x, stop_gradient=False), lm.tensor(y, stop_gradient=False)
+    with np.errstate(invalid="ignore"):
+        d = x[..., :, None, :].astype("float64") - y[..., None, :, :]
+        want = np.sqrt((d * d).sum(-1))
+    eps = float(np.finfo(dtype).eps)
+    got = lm.cdist(a, b)
+    np.testing.assert_allclose(got.detach().numpy(), want, rtol=4 * eps)
+    np.testing.assert_array_equal(lm.cdist(a.detach(), b.detach()).numpy(), got.detach().numpy())
+    if not np.isfinite(want).all():
+        return
+    dy = rng.normal(size=want.shape).astype(dtype)
+    parts = d / np.where(want == 0, np.inf, want)[..., None] * dy[..., None]
+    for create_graph in (False, True):
+        found = lm.grad(lm.cdist(a, b), [a, b], lm.asarray(dy), create_graph=create_graph)
+        for one, expected in zip(found, (parts.sum(-2), -parts.sum(-3)), strict=True):
+            np.testing.assert_allclose(one.detach().numpy(), expected, rtol=0, atol=64 * eps)
+
+
 @pytest.mark.parametrize("width", [0, 1, 7, 16, 17, 64, 100])
 @pytest.mark.parametrize("p", [1.0, 2.0])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
