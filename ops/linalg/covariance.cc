@@ -8,10 +8,9 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/extrema.h"
-#include "ops/elementwise/sqrt.h"
 #include "ops/linalg/adjoint.h"
-#include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
+#include "ops/linalg/norms.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
@@ -37,16 +36,22 @@ Tensor checked_weights(const Tensor& weights, std::int64_t observations, const c
   return weights;
 }
 
+/// Returns the observations of variables, which are rows; a vector is one of them.
+Tensor variables_of(const Tensor& given, const char* op) {
+  check_defined(given, op);
+  if (given.ndim() > 2) fail<ValueError>("[", op, "] takes a matrix of variables, got shape ", given.shape());
+  Tensor x = reshape(as_inexact(given, op), given.ndim() == 2 ? given.shape() : Dims{1, given.numel()});
+  if (x.size(1) == 0) fail<ValueError>("[", op, "] there are no observations; the shape is ", given.shape());
+  return x;
+}
+
 }  // namespace
 
 Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::optional<Tensor>& fweights,
                  const std::optional<Tensor>& aweights) {
-  check_defined(given, info.name);
-  if (given.ndim() > 2) fail<ValueError>("[cov] takes a matrix of variables, got shape ", given.shape());
-  Tensor x = reshape(as_inexact(given, info.name), given.ndim() == 2 ? given.shape() : Dims{1, given.numel()});
+  Tensor x = variables_of(given, info.name);
   if (aweights && is_floating(aweights->dtype())) x = cast(x, promote_types(x.dtype(), aweights->dtype()));
   const std::int64_t observations = x.size(1);
-  if (observations == 0) fail<ValueError>("[cov] there are no observations; the shape is ", given.shape());
   const DType real_numbers = real_dtype(x.dtype());
   std::optional<Tensor> weights;
   if (fweights) {
@@ -76,11 +81,13 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
   return reshape(divide(products, maximum(divisor, 0)), products.numel() == 1 ? Dims{} : products.shape());
 }
 
-Tensor CorrCoef::call(const Tensor& x) {
-  const Tensor c = Cov::call(x, 1, std::nullopt, std::nullopt);
-  if (c.ndim() == 0) return divide(c, c);
-  const Tensor deviations = sqrt(real(diagonal(c)));
-  const Tensor y = divide(divide(c, expand_dims(deviations, 1)), deviations);
+Tensor CorrCoef::call(const Tensor& given) {
+  const Tensor x = variables_of(given, info.name);
+  // Divided by their lengths before they are multiplied: the products may be beyond the range of numbers.
+  const Tensor centered = subtract(x, mean(x, Dims{1}, true));
+  const Tensor directions = divide(centered, linalg::vector_norm(centered, Dims{1}, true));
+  const Tensor products = matmul(directions, linalg::adjoint(directions));
+  const Tensor y = products.numel() == 1 ? reshape(products, Dims{}) : products;
   if (!is_complex(y.dtype())) return clip(y, Scalar(-1), Scalar(1));
   const auto limited = [](const Tensor& part) { return clip(part, Scalar(-1), Scalar(1)); };
   return add(complex_from(limited(real(y))), complex_from_imaginary(limited(imag(y))));

@@ -40,12 +40,6 @@ struct LinalgMatrixNorm {
   static Tensor call(const Tensor& x, bool keepdims, std::string_view ord);
 };
 
-/// Returns x^p for p above 0. The derivatives at x = 0 are 0 if p is not an integer, where those of some order would be
-/// infinite.
-Tensor power_or_zero(const Tensor& x, double p);
-/// Returns x^(1 / p), the root of a sum of powers, with derivatives of 0 where x is 0.
-Tensor root_or_zero(const Tensor& x, double p);
-
 namespace linalg {
 
 inline Tensor vector_norm(const Tensor& x, const std::optional<Dims>& axis = std::nullopt, bool keepdims = false,

@@ -7,36 +7,27 @@
 
 #include "engine/autograd/graph/running_pass.h"
 #include "engine/autograd/recording/recorder.h"
-#include "engine/core/host.h"
 #include "engine/core/modes.h"
-#include "engine/runtime/parallel.h"
 #include "ops/arrange/arrange.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/clip.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/extrema.h"
-#include "ops/elementwise/sqrt.h"
-#include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/select.h"
 #include "ops/index/take.h"
 #include "ops/linalg/diagonal_forms.h"
-#include "ops/linalg/matmul.h"
 #include "ops/linalg/norms.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/distance_rows.h"
 #include "ops/reduce/extremum.h"
+#include "ops/reduce/power_norm.h"
 #include "ops/reduce/sum.h"
-#include "ops/runtime/cpu_loader.h"
-#include "ops/shape/broadcast.h"
-#include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
-#include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
 namespace lamella {
@@ -47,8 +38,7 @@ Tensor norm_of(const Tensor& d, double p) {
   if (p == 0) return cast(sum(not_equal(d, 0), -1), d.dtype());
   if (p == 1) return sum(abs(d), -1);
   if (std::isinf(p)) return d.size(-1) == 0 ? sum(abs(d), -1) : max(abs(d), -1);
-  if (p == 2 && !is_complex(d.dtype())) return root_or_zero(square_sum(d, Dims{-1}), p);
-  return root_or_zero(sum(p == 2 ? square(d) : power_or_zero(abs(d), p), -1), p);
+  return power_norm(d, Dims{static_cast<std::int64_t>(d.ndim()) - 1}, false, p);
 }
 
 /// True if distances of norm p have a gradient kernel: weighted sums of differences (p = 2) or of their signs (p = 1).
@@ -167,8 +157,9 @@ Tensor Pdist::call(const Tensor& given, double p) {
   check_p(p, info.name);
   const Tensor x = as_floating(given, info.name);
   if (x.ndim() != 2) fail<ValueError>("[pdist] takes a matrix, got shape ", x.shape());
-  if (distance_rows::is_measured(x)) return distance_rows::pair_distances(x, p);
-  if (has_layer(x, p)) return PairDistancesLayer::apply(x, p);
+  const bool on_cpu = x.device().is_cpu();
+  if (on_cpu && distance_rows::is_measured(x)) return distance_rows::pair_distances(x, p);
+  if (on_cpu && has_layer(x, p)) return PairDistancesLayer::apply(x, p);
   return norm_of(Pairs(x).differences(x), p);
 }
 

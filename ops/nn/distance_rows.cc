@@ -18,6 +18,7 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 // Note [Distances by products]
@@ -102,7 +103,9 @@ Tensor distances_by_products(const Tensor& x, const Tensor& y) {
 }  // namespace
 
 bool has_kernel(const Tensor& x) {
-  return x.device().is_cpu() && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && !is_batched(x);
+  const bool there = x.device().is_cpu() || (has_device_kernel<&DeviceKernels::row_distances>(x.device()) &&
+                                             has_device_kernel<&DeviceKernels::weighted_differences>(x.device()));
+  return there && (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) && !is_batched(x);
 }
 
 bool is_measured(const Tensor& x) { return has_kernel(x) && !is_followed(x) && !autograd::is_tracing(); }
@@ -128,8 +131,12 @@ Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op)
   const std::int64_t width = a.size(-1);
   Dims shape = x.shape();
   shape.back() = columns;
-  const Tensor out = empty(shape, x.dtype());
+  const Tensor out = empty(shape, x.dtype(), x.device());
   if (out.numel() == 0) return out;
+  if (!x.device().is_cpu()) {
+    device_kernel<&DeviceKernels::row_distances>(x.device(), op)(x, y, p, out, op);
+    return out;
+  }
   if (pays_by_products(x, y, p)) return distances_by_products(x, y);
   const bool is_short = width > 0 && width <= cpu::kShortRow;
   const Tensor across = is_short ? contiguous(matrix_transpose(y)) : Tensor();
@@ -188,8 +195,13 @@ Tensor pair_distances(const Tensor& given, double p) {
 }
 
 Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weights, bool across, bool signs) {
-  const Tensor out = empty(x.shape(), x.dtype());
+  const Tensor out = empty(x.shape(), x.dtype(), x.device());
   if (out.numel() == 0) return out;
+  if (!x.device().is_cpu()) {
+    device_kernel<&DeviceKernels::weighted_differences>(x.device(), "cdist")(x, y, weights, across, signs, out,
+                                                                             "cdist");
+    return out;
+  }
   const std::int64_t rows = x.size(-2);
   const std::int64_t others = y.size(-2);
   const std::int64_t width = x.size(-1);
@@ -211,7 +223,8 @@ Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weig
 
 Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weights, const Tensor& distances,
                             bool across) {
-  if (!pays_by_products(x, y, 2) || weights.numel() == 0) return weighted_differences(x, y, weights, across, false);
+  if (!x.device().is_cpu() || !pays_by_products(x, y, 2) || weights.numel() == 0)
+    return weighted_differences(x, y, weights, across, false);
   const Tensor center = center_of(y);
   const Tensor from = subtract(x, center);
   const Tensor to = subtract(y, center);

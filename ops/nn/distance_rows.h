@@ -5,8 +5,7 @@
 
 #include "engine/core/tensor.h"
 
-// Distances between the rows of matrices on the CPU, and their gradients, without a tensor of all differences. Nothing
-// is recorded.
+// Distances between the rows of matrices, and their gradients, without a tensor of all differences. Nothing is recorded.
 
 namespace lamella::distance_rows {
 
@@ -22,7 +21,7 @@ std::pair<Tensor, Tensor> whole_batches(const Tensor& a, const Tensor& b, const 
 /// axes broadcast: [.., n, m].
 Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op);
 
-/// Returns the distances of each row of a matrix from all later rows.
+/// Returns the distances of each row of a matrix on the CPU from all later rows.
 Tensor pair_distances(const Tensor& given, double p);
 
 /// Returns for each row of x the weighted sum of its differences from the rows of y, or of their signs. The weights are

@@ -4,10 +4,9 @@
 #include <limits>
 
 #include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/compare.h"
 #include "ops/elementwise/pow.h"
 #include "ops/elementwise/square.h"
-#include "ops/linalg/norms.h"
+#include "ops/reduce/power_norm.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/pool_layers.h"
 #include "ops/nn/spatial.h"

@@ -2,15 +2,12 @@
 
 #include <cmath>
 
-#include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/clip.h"
-#include "ops/elementwise/compare.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/square.h"
 #include "ops/linalg/norms.h"
 #include "ops/movement/cast.h"
-#include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
@@ -45,11 +42,7 @@ Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, doub
   if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p must be a number, got NaN");
   const Tensor difference = as_inexact(x1, info.name) - as_inexact(x2, info.name) + eps;
   if (difference.ndim() == 0) fail<ValueError>("[pairwise_distance] x1 and x2 need an axis, got 0-d tensors");
-  if (p <= 0) return linalg::vector_norm(difference, Dims{-1}, keepdims, p);
-  const Tensor d = is_complex(difference.dtype()) ? abs(difference) : difference;
-  if (p == 1) return sum(abs(d), -1, keepdims);
-  if (std::isinf(p)) return max(abs(d), -1, keepdims);
-  return root_or_zero(p == 2 ? square_sum(d, Dims{-1}, keepdims) : sum(power_or_zero(abs(d), p), -1, keepdims), p);
+  return linalg::vector_norm(difference, Dims{-1}, keepdims, p);
 }
 
 }  // namespace lamella

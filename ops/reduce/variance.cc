@@ -1,6 +1,8 @@
 #include "ops/reduce/variance.h"
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 #include <vector>
 
 #include "engine/autograd/layers/function.h"
@@ -14,6 +16,8 @@
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/norm_range.h"
+#include "ops/reduce/power_norm.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
@@ -141,6 +145,24 @@ Tensor squared_distances(const Tensor& x, const Dims& axes, const char* op) {
   return out;
 }
 
+/// True if squares of deviations, whose root is wanted, are beyond the range of numbers or, as on other devices than
+/// the CPU, nobody can look.
+bool needs_scale(const Tensor& squares) {
+  if (is_batched(squares) || squares.device().is_meta()) return false;
+  if (!squares.device().is_cpu()) return true;
+  bool beyond = false;
+  visit<DTypeSet{DType::Float32, DType::Float64}>(squares.dtype(), "std", [&]<class T>() {
+    const std::span<const T> all(squares.data<T>(), static_cast<std::size_t>(squares.numel()));
+    beyond = std::ranges::any_of(all, [](T square) { return square != 0 && is_beyond_range(square); });
+  });
+  return beyond;
+}
+
+/// Returns standard deviations whose squares may be beyond the range of numbers.
+Tensor scaled_deviation(const Tensor& x, const Dims& axes, double divisor) {
+  return divide(power_norm(subtract(x, mean(x, axes, true)), axes, false, 2), std::sqrt(divisor));
+}
+
 /// dx = 2 (x - mean) / (n - correction) dy. For the standard deviation, of which y is the result, dy / (2 y) replaces
 /// dy.
 template <bool kRoot>
@@ -149,8 +171,8 @@ struct VarianceFn : Function<VarianceFn<kRoot>> {
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, double divisor) {
     const Tensor squares = squared_distances(x, axes, name);
-    const Tensor variance = divide(squares, divisor);
-    Tensor y = kRoot ? sqrt(variance) : variance;
+    Tensor y = divide(squares, divisor);
+    if constexpr (kRoot) y = needs_scale(squares) ? scaled_deviation(x, axes, divisor) : sqrt(y);
     if (ctx.recording()) {
       ctx.template state<Call>() = {axes, divisor};
       if constexpr (kRoot) {

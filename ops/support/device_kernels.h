@@ -62,6 +62,10 @@ struct DeviceKernels {
   /// others.
   void (*reduce)(cpu::Reduction reduction, const Tensor& x, const Dims& axes, const Tensor& out,
                  const char* op) = nullptr;
+  /// Corrects those among `norms`, the roots of order p of the sums `totals` of |x|^p over `axes`, that are lost as
+  /// powers are beyond the range of numbers: computes them from x. Both are contiguous.
+  void (*rescale_norms)(const Tensor& x, const Dims& axes, double p, const Tensor& totals, const Tensor& norms,
+                        const char* op) = nullptr;
   /// Computes out = a @ b for batches of matrices whose leading axes broadcast to those of `out`, which is contiguous.
   /// Returns true if `bias`, which may be undefined, was added as well.
   bool (*matmul)(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op) = nullptr;
@@ -154,6 +158,13 @@ struct DeviceKernels {
   NormGrads (*normalize_batch_gradient)(const Tensor& x, const Tensor& weight, const Tensor& dy,
                                         const NormMeasures& measures, const NormSetting& setting, const Dims& shape,
                                         bool want_weight, bool want_bias) = nullptr;
+  /// Writes the p-norms of the differences between the rows of x, [batches, n, size], and of y, [batches, m, size], to
+  /// out, [batches, n, m]. All are contiguous, and float32 or float64.
+  void (*row_distances)(const Tensor& x, const Tensor& y, double p, const Tensor& out, const char* op) = nullptr;
+  /// Writes for each row of x the weighted sum of its differences from the rows of y, or of their signs, to out. The
+  /// weights are [batches, n, m], or [batches, m, n] if `across`; otherwise as row_distances.
+  void (*weighted_differences)(const Tensor& x, const Tensor& y, const Tensor& weights, bool across, bool signs,
+                               const Tensor& out, const char* op) = nullptr;
   /// Copies the elements of windows of images into columns.
   void (*unfold)(const ImageWindows& windows, const ColumnSteps& steps, const Tensor& images, const Tensor& columns,
                  const char* op) = nullptr;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <limits>
 #include <type_traits>
 
 #include "ops/cpu/fused.h"
 #include "ops/reduce/cpu/loops.h"
+#include "ops/reduce/norm_range.h"
 
 namespace lamella::cpu {
 namespace {
@@ -68,6 +70,36 @@ T norm_of_difference(const T* a, const T* b, std::int64_t width, const Lift& lif
   return total;
 }
 
+/// Returns the distance of two rows, `step` elements apart in b, where powers of differences are beyond the range of
+/// numbers.
+template <class T>
+T scaled_distance(const T* a, const T* b, std::int64_t step, std::int64_t width, double p) {
+  ScaledNorm norm(p);
+  const auto magnitude = [&](std::int64_t k) {
+    return std::abs(static_cast<double>(a[k]) - static_cast<double>(b[k * step]));
+  };
+  for (std::int64_t k = 0; k < width; ++k) norm.measure(magnitude(k));
+  for (std::int64_t k = 0; k < width; ++k) norm.add(magnitude(k));
+  return static_cast<T>(norm.result());
+}
+
+/// True if the powers behind a distance may be beyond the range of numbers.
+template <class T>
+class Lost {
+ public:
+  explicit Lost(double p) {
+    if (p == 0 || p == 1 || std::isinf(p)) return;
+    constexpr auto kLeast = static_cast<double>(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
+    least_ = static_cast<T>(std::pow(kLeast, 1 / p) * 1.01);
+    most_ = std::numeric_limits<T>::max();
+  }
+  bool operator()(T distance) const { return distance < least_ || distance > most_; }
+
+ private:
+  T least_ = 0;
+  T most_ = std::numeric_limits<T>::infinity();
+};
+
 /// Calls run(op, lift, finish) with the functors of norm p: how differences are lifted and combined, and how the result
 /// is finished.
 template <class T, class Run>
@@ -98,6 +130,10 @@ void distances(const T* a, const T* b, T* out, std::int64_t count, std::int64_t 
   with_norm<T>(p, [&]<class Op>(Op, const auto& lift, const auto& finish) {
     for (std::int64_t j = 0; j < count; ++j) out[j] = finish(norm_of_difference<Op>(a, b + j * width, width, lift));
   });
+  const Lost<T> lost(p);
+  for (std::int64_t j = 0; j < count; ++j) {
+    if (lost(out[j])) out[j] = scaled_distance(a, b + j * width, 1, width, p);
+  }
 }
 
 /// Combines add(k, part) over k < count, in blocks of `block` terms, which keeps the rounding error small.
@@ -159,6 +195,13 @@ void short_distances(const T* a, std::int64_t rows, const T* columns, std::int64
       std::copy_n(some, count, out + r * count);
     }
   });
+  const Lost<T> lost(p);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t j = 0; j < count; ++j) {
+      T& distance = out[r * count + j];
+      if (lost(distance)) distance = scaled_distance(a + r * width, columns + j, stride, width, p);
+    }
+  }
 }
 
 struct Sign {

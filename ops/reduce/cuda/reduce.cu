@@ -11,7 +11,9 @@
 #include "ops/cuda/lanes.h"
 #include "ops/cuda/strided.h"
 #include "ops/reduce/cuda/operations.h"
+#include "ops/reduce/norm_range.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 
 // Each lane of a result combines every lanes-th element, and then the lanes are combined as a tree. Long reductions are
 // cut into chunks, whose partial results a second kernel combines. All cuts follow from the shape and the strides, so
@@ -195,6 +197,39 @@ void launch_reduce(ReduceArgs args, Device device, const char* op) {
          {args.partials, args.out, args.results, args.chunks, lanes});
 }
 
+/// Computes the norms whose sums of powers are beyond the range of numbers.
+template <class T>
+__global__ void __launch_bounds__(kLaneThreads)
+    rescale_kernel(const __grid_constant__ ReduceArgs args, const Wide<T>* totals, double p) {
+  __shared__ double shared[kLaneThreads];
+  const Place place(args.lanes);
+  const std::uint32_t result = blockIdx.x * args.lanes.slots() + place.slot;
+  const bool lost = result < args.results && is_beyond_range(totals[result]);
+  const auto for_each_magnitude = [&](auto&& f) {
+    if (!lost) return;
+    std::int64_t start[1];
+    args.kept_index.locate(result, start);
+    const T* const in = reinterpret_cast<const T*>(args.in) + start[0];
+    for (std::uint32_t i = place.lane; i < args.reduced; i += args.lanes.count) {
+      std::int64_t offset[1];
+      args.reduced_index.locate(i, offset);
+      f(std::abs(convert<double>(in[offset[0]])));
+    }
+  };
+  ScaledNorm norm(p);
+  for_each_magnitude([&](double m) { norm.measure(m); });
+  norm.measure(combine_lanes(shared, norm.extreme(), place, args.lanes.count, [&](double a, double b) {
+    ScaledNorm both(p);
+    both.measure(a);
+    both.measure(b);
+    return both.extreme();
+  }));
+  for_each_magnitude([&](double m) { norm.add(m); });
+  norm.set_total(
+      combine_lanes(shared, norm.total(), place, args.lanes.count, [](double a, double b) { return a + b; }));
+  if (lost && place.lane == 0) reinterpret_cast<Wide<T>*>(args.out)[result] = static_cast<Wide<T>>(norm.result());
+}
+
 constexpr DTypeSet kOrdered = Real | Boolean;
 DTypeSet dtypes_of(Reduction reduction) {
   switch (reduction) {
@@ -210,6 +245,19 @@ DTypeSet dtypes_of(Reduction reduction) {
       return AnyDType;
   }
 }
+
+void rescale_norms(const Tensor& x, const Dims& axes, double p, const Tensor& totals, const Tensor& norms,
+                   const char* op) {
+  const DeviceGuard guard(x.device());
+  const ReduceArgs args = make_args(x, axes, norms, op);
+  visit<Floating>(x.dtype(), op, [&]<class T>() {
+    launch(op, rescale_kernel<T>, block_count(args.results, args.lanes), kLaneThreads, 0, current_stream(x.device()),
+           args, totals.data<Wide<T>>(), p);
+  });
+}
+
+[[maybe_unused]] const bool kRegistered =
+    register_kernel<&DeviceKernels::rescale_norms>(DeviceType::CUDA, rescale_norms);
 
 }  // namespace
 

@@ -1,0 +1,106 @@
+"""Norms and distances of numbers whose powers are beyond the range: a power of two in front changes nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+import lamella as lm
+
+INF = math.inf
+X, Y = np.random.default_rng(7).standard_normal((2, 4, 5))
+WIDE, OTHER = np.random.default_rng(8).standard_normal((2, 30, 70))
+Z = X + 1j * Y
+
+Function = Callable[..., lm.Tensor]
+
+
+def norms(p: float) -> dict[str, tuple[Function, Sequence[np.ndarray], int]]:
+    """Functions by name, with their arguments and the power of a common factor that they give."""
+    found: dict[str, tuple[Function, Sequence[np.ndarray], int]] = {
+        "vector_norm": (lambda x: lm.linalg.vector_norm(x, axis=-1, ord=p), [X], 1),
+        "vector_norm, all": (lambda x: lm.linalg.vector_norm(x, ord=p), [X], 1),
+        "vector_norm, across": (lambda x: lm.linalg.vector_norm(x.mT, axis=1, keepdims=True, ord=p), [X], 1),
+        "vector_norm, complex": (lambda x: lm.linalg.vector_norm(x, axis=0, ord=p), [Z], 1),
+        "pairwise_distance": (lambda x, y: lm.pairwise_distance(x, y, p, 0.0), [X, Y], 1),
+        "dist": (lambda x, y: lm.dist(x, y, p), [X, Y], 1),
+    }
+    if p > 0:
+        found["cdist"] = lambda x, y: lm.cdist(x, y, p), [X, Y], 1
+        found["cdist, wide"] = lambda x, y: lm.cdist(x, y, p), [WIDE, OTHER], 1
+        found["pdist"] = lambda x: lm.pdist(x, p), [X], 1
+    return found
+
+
+CASES = {f"{name}, p={p}": case for p in (1, 2, 3, 4, 0.5, -2, INF, -INF) for name, case in norms(p).items()}
+CASES |= {
+    "matrix_norm": (lm.linalg.matrix_norm, [X], 1),
+    "std": (lambda x: lm.std(x, axis=-1), [X], 1),
+    "std, across": (lambda x: lm.std(x, axis=0, correction=1), [X], 1),
+    "corrcoef": (lm.corrcoef, [X], 0),
+    "corrcoef, complex": (lm.corrcoef, [Z], 0),
+}
+#: Powers of two that squares bear on neither side, and those that fourth powers do not.
+SHIFTS = {"float32": (34, -36, 70, -70, 110), "float64": (300, -300, 520, -520, 950)}
+
+
+def value_and_gradients(f: Function, arrays: Sequence[np.ndarray], dtype: str) -> list[np.ndarray]:
+    numbers = {"float32": "complex64", "float64": "complex128"}[dtype]
+    xs = [lm.asarray(a.astype(numbers if np.iscomplexobj(a) else dtype)) for a in arrays]
+    for x in xs:
+        x.stop_gradient = False
+    y = f(*xs)
+    weights = np.cos(np.arange(math.prod(y.shape))).reshape(y.shape).astype(dtype)
+    total = (lm.real(y) if "complex" in str(y.dtype) else y) * lm.asarray(weights)
+    return [y.detach().numpy(), *(g.numpy() for g in lm.grad(total.sum(), xs))]
+
+
+@pytest.mark.parametrize("dtype", SHIFTS)
+@pytest.mark.parametrize("name", CASES)
+def test_a_factor_comes_out(name: str, dtype: str) -> None:
+    f, arrays, degree = CASES[name]
+    plain = value_and_gradients(f, arrays, dtype)
+    for shift in SHIFTS[dtype]:
+        if degree == 0 and abs(shift) > (100 if dtype == "float32" else 900):
+            continue  # the gradient itself is too small
+        found = value_and_gradients(f, [a * 2.0**shift for a in arrays], dtype)
+        for i, (got, want) in enumerate(zip(found, plain, strict=True)):
+            factor = 2.0 ** (shift * (degree - (i > 0)))
+            # The root of a power far from 1 has a rounded exponent.
+            eps = float(np.finfo(dtype).eps) * max(8, abs(shift))
+            np.testing.assert_allclose(got / factor, want, rtol=eps, atol=eps, err_msg=f"2^{shift}, result {i}")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_norms_of_what_is_zero_infinite_or_no_number(dtype: str) -> None:
+    x = lm.asarray(np.array([[0.0, 0.0], [0.0, INF], [math.nan, 1.0], [3.0, -4.0]])).astype(dtype)
+    for p, want in ((2, [0, INF, math.nan, 5]), (3, [0, INF, math.nan, 91 ** (1 / 3)]), (-2, [0, 0, math.nan, 2.4])):
+        got = lm.linalg.vector_norm(x, axis=1, ord=p)
+        assert got.dtype == x.dtype
+        np.testing.assert_allclose(got.astype("float64").numpy(), want, rtol=4e-3 if "16" in dtype else 1e-6)
+    zero = lm.zeros([3, 2], dtype=dtype)
+    zero.stop_gradient = False
+    for p in (2, 3, 0.5, -1):
+        (g,) = lm.grad(lm.linalg.vector_norm(zero, axis=1, ord=p).sum(), [zero])
+        assert g.tolist() == [[0.0, 0.0]] * 3
+
+
+def test_the_largest_numbers_of_16_bits_have_a_norm() -> None:
+    for dtype, largest in (("float16", 60000.0), ("bfloat16", 1e38)):
+        x = lm.full([3], largest / 2, dtype=dtype)
+        got = lm.linalg.vector_norm(x).astype("float64").item()
+        assert abs(got / (largest / 2 * math.sqrt(3)) - 1) < 0.01
+
+
+def test_norms_are_scaled_under_vmap_and_along_axes_that_are_apart() -> None:
+    x = lm.asarray(np.random.default_rng(9).standard_normal((3, 4, 5)).astype("float32"))
+    for shift in (0, 100, -100):
+        large = x * 2.0**shift
+        want = np.sqrt((x.numpy().astype("float64") ** 2).sum((0, 2))) * 2.0**shift
+        np.testing.assert_allclose(lm.linalg.vector_norm(large, axis=(0, 2)).numpy(), want, rtol=1e-6)
+        over = lm.vmap(lambda row: lm.linalg.vector_norm(row, axis=-1), in_axes=1)(large)
+        want = np.sqrt((x.numpy().astype("float64") ** 2).sum(2)).T * 2.0**shift
+        np.testing.assert_allclose(over.numpy(), want, rtol=1e-6)
