@@ -145,11 +145,8 @@ Tensor squared_distances(const Tensor& x, const Dims& axes, const char* op) {
   return out;
 }
 
-/// True if squares of deviations, whose root is wanted, are beyond the range of numbers or, as on other devices than
-/// the CPU, nobody can look.
-bool needs_scale(const Tensor& squares) {
-  if (is_batched(squares) || squares.device().is_meta()) return false;
-  if (!squares.device().is_cpu()) return true;
+/// True if squares of deviations on the CPU are beyond the range of numbers.
+bool is_beyond(const Tensor& squares) {
   bool beyond = false;
   visit<DTypeSet{DType::Float32, DType::Float64}>(squares.dtype(), "std", [&]<class T>() {
     const std::span<const T> all(squares.data<T>(), static_cast<std::size_t>(squares.numel()));
@@ -158,8 +155,12 @@ bool needs_scale(const Tensor& squares) {
   return beyond;
 }
 
-/// Returns standard deviations whose squares may be beyond the range of numbers.
-Tensor scaled_deviation(const Tensor& x, const Dims& axes, double divisor) {
+/// Returns the standard deviations; not recorded.
+Tensor deviations(const Tensor& x, const Dims& axes, double divisor) {
+  if (x.device().is_cpu()) {
+    const Tensor squares = squared_distances(x, axes, "std");
+    if (is_batched(squares) || !is_beyond(squares)) return sqrt(divide(squares, divisor));
+  }
   return divide(power_norm(subtract(x, mean(x, axes, true)), axes, false, 2), std::sqrt(divisor));
 }
 
@@ -170,9 +171,7 @@ struct VarianceFn : Function<VarianceFn<kRoot>> {
   static constexpr const char* name = kRoot ? "std" : "var";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, double divisor) {
-    const Tensor squares = squared_distances(x, axes, name);
-    Tensor y = divide(squares, divisor);
-    if constexpr (kRoot) y = needs_scale(squares) ? scaled_deviation(x, axes, divisor) : sqrt(y);
+    Tensor y = kRoot ? deviations(x, axes, divisor) : divide(squared_distances(x, axes, name), divisor);
     if (ctx.recording()) {
       ctx.template state<Call>() = {axes, divisor};
       if constexpr (kRoot) {

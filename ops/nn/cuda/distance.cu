@@ -82,9 +82,11 @@ __global__ void __launch_bounds__(kTile* kTile)
       other[row][column] =
           inside && first_column + row < args.columns ? to[(first_column + row) * args.width + k + column] : T(0);
       __syncthreads();
+      T part = 0;  // sums of few terms, which keep the rounding error small
       for (int i = 0; i < kTile; ++i) {
-        total = added<kNorm>(total, own[row][i] - other[column][i], static_cast<T>(args.p));
+        part = added<kNorm>(part, own[row][i] - other[column][i], static_cast<T>(args.p));
       }
+      total = kNorm == Norm::Largest ? added<kNorm>(total, part, T(1)) : total + part;
     }
     const std::int64_t r = first_row + row;
     const std::int64_t c = first_column + column;
@@ -151,10 +153,15 @@ __global__ void __launch_bounds__(kChunk* kOwnRows)
     const T* const to = y + batch * args.others * args.width + k;
     const T from = x[r * args.width + k];
     T total = 0;
-    for (std::int64_t j = 0; j < args.others; ++j) {
-      const T d = from - to[j * args.width];
-      const T lifted = !args.signs || d != d ? d : d > 0 ? T(1) : d < 0 ? T(-1) : T(0);
-      total += own[j * args.other_step] * lifted;
+    for (std::int64_t first = 0; first < args.others; first += kTile) {
+      const std::int64_t end = min(first + kTile, args.others);
+      T part = 0;
+      for (std::int64_t j = first; j < end; ++j) {
+        const T d = from - to[j * args.width];
+        const T lifted = !args.signs || d != d ? d : d > 0 ? T(1) : d < 0 ? T(-1) : T(0);
+        part += own[j * args.other_step] * lifted;
+      }
+      total += part;
     }
     out[r * args.width + k] = total;
   }
