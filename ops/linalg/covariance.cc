@@ -45,6 +45,12 @@ Tensor variables_of(const Tensor& given, const char* op) {
   return x;
 }
 
+/// Returns x less the means of its rows, and less what their rounding leaves.
+Tensor centered_rows(const Tensor& x) {
+  const Tensor once = subtract(x, mean(x, Dims{1}, true));
+  return subtract(once, mean(once, Dims{1}, true));
+}
+
 }  // namespace
 
 Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::optional<Tensor>& fweights,
@@ -65,7 +71,7 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
     weights = weights ? multiply(*weights, counted) : counted;
   }
   if (!weights) {
-    const Tensor centered = subtract(x, mean(x, Dims{1}, true));
+    const Tensor centered = centered_rows(x);
     const Tensor products = matmul(centered, linalg::adjoint(centered));
     const double divisor = std::max<double>(0, static_cast<double>(observations - correction));
     return reshape(divide(products, divisor), products.numel() == 1 ? Dims{} : products.shape());
@@ -84,7 +90,7 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
 Tensor CorrCoef::call(const Tensor& given) {
   const Tensor x = variables_of(given, info.name);
   // Divided by their lengths before they are multiplied: the products may be beyond the range of numbers.
-  const Tensor centered = subtract(x, mean(x, Dims{1}, true));
+  const Tensor centered = centered_rows(x);
   const Tensor directions = divide(centered, linalg::vector_norm(centered, Dims{1}, true));
   const Tensor products = matmul(directions, linalg::adjoint(directions));
   const Tensor y = products.numel() == 1 ? reshape(products, Dims{}) : products;

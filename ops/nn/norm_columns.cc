@@ -70,8 +70,8 @@ Tensor normalize_columns(const Tensor& x, const std::optional<Tensor>& weight, c
   {
     const HostRelease release(x.numel());
     visit<DTypeSet{DType::Float32, DType::Float64}>(x.dtype(), setting.op, [&]<class T> {
-      std::vector<T> part_mean(at(matrix.parts * matrix.columns));
-      std::vector<T> part_squares(at(matrix.parts * matrix.columns));
+      std::vector<double> part_mean(at(matrix.parts * matrix.columns));
+      std::vector<double> part_squares(at(matrix.parts * matrix.columns));
       matrix.for_each_part([&](std::int64_t part, std::int64_t offset, std::int64_t rows) {
         moment_kernels<T>().columns(x.data<T>() + offset, matrix.columns, rows, matrix.columns,
                                     part_mean.data() + part * matrix.columns,
@@ -88,26 +88,26 @@ Tensor normalize_columns(const Tensor& x, const std::optional<Tensor>& weight, c
           for (std::int64_t c = 0; c < matrix.columns; ++c) f(at(part * matrix.columns + c), c / matrix.size, share);
         }
       };
+      for_each([&](std::size_t i, std::int64_t channel, double share) { mean[channel] += part_mean[i] * share; });
       for_each([&](std::size_t i, std::int64_t channel, double share) {
-        mean[channel] += static_cast<double>(part_mean[i]) * share;
-      });
-      for_each([&](std::size_t i, std::int64_t channel, double share) {
-        const double distance = static_cast<double>(part_mean[i]) - mean[channel];
-        spread[channel] += static_cast<double>(part_squares[i]) / matrix.elements() + distance * distance * share;
+        const double distance = part_mean[i] - mean[channel];
+        spread[channel] += part_squares[i] / matrix.elements() + distance * distance * share;
       });
       for (std::int64_t c = 0; c < matrix.channels; ++c) rstd[c] = 1 / std::sqrt(spread[c] + setting.eps);
+      std::vector<T> center(at(matrix.columns));
       std::vector<T> scale(at(matrix.columns));
       std::vector<T> shift(at(matrix.columns));
       for (std::int64_t c = 0; c < matrix.columns; ++c) {
         const std::int64_t channel = c / matrix.size;
         const double factor = rstd[channel] * (w.defined() ? static_cast<double>(w.data<T>()[channel]) : 1.0);
+        center[at(c)] = static_cast<T>(mean[channel]);
         scale[at(c)] = static_cast<T>(factor);
-        shift[at(c)] =
-            static_cast<T>((b.defined() ? static_cast<double>(b.data<T>()[channel]) : 0.0) - mean[channel] * factor);
+        const double rest = mean[channel] - static_cast<double>(center[at(c)]);
+        shift[at(c)] = static_cast<T>((b.defined() ? static_cast<double>(b.data<T>()[channel]) : 0.0) - rest * factor);
       }
       matrix.for_each_part([&](std::int64_t, std::int64_t offset, std::int64_t rows) {
-        kernels<T>().scale_shift_columns(x.data<T>() + offset, scale.data(), shift.data(), y.data<T>() + offset, rows,
-                                         matrix.columns);
+        kernels<T>().scale_shift_columns(x.data<T>() + offset, center.data(), scale.data(), shift.data(),
+                                         y.data<T>() + offset, rows, matrix.columns);
       });
     });
   }
@@ -157,7 +157,7 @@ NormGrads normalize_columns_backward(const Tensor& x, const Tensor& weight, cons
       if (want_bias) grads.bias.data<T>()[c] = static_cast<T>(sum[at(c)]);
       const double factor = w.defined() ? static_cast<double>(w.data<T>()[c]) : 1.0;
       const double slope = -rstd[c] * rstd[c] * factor * dh / matrix.elements();
-      const double offset = -rstd[c] * factor * sum[at(c)] / matrix.elements() - slope * mean[c];
+      const double offset = -rstd[c] * factor * sum[at(c)] / matrix.elements() - slope * rest;
       for (std::int64_t k = c * matrix.size; k < (c + 1) * matrix.size; ++k) {
         by_dy[at(k)] = static_cast<T>(rstd[c] * factor);
         by_x[at(k)] = static_cast<T>(slope);
@@ -165,8 +165,8 @@ NormGrads normalize_columns_backward(const Tensor& x, const Tensor& weight, cons
       }
     }
     matrix.for_each_part([&](std::int64_t, std::int64_t offset, std::int64_t rows) {
-      kernels<T>().combine_columns(x.data<T>() + offset, dy.data<T>() + offset, by_dy.data(), by_x.data(),
-                                   constant.data(), grads.x.data<T>() + offset, rows, matrix.columns);
+      kernels<T>().combine_columns(x.data<T>() + offset, center.data(), dy.data<T>() + offset, by_dy.data(),
+                                   by_x.data(), constant.data(), grads.x.data<T>() + offset, rows, matrix.columns);
     });
   });
   return grads;

@@ -249,19 +249,21 @@ Tensor planes_forward(const Tensor& x, const std::optional<Tensor>& weight, cons
         spread[planes.measure_of(p)] += plane_squares[at(p)] / planes.elements() + distance * distance * share;
       }
       for (std::int64_t i = 0; i < planes.measures(); ++i) rstd[i] = 1 / std::sqrt(spread[i] + setting.eps);
+      std::vector<T> center(at(planes.count));
       std::vector<T> scale(at(planes.count));
       std::vector<T> shift(at(planes.count));
       for (std::int64_t p = 0; p < planes.count; ++p) {
         const std::int64_t measure = planes.measure_of(p);
         const std::int64_t channel = planes.channel_of(p);
         const double factor = rstd[measure] * (w.defined() ? static_cast<double>(w.data<T>()[channel]) : 1.0);
+        center[at(p)] = static_cast<T>(mean[measure]);
         scale[at(p)] = static_cast<T>(factor);
-        shift[at(p)] =
-            static_cast<T>((b.defined() ? static_cast<double>(b.data<T>()[channel]) : 0.0) - mean[measure] * factor);
+        const double rest = mean[measure] - static_cast<double>(center[at(p)]);
+        shift[at(p)] = static_cast<T>((b.defined() ? static_cast<double>(b.data<T>()[channel]) : 0.0) - rest * factor);
       }
       planes.for_each_part([&](std::int64_t first, std::int64_t last) {
-        kernels<T>().scale_shift(x.data<T>() + first * planes.size, scale.data() + first, shift.data() + first,
-                                 y.data<T>() + first * planes.size, last - first, planes.size);
+        kernels<T>().scale_shift(x.data<T>() + first * planes.size, center.data() + first, scale.data() + first,
+                                 shift.data() + first, y.data<T>() + first * planes.size, last - first, planes.size);
       });
     });
   }
@@ -308,6 +310,7 @@ Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, c
       if (want_weight) grads.weight.data<T>()[c] = static_cast<T>(dw[at(c)]);
       if (want_bias) grads.bias.data<T>()[c] = static_cast<T>(db[at(c)]);
     }
+    std::vector<T> rounded(at(planes.count));
     std::vector<T> by_dy(at(planes.count));
     std::vector<T> by_x(at(planes.count));
     std::vector<T> constant(at(planes.count));
@@ -317,12 +320,15 @@ Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, c
       const double slope = -rstd[measure] * rstd[measure] * gh_mean[at(measure)];
       by_dy[at(p)] = static_cast<T>(rstd[measure] * factor);
       by_x[at(p)] = static_cast<T>(slope);
-      constant[at(p)] = static_cast<T>(-rstd[measure] * g_mean[at(measure)] - slope * mean[measure]);
+      rounded[at(p)] = static_cast<T>(mean[measure]);
+      const double rest = mean[measure] - static_cast<double>(rounded[at(p)]);
+      constant[at(p)] = static_cast<T>(-rstd[measure] * g_mean[at(measure)] - slope * rest);
     }
     planes.for_each_part([&](std::int64_t first, std::int64_t last) {
       const std::int64_t offset = first * planes.size;
-      kernels<T>().combine(x.data<T>() + offset, dy.data<T>() + offset, by_dy.data() + first, by_x.data() + first,
-                           constant.data() + first, grads.x.data<T>() + offset, last - first, planes.size);
+      kernels<T>().combine(x.data<T>() + offset, rounded.data() + first, dy.data<T>() + offset, by_dy.data() + first,
+                           by_x.data() + first, constant.data() + first, grads.x.data<T>() + offset, last - first,
+                           planes.size);
     });
   });
   return grads;
@@ -459,11 +465,12 @@ struct ScaleShiftLayer : OperatorLayer<ScaleShiftLayer> {
     visit<DTypeSet{DType::Float32, DType::Float64}>(x.dtype(), name, [&]<class T> {
       const Tensor a = contiguous(scale);
       const Tensor c = contiguous(shift);
+      const T origin = 0;
       parallel_for(0, x.size(0) * channels, std::max<std::int64_t>(1, kGrain / size),
                    [&](std::int64_t first, std::int64_t last) {
                      for (std::int64_t plane = first; plane < last; ++plane) {
                        const std::int64_t channel = plane % channels;
-                       kernels<T>().scale_shift(values.data<T>() + plane * size, a.data<T>() + channel,
+                       kernels<T>().scale_shift(values.data<T>() + plane * size, &origin, a.data<T>() + channel,
                                                 c.data<T>() + channel, y.data<T>() + plane * size, 1, size);
                      }
                    });

@@ -41,10 +41,10 @@ const cpu::MomentKernels<T>& kernels() {
 
 /// Returns the sum of squares of a long row, computed in chunks that are combined in a fixed order.
 template <class T>
-T squares_of_row(const T* x, std::int64_t n) {
+double squares_of_row(const T* x, std::int64_t n) {
   const std::int64_t chunks = (n + kChunk - 1) / kChunk;
-  std::vector<T> means(static_cast<std::size_t>(chunks));
-  std::vector<T> squares(static_cast<std::size_t>(chunks));
+  std::vector<double> means(static_cast<std::size_t>(chunks));
+  std::vector<double> squares(static_cast<std::size_t>(chunks));
   parallel_for(0, chunks, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t c = begin; c < end; ++c) {
       const auto at = static_cast<std::size_t>(c);
@@ -71,14 +71,16 @@ void squares_along(const Tensor& x, const Along& along, const Tensor& out) {
   T* to = out.data<T>();
   if (along.inner == 1) {
     if (along.outer == 1) {
-      *to = squares_of_row(from, along.n);
+      *to = static_cast<T>(squares_of_row(from, along.n));
       return;
     }
     parallel_for(0, along.outer, std::max<std::int64_t>(1, kGrain / along.n),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t r = begin; r < end; ++r) {
-                     T mean;
-                     kernels<T>().row(from + r * along.n, along.n, &mean, to + r);
+                     double mean;
+                     double squares;
+                     kernels<T>().row(from + r * along.n, along.n, &mean, &squares);
+                     to[r] = static_cast<T>(squares);
                    }
                  });
     return;
@@ -87,12 +89,14 @@ void squares_along(const Tensor& x, const Along& along, const Tensor& out) {
   const std::int64_t work = along.n * std::min(along.inner, kColumnBlock);
   parallel_for(0, along.outer * blocks, std::max<std::int64_t>(1, kGrain / work),
                [&](std::int64_t begin, std::int64_t end) {
-                 T means[kColumnBlock];
+                 double means[kColumnBlock];
+                 double squares[kColumnBlock];
                  for (std::int64_t i = begin; i < end; ++i) {
                    const std::int64_t column = i % blocks * kColumnBlock;
                    const std::int64_t width = std::min(kColumnBlock, along.inner - column);
                    kernels<T>().columns(from + i / blocks * along.n * along.inner + column, along.inner, along.n, width,
-                                        means, to + i / blocks * along.inner + column);
+                                        means, squares);
+                   std::copy_n(squares, width, to + i / blocks * along.inner + column);
                  }
                });
 }
@@ -124,6 +128,12 @@ std::pair<Tensor, std::int64_t> with_one_axis(const Tensor& x, const Dims& axes)
   return {reshape(permute_dims(x, order), shape), at};
 }
 
+/// Returns x less its means, and less what their rounding leaves.
+Tensor centered(const Tensor& x, const Dims& axes) {
+  const Tensor once = subtract(x, mean(x, axes, true));
+  return subtract(once, mean(once, axes, true));
+}
+
 /// Returns the sums of squared distances from the mean; not recorded. `x` is float32 or float64 on the CPU.
 Tensor squared_distances(const Tensor& x, const Dims& axes, const char* op) {
   if (is_batched(x)) [[unlikely]] {
@@ -136,7 +146,7 @@ Tensor squared_distances(const Tensor& x, const Dims& axes, const char* op) {
   if (out.device().is_meta() || out.numel() == 0) return out;
   if (x.numel() == 0) return zeros_like(out);
   if (!x.device().is_cpu()) {
-    return sum(square(subtract(x, mean(x, axes, true))), axes);
+    return sum(square(centered(x, axes)), axes);
   }
   const auto [turned, at] = with_one_axis(x, axes);
   const Tensor whole = contiguous(turned);
@@ -161,7 +171,7 @@ Tensor deviations(const Tensor& x, const Dims& axes, double divisor) {
     const Tensor squares = squared_distances(x, axes, "std");
     if (is_batched(squares) || !is_beyond(squares)) return sqrt(divide(squares, divisor));
   }
-  return divide(power_norm(subtract(x, mean(x, axes, true)), axes, false, 2), std::sqrt(divisor));
+  return divide(power_norm(centered(x, axes), axes, false, 2), std::sqrt(divisor));
 }
 
 /// dx = 2 (x - mean) / (n - correction) dy. For the standard deviation, of which y is the result, dy / (2 y) replaces

@@ -1,6 +1,7 @@
 #include "ops/cpu/tables/norm.h"
 #include "ops/cpu/lanes.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/cpu/stream.h"
@@ -67,17 +68,23 @@ double mean_of(const T* x, std::int64_t n) {
   return total[0] / static_cast<double>(n);
 }
 
-/// Returns the sum of (x - center)^2.
+/// Mean and mean square of the distances from a center.
+struct Spread {
+  double mean;
+  double square;
+};
+
 template <class T>
-double squares_of(const T* x, std::int64_t n, T center) {
+Spread spread_around(const T* x, std::int64_t n, T center) {
   const NextRow<T> next(n);
-  double total[1];
-  sum_parts<1, T>(n, total, [&](std::int64_t i, int lanes, Vec<T>* sums) {
+  double total[2];
+  sum_parts<2, T>(n, total, [&](std::int64_t i, int lanes, Vec<T>* sums) {
     next.fetch(x, i);
     const Vec<T> distance = load(x + i, lanes, center) - center;
-    sums[0] += distance * distance;
+    sums[0] += distance;
+    sums[1] += distance * distance;
   });
-  return total[0];
+  return {total[0] / static_cast<double>(n), total[1] / static_cast<double>(n)};
 }
 
 template <class T>
@@ -87,13 +94,17 @@ void rows_forward(const T* x, const T* w, const T* b, T* y, T* mean, T* rstd, st
   const bool streams = past_caches && in_whole_lines(y, width * static_cast<std::int64_t>(sizeof(T)));
   for (std::int64_t row = 0; row < rows; ++row, x += width, y += width) {
     const T center = centered ? static_cast<T>(mean_of(x, width)) : T(0);
-    const double variance = squares_of(x, width, center) / static_cast<double>(width);
-    const T scale = static_cast<T>(1 / std::sqrt(variance + eps));
+    const Spread spread = spread_around(x, width, center);
+    const double rest = centered ? spread.mean : 0;
+    const double variance = std::max(0.0, spread.square - rest * rest);
+    const double inverse = 1 / std::sqrt(variance + eps);
+    const T scale = static_cast<T>(inverse);
+    const T shift = static_cast<T>(-rest * inverse);  // corrects for the rounding of the center
     mean[row] = center;
     rstd[row] = scale;
     const auto write = [&](auto&& finish) {
       const auto result = [&](std::int64_t i, int lanes) {
-        return finish(i, lanes, (load(x + i, lanes, T(0)) - center) * scale);
+        return finish(i, lanes, (load(x + i, lanes, T(0)) - center) * scale + shift);
       };
       if (streams) {
         for (std::int64_t i = 0; i < width; i += kLanes) store_past_caches(y + i, result(i, kLanes));
@@ -128,18 +139,23 @@ void rows_backward(const T* x, const T* dy, const T* w, const T* mean, const T* 
       const Vec<T> v = load(dy + i, lanes, T(0));
       return w ? v * load(w + i, lanes, T(0)) : v;
     };
-    double total[2];
-    sum_parts<2, T>(width, total, [&](std::int64_t i, int lanes, Vec<T>* sums) {
+    double total[3];
+    sum_parts<3, T>(width, total, [&](std::int64_t i, int lanes, Vec<T>* sums) {
       const Vec<T> g = weighted(i, lanes);
+      const Vec<T> h = normal(i, lanes);
       sums[0] += g;
-      sums[1] += g * normal(i, lanes);
+      sums[1] += g * h;
+      sums[2] += h;
     });
+    // The mean of h would be 0, but for the rounding of the center.
+    const double h_mean = centered ? total[2] / static_cast<double>(width) : 0;
+    const T off = static_cast<T>(h_mean);
     const T g_mean = centered ? static_cast<T>(total[0] / static_cast<double>(width)) : T(0);
-    const T gh_mean = static_cast<T>(total[1] / static_cast<double>(width));
+    const T gh_mean = static_cast<T>((total[1] - h_mean * total[0]) / static_cast<double>(width));
     for_each_part<T>(width, [&](std::int64_t i, int lanes) {
       next.fetch(x, i);
       next.fetch(dy, i);
-      const Vec<T> h = normal(i, lanes);
+      const Vec<T> h = normal(i, lanes) - off;
       store(dx + i, lanes, (weighted(i, lanes) - g_mean - h * gh_mean) * scale);
       if (dw) store(dw + i, lanes, load(dw + i, lanes, T(0)) + load(dy + i, lanes, T(0)) * h);
       if (db) store(db + i, lanes, load(db + i, lanes, T(0)) + load(dy + i, lanes, T(0)));
@@ -150,20 +166,22 @@ void rows_backward(const T* x, const T* dy, const T* w, const T* mean, const T* 
 template <class T>
 void plane_moments(const T* x, double* mean, double* squares, std::int64_t planes, std::int64_t size) {
   for (std::int64_t plane = 0; plane < planes; ++plane, x += size) {
-    const double exact = mean_of(x, size);
-    const T center = static_cast<T>(exact);
-    const double rest = exact - static_cast<double>(center);
-    mean[plane] = exact;
-    squares[plane] = squares_of(x, size, center) - rest * rest * static_cast<double>(size);
+    const T center = static_cast<T>(mean_of(x, size));
+    const Spread spread = spread_around(x, size, center);
+    mean[plane] = static_cast<double>(center) + spread.mean;
+    squares[plane] = std::max(0.0, spread.square - spread.mean * spread.mean) * static_cast<double>(size);
   }
 }
 
 template <class T>
-void plane_scale_shift(const T* x, const T* scale, const T* shift, T* y, std::int64_t planes, std::int64_t size) {
+void plane_scale_shift(const T* x, const T* center, const T* scale, const T* shift, T* y, std::int64_t planes,
+                       std::int64_t size) {
   for (std::int64_t plane = 0; plane < planes; ++plane, x += size, y += size) {
+    const Vec<T> middle(center[plane]);
     const Vec<T> a(scale[plane]);
     const Vec<T> c(shift[plane]);
-    for_each_part<T>(size, [&](std::int64_t i, int lanes) { store(y + i, lanes, load(x + i, lanes, T(0)) * a + c); });
+    for_each_part<T>(
+        size, [&](std::int64_t i, int lanes) { store(y + i, lanes, (load(x + i, lanes, T(0)) - middle) * a + c); });
   }
 }
 
@@ -184,14 +202,15 @@ void plane_dots(const T* x, const T* dy, const double* center, double* sum, doub
 }
 
 template <class T>
-void plane_combine(const T* x, const T* dy, const T* a, const T* b, const T* c, T* dx, std::int64_t planes,
-                   std::int64_t size) {
+void plane_combine(const T* x, const T* center, const T* dy, const T* a, const T* b, const T* c, T* dx,
+                   std::int64_t planes, std::int64_t size) {
   for (std::int64_t plane = 0; plane < planes; ++plane, x += size, dy += size, dx += size) {
+    const Vec<T> middle(center[plane]);
     const Vec<T> by_dy(a[plane]);
     const Vec<T> by_x(b[plane]);
     const Vec<T> constant(c[plane]);
     for_each_part<T>(size, [&](std::int64_t i, int lanes) {
-      store(dx + i, lanes, load(dy + i, lanes, T(0)) * by_dy + load(x + i, lanes, T(0)) * by_x + constant);
+      store(dx + i, lanes, load(dy + i, lanes, T(0)) * by_dy + (load(x + i, lanes, T(0)) - middle) * by_x + constant);
     });
   }
 }

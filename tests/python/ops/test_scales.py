@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lamella as lm
+from support.default_device import ON_CPU
 
 INF = math.inf
 X, Y = np.random.default_rng(7).standard_normal((2, 4, 5))
@@ -104,3 +105,49 @@ def test_norms_are_scaled_under_vmap_and_along_axes_that_are_apart() -> None:
         over = lm.vmap(lambda row: lm.linalg.vector_norm(row, axis=-1), in_axes=1)(large)
         want = np.sqrt((x.numpy().astype("float64") ** 2).sum(2)).T * 2.0**shift
         np.testing.assert_allclose(over.numpy(), want, rtol=1e-6)
+
+
+def normal(a: np.ndarray, *axes: int) -> np.ndarray:
+    return (a - a.mean(axes, keepdims=True)) / np.sqrt(a.var(axes, keepdims=True) + 1e-5)
+
+
+#: Functions of deviations from a mean, with numpy's of float64.
+DEVIATIONS: dict[str, tuple[Function, Callable[[np.ndarray], np.ndarray]]] = {
+    "var": (lambda x: lm.var(x, axis=1), lambda a: a.var(1)),
+    "var, across": (lambda x: lm.var(x, axis=0), lambda a: a.var(0)),
+    "std": (lambda x: lm.std(x, correction=1), lambda a: a.std(ddof=1)),
+    "cov": (lm.cov, np.cov),
+    "corrcoef": (lm.corrcoef, np.corrcoef),
+    "layer_norm": (lambda x: lm.layer_norm(x, (1000,)), lambda a: normal(a, 1)),
+    "batch_norm": (lambda x: lm.batch_norm(x, None, None, training=True), lambda a: normal(a, 0)),
+    "batch_norm of planes": (
+        lambda x: lm.batch_norm(x.reshape([6, 10, 10, 10]), None, None, training=True),
+        lambda a: normal(a.reshape(6, 10, 10, 10), 0, 2, 3),
+    ),
+    "group_norm": (
+        lambda x: lm.group_norm(x.reshape([6, 10, 100]), 5),
+        lambda a: normal(a.reshape(6, 5, 200), 2).reshape(6, 10, 100),
+    ),
+    "instance_norm": (lambda x: lm.instance_norm(x.reshape([6, 10, 100])), lambda a: normal(a.reshape(6, 10, 100), 2)),
+}
+
+
+@pytest.mark.skipif(not ON_CPU, reason="kernels of CUDA round the mean")
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("name", DEVIATIONS)
+def test_deviations_do_not_depend_on_the_mean(name: str, offset: float) -> None:
+    f, reference = DEVIATIONS[name]
+    generator = np.random.default_rng(10)
+    a = (generator.standard_normal((6, 1000)) + offset).astype("float32")
+    x = lm.tensor(a, stop_gradient=False)
+    y = f(x)
+    want = reference(a.astype("float64"))
+    np.testing.assert_allclose(y.detach().numpy(), want, rtol=0, atol=4e-6 * np.abs(want).max())
+    if name in ("var", "var, across", "std", "cov", "corrcoef"):
+        return  # their gradients round the mean
+    # The gradient is that of the numbers without the offset, which float64 has to rounding.
+    weights = generator.standard_normal(y.shape)
+    exact = lm.tensor(a.astype("float64") - offset, stop_gradient=False)
+    (got,) = lm.grad((y * lm.asarray(weights.astype("float32"))).sum(), [x])
+    (expected,) = lm.grad((f(exact) * lm.asarray(weights)).sum(), [exact])
+    np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=0, atol=1e-5 * np.abs(expected.numpy()).max())
