@@ -26,7 +26,7 @@ struct Code {
 
 /// A failure, which ends compiling or costs a file.
 struct Problem {
-  enum class Kind { NoCompiler, Failed, Late, Folder, NotLoaded, Damaged };
+  enum class Kind { NoCompiler, Failed, Late, Folder, NotLoaded, Damaged, Device };
 
   Kind kind;
   std::string text;
