@@ -20,6 +20,8 @@ struct KernelSource {
   std::vector<std::string> options;
   /// True if the text, the name and the options alone decide, so that the machine code may be kept in a file.
   bool is_whole = true;
+  /// Folder for such files, as FileCache takes it.
+  std::string folder = {};
 };
 
 /// A launch of a kernel.

@@ -41,7 +41,9 @@ void* compile(const Program& program, const native::Variant& variant, Device dev
         .load(device, {.label = "compile",
                        .text = std::move(*source),
                        .name = native::kDeviceKernel,
-                       .options = {"--fmad=false"}});
+                       .options = {"--fmad=false"},
+                       .is_whole = true,
+                       .folder = native::settings().cache});
   } catch (const RuntimeError& error) {
     native::note_device_problem(error.what());
     return nullptr;

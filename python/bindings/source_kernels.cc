@@ -88,7 +88,8 @@ std::int64_t make(PyObject*, const std::string& text, const std::string& name, c
   auto kernel = std::make_shared<Kernel>();
   for (const auto& pair : parameters) kernel->parameters.push_back(read_parameter(pair));
   kernel->takes_strided = takes_strided;
-  kernel->source = {.label = "kernel " + name, .text = text, .name = name, .options = options, .is_whole = is_whole};
+  kernel->source = {
+      .label = "kernel " + name, .text = text, .name = name, .options = options, .is_whole = is_whole, .folder = {}};
   const std::lock_guard lock(kernels().mutex);
   kernel->label = kernels().labels.insert(kernel->source.label).first->c_str();
   kernels().all.emplace(++kernels().last, std::move(kernel));

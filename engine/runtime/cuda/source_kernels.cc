@@ -40,7 +40,7 @@ int capability_of(Device device, const std::string& label) {
 
 /// Returns machine code from the folder of compiled kernels, or compiles it, and keeps it there where that is possible.
 KernelImage image_of(int capability, const KernelSource& source, const std::string& key) {
-  const FileCache cache("", ".cubin");
+  const FileCache cache(source.folder, ".cubin");
   const bool keeps = source.is_whole && cache.prepare().empty();
   const std::string name = hash_of(key);
   if (keeps) {

@@ -66,7 +66,7 @@ class Kernel:
         self.parameters = found
         is_whole = not any(option.startswith(_FILES) for option in options)
         given = [*options, *_headers()] if "#include" in source else list(options)
-        self._number = _C._kernel_make(source, name, given, is_whole, [tuple(p) for p in found], strided)
+        self._number = _C._kernel_make(source, name, given, is_whole, [(own, kind) for own, kind in found], strided)
 
     def __call__(
         self,

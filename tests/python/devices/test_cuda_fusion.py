@@ -18,11 +18,10 @@ pytestmark = pytest.mark.skipif(emulation.library() is None, reason="this is no 
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path):
     """Compiles each program before it runs, into an empty folder, which it returns."""
-    monkeypatch.setenv("LAMELLA_CACHE", str(tmp_path))
     before = _C._native_settings()
-    lm.graph.set_native("wait")
+    lm.graph.set_native("wait", cache=tmp_path)
     yield tmp_path / "kernels"
     _C._set_native_settings(*before)
 
@@ -59,6 +58,13 @@ def numbers(count, dtype="float32", seed=3):
 def test_a_chain_is_one_launch(dtype, count):
     graph, y = record(lambda x: lm.sigmoid(lm.tanh(x * 2 + 1)) - x, x=(dtype, [-1]))
     compare(graph, y, {"x": numbers(count, dtype)}, 1 if count else 0)
+
+
+def test_programs_that_differ_in_numbers_share_a_file(folder):
+    for number in (2.25, -0.5):
+        graph, y = record(lambda x, number=number: lm.exp(x * number) - number, x=("float32", [-1]))
+        compare(graph, y, {"x": numbers(100)})
+    assert [path.suffix for path in folder.iterdir()] == [".cubin"]
 
 
 def test_numbers_and_masks_are_operands_and_results():
