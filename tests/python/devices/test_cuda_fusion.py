@@ -197,3 +197,16 @@ def test_without_nvrtc_it_is_told_once():
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("[[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]] 1 "), done.stdout
     assert "kernels need NVRTC" in done.stdout and "run operator by operator" in done.stdout
+
+
+def test_arrays_are_on_the_cpu_in_compiled_functions_too():
+    array, x = np.ones(3, "float32"), lm.ones([3], device="cuda")
+    before = lm.get_default_device()
+    lm.set_default_device("cuda")
+    try:
+        for function in (lambda x: x * array, lm.compile(lambda x: x * array)):
+            for _ in range(3):
+                with pytest.raises(RuntimeError, match=r"\[multiply\] got tensors on cuda:0 and cpu"):
+                    function(x)
+    finally:
+        lm.set_default_device(before)
