@@ -154,6 +154,8 @@ class Arguments {
     if (parameter.is_tensor) {
       if (object == Py_None) return set<void*>(nullptr);
       if (!is_tensor(object)) refuse<TypeError>("is a Tensor or None, not ", type_name(object));
+      // Symbols of graphs, whose tensors are on meta, refuse to be read, and say why.
+      if (tensor_of(object).device().is_meta()) PyRef::adopt(checked(PyObject_CallMethod(object, "data_ptr", nullptr)));
       return read_tensor(tensor_of(object), parameter);
     }
     if (is_tensor(object))

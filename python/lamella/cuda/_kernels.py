@@ -97,6 +97,8 @@ class Kernel:
                 which a kernel has none of: it is launched in the forward and backward of a :class:`lamella.PyLayer`, or
                 under :func:`lamella.no_grad`. Also where a tensor must not be written to.
         """
+        if not isinstance(args, (tuple, list)):
+            raise TypeError(f"[{self._label}] args is a tuple or a list, not {type(args).__name__}")
         if callable(grid):
             grid = grid(*args)
         given = tuple(value.item() if isinstance(value, np.generic) else value for value in args)

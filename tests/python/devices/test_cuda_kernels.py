@@ -223,6 +223,7 @@ def test_threads_share_what_is_compiled(folder):
     ("change", "error", "message"),
     [
         ({"args": ()}, TypeError, r"\[kernel axpy\] 4 arguments are wanted \(x, y, alpha, n\), got 0"),
+        ({"args": 5}, TypeError, r"\[kernel axpy\] args is a tuple or a list, not int"),
         ({0: 1.0}, TypeError, r"\[kernel axpy\] argument 1, x, is a Tensor or None, not float"),
         ({0: "double"}, TypeError, "argument 1, x, is of dtype float32, got float64"),
         ({1: "cpu"}, ValueError, r"argument 2, y, is on cpu:?0?, and a kernel computes on a CUDA device"),
@@ -339,6 +340,18 @@ def test_a_compiled_function_calls_a_layer_with_kernels(rng):
         y.sum().backward()
         np.testing.assert_allclose(y.detach().numpy(), 2 * (given + 1) ** 2, rtol=1e-5)
         np.testing.assert_allclose(x.grad.numpy(), 4 * (given + 1), rtol=1e-5)
+
+
+@emulated
+def test_a_graph_calls_a_layer_with_kernels():
+    graph = lm.graph.Graph("layers")
+    x = graph.input("x", "float32", [-1])
+    with lm.graph.recording(graph):
+        y = Square.apply(x * 2) + 1
+        with pytest.raises(RuntimeError, match=r"\[data_ptr\] .* is a value of the graph"):
+            Square.launch(1, 32, (x, y, 3))
+    (result,) = graph.run({"x": lm.full([3], 2.0, device="cuda")}, [y])
+    assert result.tolist() == [17.0] * 3
 
 
 @emulated
