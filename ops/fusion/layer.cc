@@ -169,6 +169,14 @@ struct Fused : Function<Fused> {
   }
 };
 
+/// True if what forward is going to run can be run.
+bool forward_is_ready(const Program& program, const std::vector<Tensor>& inputs) {
+  if (inputs.front().device().is_cpu()) return true;
+  const bool records =
+      autograd::is_grad_enabled() && std::ranges::any_of(inputs, [](const Tensor& x) { return !x.stop_gradient(); });
+  return is_ready(records ? program.recorded(wanted_of(inputs))->program : program, inputs);
+}
+
 }  // namespace
 
 std::vector<Tensor> apply(const std::shared_ptr<const Program>& program, const std::vector<Tensor>& inputs) {
@@ -176,12 +184,7 @@ std::vector<Tensor> apply(const std::shared_ptr<const Program>& program, const s
       std::ranges::any_of(inputs, [](const Tensor& x) { return x.ndim() == 0 && !x.stop_gradient(); });
   if (!fits(*program, inputs) || (single_wants_gradient && autograd::is_grad_enabled()))
     return call_one_by_one(*program, inputs);
-  // What forward is going to run.
-  const bool records =
-      autograd::is_grad_enabled() && std::ranges::any_of(inputs, [](const Tensor& x) { return !x.stop_gradient(); });
-  const bool ready =
-      records ? is_ready(program->recorded(wanted_of(inputs))->program, inputs) : is_ready(*program, inputs);
-  if (!ready) return call_one_by_one(*program, inputs);
+  if (!forward_is_ready(*program, inputs)) return call_one_by_one(*program, inputs);
   return Fused::apply(program, inputs);
 }
 

@@ -72,8 +72,7 @@ class Arguments {
     std::memcpy(&bits, &value, sizeof value);
     values_.push_back(bits);
   }
-  void add_constant(const Scalar& value, bool mask, DType dtype) {
-    if (mask) return add(value.to<bool>());
+  void add_constant(const Scalar& value, DType dtype) {
     if (dtype == DType::Float32) return add(value.to<float>());
     add(value.to<double>());
   }
@@ -90,7 +89,7 @@ class Arguments {
 }  // namespace
 
 bool has_kernel(const Program& program, std::span<const Tensor> inputs) {
-  if (native::settings().mode == native::Mode::Off || program.instructions.empty()) return false;
+  if (!native::compiles() || program.instructions.empty()) return false;
   Forms& forms = program.forms();
   {
     const std::lock_guard lock(forms.mutex);
@@ -112,6 +111,7 @@ std::vector<Tensor> run_on_device(const Program& program, std::span<const Tensor
     const std::lock_guard lock(program.forms().mutex);
     kernel = form_for(program.forms(), inputs).kernel;
   }
+  if (!kernel) fail<RuntimeError>("[compile] ", program.name, " has no kernel on ", inputs.front().device());
   const Device device = inputs.front().device();
   const DType dtype = variant_of(inputs).dtype;
   const auto whole = std::ranges::find_if(inputs, [](const Tensor& x) { return x.ndim() > 0; });
@@ -122,12 +122,7 @@ std::vector<Tensor> run_on_device(const Program& program, std::span<const Tensor
   Arguments arguments(inputs.size() + program.constants.size() + results.size() + 1);
   arguments.add(static_cast<long long>(elements));
   for (const Tensor& x : inputs) arguments.add(x.raw_data());
-  std::vector<bool> masks(program.constants.size(), false);
-  for (const Register& one : program.registers) {
-    if (one.kind == Register::Kind::Constant) masks[static_cast<std::size_t>(one.index)] = one.mask;
-  }
-  for (std::size_t k = 0; k < program.constants.size(); ++k)
-    arguments.add_constant(program.constants[k], masks[k], dtype);
+  for (const Scalar& constant : program.constants) arguments.add_constant(constant, dtype);
   for (const int result : results) arguments.add(outputs.of_register[static_cast<std::size_t>(result)].raw_data());
   std::vector<void*> addresses = arguments.addresses();
   constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;

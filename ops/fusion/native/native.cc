@@ -252,7 +252,8 @@ void set_settings(Settings settings) { service().set_settings(std::move(settings
 Status status() { return service().status(); }
 std::vector<std::string> untold_problems() { return service().untold_problems(); }
 void note_device_problem(const std::string& text) { service().note_device_problem(text); }
-bool compiles_at_once() { return service().hurries(); }
+bool compiles() noexcept { return service().mode() != Mode::Off; }
+bool compiles_at_once() noexcept { return service().hurries(); }
 void wait_for_all() { service().wait_for_all(); }
 
 CompileScope::CompileScope(bool wanted) : wanted_(wanted) {

@@ -37,8 +37,10 @@ Status status();
 std::vector<std::string> untold_problems();
 /// Notes why the kernel of a device could not be compiled.
 void note_device_problem(const std::string& text);
+/// True unless compiling is off.
+bool compiles() noexcept;
 /// True if programs are compiled that have not run often.
-bool compiles_at_once();
+bool compiles_at_once() noexcept;
 /// Waits until nothing is being compiled.
 void wait_for_all();
 
