@@ -137,7 +137,8 @@ def kernel(
     functions are there without an ``#include``, and CUDA's headers (``cuda_fp16.h``) are found where CUDA is installed.
     It is compiled by NVRTC for the device's architecture, once for a process; machine code is kept for others in the
     folder of :func:`lamella.compile` (``LAMELLA_CACHE``, or ``~/.cache/lamella``), but for sources whose options name
-    folders of headers.
+    files or folders of headers. What is loaded stays loaded: numbers that change are better arguments than parts of
+    the source.
 
     Args:
         source: the source.
