@@ -66,6 +66,14 @@ std::vector<Tensor> call_one_by_one(const Program& program, const std::vector<Te
   return outputs;
 }
 
+/// For each input, true if a gradient may be asked for.
+std::vector<bool> wanted_of(const std::vector<Tensor>& inputs) {
+  std::vector<bool> wanted;
+  wanted.reserve(inputs.size());
+  for (const Tensor& x : inputs) wanted.push_back(!x.stop_gradient() && x.dtype() != DType::Bool);
+  return wanted;
+}
+
 /// State of a recorded call, beside its tensors.
 struct Call {
   std::shared_ptr<const Program> program;
@@ -85,10 +93,7 @@ struct Fused : Function<Fused> {
       ctx.save_for_backward(std::span<const Tensor>(inputs));
       return run(*program, inputs);
     }
-    std::vector<bool> wanted;
-    wanted.reserve(inputs.size());
-    for (const Tensor& x : inputs) wanted.push_back(!x.stop_gradient() && x.dtype() != DType::Bool);
-    const std::shared_ptr<const Program::Recorded> recorded = program->recorded(wanted);
+    const std::shared_ptr<const Program::Recorded> recorded = program->recorded(wanted_of(inputs));
     std::vector<Tensor> outputs = run(recorded->program, inputs);
     std::vector<Tensor> saved = inputs;
     for (std::size_t k = program->outputs.size(); k < outputs.size(); ++k) saved.push_back(outputs[k]);
@@ -117,7 +122,12 @@ struct Fused : Function<Fused> {
     for (const Tensor& grad : grads) {
       if (grad.defined()) inputs.push_back(in_blocks(grad));
     }
-    const std::vector<Tensor> results = run(*program.gradient(wanted, given, kept), inputs);
+    const std::shared_ptr<const Program> gradient = program.gradient(wanted, given, kept);
+    if (!is_ready(*gradient, inputs)) {
+      inputs.resize(wanted.size());
+      return recorded(program, inputs, wanted, grads);
+    }
+    const std::vector<Tensor> results = run(*gradient, inputs);
     return TensorList(results.begin(), results.end());
   }
 
@@ -159,6 +169,14 @@ struct Fused : Function<Fused> {
   }
 };
 
+/// True if what forward is going to run can be run.
+bool forward_is_ready(const Program& program, const std::vector<Tensor>& inputs) {
+  if (inputs.front().device().is_cpu()) return true;
+  const bool records =
+      autograd::is_grad_enabled() && std::ranges::any_of(inputs, [](const Tensor& x) { return !x.stop_gradient(); });
+  return is_ready(records ? program.recorded(wanted_of(inputs))->program : program, inputs);
+}
+
 }  // namespace
 
 std::vector<Tensor> apply(const std::shared_ptr<const Program>& program, const std::vector<Tensor>& inputs) {
@@ -166,6 +184,7 @@ std::vector<Tensor> apply(const std::shared_ptr<const Program>& program, const s
       std::ranges::any_of(inputs, [](const Tensor& x) { return x.ndim() == 0 && !x.stop_gradient(); });
   if (!fits(*program, inputs) || (single_wants_gradient && autograd::is_grad_enabled()))
     return call_one_by_one(*program, inputs);
+  if (!forward_is_ready(*program, inputs)) return call_one_by_one(*program, inputs);
   return Fused::apply(program, inputs);
 }
 

@@ -113,10 +113,13 @@ struct Program::Recorded {
 Program gradient_of(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given,
                     const std::vector<int>& kept);
 
-/// True if the program can run on these tensors block by block: on the CPU, contiguous, of one shape and dtype, which
-/// has kernels of its own. Otherwise its operators are called one by one.
+/// True if the program can run on these tensors block by block, or as a kernel of a CUDA device: all are on one device,
+/// contiguous, of one shape and dtype, which has kernels of its own. Otherwise its operators are called one by one.
 bool fits(const Program& program, std::span<const Tensor> inputs);
-/// Runs a program for which fits() is true; returns its outputs, undefined ones for -1.
+/// True if run() takes a program and tensors for which fits() is true: on a CUDA device, if there is a kernel, which
+/// may be compiled now.
+bool is_ready(const Program& program, std::span<const Tensor> inputs);
+/// Runs a program for which is_ready() is true; returns its outputs, undefined ones for -1.
 std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs);
 
 /// Computes the program's outputs as a recorded operation with one node.

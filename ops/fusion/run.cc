@@ -1,4 +1,5 @@
-// Runs fused programs, compiled or block by block; see Note [Fused programs] and Note [Native programs].
+// Runs fused programs, compiled or block by block; see Note [Fused programs], Note [Native programs]
+// and Note [Programs on devices].
 
 #include <algorithm>
 #include <cstring>
@@ -9,8 +10,9 @@
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "ops/cpu/tables/loop.h"
-#include "ops/creation/creation.h"
 #include "ops/fusion/native/native.h"
+#include "ops/fusion/on_device.h"
+#include "ops/fusion/outputs.h"
 #include "ops/fusion/program.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/caches.h"
@@ -124,25 +126,12 @@ class Run {
   }
 
   void place_outputs(const Dims& shape, std::span<const Tensor> inputs) {
-    std::vector<Tensor> made(program_.registers.size());
-    for (const int output : program_.outputs) {
-      if (output < 0) {
-        outputs_.emplace_back();
-        continue;
-      }
-      const auto r = static_cast<std::size_t>(output);
-      const Register& one = program_.registers[r];
-      if (one.kind == Register::Kind::Input) {
-        const Tensor& x = inputs[static_cast<std::size_t>(one.index)];
-        outputs_.push_back(x.shape() == shape ? x : make_view(x, shape, Dims(shape.size(), 0)));
-        continue;
-      }
-      if (!made[r].defined()) {
-        made[r] = empty(shape, one.mask ? DType::Bool : dtype_);
-        places_[r] = {made[r]->data, static_cast<std::int64_t>(item_size(made[r].dtype())), true};
-      }
-      outputs_.push_back(made[r]);
+    Outputs made = make_outputs(program_, inputs, shape, dtype_, kCPU);
+    for (std::size_t r = 0; r < places_.size(); ++r) {
+      const Tensor& x = made.of_register[r];
+      if (x.defined()) places_[r] = {x->data, static_cast<std::int64_t>(item_size(x.dtype())), true};
     }
+    outputs_ = std::move(made.all);
   }
 
   void plan_blocks() {
@@ -280,11 +269,12 @@ class Run {
 
 bool fits(const Program& program, std::span<const Tensor> inputs) {
   if (autograd::modes().interceptors) return false;
+  if (inputs.empty() || (!inputs.front().device().is_cpu() && !inputs.front().device().is_cuda())) return false;
   const Tensor* whole = nullptr;
   DType dtype = DType::Bool;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& x = inputs[i];
-    if (!x.device().is_cpu() || !x.is_contiguous() || is_batched(x)) return false;
+    if (x.device() != inputs.front().device() || !x.is_contiguous() || is_batched(x)) return false;
     if (x.dtype() != DType::Bool) {
       if (dtype != DType::Bool && x.dtype() != dtype) return false;
       dtype = x.dtype();
@@ -300,6 +290,12 @@ bool fits(const Program& program, std::span<const Tensor> inputs) {
   });
 }
 
-std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs) { return Run(program, inputs).run(); }
+bool is_ready(const Program& program, std::span<const Tensor> inputs) {
+  return inputs.front().device().is_cpu() || has_kernel(program, inputs);
+}
+
+std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs) {
+  return inputs.front().device().is_cpu() ? Run(program, inputs).run() : run_on_device(program, inputs);
+}
 
 }  // namespace lamella::fusion

@@ -36,6 +36,7 @@
 #include "python/bindings/replay.h"
 #include "python/bindings/runtime.h"
 #include "python/bindings/saved_hooks.h"
+#include "python/bindings/source_kernels.h"
 #include "python/bindings/streams.h"
 #include "python/bindings/tensor_type.h"
 #include "python/bindings/transforms.h"
@@ -85,6 +86,7 @@ void fill(PyObject* module) {
   checked(PyModule_AddFunctions(module, runtime_functions()));
   checked(PyModule_AddFunctions(module, device_functions()));
   checked(PyModule_AddFunctions(module, graph_capture_functions()));
+  checked(PyModule_AddFunctions(module, source_kernel_functions()));
   checked(PyModule_AddFunctions(module, stream_functions()));
   checked(PyModule_AddFunctions(module, autocast_functions()));
   checked(PyModule_AddFunctions(module, random_functions()));

@@ -1,7 +1,5 @@
 #include "engine/runtime/cuda/cublas.h"
 
-#include <dlfcn.h>
-
 #include <map>
 #include <mutex>
 #include <string>
@@ -10,26 +8,20 @@
 #include "engine/core/error.h"
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/stream.h"
+#include "engine/runtime/shared_library.h"
 
 namespace lamella::cuda {
 namespace {
 
-template <class F>
-void find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  if (!function) fail<RuntimeError>("[matmul] cuBLAS is too old or too new: ", dlerror());
-}
-
 Cublas load() {
-  const std::string name = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
-  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) fail<RuntimeError>("[matmul] products on a CUDA device need cuBLAS: ", dlerror());
+  const SharedLibrary library({.needed = "[matmul] products on a CUDA device need cuBLAS",
+                               .files = {"libcublas.so." + std::to_string(CUBLAS_VER_MAJOR)}});
   Cublas functions{};
-  find(library, "cublasCreate_v2", functions.create);
-  find(library, "cublasSetStream_v2", functions.set_stream);
-  find(library, "cublasGemmStridedBatchedEx_64", functions.multiply);
-  find(library, "cublasGetStatusName", functions.status_name);
-  find(library, "cublasGetStatusString", functions.status_text);
+  library.find("cublasCreate_v2", functions.create);
+  library.find("cublasSetStream_v2", functions.set_stream);
+  library.find("cublasGemmStridedBatchedEx_64", functions.multiply);
+  library.find("cublasGetStatusName", functions.status_name);
+  library.find("cublasGetStatusString", functions.status_text);
   return functions;
 }
 

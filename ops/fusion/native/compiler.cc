@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "engine/runtime/own_file.h"
 #include "ops/fusion/native/process.h"
 #include "ops/runtime/cpu_loader.h"
 
@@ -95,7 +96,7 @@ std::optional<Problem> Compiler::ask(const std::atomic<bool>& stop) {
     return Problem{Kind::NoCompiler, settings_.compiler.empty() ? "no C++ compiler is found (c++, g++ or clang++)"
                                                                 : "there is no compiler " + settings_.compiler};
   }
-  struct stat found{};
+  struct stat found {};
   if (stat(path_.c_str(), &found) != 0) return Problem{Kind::NoCompiler, "there is no compiler " + path_};
   const Outcome version = run_program({path_, "--version"}, "", limit(), stop);
   if (version.kind == Outcome::Kind::Late) return Problem{Kind::Late, path_ + " --version takes too long"};
@@ -130,20 +131,20 @@ Compiler::Result Compiler::run(const std::vector<std::shared_ptr<Code>>& codes, 
   for (const std::shared_ptr<Code>& code : codes) {
     Unit unit{code, {}, common + code->body};
     unit.name = hash_of(unit.key);
-    Cache::Found found = cache_.find(unit.name, unit.key);
-    if (found == Cache::Found::Whole) {
+    FileCache::Found found = cache_.find(unit.name, unit.key);
+    if (found == FileCache::Found::Whole) {
       std::string reason;
       const Kernel kernel = load(cache_.path(unit.name), unit.name, reason);
-      if (!kernel) found = Cache::Found::Damaged;
+      if (!kernel) found = FileCache::Found::Damaged;
       if (kernel) ++result.loaded;
       code->kernel.store(kernel, std::memory_order_release);
     }
-    if (found == Cache::Found::Damaged) {
+    if (found == FileCache::Found::Damaged) {
       result.problems.push_back(
           {Kind::Damaged, cache_.path(unit.name) + " is damaged, or others may write to it; it is made anew"});
       cache_.remove(unit.name);
     }
-    if (found != Cache::Found::Whole) missing.push_back(std::move(unit));
+    if (found != FileCache::Found::Whole) missing.push_back(std::move(unit));
   }
   if (missing.empty()) return result;
   if (std::optional<Problem> problem = compile(missing, result, stop)) return give_up(std::move(*problem));

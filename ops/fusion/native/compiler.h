@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/fusion/native/cache.h"
+#include "engine/runtime/file_cache.h"
 #include "ops/fusion/native/emit.h"
 #include "ops/fusion/native/settings.h"
 
@@ -26,7 +26,7 @@ struct Code {
 
 /// A failure, which ends compiling or costs a file.
 struct Problem {
-  enum class Kind { NoCompiler, Failed, Late, Folder, NotLoaded, Damaged };
+  enum class Kind { NoCompiler, Failed, Late, Folder, NotLoaded, Damaged, Device };
 
   Kind kind;
   std::string text;
@@ -35,7 +35,7 @@ struct Problem {
 /// Turns code into kernels. Used by one thread at a time.
 class Compiler {
  public:
-  explicit Compiler(const Settings& settings) : settings_(settings), cache_(settings.cache) {}
+  explicit Compiler(const Settings& settings) : settings_(settings), cache_(settings.cache, ".so") {}
 
   struct Result {
     int compiled = 0;
@@ -64,7 +64,7 @@ class Compiler {
   std::chrono::milliseconds limit() const;
 
   Settings settings_;
-  Cache cache_;
+  FileCache cache_;
   std::string path_;
   std::string identity_;
 };

@@ -327,7 +327,7 @@ std::string prelude(int register_bytes) {
 }
 
 std::optional<std::string> kernel_body(const Program& program, const Variant& variant, int register_bytes) {
-  const std::optional<Lines> lines = lines_of(program, variant);
+  const std::optional<Lines> lines = lines_of(program, variant, Target::Cpu);
   return lines ? Emitter(program, variant, *lines).body(register_bytes) : std::nullopt;
 }
 

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "engine/core/device.h"
 #include "engine/core/dtype.h"
 
 namespace lamella::fusion::native {
@@ -30,8 +32,21 @@ struct Forms {
     std::shared_ptr<Code> code;
   };
 
+  /// See Note [Programs on devices].
+  struct OnDevice {
+    OnDevice(Variant of, Device on) : variant(std::move(of)), device(on) {}
+
+    Variant variant;
+    Device device;
+    int runs = 0;
+    bool compiled = false;
+    /// A kernel of the device's KernelCompiler; null if the program cannot be compiled.
+    void* kernel = nullptr;
+  };
+
   std::mutex mutex;
   std::vector<Form> all;
+  std::vector<OnDevice> on_devices;
 };
 
 }  // namespace lamella::fusion::native

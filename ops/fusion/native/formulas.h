@@ -12,4 +12,7 @@ StepPtr formula_of(const ElementwiseOp& op, int wrt);
 /// Returns a to the power b as the kernels compute it for exponents that they know, and the call for others.
 Expression power(const Expression& a, const Expression& b, double exponent);
 
+/// Returns the formula of gelu_erf without a call of it as a whole.
+StepPtr gelu_formula();
+
 }  // namespace lamella::fusion::native

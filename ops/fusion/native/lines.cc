@@ -15,8 +15,8 @@ constexpr std::size_t kMostLines = 2000;
 
 class Lowering {
  public:
-  Lowering(const Program& program, const Variant& variant)
-      : program_(program), variant_(variant), line_of_(program.registers.size(), -1) {}
+  Lowering(const Program& program, const Variant& variant, Target target)
+      : program_(program), variant_(variant), target_(target), line_of_(program.registers.size(), -1) {}
 
   std::optional<Lines> run() {
     for (std::size_t r = 0; r < program_.registers.size(); ++r) add_operand(r);
@@ -75,8 +75,10 @@ class Lowering {
       if (a && b) line.known = rounded(*a - *b);
     }
     int result = -1;
-    if (line.kind == Step::Kind::Call && line.index == static_cast<int>(cpu::VectorFunction::Pow))
-      result = lower_power(line.of[0], line.of[1]);
+    // The eager kernels of devices have no exponents that they know, and compute gelu_erf by its formula.
+    if (calls(line, cpu::VectorFunction::Pow) && target_ == Target::Cpu) result = lower_power(line.of[0], line.of[1]);
+    if (calls(line, cpu::VectorFunction::Gelu) && target_ == Target::Device)
+      result = lower_formula(gelu_formula(), {line.of[0]});
     if (result < 0) result = add(std::move(line));
     done.emplace(step.get(), result);
     return result;
@@ -93,6 +95,10 @@ class Lowering {
     return formula->kind == Step::Kind::Call ? -1 : lower_formula(formula, {base, exponent});
   }
 
+  static bool calls(const Line& line, cpu::VectorFunction function) {
+    return line.kind == Step::Kind::Call && line.index == static_cast<int>(function);
+  }
+
   const Line& at(int line) const { return lines_[static_cast<std::size_t>(line)]; }
 
   /// Returns the line with these contents, which is added if there is none.
@@ -106,6 +112,7 @@ class Lowering {
 
   const Program& program_;
   const Variant& variant_;
+  Target target_;
   std::vector<Line> lines_;
   std::vector<int> line_of_;
   std::map<std::tuple<Step::Kind, std::string, int, std::uint64_t, int, int, int>, int> known_lines_;
@@ -113,8 +120,8 @@ class Lowering {
 
 }  // namespace
 
-std::optional<Lines> lines_of(const Program& program, const Variant& variant) {
-  return Lowering(program, variant).run();
+std::optional<Lines> lines_of(const Program& program, const Variant& variant, Target target) {
+  return Lowering(program, variant, target).run();
 }
 
 }  // namespace lamella::fusion::native

@@ -31,8 +31,11 @@ struct Lines {
   std::vector<int> of_register;
 };
 
+/// Where lines are compiled, which decides the functions that they call.
+enum class Target { Cpu, Device };
+
 /// Returns the formulas of a program, in order, each value once; nothing if an operator has no formula, or if there are
 /// too many lines.
-std::optional<Lines> lines_of(const Program& program, const Variant& variant);
+std::optional<Lines> lines_of(const Program& program, const Variant& variant, Target target);
 
 }  // namespace lamella::fusion::native

@@ -110,6 +110,11 @@ class Service {
     return texts;
   }
 
+  void note_device_problem(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    note({Problem::Kind::Device, text + "; fused programs of devices run operator by operator"});
+  }
+
   /// Ends the compiler's process, so that it leaves no files, before the program ends.
   void end() {
     std::unique_lock lock(mutex_);
@@ -188,12 +193,15 @@ class Service {
     identity_ = compiler_->identity();
     gave_up_ = gave_up_ || result.gave_up;
     for (Problem& problem : result.problems) {
-      const bool known = std::ranges::any_of(problems_, [&](const Problem& p) { return p.kind == problem.kind; });
-      if (known) continue;
       problem.text += result.gave_up ? "; fused programs run block by block" : "";
-      problems_.push_back(std::move(problem));
-      untold_.store(true, std::memory_order_relaxed);
+      note(std::move(problem));
     }
+  }
+
+  void note(Problem problem) {
+    if (std::ranges::any_of(problems_, [&](const Problem& known) { return known.kind == problem.kind; })) return;
+    problems_.push_back(std::move(problem));
+    untold_.store(true, std::memory_order_relaxed);
   }
 
   /// Ends the wait for codes, and forgets them.
@@ -243,6 +251,9 @@ Settings settings() { return service().settings(); }
 void set_settings(Settings settings) { service().set_settings(std::move(settings)); }
 Status status() { return service().status(); }
 std::vector<std::string> untold_problems() { return service().untold_problems(); }
+void note_device_problem(const std::string& text) { service().note_device_problem(text); }
+bool compiles() noexcept { return service().mode() != Mode::Off; }
+bool compiles_at_once() noexcept { return service().hurries(); }
 void wait_for_all() { service().wait_for_all(); }
 
 CompileScope::CompileScope(bool wanted) : wanted_(wanted) {

@@ -9,9 +9,9 @@
 // Note [Native programs]
 // A fused program that runs often, or on large tensors, is compiled: its formulas become the C++ source of one loop
 // over registers (emit.cc), the system's compiler makes a shared library of it (compiler.cc), which is kept in a folder
-// (cache.cc) and loaded. That takes some 50 ms, in a thread of its own; until then, and wherever it fails, the program
-// runs block by block. The source includes nothing and is linked with nothing: functions are called by address. What
-// cannot be had is no error: whatever goes wrong is told once, ends compiling, and costs speed alone.
+// (engine/runtime/file_cache.cc) and loaded. That takes some 50 ms, in a thread of its own; until then, and wherever it
+// fails, the program runs block by block. The source includes nothing and is linked with nothing: functions are called
+// by address. What cannot be had is no error: whatever goes wrong is told once, ends compiling, and costs speed alone.
 
 namespace lamella::fusion::native {
 
@@ -35,6 +35,12 @@ Status status();
 
 /// Returns the problems that nobody was told of yet.
 std::vector<std::string> untold_problems();
+/// Notes why the kernel of a device could not be compiled.
+void note_device_problem(const std::string& text);
+/// True unless compiling is off.
+bool compiles() noexcept;
+/// True if programs are compiled that have not run often.
+bool compiles_at_once() noexcept;
 /// Waits until nothing is being compiled.
 void wait_for_all();
 

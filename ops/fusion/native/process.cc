@@ -13,6 +13,8 @@
 #include <system_error>
 #include <thread>
 
+#include "engine/runtime/own_file.h"
+
 extern char** environ;
 
 namespace lamella::fusion::native {
@@ -90,20 +92,6 @@ std::string read_output(int file) {
 
 }  // namespace
 
-File::~File() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-bool write_all(int descriptor, const std::string& text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t count = write(descriptor, text.data() + at, text.size() - at);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    at += static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
 Outcome run_program(const std::vector<std::string>& command, const std::string& input, std::chrono::milliseconds limit,
                     const std::atomic<bool>& stop) {
   using Kind = Outcome::Kind;
@@ -126,7 +114,7 @@ Outcome run_program(const std::vector<std::string>& command, const std::string& 
 
 std::optional<std::string> find_program(const std::string& name) {
   const auto runs = [](const std::string& path) {
-    struct stat found{};
+    struct stat found {};
     return stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && access(path.c_str(), X_OK) == 0;
   };
   if (name.find('/') != std::string::npos) return runs(name) ? std::optional(name) : std::nullopt;

@@ -25,22 +25,4 @@ Outcome run_program(const std::vector<std::string>& command, const std::string& 
 /// Returns the path of an executable file: of that path, or of that name in a folder of PATH.
 std::optional<std::string> find_program(const std::string& name);
 
-/// A file descriptor that closes itself, without a message if it cannot.
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File();
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  int get() const { return descriptor_; }
-  bool is_open() const { return descriptor_ >= 0; }
-
- private:
-  int descriptor_;
-};
-
-/// Writes all of a text; false if that fails.
-bool write_all(int descriptor, const std::string& text);
-
 }  // namespace lamella::fusion::native

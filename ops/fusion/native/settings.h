@@ -16,7 +16,7 @@ struct Settings {
   Mode mode = Mode::Background;
   /// Path or name; "" for the first of c++, g++ and clang++ that is found.
   std::string compiler;
-  /// Folder of compiled programs; "" for that of the environment (see Cache).
+  /// Folder of compiled programs; "" for that of the environment (see FileCache).
   std::string cache;
   /// Time limit of the compiler.
   double seconds = 30;

@@ -128,7 +128,7 @@ class Observer(RecorderBase):
         if isinstance(value, lm.random.Generator) and not self._reading.knows(value):
             raise RefusedError("random numbers come from a generator that the call has made")
         if isinstance(value, np.ndarray):
-            return self.value_of(self._constant(lm.asarray(value), value)), True
+            return self.value_of(self._constant(lm.asarray(value, device="cpu"), value)), True
         if type_.startswith("Tensor[]"):
             items = value if isinstance(value, (list, tuple)) else [value]
             if not all(item is None or isinstance(item, Tensor) for item in items):

@@ -15,6 +15,7 @@ from ._device import (
     synchronize,
 )
 from ._graphs import CUDAGraph, graph, is_current_stream_capturing
+from ._kernels import Kernel, kernel
 from ._memory import (
     empty_cache,
     max_memory_allocated,
@@ -39,6 +40,7 @@ __all__ = [
     "CUDAGraph",
     "DeviceProperties",
     "Event",
+    "Kernel",
     "Stream",
     "current_device",
     "current_stream",
@@ -53,6 +55,7 @@ __all__ = [
     "graph",
     "is_available",
     "is_current_stream_capturing",
+    "kernel",
     "max_memory_allocated",
     "mem_get_info",
     "memory_allocated",

@@ -207,7 +207,7 @@ class Recorder(RecorderBase):
     def operand(self, value: Any) -> Any:
         """Returns an operand of an arithmetic expression, or NotImplemented."""
         if isinstance(value, np.ndarray):
-            return lm.asarray(value)
+            return lm.asarray(value, device="cpu")
         return value if isinstance(value, (Tensor, int, float, complex, np.generic)) else NotImplemented
 
     def get_item(self, x: Symbol, key: Any) -> Tensor:
@@ -307,7 +307,7 @@ class Recorder(RecorderBase):
             return [None if item is None else self._symbol(_tensor(item)) for item in value]
         if isinstance(value, Tensor):
             return self._symbol(value)
-        return self._symbol(lm.asarray(value)) if isinstance(value, np.ndarray) else value
+        return self._symbol(lm.asarray(value, device="cpu")) if isinstance(value, np.ndarray) else value
 
     def _record(self, op: _Operator, values: Sequence[Any]) -> Any:
         arguments = [self._reference(value, type_) for value, type_ in zip(values, op.types, strict=True)]

@@ -79,7 +79,7 @@ def _binary(name: str, reflected: bool) -> Callable[..., Any]:
     operator = getattr(_C, name)
 
     def call(x: Tensor, other: Any, *modulus: Any) -> Any:
-        other = asarray(other) if isinstance(other, np.ndarray) else other
+        other = asarray(other, device="cpu") if isinstance(other, np.ndarray) else other
         if modulus or not isinstance(other, _NUMBERS):
             return NotImplemented
         return operator(other, x) if reflected else operator(x, other)
@@ -89,7 +89,7 @@ def _binary(name: str, reflected: bool) -> Callable[..., Any]:
 
 def _in_place(name: str) -> Callable[..., Any]:
     def call(x: Tensor, other: Any, *modulus: Any) -> Any:
-        other = asarray(other) if isinstance(other, np.ndarray) else other
+        other = asarray(other, device="cpu") if isinstance(other, np.ndarray) else other
         if modulus or not isinstance(other, _NUMBERS):
             return NotImplemented
         return getattr(x, name + "_")(other)

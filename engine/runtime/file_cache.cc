@@ -1,4 +1,4 @@
-#include "ops/fusion/native/cache.h"
+#include "engine/runtime/file_cache.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,18 +11,18 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
-#include "ops/fusion/native/process.h"
+#include "engine/runtime/own_file.h"
 
-namespace lamella::fusion::native {
+namespace lamella {
 namespace {
 
-constexpr std::size_t kLargest = std::size_t{16} << 20;
 constexpr char kMark[] = "lamella-kernel-1";
 
-/// The end of a file, after a library and its key.
+/// The end of a file, after a kernel and its key.
 struct Trailer {
-  std::uint64_t library_bytes = 0;
+  std::uint64_t compiled_bytes = 0;
   std::uint64_t key_bytes = 0;
   std::uint64_t checksum = 0;
   char mark[sizeof kMark] = {};
@@ -58,13 +58,9 @@ std::string folder_of_environment() {
   return error ? "" : (path / "kernels").string();
 }
 
-bool is_own(const struct stat& found) {
-  return found.st_uid == geteuid() && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 std::string with_trailer(const std::string& key, const std::string& compiled) {
   std::string text = compiled + key;
-  Trailer trailer{.library_bytes = compiled.size(), .key_bytes = key.size(), .checksum = checksum_of(text)};
+  Trailer trailer{.compiled_bytes = compiled.size(), .key_bytes = key.size(), .checksum = checksum_of(text)};
   std::memcpy(trailer.mark, kMark, sizeof kMark);
   const std::size_t at = text.size();
   text.resize(at + sizeof trailer);
@@ -74,22 +70,23 @@ std::string with_trailer(const std::string& key, const std::string& compiled) {
 
 }  // namespace
 
-Cache::Cache(const std::string& folder) : folder_(folder.empty() ? folder_of_environment() : folder + "/kernels") {}
+FileCache::FileCache(const std::string& folder, std::string suffix)
+    : folder_(folder.empty() ? folder_of_environment() : folder + "/kernels"), suffix_(std::move(suffix)) {}
 
-std::string Cache::prepare() const {
+std::string FileCache::prepare() const {
   if (folder_.empty()) return "there is no home for it: LAMELLA_CACHE, XDG_CACHE_HOME and HOME name no folder";
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(folder_).parent_path(), error);
   if (error) return folder_ + " cannot be made: " + error.message();
   if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST)
     return folder_ + " cannot be made: " + std::system_category().message(errno);
-  struct stat found{};
+  struct stat found {};
   if (lstat(folder_.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) return folder_ + " is no folder";
   if (!is_own(found)) return folder_ + " belongs to another user, or others may write to it";
   return "";
 }
 
-Cache::Found Cache::find(const std::string& name, const std::string& key) const {
+FileCache::Found FileCache::find(const std::string& name, const std::string& key, std::string* compiled) const {
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::symlink_status(path(name), error))) return Found::Nothing;
   std::optional<std::string> text = read_own_file(path(name));
@@ -99,19 +96,21 @@ Cache::Found Cache::find(const std::string& name, const std::string& key) const 
   std::memcpy(&trailer, text->data() + size, sizeof trailer);
   text->resize(size);
   const bool whole = std::memcmp(trailer.mark, kMark, sizeof kMark) == 0 && trailer.key_bytes == key.size() &&
-                     trailer.library_bytes == size - key.size() && trailer.checksum == checksum_of(*text);
-  return whole && text->ends_with(key) ? Found::Whole : Found::Damaged;
+                     trailer.compiled_bytes == size - key.size() && trailer.checksum == checksum_of(*text);
+  if (!whole || !text->ends_with(key)) return Found::Damaged;
+  if (compiled) *compiled = text->substr(0, trailer.compiled_bytes);
+  return Found::Whole;
 }
 
-void Cache::remove(const std::string& name) const { unlink(path(name).c_str()); }
+void FileCache::remove(const std::string& name) const { unlink(path(name).c_str()); }
 
-std::optional<std::string> Cache::temporary() const {
+std::optional<std::string> FileCache::temporary() const {
   std::string path = folder_ + "/.new-XXXXXX";
   const File file(mkostemp(path.data(), O_CLOEXEC));
   return file.is_open() ? std::optional(path) : std::nullopt;
 }
 
-bool Cache::add(const std::string& name, const std::string& key, const std::string& compiled) const {
+bool FileCache::add(const std::string& name, const std::string& key, const std::string& compiled) const {
   const std::optional<std::string> temporary_path = temporary();
   if (!temporary_path) return false;
   const auto written = [&] {
@@ -133,20 +132,4 @@ std::string hash_of(const std::string& text) {
   return digits;
 }
 
-std::optional<std::string> read_own_file(const std::string& path) {
-  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat found{};
-  if (!file.is_open() || fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode) || !is_own(found)) return {};
-  if (static_cast<std::size_t>(found.st_size) > kLargest) return {};
-  std::string text(static_cast<std::size_t>(found.st_size), '\0');
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const ssize_t count = read(file.get(), text.data() + at, text.size() - at);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return {};
-    at += static_cast<std::size_t>(count);
-  }
-  return text;
-}
-
-}  // namespace lamella::fusion::native
+}  // namespace lamella
