@@ -55,6 +55,7 @@ from .data_parallel import DistributedDataParallel
 # Global tensors.
 from .. import sbp
 from . import _optimizers as _optimizers
+from . import hooks
 from ._costs import Link
 from .checkpoints import gather_checkpoint, load_checkpoint, save_checkpoint
 from .global_tensor import GlobalParameter, GlobalTensor
@@ -101,6 +102,7 @@ __all__ = [
     "get_local_rank",
     "get_rank",
     "get_world_size",
+    "hooks",
     "init_process_group",
     "is_available",
     "is_initialized",
