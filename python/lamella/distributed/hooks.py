@@ -28,7 +28,7 @@ def mean(bucket: GradientBucket) -> Work:
 
 
 class _Then:
-    """What a function makes of the result of something that was started."""
+    """Applies a function to the result of something that was started."""
 
     def __init__(self, started: Any, function: Callable[[Tensor], Tensor]) -> None:
         self._started, self._function = started, function
@@ -66,7 +66,8 @@ class PowerSGD:
     """A hook that sends, of each gradient as a matrix, two factors of low rank.
 
     With a matrix M of gradients and what the last step has left out, E: P is an orthonormal basis of the mean of
-    ``(M + E) Q``, Q the mean of ``(M + E)' P``, and the mean is taken to be ``P Q'``, of which E is what ``M + E`` lacks.
+    ``(M + E) Q``, Q the mean of ``(M + E)' P``, and the mean is taken to be ``P Q'``, of which E is what ``M + E``
+    lacks.
     Q serves the next step again. (Vogels et al., "PowerSGD: Practical Low-Rank Gradient Compression for Distributed
     Optimization", 2019, algorithm 1.) Gradients of one axis, and those of which the factors would be no smaller, are
     sent as they are. Where the gradients' mean has at most that rank, it is exact. Each model has a hook of its own.

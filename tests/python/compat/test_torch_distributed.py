@@ -206,6 +206,91 @@ except NotImplementedError as error:
 print("checked", ShardedGradScaler().get_scale())
 """
 
+HOOKED = """
+import copy
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+from torch.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, default_hooks, register_ddp_comm_hook
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as powerSGD
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+rank, n = dist.get_rank(), dist.get_world_size()
+torch.manual_seed(1)
+x = torch.randn(2 * n, 8)
+
+
+def gradients(register, **options):
+    torch.manual_seed(0)
+    model = DDP(nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)), **options)
+    register(model)
+    model(x[2 * rank : 2 * rank + 2]).sum().backward()
+    return torch.cat([p.grad.reshape(-1) for p in model.parameters()])
+
+
+def summed(state: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    assert state is x and bucket.index() == 0 and bucket.is_last() and len(bucket.gradients()) == 4
+    bucket.set_buffer(bucket.buffer() / n)
+    future = dist.all_reduce(bucket.buffer(), async_op=True).get_future()
+    return future.then(lambda done: done.value()[0])
+
+
+def listed(state, bucket):
+    return dist.all_reduce(bucket.buffer().div_(n), group=state, async_op=True).get_future()
+
+
+plain = gradients(lambda model: None, gradient_as_bucket_view=True)
+state = powerSGD.PowerSGDState(process_group=None, matrix_approximation_rank=8, start_powerSGD_iter=0)
+for register, bound in (
+    (lambda model: model.register_comm_hook(x, summed), 1e-6),
+    (lambda model: model.register_comm_hook(dist.group.WORLD, listed), 1e-6),
+    (lambda model: model.register_comm_hook(dist.group.WORLD, default_hooks.allreduce_hook), 1e-6),
+    (lambda model: model.register_comm_hook(None, default_hooks.fp16_compress_hook), 1e-2),
+    (lambda model: register_ddp_comm_hook(DDPCommHookType.BF16_COMPRESS, model), 1e-1),
+    (lambda model: model.register_comm_hook(x, default_hooks.fp16_compress_wrapper(summed)), 1e-2),
+    (lambda model: model.register_comm_hook(state, powerSGD.powerSGD_hook), 1e-5),
+    (lambda model: model._set_static_graph(), 0.0),
+):
+    assert (gradients(register) - plain).abs().max() <= bound, bound
+own = gradients(lambda model: model.register_comm_hook(None, default_hooks.noop_hook))
+assert not torch.allclose(own, plain)
+dist.all_reduce(own, dist.ReduceOp.AVG)
+assert torch.allclose(own, plain, atol=1e-6)
+model = copy.deepcopy(DDP(nn.Linear(2, 2), static_graph=True))
+assert type(model) is DDP and model.static_graph
+print("checked")
+"""
+
+FUTURES = """
+import torch
+
+seen = []
+future = torch.futures.Future()
+later = future.then(lambda done: done.value() + 1)
+last = later.then(lambda done: seen.append(done.value()) or done.value() * 2)
+assert not future.done() and not later.done() and not seen
+try:
+    future.wait()
+except RuntimeError as error:
+    assert "nobody has set a result" in str(error)
+future.set_result(3)
+assert future.done() and last.done() and seen == [4] and last.wait() == 8 and future.value() == 3
+assert torch.futures.wait_all([future, later]) == [3, 4]
+assert [one.value() for one in torch.futures.collect_all([future, last]).wait()] == [3, 8]
+failed = torch.futures.Future()
+failed.set_exception(KeyError("a"))
+for one in (failed, failed.then(lambda done: done.value())):
+    try:
+        one.wait()
+    except KeyError:
+        continue
+    raise AssertionError
+future.add_done_callback(lambda done: seen.append(done.value()))
+assert seen == [4, 3]
+print("checked")
+"""
+
 SPAWNED = """
 import os
 import torch
@@ -300,6 +385,48 @@ def test_shell_scripts_find_torchrun(tmp_path):
 def test_sharded_models_train_as_whole_ones(script, tmp_path):
     said = run("torchrun", "--nproc-per-node=2", script(SHARDED), cwd=tmp_path)
     assert said.count("checked") == 2
+
+
+#: Goes on from what an attempt that failed has left, as PyTorch's examples do.
+RESTARTED = """
+import os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+model = DDP(torch.nn.Linear(2, 1))
+first = 0
+if os.path.exists("snapshot.pt"):
+    snapshot = torch.load("snapshot.pt")
+    model.module.load_state_dict(snapshot["MODEL_STATE"])
+    first = snapshot["EPOCHS_RUN"]
+    print(f"resuming at epoch {first}", flush=True)
+for epoch in range(first, 4):
+    model(torch.ones(2, 2)).sum().backward()
+    if dist.get_rank() == 0:
+        torch.save({"MODEL_STATE": model.module.state_dict(), "EPOCHS_RUN": epoch + 1}, "snapshot.pt")
+    dist.barrier()
+    if epoch == 1 and dist.get_rank() == 1:
+        raise SystemExit(3)
+print("done", flush=True)
+dist.destroy_process_group()
+"""
+
+
+@needs_gloo
+def test_torchrun_starts_again_what_has_failed(script, tmp_path):
+    said = run("torchrun", "--nproc-per-node=2", "--max-restarts=2", script(RESTARTED), cwd=tmp_path)
+    assert sorted(said.splitlines()) == ["done"] * 2 + ["resuming at epoch 2"] * 2
+
+
+@needs_gloo
+def test_hooks_of_data_parallel_models(script, tmp_path):
+    assert run("torchrun", "--nproc-per-node=2", script(HOOKED), cwd=tmp_path).count("checked") == 2
+
+
+def test_futures(script, tmp_path):
+    assert run(script(FUTURES), cwd=tmp_path) == "checked\n"
 
 
 @needs_gloo

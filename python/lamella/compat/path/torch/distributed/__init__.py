@@ -35,6 +35,7 @@ from ._collectives import (
     scatter_object_list,
     send,
 )
+from ._data_parallel import GradBucket
 from ._groups import (
     Backend,
     GroupMember,
@@ -65,7 +66,7 @@ __all__ = sorted(
     for name, value in globals().items()
     if getattr(value, "__module__", "") in (_groups.__name__, _collectives.__name__)
 )
-__all__ += ["ProcessGroup", "group"]
+__all__ += ["GradBucket", "ProcessGroup", "group"]
 
 __getattr__ = close_module(__name__)
 add_paths("torch", {f"{__name__}.distributed_c10d": {__name__: " ".join(__all__)}})

@@ -10,6 +10,7 @@ from typing import Any
 import lamella as lm
 import lamella.distributed as native
 from lamella import Tensor
+from torch.futures import Future
 
 from ._groups import GroupMember, get_group_rank, get_process_group_ranks
 
@@ -28,9 +29,12 @@ _OPS = ("sum", "mean", "product", "min", "max")
 class Work:
     """An operation that was started."""
 
-    def __init__(self, wait: Callable[[], Any], completed: Callable[[], bool]) -> None:
+    def __init__(
+        self, wait: Callable[[], Any], completed: Callable[[], bool], written: Sequence[Tensor] = ()
+    ) -> None:
         self._wait: Callable[[], Any] | None = wait
         self._completed = completed
+        self._written = list(written)
 
     def wait(self, timeout: Any = None) -> bool:
         """Waits for the result, which is then where it was asked for."""
@@ -47,6 +51,20 @@ class Work:
         """True if the result is there."""
         return self.is_completed()
 
+    def get_future(self) -> Future[list[Tensor]]:
+        """Returns a future whose value is the list of the tensors that are written."""
+
+        def written() -> list[Tensor]:
+            self.wait()
+            return self._written
+
+        return Future.of(written, self.is_completed)
+
+    def result(self) -> list[Tensor]:
+        """Waits, and returns the tensors that were written."""
+        self.wait()
+        return self._written
+
 
 def _is_outside(group: Any) -> bool:
     return group is not None and (group == GroupMember.NON_GROUP_MEMBER or group.rank < 0)
@@ -59,7 +77,9 @@ def _checked(op: Any, caller: str) -> str:
     return name
 
 
-def _run(start: Callable[[], native.Work], keep: Callable[[Any], Any], async_op: bool) -> Work | None:
+def _run(
+    start: Callable[[], native.Work], keep: Callable[[Any], Any], async_op: bool, written: Sequence[Tensor] = ()
+) -> Work | None:
     """Starts an operation and has its result kept, now or when it is waited for."""
     with lm.no_grad():
         work = start()
@@ -68,7 +88,7 @@ def _run(start: Callable[[], native.Work], keep: Callable[[Any], Any], async_op:
         with lm.no_grad():
             keep(work.wait())
 
-    made = Work(wait, work.is_completed)
+    made = Work(wait, work.is_completed, written)
     if async_op:
         return made
     made.wait()
@@ -102,7 +122,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
         return None
     name = _checked(op, "all_reduce")
     own = tensor.detach()
-    return _run(lambda: native.all_reduce(own, name, group, async_op=True), own.copy_, async_op)
+    return _run(lambda: native.all_reduce(own, name, group, async_op=True), own.copy_, async_op, [tensor])
 
 
 def reduce(
@@ -122,7 +142,7 @@ def reduce(
         if native.get_rank(group) == root:
             own.copy_(found)
 
-    return _run(lambda: native.reduce(own, name, root, group, async_op=True), keep, async_op)
+    return _run(lambda: native.reduce(own, name, root, group, async_op=True), keep, async_op, [tensor])
 
 
 def broadcast(
@@ -136,7 +156,7 @@ def broadcast(
     if _is_outside(group):
         return None
     own, root = tensor.detach(), _root(group, src, group_src)
-    return _run(lambda: native.broadcast(own, root, group, async_op=True), own.copy_, async_op)
+    return _run(lambda: native.broadcast(own, root, group, async_op=True), own.copy_, async_op, [tensor])
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -145,7 +165,10 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
         return None
     sizes = [len(_rows(x)) for x in tensor_list]
     return _run(
-        lambda: native.all_gather(_rows(tensor), sizes=sizes, group=group, async_op=True), _into(tensor_list), async_op
+        lambda: native.all_gather(_rows(tensor), sizes=sizes, group=group, async_op=True),
+        _into(tensor_list),
+        async_op,
+        tensor_list,
     )
 
 
@@ -160,6 +183,7 @@ def all_gather_into_tensor(
         lambda: native.all_gather(_rows(input_tensor), sizes=sizes, group=group, async_op=True),
         _into([output_tensor]),
         async_op,
+        [output_tensor],
     )
 
 
@@ -190,9 +214,12 @@ def _scattered(
     if name not in ("sum", "mean"):
         found = native.reduce_scatter(rows, name, sizes=sizes, group=group)
         output.detach().copy_(found.reshape(output.shape))
-        return Work(lambda: None, lambda: True) if async_op else None
+        return Work(lambda: None, lambda: True, [output]) if async_op else None
     return _run(
-        lambda: native.reduce_scatter(rows, name, sizes=sizes, group=group, async_op=True), _into([output]), async_op
+        lambda: native.reduce_scatter(rows, name, sizes=sizes, group=group, async_op=True),
+        _into([output]),
+        async_op,
+        [output],
     )
 
 
