@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from .. import _C
 from .._C import Tensor
@@ -14,18 +15,22 @@ from .._C import _Work as Work
 _FIRST_BYTES = 1 << 20
 
 
-class GradientBucket(NamedTuple):
-    """Gradients that travel together, as a hook of :class:`DistributedDataParallel` gets them."""
+@dataclass(frozen=True, eq=False)
+class GradientBucket:
+    """Gradients that travel together, as a hook of :class:`DistributedDataParallel` gets them.
 
-    #: Place of the bucket in the order in which buckets go, which is the same on all processes.
+    Attributes:
+        index: Place of the bucket in the order in which buckets go, which is the same on all processes.
+        is_last: True for the last bucket of a pass.
+        tensor: This process's gradients, one after the other, shape ``(n,)``; a hook may overwrite it.
+        parameters: Whose gradients they are.
+        group: The processes.
+    """
+
     index: int
-    #: True for the last bucket of a pass.
     is_last: bool
-    #: This process's gradients, one after the other, shape ``(n,)``; a hook may overwrite it.
     tensor: Tensor
-    #: Whose gradients they are.
     parameters: Sequence[Tensor]
-    #: The processes.
     group: ProcessGroup
 
     def gradients(self) -> list[Tensor]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from .. import _C
@@ -54,7 +55,7 @@ def compressed(dtype: Any, hook: CommHook = mean) -> CommHook:
 
     def run(bucket: GradientBucket) -> Any:
         own = bucket.tensor.dtype
-        started = hook(bucket._replace(tensor=bucket.tensor.astype(sent)))
+        started = hook(replace(bucket, tensor=bucket.tensor.astype(sent)))
         if isinstance(started, Tensor):
             return started.astype(own)
         return _Then(started, lambda x: x.astype(own))
@@ -119,7 +120,7 @@ class PowerSGD:
         x = bucket.tensor
         if self.error_feedback and bucket.index in self._errors:
             x = x + self._errors[bucket.index]
-        gradients = bucket._replace(tensor=x).gradients()
+        gradients = replace(bucket, tensor=x).gradients()
         matrices = [g.reshape([g.shape[0], -1]) if self._pays(g) else None for g in gradients]
         group = bucket.group.name
         rest = [g.reshape([-1]) for g, m in zip(gradients, matrices, strict=True) if m is None]
@@ -165,6 +166,4 @@ class PowerSGD:
 def _reduced(parts: list[Tensor], group: str) -> list[Tensor]:
     """Returns the means of tensors over the processes, in one message."""
     flat = all_reduce(_C.concat([part.reshape([-1]) for part in parts]), "mean", group=group)
-    return [
-        piece.reshape(part.shape) for piece, part in zip(flat.split([p.size for p in parts]), parts, strict=True)
-    ]
+    return [piece.reshape(part.shape) for piece, part in zip(flat.split([p.size for p in parts]), parts, strict=True)]

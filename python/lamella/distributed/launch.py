@@ -205,9 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--restarts is at least 0, not {given.restarts}")
     program = ["-m", given.program] if given.module else [given.program]
     command = [sys.executable, *program, *given.arguments]
-    return Launcher(
-        command, given.processes, prefix=given.prefix, grace=given.grace, restarts=given.restarts
-    ).run()
+    return Launcher(command, given.processes, prefix=given.prefix, grace=given.grace, restarts=given.restarts).run()
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from typing import Any
 import lamella as lm
 import lamella.distributed as native
 from lamella import Tensor
-from torch.futures import Future
 
+from ..futures import Future
 from ._groups import GroupMember, get_group_rank, get_process_group_ranks
 
 
@@ -29,9 +29,7 @@ _OPS = ("sum", "mean", "product", "min", "max")
 class Work:
     """An operation that was started."""
 
-    def __init__(
-        self, wait: Callable[[], Any], completed: Callable[[], bool], written: Sequence[Tensor] = ()
-    ) -> None:
+    def __init__(self, wait: Callable[[], Any], completed: Callable[[], bool], written: Sequence[Tensor] = ()) -> None:
         self._wait: Callable[[], Any] | None = wait
         self._completed = completed
         self._written = list(written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,8 @@ import lamella.distributed as native
 from lamella import Tensor
 from lamella.distributed import hooks
 from lamella.nn import Module
-from torch.futures import Future
+
+from ..futures import Future
 
 
 class GradBucket:
@@ -30,7 +32,7 @@ class GradBucket:
 
     def set_buffer(self, buffer: Tensor) -> None:
         """Puts other values in the place of the gradients."""
-        self._bucket = self._bucket._replace(tensor=buffer)
+        self._bucket = replace(self._bucket, tensor=buffer)
 
     def gradients(self) -> list[Tensor]:
         """Returns the gradient of each parameter: views of :meth:`buffer`."""
@@ -46,7 +48,7 @@ class GradBucket:
 
     def native_of(self, group: Any) -> hooks.GradientBucket:
         """Returns the bucket as :mod:`lamella.distributed.hooks` take it, for a group; None is the model's."""
-        return self._bucket if group is None else self._bucket._replace(group=group)
+        return self._bucket if group is None else replace(self._bucket, group=group)
 
 
 #: Called with its state and a bucket.
@@ -173,7 +175,7 @@ class DistributedDataParallel(native.DistributedDataParallel):
         return self.group
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        options = {
+        options: dict[str, Any] = {
             "process_group": self.group.name,
             "bucket_cap_mb": self.bucket_mb,
             "find_unused_parameters": self.find_unused_parameters,

@@ -6,10 +6,10 @@ from enum import Enum
 from functools import partial
 from typing import Any
 
-from lamella.compat.front import close_module
+from lamella.compat.front import add_paths, close_module
 
+from . import _power_sgd
 from . import default_hooks as default
-from . import powerSGD_hook as powerSGD  # noqa: N812, N813 (PyTorch's names)
 
 
 class DDPCommHookType(Enum):
@@ -18,8 +18,8 @@ class DDPCommHookType(Enum):
     ALLREDUCE = partial(default.allreduce_hook)
     FP16_COMPRESS = partial(default.fp16_compress_hook)
     BF16_COMPRESS = partial(default.bf16_compress_hook)
-    POWER_SGD = partial(powerSGD.powerSGD_hook)
-    BATCHED_POWER_SGD = partial(powerSGD.batched_powerSGD_hook)
+    POWER_SGD = partial(_power_sgd.powerSGD_hook)
+    BATCHED_POWER_SGD = partial(_power_sgd.batched_powerSGD_hook)
     NOOP = partial(default.noop_hook)
 
 
@@ -29,3 +29,7 @@ def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: A
 
 
 __getattr__ = close_module(__name__)
+add_paths(
+    "torch",
+    {f"{__name__}.powerSGD_hook": {_power_sgd.__name__: "PowerSGDState powerSGD_hook batched_powerSGD_hook"}},
+)

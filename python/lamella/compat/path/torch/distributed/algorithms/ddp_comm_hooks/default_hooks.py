@@ -9,8 +9,8 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.front import close_module
 from lamella.distributed import hooks
-from torch.futures import Future
 
+from ....futures import Future
 from ..._data_parallel import GradBucket, Hook, as_future, native_hook
 
 

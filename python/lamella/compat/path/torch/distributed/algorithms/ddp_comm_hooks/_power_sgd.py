@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lamella import Tensor
-from lamella.compat.front import close_module
 from lamella.distributed import hooks
-from torch.futures import Future
 
+from ....futures import Future
 from ..._data_parallel import GradBucket, as_future
 
 
@@ -64,6 +63,3 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:  
 def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> Future[Tensor]:  # noqa: N802 (PyTorch's name)
     """Takes the mean as :func:`powerSGD_hook` does: matrices keep their shapes here, which loses less."""
     return powerSGD_hook(state, bucket)
-
-
-__getattr__ = close_module(__name__)
