@@ -77,6 +77,11 @@ class Flat:
         #: The unit that it belongs to.
         self.unit: Any = None
         self._group = group.name
+        #: Dtypes of the whole, and of gradients that are sent; None for the shard's, and for that of the gradients.
+        self.compute_dtype: Any = None
+        self.reduce_dtype: Any = None
+        #: True while the whole is to have the shard's dtype.
+        self.is_exact = False
         self.slots: list[Slot] = []
         self.size = 0
         for parameter, names, places in parameters:
@@ -114,6 +119,10 @@ class Flat:
         table[name] = self.shard
         self._home, self._name = table, name
 
+    def leave(self) -> None:
+        """Takes the shard out of the table in which it is."""
+        self._home = {self._name: self._home.pop(self._name)}
+
     @property
     def group(self) -> ProcessGroup:
         """The processes."""
@@ -134,6 +143,10 @@ class Flat:
             parts = [*parts, _C.zeros([self.padding], dtype=like.dtype, device=like.device)]
         return _C.concat(parts)
 
+    @property
+    def _dtype(self) -> Any:
+        return self.shard.dtype if self.compute_dtype is None or self.is_exact else self.compute_dtype
+
     # ---- the whole
 
     def prefetch(self) -> None:
@@ -142,7 +155,10 @@ class Flat:
             self.release()
             self._source = self.shard, self.shard._version
             sizes = [self.part] * self.group.size
-            self._work = _C._distributed_start("all_gather", self.shard.detach(), sizes=sizes, group=self._group)
+            own = self.shard.detach()
+            if own.dtype != self._dtype:
+                own = own.astype(self._dtype)
+            self._work = _C._distributed_start("all_gather", own, sizes=sizes, group=self._group)
 
     def gathered(self) -> Tensor:
         """Returns the whole with its padding, off the tape."""
@@ -177,7 +193,9 @@ class Flat:
 
     def pieces(self) -> list[Tensor]:
         """Returns the parameters, as views of the whole, off the tape."""
-        whole = self.gathered()
+        return self._cut(self.gathered())
+
+    def _cut(self, whole: Tensor) -> list[Tensor]:
         parts = whole.split([slot.size for slot in self.slots] + [self.padding] * bool(self.padding))
         return [part.reshape(slot.shape) for part, slot in zip(parts, self.slots, strict=False)]
 
@@ -203,20 +221,23 @@ class Flat:
     def add(self, gradients: Sequence[Tensor | None]) -> None:
         """Adds the parameters' gradients to what is pending."""
         with _C.no_grad():
+            like = next(gradient for gradient in gradients if gradient is not None).detach()
             parts = [
-                _C.zeros([slot.size], dtype=self.shard.dtype, device=self.shard.device)
+                _C.zeros([slot.size], dtype=like.dtype, device=like.device)
                 if gradient is None
                 else gradient.detach().reshape([-1])
                 for slot, gradient in zip(self.slots, gradients, strict=True)
             ]
-            whole = self._padded(parts, self.shard)
-            self.pending = whole if self.pending is None else self.pending + whole
+            whole = self._padded(parts, like)
+            # Sums over passes are as exact as the shard.
+            self.pending = whole if self.pending is None else self.pending.astype(self.shard.dtype) + whole
 
     def start_reduction(self) -> None:
         """Starts to take the mean over the processes of what is pending, of which each gets its part."""
         assert self.pending is not None
         sizes = [self.part] * self.group.size
-        work = _C._distributed_start("reduce_scatter", self.pending, op="mean", sizes=sizes, group=self._group)
+        sent = self.pending if self.reduce_dtype is None else self.pending.astype(self.reduce_dtype)
+        work = _C._distributed_start("reduce_scatter", sent, op="mean", sizes=sizes, group=self._group)
         self._reductions.append(work)
         self.pending = None
 
@@ -224,9 +245,17 @@ class Flat:
         """Waits for the means, and adds them to the gradient of this process's part."""
         with _C.no_grad():
             for work in self._reductions:
-                mean = work.wait()
+                mean = work.wait().astype(self.shard.dtype)
                 self.shard.grad = mean if self.shard.grad is None else self.shard.grad + mean
         self._reductions = []
+
+    def whole_gradients(self) -> list[Tensor | None]:
+        """Returns the whole gradients of the parameters, which all processes ask for together; None without any."""
+        own = self.shard.grad
+        if own is None:
+            return [None] * len(self.slots)
+        sizes = [self.part] * self.group.size
+        return list(self._cut(_C.distributed_all_gather(own.detach(), sizes=sizes, group=self._group)))
 
     def forget(self) -> None:
         """Drops what a pass that failed has begun."""
@@ -251,14 +280,21 @@ class Gathered(PyLayer):
 
 
 @contextmanager
-def restored(flats: Sequence[Flat], orders: Sequence[tuple[Module, list[str]]], write: bool) -> Iterator[None]:
+def restored(
+    flats: Sequence[Flat], orders: Sequence[tuple[Module, list[str]]], write: bool, with_grads: bool = False
+) -> Iterator[None]:
     """Has whole parameters in the places where they were; with ``write``, new values go back to the shards.
 
     Args:
         flats: The flat tensors.
         orders: For each module that had parameters, their names in its order.
         write: True to keep changes.
+        with_grads: True to have whole gradients, too.
     """
+    for flat in flats:
+        if flat.compute_dtype is not None:
+            flat.release()
+            flat.is_exact = True
     wholes = [flat.gathered() for flat in flats]
     made: list[tuple[Slot, Parameter]] = []
     for flat in flats:
@@ -266,6 +302,10 @@ def restored(flats: Sequence[Flat], orders: Sequence[tuple[Module, list[str]]], 
             made.append((slot, Parameter.of_memory(piece, stop_gradient=not flat.is_trained)))
             for module, name in slot.places:
                 module._parameters[name] = made[-1][1]
+    if with_grads:
+        gradients = [x for flat in flats for x in flat.whole_gradients()]
+        for (_, parameter), gradient in zip(made, gradients, strict=True):
+            parameter.grad = gradient
     for module, names in orders:
         table = dict(module._parameters)
         module._parameters.clear()
@@ -275,6 +315,10 @@ def restored(flats: Sequence[Flat], orders: Sequence[tuple[Module, list[str]]], 
         if write:
             _write_back(flats, wholes, made)
     finally:
+        for flat in flats:
+            if flat.is_exact:
+                flat.release()
+                flat.is_exact = False
         for slot, _ in made:
             for module, name in slot.places:
                 module._parameters.pop(name, None)

@@ -141,6 +141,7 @@ class Unit:
         self.flats = flats
         self._exchange = exchange
         self._is_root = is_root
+        exchange.add(self)
         self._forward = module.__dict__.get("forward")
         self._module = module
         self._depth = 0
@@ -150,6 +151,12 @@ class Unit:
         for flat in flats:
             flat.unit = self
         module.__dict__["forward"] = self.run
+
+    def move(self, exchange: Exchange) -> None:
+        """Makes it a unit of another model, whose root is another one."""
+        self._exchange, self._is_root = exchange, False
+        self.place = self.number = None
+        exchange.add(self)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the module with its parameters in their places."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
-from .. import _C
+from .. import _C, _tree
 from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module, Parameter
@@ -14,6 +14,7 @@ from . import _sharded_state
 from ._flat import Flat, restored
 from ._groups import get_group, group_of
 from ._models import broadcast_tensors, check_equal, check_module
+from ._nested import absorbed, left_out
 from ._norms import clip_over
 from ._parts import Part
 from ._units import Exchange, Unit, Units, chosen_units, owners_of
@@ -54,11 +55,21 @@ class FullyShardedDataParallel(Module):
         group_by: Called with a parameter's name and the parameter; those for which it returns different keys do not lie
             in one flat tensor, and :meth:`shards` tells them apart: for options of an optimizer that differ.
         broadcast_buffers: True to begin each forward pass with the buffers of rank 0, such as running statistics.
+        dtype: The dtype in which parameters are gathered and the model computes, such as ``"bfloat16"``; the shards,
+            their gradients and the optimizer's state stay as they are. Floating inputs are brought to it. None is the
+            parameters' own.
+        reduce_dtype: The dtype in which gradients are sent; by default that in which they were computed.
+        ignored: Modules and parameters that are left as they are: whole, and with each process's own gradients.
+        named: True to give each parameter a shard of its own, a row under the parameter's name, so that
+            ``named_parameters`` tells them apart; more messages are sent then.
+
+    A part of the model may be such a model already: it becomes a unit of this one, with this one's stage and options,
+    and its place is taken by what it has wrapped.
 
     Raises:
         TypeError: `module` is no module, or `units` are neither types nor a function.
         ValueError: The stage is none, no parameter wants a gradient, one is a global tensor, a part of the model is
-            such a model already, or the models of the processes differ.
+            such a model of another group, or the models of the processes differ.
         RuntimeError: There is no process group.
     """
 
@@ -71,17 +82,22 @@ class FullyShardedDataParallel(Module):
         units: Units = None,
         group_by: Callable[[str, Parameter], Hashable] | None = None,
         broadcast_buffers: bool = True,
+        dtype: Any = None,
+        reduce_dtype: Any = None,
+        ignored: Iterable[Module | Tensor] = (),
+        named: bool = False,
     ) -> None:
         super().__init__()
         check_module(module, "FullyShardedDataParallel")
         if type(stage) is not int or stage not in (1, 2, 3):
             raise ValueError(f"[FullyShardedDataParallel] stage is 1, 2 or 3, not {stage!r}")
-        if all(p.stop_gradient for p in module.parameters()):
+        self._group = group_of(group).name
+        inner = absorbed(module, FullyShardedDataParallel, self._group)
+        if all(p.stop_gradient for p in [*module.parameters(), *(flat.shard for one in inner for flat in one.flats)]):
             raise ValueError("[FullyShardedDataParallel] no parameter of the model wants a gradient: use it as it is")
-        if any(isinstance(part, FullyShardedDataParallel) for part in module.modules()):
-            raise ValueError("[FullyShardedDataParallel] a part of the model is one already: name it by units=")
+        left = left_out(ignored)
         for name, p in module.named_parameters():
-            if isinstance(p, GlobalTensor):
+            if isinstance(p, GlobalTensor) and id(p) not in left:
                 raise ValueError(
                     f"[FullyShardedDataParallel] '{name}' is a global tensor: to cut it over more processes, give "
                     "parallelize a placement of another axis and split(0) along that"
@@ -89,17 +105,22 @@ class FullyShardedDataParallel(Module):
         self.module = module
         self.stage = stage
         self.broadcast_buffers = broadcast_buffers
-        self._group = group_of(group).name
+        self._dtypes = tuple(None if one is None else _floating(one) for one in (dtype, reduce_dtype))
         self._keys = {id(p): group_by(name, p) for name, p in module.named_parameters()} if group_by else {}
-        self._orders = [(m, list(m._parameters)) for m in module.modules() if m._parameters]
+        self._is_named = named
         self._exchange = Exchange(stage)
-        chosen = chosen_units(module, units)
+        chosen_units(module, units)  # says what is wrong with them before anything changes
+        for one in inner:
+            one.join(module, self._exchange)
+        self._orders = [order for one in inner for order in one.orders]
+        known = {id(m) for m, _ in self._orders}
+        self._orders += [(m, list(m._parameters)) for m in module.modules() if m._parameters and id(m) not in known]
         if self.group.size > 1:
             check_equal(module, self.group, "FullyShardedDataParallel")
             broadcast_tensors([*module.parameters(), *module.buffers()], 0, self.group)
-            self._cut(chosen)
+            self._cut(chosen_units(module, units), left)
 
-    def _cut(self, chosen: Sequence[Module]) -> None:
+    def _cut(self, chosen: Sequence[Module], left: set[int]) -> None:
         """Takes the parameters out of the modules, and puts shards of them in their place."""
         names: dict[int, list[str]] = {}
         places: dict[int, list[tuple[Module, str]]] = {}
@@ -108,7 +129,7 @@ class FullyShardedDataParallel(Module):
         owner_of = owners_of(self.module, chosen)
         for path, part in self.module.named_modules(remove_duplicate=False):
             for name, p in part._parameters.items():
-                if p is None:
+                if p is None or id(p) in left:
                     continue
                 found[id(p)] = p
                 names.setdefault(id(p), []).append(f"{path}.{name}" if path else name)
@@ -121,17 +142,23 @@ class FullyShardedDataParallel(Module):
             kinds: dict[Any, list[Any]] = {}
             for key, p in found.items():
                 if owners[key] is unit:
-                    kind = p.dtype.name, p.device, bool(p.stop_gradient), self._keys.get(key)
+                    own = names[key] if self._is_named else None
+                    kind = p.dtype.name, p.device, bool(p.stop_gradient), own and own[0], self._keys.get(key)
                     kinds.setdefault(kind, []).append((p, tuple(names[key]), tuple(places[key])))
             flats = [Flat(listed, kind[-1], self.group) for kind, listed in kinds.items()]
             if flats or unit is self.module:
-                self._exchange.add(Unit(unit, flats, self._exchange, is_root=unit is self.module))
+                Unit(unit, flats, self._exchange, is_root=unit is self.module)
         self._keys = {}
         for listed in places.values():
             for part, name in listed:
                 del part._parameters[name]
-        for number, flat in enumerate(self._exchange.flats):
-            flat.settle(self._parameters, f"shard{number}")
+        order = {name: number for number, listed in enumerate(names.values()) for name in listed}
+        flats = self._exchange.flats
+        if self._is_named:
+            flats = sorted(flats, key=lambda flat: order.get(flat.slots[0].names[0], -1))
+        for number, flat in enumerate(flats):
+            flat.compute_dtype, flat.reduce_dtype = self._dtypes
+            flat.settle(self._parameters, flat.slots[0].names[0] if self._is_named else f"shard{number}")
 
     @property
     def group(self) -> ProcessGroup:
@@ -151,6 +178,9 @@ class FullyShardedDataParallel(Module):
         exchange.forget_failed_pass()
         if self.broadcast_buffers and self.training and exchange.syncs and _C.is_grad_enabled():
             broadcast_tensors(list(self.module.buffers()), 0, self.group)
+        if (dtype := self._dtypes[0]) is not None:
+            tensors, spec = _tree.flatten((args, kwargs))
+            args, kwargs = _tree.rebuild(spec, [_brought(x, dtype) for x in tensors])
         with exchange.forward_pass():
             return self.module(*args, **kwargs)
 
@@ -206,24 +236,36 @@ class FullyShardedDataParallel(Module):
         return clip_over(list(self.parameters()), max_norm, norm_type, self.sharing)
 
     @contextmanager
-    def summon_full_params(self, writeback: bool = True) -> Iterator[None]:
+    def summon_full_params(self, writeback: bool = True, with_grads: bool = False) -> Iterator[None]:
         """Has the modules' whole parameters in their places within this context; all processes enter it together.
 
         Args:
             writeback: True to keep what is written to them, which is the same on all processes.
+            with_grads: True to have their whole gradients in their ``grad``, as copies.
 
         Raises:
             RuntimeError: The model is running.
         """
-        with self._summoned(writeback):
+        with self._summoned(writeback, with_grads):
             yield
 
+    def apply(self, function: Callable[[Module], Any]) -> Self:
+        """Calls a function on every module, while they have their whole parameters, and keeps what it writes to them.
+
+        What the function does is the same on all processes.
+        """
+        with self._summoned(writeback=True):
+            self.module.apply(function)
+        function(self)
+        return self
+
     @contextmanager
-    def _summoned(self, writeback: bool) -> Iterator[None]:
+    def _summoned(self, writeback: bool, with_grads: bool = False) -> Iterator[None]:
         if self._exchange.running:
             raise RuntimeError("[summon_full_params] the model is running: call it before or after")
+        flats = self._exchange.flats
         try:
-            with restored(self._exchange.flats, self._orders, writeback) if self._exchange.flats else nullcontext():
+            with restored(flats, self._orders, writeback, with_grads) if flats else nullcontext():
                 yield
         finally:
             self._exchange.release()
@@ -314,3 +356,20 @@ class FullyShardedDataParallel(Module):
         if any(isinstance(x, Part) for values in state["state"].values() for x in values.values()):
             state = _sharded_state.whole(state, self.group)
         optimizer.load_state_dict(_sharded_state.for_optimizer(optimizer, state, self.module, self._exchange.flats))
+
+
+def _floating(dtype: Any) -> Any:
+    """Returns the floating dtype that is meant.
+
+    Raises:
+        TypeError: It is none.
+    """
+    found = _C.zeros([0], dtype=dtype).dtype
+    if not _C.isdtype(found, "real floating"):
+        raise TypeError(f"[FullyShardedDataParallel] dtype and reduce_dtype are floating ones, not {found.name}")
+    return found
+
+
+def _brought(x: Tensor, dtype: Any) -> Tensor:
+    """Returns floating numbers in a dtype, and other tensors as they are."""
+    return x.astype(dtype) if _C.isdtype(x.dtype, "real floating") else x

@@ -148,7 +148,7 @@ import functools
 import torch
 import torch.distributed as dist
 import torch.nn as nn
-from torch.distributed.fsdp import FullStateDictConfig, MixedPrecision, ShardingStrategy, StateDictType
+from torch.distributed.fsdp import CPUOffload, FullStateDictConfig, MixedPrecision, ShardingStrategy, StateDictType
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_policy, transformer_auto_wrap_policy
@@ -199,10 +199,49 @@ for strategy, wraps in (
     assert third.param_groups[0]["lr"] == 0.01 and len(third.state_dict()["state"]) == len(list(model.parameters()))
     with FSDP.summon_full_params(model, writeback=False):
         assert model.module[0].linear1.weight.shape == (16, 8)
-try:
-    FSDP(made(), mixed_precision=MixedPrecision(param_dtype=torch.bfloat16))
-except NotImplementedError as error:
-    assert "autocast" in str(error)
+# Nested by hand, with the parameters' own names and options, and states in parts.
+plain = made()
+inner = made()
+for layer in (inner[0], inner[1]):
+    layer.linear1 = FSDP(layer.linear1)
+other = FSDP(nn.Sequential(FSDP(inner[0]), FSDP(inner[1])))
+assert len(FSDP.fsdp_modules(other)) == 1
+model = FSDP(made(), auto_wrap_policy=policy, use_orig_params=True)
+names = [name for name, _ in plain.named_parameters()]
+assert [name for name, _ in model.named_parameters()] == names
+
+
+def groups(model):
+    decay = [p for name, p in model.named_parameters() if "norm" not in name]
+    rest = [p for name, p in model.named_parameters() if "norm" in name]
+    return torch.optim.AdamW([{"params": decay, "weight_decay": 0.5}, {"params": rest, "weight_decay": 0.0}], lr=0.01)
+
+
+first, second = groups(plain), groups(model)
+for _ in range(2):
+    expected = step(plain, first, x, lambda most: nn.utils.clip_grad_norm_(plain.parameters(), most))
+    assert abs(step(model, second, x[2 * rank : 2 * rank + 2], model.clip_grad_norm_) - expected) < 1e-5
+for kind in (StateDictType.SHARDED_STATE_DICT, StateDictType.LOCAL_STATE_DICT):
+    with FSDP.state_dict_type(model, kind):
+        parts, moments = model.state_dict(), FSDP.optim_state_dict(model, second)
+    assert list(parts) == list(plain.state_dict()) and parts["0.linear1.weight"].values.numel() <= 64
+    other.load_state_dict(parts)
+    third = groups(model)
+    FSDP.optim_state_dict_to_load(model, third, moments, load_directly=True)
+    for name, value in other.state_dict().items():
+        assert torch.allclose(value, plain.state_dict()[name], atol=1e-5), name
+assert FSDP.get_state_dict_type(model).state_dict_type is StateDictType.FULL_STATE_DICT
+with FSDP.summon_full_params(model, with_grads=True):
+    for p, q in zip(model.module.parameters(), plain.parameters()):
+        assert torch.allclose(p.grad, q.grad, atol=1e-5)
+dtypes = MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32, buffer_dtype=torch.bfloat16)
+model = FSDP(nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)), mixed_precision=dtypes, cpu_offload=CPUOffload(True))
+assert model(x[:, 0]).dtype == model.module[1].running_mean.dtype == torch.bfloat16
+model(x[:, 0]).sum().backward()
+assert all(p.grad.dtype == torch.float32 for p in model.parameters())
+frozen = nn.Linear(8, 8)
+model = FSDP(nn.Sequential(frozen, nn.Linear(8, 8)), ignored_modules=[frozen], param_init_fn=lambda part: None)
+assert frozen.weight.shape == (8, 8) and [name for name, _ in model.named_parameters()][:2] == ["shard0", "0.weight"]
 print("checked", ShardedGradScaler().get_scale())
 """
 

@@ -86,9 +86,9 @@ def test_units(units: Any, expected: list[str]) -> None:
         (lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), stage=4, group="self"), "stage is 1, 2 or 3, not 4"),
         (
             lambda: dist.FullyShardedDataParallel(
-                lm.nn.Sequential(dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self")), group="self"
+                dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self"), group="self"
             ),
-            "a part of the model is one already",
+            "the model is one already",
         ),
         (
             lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self").shards("a"),
@@ -111,6 +111,11 @@ def test_arguments_of_other_types_are_refused() -> None:
     for units in (3, (lm.nn.Linear, "x")):
         with pytest.raises(TypeError, match="units are types of modules or a function, not"):
             dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self", units=units)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="ignored has modules and parameters, not str"):
+        dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self", ignored=["weight"])  # type: ignore[list-item]
+    for options in ({"dtype": "int32"}, {"reduce_dtype": lm.bool}):
+        with pytest.raises(TypeError, match="dtype and reduce_dtype are floating ones, not"):
+            dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self", **options)
 
 
 def test_a_scaler_of_one_process_is_the_plain_one() -> None:
