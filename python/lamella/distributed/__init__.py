@@ -58,6 +58,7 @@ from . import _optimizers as _optimizers
 from . import hooks
 from ._costs import Link
 from .checkpoints import gather_checkpoint, load_checkpoint, save_checkpoint
+from .fully_shard import fully_shard, no_gradient_sync
 from .global_tensor import GlobalParameter, GlobalTensor
 from .making import distribute, to_global
 from .mesh import placement
@@ -96,6 +97,7 @@ __all__ = [
     "destroy_process_group",
     "distribute",
     "equation",
+    "fully_shard",
     "gather",
     "gather_checkpoint",
     "get_group",
@@ -108,6 +110,7 @@ __all__ = [
     "is_initialized",
     "load_checkpoint",
     "new_group",
+    "no_gradient_sync",
     "parallelize",
     "placement",
     "plan",

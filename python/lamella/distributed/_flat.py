@@ -13,7 +13,11 @@ from .._C import _ProcessGroup as ProcessGroup
 from .._C import _Work as Work
 from ..autograd import PyLayer
 from ..nn import Module, Parameter
+from ..sbp import split
 from ._groups import get_group
+from .global_tensor import GlobalParameter
+from .making import part_of
+from .mesh import part, placement
 
 
 class FlatShard(Parameter):
@@ -89,6 +93,7 @@ class Flat:
             self.size += parameter.size
         self.part = max(1, -(-self.size // group.size))
         self.padding = self.part * group.size - self.size
+        self.sizes = [self.part] * group.size
         first = parameters[0][0]
         with _C.no_grad():
             whole = self._padded([p.detach().reshape([-1]) for p, *_ in parameters], first)
@@ -154,11 +159,10 @@ class Flat:
         if not self._is_current():
             self.release()
             self._source = self.shard, self.shard._version
-            sizes = [self.part] * self.group.size
-            own = self.shard.detach()
+            own = self.shard.detach().reshape([-1])
             if own.dtype != self._dtype:
                 own = own.astype(self._dtype)
-            self._work = _C._distributed_start("all_gather", own, sizes=sizes, group=self._group)
+            self._work = _C._distributed_start("all_gather", own, sizes=self.sizes, group=self._group)
 
     def gathered(self) -> Tensor:
         """Returns the whole with its padding, off the tape."""
@@ -235,9 +239,8 @@ class Flat:
     def start_reduction(self) -> None:
         """Starts to take the mean over the processes of what is pending, of which each gets its part."""
         assert self.pending is not None
-        sizes = [self.part] * self.group.size
         sent = self.pending if self.reduce_dtype is None else self.pending.astype(self.reduce_dtype)
-        work = _C._distributed_start("reduce_scatter", sent, op="mean", sizes=sizes, group=self._group)
+        work = _C._distributed_start("reduce_scatter", sent, op="mean", sizes=self.sizes, group=self._group)
         self._reductions.append(work)
         self.pending = None
 
@@ -245,7 +248,7 @@ class Flat:
         """Waits for the means, and adds them to the gradient of this process's part."""
         with _C.no_grad():
             for work in self._reductions:
-                mean = work.wait().astype(self.shard.dtype)
+                mean = work.wait().astype(self.shard.dtype).reshape(self.shard.shape)
                 self.shard.grad = mean if self.shard.grad is None else self.shard.grad + mean
         self._reductions = []
 
@@ -254,13 +257,50 @@ class Flat:
         own = self.shard.grad
         if own is None:
             return [None] * len(self.slots)
-        sizes = [self.part] * self.group.size
-        return list(self._cut(_C.distributed_all_gather(own.detach(), sizes=sizes, group=self._group)))
+        row = own.detach().reshape([-1])
+        return list(self._cut(_C.distributed_all_gather(row, sizes=self.sizes, group=self._group)))
 
     def forget(self) -> None:
         """Drops what a pass that failed has begun."""
         self._reductions = []
         self.release()
+
+
+class Rows(Flat):
+    """A parameter of which each process keeps some rows, those of ``numpy.array_split``, as a global tensor.
+
+    Args:
+        parameter: The parameter, with the first process's values.
+        places: The modules that have it, with its name there.
+        mesh: The processes, along one axis.
+    """
+
+    def __init__(self, parameter: Parameter, places: tuple[tuple[Module, str], ...], mesh: placement) -> None:
+        group = mesh.group(0)
+        self.key = self.unit = None
+        self._group = group.name
+        self.compute_dtype = self.reduce_dtype = None
+        self.is_exact = False
+        shape = tuple(parameter.shape)
+        self.slots = [Slot((), places, shape, 0)]
+        self.size = parameter.size
+        row = self.size // shape[0] if shape[0] else 0
+        cuts = [part(shape[0], group.size, rank) for rank in range(group.size)]
+        self.sizes = [(stop - start) * row for start, stop in cuts]
+        self.part, self.padding = self.sizes[group.rank], 0
+        made: Any = GlobalParameter._of(part_of(parameter, mesh, (split(0),)), shape, mesh, (split(0),))
+        made.stop_gradient = parameter.stop_gradient
+        for module, name in places:
+            module._parameters[name] = made
+        module, name = places[0]
+        self._home, self._name = module._parameters, name
+        self.pending = self._whole = self._work = self._source = None
+        self._reductions = []
+
+    @property
+    def shard(self) -> Any:
+        """This process's rows."""
+        return self._home[self._name]._local
 
 
 class Gathered(PyLayer):

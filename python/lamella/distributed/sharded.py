@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn, Self
 
-from .. import _C, _tree
+from .. import _C
 from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module, Parameter
@@ -17,7 +17,7 @@ from ._models import broadcast_tensors, check_equal, check_module
 from ._nested import absorbed, left_out
 from ._norms import clip_over
 from ._parts import Part
-from ._units import Exchange, Unit, Units, chosen_units, owners_of
+from ._units import Exchange, Unit, Units, brought, chosen_units, floating, owners_of
 from .global_tensor import GlobalTensor
 
 __all__ = ["FullyShardedDataParallel"]
@@ -105,7 +105,9 @@ class FullyShardedDataParallel(Module):
         self.module = module
         self.stage = stage
         self.broadcast_buffers = broadcast_buffers
-        self._dtypes = tuple(None if one is None else _floating(one) for one in (dtype, reduce_dtype))
+        self._dtypes = tuple(
+            None if one is None else floating(one, "FullyShardedDataParallel") for one in (dtype, reduce_dtype)
+        )
         self._keys = {id(p): group_by(name, p) for name, p in module.named_parameters()} if group_by else {}
         self._is_named = named
         self._exchange = Exchange(stage)
@@ -179,8 +181,7 @@ class FullyShardedDataParallel(Module):
         if self.broadcast_buffers and self.training and exchange.syncs and _C.is_grad_enabled():
             broadcast_tensors(list(self.module.buffers()), 0, self.group)
         if (dtype := self._dtypes[0]) is not None:
-            tensors, spec = _tree.flatten((args, kwargs))
-            args, kwargs = _tree.rebuild(spec, [_brought(x, dtype) for x in tensors])
+            args, kwargs = brought((args, kwargs), dtype)
         with exchange.forward_pass():
             return self.module(*args, **kwargs)
 
@@ -356,20 +357,3 @@ class FullyShardedDataParallel(Module):
         if any(isinstance(x, Part) for values in state["state"].values() for x in values.values()):
             state = _sharded_state.whole(state, self.group)
         optimizer.load_state_dict(_sharded_state.for_optimizer(optimizer, state, self.module, self._exchange.flats))
-
-
-def _floating(dtype: Any) -> Any:
-    """Returns the floating dtype that is meant.
-
-    Raises:
-        TypeError: It is none.
-    """
-    found = _C.zeros([0], dtype=dtype).dtype
-    if not _C.isdtype(found, "real floating"):
-        raise TypeError(f"[FullyShardedDataParallel] dtype and reduce_dtype are floating ones, not {found.name}")
-    return found
-
-
-def _brought(x: Tensor, dtype: Any) -> Tensor:
-    """Returns floating numbers in a dtype, and other tensors as they are."""
-    return x.astype(dtype) if _C.isdtype(x.dtype, "real floating") else x

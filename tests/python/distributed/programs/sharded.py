@@ -235,6 +235,7 @@ def options():
     model.to("float64")
     for key, x in model.state_dict().items():
         np.testing.assert_array_equal(x.numpy(), before[key].numpy().astype("float32"))
+
     def fill(part):
         if isinstance(part, lm.nn.LayerNorm):
             part.weight.detach().fill_(3.0)
@@ -342,9 +343,8 @@ def other_dtypes():
         "module.1.0.bias",
     ]
     model(lm.asarray(x)).square().mean().backward()
-    for (key, p), q in zip(
-        left.named_parameters(), (reference[0][0].weight, reference[0][0].bias, reference[1][0].bias)
-    ):
+    expected = reference[0][0].weight, reference[0][0].bias, reference[1][0].bias
+    for (key, p), q in zip(left.named_parameters(), expected, strict=True):
         np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy() / 2, rtol=1e-5, atol=1e-7, err_msg=key)
     same(model.state_dict(), reference.state_dict())
 
