@@ -35,6 +35,9 @@ class Collectives(Protocol):
     def connect(self, mesh: placement) -> None:
         """Makes the groups of a mesh."""
 
+    def share(self, line: placement, mesh: placement, axis: int) -> None:
+        """Has a mesh of one axis communicate in this process's group along an axis of another."""
+
     def all_reduce(self, x: Tensor, op: str, group: Any) -> Tensor:
         """Returns what ``op`` makes of all processes' tensors."""
 
@@ -91,6 +94,10 @@ class ProcessCollectives:
         for axis in range(mesh.ndim):
             if (mesh, axis) not in self._made:
                 self._make(mesh, axis)
+
+    def share(self, line: placement, mesh: placement, axis: int) -> None:
+        """Has a mesh of one axis communicate in this process's group along an axis of another."""
+        self._groups[line, 0] = self.group_of(mesh, axis)
 
     @staticmethod
     def _world() -> ProcessGroup:
