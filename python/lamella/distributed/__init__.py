@@ -68,6 +68,7 @@ from .plan import Device, Plan, plan
 from .redistribute import redistribution_table, set_links
 from .rules import Call, Spec, equation, register_sbp, ruled
 from .sharded import FullyShardedDataParallel
+from .states import load_state, read_state, save_state
 
 __all__ = [
     "Call",
@@ -109,11 +110,13 @@ __all__ = [
     "is_available",
     "is_initialized",
     "load_checkpoint",
+    "load_state",
     "new_group",
     "no_gradient_sync",
     "parallelize",
     "placement",
     "plan",
+    "read_state",
     "recv",
     "redistribution_table",
     "reduce",
@@ -121,6 +124,7 @@ __all__ = [
     "register_sbp",
     "ruled",
     "save_checkpoint",
+    "save_state",
     "sbp",
     "scatter",
     "seed",

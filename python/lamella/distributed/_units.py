@@ -167,15 +167,22 @@ class Unit:
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the module with its parameters in their places."""
+        return self._entered(self._call, args, kwargs)
+
+    def wrapped(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns a function that runs a method of the module with its parameters in their places."""
+        return lambda *args, **kwargs: self._entered(method, args, kwargs)
+
+    def _entered(self, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if self._depth:
-            return self._call(*args, **kwargs)
+            return call(*args, **kwargs)
         if self._is_root and self.exchange.begins_with_root and not self.exchange.running and not in_pass():
             self.exchange.forget_failed_pass()
             with self.exchange.forward_pass():
-                return self._run(*args, **kwargs)
-        return self._run(*args, **kwargs)
+                return self._run(call, args, kwargs)
+        return self._run(call, args, kwargs)
 
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
+    def _run(self, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if self.input_dtype is not None:
             args, kwargs = brought((args, kwargs), self.input_dtype)
         self.exchange.entered(self)
@@ -183,7 +190,7 @@ class Unit:
         self.exchange.running.append(self)
         try:
             self._place()
-            found = self._call(*args, **kwargs)
+            found = call(*args, **kwargs)
             return found if self.output_dtype is None else brought(found, self.output_dtype)
         finally:
             self._depth -= 1

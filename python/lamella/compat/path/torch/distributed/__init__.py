@@ -60,13 +60,14 @@ from ._groups import (
     new_group,
     new_subgroups,
 )
+from .device_mesh import DeviceMesh, init_device_mesh
 
 __all__ = sorted(
     name
     for name, value in globals().items()
     if getattr(value, "__module__", "") in (_groups.__name__, _collectives.__name__)
 )
-__all__ += ["GradBucket", "ProcessGroup", "group"]
+__all__ += ["DeviceMesh", "GradBucket", "ProcessGroup", "group", "init_device_mesh"]
 
 __getattr__ = close_module(__name__)
 add_paths("torch", {f"{__name__}.distributed_c10d": {__name__: " ".join(__all__)}})

@@ -143,7 +143,9 @@ def init_device_mesh(
     for size in shape:
         count *= size
     if count != native.get_world_size():
-        raise ValueError(f"[init_device_mesh] a mesh of shape {shape} is not of the {native.get_world_size()} processes")
+        raise ValueError(
+            f"[init_device_mesh] a mesh of shape {shape} is not of the {native.get_world_size()} processes"
+        )
     return DeviceMesh(device_type, lm.arange(count).reshape(shape), mesh_dim_names=mesh_dim_names)
 
 

@@ -92,9 +92,7 @@ def signature_of(placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim:
     """Returns the signatures that placements stand for; without any, those of what every process has whole."""
     if placements is None:
         return [sbp.broadcast] * mesh.ndim
-    return [
-        sbp.split(one.sbp.axis % ndim) if one.sbp.is_split and one.sbp.axis < 0 else one.sbp for one in placements
-    ]
+    return [sbp.split(one.sbp.axis % ndim) if one.sbp.is_split and one.sbp.axis < 0 else one.sbp for one in placements]
 
 
 def _from_local(
@@ -246,7 +244,9 @@ def full(size: Sequence[int], fill_value: Any, **options: Any) -> Tensor:
 
 
 __getattr__ = close_module(__name__)
-_NAMES = "DTensor Placement Shard Replicate Partial distribute_tensor distribute_module zeros ones empty full rand randn"
+_NAMES = (
+    "DTensor Placement Shard Replicate Partial distribute_tensor distribute_module zeros ones empty full rand randn"
+)
 add_paths(
     "torch",
     {
