@@ -136,6 +136,30 @@ class Exchange:
                 flat.forget()
 
 
+class Rerun:
+    """Runs a module's ``forward`` through a function that runs it again in backward.
+
+    Args:
+        module: The module.
+        inner: What runs in the place of its ``forward``, if anything.
+        through: Called with a function and its arguments.
+    """
+
+    def __init__(self, module: Module, inner: Callable[..., Any] | None, through: Callable[..., Any]) -> None:
+        self._module = module
+        self.inner = inner
+        self._through = through
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns what the module gives."""
+        return self._through(self._call, *args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        if self.inner is not None:
+            return self.inner(*args, **kwargs)
+        return type(self._module).forward(self._module, *args, **kwargs)
+
+
 class Unit:
     """A module whose parameters are gathered together."""
 
@@ -149,7 +173,8 @@ class Unit:
         self.input_dtype: Any = None
         self.output_dtype: Any = None
         exchange.add(self)
-        self._forward = module.__dict__.get("forward")
+        before = module.__dict__.get("forward")
+        self._forward = before.inner if isinstance(before, Rerun) else before
         self._module = module
         self._depth = 0
         #: Its place in the order of the last forward pass, and in that of this one; None where it has none.
@@ -157,7 +182,10 @@ class Unit:
         self.number: int | None = None
         for flat in flats:
             flat.unit = self
-        module.__dict__["forward"] = self.run
+        if isinstance(before, Rerun):  # what runs again gathers again
+            before.inner = self.run
+        else:
+            module.__dict__["forward"] = self.run
 
     def move(self, exchange: Exchange) -> None:
         """Makes it a unit of another model, whose root is another one."""

@@ -11,7 +11,7 @@ from ..nn import Module, Parameter
 from ._flat import Rows
 from ._models import broadcast_tensors, check_equal, check_module
 from ._nested import left_out
-from ._units import Exchange, Unit, floating
+from ._units import Exchange, Rerun, Unit, floating
 from .global_tensor import GlobalTensor
 from .mesh import placement as Placement  # noqa: N812
 
@@ -101,6 +101,8 @@ def fully_shard(
 def unit_of(module: Module) -> Unit | None:
     """Returns what :func:`fully_shard` has made of a module; None for any other."""
     runs = module.__dict__.get("forward")
+    if isinstance(runs, Rerun):
+        runs = runs.inner
     owner = getattr(runs, "__self__", None)
     return owner if isinstance(owner, Unit) and owner.exchange.begins_with_root else None
 

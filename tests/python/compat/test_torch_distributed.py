@@ -440,7 +440,7 @@ if os.path.exists("snapshot.pt"):
     snapshot = torch.load("snapshot.pt")
     model.module.load_state_dict(snapshot["MODEL_STATE"])
     first = snapshot["EPOCHS_RUN"]
-    print(f"resuming at epoch {first}", flush=True)
+    print(f"resuming at epoch {first}\\n", end="", flush=True)
 for epoch in range(first, 4):
     model(torch.ones(2, 2)).sum().backward()
     if dist.get_rank() == 0:
@@ -448,7 +448,7 @@ for epoch in range(first, 4):
     dist.barrier()
     if epoch == 1 and dist.get_rank() == 1:
         raise SystemExit(3)
-print("done", flush=True)
+print("done\\n", end="", flush=True)
 dist.destroy_process_group()
 """
 

@@ -26,7 +26,7 @@ def test_processes_write_and_read_states(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_saved_or_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="two entries are called 'a.b'"):
+    with pytest.raises(ValueError, match=r"two entries are called 'a\.b'"):
         dist.save_state(tmp_path, {"a": {"b": 1}, "a.b": 2}, group="self")
     for read in (dist.read_state, lambda folder: dist.load_state(folder, {}, group="self")):
         with pytest.raises(FileNotFoundError, match="holds no state"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from lamella.compat.front import add_paths, close_module
 from lamella.distributed import ProcessGroup
 
-from . import _collectives, _groups
+from . import _collectives, _groups, _point_to_point
 from ._collectives import (
     ReduceOp,
     Work,
@@ -60,12 +60,13 @@ from ._groups import (
     new_group,
     new_subgroups,
 )
+from ._point_to_point import P2POp, batch_isend_irecv, recv_object_list, send_object_list
 from .device_mesh import DeviceMesh, init_device_mesh
 
 __all__ = sorted(
     name
     for name, value in globals().items()
-    if getattr(value, "__module__", "") in (_groups.__name__, _collectives.__name__)
+    if getattr(value, "__module__", "") in (_groups.__name__, _collectives.__name__, _point_to_point.__name__)
 )
 __all__ += ["DeviceMesh", "GradBucket", "ProcessGroup", "group", "init_device_mesh"]
 

@@ -68,7 +68,12 @@ def _is_outside(group: Any) -> bool:
     return group is not None and (group == GroupMember.NON_GROUP_MEMBER or group.rank < 0)
 
 
-def _checked(op: Any, caller: str) -> str:
+def checked(op: Any, caller: str) -> str:
+    """Returns the name of what groups are to compute.
+
+    Raises:
+        NotImplementedError: they do not.
+    """
     name = str(op)
     if name not in _OPS:
         raise NotImplementedError(f"[{caller}] op is SUM, AVG, PRODUCT, MIN or MAX here, not {name.upper()}")
@@ -93,7 +98,7 @@ def _run(
     return None
 
 
-def _root(group: Any, rank: int | None, group_rank: int | None) -> int:
+def root_of(group: Any, rank: int | None, group_rank: int | None) -> int:
     """Returns the rank in the group of a process that is named by its rank among all, or in the group."""
     if group_rank is not None:
         return group_rank
@@ -118,7 +123,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
     """Overwrites a tensor by those of all processes, joined element by element."""
     if _is_outside(group):
         return None
-    name = _checked(op, "all_reduce")
+    name = checked(op, "all_reduce")
     own = tensor.detach()
     return _run(lambda: native.all_reduce(own, name, group, async_op=True), own.copy_, async_op, [tensor])
 
@@ -134,7 +139,7 @@ def reduce(
     """Overwrites the tensor of process ``dst`` by those of all processes, joined element by element."""
     if _is_outside(group):
         return None
-    name, own, root = _checked(op, "reduce"), tensor.detach(), _root(group, dst, group_dst)
+    name, own, root = checked(op, "reduce"), tensor.detach(), root_of(group, dst, group_dst)
 
     def keep(found: Tensor) -> None:
         if native.get_rank(group) == root:
@@ -153,7 +158,7 @@ def broadcast(
     """Overwrites a tensor by that of process ``src``."""
     if _is_outside(group):
         return None
-    own, root = tensor.detach(), _root(group, src, group_src)
+    own, root = tensor.detach(), root_of(group, src, group_src)
     return _run(lambda: native.broadcast(own, root, group, async_op=True), own.copy_, async_op, [tensor])
 
 
@@ -208,7 +213,7 @@ def reduce_scatter_tensor(
 def _scattered(
     output: Tensor, rows: Tensor, sizes: list[int], op: Any, group: Any, async_op: bool, caller: str
 ) -> Work | None:
-    name = _checked(op, caller)
+    name = checked(op, caller)
     if name not in ("sum", "mean"):
         found = native.reduce_scatter(rows, name, sizes=sizes, group=group)
         output.detach().copy_(found.reshape(output.shape))
@@ -232,7 +237,7 @@ def gather(
     """Writes the tensors of all processes into those of a list, on process ``dst``."""
     if _is_outside(group):
         return None
-    root = _root(group, dst, group_dst)
+    root = root_of(group, dst, group_dst)
     if native.get_rank(group) == root and gather_list is None:
         raise ValueError("[gather] gather_list is a list of tensors on the process that gets them")
     sizes = [len(_rows(tensor))] * native.get_world_size(group)
@@ -251,7 +256,7 @@ def scatter(
     """Writes one of the tensors of process ``src`` into that of each process."""
     if _is_outside(group):
         return None
-    root, size = _root(group, src, group_src), native.get_world_size(group)
+    root, size = root_of(group, src, group_src), native.get_world_size(group)
     rows = None
     if native.get_rank(group) == root:
         if not scatter_list or len(scatter_list) != size:
@@ -321,7 +326,7 @@ def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
     """Starts to send a tensor to a process."""
-    to = _root(group, dst, group_dst)
+    to = root_of(group, dst, group_dst)
     made = _run(lambda: native.send(tensor.detach(), to, tag, group, async_op=True), lambda _: None, True)
     assert made is not None
     return made
@@ -337,7 +342,7 @@ def irecv(
     """
     if src is None and group_src is None:
         raise NotImplementedError("[recv] src is the rank of the process that sends")
-    own, source = tensor.detach(), _root(group, src, group_src)
+    own, source = tensor.detach(), root_of(group, src, group_src)
     made = _run(lambda: native.recv(own, source, tag, group=group, async_op=True), own.copy_, True)  # type: ignore[arg-type, return-value]
     assert made is not None
     return made
@@ -360,7 +365,7 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
     """Writes the objects of all processes into a list."""
     if not _is_outside(group):
-        object_list[:] = [pickle.loads(data) for data in native.all_gather_object(_pickled(obj), group)]
+        object_list[:] = [unpickled(data) for data in native.all_gather_object(pickled(obj), group)]
 
 
 def gather_object(
@@ -373,11 +378,11 @@ def gather_object(
     """Writes the objects of all processes into a list, on process ``dst``."""
     if _is_outside(group):
         return
-    found = native.all_gather_object(_pickled(obj), group)
-    if native.get_rank(group) == _root(group, dst, group_dst):
+    found = native.all_gather_object(pickled(obj), group)
+    if native.get_rank(group) == root_of(group, dst, group_dst):
         if object_gather_list is None:
             raise ValueError("[gather_object] object_gather_list is a list on the process that gets the objects")
-        object_gather_list[:] = [pickle.loads(data) for data in found]
+        object_gather_list[:] = [unpickled(data) for data in found]
 
 
 def broadcast_object_list(
@@ -389,8 +394,8 @@ def broadcast_object_list(
 ) -> None:
     """Overwrites the objects of a list by those of process ``src``."""
     if not _is_outside(group):
-        found = native.broadcast_object(_pickled(list(object_list)), _root(group, src, group_src), group)
-        object_list[:] = pickle.loads(found)
+        found = native.broadcast_object(pickled(list(object_list)), root_of(group, src, group_src), group)
+        object_list[:] = unpickled(found)
 
 
 def scatter_object_list(
@@ -402,12 +407,18 @@ def scatter_object_list(
 ) -> None:
     """Writes one of the objects of process ``src`` into the first place of a list, on each process."""
     if not _is_outside(group):
-        told = [_pickled(each) for each in scatter_object_input_list or []]
-        found = native.broadcast_object(told, _root(group, src, group_src), group)
-        scatter_object_output_list[:1] = [pickle.loads(found[native.get_rank(group)])]
+        told = [pickled(each) for each in scatter_object_input_list or []]
+        found = native.broadcast_object(told, root_of(group, src, group_src), group)
+        scatter_object_output_list[:1] = [unpickled(found[native.get_rank(group)])]
 
 
-def _pickled(value: Any) -> bytes:
+def pickled(value: Any) -> bytes:
+    """Returns an object as bytes."""
     buffer = io.BytesIO()
     pickle.Pickler(buffer).dump(value)
     return buffer.getvalue()
+
+
+def unpickled(data: bytes) -> Any:
+    """Returns the object that was pickled; the processes are of one program."""
+    return pickle.loads(data)
