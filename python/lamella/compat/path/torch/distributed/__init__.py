@@ -75,3 +75,16 @@ add_paths("torch", {f"{__name__}.distributed_c10d": {__name__: " ".join(__all__)
 add_paths("torch", {f"{__name__}.elastic": {}})
 add_paths("torch", {f"{__name__}.elastic.multiprocessing": {}})
 add_paths("torch", {f"{__name__}.elastic.multiprocessing.errors": {f"{__name__}.run": "record"}})
+_TENSORS = "DTensor Shard Replicate Partial distribute_tensor distribute_module zeros ones empty full rand randn"
+_CUT = "fully_shard register_fsdp_forward_method FSDPModule MixedPrecisionPolicy OffloadPolicy CPUOffloadPolicy"
+add_paths(
+    "torch",
+    {
+        f"{__name__}._tensor": {
+            f"{__name__}.tensor": _TENSORS,
+            f"{__name__}.device_mesh": "DeviceMesh init_device_mesh",
+        },
+        f"{__name__}._composable": {f"{__name__}.fsdp": "fully_shard"},
+    },
+)
+add_paths("torch", {f"{__name__}._composable.fsdp": {f"{__name__}.fsdp": _CUT}})

@@ -324,17 +324,11 @@ _API = " ".join(
     for name, value in list(globals().items())
     if getattr(value, "__module__", "") == __name__ and name[0].isupper()
 )
-_FULLY = (
-    "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy UnshardHandle fully_shard "
-    "register_fsdp_forward_method"
-)
-add_paths("torch", {"torch.distributed._composable": {f"{__name__}._fully_shard": "fully_shard"}})
 add_paths(
     "torch",
     {
         f"{__name__}.api": {__name__: _API},
         f"{__name__}.fully_sharded_data_parallel": {__name__: _API},
-        "torch.distributed._composable.fsdp": {f"{__name__}._fully_shard": _FULLY},
         f"{__name__}.sharded_grad_scaler": {"lamella.distributed": "ShardedGradScaler"},
     },
 )

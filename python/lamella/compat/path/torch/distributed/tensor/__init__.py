@@ -244,13 +244,9 @@ def full(size: Sequence[int], fill_value: Any, **options: Any) -> Tensor:
 
 
 __getattr__ = close_module(__name__)
-_NAMES = (
-    "DTensor Placement Shard Replicate Partial distribute_tensor distribute_module zeros ones empty full rand randn"
-)
 add_paths(
     "torch",
     {
         f"{__name__}.placement_types": {__name__: "Placement Shard Replicate Partial"},
-        "torch.distributed._tensor": {__name__: _NAMES, "torch.distributed.device_mesh": "DeviceMesh init_device_mesh"},
     },
 )
