@@ -13,11 +13,7 @@ from .._C import _ProcessGroup as ProcessGroup
 from .._C import _Work as Work
 from ..autograd import PyLayer
 from ..nn import Module, Parameter
-from ..sbp import split
 from ._groups import get_group
-from .global_tensor import GlobalParameter
-from .making import part_of
-from .mesh import part, placement
 
 
 class FlatShard(Parameter):
@@ -41,6 +37,24 @@ class Slot(NamedTuple):
     def size(self) -> int:
         """Number of elements."""
         return math.prod(self.shape)
+
+
+class Span(NamedTuple):
+    """Elements of a parameter in a tensor that an optimizer moves."""
+
+    slot: Slot
+    #: Where they begin and end in the tensor.
+    first: int
+    last: int
+    #: Where they begin in the parameter, as one long row.
+    begin: int
+
+
+class Member(NamedTuple):
+    """A tensor that an optimizer moves, and what is in it."""
+
+    tensor: Any
+    spans: tuple[Span, ...]
 
 
 class View(NamedTuple):
@@ -101,13 +115,16 @@ class Flat:
         #: The table of the shard, and its name there: a module that is moved gets another one.
         self._home: dict[str, Any] = {"shard": FlatShard.of_memory(own, stop_gradient=first.stop_gradient)}
         self._name = "shard"
+        self._start()
+
+    def _start(self) -> None:
         #: The sum over backward passes that did not communicate, or that ends with the pass; of the whole size.
         self.pending: Tensor | None = None
         self._reductions: list[Work] = []
         self._whole: Tensor | None = None
         self._work: Work | None = None
-        #: The shard that was gathered, and its version then.
-        self._source: tuple[Tensor, int] | None = None
+        #: The tensors that were gathered, and their versions then.
+        self._source: list[tuple[Tensor, int]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns what copies and pickles have: all but what is gathered."""
@@ -118,6 +135,20 @@ class Flat:
         """This process's part."""
         found: Parameter = self._home[self._name]
         return found
+
+    def members(self) -> list[Member]:
+        """Returns the tensors that optimizers move."""
+        spans = []
+        for slot in self.slots:
+            first = min(max(slot.start - self.start, 0), self.part)
+            last = min(max(slot.start + slot.size - self.start, 0), self.part)
+            spans.append(Span(slot, first, last, self.start + first - slot.start if last > first else 0))
+        return [Member(self.shard, tuple(spans))]
+
+    @property
+    def sources(self) -> list[Tensor]:
+        """This process's parts of what is gathered, one after the other: leaves, which get the gradients."""
+        return [self.shard]
 
     def settle(self, table: dict[str, Any], name: str) -> None:
         """Puts the shard into a module's table of parameters."""
@@ -136,7 +167,7 @@ class Flat:
     @property
     def is_trained(self) -> bool:
         """True if the parameters want gradients."""
-        return not self.shard.stop_gradient
+        return not self.sources[0].stop_gradient
 
     @property
     def start(self) -> int:
@@ -150,7 +181,29 @@ class Flat:
 
     @property
     def _dtype(self) -> Any:
-        return self.shard.dtype if self.compute_dtype is None or self.is_exact else self.compute_dtype
+        return self.own_dtype if self.compute_dtype is None or self.is_exact else self.compute_dtype
+
+    @property
+    def own_dtype(self) -> Any:
+        """The dtype of what each process keeps."""
+        return self.sources[0].dtype
+
+    def arranged(self, row: Tensor) -> Tensor:
+        """Returns the whole, of what the processes keep one after the other."""
+        return row
+
+    def packed(self, whole: Tensor) -> Tensor:
+        """Returns the whole in the order in which the processes keep it."""
+        return whole
+
+    def keep(self, whole: Tensor) -> None:
+        """Overwrites this process's part by that of a whole."""
+        at = self.start
+        for x, part in zip(self.sources, self.packed(whole)[at : at + self.part].split(self._counts()), strict=True):
+            x.detach().copy_(part.reshape(x.shape))
+
+    def _counts(self) -> list[int]:
+        return [x.size for x in self.sources]
 
     # ---- the whole
 
@@ -158,8 +211,10 @@ class Flat:
         """Starts to gather the whole, unless it is here or on its way."""
         if not self._is_current():
             self.release()
-            self._source = self.shard, self.shard._version
-            own = self.shard.detach().reshape([-1])
+            sources = self.sources
+            self._source = [(x, x._version) for x in sources]
+            parts = [x.detach().reshape([-1]) for x in sources]
+            own = parts[0] if len(parts) == 1 else _C.concat(parts)
             if own.dtype != self._dtype:
                 own = own.astype(self._dtype)
             self._work = _C._distributed_start("all_gather", own, sizes=self.sizes, group=self._group)
@@ -169,15 +224,14 @@ class Flat:
         self.prefetch()
         if self._whole is None:
             assert self._work is not None
-            self._whole, self._work = self._work.wait(), None
+            self._whole, self._work = self.arranged(self._work.wait()), None
         return self._whole
 
     def _is_current(self) -> bool:
         is_here = self._whole is not None or self._work is not None
-        return is_here and self._source is not None and self._is_source(*self._source)
-
-    def _is_source(self, shard: Tensor, version: int) -> bool:
-        return shard is self.shard and shard._version == version
+        if not is_here or self._source is None:
+            return False
+        return all(x is y and x._version == then for (x, then), y in zip(self._source, self.sources, strict=True))
 
     @property
     def is_here(self) -> bool:
@@ -234,12 +288,14 @@ class Flat:
             ]
             whole = self._padded(parts, like)
             # Sums over passes are as exact as the shard.
-            self.pending = whole if self.pending is None else self.pending.astype(self.shard.dtype) + whole
+            self.pending = whole if self.pending is None else self.pending.astype(self.own_dtype) + whole
 
     def start_reduction(self) -> None:
         """Starts to take the mean over the processes of what is pending, of which each gets its part."""
         assert self.pending is not None
-        sent = self.pending if self.reduce_dtype is None else self.pending.astype(self.reduce_dtype)
+        sent = self.packed(self.pending)
+        if self.reduce_dtype is not None:
+            sent = sent.astype(self.reduce_dtype)
         work = _C._distributed_start("reduce_scatter", sent, op="mean", sizes=self.sizes, group=self._group)
         self._reductions.append(work)
         self.pending = None
@@ -248,59 +304,24 @@ class Flat:
         """Waits for the means, and adds them to the gradient of this process's part."""
         with _C.no_grad():
             for work in self._reductions:
-                mean = work.wait().astype(self.shard.dtype).reshape(self.shard.shape)
-                self.shard.grad = mean if self.shard.grad is None else self.shard.grad + mean
+                mean = work.wait().astype(self.own_dtype)
+                for x, part in zip(self.sources, mean.split(self._counts()), strict=True):
+                    own = part.reshape(x.shape)
+                    x.grad = own if x.grad is None else x.grad + own
         self._reductions = []
 
     def whole_gradients(self) -> list[Tensor | None]:
         """Returns the whole gradients of the parameters, which all processes ask for together; None without any."""
-        own = self.shard.grad
-        if own is None:
+        if all(x.grad is None for x in self.sources):
             return [None] * len(self.slots)
-        row = own.detach().reshape([-1])
-        return list(self._cut(_C.distributed_all_gather(row, sizes=self.sizes, group=self._group)))
+        own = [(_C.zeros_like(x.detach()) if x.grad is None else x.grad.detach()).reshape([-1]) for x in self.sources]
+        row = _C.distributed_all_gather(_C.concat(own), sizes=self.sizes, group=self._group)
+        return list(self._cut(self.arranged(row)))
 
     def forget(self) -> None:
         """Drops what a pass that failed has begun."""
         self._reductions = []
         self.release()
-
-
-class Rows(Flat):
-    """A parameter of which each process keeps some rows, those of ``numpy.array_split``, as a global tensor.
-
-    Args:
-        parameter: The parameter, with the first process's values.
-        places: The modules that have it, with its name there.
-        mesh: The processes, along one axis.
-    """
-
-    def __init__(self, parameter: Parameter, places: tuple[tuple[Module, str], ...], mesh: placement) -> None:
-        group = mesh.group(0)
-        self.key = self.unit = None
-        self._group = group.name
-        self.compute_dtype = self.reduce_dtype = None
-        self.is_exact = False
-        shape = tuple(parameter.shape)
-        self.slots = [Slot((), places, shape, 0)]
-        self.size = parameter.size
-        row = self.size // shape[0] if shape[0] else 0
-        cuts = [part(shape[0], group.size, rank) for rank in range(group.size)]
-        self.sizes = [(stop - start) * row for start, stop in cuts]
-        self.part, self.padding = self.sizes[group.rank], 0
-        made: Any = GlobalParameter._of(part_of(parameter, mesh, (split(0),)), shape, mesh, (split(0),))
-        made.stop_gradient = parameter.stop_gradient
-        for module, name in places:
-            module._parameters[name] = made
-        module, name = places[0]
-        self._home, self._name = module._parameters, name
-        self.pending = self._whole = self._work = self._source = None
-        self._reductions = []
-
-    @property
-    def shard(self) -> Any:
-        """This process's rows."""
-        return self._home[self._name]._local
 
 
 class Gathered(PyLayer):
@@ -372,4 +393,4 @@ def _write_back(flats: Sequence[Flat], wholes: Sequence[Tensor], made: Sequence[
             if new is not None and new is not parameter:  # another one was put there
                 parameter.copy_(new)
         for flat, whole in zip(flats, wholes, strict=True):
-            flat.shard.copy_(whole[flat.start : flat.start + flat.part])
+            flat.keep(whole)

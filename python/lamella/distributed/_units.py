@@ -233,7 +233,7 @@ class Unit:
     def _place(self) -> None:
         for flat in self.flats:
             if _C.is_grad_enabled() and flat.is_trained:
-                pieces: Sequence[Tensor] = Gathered.apply(flat.shard, flat, self.exchange.ready)
+                pieces: Sequence[Tensor] = Gathered.apply(flat.sources[0], flat, self.exchange.ready)
             else:
                 pieces = flat.pieces()
             for slot, piece in zip(flat.slots, pieces, strict=True):

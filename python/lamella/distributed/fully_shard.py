@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from .._C import Tensor
 from ..nn import Module, Parameter
-from ._flat import Rows
+from ._bundle import Bundle
 from ._models import broadcast_tensors, check_equal, check_module
 from ._nested import left_out
 from ._units import Exchange, Rerun, Unit, floating
@@ -85,7 +85,10 @@ def fully_shard(
     if group.size > 1:
         check_equal(module, group, "fully_shard")
         broadcast_tensors([p for p, _ in found.values()], 0, group)
-    flats = [Rows(p, tuple(places), mesh) for p, places in found.values()]
+    kinds: dict[Any, list[Any]] = {}
+    for p, places in found.values():
+        kinds.setdefault((p.dtype.name, p.device, bool(p.stop_gradient)), []).append((p, (), tuple(places)))
+    flats = [Bundle(listed, None, group, mesh) for listed in kinds.values()]
     exchange = Exchange(3)
     exchange.begins_with_root = True
     made = Unit(module, list(flats), exchange, is_root=True)
@@ -93,6 +96,7 @@ def fully_shard(
     made.input_dtype, made.output_dtype = dtypes[0], dtypes[2]
     for flat in flats:
         flat.compute_dtype, flat.reduce_dtype = dtypes[:2]
+        flat.settle_in_place()
     for unit in inner:
         unit.move(exchange)
     return module
@@ -109,7 +113,7 @@ def unit_of(module: Module) -> Unit | None:
 
 def unit_parameters(unit: Unit) -> list[Any]:
     """Returns the global parameters of a unit."""
-    return [module._parameters[name] for flat in unit.flats for module, name in flat.slots[0].places[:1]]
+    return [member.tensor for flat in unit.flats for member in flat.members()]
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module, Parameter
 from . import _sharded_state
+from ._bundle import Bundle
 from ._flat import Flat, restored
 from ._groups import get_group, group_of
 from ._models import broadcast_tensors, check_equal, check_module
@@ -61,7 +62,7 @@ class FullyShardedDataParallel(Module):
         reduce_dtype: The dtype in which gradients are sent; by default that in which they were computed.
         ignored: Modules and parameters that are left as they are: whole, and with each process's own gradients.
         named: True to give each parameter a shard of its own, a row under the parameter's name, so that
-            ``named_parameters`` tells them apart; more messages are sent then.
+            ``named_parameters`` tells them apart.
 
     A part of the model may be such a model already: it becomes a unit of this one, with this one's stage and options,
     and its place is taken by what it has wrapped.
@@ -93,7 +94,8 @@ class FullyShardedDataParallel(Module):
             raise ValueError(f"[FullyShardedDataParallel] stage is 1, 2 or 3, not {stage!r}")
         self._group = group_of(group).name
         inner = absorbed(module, FullyShardedDataParallel, self._group)
-        if all(p.stop_gradient for p in [*module.parameters(), *(flat.shard for one in inner for flat in one.flats)]):
+        is_trained = any(flat.is_trained for one in inner for flat in one.flats)
+        if not is_trained and all(p.stop_gradient for p in module.parameters()):
             raise ValueError("[FullyShardedDataParallel] no parameter of the model wants a gradient: use it as it is")
         left = left_out(ignored)
         for name, p in module.named_parameters():
@@ -144,23 +146,24 @@ class FullyShardedDataParallel(Module):
             kinds: dict[Any, list[Any]] = {}
             for key, p in found.items():
                 if owners[key] is unit:
-                    own = names[key] if self._is_named else None
-                    kind = p.dtype.name, p.device, bool(p.stop_gradient), own and own[0], self._keys.get(key)
+                    kind = p.dtype.name, p.device, bool(p.stop_gradient), self._keys.get(key)
                     kinds.setdefault(kind, []).append((p, tuple(names[key]), tuple(places[key])))
-            flats = [Flat(listed, kind[-1], self.group) for kind, listed in kinds.items()]
+            kept = Bundle if self._is_named else Flat
+            flats: list[Flat] = [kept(listed, kind[-1], self.group) for kind, listed in kinds.items()]
             if flats or unit is self.module:
                 Unit(unit, flats, self._exchange, is_root=unit is self.module)
         self._keys = {}
         for listed in places.values():
             for part, name in listed:
                 del part._parameters[name]
-        order = {name: number for number, listed in enumerate(names.values()) for name in listed}
-        flats = self._exchange.flats
-        if self._is_named:
-            flats = sorted(flats, key=lambda flat: order.get(flat.slots[0].names[0], -1))
-        for number, flat in enumerate(flats):
+        for number, flat in enumerate(self._exchange.flats):
             flat.compute_dtype, flat.reduce_dtype = self._dtypes
-            flat.settle(self._parameters, flat.slots[0].names[0] if self._is_named else f"shard{number}")
+            flat.settle(self._parameters, f"shard{number}")
+        if self._is_named:  # the order is that of the model
+            order = {listed[0]: number for number, listed in enumerate(names.values())}
+            table = sorted(self._parameters.items(), key=lambda item: order.get(item[0], -1))
+            self._parameters.clear()
+            self._parameters.update(table)
 
     @property
     def group(self) -> ProcessGroup:
@@ -213,7 +216,7 @@ class FullyShardedDataParallel(Module):
             keys = self._keys
             found = [p for p in self.module.parameters() if keys.get(id(p)) == key]
         else:
-            found = [flat.shard for flat in self._exchange.flats if flat.key == key]
+            found = [member.tensor for flat in self._exchange.flats if flat.key == key for member in flat.members()]
         if not found:
             raise ValueError(f"[FullyShardedDataParallel] group_by returned {key!r} for no parameter")
         return found
