@@ -11,6 +11,7 @@ from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module, Parameter
 from ..sbp import split
 from ._flat import Flat, FlatShard, Member, Slot, Span
+from ._models import own_part, place_of
 from .global_tensor import GlobalParameter
 from .making import part_of
 from .mesh import part, placement
@@ -42,17 +43,18 @@ class Bundle(Flat):
         #: Tables in which the shards are, and their names there.
         self._homes: list[tuple[dict[str, Any], str]] = []
         for parameter, names, places in parameters:
-            shape = tuple(parameter.shape)
-            self.slots.append(Slot(names, places, shape, self.size))
-            self.size += parameter.size
-            rows, each = (parameter.size, 1) if mesh is None else (shape[0], parameter.size // max(1, shape[0]))
+            own = own_part(parameter)
+            shape = tuple(own.shape)
+            self.slots.append(Slot(names, places, shape, self.size, place_of(parameter)))
+            self.size += own.size
+            rows, each = (own.size, 1) if mesh is None else (shape[0], own.size // max(1, shape[0]))
             cuts = [part(rows, group.size, rank) for rank in range(group.size)]
             self._cuts.append([(stop - start) * each for start, stop in cuts])
             start, stop = cuts[group.rank]
             made: Any
             if mesh is None:
-                own = parameter.detach().reshape([-1])[start:stop].clone()
-                made = FlatShard.of_memory(own, stop_gradient=parameter.stop_gradient)
+                row = own.detach().reshape([-1])[start:stop].clone()
+                made = FlatShard.of_memory(row, stop_gradient=parameter.stop_gradient)
             else:
                 made = GlobalParameter._of(part_of(parameter, mesh, (split(0),)), shape, mesh, (split(0),))
                 made.stop_gradient = parameter.stop_gradient

@@ -14,6 +14,9 @@ from .._C import _Work as Work
 from ..autograd import PyLayer
 from ..nn import Module, Parameter
 from ._groups import get_group
+from ._models import own_part, place_of
+from .global_tensor import GlobalParameter, GlobalTensor, adjoint, settled
+from .redistribute import redistribute
 
 
 class FlatShard(Parameter):
@@ -32,6 +35,27 @@ class Slot(NamedTuple):
     places: tuple[tuple[Module, str], ...]
     shape: tuple[int, ...]
     start: int
+    #: Of a part of a global tensor: the shape of the whole, the processes and the signatures.
+    place: tuple[tuple[int, ...], Any, Any] | None = None
+
+    def placed(self, piece: Tensor) -> Tensor:
+        """Returns the parameter, of its elements: a global tensor where these are a part of one."""
+        return piece if self.place is None else GlobalTensor._of(piece, *self.place)
+
+    def made(self, piece: Tensor, stop_gradient: bool) -> Any:
+        """Returns a parameter of such elements."""
+        if self.place is None:
+            return Parameter.of_memory(piece, stop_gradient=stop_gradient)
+        found = GlobalParameter._of(piece.detach(), *self.place)
+        found.stop_gradient = stop_gradient
+        return found
+
+    def settled(self, gradient: Tensor) -> Tensor:
+        """Returns the gradient of the elements, added up over the processes where all have them."""
+        if self.place is None:
+            return gradient
+        shape, mesh, signature = self.place
+        return redistribute(gradient, shape, mesh, adjoint(signature), settled(signature))
 
     @property
     def size(self) -> int:
@@ -103,14 +127,15 @@ class Flat:
         self.slots: list[Slot] = []
         self.size = 0
         for parameter, names, places in parameters:
-            self.slots.append(Slot(names, places, tuple(parameter.shape), self.size))
-            self.size += parameter.size
+            own = own_part(parameter)
+            self.slots.append(Slot(names, places, tuple(own.shape), self.size, place_of(parameter)))
+            self.size += own.size
         self.part = max(1, -(-self.size // group.size))
         self.padding = self.part * group.size - self.size
         self.sizes = [self.part] * group.size
         first = parameters[0][0]
         with _C.no_grad():
-            whole = self._padded([p.detach().reshape([-1]) for p, *_ in parameters], first)
+            whole = self._padded([own_part(p).detach().reshape([-1]) for p, *_ in parameters], own_part(first))
             own = whole[group.rank * self.part : (group.rank + 1) * self.part].clone()
         #: The table of the shard, and its name there: a module that is moved gets another one.
         self._home: dict[str, Any] = {"shard": FlatShard.of_memory(own, stop_gradient=first.stop_gradient)}
@@ -168,6 +193,15 @@ class Flat:
     def is_trained(self) -> bool:
         """True if the parameters want gradients."""
         return not self.sources[0].stop_gradient
+
+    @property
+    def split_over(self) -> tuple[str, ...]:
+        """Names of the groups over which the elements are split besides, as those of a global tensor are."""
+        place = self.slots[0].place
+        if place is None:
+            return ()
+        _, mesh, signature = place
+        return tuple(mesh.group(axis).name for axis, one in enumerate(signature) if one.is_split)
 
     @property
     def start(self) -> int:
@@ -283,7 +317,7 @@ class Flat:
             parts = [
                 _C.zeros([slot.size], dtype=like.dtype, device=like.device)
                 if gradient is None
-                else gradient.detach().reshape([-1])
+                else slot.settled(gradient.detach()).reshape([-1])
                 for slot, gradient in zip(self.slots, gradients, strict=True)
             ]
             whole = self._padded(parts, like)
@@ -360,13 +394,13 @@ def restored(
     made: list[tuple[Slot, Parameter]] = []
     for flat in flats:
         for piece, slot in zip(flat.pieces(), flat.slots, strict=True):
-            made.append((slot, Parameter.of_memory(piece, stop_gradient=not flat.is_trained)))
+            made.append((slot, slot.made(piece, not flat.is_trained)))
             for module, name in slot.places:
                 module._parameters[name] = made[-1][1]
     if with_grads:
         gradients = [x for flat in flats for x in flat.whole_gradients()]
-        for (_, parameter), gradient in zip(made, gradients, strict=True):
-            parameter.grad = gradient
+        for (slot, parameter), gradient in zip(made, gradients, strict=True):
+            parameter.grad = None if gradient is None else slot.placed(gradient)
     for module, names in orders:
         table = dict(module._parameters)
         module._parameters.clear()

@@ -17,6 +17,11 @@ from ._parts import Box, Part, assemble, flat_part
 def _own(member: Member, values: Tensor) -> Iterator[tuple[Slot, Part]]:
     """Yields this process's parts of the parameters in a tensor that an optimizer moves; values is one like it."""
     for slot, first, last, begin in member.spans:
+        if slot.place is not None:
+            raise RuntimeError(
+                f"[sharded_state_dict] '{slot.names[0]}' is a global tensor of which each process keeps a part of its "
+                "part: state_dict() has it"
+            )
         yield slot, flat_part(values[first:last], slot.shape, begin)
 
 

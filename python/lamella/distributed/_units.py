@@ -237,8 +237,9 @@ class Unit:
             else:
                 pieces = flat.pieces()
             for slot, piece in zip(flat.slots, pieces, strict=True):
+                parameter = slot.placed(piece)
                 for module, name in slot.places:
-                    module.__dict__[name] = piece
+                    module.__dict__[name] = parameter
 
     def _remove(self) -> None:
         # The model's own are the first that its backward pass asks for.

@@ -16,7 +16,7 @@ from ._flat import Flat, restored
 from ._groups import get_group, group_of
 from ._models import broadcast_tensors, check_equal, check_module
 from ._nested import absorbed, left_out
-from ._norms import clip_over
+from ._norms import clip_over, clip_over_some
 from ._parts import Part
 from ._units import Exchange, Unit, Units, brought, chosen_units, floating, owners_of
 from .global_tensor import GlobalTensor
@@ -98,11 +98,12 @@ class FullyShardedDataParallel(Module):
         if not is_trained and all(p.stop_gradient for p in module.parameters()):
             raise ValueError("[FullyShardedDataParallel] no parameter of the model wants a gradient: use it as it is")
         left = left_out(ignored)
+        others = [rank for rank in self.group.ranks if rank != self.group.ranks[self.group.rank]]
         for name, p in module.named_parameters():
-            if isinstance(p, GlobalTensor) and id(p) not in left:
+            if isinstance(p, GlobalTensor) and id(p) not in left and set(p.placement.ranks) & set(others):
                 raise ValueError(
-                    f"[FullyShardedDataParallel] '{name}' is a global tensor: to cut it over more processes, give "
-                    "parallelize a placement of another axis and split(0) along that"
+                    f"[FullyShardedDataParallel] '{name}' is a global tensor over processes of the group, which lie "
+                    "along another axis: give group= those that have the same part of it"
                 )
         self.module = module
         self.stage = stage
@@ -146,7 +147,8 @@ class FullyShardedDataParallel(Module):
             kinds: dict[Any, list[Any]] = {}
             for key, p in found.items():
                 if owners[key] is unit:
-                    kind = p.dtype.name, p.device, bool(p.stop_gradient), self._keys.get(key)
+                    place = (p.placement, p.sbp) if isinstance(p, GlobalTensor) else None
+                    kind = p.dtype.name, p.device, bool(p.stop_gradient), place, self._keys.get(key)
                     kinds.setdefault(kind, []).append((p, tuple(names[key]), tuple(places[key])))
             kept = Bundle if self._is_named else Flat
             flats: list[Flat] = [kept(listed, kind[-1], self.group) for kind, listed in kinds.items()]
@@ -237,7 +239,12 @@ class FullyShardedDataParallel(Module):
             TypeError: A number is none.
             ValueError: ``max_norm`` is below 0 or NaN, or the order is not above 0.
         """
-        return clip_over(list(self.parameters()), max_norm, norm_type, self.sharing)
+        split: dict[tuple[str, ...], list[Tensor]] = {}
+        for flat in self._exchange.flats:
+            split.setdefault(flat.split_over, []).extend(member.tensor for member in flat.members())
+        if list(split) in ([], [()]):
+            return clip_over(list(self.parameters()), max_norm, norm_type, self.sharing)
+        return clip_over_some(split, max_norm, norm_type, self.sharing)
 
     @contextmanager
     def summon_full_params(self, writeback: bool = True, with_grads: bool = False) -> Iterator[None]:

@@ -17,8 +17,9 @@ needs_gloo = pytest.mark.skipif(not dist.is_available("gloo"), reason="built wit
 
 @needs_gloo
 @pytest.mark.parametrize("program", sorted(path.stem for path in PROGRAMS.glob("*.py")))
-def test_programs_of_two_processes(program, tmp_path):
-    torchrun = [sys.executable, "-m", "lamella.compat", "torchrun", "--standalone", "--nproc-per-node=2"]
+def test_programs_of_several_processes(program, tmp_path):
+    count = 4 if program == "two_axes" else 2
+    torchrun = [sys.executable, "-m", "lamella.compat", "torchrun", "--standalone", f"--nproc-per-node={count}"]
     env = extensions.environment() | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [*torchrun, str(PROGRAMS / f"{program}.py"), str(tmp_path / "states")],
@@ -29,4 +30,4 @@ def test_programs_of_two_processes(program, tmp_path):
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("checked") == 2
+    assert done.stdout.count("checked") == count

@@ -18,7 +18,9 @@ from .running import by_mpirun, needs_gloo, needs_mpi, together
 @needs_gloo
 @pytest.mark.parametrize("n", [2, 4])
 def test_processes_train_as_one_does(n: int, tmp_path: Path) -> None:
-    checks = [] if n == 2 else ["as_one_process", "states"]  # the others depend little on the number
+    checks = (
+        [] if n == 2 else ["as_one_process", "states", "beside_global_tensors"]
+    )  # the others depend little on the number
     done = together("sharded", n, tmp_path, *checks)
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("checked") == n

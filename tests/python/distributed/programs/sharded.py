@@ -310,6 +310,59 @@ def nested():
         raise AssertionError
 
 
+def beside_global_tensors():
+    """Layers are split over one axis of the processes, and what each has of them over the other."""
+    if n != 4:
+        return
+    grid = lm.placement("cpu", [[0, 1], [2, 3]])
+    data, layers = grid.along(0), grid.along(1)
+    lm.seed(0)
+    net = lm.nn.Sequential(lm.nn.LayerNorm(6), lm.nn.Linear(6, 8), lm.nn.Tanh(), lm.nn.Linear(8, 3)).to("float64")
+    x, t = lm.asarray(DATA["layers"][0]), lm.asarray(DATA["layers"][1])
+    place = data.coordinate()[0]
+    for options in ({"stage": 2}, {"stage": 3}, {"named": True}):
+        reference = copy.deepcopy(net)
+        split = dist.parallelize(
+            copy.deepcopy(net), layers, {"1": lm.sbp.split(0), "3.weight": lm.sbp.split(1)}, synchronize=False
+        )
+        model = FullyShardedDataParallel(split, group=data.group(0), **options)
+        pair = adam(reference), adam(model)
+        for norm_type in (2.0, float("inf")):
+            losses, norms = [], []
+            for one, optimizer, share in (
+                (reference, pair[0], slice(None)),
+                (model, pair[1], slice(4 * place, 4 * place + 4)),
+            ):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(one(x[share]), t[share])
+                loss.backward()
+                if one is model:
+                    loss = loss.detach().whole()
+                    loss = dist.all_reduce(loss.detach(), "mean", group=data.group(0))
+                    norms.append(model.clip_grad_norm_(0.05, norm_type).item())
+                else:
+                    norms.append(lm.nn.utils.clip_grad_norm_(one.parameters(), 0.05, norm_type).item())
+                losses.append(loss.item())
+                optimizer.step()
+            np.testing.assert_allclose(losses[1], losses[0], rtol=1e-9)
+            np.testing.assert_allclose(norms[1], norms[0], rtol=1e-9)
+        state = model.state_dict()
+        assert state["1.weight"].sbp == (lm.sbp.split(0),)
+        same({key: value.whole() for key, value in state.items()}, reference.state_dict())
+        again = FullyShardedDataParallel(
+            dist.parallelize(copy.deepcopy(net), layers, {"1": lm.sbp.split(0), "3.weight": lm.sbp.split(1)}),
+            group=data.group(0),
+        )
+        again.load_state_dict(state)
+        same({key: value.whole() for key, value in again.state_dict().items()}, reference.state_dict())
+        try:
+            model.sharded_state_dict()
+        except RuntimeError as error:
+            assert "'0.weight' is a global tensor" in str(error)
+        else:
+            raise AssertionError
+
+
 def other_dtypes():
     """Parameters are gathered in bfloat16; what is left out of the model's parts stays as it is."""
     lm.seed(0)
@@ -381,7 +434,7 @@ def mistakes():
             raise AssertionError(make)
     split = dist.parallelize(lm.nn.Linear(4, 4), lm.placement("cpu", range(n)), {"weight": "S(0)"})
     for make, words in (
-        (lambda: FullyShardedDataParallel(split), "'weight' is a global tensor"),
+        (lambda: FullyShardedDataParallel(split), "'weight' is a global tensor over processes of the group"),
         (lambda: model.state_dict(keep_vars=True), "keep_vars=False"),
         (lambda: model.shards("a"), "group_by returned 'a' for no parameter"),
         (lambda: model.load_state_dict({"first.weight": lm.zeros([6, 8])}), "missing: scale"),
@@ -426,6 +479,7 @@ CHECKS = (
     states,
     options,
     nested,
+    beside_global_tensors,
     other_dtypes,
     second_derivatives_and_passes,
     mistakes,
