@@ -9,11 +9,10 @@ from .. import _C
 from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module, Parameter
-from ..sbp import split
+from ..sbp import broadcast, split
 from ._flat import Flat, FlatShard, Member, Slot, Span
 from ._models import own_part, place_of
-from .global_tensor import GlobalParameter
-from .making import part_of
+from .global_tensor import GlobalParameter, GlobalTensor
 from .mesh import part, placement
 
 #: A parameter, its dotted names, and the modules that have it.
@@ -27,8 +26,8 @@ class Bundle(Flat):
         parameters: The parameters, each with its dotted names and the modules that have it.
         key: What tells these parameters from others of the same module.
         group: The processes.
-        mesh: The processes, for parameters that become global tensors, which are cut by rows; None for rows of their
-            elements.
+        mesh: For parameters that become global tensors, which are cut by rows: where they then lie, along the last axis
+            over the processes of the group, along others as they do already; None for rows of their elements.
     """
 
     def __init__(
@@ -56,7 +55,9 @@ class Bundle(Flat):
                 row = own.detach().reshape([-1])[start:stop].clone()
                 made = FlatShard.of_memory(row, stop_gradient=parameter.stop_gradient)
             else:
-                made = GlobalParameter._of(part_of(parameter, mesh, (split(0),)), shape, mesh, (split(0),))
+                whole = (broadcast,) * (mesh.ndim - 1)
+                signature = (*(parameter.sbp if isinstance(parameter, GlobalTensor) else whole), split(0))
+                made = GlobalParameter._of(own.detach()[start:stop].clone(), parameter.shape, mesh, signature)
                 made.stop_gradient = parameter.stop_gradient
             table = {"shard": made}
             self._homes.append((table, "shard"))

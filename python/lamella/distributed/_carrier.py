@@ -35,8 +35,8 @@ class Collectives(Protocol):
     def connect(self, mesh: placement) -> None:
         """Makes the groups of a mesh."""
 
-    def share(self, line: placement, mesh: placement, axis: int) -> None:
-        """Has a mesh of one axis communicate in this process's group along an axis of another."""
+    def adopt(self, mesh: placement, axis: int, group: Any) -> None:
+        """Has a mesh communicate along an axis in a group that is there, of the same processes."""
 
     def all_reduce(self, x: Tensor, op: str, group: Any) -> Tensor:
         """Returns what ``op`` makes of all processes' tensors."""
@@ -95,9 +95,10 @@ class ProcessCollectives:
             if (mesh, axis) not in self._made:
                 self._make(mesh, axis)
 
-    def share(self, line: placement, mesh: placement, axis: int) -> None:
-        """Has a mesh of one axis communicate in this process's group along an axis of another."""
-        self._groups[line, 0] = self.group_of(mesh, axis)
+    def adopt(self, mesh: placement, axis: int, group: ProcessGroup) -> None:
+        """Has a mesh communicate along an axis in a group that is there, of the same processes."""
+        self._forget()
+        self._groups[mesh, axis] = group
 
     @staticmethod
     def _world() -> ProcessGroup:

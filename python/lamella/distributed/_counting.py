@@ -95,7 +95,7 @@ class CountingCollectives:
     def connect(self, mesh: placement) -> None:
         """Does nothing: there are no groups."""
 
-    def share(self, line: placement, mesh: placement, axis: int) -> None:
+    def adopt(self, mesh: placement, axis: int, group: Any) -> None:
         """Does nothing: there are no groups."""
 
     def count(self, x: Tensor, name: str, axes: Any, group: Any) -> Tensor:

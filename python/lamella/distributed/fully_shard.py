@@ -7,10 +7,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from .._C import Tensor
+from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module, Parameter
+from . import _carrier
 from ._bundle import Bundle
 from ._models import broadcast_tensors, check_equal, check_module
 from ._nested import left_out
+from ._objects import all_gather_object
 from ._units import Exchange, Rerun, Unit, floating
 from .global_tensor import GlobalTensor
 from .mesh import placement as Placement  # noqa: N812
@@ -35,7 +38,8 @@ def fully_shard(
     What is computed is what :class:`FullyShardedDataParallel` computes with ``stage=3``, and the module stays what it
     is: its parameters become global tensors that are split along axis 0, under their own names. So optimizers, norms,
     :func:`save_checkpoint` and ``state_dict()`` work as for any model of global tensors. Call it for parts of a
-    model first, each of which is gathered by itself, and for the model at the end::
+    model first, each of which is gathered by itself, and for the model at the end. Where :func:`parallelize` has split
+    layers over one axis of a mesh, the placement is of another axis: each process then has a part of its part::
 
         for block in model.blocks:
             dist.fully_shard(block)
@@ -56,8 +60,8 @@ def fully_shard(
 
     Raises:
         TypeError: An argument is of another type.
-        ValueError: The module has been given before, a parameter has no axes or is a global tensor already, the
-            placement has several axes, or the modules of the processes differ.
+        ValueError: The module has been given before, a parameter has no axes or is a global tensor over the same
+            processes, the placement has several axes, or the modules of the processes differ.
         RuntimeError: This process is not in the placement.
     """
     check_module(module, "fully_shard")
@@ -76,8 +80,11 @@ def fully_shard(
             if p is None or id(p) in kept:
                 continue
             full = f"{path}.{name}" if path else name
-            if isinstance(p, GlobalTensor):
-                raise ValueError(f"[fully_shard] '{full}' is a global tensor already")
+            if isinstance(p, GlobalTensor) and (p.placement.ndim > 1 or len({*p.placement.ranks} & {*mesh.ranks}) > 1):
+                raise ValueError(
+                    f"[fully_shard] '{full}' is a global tensor over {p.placement!r}: give placement= those that have "
+                    "the same part of it"
+                )
             if not p.ndim:
                 raise ValueError(f"[fully_shard] '{full}' has no axis to cut: give it one, or name it in ignored")
             found.setdefault(id(p), (p, []))[1].append((part, name))
@@ -88,7 +95,9 @@ def fully_shard(
     kinds: dict[Any, list[Any]] = {}
     for p, places in found.values():
         kinds.setdefault((p.dtype.name, p.device, bool(p.stop_gradient)), []).append((p, (), tuple(places)))
-    flats = [Bundle(listed, None, group, mesh) for listed in kinds.values()]
+    lines = list(dict.fromkeys(p.placement for p, _ in found.values() if isinstance(p, GlobalTensor)))
+    grid = _grid(mesh, lines[0], group) if lines else mesh
+    flats = [Bundle(listed, None, group, grid) for listed in kinds.values()]
     exchange = Exchange(3)
     exchange.begins_with_root = True
     made = Unit(module, list(flats), exchange, is_root=True)
@@ -100,6 +109,15 @@ def fully_shard(
     for unit in inner:
         unit.move(exchange)
     return module
+
+
+def _grid(mesh: Placement, line: Placement, group: ProcessGroup) -> Placement:
+    """Returns the array of processes, of which one axis are those of a line, the other those of the mesh."""
+    told = all_gather_object(list(line.ranks), group)
+    grid = Placement(mesh.type, [list(column) for column in zip(*told, strict=True)])
+    _carrier.current().adopt(grid, 0, line.group(0))
+    _carrier.current().adopt(grid, 1, group)
+    return grid
 
 
 def unit_of(module: Module) -> Unit | None:

@@ -154,7 +154,7 @@ class placement:  # noqa: N801 (OneFlow's name)
         ranks = next(ranks for ranks in self.fibers(axis) if self.ranks[self._position(at)] in ranks)
         found = placement(self.type, ranks)
         if found != self:
-            _carrier.current().share(found, self, axis)
+            _carrier.current().adopt(found, 0, self.group(axis))
         return found
 
     def _position(self, at: Sequence[int]) -> int:

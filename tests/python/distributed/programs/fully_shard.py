@@ -155,6 +155,47 @@ def options():
             np.testing.assert_allclose(whole(net.get_parameter(key).grad), q.grad.numpy(), rtol=1e-4, atol=1e-6)
 
 
+def two_axes():
+    """Layers are split over one axis of the processes, and what each has of them over the other."""
+    if n != 4:
+        return
+    grid = lm.placement("cpu", [[0, 1], [2, 3]])
+    data, layers = grid.along(0), grid.along(1)
+    lm.seed(0)
+    net = lm.nn.Sequential(
+        lm.nn.LayerNorm(6), lm.nn.Linear(6, 8), lm.nn.Tanh(), lm.nn.Linear(8, 8), lm.nn.Linear(8, 3)
+    ).to("float64")
+    x, t = lm.asarray(rng.standard_normal((8, 6))), lm.asarray(rng.integers(0, 3, 8))
+    place = data.coordinate()[0]
+    share = slice(4 * place, 4 * place + 4)
+    reference = copy.deepcopy(net)
+    model = dist.parallelize(copy.deepcopy(net), layers, {"1": lm.sbp.split(0), "3.weight": lm.sbp.split(1)})
+    dist.fully_shard(model[1], placement=data)
+    dist.fully_shard(model, placement=data)
+    assert model[1].weight.sbp == (lm.sbp.split(0), lm.sbp.split(0)) and model[1].weight.to_local().shape == (2, 6)
+    assert model[3].weight.sbp == (lm.sbp.split(1), lm.sbp.split(0)) and model[0].bias.sbp[0] == lm.sbp.broadcast
+    same(model.state_dict(), reference.state_dict(), 0, 0)
+    optimizer, other = adam(model), adam(reference)
+    for norm_type in (2.0, float("inf")):
+        optimizer.zero_grad()
+        other.zero_grad()
+        loss, expected = F.cross_entropy(model(x[share]), t[share]), F.cross_entropy(reference(x), t)
+        loss.backward()
+        expected.backward()
+        mean = dist.all_reduce(loss.detach().whole(), "mean", group=data.group(0))
+        np.testing.assert_allclose(mean.item(), expected.item(), rtol=1e-9)
+        norms = [lm.nn.utils.clip_grad_norm_(one.parameters(), 0.05, norm_type).item() for one in (model, reference)]
+        np.testing.assert_allclose(norms[0], norms[1], rtol=1e-9)
+        optimizer.step()
+        other.step()
+    same(model.state_dict(), reference.state_dict())
+    folder = dist.broadcast_object(tempfile.mkdtemp() if rank == 0 else None)
+    dist.save_checkpoint(folder, step=1, model=model, optimizer=optimizer)
+    plain = copy.deepcopy(net)
+    dist.load_checkpoint(folder, model=plain, optimizer=adam(plain))
+    same(plain.state_dict(), reference.state_dict())
+
+
 def mistakes():
     class Scaled(lm.nn.Module):
         def __init__(self):
@@ -170,7 +211,7 @@ def mistakes():
         (
             lambda: dist.fully_shard(dist.parallelize(lm.nn.Linear(2, 2), line)),
             ValueError,
-            "'weight' is a global tensor already",
+            "'weight' is a global tensor over",
         ),
         (
             lambda: dist.fully_shard(lm.nn.Linear(1, 1), placement=lm.placement("cpu", [list(range(n))])),
@@ -187,7 +228,7 @@ def mistakes():
             raise AssertionError(words)
 
 
-for check in (as_one_process, accumulation, states_and_copies, options, mistakes):
+for check in (as_one_process, accumulation, states_and_copies, options, two_axes, mistakes):
     if not sys.argv[1:] or check.__name__ in sys.argv[1:]:
         check()
 dist.barrier()

@@ -8,6 +8,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.distributed.fsdp import fully_shard
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy, enable_wrap, wrap
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
@@ -77,6 +78,12 @@ for model in (
     for name, value in model.state_dict().items():
         value = value.full_tensor() if isinstance(value, DTensor) else value
         assert torch.allclose(value, reference.state_dict()[name], atol=1e-5), name
+model = split()
+for block in model[:2]:
+    fully_shard(block, mesh=dp)
+fully_shard(model, mesh=dp)
+found = trained(model, share, lambda model: nn.utils.clip_grad_norm_(model.parameters(), 0.5))
+assert all(abs(a - b) < 1e-5 for a, b in zip(found, expected, strict=True)), (found, expected)
 model = DDP(split(), process_group=dp.get_group())
 found = trained(model, share, lambda model: nn.utils.clip_grad_norm_(model.parameters(), 0.5))
 assert all(abs(a - b) < 1e-5 for a, b in zip(found, expected, strict=True)), (found, expected)
