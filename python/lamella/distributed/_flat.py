@@ -122,6 +122,8 @@ class Flat:
         #: Dtypes of the whole, and of gradients that are sent; None for the shard's, and for that of the gradients.
         self.compute_dtype: Any = None
         self.reduce_dtype: Any = None
+        #: Name of the group of processes that keep the same part, of other samples; None where there are none.
+        self.replicas: str | None = None
         #: True while the whole is to have the shard's dtype.
         self.is_exact = False
         self.slots: list[Slot] = []
@@ -338,7 +340,10 @@ class Flat:
         """Waits for the means, and adds them to the gradient of this process's part."""
         with _C.no_grad():
             for work in self._reductions:
-                mean = work.wait().astype(self.own_dtype)
+                mean = work.wait()
+                if self.replicas is not None:
+                    mean = _C.distributed_all_reduce(mean, op="mean", group=self.replicas)
+                mean = mean.astype(self.own_dtype)
                 for x, part in zip(self.sources, mean.split(self._counts()), strict=True):
                     own = part.reshape(x.shape)
                     x.grad = own if x.grad is None else x.grad + own

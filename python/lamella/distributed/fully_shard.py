@@ -48,7 +48,8 @@ def fully_shard(
 
     Args:
         module: The module. Its parameters take the values of the first process.
-        placement: The processes, along one axis; all of them by default.
+        placement: The processes, along one axis; all of them by default. Of two axes, each process keeps a part along
+            the second, and has other samples than those along the first, which keep the same part.
         reshard_after_forward: False to keep the whole until backward; the outermost module always does.
         dtype: The dtype in which the module computes, to which floating inputs are brought.
         reduce_dtype: The dtype in which gradients are sent; by default that in which they were computed.
@@ -61,15 +62,15 @@ def fully_shard(
     Raises:
         TypeError: An argument is of another type.
         ValueError: The module has been given before, a parameter has no axes or is a global tensor over the same
-            processes, the placement has several axes, or the modules of the processes differ.
+            processes, the placement has more than two axes, or the modules of the processes differ.
         RuntimeError: This process is not in the placement.
     """
     check_module(module, "fully_shard")
     if unit_of(module) is not None:
         raise ValueError("[fully_shard] the module is cut already")
     mesh = Placement.all("cpu") if placement is None else placement
-    if mesh.ndim != 1:
-        raise ValueError(f"[fully_shard] placement has one axis, not {mesh.ndim}")
+    if mesh.ndim > 2:
+        raise ValueError(f"[fully_shard] placement has one axis or two, not {mesh.ndim}")
     mesh.coordinate()
     dtypes = [None if one is None else floating(one, "fully_shard") for one in (dtype, reduce_dtype, output_dtype)]
     inner = [unit for part in module.modules() if (unit := unit_of(part)) is not None]
@@ -80,7 +81,7 @@ def fully_shard(
             if p is None or id(p) in kept:
                 continue
             full = f"{path}.{name}" if path else name
-            if isinstance(p, GlobalTensor) and (p.placement.ndim > 1 or len({*p.placement.ranks} & {*mesh.ranks}) > 1):
+            if isinstance(p, GlobalTensor) and not _lies_across(p.placement, mesh):
                 raise ValueError(
                     f"[fully_shard] '{full}' is a global tensor over {p.placement!r}: give placement= those that have "
                     "the same part of it"
@@ -88,10 +89,12 @@ def fully_shard(
             if not p.ndim:
                 raise ValueError(f"[fully_shard] '{full}' has no axis to cut: give it one, or name it in ignored")
             found.setdefault(id(p), (p, []))[1].append((part, name))
-    group = mesh.group(0)
-    if group.size > 1:
-        check_equal(module, group, "fully_shard")
-        broadcast_tensors([p for p, _ in found.values()], 0, group)
+    groups = [mesh.group(axis) for axis in range(mesh.ndim)]
+    for one in groups:
+        if one.size > 1:
+            check_equal(module, one, "fully_shard")
+            broadcast_tensors([p for p, _ in found.values()], 0, one)
+    group = groups[-1]
     kinds: dict[Any, list[Any]] = {}
     for p, places in found.values():
         kinds.setdefault((p.dtype.name, p.device, bool(p.stop_gradient)), []).append((p, (), tuple(places)))
@@ -105,10 +108,16 @@ def fully_shard(
     made.input_dtype, made.output_dtype = dtypes[0], dtypes[2]
     for flat in flats:
         flat.compute_dtype, flat.reduce_dtype = dtypes[:2]
+        flat.replicas = groups[0].name if len(groups) > 1 and groups[0].size > 1 else None
         flat.settle_in_place()
     for unit in inner:
         unit.move(exchange)
     return module
+
+
+def _lies_across(line: Placement, mesh: Placement) -> bool:
+    """True for two placements of one axis that have only this process in common."""
+    return line.ndim == mesh.ndim == 1 and len({*line.ranks} & {*mesh.ranks}) == 1
 
 
 def _grid(mesh: Placement, line: Placement, group: ProcessGroup) -> Placement:

@@ -61,6 +61,8 @@ class FullyShardedDataParallel(Module):
             parameters' own.
         reduce_dtype: The dtype in which gradients are sent; by default that in which they were computed.
         ignored: Modules and parameters that are left as they are: whole, and with each process's own gradients.
+        replicas: The processes that keep the same part as this one and have other samples, or their group's name: with
+            a group within a machine and one across machines, parameters are gathered within.
         named: True to give each parameter a shard of its own, a row under the parameter's name, so that
             ``named_parameters`` tells them apart.
 
@@ -86,6 +88,7 @@ class FullyShardedDataParallel(Module):
         dtype: Any = None,
         reduce_dtype: Any = None,
         ignored: Iterable[Module | Tensor] = (),
+        replicas: ProcessGroup | str | None = None,
         named: bool = False,
     ) -> None:
         super().__init__()
@@ -93,6 +96,7 @@ class FullyShardedDataParallel(Module):
         if type(stage) is not int or stage not in (1, 2, 3):
             raise ValueError(f"[FullyShardedDataParallel] stage is 1, 2 or 3, not {stage!r}")
         self._group = group_of(group).name
+        self._replicas = None if replicas is None or group_of(replicas).size == 1 else group_of(replicas).name
         inner = absorbed(module, FullyShardedDataParallel, self._group)
         is_trained = any(flat.is_trained for one in inner for flat in one.flats)
         if not is_trained and all(p.stop_gradient for p in module.parameters()):
@@ -120,9 +124,10 @@ class FullyShardedDataParallel(Module):
         self._orders = [order for one in inner for order in one.orders]
         known = {id(m) for m, _ in self._orders}
         self._orders += [(m, list(m._parameters)) for m in module.modules() if m._parameters and id(m) not in known]
-        if self.group.size > 1:
-            check_equal(module, self.group, "FullyShardedDataParallel")
-            broadcast_tensors([*module.parameters(), *module.buffers()], 0, self.group)
+        if self.group.size > 1 or self._replicas is not None:
+            for processes in self._groups():
+                check_equal(module, processes, "FullyShardedDataParallel")
+                broadcast_tensors([*module.parameters(), *module.buffers()], 0, processes)
             self._cut(chosen_units(module, units), left)
 
     def _cut(self, chosen: Sequence[Module], left: set[int]) -> None:
@@ -160,6 +165,7 @@ class FullyShardedDataParallel(Module):
                 del part._parameters[name]
         for number, flat in enumerate(self._exchange.flats):
             flat.compute_dtype, flat.reduce_dtype = self._dtypes
+            flat.replicas = self._replicas
             flat.settle(self._parameters, f"shard{number}")
         if self._is_named:  # the order is that of the model
             order = {listed[0]: number for number, listed in enumerate(names.values())}
@@ -171,6 +177,10 @@ class FullyShardedDataParallel(Module):
     def group(self) -> ProcessGroup:
         """The processes."""
         return get_group(self._group)
+
+    def _groups(self) -> list[ProcessGroup]:
+        """Returns the groups over which the model is to be the same: first along one axis, then along the other."""
+        return [*([] if self._replicas is None else [get_group(self._replicas)]), self.group]
 
     @property
     def sharing(self) -> list[str]:
@@ -184,7 +194,8 @@ class FullyShardedDataParallel(Module):
             return self.module(*args, **kwargs)
         exchange.forget_failed_pass()
         if self.broadcast_buffers and self.training and exchange.syncs and _C.is_grad_enabled():
-            broadcast_tensors(list(self.module.buffers()), 0, self.group)
+            for one in self._groups():
+                broadcast_tensors(list(self.module.buffers()), 0, one)
         if (dtype := self._dtypes[0]) is not None:
             args, kwargs = brought((args, kwargs), dtype)
         with exchange.forward_pass():

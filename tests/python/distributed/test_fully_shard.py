@@ -16,7 +16,9 @@ from .running import needs_gloo, together
 @needs_gloo
 @pytest.mark.parametrize("n", [2, 4])
 def test_processes_train_as_one_does(n: int, tmp_path: Path) -> None:
-    checks = [] if n == 2 else ["as_one_process", "options", "two_axes"]  # the others depend little on the number
+    checks = (
+        [] if n == 2 else ["as_one_process", "options", "replicas", "two_axes"]
+    )  # the others depend little on the number
     done = together("fully_shard", n, tmp_path, *checks)
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("checked") == n

@@ -155,6 +155,31 @@ def options():
             np.testing.assert_allclose(whole(net.get_parameter(key).grad), q.grad.numpy(), rtol=1e-4, atol=1e-6)
 
 
+def replicas():
+    """Each pair of processes keeps the whole between them."""
+    if n != 4:
+        return
+    grid = lm.placement("cpu", [[0, 1], [2, 3]])
+    reference = made("convolutional", 0)
+    optimizer = adam(reference)
+    expected = [step("convolutional", reference, optimizer, True) for _ in range(3)]
+    model = made("convolutional", rank)
+    dist.fully_shard(model, placement=grid)
+    own = adam(model)
+    found = [step("convolutional", model, own, False) for _ in range(3)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    same(model.state_dict(), reference.state_dict())
+    wrapped = dist.FullyShardedDataParallel(made("convolutional", rank), group=grid.group(1), replicas=grid.group(0))
+    own = adam(wrapped)
+    for _ in range(3):
+        x, t = batch("convolutional", False)
+        own.zero_grad()
+        F.cross_entropy(wrapped(x), t).backward()
+        wrapped.clip_grad_norm_(0.5)
+        own.step()
+    same(wrapped.state_dict(), reference.state_dict())
+
+
 def two_axes():
     """Layers are split over one axis of the processes, and what each has of them over the other."""
     if n != 4:
@@ -214,9 +239,9 @@ def mistakes():
             "'weight' is a global tensor over",
         ),
         (
-            lambda: dist.fully_shard(lm.nn.Linear(1, 1), placement=lm.placement("cpu", [list(range(n))])),
+            lambda: dist.fully_shard(lm.nn.Linear(1, 1), placement=lm.placement("cpu", [[list(range(n))]])),
             ValueError,
-            "placement has one axis, not 2",
+            "placement has one axis or two, not 3",
         ),
         (lambda: dist.no_gradient_sync(lm.nn.Linear(1, 1)).__enter__(), ValueError, "the module is not cut"),
     ):
@@ -228,7 +253,7 @@ def mistakes():
             raise AssertionError(words)
 
 
-for check in (as_one_process, accumulation, states_and_copies, options, two_axes, mistakes):
+for check in (as_one_process, accumulation, states_and_copies, options, replicas, two_axes, mistakes):
     if not sys.argv[1:] or check.__name__ in sys.argv[1:]:
         check()
 dist.barrier()

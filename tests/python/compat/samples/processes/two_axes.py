@@ -8,7 +8,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import ShardingStrategy, fully_shard
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy, enable_wrap, wrap
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
@@ -84,6 +84,20 @@ for block in model[:2]:
 fully_shard(model, mesh=dp)
 found = trained(model, share, lambda model: nn.utils.clip_grad_norm_(model.parameters(), 0.5))
 assert all(abs(a - b) < 1e-5 for a, b in zip(found, expected, strict=True)), (found, expected)
+own = slice(2 * dist.get_rank(), 2 * dist.get_rank() + 2)
+for model in (
+    FSDP(copy.deepcopy(plain), device_mesh=mesh, sharding_strategy=ShardingStrategy.HYBRID_SHARD),
+    FSDP(copy.deepcopy(plain), process_group=(tp.get_group(), dp.get_group()), use_orig_params=True),
+    fully_shard(copy.deepcopy(plain), mesh=mesh),
+):
+    is_wrapped = isinstance(model, FSDP)
+    clip = (
+        (lambda m: m.clip_grad_norm_(0.5)) if is_wrapped else (lambda m: nn.utils.clip_grad_norm_(m.parameters(), 0.5))
+    )
+    trained(model, own, clip)
+    for name, value in model.state_dict().items():
+        value = value.full_tensor() if isinstance(value, DTensor) else value
+        assert torch.allclose(value, reference.state_dict()[name], atol=1e-5), name
 model = DDP(split(), process_group=dp.get_group())
 found = trained(model, share, lambda model: nn.utils.clip_grad_norm_(model.parameters(), 0.5))
 assert all(abs(a - b) < 1e-5 for a, b in zip(found, expected, strict=True)), (found, expected)

@@ -30,7 +30,7 @@ _STAGES = {
     ShardingStrategy.FULL_SHARD: 3,
     ShardingStrategy.SHARD_GRAD_OP: 2,
     ShardingStrategy.NO_SHARD: 1,
-    ShardingStrategy.HYBRID_SHARD: 3,  # all processes are of one machine
+    ShardingStrategy.HYBRID_SHARD: 3,  # of a mesh of two axes, or two groups
     ShardingStrategy._HYBRID_SHARD_ZERO2: 2,
 }
 
@@ -122,7 +122,8 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
 
     Args:
         module: the model.
-        process_group: the processes; None is the default group.
+        process_group: the processes; None is the default group. Of two, the first keeps the parts, and the second has
+            those that keep the same part.
         sharding_strategy: FULL_SHARD (the default), SHARD_GRAD_OP or NO_SHARD.
         cpu_offload: for a model that is in the CPU's memory, where its shards then are, too.
         auto_wrap_policy: says which modules are units, as those of ``torch.distributed.fsdp.wrap``; None makes the
@@ -164,8 +165,12 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
         is_elsewhere = any(not str(p.device).startswith("cpu") for p in module.parameters())
         if is_elsewhere and (cpu_offload is True or getattr(cpu_offload, "offload_params", False)):
             raise NotImplementedError("[FullyShardedDataParallel] cpu_offload: parameters stay on their device")
-        if device_mesh is not None and process_group is None:
-            process_group = device_mesh.get_group()
+        replicas = None
+        if isinstance(process_group, tuple):
+            process_group, replicas = process_group
+        elif device_mesh is not None and process_group is None:
+            process_group = device_mesh.get_group(device_mesh.ndim - 1)
+            replicas = device_mesh.get_group(0) if device_mesh.ndim > 1 else None
         dtypes = mixed_precision or MixedPrecision()
         if param_init_fn is not None:
             for part in module.modules():
@@ -185,6 +190,7 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
             dtype=dtypes.param_dtype,
             reduce_dtype=dtypes.reduce_dtype,
             ignored=[*(ignored_modules or ()), *(ignored_states or ())],
+            replicas=replicas,
             named=use_orig_params,
         )
         if dtypes.buffer_dtype is not None:
