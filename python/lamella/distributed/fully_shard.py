@@ -68,7 +68,8 @@ def fully_shard(
     check_module(module, "fully_shard")
     if unit_of(module) is not None:
         raise ValueError("[fully_shard] the module is cut already")
-    mesh = Placement.all("cpu") if placement is None else placement
+    device = next((p.device for p in module.parameters()), "cpu")
+    mesh = Placement.all(device.partition(":")[0]) if placement is None else placement
     if mesh.ndim > 2:
         raise ValueError(f"[fully_shard] placement has one axis or two, not {mesh.ndim}")
     mesh.coordinate()

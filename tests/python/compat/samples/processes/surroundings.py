@@ -11,6 +11,7 @@ from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import (
     apply_activation_checkpointing,
     checkpoint_wrapper,
 )
+from torch.distributed.algorithms.join import Join
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
@@ -110,6 +111,17 @@ for model in (
         assert torch.allclose(found, value, atol=1e-6), name
     blocks = [part for part in model.modules() if isinstance(part, Block)]
     assert [block.calls for block in blocks] == [6] * 3
+
+# Processes that have different numbers of batches: the last one trains longest.
+model = DDP(nn.Linear(8, 1, bias=False))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+before = model.module.weight.detach().clone()
+with Join([model]):
+    for _ in range(1 + rank):
+        optimizer.zero_grad()
+        model(torch.ones(1, 8)).sum().backward()
+        optimizer.step()
+assert torch.allclose(model.module.weight, before - 0.1 * n, atol=1e-6)
 
 # Messages.
 sent, found = torch.full((2,), float(rank)), torch.zeros(2)

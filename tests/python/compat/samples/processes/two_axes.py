@@ -98,7 +98,7 @@ for model in (
     for name, value in model.state_dict().items():
         value = value.full_tensor() if isinstance(value, DTensor) else value
         assert torch.allclose(value, reference.state_dict()[name], atol=1e-5), name
-model = DDP(split(), process_group=dp.get_group())
+model = DDP(split(), device_mesh=dp)
 found = trained(model, share, lambda model: nn.utils.clip_grad_norm_(model.parameters(), 0.5))
 assert all(abs(a - b) < 1e-5 for a, b in zip(found, expected, strict=True)), (found, expected)
 print("checked", flush=True)

@@ -103,6 +103,7 @@ class DistributedDataParallel(native.DistributedDataParallel):
         bucket_cap_mb: the most megabytes of gradients that travel together.
         find_unused_parameters: True where some parameters have no part in some losses.
         static_graph: True where all passes use the parameters that the first one uses.
+        device_mesh: the processes, along one axis, in the place of ``process_group``.
         options: others of PyTorch's.
 
     Raises:
@@ -124,12 +125,17 @@ class DistributedDataParallel(native.DistributedDataParallel):
         check_reduction: bool = False,
         gradient_as_bucket_view: bool = False,
         static_graph: bool = False,
+        device_mesh: Any = None,
         **options: Any,
     ) -> None:
         if all(p.stop_gradient for p in module.parameters()):
             raise RuntimeError(
                 "[DistributedDataParallel] no parameter of the module requires a gradient: use it as it is"
             )
+        if device_mesh is not None and process_group is not None:
+            raise RuntimeError("[DistributedDataParallel] give process_group or device_mesh, not both")
+        if device_mesh is not None:
+            process_group = device_mesh.get_group()
         super().__init__(
             module,
             group=process_group if process_group is not None or native.is_initialized() else "self",
