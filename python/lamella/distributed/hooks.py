@@ -153,7 +153,7 @@ class PowerSGD:
         if bases is None or not self.warm_start:
             bases = [self._drawn(m) for m in matrices]
         columns = _reduced([m @ q for m, q in zip(matrices, bases, strict=True)], group)
-        left = [qr(p).Q for p in columns]
+        left = [qr(p.cpu()).Q.to(p.device) for p in columns]  # few columns, and LAPACK is on the CPU
         right = _reduced([m.mT @ p for m, p in zip(matrices, left, strict=True)], group)
         self._bases[bucket.index] = right
         return [p @ q.mT for p, q in zip(left, right, strict=True)]
