@@ -43,7 +43,7 @@ class FullyShardedDataParallel(Module):
     The parameters of a unit lie one after the other in flat tensors, one for each dtype. :meth:`parameters` gives this
     process's parts of these, which optimizers move: make the optimizer afterwards, and take one that moves each element
     by itself (not LAMB, LARS, Muon, Adafactor or LBFGS). The modules below have their parameters while they run, and
-    within :meth:`summon_full_params`. A group of one process leaves the model as it is.
+    within :meth:`summon_full_params`. A group of one process leaves the model as it is, unless `dtype` is another.
 
     Args:
         module: The model, of which the processes take the parameters and buffers of rank 0. It is the attribute
@@ -124,7 +124,7 @@ class FullyShardedDataParallel(Module):
         self._orders = [order for one in inner for order in one.orders]
         known = {id(m) for m, _ in self._orders}
         self._orders += [(m, list(m._parameters)) for m in module.modules() if m._parameters and id(m) not in known]
-        if self.group.size > 1 or self._replicas is not None:
+        if self.group.size > 1 or self._replicas is not None or self._dtypes[0] is not None:
             for processes in self._groups():
                 check_equal(module, processes, "FullyShardedDataParallel")
                 broadcast_tensors([*module.parameters(), *module.buffers()], 0, processes)

@@ -59,6 +59,19 @@ def test_one_process_trains_as_without(stage: int, rng: np.random.Generator) -> 
     assert other.param_groups[0]["lr"] == 0.1
 
 
+def test_one_process_computes_in_another_dtype(rng: np.random.Generator) -> None:
+    layer = lm.nn.Linear(3, 2)
+    start = layer.weight.detach().numpy().copy()
+    model = dist.FullyShardedDataParallel(layer, group="self", dtype="bfloat16")
+    x = lm.asarray(rng.normal(size=(4, 3)).astype("float32"))
+    assert model(x).dtype == lm.bfloat16
+    model(x).sum().backward()
+    lm.optim.SGD(model.parameters(), lr=1.0).step()
+    expected = start - x.astype("bfloat16").astype("float32").numpy().sum(0)
+    np.testing.assert_allclose(model.state_dict()["weight"].numpy(), expected, rtol=1e-2, atol=2e-2)
+    assert model.state_dict()["weight"].dtype == lm.float32
+
+
 def _net() -> lm.nn.Module:
     return lm.nn.Sequential(
         lm.nn.Linear(2, 2), lm.nn.Sequential(lm.nn.Linear(2, 2), lm.nn.Linear(2, 2)), lm.nn.ModuleList([lm.nn.ReLU()])

@@ -16,7 +16,7 @@ from lamella.nn import Module
 
 @dataclass
 class StateDictOptions:
-    """What states are like.
+    """Options of states.
 
     Attributes:
         full_state_dict: True for whole tensors, False for what each process keeps.

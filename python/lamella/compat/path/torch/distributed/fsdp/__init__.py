@@ -91,7 +91,7 @@ class FullOptimStateDictConfig(FullStateDictConfig):
 
 @dataclass
 class StateDictSettings:
-    """What states are like."""
+    """Kind and options of states."""
 
     state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
     state_dict_config: Any = None

@@ -40,7 +40,7 @@ class CPUOffloadPolicy(OffloadPolicy):
 
 
 class UnshardHandle:
-    """What waits for parameters that are on their way."""
+    """Waits for parameters that are on their way."""
 
     def __init__(self, unit: Unit) -> None:
         self._unit = unit

@@ -20,7 +20,7 @@ DTensor = GlobalTensor
 
 
 class Placement:
-    """How a tensor lies along an axis of a mesh."""
+    """Layout of a tensor along an axis of a mesh."""
 
     sbp: Sbp
 

@@ -12,7 +12,7 @@ from ..._data_parallel import GradBucket, as_future
 
 
 class PowerSGDState(hooks.PowerSGD):
-    """What :func:`powerSGD_hook` remembers; see :class:`lamella.distributed.hooks.PowerSGD`.
+    """Keeps the state of :func:`powerSGD_hook`; see :class:`lamella.distributed.hooks.PowerSGD`.
 
     Args:
         process_group: the processes; None is the model's group.
