@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.abc
+import importlib.machinery
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -47,12 +48,23 @@ def close(front: str, reasons: Mapping[str, str] | None = None) -> Callable[[str
 
 
 def close_module(module: str) -> Callable[[str], Any]:
-    """Returns the ``__getattr__`` of a module of a front that :func:`close` has closed."""
+    """Returns the ``__getattr__`` of a module of a front that :func:`close` has closed.
+
+    Modules below it are imported when they are asked for.
+    """
     front = module.partition(".")[0]
     finder = next(f for f in sys.meta_path if isinstance(f, _Missing) and f.front == front)
     # `from module import name` reports the missing name only if the module could have submodules.
-    sys.modules[module].__dict__.setdefault("__path__", [])
-    return _getattr(finder, module)
+    paths = sys.modules[module].__dict__.setdefault("__path__", [])
+    missing = _getattr(finder, module)
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 (becomes the module's __getattr__)
+        full = f"{module}.{name}"
+        if not name.startswith("__") and importlib.machinery.PathFinder.find_spec(full, paths) is not None:
+            return importlib.import_module(full)
+        return missing(name)
+
+    return __getattr__
 
 
 class _Path(ModuleType):

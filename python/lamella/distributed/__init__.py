@@ -55,8 +55,10 @@ from .data_parallel import DistributedDataParallel
 # Global tensors.
 from .. import sbp
 from . import _optimizers as _optimizers
+from . import hooks
 from ._costs import Link
 from .checkpoints import gather_checkpoint, load_checkpoint, save_checkpoint
+from .fully_shard import fully_shard, no_gradient_sync
 from .global_tensor import GlobalParameter, GlobalTensor
 from .making import distribute, to_global
 from .mesh import placement
@@ -66,6 +68,7 @@ from .plan import Device, Plan, plan
 from .redistribute import redistribution_table, set_links
 from .rules import Call, Spec, equation, register_sbp, ruled
 from .sharded import FullyShardedDataParallel
+from .states import load_state, read_state, save_state
 
 __all__ = [
     "Call",
@@ -95,20 +98,25 @@ __all__ = [
     "destroy_process_group",
     "distribute",
     "equation",
+    "fully_shard",
     "gather",
     "gather_checkpoint",
     "get_group",
     "get_local_rank",
     "get_rank",
     "get_world_size",
+    "hooks",
     "init_process_group",
     "is_available",
     "is_initialized",
     "load_checkpoint",
+    "load_state",
     "new_group",
+    "no_gradient_sync",
     "parallelize",
     "placement",
     "plan",
+    "read_state",
     "recv",
     "redistribution_table",
     "reduce",
@@ -116,6 +124,7 @@ __all__ = [
     "register_sbp",
     "ruled",
     "save_checkpoint",
+    "save_state",
     "sbp",
     "scatter",
     "seed",

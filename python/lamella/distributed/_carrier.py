@@ -35,6 +35,9 @@ class Collectives(Protocol):
     def connect(self, mesh: placement) -> None:
         """Makes the groups of a mesh."""
 
+    def adopt(self, mesh: placement, axis: int, group: Any) -> None:
+        """Has a mesh communicate along an axis in a group that is there, of the same processes."""
+
     def all_reduce(self, x: Tensor, op: str, group: Any) -> Tensor:
         """Returns what ``op`` makes of all processes' tensors."""
 
@@ -75,7 +78,7 @@ class ProcessCollectives:
             ValueError: a rank of the mesh is none of the processes'.
             RuntimeError: the mesh has a part of the processes, and they have not connected it.
         """
-        world = _groups.get_group()
+        world = self._world()
         self._forget()
         if (mesh, axis) not in self._groups:
             if mesh.size < world.size:
@@ -92,8 +95,18 @@ class ProcessCollectives:
             if (mesh, axis) not in self._made:
                 self._make(mesh, axis)
 
+    def adopt(self, mesh: placement, axis: int, group: ProcessGroup) -> None:
+        """Has a mesh communicate along an axis in a group that is there, of the same processes."""
+        self._forget()
+        self._groups[mesh, axis] = group
+
+    @staticmethod
+    def _world() -> ProcessGroup:
+        # One process needs no group to compute with global tensors.
+        return _groups.get_group("" if _groups.is_initialized() else "self")
+
     def _make(self, mesh: placement, axis: int) -> None:
-        world = _groups.get_group()
+        world = self._world()
         if max(mesh.ranks) >= world.size:
             raise ValueError(f"[placement] {mesh!r} has ranks beyond those of the {world.size} processes")
         self._made.add((mesh, axis))

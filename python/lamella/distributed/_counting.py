@@ -95,6 +95,9 @@ class CountingCollectives:
     def connect(self, mesh: placement) -> None:
         """Does nothing: there are no groups."""
 
+    def adopt(self, mesh: placement, axis: int, group: Any) -> None:
+        """Does nothing: there are no groups."""
+
     def count(self, x: Tensor, name: str, axes: Any, group: Any) -> Tensor:
         """Counts a collective and returns a tensor of the shape that it gives this process."""
         n, shape = group.size, list(x.shape)

@@ -14,6 +14,9 @@ from .._C import _Work as Work
 from ..autograd import PyLayer
 from ..nn import Module, Parameter
 from ._groups import get_group
+from ._models import own_part, place_of
+from .global_tensor import GlobalParameter, GlobalTensor, adjoint, settled
+from .redistribute import redistribute
 
 
 class FlatShard(Parameter):
@@ -32,11 +35,50 @@ class Slot(NamedTuple):
     places: tuple[tuple[Module, str], ...]
     shape: tuple[int, ...]
     start: int
+    #: Of a part of a global tensor: the shape of the whole, the processes and the signatures.
+    place: tuple[tuple[int, ...], Any, Any] | None = None
+
+    def placed(self, piece: Tensor) -> Tensor:
+        """Returns the parameter, of its elements: a global tensor where these are a part of one."""
+        return piece if self.place is None else GlobalTensor._of(piece, *self.place)
+
+    def made(self, piece: Tensor, stop_gradient: bool) -> Any:
+        """Returns a parameter of such elements."""
+        if self.place is None:
+            return Parameter.of_memory(piece, stop_gradient=stop_gradient)
+        found = GlobalParameter._of(piece.detach(), *self.place)
+        found.stop_gradient = stop_gradient
+        return found
+
+    def settled(self, gradient: Tensor) -> Tensor:
+        """Returns the gradient of the elements, added up over the processes where all have them."""
+        if self.place is None:
+            return gradient
+        shape, mesh, signature = self.place
+        return redistribute(gradient, shape, mesh, adjoint(signature), settled(signature))
 
     @property
     def size(self) -> int:
         """Number of elements."""
         return math.prod(self.shape)
+
+
+class Span(NamedTuple):
+    """Elements of a parameter in a tensor that an optimizer moves."""
+
+    slot: Slot
+    #: Where they begin and end in the tensor.
+    first: int
+    last: int
+    #: Where they begin in the parameter, as one long row.
+    begin: int
+
+
+class Member(NamedTuple):
+    """A tensor that an optimizer moves, and what is in it."""
+
+    tensor: Any
+    spans: tuple[Span, ...]
 
 
 class View(NamedTuple):
@@ -77,27 +119,39 @@ class Flat:
         #: The unit that it belongs to.
         self.unit: Any = None
         self._group = group.name
+        #: Dtypes of the whole, and of gradients that are sent; None for the shard's, and for that of the gradients.
+        self.compute_dtype: Any = None
+        self.reduce_dtype: Any = None
+        #: Name of the group of processes that keep the same part, of other samples; None where there are none.
+        self.replicas: str | None = None
+        #: True while the whole is to have the shard's dtype.
+        self.is_exact = False
         self.slots: list[Slot] = []
         self.size = 0
         for parameter, names, places in parameters:
-            self.slots.append(Slot(names, places, tuple(parameter.shape), self.size))
-            self.size += parameter.size
+            own = own_part(parameter)
+            self.slots.append(Slot(names, places, tuple(own.shape), self.size, place_of(parameter)))
+            self.size += own.size
         self.part = max(1, -(-self.size // group.size))
         self.padding = self.part * group.size - self.size
+        self.sizes = [self.part] * group.size
         first = parameters[0][0]
         with _C.no_grad():
-            whole = self._padded([p.detach().reshape([-1]) for p, *_ in parameters], first)
+            whole = self._padded([own_part(p).detach().reshape([-1]) for p, *_ in parameters], own_part(first))
             own = whole[group.rank * self.part : (group.rank + 1) * self.part].clone()
         #: The table of the shard, and its name there: a module that is moved gets another one.
         self._home: dict[str, Any] = {"shard": FlatShard.of_memory(own, stop_gradient=first.stop_gradient)}
         self._name = "shard"
+        self._start()
+
+    def _start(self) -> None:
         #: The sum over backward passes that did not communicate, or that ends with the pass; of the whole size.
         self.pending: Tensor | None = None
         self._reductions: list[Work] = []
         self._whole: Tensor | None = None
         self._work: Work | None = None
-        #: The shard that was gathered, and its version then.
-        self._source: tuple[Tensor, int] | None = None
+        #: The tensors that were gathered, and their versions then.
+        self._source: list[tuple[Tensor, int]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns what copies and pickles have: all but what is gathered."""
@@ -109,10 +163,28 @@ class Flat:
         found: Parameter = self._home[self._name]
         return found
 
+    def members(self) -> list[Member]:
+        """Returns the tensors that optimizers move."""
+        spans = []
+        for slot in self.slots:
+            first = min(max(slot.start - self.start, 0), self.part)
+            last = min(max(slot.start + slot.size - self.start, 0), self.part)
+            spans.append(Span(slot, first, last, self.start + first - slot.start if last > first else 0))
+        return [Member(self.shard, tuple(spans))]
+
+    @property
+    def sources(self) -> list[Tensor]:
+        """This process's parts of what is gathered, one after the other: leaves, which get the gradients."""
+        return [self.shard]
+
     def settle(self, table: dict[str, Any], name: str) -> None:
         """Puts the shard into a module's table of parameters."""
         table[name] = self.shard
         self._home, self._name = table, name
+
+    def leave(self) -> None:
+        """Takes the shard out of the table in which it is."""
+        self._home = {self._name: self._home.pop(self._name)}
 
     @property
     def group(self) -> ProcessGroup:
@@ -122,7 +194,16 @@ class Flat:
     @property
     def is_trained(self) -> bool:
         """True if the parameters want gradients."""
-        return not self.shard.stop_gradient
+        return not self.sources[0].stop_gradient
+
+    @property
+    def split_over(self) -> tuple[str, ...]:
+        """Names of the groups over which the elements are split besides, as those of a global tensor are."""
+        place = self.slots[0].place
+        if place is None:
+            return ()
+        _, mesh, signature = place
+        return tuple(mesh.group(axis).name for axis, one in enumerate(signature) if one.is_split)
 
     @property
     def start(self) -> int:
@@ -134,30 +215,59 @@ class Flat:
             parts = [*parts, _C.zeros([self.padding], dtype=like.dtype, device=like.device)]
         return _C.concat(parts)
 
+    @property
+    def _dtype(self) -> Any:
+        return self.own_dtype if self.compute_dtype is None or self.is_exact else self.compute_dtype
+
+    @property
+    def own_dtype(self) -> Any:
+        """The dtype of what each process keeps."""
+        return self.sources[0].dtype
+
+    def arranged(self, row: Tensor) -> Tensor:
+        """Returns the whole, of what the processes keep one after the other."""
+        return row
+
+    def packed(self, whole: Tensor) -> Tensor:
+        """Returns the whole in the order in which the processes keep it."""
+        return whole
+
+    def keep(self, whole: Tensor) -> None:
+        """Overwrites this process's part by that of a whole."""
+        at = self.start
+        for x, part in zip(self.sources, self.packed(whole)[at : at + self.part].split(self._counts()), strict=True):
+            x.detach().copy_(part.reshape(x.shape))
+
+    def _counts(self) -> list[int]:
+        return [x.size for x in self.sources]
+
     # ---- the whole
 
     def prefetch(self) -> None:
         """Starts to gather the whole, unless it is here or on its way."""
         if not self._is_current():
             self.release()
-            self._source = self.shard, self.shard._version
-            sizes = [self.part] * self.group.size
-            self._work = _C._distributed_start("all_gather", self.shard.detach(), sizes=sizes, group=self._group)
+            sources = self.sources
+            self._source = [(x, x._version) for x in sources]
+            parts = [x.detach().reshape([-1]) for x in sources]
+            own = parts[0] if len(parts) == 1 else _C.concat(parts)
+            if own.dtype != self._dtype:
+                own = own.astype(self._dtype)
+            self._work = _C._distributed_start("all_gather", own, sizes=self.sizes, group=self._group)
 
     def gathered(self) -> Tensor:
         """Returns the whole with its padding, off the tape."""
         self.prefetch()
         if self._whole is None:
             assert self._work is not None
-            self._whole, self._work = self._work.wait(), None
+            self._whole, self._work = self.arranged(self._work.wait()), None
         return self._whole
 
     def _is_current(self) -> bool:
         is_here = self._whole is not None or self._work is not None
-        return is_here and self._source is not None and self._is_source(*self._source)
-
-    def _is_source(self, shard: Tensor, version: int) -> bool:
-        return shard is self.shard and shard._version == version
+        if not is_here or self._source is None:
+            return False
+        return all(x is y and x._version == then for (x, then), y in zip(self._source, self.sources, strict=True))
 
     @property
     def is_here(self) -> bool:
@@ -177,7 +287,9 @@ class Flat:
 
     def pieces(self) -> list[Tensor]:
         """Returns the parameters, as views of the whole, off the tape."""
-        whole = self.gathered()
+        return self._cut(self.gathered())
+
+    def _cut(self, whole: Tensor) -> list[Tensor]:
         parts = whole.split([slot.size for slot in self.slots] + [self.padding] * bool(self.padding))
         return [part.reshape(slot.shape) for part, slot in zip(parts, self.slots, strict=False)]
 
@@ -203,20 +315,24 @@ class Flat:
     def add(self, gradients: Sequence[Tensor | None]) -> None:
         """Adds the parameters' gradients to what is pending."""
         with _C.no_grad():
+            like = next(gradient for gradient in gradients if gradient is not None).detach()
             parts = [
-                _C.zeros([slot.size], dtype=self.shard.dtype, device=self.shard.device)
+                _C.zeros([slot.size], dtype=like.dtype, device=like.device)
                 if gradient is None
-                else gradient.detach().reshape([-1])
+                else slot.settled(gradient.detach()).reshape([-1])
                 for slot, gradient in zip(self.slots, gradients, strict=True)
             ]
-            whole = self._padded(parts, self.shard)
-            self.pending = whole if self.pending is None else self.pending + whole
+            whole = self._padded(parts, like)
+            # Sums over passes are as exact as the shard.
+            self.pending = whole if self.pending is None else self.pending.astype(self.own_dtype) + whole
 
     def start_reduction(self) -> None:
         """Starts to take the mean over the processes of what is pending, of which each gets its part."""
         assert self.pending is not None
-        sizes = [self.part] * self.group.size
-        work = _C._distributed_start("reduce_scatter", self.pending, op="mean", sizes=sizes, group=self._group)
+        sent = self.packed(self.pending)
+        if self.reduce_dtype is not None:
+            sent = sent.astype(self.reduce_dtype)
+        work = _C._distributed_start("reduce_scatter", sent, op="mean", sizes=self.sizes, group=self._group)
         self._reductions.append(work)
         self.pending = None
 
@@ -225,8 +341,21 @@ class Flat:
         with _C.no_grad():
             for work in self._reductions:
                 mean = work.wait()
-                self.shard.grad = mean if self.shard.grad is None else self.shard.grad + mean
+                if self.replicas is not None:
+                    mean = _C.distributed_all_reduce(mean, op="mean", group=self.replicas)
+                mean = mean.astype(self.own_dtype)
+                for x, part in zip(self.sources, mean.split(self._counts()), strict=True):
+                    own = part.reshape(x.shape)
+                    x.grad = own if x.grad is None else x.grad + own
         self._reductions = []
+
+    def whole_gradients(self) -> list[Tensor | None]:
+        """Returns the whole gradients of the parameters, which all processes ask for together; None without any."""
+        if all(x.grad is None for x in self.sources):
+            return [None] * len(self.slots)
+        own = [(_C.zeros_like(x.detach()) if x.grad is None else x.grad.detach()).reshape([-1]) for x in self.sources]
+        row = _C.distributed_all_gather(_C.concat(own), sizes=self.sizes, group=self._group)
+        return list(self._cut(self.arranged(row)))
 
     def forget(self) -> None:
         """Drops what a pass that failed has begun."""
@@ -251,21 +380,32 @@ class Gathered(PyLayer):
 
 
 @contextmanager
-def restored(flats: Sequence[Flat], orders: Sequence[tuple[Module, list[str]]], write: bool) -> Iterator[None]:
+def restored(
+    flats: Sequence[Flat], orders: Sequence[tuple[Module, list[str]]], write: bool, with_grads: bool = False
+) -> Iterator[None]:
     """Has whole parameters in the places where they were; with ``write``, new values go back to the shards.
 
     Args:
         flats: The flat tensors.
         orders: For each module that had parameters, their names in its order.
         write: True to keep changes.
+        with_grads: True to have whole gradients, too.
     """
+    for flat in flats:
+        if flat.compute_dtype is not None:
+            flat.release()
+            flat.is_exact = True
     wholes = [flat.gathered() for flat in flats]
     made: list[tuple[Slot, Parameter]] = []
     for flat in flats:
         for piece, slot in zip(flat.pieces(), flat.slots, strict=True):
-            made.append((slot, Parameter.of_memory(piece, stop_gradient=not flat.is_trained)))
+            made.append((slot, slot.made(piece, not flat.is_trained)))
             for module, name in slot.places:
                 module._parameters[name] = made[-1][1]
+    if with_grads:
+        gradients = [x for flat in flats for x in flat.whole_gradients()]
+        for (slot, parameter), gradient in zip(made, gradients, strict=True):
+            parameter.grad = None if gradient is None else slot.placed(gradient)
     for module, names in orders:
         table = dict(module._parameters)
         module._parameters.clear()
@@ -275,6 +415,10 @@ def restored(flats: Sequence[Flat], orders: Sequence[tuple[Module, list[str]]], 
         if write:
             _write_back(flats, wholes, made)
     finally:
+        for flat in flats:
+            if flat.is_exact:
+                flat.release()
+                flat.is_exact = False
         for slot, _ in made:
             for module, name in slot.places:
                 module._parameters.pop(name, None)
@@ -288,4 +432,4 @@ def _write_back(flats: Sequence[Flat], wholes: Sequence[Tensor], made: Sequence[
             if new is not None and new is not parameter:  # another one was put there
                 parameter.copy_(new)
         for flat, whole in zip(flats, wholes, strict=True):
-            flat.shard.copy_(whole[flat.start : flat.start + flat.part])
+            flat.keep(whole)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from .. import _C
 from .._C import Tensor
@@ -40,6 +41,11 @@ def check_equal(module: Module, group: ProcessGroup, caller: str) -> None:
 def own_part(x: Tensor) -> Tensor:
     """Returns this process's part of a global tensor, and any other tensor as it is."""
     return x._local if isinstance(x, GlobalTensor) else x
+
+
+def place_of(x: Tensor) -> tuple[tuple[int, ...], Any, Any] | None:
+    """Returns the shape of a global tensor, its processes and its signatures; None for any other tensor."""
+    return (tuple(x.shape), x.placement, x.sbp) if isinstance(x, GlobalTensor) else None
 
 
 def broadcast_tensors(tensors: Sequence[Tensor], root: int, group: ProcessGroup) -> None:

@@ -14,7 +14,7 @@ from .._C import Tensor
 from ..nn import Module
 from ..optim import Optimizer
 from . import _sharded_state
-from ._flat import Flat
+from ._flat import Member
 from ._parts import Box, Part, global_part
 from .data_parallel import DistributedDataParallel
 from .global_tensor import GlobalTensor
@@ -144,13 +144,13 @@ def _like(p: Tensor, read: Callable[[str, Box], Tensor], name: str) -> Tensor:
     return GlobalTensor._of(read(name, global_part(p).box), p.shape, p.placement, p.sbp)
 
 
-def _names_and_flats(module: Module) -> tuple[dict[int, list[str]], dict[int, Flat]]:
+def _names_and_flats(module: Module) -> tuple[dict[int, list[str]], dict[int, Member]]:
     """Returns the names of what an optimizer's tensors stand for, and the flat tensors of those that are shards."""
     own = bare(module)
     if not isinstance(own, FullyShardedDataParallel):
         return _sharded_state.names_of(own, []), {}
     flats = own._exchange.flats
-    return _sharded_state.names_of(own.module, flats), {id(flat.shard): flat for flat in flats}
+    return _sharded_state.names_of(own.module, flats), _sharded_state.members_of(flats)
 
 
 def check_groups(optimizer: Optimizer, module: Module, saved: list[dict[str, Any]]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .. import _C
 from .._C import Tensor
@@ -26,11 +26,37 @@ def clip_over(parameters: Sequence[Tensor], max_norm: float, norm_type: float, g
     total = get_total_norm([p.grad for p in parameters if p.grad is not None], norm_type)
     if isinstance(total, GlobalTensor):
         total = total.whole()
+    total = _joined(total, norm_type, groups)
+    clip_grads_with_norm_(parameters, max_norm, total)
+    return total
+
+
+def clip_over_some(
+    split: Mapping[tuple[str, ...], Sequence[Tensor]], max_norm: float, norm_type: float, groups: Sequence[str]
+) -> Tensor:
+    """Does what :func:`clip_over` does where some gradients lie over more groups than others.
+
+    Args:
+        split: This process's parameters, by the names of the groups over which only their gradients lie.
+        max_norm: The largest norm.
+        norm_type: The order of the norm.
+        groups: The names of the groups over which all gradients lie.
+    """
+    norms = []
+    for own, parameters in split.items():
+        total = get_total_norm([p.grad for p in parameters if p.grad is not None], norm_type)
+        norms.append(_joined(total, norm_type, own))
+    total = _joined(get_total_norm(norms, norm_type), norm_type, groups)
+    clip_grads_with_norm_([p for parameters in split.values() for p in parameters], max_norm, total)
+    return total
+
+
+def _joined(norm: Tensor, norm_type: float, groups: Sequence[str]) -> Tensor:
+    """Returns the norm of what lies over groups, of this process's."""
     with _C.no_grad():
         for group in groups:
             if math.isinf(norm_type):
-                total = _C.distributed_all_reduce(total, op="max", group=group)
+                norm = _C.distributed_all_reduce(norm, op="max", group=group)
             else:
-                total = _C.distributed_all_reduce(total**norm_type, group=group) ** (1.0 / norm_type)
-    clip_grads_with_norm_(parameters, max_norm, total)
-    return total
+                norm = _C.distributed_all_reduce(norm**norm_type, group=group) ** (1.0 / norm_type)
+    return norm

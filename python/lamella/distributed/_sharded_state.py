@@ -9,18 +9,25 @@ from .. import _C
 from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module
-from ._flat import Flat, Slot
+from ._flat import Flat, Member, Slot
 from ._objects import all_gather_object
 from ._parts import Box, Part, assemble, flat_part
 
 
-def _own(flat: Flat, values: Tensor) -> Iterator[tuple[Slot, Part]]:
-    """Yields this process's parts of the parameters of a flat tensor; values is one like the shard."""
-    for slot in flat.slots:
-        first = min(max(slot.start - flat.start, 0), flat.part)
-        last = min(max(slot.start + slot.size - flat.start, 0), flat.part)
-        begin = flat.start + first - slot.start if last > first else 0
+def _own(member: Member, values: Tensor) -> Iterator[tuple[Slot, Part]]:
+    """Yields this process's parts of the parameters in a tensor that an optimizer moves; values is one like it."""
+    for slot, first, last, begin in member.spans:
+        if slot.place is not None:
+            raise RuntimeError(
+                f"[sharded_state_dict] '{slot.names[0]}' is a global tensor of which each process keeps a part of its "
+                "part: state_dict() has it"
+            )
         yield slot, flat_part(values[first:last], slot.shape, begin)
+
+
+def members_of(flats: Sequence[Flat]) -> dict[int, Member]:
+    """Returns the tensors that optimizers move, by their ids."""
+    return {id(member.tensor): member for flat in flats for member in flat.members()}
 
 
 def of_model(module: Module, flats: Sequence[Flat], orders: Sequence[tuple[Module, list[str]]]) -> dict[str, Any]:
@@ -28,8 +35,8 @@ def of_model(module: Module, flats: Sequence[Flat], orders: Sequence[tuple[Modul
     if not flats:
         return module.state_dict()
     parts = {}
-    for flat in flats:
-        for slot, part in _own(flat, flat.shard.detach()):
+    for member in members_of(flats).values():
+        for slot, part in _own(member, member.tensor.detach()):
             parts.update(dict.fromkeys(slot.names, part))
     ordered = {id(owner): names for owner, names in orders}
     rest = module.state_dict()
@@ -48,7 +55,7 @@ def of_model(module: Module, flats: Sequence[Flat], orders: Sequence[tuple[Modul
 def of_optimizer(optimizer: Any, module: Module, flats: Sequence[Flat]) -> dict[str, Any]:
     """Returns an optimizer's state with this process's parts of what it remembers of each parameter."""
     names = names_of(module, flats)
-    by_id = {id(flat.shard): flat for flat in flats}
+    by_id = members_of(flats)
     state: dict[str, dict[str, Any]] = {}
     for key, values in optimizer.state.items():
         if key not in by_id:
@@ -70,7 +77,7 @@ def of_optimizer(optimizer: Any, module: Module, flats: Sequence[Flat]) -> dict[
 def for_optimizer(optimizer: Any, state: Mapping[str, Any], module: Module, flats: Sequence[Flat]) -> dict[str, Any]:
     """Returns what an optimizer's ``load_state_dict`` takes, of a state of whole tensors by name."""
     names = names_of(module, flats)
-    by_id = {id(flat.shard): flat for flat in flats}
+    by_id = members_of(flats)
     given = list(state["param_groups"])
     ours = [sorted(name for p in group["params"] for name in names[id(p)]) for group in optimizer.param_groups]
     if [sorted(group["params"]) for group in given] != ours:
@@ -94,7 +101,7 @@ def for_optimizer(optimizer: Any, state: Mapping[str, Any], module: Module, flat
     return {"state": found, "param_groups": groups}
 
 
-def _flattened(flat: Flat, remembered: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _flattened(member: Member, remembered: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns what is remembered of a shard, from what is remembered of its parameters."""
     first = remembered[0]
     if any(set(values) != set(first) for values in remembered):
@@ -104,29 +111,26 @@ def _flattened(flat: Flat, remembered: Sequence[Mapping[str, Any]]) -> dict[str,
         if not isinstance(value, Tensor):
             found[key] = value
             continue
-        dtype, device = flat.shard.dtype, value.device
-        row = _C.concat(
-            [
-                *(values[key].detach().astype(dtype).reshape([-1]) for values in remembered),
-                _C.zeros([flat.padding], dtype=dtype, device=device),
-            ]
-        )
-        found[key] = row[flat.start : flat.start + flat.part].clone()
+        made = _C.zeros([member.tensor.size], dtype=member.tensor.dtype, device=value.device)
+        for (_, start, last, begin), values in zip(member.spans, remembered, strict=True):
+            row = values[key].detach().reshape([-1])
+            made[start:last] = row[begin : begin + last - start].astype(made.dtype)
+        found[key] = made
     return found
 
 
 def names_of(module: Module, flats: Sequence[Flat]) -> dict[int, list[str]]:
     """Returns the names of the parameters that each tensor of an optimizer stands for."""
     if flats:
-        return {id(flat.shard): [slot.names[0] for slot in flat.slots] for flat in flats}
+        return {key: [span.slot.names[0] for span in member.spans] for key, member in members_of(flats).items()}
     return {id(p): [name] for name, p in module.named_parameters()}
 
 
-def filled(flat: Flat, read: Callable[[str, Box], Tensor]) -> Tensor:
+def filled(member: Member, read: Callable[[str, Box], Tensor]) -> Tensor:
     """Returns a tensor like a shard, of the elements of each parameter that ``read`` returns for a box."""
-    found = _C.zeros([flat.part], dtype=flat.shard.dtype, device=flat.shard.device)
+    found = _C.zeros([member.tensor.size], dtype=member.tensor.dtype, device=member.tensor.device)
     with _C.no_grad():
-        for slot, part in _own(flat, found):
+        for slot, part in _own(member, found):
             if part.values.size:
                 part.values.copy_(read(slot.names[0], part.box).astype(found.dtype).to(found.device))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from .. import _C
+from .. import _C, _tree
 from .._C import Tensor
 from ..autograd import saved_tensors_hooks
 from ..nn import Module, ModuleDict, ModuleList, Sequential
@@ -23,6 +23,8 @@ class Exchange:
     def __init__(self, stage: int) -> None:
         self.stage = stage
         self.syncs = True
+        #: True where no wrapper does what comes before and after a forward pass.
+        self.begins_with_root = False
         #: Units that run, the innermost last.
         self.running: list[Unit] = []
         self.units: list[Unit] = []
@@ -134,14 +136,45 @@ class Exchange:
                 flat.forget()
 
 
+class Rerun:
+    """Runs a module's ``forward`` through a function that runs it again in backward.
+
+    Args:
+        module: The module.
+        inner: What runs in the place of its ``forward``, if anything.
+        through: Called with a function and its arguments.
+    """
+
+    def __init__(self, module: Module, inner: Callable[..., Any] | None, through: Callable[..., Any]) -> None:
+        self._module = module
+        self.inner = inner
+        self._through = through
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns what the module gives."""
+        return self._through(self._call, *args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        if self.inner is not None:
+            return self.inner(*args, **kwargs)
+        return type(self._module).forward(self._module, *args, **kwargs)
+
+
 class Unit:
     """A module whose parameters are gathered together."""
 
     def __init__(self, module: Module, flats: list[Flat], exchange: Exchange, *, is_root: bool) -> None:
         self.flats = flats
-        self._exchange = exchange
+        self.exchange = exchange
         self._is_root = is_root
-        self._forward = module.__dict__.get("forward")
+        #: True to keep the whole from forward to backward.
+        self.keeps = False
+        #: The dtypes to which floating inputs and outputs are brought, if any.
+        self.input_dtype: Any = None
+        self.output_dtype: Any = None
+        exchange.add(self)
+        before = module.__dict__.get("forward")
+        self._forward = before.inner if isinstance(before, Rerun) else before
         self._module = module
         self._depth = 0
         #: Its place in the order of the last forward pass, and in that of this one; None where it has none.
@@ -149,21 +182,47 @@ class Unit:
         self.number: int | None = None
         for flat in flats:
             flat.unit = self
-        module.__dict__["forward"] = self.run
+        if isinstance(before, Rerun):  # what runs again gathers again
+            before.inner = self.run
+        else:
+            module.__dict__["forward"] = self.run
+
+    def move(self, exchange: Exchange) -> None:
+        """Makes it a unit of another model, whose root is another one."""
+        self.exchange, self._is_root = exchange, False
+        self.place = self.number = None
+        exchange.add(self)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the module with its parameters in their places."""
+        return self._entered(self._call, args, kwargs)
+
+    def wrapped(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns a function that runs a method of the module with its parameters in their places."""
+        return lambda *args, **kwargs: self._entered(method, args, kwargs)
+
+    def _entered(self, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if self._depth:
-            return self._call(*args, **kwargs)
-        self._exchange.entered(self)
+            return call(*args, **kwargs)
+        if self._is_root and self.exchange.begins_with_root and not self.exchange.running and not in_pass():
+            self.exchange.forget_failed_pass()
+            with self.exchange.forward_pass():
+                return self._run(call, args, kwargs)
+        return self._run(call, args, kwargs)
+
+    def _run(self, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        if self.input_dtype is not None:
+            args, kwargs = brought((args, kwargs), self.input_dtype)
+        self.exchange.entered(self)
         self._depth += 1
-        self._exchange.running.append(self)
+        self.exchange.running.append(self)
         try:
             self._place()
-            return self._call(*args, **kwargs)
+            found = call(*args, **kwargs)
+            return found if self.output_dtype is None else brought(found, self.output_dtype)
         finally:
             self._depth -= 1
-            self._exchange.running.pop()
+            self.exchange.running.pop()
             self._remove()
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
@@ -174,22 +233,41 @@ class Unit:
     def _place(self) -> None:
         for flat in self.flats:
             if _C.is_grad_enabled() and flat.is_trained:
-                pieces: Sequence[Tensor] = Gathered.apply(flat.shard, flat, self._exchange.ready)
+                pieces: Sequence[Tensor] = Gathered.apply(flat.sources[0], flat, self.exchange.ready)
             else:
                 pieces = flat.pieces()
             for slot, piece in zip(flat.slots, pieces, strict=True):
+                parameter = slot.placed(piece)
                 for module, name in slot.places:
-                    module.__dict__[name] = piece
+                    module.__dict__[name] = parameter
 
     def _remove(self) -> None:
         # The model's own are the first that its backward pass asks for.
-        keeps = self._exchange.stage < 3 or (self._is_root and _C.is_grad_enabled())
+        keeps = self.exchange.stage < 3 or ((self._is_root or self.keeps) and _C.is_grad_enabled())
         for flat in self.flats:
             for slot in flat.slots:
                 for module, name in slot.places:
                     module.__dict__.pop(name, None)
             if not keeps:
                 flat.release()
+
+
+def floating(dtype: Any, caller: str) -> Any:
+    """Returns the floating dtype that is meant.
+
+    Raises:
+        TypeError: It is none.
+    """
+    found = _C.zeros([0], dtype=dtype).dtype
+    if not _C.isdtype(found, "real floating"):
+        raise TypeError(f"[{caller}] dtype and reduce_dtype are floating ones, not {found.name}")
+    return found
+
+
+def brought(value: Any, dtype: Any) -> Any:
+    """Returns a tree whose floating tensors are in a dtype."""
+    tensors, spec = _tree.flatten(value)
+    return _tree.rebuild(spec, [x.astype(dtype) if _C.isdtype(x.dtype, "real floating") else x for x in tensors])
 
 
 def chosen_units(module: Module, units: Units) -> list[Module]:

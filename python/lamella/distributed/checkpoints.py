@@ -79,10 +79,33 @@ def save_checkpoint(
         raise ValueError(f"[save_checkpoint] step is an int of at least 0, not {step!r}")
     if keep is not None and (type(keep) is not int or keep < 1):
         raise ValueError(f"[save_checkpoint] keep is a positive int, not {keep!r}")
-    processes = _processes(group)
+    processes = processes_of(group)
     kinds, tensors, own = _collected(parts)
     own["random"] = random_state() if random else None
     place = folder_of(Path(folder), step)
+    write("save_checkpoint", place, step, kinds, tensors, own, processes)
+    if keep is not None:
+        failure = ""
+        if processes.rank == 0:
+            try:
+                others = [path for _, path in complete(Path(folder)) if path != place]
+                remove_but(Path(folder), [place, *others[: keep - 1]])
+            except OSError as error:
+                failure = f"{type(error).__name__}: {error}"
+        agree("save_checkpoint", failure, processes)
+    return place
+
+
+def write(
+    caller: str,
+    place: Path,
+    step: int,
+    kinds: Mapping[str, str],
+    tensors: Mapping[str, Part],
+    own: Mapping[str, Any],
+    processes: ProcessGroup,
+) -> None:
+    """Writes a checkpoint's folder: each process its parts of tensors and its own values, the first one the index."""
     attempt = broadcast_object(os.urandom(4).hex(), 0, processes)
     files = [f"part-{rank:05d}-of-{processes.size:05d}-{attempt}.safetensors" for rank in range(processes.size)]
     described = all_gather_object({name: description(part) for name, part in tensors.items()}, processes)
@@ -94,18 +117,14 @@ def save_checkpoint(
         write_part(place, files[processes.rank], chosen, own)
     except (OSError, TypeError, ValueError, MemoryError) as error:
         failure = f"{type(error).__name__}: {error}"
-    _agree("save_checkpoint", failure, processes)
+    agree(caller, failure, processes)
     failure = ""
     if processes.rank == 0:
         try:
-            write_index(place, Index(step, files, kinds, entries))
-            if keep is not None:
-                others = [path for _, path in complete(Path(folder)) if path != place]
-                remove_but(Path(folder), [place, *others[: keep - 1]])
+            write_index(place, Index(step, files, dict(kinds), entries))
         except (OSError, MemoryError) as error:
             failure = f"{type(error).__name__}: {error}"
-    _agree("save_checkpoint", failure, processes)
-    return place
+    agree(caller, failure, processes)
 
 
 def load_checkpoint(
@@ -144,13 +163,13 @@ def load_checkpoint(
     for name, part in parts.items():
         if not hasattr(part, "load_state_dict"):
             raise TypeError(f"[load_checkpoint] {name}: {type(part).__name__} has no load_state_dict")
-    processes = _processes(group)
+    processes = processes_of(group)
     place = Path(folder)
     listed = [number for number, _ in complete(place) if step is None or number == step]
     steps = broadcast_object(listed, 0, processes)
     if not steps:
         raise FileNotFoundError(f"[load_checkpoint] '{place}' has no checkpoint" + (f" {step}" if step else ""))
-    reader = _newest_whole(place, steps, processes)
+    reader = newest_whole(place, steps, processes)
     count = len(reader.index.files)
     every = [reader.own(number) for number in range(count)]
     own = every[processes.rank % count]
@@ -166,7 +185,7 @@ def load_checkpoint(
         load_all({name: part for name, part in parts.items() if reader.index.kinds[name] == "other"}, own)
     except ValueError as error:
         failure = str(error)
-    _agree("load_checkpoint", failure, processes, ValueError)
+    agree("load_checkpoint", failure, processes, ValueError)
     for name, part in models.items():
         extras = {key: x for one in every for key, x in one[name].items()}
         _named_state.load_model(part, _reads(reader, name), {**extras, **own[name]})
@@ -239,7 +258,7 @@ def gather_checkpoint(
     return file
 
 
-def _processes(group: ProcessGroup | str | None) -> ProcessGroup:
+def processes_of(group: ProcessGroup | str | None) -> ProcessGroup:
     return group_of("self" if group is None and not is_initialized() else group)
 
 
@@ -272,7 +291,7 @@ def _moves_shards(optimizer: Optimizer) -> bool:
     return any(getattr(p, "is_shard", False) for group in optimizer.param_groups for p in group["params"])
 
 
-def _agree(op: str, failure: str, processes: ProcessGroup, kind: type[Exception] = RuntimeError) -> None:
+def agree(op: str, failure: str, processes: ProcessGroup, kind: type[Exception] = RuntimeError) -> None:
     """Raises on all processes if one has failed."""
     failures = all_gather_object(failure, processes)
     for rank, text in enumerate(failures):
@@ -280,7 +299,7 @@ def _agree(op: str, failure: str, processes: ProcessGroup, kind: type[Exception]
             raise kind(text if text.startswith("[") else f"[{op}] rank {rank} of {processes.size} failed: {text}")
 
 
-def _newest_whole(folder: Path, steps: list[int], processes: ProcessGroup) -> Reader:
+def newest_whole(folder: Path, steps: list[int], processes: ProcessGroup) -> Reader:
     damage: list[str] = []
     for number in steps:
         place = folder_of(folder, number)

@@ -335,6 +335,12 @@ class GlobalTensor(Tensor):
 
     # ---- copies
 
+    def _as_parameter(self, stop_gradient: bool) -> GlobalTensor:
+        """Returns a parameter with the values of this tensor, which lies as it does."""
+        made = GlobalParameter._of(self._local.detach().clone(), self.shape, self._placement, self._sbp)
+        made.stop_gradient = stop_gradient
+        return made
+
     def __copy__(self) -> GlobalTensor:
         return self._with_local(copy.copy(self._local))
 

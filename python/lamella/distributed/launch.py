@@ -2,7 +2,8 @@
 
 It starts nothing but processes with the variables that ``torchrun`` sets (``RANK``, ``WORLD_SIZE``, ``LOCAL_RANK``,
 ``LOCAL_WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``), and a private folder in which they meet. When one of them
-fails, it ends the others, says which one it was, and ends with its exit status; signals that it gets go to all of them.
+fails, it ends the others, says which one it was, and ends with its exit status, or starts all of them again where
+``--restarts`` lets it; signals that it gets go to all of them.
 Processes that they have started, and that still run when all of them have ended, are killed.
 """
 
@@ -38,16 +39,23 @@ class Launcher:
         count: Number of processes.
         prefix: True to begin each line of their output with the rank.
         grace: Seconds that they get to end after one has failed, or after a signal.
+        restarts: Number of times that all of them are started again after one has failed, with the number of the
+            attempt in ``TORCHELASTIC_RESTART_COUNT``: programs go on from a checkpoint.
     """
 
-    def __init__(self, command: Sequence[str], count: int, *, prefix: bool = False, grace: float = _GRACE) -> None:
+    def __init__(
+        self, command: Sequence[str], count: int, *, prefix: bool = False, grace: float = _GRACE, restarts: int = 0
+    ) -> None:
         self.command = list(command)
         self.count = count
         self.prefix = prefix
         self.grace = grace
+        self.restarts = restarts
+        self.attempt = 0
         self.processes: list[subprocess.Popen[bytes]] = []
         self._printers: list[threading.Thread] = []
         self._ends_at: float | None = None
+        self._is_ending = False
         self._port = os.environ.get("MASTER_PORT") or str(_port())
 
     def run(self) -> int:
@@ -55,11 +63,25 @@ class Launcher:
 
         Otherwise it is that of the first process that failed; 128 and the number of the signal that ended it.
         """
-        folder = tempfile.mkdtemp(prefix="lamella-launch-")
         before = {number: signal.signal(number, self._on_signal) for number in _PASSED_ON}
+        try:
+            while (status := self._attempted()) and self.attempt < self.restarts and not self._is_ending:
+                self.attempt += 1
+                print(f"[launch] starts again: {self.attempt} of {self.restarts}", file=sys.stderr)
+            return status
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _attempted(self) -> int:
+        """Runs the processes once."""
+        folder = tempfile.mkdtemp(prefix="lamella-launch-")
+        self.processes, self._printers, self._ends_at = [], [], None
         try:
             for rank in range(self.count):
                 self._start(rank, folder)
+            if self._is_ending:  # by a signal that came before they were there
+                self._tell(signal.SIGTERM)
             return self._watch()
         finally:
             for process in self.processes:  # and what they have started, and not ended
@@ -67,8 +89,6 @@ class Launcher:
                 process.wait()
             for printer in self._printers:
                 printer.join()
-            for number, handler in before.items():
-                signal.signal(number, handler)
             shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self, rank: int, folder: str) -> None:
@@ -81,6 +101,8 @@ class Launcher:
             LAMELLA_DISTRIBUTED_STORE=f"file://{folder}",
             MASTER_ADDR=os.environ.get("MASTER_ADDR", "127.0.0.1"),
             MASTER_PORT=self._port,
+            TORCHELASTIC_RESTART_COUNT=str(self.attempt),
+            TORCHELASTIC_MAX_RESTARTS=str(self.restarts),
         )
         pipe = subprocess.PIPE if self.prefix else None
         # Its own process group lets a signal reach the processes that it starts in turn.
@@ -118,6 +140,7 @@ class Launcher:
 
     def _on_signal(self, number: int, frame: object) -> None:
         if number in _ENDING:
+            self._is_ending = True
             self._tell(number)
         else:
             for process in self.processes:
@@ -169,15 +192,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--grace", type=float, default=_GRACE, metavar="SECONDS", help="time to end after another one has failed"
     )
+    parser.add_argument(
+        "--restarts", type=int, default=0, metavar="N", help="times that all start again after one has failed"
+    )
     parser.add_argument("-m", "--module", action="store_true", help="the program is a module, as for python -m")
     parser.add_argument("program", help="a script of Python, or with -m a module")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
     given = parser.parse_args(arguments)
     if given.processes < 1:
         parser.error(f"-n is at least 1, not {given.processes}")
+    if given.restarts < 0:
+        parser.error(f"--restarts is at least 0, not {given.restarts}")
     program = ["-m", given.program] if given.module else [given.program]
     command = [sys.executable, *program, *given.arguments]
-    return Launcher(command, given.processes, prefix=given.prefix, grace=given.grace).run()
+    return Launcher(command, given.processes, prefix=given.prefix, grace=given.grace, restarts=given.restarts).run()
 
 
 if __name__ == "__main__":

@@ -59,7 +59,18 @@ def whole_shape(local: Tensor, mesh: placement, signature: Signature, op: str) -
     return tuple(shape)
 
 
-def to_global(x: Tensor, placement: placement | None = None, sbp: SbpLike | None = None) -> GlobalTensor:
+def _even(local: Tensor, mesh: placement, signature: Signature) -> tuple[int, ...]:
+    """Returns the shape of the whole of parts that have one shape on all processes."""
+    shape = list(local.shape)
+    for one, count in zip(signature, mesh.shape, strict=True):
+        if one.is_split:
+            shape[one.axis] *= count
+    return tuple(shape)
+
+
+def to_global(
+    x: Tensor, placement: placement | None = None, sbp: SbpLike | None = None, *, synchronize: bool = True
+) -> GlobalTensor:
     """Makes a global tensor of every process's part, or brings a global tensor to other signatures.
 
     All processes of the placement call it together. A tensor is the process's part: where the signature is ``split``,
@@ -69,6 +80,7 @@ def to_global(x: Tensor, placement: placement | None = None, sbp: SbpLike | None
         x: the part, or a global tensor.
         placement: the processes; those of a global tensor by default.
         sbp: a signature, or one for each axis of the placement; those of a global tensor by default.
+        synchronize: False sends nothing: what is whole is the same on all processes already, and parts have one shape.
 
     Raises:
         TypeError: a tensor that is not global needs both.
@@ -81,11 +93,11 @@ def to_global(x: Tensor, placement: placement | None = None, sbp: SbpLike | None
         raise TypeError("[to_global] a tensor that is not global takes a placement and signatures")
     signature = sbps.signature(sbp, placement.ndim, x.ndim, "to_global")
     placement.coordinate()
-    shape = whole_shape(x, placement, signature, "to_global")
+    shape = whole_shape(x, placement, signature, "to_global") if synchronize else _even(x, placement, signature)
     local = x if x.stop_gradient else _Global.apply(x, (shape, placement, signature))
     with lm.no_grad():
         for k, one in enumerate(signature):
-            if one.is_broadcast and placement.shape[k] > 1:
+            if synchronize and one.is_broadcast and placement.shape[k] > 1:
                 first = _carrier.current().broadcast(local.detach(), placement.group(k))
                 if x.stop_gradient:
                     local = first

@@ -145,6 +145,24 @@ class placement:  # noqa: N801 (OneFlow's name)
         """
         _carrier.current().connect(self)
 
+    def along(self, axis: int) -> placement:
+        """Returns the placement of the processes that differ from this one only in their place along an axis.
+
+        It communicates in the groups of this placement: all processes ask for it together the first time.
+        """
+        at = self.coordinate()
+        ranks = next(ranks for ranks in self.fibers(axis) if self.ranks[self._position(at)] in ranks)
+        found = placement(self.type, ranks)
+        if found != self:
+            _carrier.current().adopt(found, 0, self.group(axis))
+        return found
+
+    def _position(self, at: Sequence[int]) -> int:
+        position = 0
+        for place, size in zip(at, self.shape, strict=True):
+            position = position * size + place
+        return position
+
     def group(self, axis: int) -> Any:
         """Returns the process group of this process along an axis of the mesh.
 

@@ -159,20 +159,34 @@ class Pipeline(Module):
             ValueError: The batch is smaller than the number of microbatches, or is missing.
             RuntimeError: There is no ``loss``.
         """
+        run = self._trained(inputs, target, scaler)
+        told = _C.zeros([2], dtype="float64", device="cpu")
+        if run.total is not None:
+            told = _C.asarray([DTYPES.index(run.total.dtype.name), run.total.item()], dtype="float64", device="cpu")
+        dtype, loss = self._from_last(told).tolist()
+        return _C.asarray(loss, dtype=DTYPES[int(dtype)])
+
+    def _trained(self, inputs: Any, target: Any, scaler: GradScaler | None, *, keeps: bool = False) -> _Run:
+        """Runs forward and backward; with `keeps` the last stage's outputs and losses are kept."""
         if self._loss is None:
             raise RuntimeError("[Pipeline] step needs a loss: Pipeline(..., loss=...)")
-        run = _Run(self, inputs, target, scaler)
+        run = _Run(self, inputs, target, scaler, keeps=keeps)
         for what, i, chunk in interleaved(self.group.size, self.group.rank, self.microbatches, self.chunks):
             # What wraps a stage communicates once, with the last microbatch.
             is_last = i == self.microbatches - 1
             with nullcontext() if is_last else _no_sync(self._runs[chunk]):
                 run.forward(i, chunk) if what == "forward" else run.backward(i, chunk)
         run.wait()
-        told = _C.zeros([2], dtype="float64", device="cpu")
-        if run.total is not None:
-            told = _C.asarray([DTYPES.index(run.total.dtype.name), run.total.item()], dtype="float64", device="cpu")
-        dtype, loss = self._from_last(told).tolist()
-        return _C.asarray(loss, dtype=DTYPES[int(dtype)])
+        return run
+
+    def _ran_forward(self, inputs: Any) -> list[tuple[Tensor, ...]]:
+        """Runs forward; returns the outputs of each microbatch, of this process's last stage."""
+        with _C.no_grad():
+            run = _Run(self, inputs, None, None, trains=False)
+            tasks = forward_only(self.group.size, self.microbatches, self.chunks)
+            found = {(task.chunk, task.microbatch): run.forward(task.microbatch, task.chunk) for task in tasks}
+            run.wait()
+        return [found[self.chunks - 1, i] for i in range(self.microbatches)]
 
     def forward(self, inputs: Any = None) -> Any:
         """Returns what the model gives for a batch, on every process and without a graph.
@@ -184,15 +198,12 @@ class Pipeline(Module):
             ValueError: The batch is smaller than the number of microbatches, or is missing.
         """
         with _C.no_grad():
-            run = _Run(self, inputs, None, None, trains=False)
-            tasks = forward_only(self.group.size, self.microbatches, self.chunks)
-            found = {(task.chunk, task.microbatch): run.forward(task.microbatch, task.chunk) for task in tasks}
-            run.wait()
-            outputs = [found[self.chunks - 1, i] for i in range(self.microbatches)]
-            results = [_C.concat(list(parts)) for parts in zip(*outputs, strict=True)] if self.is_last else []
+            outputs = self._ran_forward(inputs)
+            results = joined(outputs) if self.is_last else []
             root = self.group.size - 1
             told = broadcast_object([[x.dtype.name, list(x.shape)] for x in results], root, self._group)
-            given = results or [_C.zeros(shape, dtype=dtype, device=run.device) for dtype, shape in told]
+            device = next((p.device for p in self.parameters()), "cpu")
+            given = results or [_C.zeros(shape, dtype=dtype, device=device) for dtype, shape in told]
             told_all = tuple(self._from_last(x) for x in given)
         return told_all[0] if len(told_all) == 1 else told_all
 
@@ -267,12 +278,23 @@ class _Run:
     """One batch on its way through the stages."""
 
     def __init__(
-        self, pipe: Pipeline, inputs: Any, target: Any, scaler: GradScaler | None, *, trains: bool = True
+        self,
+        pipe: Pipeline,
+        inputs: Any,
+        target: Any,
+        scaler: GradScaler | None,
+        *,
+        trains: bool = True,
+        keeps: bool = False,
     ) -> None:
         self.pipe = pipe
         self.scaler = scaler
         self.trains = trains
         self.total: Tensor | None = None
+        self._keeps = keeps
+        #: Of each microbatch, in their order.
+        self.outputs: list[tuple[Tensor, ...]] = []
+        self.losses: list[Tensor] = []
         group, n = pipe.group, pipe.microbatches
         self.device = device = next((p.device for p in pipe.parameters()), "cpu")
         is_ring = pipe.chunks > 1  # the last process goes on at the first one
@@ -306,7 +328,11 @@ class _Run:
         elif self.trains:
             assert pipe._loss is not None
             target = self.targets[i]
-            loss = _whole(pipe._loss(found, target[0] if len(target) == 1 else target)) * self.weights[i]
+            own = _whole(pipe._loss(found, target[0] if len(target) == 1 else target))
+            if self._keeps:
+                self.outputs.append(tuple(x.detach() for x in outputs))
+                self.losses.append(own.detach())
+            loss = own * self.weights[i]
             self.total = loss.detach() if self.total is None else self.total + loss.detach()
             self.sent[chunk, i] = [loss if self.scaler is None else self.scaler.scale(loss)]
         return outputs
@@ -334,6 +360,11 @@ class _Run:
         for channel in (self.before, self.after):
             if channel is not None:
                 channel.wait()
+
+
+def joined(outputs: Sequence[tuple[Tensor, ...]]) -> list[Tensor]:
+    """Returns the outputs of a whole batch, from those of its microbatches."""
+    return [_C.concat(list(parts)) for parts in zip(*outputs, strict=True)]
 
 
 def _cuts(count: int, processes: int, chunks: int, balance: Sequence[int] | None) -> list[int]:

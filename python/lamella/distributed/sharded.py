@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from .. import _C
 from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
 from ..nn import Module, Parameter
 from . import _sharded_state
+from ._bundle import Bundle
 from ._flat import Flat, restored
 from ._groups import get_group, group_of
 from ._models import broadcast_tensors, check_equal, check_module
-from ._norms import clip_over
+from ._nested import absorbed, left_out
+from ._norms import clip_over, clip_over_some
 from ._parts import Part
-from ._units import Exchange, Unit, Units, chosen_units, owners_of
+from ._units import Exchange, Unit, Units, brought, chosen_units, floating, owners_of
 from .global_tensor import GlobalTensor
 
 __all__ = ["FullyShardedDataParallel"]
@@ -41,7 +43,7 @@ class FullyShardedDataParallel(Module):
     The parameters of a unit lie one after the other in flat tensors, one for each dtype. :meth:`parameters` gives this
     process's parts of these, which optimizers move: make the optimizer afterwards, and take one that moves each element
     by itself (not LAMB, LARS, Muon, Adafactor or LBFGS). The modules below have their parameters while they run, and
-    within :meth:`summon_full_params`. A group of one process leaves the model as it is.
+    within :meth:`summon_full_params`. A group of one process leaves the model as it is, unless `dtype` is another.
 
     Args:
         module: The model, of which the processes take the parameters and buffers of rank 0. It is the attribute
@@ -54,11 +56,23 @@ class FullyShardedDataParallel(Module):
         group_by: Called with a parameter's name and the parameter; those for which it returns different keys do not lie
             in one flat tensor, and :meth:`shards` tells them apart: for options of an optimizer that differ.
         broadcast_buffers: True to begin each forward pass with the buffers of rank 0, such as running statistics.
+        dtype: The dtype in which parameters are gathered and the model computes, such as ``"bfloat16"``; the shards,
+            their gradients and the optimizer's state stay as they are. Floating inputs are brought to it. None is the
+            parameters' own.
+        reduce_dtype: The dtype in which gradients are sent; by default that in which they were computed.
+        ignored: Modules and parameters that are left as they are: whole, and with each process's own gradients.
+        replicas: The processes that keep the same part as this one and have other samples, or their group's name: with
+            a group within a machine and one across machines, parameters are gathered within.
+        named: True to give each parameter a shard of its own, a row under the parameter's name, so that
+            ``named_parameters`` tells them apart.
+
+    A part of the model may be such a model already: it becomes a unit of this one, with this one's stage and options,
+    and its place is taken by what it has wrapped.
 
     Raises:
         TypeError: `module` is no module, or `units` are neither types nor a function.
         ValueError: The stage is none, no parameter wants a gradient, one is a global tensor, a part of the model is
-            such a model already, or the models of the processes differ.
+            such a model of another group, or the models of the processes differ.
         RuntimeError: There is no process group.
     """
 
@@ -71,35 +85,52 @@ class FullyShardedDataParallel(Module):
         units: Units = None,
         group_by: Callable[[str, Parameter], Hashable] | None = None,
         broadcast_buffers: bool = True,
+        dtype: Any = None,
+        reduce_dtype: Any = None,
+        ignored: Iterable[Module | Tensor] = (),
+        replicas: ProcessGroup | str | None = None,
+        named: bool = False,
     ) -> None:
         super().__init__()
         check_module(module, "FullyShardedDataParallel")
         if type(stage) is not int or stage not in (1, 2, 3):
             raise ValueError(f"[FullyShardedDataParallel] stage is 1, 2 or 3, not {stage!r}")
-        if all(p.stop_gradient for p in module.parameters()):
+        self._group = group_of(group).name
+        self._replicas = None if replicas is None or group_of(replicas).size == 1 else group_of(replicas).name
+        inner = absorbed(module, FullyShardedDataParallel, self._group)
+        is_trained = any(flat.is_trained for one in inner for flat in one.flats)
+        if not is_trained and all(p.stop_gradient for p in module.parameters()):
             raise ValueError("[FullyShardedDataParallel] no parameter of the model wants a gradient: use it as it is")
-        if any(isinstance(part, FullyShardedDataParallel) for part in module.modules()):
-            raise ValueError("[FullyShardedDataParallel] a part of the model is one already: name it by units=")
+        left = left_out(ignored)
+        others = [rank for rank in self.group.ranks if rank != self.group.ranks[self.group.rank]]
         for name, p in module.named_parameters():
-            if isinstance(p, GlobalTensor):
+            if isinstance(p, GlobalTensor) and id(p) not in left and set(p.placement.ranks) & set(others):
                 raise ValueError(
-                    f"[FullyShardedDataParallel] '{name}' is a global tensor: to cut it over more processes, give "
-                    "parallelize a placement of another axis and split(0) along that"
+                    f"[FullyShardedDataParallel] '{name}' is a global tensor over processes of the group, which lie "
+                    "along another axis: give group= those that have the same part of it"
                 )
         self.module = module
         self.stage = stage
         self.broadcast_buffers = broadcast_buffers
-        self._group = group_of(group).name
+        self._dtypes = tuple(
+            None if one is None else floating(one, "FullyShardedDataParallel") for one in (dtype, reduce_dtype)
+        )
         self._keys = {id(p): group_by(name, p) for name, p in module.named_parameters()} if group_by else {}
-        self._orders = [(m, list(m._parameters)) for m in module.modules() if m._parameters]
+        self._is_named = named
         self._exchange = Exchange(stage)
-        chosen = chosen_units(module, units)
-        if self.group.size > 1:
-            check_equal(module, self.group, "FullyShardedDataParallel")
-            broadcast_tensors([*module.parameters(), *module.buffers()], 0, self.group)
-            self._cut(chosen)
+        chosen_units(module, units)  # says what is wrong with them before anything changes
+        for one in inner:
+            one.join(module, self._exchange)
+        self._orders = [order for one in inner for order in one.orders]
+        known = {id(m) for m, _ in self._orders}
+        self._orders += [(m, list(m._parameters)) for m in module.modules() if m._parameters and id(m) not in known]
+        if self.group.size > 1 or self._replicas is not None or self._dtypes[0] is not None:
+            for processes in self._groups():
+                check_equal(module, processes, "FullyShardedDataParallel")
+                broadcast_tensors([*module.parameters(), *module.buffers()], 0, processes)
+            self._cut(chosen_units(module, units), left)
 
-    def _cut(self, chosen: Sequence[Module]) -> None:
+    def _cut(self, chosen: Sequence[Module], left: set[int]) -> None:
         """Takes the parameters out of the modules, and puts shards of them in their place."""
         names: dict[int, list[str]] = {}
         places: dict[int, list[tuple[Module, str]]] = {}
@@ -108,7 +139,7 @@ class FullyShardedDataParallel(Module):
         owner_of = owners_of(self.module, chosen)
         for path, part in self.module.named_modules(remove_duplicate=False):
             for name, p in part._parameters.items():
-                if p is None:
+                if p is None or id(p) in left:
                     continue
                 found[id(p)] = p
                 names.setdefault(id(p), []).append(f"{path}.{name}" if path else name)
@@ -121,22 +152,35 @@ class FullyShardedDataParallel(Module):
             kinds: dict[Any, list[Any]] = {}
             for key, p in found.items():
                 if owners[key] is unit:
-                    kind = p.dtype.name, p.device, bool(p.stop_gradient), self._keys.get(key)
+                    place = (p.placement, p.sbp) if isinstance(p, GlobalTensor) else None
+                    kind = p.dtype.name, p.device, bool(p.stop_gradient), place, self._keys.get(key)
                     kinds.setdefault(kind, []).append((p, tuple(names[key]), tuple(places[key])))
-            flats = [Flat(listed, kind[-1], self.group) for kind, listed in kinds.items()]
+            kept = Bundle if self._is_named else Flat
+            flats: list[Flat] = [kept(listed, kind[-1], self.group) for kind, listed in kinds.items()]
             if flats or unit is self.module:
-                self._exchange.add(Unit(unit, flats, self._exchange, is_root=unit is self.module))
+                Unit(unit, flats, self._exchange, is_root=unit is self.module)
         self._keys = {}
         for listed in places.values():
             for part, name in listed:
                 del part._parameters[name]
         for number, flat in enumerate(self._exchange.flats):
+            flat.compute_dtype, flat.reduce_dtype = self._dtypes
+            flat.replicas = self._replicas
             flat.settle(self._parameters, f"shard{number}")
+        if self._is_named:  # the order is that of the model
+            order = {listed[0]: number for number, listed in enumerate(names.values())}
+            table = sorted(self._parameters.items(), key=lambda item: order.get(item[0], -1))
+            self._parameters.clear()
+            self._parameters.update(table)
 
     @property
     def group(self) -> ProcessGroup:
         """The processes."""
         return get_group(self._group)
+
+    def _groups(self) -> list[ProcessGroup]:
+        """Returns the groups over which the model is to be the same: first along one axis, then along the other."""
+        return [*([] if self._replicas is None else [get_group(self._replicas)]), self.group]
 
     @property
     def sharing(self) -> list[str]:
@@ -150,7 +194,10 @@ class FullyShardedDataParallel(Module):
             return self.module(*args, **kwargs)
         exchange.forget_failed_pass()
         if self.broadcast_buffers and self.training and exchange.syncs and _C.is_grad_enabled():
-            broadcast_tensors(list(self.module.buffers()), 0, self.group)
+            for one in self._groups():
+                broadcast_tensors(list(self.module.buffers()), 0, one)
+        if (dtype := self._dtypes[0]) is not None:
+            args, kwargs = brought((args, kwargs), dtype)
         with exchange.forward_pass():
             return self.module(*args, **kwargs)
 
@@ -182,7 +229,7 @@ class FullyShardedDataParallel(Module):
             keys = self._keys
             found = [p for p in self.module.parameters() if keys.get(id(p)) == key]
         else:
-            found = [flat.shard for flat in self._exchange.flats if flat.key == key]
+            found = [member.tensor for flat in self._exchange.flats if flat.key == key for member in flat.members()]
         if not found:
             raise ValueError(f"[FullyShardedDataParallel] group_by returned {key!r} for no parameter")
         return found
@@ -203,27 +250,44 @@ class FullyShardedDataParallel(Module):
             TypeError: A number is none.
             ValueError: ``max_norm`` is below 0 or NaN, or the order is not above 0.
         """
-        return clip_over(list(self.parameters()), max_norm, norm_type, self.sharing)
+        split: dict[tuple[str, ...], list[Tensor]] = {}
+        for flat in self._exchange.flats:
+            split.setdefault(flat.split_over, []).extend(member.tensor for member in flat.members())
+        if list(split) in ([], [()]):
+            return clip_over(list(self.parameters()), max_norm, norm_type, self.sharing)
+        return clip_over_some(split, max_norm, norm_type, self.sharing)
 
     @contextmanager
-    def summon_full_params(self, writeback: bool = True) -> Iterator[None]:
+    def summon_full_params(self, writeback: bool = True, with_grads: bool = False) -> Iterator[None]:
         """Has the modules' whole parameters in their places within this context; all processes enter it together.
 
         Args:
             writeback: True to keep what is written to them, which is the same on all processes.
+            with_grads: True to have their whole gradients in their ``grad``, as copies.
 
         Raises:
             RuntimeError: The model is running.
         """
-        with self._summoned(writeback):
+        with self._summoned(writeback, with_grads):
             yield
 
+    def apply(self, function: Callable[[Module], Any]) -> Self:
+        """Calls a function on every module, while they have their whole parameters, and keeps what it writes to them.
+
+        What the function does is the same on all processes.
+        """
+        with self._summoned(writeback=True):
+            self.module.apply(function)
+        function(self)
+        return self
+
     @contextmanager
-    def _summoned(self, writeback: bool) -> Iterator[None]:
+    def _summoned(self, writeback: bool, with_grads: bool = False) -> Iterator[None]:
         if self._exchange.running:
             raise RuntimeError("[summon_full_params] the model is running: call it before or after")
+        flats = self._exchange.flats
         try:
-            with restored(self._exchange.flats, self._orders, writeback) if self._exchange.flats else nullcontext():
+            with restored(flats, self._orders, writeback, with_grads) if flats else nullcontext():
                 yield
         finally:
             self._exchange.release()

@@ -23,7 +23,9 @@ class Parameter(lm.Tensor):
     name: str
 
     def __new__(cls, data: Any, dtype: Any = None, *, stop_gradient: bool = False) -> Parameter:
-        """Makes a parameter with the values of ``data``."""
+        """Makes a parameter with the values of ``data``; of a global tensor a global one."""
+        if (part := getattr(data, "_as_parameter", None)) is not None:
+            return part(stop_gradient)  # type: ignore[no-any-return]
         values = data.detach() if isinstance(data, lm.Tensor) else data
         return super().__new__(cls, lm.asarray(values, dtype=dtype, copy=True), stop_gradient=stop_gradient)
 

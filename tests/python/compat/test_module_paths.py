@@ -60,6 +60,24 @@ PATHS = {
         torch.backends                       cudnn cuda mps
         torch.backends.cudnn                 benchmark deterministic enabled
         torch.distributed                    is_available init_process_group destroy_process_group ReduceOp
+        torch.distributed.algorithms.ddp_comm_hooks default_hooks powerSGD_hook register_ddp_comm_hook
+        torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook PowerSGDState powerSGD_hook
+        torch.distributed.checkpoint         save load async_save FileSystemReader FileSystemWriter
+        torch.distributed.checkpoint.state_dict get_state_dict set_state_dict StateDictOptions
+        torch.distributed.checkpoint.format_utils dcp_to_torch_save torch_save_to_dcp
+        torch.distributed.device_mesh        DeviceMesh init_device_mesh
+        torch.distributed.distributed_c10d   ProcessGroup init_process_group
+        torch.distributed.fsdp               FullyShardedDataParallel fully_shard MixedPrecisionPolicy FSDPModule
+        torch.distributed.fsdp.wrap          ModuleWrapPolicy always_wrap_policy
+        torch.distributed._composable.fsdp   fully_shard MixedPrecisionPolicy
+        torch.distributed.nn                 all_reduce all_gather
+        torch.distributed.optim              ZeroRedundancyOptimizer
+        torch.distributed.pipelining         PipelineStage Schedule1F1B ScheduleGPipe
+        torch.distributed.tensor             DTensor Shard Replicate Partial distribute_tensor distribute_module
+        torch.distributed.tensor.parallel    parallelize_module ColwiseParallel RowwiseParallel SequenceParallel
+        torch.distributed.tensor.parallel.style ColwiseParallel
+        torch.distributed._tensor            DTensor init_device_mesh
+        torch.futures                        Future collect_all wait_all
         torch.distributions                  Categorical Normal kl_divergence
         torch.distributions.categorical      Categorical
         torch.jit                            script trace

@@ -148,7 +148,7 @@ import functools
 import torch
 import torch.distributed as dist
 import torch.nn as nn
-from torch.distributed.fsdp import FullStateDictConfig, MixedPrecision, ShardingStrategy, StateDictType
+from torch.distributed.fsdp import CPUOffload, FullStateDictConfig, MixedPrecision, ShardingStrategy, StateDictType
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_policy, transformer_auto_wrap_policy
@@ -199,11 +199,135 @@ for strategy, wraps in (
     assert third.param_groups[0]["lr"] == 0.01 and len(third.state_dict()["state"]) == len(list(model.parameters()))
     with FSDP.summon_full_params(model, writeback=False):
         assert model.module[0].linear1.weight.shape == (16, 8)
-try:
-    FSDP(made(), mixed_precision=MixedPrecision(param_dtype=torch.bfloat16))
-except NotImplementedError as error:
-    assert "autocast" in str(error)
+# Nested by hand, with the parameters' own names and options, and states in parts.
+plain = made()
+inner = made()
+for layer in (inner[0], inner[1]):
+    layer.linear1 = FSDP(layer.linear1)
+other = FSDP(nn.Sequential(FSDP(inner[0]), FSDP(inner[1])))
+assert len(FSDP.fsdp_modules(other)) == 1
+model = FSDP(made(), auto_wrap_policy=policy, use_orig_params=True)
+names = [name for name, _ in plain.named_parameters()]
+assert [name for name, _ in model.named_parameters()] == names
+
+
+def groups(model):
+    decay = [p for name, p in model.named_parameters() if "norm" not in name]
+    rest = [p for name, p in model.named_parameters() if "norm" in name]
+    return torch.optim.AdamW([{"params": decay, "weight_decay": 0.5}, {"params": rest, "weight_decay": 0.0}], lr=0.01)
+
+
+first, second = groups(plain), groups(model)
+for _ in range(2):
+    expected = step(plain, first, x, lambda most: nn.utils.clip_grad_norm_(plain.parameters(), most))
+    assert abs(step(model, second, x[2 * rank : 2 * rank + 2], model.clip_grad_norm_) - expected) < 1e-5
+for kind in (StateDictType.SHARDED_STATE_DICT, StateDictType.LOCAL_STATE_DICT):
+    with FSDP.state_dict_type(model, kind):
+        parts, moments = model.state_dict(), FSDP.optim_state_dict(model, second)
+    assert list(parts) == list(plain.state_dict()) and parts["0.linear1.weight"].values.numel() <= 64
+    other.load_state_dict(parts)
+    third = groups(model)
+    FSDP.optim_state_dict_to_load(model, third, moments, load_directly=True)
+    for name, value in other.state_dict().items():
+        assert torch.allclose(value, plain.state_dict()[name], atol=1e-5), name
+assert FSDP.get_state_dict_type(model).state_dict_type is StateDictType.FULL_STATE_DICT
+with FSDP.summon_full_params(model, with_grads=True):
+    for p, q in zip(model.module.parameters(), plain.parameters()):
+        assert torch.allclose(p.grad, q.grad, atol=1e-5)
+dtypes = MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32, buffer_dtype=torch.bfloat16)
+model = FSDP(nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)), mixed_precision=dtypes, cpu_offload=CPUOffload(True))
+assert model(x[:, 0]).dtype == model.module[1].running_mean.dtype == torch.bfloat16
+model(x[:, 0]).sum().backward()
+assert all(p.grad.dtype == torch.float32 for p in model.parameters())
+frozen = nn.Linear(8, 8)
+model = FSDP(nn.Sequential(frozen, nn.Linear(8, 8)), ignored_modules=[frozen], param_init_fn=lambda part: None)
+assert frozen.weight.shape == (8, 8) and [name for name, _ in model.named_parameters()][:2] == ["shard0", "0.weight"]
 print("checked", ShardedGradScaler().get_scale())
+"""
+
+HOOKED = """
+import copy
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+from torch.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, default_hooks, register_ddp_comm_hook
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as powerSGD
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+rank, n = dist.get_rank(), dist.get_world_size()
+torch.manual_seed(1)
+x = torch.randn(2 * n, 8)
+
+
+def gradients(register, **options):
+    torch.manual_seed(0)
+    model = DDP(nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)), **options)
+    register(model)
+    model(x[2 * rank : 2 * rank + 2]).sum().backward()
+    return torch.cat([p.grad.reshape(-1) for p in model.parameters()])
+
+
+def summed(state: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    assert state is x and bucket.index() == 0 and bucket.is_last() and len(bucket.gradients()) == 4
+    bucket.set_buffer(bucket.buffer() / n)
+    future = dist.all_reduce(bucket.buffer(), async_op=True).get_future()
+    return future.then(lambda done: done.value()[0])
+
+
+def listed(state, bucket):
+    return dist.all_reduce(bucket.buffer().div_(n), group=state, async_op=True).get_future()
+
+
+plain = gradients(lambda model: None, gradient_as_bucket_view=True)
+state = powerSGD.PowerSGDState(process_group=None, matrix_approximation_rank=8, start_powerSGD_iter=0)
+for register, bound in (
+    (lambda model: model.register_comm_hook(x, summed), 1e-6),
+    (lambda model: model.register_comm_hook(dist.group.WORLD, listed), 1e-6),
+    (lambda model: model.register_comm_hook(dist.group.WORLD, default_hooks.allreduce_hook), 1e-6),
+    (lambda model: model.register_comm_hook(None, default_hooks.fp16_compress_hook), 1e-2),
+    (lambda model: register_ddp_comm_hook(DDPCommHookType.BF16_COMPRESS, model), 1e-1),
+    (lambda model: model.register_comm_hook(x, default_hooks.fp16_compress_wrapper(summed)), 1e-2),
+    (lambda model: model.register_comm_hook(state, powerSGD.powerSGD_hook), 1e-5),
+    (lambda model: model._set_static_graph(), 0.0),
+):
+    assert (gradients(register) - plain).abs().max() <= bound, bound
+own = gradients(lambda model: model.register_comm_hook(None, default_hooks.noop_hook))
+assert not torch.allclose(own, plain)
+dist.all_reduce(own, dist.ReduceOp.AVG)
+assert torch.allclose(own, plain, atol=1e-6)
+model = copy.deepcopy(DDP(nn.Linear(2, 2), static_graph=True))
+assert type(model) is DDP and model.static_graph
+print("checked")
+"""
+
+FUTURES = """
+import torch
+
+seen = []
+future = torch.futures.Future()
+later = future.then(lambda done: done.value() + 1)
+last = later.then(lambda done: seen.append(done.value()) or done.value() * 2)
+assert not future.done() and not later.done() and not seen
+try:
+    future.wait()
+except RuntimeError as error:
+    assert "nobody has set a result" in str(error)
+future.set_result(3)
+assert future.done() and last.done() and seen == [4] and last.wait() == 8 and future.value() == 3
+assert torch.futures.wait_all([future, later]) == [3, 4]
+assert [one.value() for one in torch.futures.collect_all([future, last]).wait()] == [3, 8]
+failed = torch.futures.Future()
+failed.set_exception(KeyError("a"))
+for one in (failed, failed.then(lambda done: done.value())):
+    try:
+        one.wait()
+    except KeyError:
+        continue
+    raise AssertionError
+future.add_done_callback(lambda done: seen.append(done.value()))
+assert seen == [4, 3]
+print("checked")
 """
 
 SPAWNED = """
@@ -300,6 +424,48 @@ def test_shell_scripts_find_torchrun(tmp_path):
 def test_sharded_models_train_as_whole_ones(script, tmp_path):
     said = run("torchrun", "--nproc-per-node=2", script(SHARDED), cwd=tmp_path)
     assert said.count("checked") == 2
+
+
+#: Goes on from what an attempt that failed has left, as PyTorch's examples do.
+RESTARTED = """
+import os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+model = DDP(torch.nn.Linear(2, 1))
+first = 0
+if os.path.exists("snapshot.pt"):
+    snapshot = torch.load("snapshot.pt")
+    model.module.load_state_dict(snapshot["MODEL_STATE"])
+    first = snapshot["EPOCHS_RUN"]
+    print(f"resuming at epoch {first}\\n", end="", flush=True)
+for epoch in range(first, 4):
+    model(torch.ones(2, 2)).sum().backward()
+    if dist.get_rank() == 0:
+        torch.save({"MODEL_STATE": model.module.state_dict(), "EPOCHS_RUN": epoch + 1}, "snapshot.pt")
+    dist.barrier()
+    if epoch == 1 and dist.get_rank() == 1:
+        raise SystemExit(3)
+print("done\\n", end="", flush=True)
+dist.destroy_process_group()
+"""
+
+
+@needs_gloo
+def test_torchrun_starts_again_what_has_failed(script, tmp_path):
+    said = run("torchrun", "--nproc-per-node=2", "--max-restarts=2", script(RESTARTED), cwd=tmp_path)
+    assert sorted(said.splitlines()) == ["done"] * 2 + ["resuming at epoch 2"] * 2
+
+
+@needs_gloo
+def test_hooks_of_data_parallel_models(script, tmp_path):
+    assert run("torchrun", "--nproc-per-node=2", script(HOOKED), cwd=tmp_path).count("checked") == 2
+
+
+def test_futures(script, tmp_path):
+    assert run(script(FUTURES), cwd=tmp_path) == "checked\n"
 
 
 @needs_gloo

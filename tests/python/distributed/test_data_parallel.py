@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,24 @@ def test_one_process_trains_as_without(rng: np.random.Generator) -> None:
         model(x).sum().backward()
     np.testing.assert_allclose(layer.bias.grad.numpy(), [4.0, 4.0])
     assert [name for name, _ in model.named_parameters()] == ["module.weight", "module.bias"]
+
+
+def test_one_process_costs_one_call_of_python(rng: np.random.Generator) -> None:
+    layer = lm.nn.Linear(3, 2)
+    x = lm.asarray(rng.normal(size=(4, 3)).astype("float32"))
+    seen: list[str] = []
+
+    def calls(model: lm.nn.Module) -> list[str]:
+        seen.clear()
+        sys.setprofile(lambda frame, event, _: seen.append(frame.f_code.co_qualname) if event == "call" else None)
+        try:
+            model(x).sum().backward()
+        finally:
+            sys.setprofile(None)
+        return [name for name in seen if not name.startswith("test_")]
+
+    model = dist.DistributedDataParallel(layer, group="self")
+    assert calls(model) == ["DistributedDataParallel.forward", *calls(layer)]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,29 @@ def test_one_that_fails_ends_the_others(ends, status, words, folder, capfd) -> N
     assert time.monotonic() - begin < 20
 
 
+#: Fails until its third attempt, on one process.
+AGAIN = """
+import os, sys
+attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+if os.environ["RANK"] == "1":
+    print("attempt", attempt, "of", os.environ["TORCHELASTIC_MAX_RESTARTS"], flush=True)
+    sys.exit(5 if attempt < 2 else 0)
+"""
+
+
+@pytest.mark.parametrize(("restarts", "status"), [(3, 0), (2, 0), (1, 5), (0, 5)])
+def test_processes_start_again_after_a_failure(restarts, status, folder, tmp_path_factory, capfd) -> None:
+    program = tmp_path_factory.mktemp("program") / "again.py"
+    program.write_text(AGAIN)
+    assert launch.main(["-n", "2", "--restarts", str(restarts), str(program)]) == status
+    said, errors = capfd.readouterr()
+    tries = range(min(restarts, 2) + 1)
+    assert said.splitlines() == [f"attempt {i} of {restarts}" for i in tries]
+    assert [line for line in errors.splitlines() if "again" in line] == [
+        f"[launch] starts again: {i} of {restarts}" for i in tries if i
+    ]
+
+
 def test_children_of_a_process_that_was_killed_are_ended(folder, capfd) -> None:
     assert launch.main(["-n", "2", "--grace", "0.3", ENDING, "parent", "0"]) == 128 + signal.SIGKILL
     child = int(capfd.readouterr().out.partition("child ")[2].split()[0])

@@ -18,7 +18,9 @@ from .running import by_mpirun, needs_gloo, needs_mpi, together
 @needs_gloo
 @pytest.mark.parametrize("n", [2, 4])
 def test_processes_train_as_one_does(n: int, tmp_path: Path) -> None:
-    checks = [] if n == 2 else ["as_one_process", "states"]  # the others depend little on the number
+    checks = (
+        [] if n == 2 else ["as_one_process", "states", "beside_global_tensors"]
+    )  # the others depend little on the number
     done = together("sharded", n, tmp_path, *checks)
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("checked") == n
@@ -57,6 +59,19 @@ def test_one_process_trains_as_without(stage: int, rng: np.random.Generator) -> 
     assert other.param_groups[0]["lr"] == 0.1
 
 
+def test_one_process_computes_in_another_dtype(rng: np.random.Generator) -> None:
+    layer = lm.nn.Linear(3, 2)
+    start = layer.weight.detach().numpy().copy()
+    model = dist.FullyShardedDataParallel(layer, group="self", dtype="bfloat16")
+    x = lm.asarray(rng.normal(size=(4, 3)).astype("float32"))
+    assert model(x).dtype == lm.bfloat16
+    model(x).sum().backward()
+    lm.optim.SGD(model.parameters(), lr=1.0).step()
+    expected = start - x.astype("bfloat16").astype("float32").numpy().sum(0)
+    np.testing.assert_allclose(model.state_dict()["weight"].numpy(), expected, rtol=1e-2, atol=2e-2)
+    assert model.state_dict()["weight"].dtype == lm.float32
+
+
 def _net() -> lm.nn.Module:
     return lm.nn.Sequential(
         lm.nn.Linear(2, 2), lm.nn.Sequential(lm.nn.Linear(2, 2), lm.nn.Linear(2, 2)), lm.nn.ModuleList([lm.nn.ReLU()])
@@ -86,9 +101,9 @@ def test_units(units: Any, expected: list[str]) -> None:
         (lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), stage=4, group="self"), "stage is 1, 2 or 3, not 4"),
         (
             lambda: dist.FullyShardedDataParallel(
-                lm.nn.Sequential(dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self")), group="self"
+                dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self"), group="self"
             ),
-            "a part of the model is one already",
+            "the model is one already",
         ),
         (
             lambda: dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self").shards("a"),
@@ -111,6 +126,11 @@ def test_arguments_of_other_types_are_refused() -> None:
     for units in (3, (lm.nn.Linear, "x")):
         with pytest.raises(TypeError, match="units are types of modules or a function, not"):
             dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self", units=units)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="ignored has modules and parameters, not str"):
+        dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self", ignored=["weight"])  # type: ignore[list-item]
+    for options in ({"dtype": "int32"}, {"reduce_dtype": lm.bool}):
+        with pytest.raises(TypeError, match="dtype and reduce_dtype are floating ones, not"):
+            dist.FullyShardedDataParallel(lm.nn.Linear(1, 1), group="self", **options)
 
 
 def test_a_scaler_of_one_process_is_the_plain_one() -> None:

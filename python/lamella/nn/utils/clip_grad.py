@@ -138,6 +138,9 @@ def _total(op: str, tensors: list[lm.Tensor], order: float, check: bool) -> lm.T
         return lm.zeros(())
     with lm.no_grad():
         parts = [lm.linalg.vector_norm(x, ord=order).to(tensors[0].device) for x in tensors]
+        if len({getattr(x, "_placement", None) for x in parts} - {None}) > 1:
+            # Of global tensors over different processes, each process knows the norms.
+            parts = [x.whole() if hasattr(x, "whole") else x for x in parts]
         total = lm.linalg.vector_norm(lm.stack(parts), ord=order)
         if check and not math.isfinite(float(total)):
             raise RuntimeError(f"[{op}] the norm of order {order:g} is {float(total)}, not finite")

@@ -235,8 +235,12 @@ def options():
     model.to("float64")
     for key, x in model.state_dict().items():
         np.testing.assert_array_equal(x.numpy(), before[key].numpy().astype("float32"))
-    with model.summon_full_params(), lm.no_grad():
-        model.module.norm.weight.fill_(3.0)
+
+    def fill(part):
+        if isinstance(part, lm.nn.LayerNorm):
+            part.weight.detach().fill_(3.0)
+
+    model.apply(fill)
     assert model.state_dict()["norm.weight"].tolist() == [3.0] * 16
     for norm_type in (1.0, float("inf")):
         x, t = batch("transformer", False)
@@ -247,6 +251,155 @@ def options():
         F.cross_entropy(reference(batch("transformer", True)[0]), batch("transformer", True)[1]).backward()
         expected = lm.nn.utils.clip_grad_norm_(reference.parameters(), 0.1, norm_type).item()
         np.testing.assert_allclose(model.clip_grad_norm_(0.1, norm_type).item(), expected, rtol=1e-9)
+
+
+def nested_by_hand(model, **options):
+    """Wraps parts of a model, the innermost first, and the model."""
+    if isinstance(model, Transformer):
+        for i, block in enumerate(model.blocks):
+            block.norm1 = FullyShardedDataParallel(block.norm1, **options)
+            model.blocks[i] = FullyShardedDataParallel(block, stage=2, units=lm.nn.Linear, **options)
+    else:
+        for i in range(3):
+            if not model.middle[i].weight.stop_gradient:
+                model.middle[i] = FullyShardedDataParallel(model.middle[i], **options)
+    return FullyShardedDataParallel(model, stage=3, units=lambda part: False, **options)
+
+
+def nested():
+    """Units within units, by the function that names them and by hand."""
+    kinds = lm.nn.Linear, lm.nn.LayerNorm, type(made("transformer", 0).blocks[0])
+    for name in ("transformer", "layers"):
+        reference = made(name, 0)
+        optimizer = adam(reference)
+        expected = [step(name, reference, optimizer, True, clip_of(reference)) for _ in range(2)]
+        for model in (
+            FullyShardedDataParallel(made(name, rank), units=kinds),
+            nested_by_hand(made(name, 0)),
+            FullyShardedDataParallel(made(name, 0), units=kinds, named=True),
+        ):
+            own = adam(model)
+            found = [step(name, model, own, False, clip_of(model)) for _ in range(2)]
+            np.testing.assert_allclose(found, expected, rtol=1e-9)
+            same(model.state_dict(), reference.state_dict())
+            assert list(model.sharded_state_dict()) == list(reference.state_dict())
+            assert not any(flat.is_here for flat in model._exchange.flats)
+            state = model.optimizer_state_dict(own)
+            again = adam(model)
+            model.load_optimizer_state_dict(again, state)
+            for p, q in zip(own.state.values(), again.state.values(), strict=True):
+                assert p["exp_avg"].tolist() == q["exp_avg"].tolist()
+            with model.summon_full_params(with_grads=True):
+                for p, q in zip(model.module.parameters(), reference.parameters(), strict=True):
+                    assert (p.grad is None) == (q.grad is None)
+                    if q.grad is not None:
+                        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-7, atol=1e-11)
+                assert [key for key, _ in model.module.named_parameters()] == [
+                    key for key, _ in reference.named_parameters()
+                ]
+            duplicate = pickle.loads(pickle.dumps(model))
+            same(duplicate.state_dict(), reference.state_dict())
+    named = [key for key, _ in model.named_parameters()]
+    assert named == [key for key, _ in reference.named_parameters()]
+    inner = FullyShardedDataParallel(lm.nn.Linear(2, 2), group="self")
+    try:
+        FullyShardedDataParallel(lm.nn.Sequential(inner))
+    except ValueError as error:
+        assert "'0' is cut over the group 'self'" in str(error)
+    else:
+        raise AssertionError
+
+
+def beside_global_tensors():
+    """Layers are split over one axis of the processes, and what each has of them over the other."""
+    if n != 4:
+        return
+    grid = lm.placement("cpu", [[0, 1], [2, 3]])
+    data, layers = grid.along(0), grid.along(1)
+    lm.seed(0)
+    net = lm.nn.Sequential(lm.nn.LayerNorm(6), lm.nn.Linear(6, 8), lm.nn.Tanh(), lm.nn.Linear(8, 3)).to("float64")
+    x, t = lm.asarray(DATA["layers"][0]), lm.asarray(DATA["layers"][1])
+    place = data.coordinate()[0]
+    for options in ({"stage": 2}, {"stage": 3}, {"named": True}):
+        reference = copy.deepcopy(net)
+        split = dist.parallelize(
+            copy.deepcopy(net), layers, {"1": lm.sbp.split(0), "3.weight": lm.sbp.split(1)}, synchronize=False
+        )
+        model = FullyShardedDataParallel(split, group=data.group(0), **options)
+        pair = adam(reference), adam(model)
+        for norm_type in (2.0, float("inf")):
+            losses, norms = [], []
+            for one, optimizer, share in (
+                (reference, pair[0], slice(None)),
+                (model, pair[1], slice(4 * place, 4 * place + 4)),
+            ):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(one(x[share]), t[share])
+                loss.backward()
+                if one is model:
+                    loss = loss.detach().whole()
+                    loss = dist.all_reduce(loss.detach(), "mean", group=data.group(0))
+                    norms.append(model.clip_grad_norm_(0.05, norm_type).item())
+                else:
+                    norms.append(lm.nn.utils.clip_grad_norm_(one.parameters(), 0.05, norm_type).item())
+                losses.append(loss.item())
+                optimizer.step()
+            np.testing.assert_allclose(losses[1], losses[0], rtol=1e-9)
+            np.testing.assert_allclose(norms[1], norms[0], rtol=1e-9)
+        state = model.state_dict()
+        assert state["1.weight"].sbp == (lm.sbp.split(0),)
+        same({key: value.whole() for key, value in state.items()}, reference.state_dict())
+        again = FullyShardedDataParallel(
+            dist.parallelize(copy.deepcopy(net), layers, {"1": lm.sbp.split(0), "3.weight": lm.sbp.split(1)}),
+            group=data.group(0),
+        )
+        again.load_state_dict(state)
+        same({key: value.whole() for key, value in again.state_dict().items()}, reference.state_dict())
+        try:
+            model.sharded_state_dict()
+        except RuntimeError as error:
+            assert "'0.weight' is a global tensor" in str(error)
+        else:
+            raise AssertionError
+
+
+def other_dtypes():
+    """Parameters are gathered in bfloat16; what is left out of the model's parts stays as it is."""
+    lm.seed(0)
+    net = lm.nn.Sequential(*(lm.nn.Sequential(lm.nn.Linear(8, 8), lm.nn.ReLU()) for _ in range(3)))
+    reference = copy.deepcopy(net)
+    x = rng.standard_normal((4 * n, 8)).astype("float32")
+    for options in ({}, {"reduce_dtype": "float32"}, {"named": True}):
+        model = FullyShardedDataParallel(copy.deepcopy(net), dtype="bfloat16", **options)
+        seen = []
+        model.module[1][0].register_forward_hook(lambda layer, *_, seen=seen: seen.append(layer.weight.dtype))
+        y = model(lm.asarray(x[4 * rank : 4 * rank + 4]))
+        assert y.dtype == lm.bfloat16 and seen == [lm.bfloat16]
+        with model.no_sync():
+            y.square().mean().backward()
+        model(lm.asarray(x[4 * rank : 4 * rank + 4])).square().mean().backward()
+        reference.zero_grad()
+        (2 * reference(lm.asarray(x)).square().mean()).backward()
+        assert all(p.dtype == p.grad.dtype == lm.float32 for p in model.parameters())
+        same(model.state_dict(), reference.state_dict())
+        total = sum(float((p.grad * p.grad).sum().item()) for p in reference.parameters()) ** 0.5
+        np.testing.assert_allclose(model.clip_grad_norm_(1e9).item(), total, rtol=3e-2)
+        with model.summon_full_params():
+            np.testing.assert_array_equal(
+                model.module[0][0].weight.detach().numpy(), reference[0][0].weight.detach().numpy()
+            )
+    left = copy.deepcopy(net)
+    model = FullyShardedDataParallel(left, ignored=[left[0], left[1][0].bias])
+    assert [key for key, p in model.named_parameters() if not getattr(p, "is_shard", False)] == [
+        "module.0.0.weight",
+        "module.0.0.bias",
+        "module.1.0.bias",
+    ]
+    model(lm.asarray(x)).square().mean().backward()
+    expected = reference[0][0].weight, reference[0][0].bias, reference[1][0].bias
+    for (key, p), q in zip(left.named_parameters(), expected, strict=True):
+        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy() / 2, rtol=1e-5, atol=1e-7, err_msg=key)
+    same(model.state_dict(), reference.state_dict())
 
 
 def second_derivatives_and_passes():
@@ -281,7 +434,7 @@ def mistakes():
             raise AssertionError(make)
     split = dist.parallelize(lm.nn.Linear(4, 4), lm.placement("cpu", range(n)), {"weight": "S(0)"})
     for make, words in (
-        (lambda: FullyShardedDataParallel(split), "'weight' is a global tensor"),
+        (lambda: FullyShardedDataParallel(split), "'weight' is a global tensor over processes of the group"),
         (lambda: model.state_dict(keep_vars=True), "keep_vars=False"),
         (lambda: model.shards("a"), "group_by returned 'a' for no parameter"),
         (lambda: model.load_state_dict({"first.weight": lm.zeros([6, 8])}), "missing: scale"),
@@ -325,6 +478,9 @@ CHECKS = (
     accumulation_and_scaling,
     states,
     options,
+    nested,
+    beside_global_tensors,
+    other_dtypes,
     second_derivatives_and_passes,
     mistakes,
 )

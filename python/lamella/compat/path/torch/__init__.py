@@ -104,6 +104,7 @@ _LATER = frozenset(
         "distributed",
         "distributions",
         "fft",
+        "futures",
         "jit",
         "library",
         "linalg",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from lamella.compat.front import add_paths, close_module
 from lamella.distributed import ProcessGroup
 
-from . import _collectives, _groups
+from . import _collectives, _groups, _point_to_point
 from ._collectives import (
     ReduceOp,
     Work,
@@ -35,6 +35,7 @@ from ._collectives import (
     scatter_object_list,
     send,
 )
+from ._data_parallel import GradBucket
 from ._groups import (
     Backend,
     GroupMember,
@@ -59,16 +60,31 @@ from ._groups import (
     new_group,
     new_subgroups,
 )
+from ._point_to_point import P2POp, batch_isend_irecv, recv_object_list, send_object_list
+from .device_mesh import DeviceMesh, init_device_mesh
 
 __all__ = sorted(
     name
     for name, value in globals().items()
-    if getattr(value, "__module__", "") in (_groups.__name__, _collectives.__name__)
+    if getattr(value, "__module__", "") in (_groups.__name__, _collectives.__name__, _point_to_point.__name__)
 )
-__all__ += ["ProcessGroup", "group"]
+__all__ += ["DeviceMesh", "GradBucket", "ProcessGroup", "group", "init_device_mesh"]
 
 __getattr__ = close_module(__name__)
 add_paths("torch", {f"{__name__}.distributed_c10d": {__name__: " ".join(__all__)}})
 add_paths("torch", {f"{__name__}.elastic": {}})
 add_paths("torch", {f"{__name__}.elastic.multiprocessing": {}})
 add_paths("torch", {f"{__name__}.elastic.multiprocessing.errors": {f"{__name__}.run": "record"}})
+_TENSORS = "DTensor Shard Replicate Partial distribute_tensor distribute_module zeros ones empty full rand randn"
+_CUT = "fully_shard register_fsdp_forward_method FSDPModule MixedPrecisionPolicy OffloadPolicy CPUOffloadPolicy"
+add_paths(
+    "torch",
+    {
+        f"{__name__}._tensor": {
+            f"{__name__}.tensor": _TENSORS,
+            f"{__name__}.device_mesh": "DeviceMesh init_device_mesh",
+        },
+        f"{__name__}._composable": {f"{__name__}.fsdp": "fully_shard"},
+    },
+)
+add_paths("torch", {f"{__name__}._composable.fsdp": {f"{__name__}.fsdp": _CUT}})

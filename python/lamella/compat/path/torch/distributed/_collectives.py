@@ -11,6 +11,7 @@ import lamella as lm
 import lamella.distributed as native
 from lamella import Tensor
 
+from ..futures import Future
 from ._groups import GroupMember, get_group_rank, get_process_group_ranks
 
 
@@ -28,9 +29,10 @@ _OPS = ("sum", "mean", "product", "min", "max")
 class Work:
     """An operation that was started."""
 
-    def __init__(self, wait: Callable[[], Any], completed: Callable[[], bool]) -> None:
+    def __init__(self, wait: Callable[[], Any], completed: Callable[[], bool], written: Sequence[Tensor] = ()) -> None:
         self._wait: Callable[[], Any] | None = wait
         self._completed = completed
+        self._written = list(written)
 
     def wait(self, timeout: Any = None) -> bool:
         """Waits for the result, which is then where it was asked for."""
@@ -47,19 +49,40 @@ class Work:
         """True if the result is there."""
         return self.is_completed()
 
+    def get_future(self) -> Future[list[Tensor]]:
+        """Returns a future whose value is the list of the tensors that are written."""
+
+        def written() -> list[Tensor]:
+            self.wait()
+            return self._written
+
+        return Future.of(written, self.is_completed)
+
+    def result(self) -> list[Tensor]:
+        """Waits, and returns the tensors that were written."""
+        self.wait()
+        return self._written
+
 
 def _is_outside(group: Any) -> bool:
     return group is not None and (group == GroupMember.NON_GROUP_MEMBER or group.rank < 0)
 
 
-def _checked(op: Any, caller: str) -> str:
+def checked(op: Any, caller: str) -> str:
+    """Returns the name of what groups are to compute.
+
+    Raises:
+        NotImplementedError: they do not.
+    """
     name = str(op)
     if name not in _OPS:
         raise NotImplementedError(f"[{caller}] op is SUM, AVG, PRODUCT, MIN or MAX here, not {name.upper()}")
     return name
 
 
-def _run(start: Callable[[], native.Work], keep: Callable[[Any], Any], async_op: bool) -> Work | None:
+def _run(
+    start: Callable[[], native.Work], keep: Callable[[Any], Any], async_op: bool, written: Sequence[Tensor] = ()
+) -> Work | None:
     """Starts an operation and has its result kept, now or when it is waited for."""
     with lm.no_grad():
         work = start()
@@ -68,14 +91,14 @@ def _run(start: Callable[[], native.Work], keep: Callable[[Any], Any], async_op:
         with lm.no_grad():
             keep(work.wait())
 
-    made = Work(wait, work.is_completed)
+    made = Work(wait, work.is_completed, written)
     if async_op:
         return made
     made.wait()
     return None
 
 
-def _root(group: Any, rank: int | None, group_rank: int | None) -> int:
+def root_of(group: Any, rank: int | None, group_rank: int | None) -> int:
     """Returns the rank in the group of a process that is named by its rank among all, or in the group."""
     if group_rank is not None:
         return group_rank
@@ -100,9 +123,9 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
     """Overwrites a tensor by those of all processes, joined element by element."""
     if _is_outside(group):
         return None
-    name = _checked(op, "all_reduce")
+    name = checked(op, "all_reduce")
     own = tensor.detach()
-    return _run(lambda: native.all_reduce(own, name, group, async_op=True), own.copy_, async_op)
+    return _run(lambda: native.all_reduce(own, name, group, async_op=True), own.copy_, async_op, [tensor])
 
 
 def reduce(
@@ -116,13 +139,13 @@ def reduce(
     """Overwrites the tensor of process ``dst`` by those of all processes, joined element by element."""
     if _is_outside(group):
         return None
-    name, own, root = _checked(op, "reduce"), tensor.detach(), _root(group, dst, group_dst)
+    name, own, root = checked(op, "reduce"), tensor.detach(), root_of(group, dst, group_dst)
 
     def keep(found: Tensor) -> None:
         if native.get_rank(group) == root:
             own.copy_(found)
 
-    return _run(lambda: native.reduce(own, name, root, group, async_op=True), keep, async_op)
+    return _run(lambda: native.reduce(own, name, root, group, async_op=True), keep, async_op, [tensor])
 
 
 def broadcast(
@@ -135,8 +158,8 @@ def broadcast(
     """Overwrites a tensor by that of process ``src``."""
     if _is_outside(group):
         return None
-    own, root = tensor.detach(), _root(group, src, group_src)
-    return _run(lambda: native.broadcast(own, root, group, async_op=True), own.copy_, async_op)
+    own, root = tensor.detach(), root_of(group, src, group_src)
+    return _run(lambda: native.broadcast(own, root, group, async_op=True), own.copy_, async_op, [tensor])
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -145,7 +168,10 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, asy
         return None
     sizes = [len(_rows(x)) for x in tensor_list]
     return _run(
-        lambda: native.all_gather(_rows(tensor), sizes=sizes, group=group, async_op=True), _into(tensor_list), async_op
+        lambda: native.all_gather(_rows(tensor), sizes=sizes, group=group, async_op=True),
+        _into(tensor_list),
+        async_op,
+        tensor_list,
     )
 
 
@@ -160,6 +186,7 @@ def all_gather_into_tensor(
         lambda: native.all_gather(_rows(input_tensor), sizes=sizes, group=group, async_op=True),
         _into([output_tensor]),
         async_op,
+        [output_tensor],
     )
 
 
@@ -186,13 +213,16 @@ def reduce_scatter_tensor(
 def _scattered(
     output: Tensor, rows: Tensor, sizes: list[int], op: Any, group: Any, async_op: bool, caller: str
 ) -> Work | None:
-    name = _checked(op, caller)
+    name = checked(op, caller)
     if name not in ("sum", "mean"):
         found = native.reduce_scatter(rows, name, sizes=sizes, group=group)
         output.detach().copy_(found.reshape(output.shape))
-        return Work(lambda: None, lambda: True) if async_op else None
+        return Work(lambda: None, lambda: True, [output]) if async_op else None
     return _run(
-        lambda: native.reduce_scatter(rows, name, sizes=sizes, group=group, async_op=True), _into([output]), async_op
+        lambda: native.reduce_scatter(rows, name, sizes=sizes, group=group, async_op=True),
+        _into([output]),
+        async_op,
+        [output],
     )
 
 
@@ -207,7 +237,7 @@ def gather(
     """Writes the tensors of all processes into those of a list, on process ``dst``."""
     if _is_outside(group):
         return None
-    root = _root(group, dst, group_dst)
+    root = root_of(group, dst, group_dst)
     if native.get_rank(group) == root and gather_list is None:
         raise ValueError("[gather] gather_list is a list of tensors on the process that gets them")
     sizes = [len(_rows(tensor))] * native.get_world_size(group)
@@ -226,7 +256,7 @@ def scatter(
     """Writes one of the tensors of process ``src`` into that of each process."""
     if _is_outside(group):
         return None
-    root, size = _root(group, src, group_src), native.get_world_size(group)
+    root, size = root_of(group, src, group_src), native.get_world_size(group)
     rows = None
     if native.get_rank(group) == root:
         if not scatter_list or len(scatter_list) != size:
@@ -296,7 +326,7 @@ def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
     """Starts to send a tensor to a process."""
-    to = _root(group, dst, group_dst)
+    to = root_of(group, dst, group_dst)
     made = _run(lambda: native.send(tensor.detach(), to, tag, group, async_op=True), lambda _: None, True)
     assert made is not None
     return made
@@ -312,7 +342,7 @@ def irecv(
     """
     if src is None and group_src is None:
         raise NotImplementedError("[recv] src is the rank of the process that sends")
-    own, source = tensor.detach(), _root(group, src, group_src)
+    own, source = tensor.detach(), root_of(group, src, group_src)
     made = _run(lambda: native.recv(own, source, tag, group=group, async_op=True), own.copy_, True)  # type: ignore[arg-type, return-value]
     assert made is not None
     return made
@@ -335,7 +365,7 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
     """Writes the objects of all processes into a list."""
     if not _is_outside(group):
-        object_list[:] = [pickle.loads(data) for data in native.all_gather_object(_pickled(obj), group)]
+        object_list[:] = [unpickled(data) for data in native.all_gather_object(pickled(obj), group)]
 
 
 def gather_object(
@@ -348,11 +378,11 @@ def gather_object(
     """Writes the objects of all processes into a list, on process ``dst``."""
     if _is_outside(group):
         return
-    found = native.all_gather_object(_pickled(obj), group)
-    if native.get_rank(group) == _root(group, dst, group_dst):
+    found = native.all_gather_object(pickled(obj), group)
+    if native.get_rank(group) == root_of(group, dst, group_dst):
         if object_gather_list is None:
             raise ValueError("[gather_object] object_gather_list is a list on the process that gets the objects")
-        object_gather_list[:] = [pickle.loads(data) for data in found]
+        object_gather_list[:] = [unpickled(data) for data in found]
 
 
 def broadcast_object_list(
@@ -364,8 +394,8 @@ def broadcast_object_list(
 ) -> None:
     """Overwrites the objects of a list by those of process ``src``."""
     if not _is_outside(group):
-        found = native.broadcast_object(_pickled(list(object_list)), _root(group, src, group_src), group)
-        object_list[:] = pickle.loads(found)
+        found = native.broadcast_object(pickled(list(object_list)), root_of(group, src, group_src), group)
+        object_list[:] = unpickled(found)
 
 
 def scatter_object_list(
@@ -377,12 +407,18 @@ def scatter_object_list(
 ) -> None:
     """Writes one of the objects of process ``src`` into the first place of a list, on each process."""
     if not _is_outside(group):
-        told = [_pickled(each) for each in scatter_object_input_list or []]
-        found = native.broadcast_object(told, _root(group, src, group_src), group)
-        scatter_object_output_list[:1] = [pickle.loads(found[native.get_rank(group)])]
+        told = [pickled(each) for each in scatter_object_input_list or []]
+        found = native.broadcast_object(told, root_of(group, src, group_src), group)
+        scatter_object_output_list[:1] = [unpickled(found[native.get_rank(group)])]
 
 
-def _pickled(value: Any) -> bytes:
+def pickled(value: Any) -> bytes:
+    """Returns an object as bytes."""
     buffer = io.BytesIO()
     pickle.Pickler(buffer).dump(value)
     return buffer.getvalue()
+
+
+def unpickled(data: bytes) -> Any:
+    """Returns the object that was pickled; the processes are of one program."""
+    return pickle.loads(data)

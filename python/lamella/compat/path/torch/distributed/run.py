@@ -35,7 +35,8 @@ def get_args_parser() -> argparse.ArgumentParser:
     add("no-python", action="store_true", help="the program is no script of Python")
     add("run-path", action="store_true", help="accepted; nothing changes")
     add("standalone", action="store_true", help="accepted; nothing changes")
-    for name in ("rdzv-backend", "rdzv-endpoint", "rdzv-conf", "max-restarts", "monitor-interval", "start-method"):
+    add("max-restarts", type=int, default=0, help="times that all processes start again after one has failed")
+    for name in ("rdzv-backend", "rdzv-endpoint", "rdzv-conf", "monitor-interval", "start-method"):
         add(name, help="accepted; nothing changes")
     for name in ("role", "log-dir", "local-addr", "local-ranks-filter"):
         add(name, help="accepted; nothing changes")
@@ -69,7 +70,8 @@ def main(args: Sequence[str] | None = None) -> None:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
     program = [given.training_script, *given.training_script_args]
     python = [] if given.no_python else [sys.executable, "-u"]
-    status = Launcher([*python, *(["-m"] if given.module else []), *program], count, prefix=given.tee is not None).run()
+    command = [*python, *(["-m"] if given.module else []), *program]
+    status = Launcher(command, count, prefix=given.tee is not None, restarts=max(given.max_restarts, 0)).run()
     if status:
         sys.exit(status)
 

@@ -37,6 +37,8 @@ class Parameter(lm.nn.Parameter, metaclass=TensorType):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:  # type: ignore[misc]
         """Makes a parameter on the memory of ``data``."""
+        if (part := getattr(data, "_as_parameter", None)) is not None:  # of a tensor over many processes
+            return part(not requires_grad)
         values = lm.zeros((0,)) if data is None else data.detach()
         return lm.Tensor.__new__(cls, values, stop_gradient=not requires_grad)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
 import lamella.distributed as native
+from lamella import _tree
 from lamella.compat.front import add_paths, close_module
 from lamella.distributed import _sharded_state
 from lamella.nn import Module
@@ -20,10 +21,18 @@ class ShardingStrategy(Enum):
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
     NO_SHARD = auto()
+    HYBRID_SHARD = auto()
+    _HYBRID_SHARD_ZERO2 = auto()
 
 
 #: Stages: where PyTorch cuts nothing, the optimizer's state is cut here, which changes no result.
-_STAGES = {ShardingStrategy.FULL_SHARD: 3, ShardingStrategy.SHARD_GRAD_OP: 2, ShardingStrategy.NO_SHARD: 1}
+_STAGES = {
+    ShardingStrategy.FULL_SHARD: 3,
+    ShardingStrategy.SHARD_GRAD_OP: 2,
+    ShardingStrategy.NO_SHARD: 1,
+    ShardingStrategy.HYBRID_SHARD: 3,  # of a mesh of two axes, or two groups
+    ShardingStrategy._HYBRID_SHARD_ZERO2: 2,
+}
 
 
 class BackwardPrefetch(Enum):
@@ -34,7 +43,7 @@ class BackwardPrefetch(Enum):
 
 
 class StateDictType(Enum):
-    """Kinds of states; only whole ones are read and written."""
+    """Kinds of states: whole tensors, or each process's parts of them."""
 
     FULL_STATE_DICT = auto()
     LOCAL_STATE_DICT = auto()
@@ -56,8 +65,37 @@ class FullStateDictConfig(StateDictConfig):
 
 
 @dataclass
+class ShardedStateDictConfig(StateDictConfig):
+    """Options of states in parts."""
+
+
+@dataclass
+class LocalStateDictConfig(StateDictConfig):
+    """Options of states in parts."""
+
+
+@dataclass
+class OptimStateDictConfig(StateDictConfig):
+    """Options of states of optimizers."""
+
+
+@dataclass
+class ShardedOptimStateDictConfig(OptimStateDictConfig):
+    """Options of states of optimizers in parts."""
+
+
+@dataclass
 class FullOptimStateDictConfig(FullStateDictConfig):
     """Options of whole states of optimizers."""
+
+
+@dataclass
+class StateDictSettings:
+    """Kind and options of states."""
+
+    state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
+    state_dict_config: Any = None
+    optim_state_dict_config: Any = None
 
 
 @dataclass
@@ -84,13 +122,19 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
 
     Args:
         module: the model.
-        process_group: the processes; None is the default group.
+        process_group: the processes; None is the default group. Of two, the first keeps the parts, and the second has
+            those that keep the same part.
         sharding_strategy: FULL_SHARD (the default), SHARD_GRAD_OP or NO_SHARD.
-        cpu_offload: None.
+        cpu_offload: for a model that is in the CPU's memory, where its shards then are, too.
         auto_wrap_policy: says which modules are units, as those of ``torch.distributed.fsdp.wrap``; None makes the
             whole model one unit.
         backward_prefetch: accepted; nothing changes.
-        mixed_precision: None or float32: autocast computes in other dtypes.
+        mixed_precision: dtypes in which parameters are gathered and gradients sent, and that of buffers.
+        ignored_modules: modules that are left as they are.
+        ignored_states: modules or parameters that are left as they are.
+        use_orig_params: True has ``named_parameters`` give a row of each parameter under its own name; False gives the
+            shards of units.
+        param_init_fn: called with each module before the model is cut.
         options: others of PyTorch's, which choose how a result is computed.
 
     Raises:
@@ -107,15 +151,30 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
         auto_wrap_policy: Callable[..., Any] | None = None,
         backward_prefetch: Any = None,
         mixed_precision: MixedPrecision | None = None,
+        ignored_modules: Any = None,
+        param_init_fn: Callable[[Module], None] | None = None,
+        device_id: Any = None,
+        sync_module_states: bool = False,
+        forward_prefetch: bool = False,
+        limit_all_gathers: bool = True,
+        use_orig_params: bool = False,
+        ignored_states: Any = None,
+        device_mesh: Any = None,
         **options: Any,
     ) -> None:
-        if cpu_offload is True or getattr(cpu_offload, "offload_params", False):
-            raise NotImplementedError("[FullyShardedDataParallel] cpu_offload: parameters stay where they are")
-        dtypes = {str(getattr(mixed_precision, name, None)) for name in ("param_dtype", "reduce_dtype", "buffer_dtype")}
-        if any("float32" not in name and name != "None" for name in dtypes):
-            raise NotImplementedError("[FullyShardedDataParallel] mixed_precision: run the model under torch.autocast")
-        if options.get("ignored_modules") or options.get("ignored_states"):
-            raise NotImplementedError("[FullyShardedDataParallel] ignored_modules: all parameters are cut")
+        is_elsewhere = any(not str(p.device).startswith("cpu") for p in module.parameters())
+        if is_elsewhere and (cpu_offload is True or getattr(cpu_offload, "offload_params", False)):
+            raise NotImplementedError("[FullyShardedDataParallel] cpu_offload: parameters stay on their device")
+        replicas = None
+        if isinstance(process_group, tuple):
+            process_group, replicas = process_group
+        elif device_mesh is not None and process_group is None:
+            process_group = device_mesh.get_group(device_mesh.ndim - 1)
+            replicas = device_mesh.get_group(0) if device_mesh.ndim > 1 else None
+        dtypes = mixed_precision or MixedPrecision()
+        if param_init_fn is not None:
+            for part in module.modules():
+                param_init_fn(part)
 
         def is_unit(part: Module) -> bool:
             if auto_wrap_policy is None:
@@ -128,13 +187,42 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
             stage=_STAGES[sharding_strategy or ShardingStrategy.FULL_SHARD],
             group=process_group if process_group is not None or native.is_initialized() else "self",
             units=is_unit,
+            dtype=dtypes.param_dtype,
+            reduce_dtype=dtypes.reduce_dtype,
+            ignored=[*(ignored_modules or ()), *(ignored_states or ())],
+            replicas=replicas,
+            named=use_orig_params,
         )
-        self._config: Any = FullStateDictConfig()
+        if dtypes.buffer_dtype is not None:
+            for part in module.modules():
+                for name, x in part._buffers.items():
+                    if x is not None and "float" in x.dtype.name:
+                        part._buffers[name] = x.astype(dtypes.buffer_dtype)
+        self._settings = StateDictSettings(state_dict_config=FullStateDictConfig())
+
+    def named_parameters(self, *args: Any, **options: Any) -> Iterator[tuple[str, Any]]:
+        """Yields the parameters that optimizers move, by names that know nothing of this wrapper."""
+        for name, p in super().named_parameters(*args, **options):
+            yield name.removeprefix("module."), p
+
+    @property
+    def _is_in_parts(self) -> bool:
+        return self._settings.state_dict_type is not StateDictType.FULL_STATE_DICT
+
+    def _offered(self, state: Any, config: Any) -> Any:
+        """Returns a state as its options ask for it."""
+        if getattr(config, "rank0_only", False) and self.group.rank:
+            return {}
+        if not getattr(config, "offload_to_cpu", False):
+            return state
+        tensors, spec = _tree.flatten(state)
+        return _tree.rebuild(spec, [x.cpu() for x in tensors])
 
     def state_dict(self, *args: Any, prefix: str = "", keep_vars: bool = False, **options: Any) -> dict[str, Any]:
-        """Returns the whole parameters and buffers; with ``rank0_only`` on process 0 alone."""
-        state = {prefix + name: x for name, x in super().state_dict(keep_vars=keep_vars).items()}
-        return {} if getattr(self._config, "rank0_only", False) and self.group.rank else state
+        """Returns the parameters and buffers: whole ones, with ``rank0_only`` on process 0 alone, or parts."""
+        found = self.sharded_state_dict() if self._is_in_parts else super().state_dict(keep_vars=keep_vars)
+        state = {prefix + name: x for name, x in found.items()}
+        return dict(self._offered(state, self._settings.state_dict_config))
 
     @staticmethod
     @contextmanager
@@ -144,19 +232,17 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
         state_dict_config: Any = None,
         optim_state_dict_config: Any = None,
     ) -> Iterator[None]:
-        """Says within a block what states are like.
-
-        Raises:
-            NotImplementedError: they are not to be whole.
-        """
+        """Says within a block what states are like."""
         owners = FullyShardedDataParallel.fsdp_modules(module)
-        before = [owner._config for owner in owners]
-        FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config)
+        before = [owner._settings for owner in owners]
+        FullyShardedDataParallel.set_state_dict_type(
+            module, state_dict_type, state_dict_config, optim_state_dict_config
+        )
         try:
             yield
         finally:
-            for owner, config in zip(owners, before, strict=True):
-                owner._config = config
+            for owner, settings in zip(owners, before, strict=True):
+                owner._settings = settings
 
     @staticmethod
     def set_state_dict_type(
@@ -164,14 +250,21 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
         state_dict_type: StateDictType,
         state_dict_config: Any = None,
         optim_state_dict_config: Any = None,
-    ) -> None:
-        """Says what states are like from now on; see :meth:`state_dict_type`."""
-        if state_dict_type is not StateDictType.FULL_STATE_DICT:
-            raise NotImplementedError(
-                "[state_dict_type] states are whole: lamella.distributed.save_checkpoint writes parts"
+    ) -> StateDictSettings:
+        """Says what states are like from now on; returns what they were like."""
+        owners = FullyShardedDataParallel.fsdp_modules(module)
+        before = owners[0]._settings if owners else StateDictSettings()
+        for owner in owners:
+            owner._settings = StateDictSettings(
+                state_dict_type, state_dict_config or StateDictConfig(), optim_state_dict_config
             )
-        for owner in FullyShardedDataParallel.fsdp_modules(module):
-            owner._config = state_dict_config or FullStateDictConfig()
+        return before
+
+    @staticmethod
+    def get_state_dict_type(module: Module) -> StateDictSettings:
+        """Returns what states are like."""
+        owners = FullyShardedDataParallel.fsdp_modules(module)
+        return owners[0]._settings if owners else StateDictSettings()
 
     @staticmethod
     def fsdp_modules(module: Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
@@ -181,7 +274,7 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
     @staticmethod
     @contextmanager
     def summon_full_params(  # type: ignore[override]
-        module: FullyShardedDataParallel,
+        module: Module,
         recurse: bool = True,
         writeback: bool = True,
         rank0_only: bool = False,
@@ -189,16 +282,20 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
         with_grads: bool = False,
     ) -> Iterator[None]:
         """Has the modules' whole parameters in their places within a block."""
-        with module._summoned(writeback):
+        with ExitStack() as stack:
+            for owner in FullyShardedDataParallel.fsdp_modules(module):
+                stack.enter_context(owner._summoned(writeback, with_grads))
             yield
 
     @staticmethod
     def optim_state_dict(
         model: FullyShardedDataParallel, optim: Any, optim_state_dict: Any = None, group: Any = None
     ) -> dict[str, Any]:
-        """Returns the whole state of an optimizer by the names of the parameters."""
-        state = model.optimizer_state_dict(optim)
-        return {} if getattr(model._config, "rank0_only", False) and model.group.rank else state
+        """Returns the state of an optimizer by the names of the parameters: whole, or this process's parts."""
+        settings = model._settings
+        state = model.optimizer_state_dict(optim, sharded=model._is_in_parts)
+        config = settings.optim_state_dict_config or settings.state_dict_config
+        return dict(model._offered(state, config))
 
     @staticmethod
     def optim_state_dict_to_load(
@@ -210,8 +307,22 @@ class FullyShardedDataParallel(native.FullyShardedDataParallel):
         group: Any = None,
     ) -> dict[str, Any]:
         """Returns what the optimizer's ``load_state_dict`` takes, of what :meth:`optim_state_dict` gave."""
-        return _sharded_state.for_optimizer(optim, optim_state_dict, model.module, model._exchange.flats)
+        state = _sharded_state.whole(optim_state_dict, model.group)
+        found = _sharded_state.for_optimizer(optim, state, model.module, model._exchange.flats)
+        if load_directly:
+            optim.load_state_dict(found)
+        return found
 
+
+from ._fully_shard import (  # noqa: E402, F401 (needs the names above)
+    CPUOffloadPolicy,
+    FSDPModule,
+    MixedPrecisionPolicy,
+    OffloadPolicy,
+    UnshardHandle,
+    fully_shard,
+    register_fsdp_forward_method,
+)
 
 __getattr__ = close_module(__name__)
 _API = " ".join(

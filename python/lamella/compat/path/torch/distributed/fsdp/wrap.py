@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lamella.compat.front import close_module
@@ -55,6 +56,33 @@ def size_based_auto_wrap_policy(
 ) -> bool:
     """Makes modules of at least so many parameters units."""
     return nonwrapped_numel >= min_num_params
+
+
+#: What :func:`wrap` does: the class that wraps, and its options; the innermost block's last.
+_ENABLED: list[tuple[Callable[..., Module], dict[str, Any]]] = []
+
+
+@contextmanager
+def enable_wrap(*, wrapper_cls: Callable[..., Module], **wrapper_kwargs: Any) -> Iterator[None]:
+    """Has :func:`wrap` wrap modules within a block.
+
+    Args:
+        wrapper_cls: the class, such as ``FullyShardedDataParallel``.
+        wrapper_kwargs: its options.
+    """
+    _ENABLED.append((wrapper_cls, wrapper_kwargs))
+    try:
+        yield
+    finally:
+        _ENABLED.pop()
+
+
+def wrap(module: Module, **wrap_overrides: Any) -> Module:
+    """Returns a module as :func:`enable_wrap` says, with other options; outside of its block the module itself."""
+    if not _ENABLED:
+        return module
+    kind, options = _ENABLED[-1]
+    return kind(module, **{**options, **wrap_overrides})
 
 
 __getattr__ = close_module(__name__)
