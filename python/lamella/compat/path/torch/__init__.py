@@ -67,7 +67,6 @@ _lm._C._promote_by_rank(True)
 _missing = _close(
     "torch",
     {
-        "torch.fx": "torch.compile makes functions run as graphs; lamella.graph has graphs that can be looked at",
         "torch.hub": "nothing is fetched from the network",
     },
 )
@@ -104,6 +103,7 @@ _LATER = frozenset(
         "distributed",
         "distributions",
         "fft",
+        "fx",
         "jit",
         "library",
         "linalg",
