@@ -6,6 +6,8 @@ A function is called once with proxies, which note what is done with them (``_sy
 
 # ruff: noqa: F401 (the names are the module's surface)
 
+from importlib import import_module
+
 from lamella.compat.front import close_module
 
 from . import graph_module, immutable_collections, interpreter, node, passes, proxy, subgraph_rewriter
@@ -17,4 +19,10 @@ from .node import Node, has_side_effect, map_arg
 from .proxy import Proxy
 from .subgraph_rewriter import replace_pattern
 
-__getattr__ = close_module(__name__)
+_missing = close_module(__name__)
+
+
+def __getattr__(name: str) -> object:
+    if name == "experimental":
+        return import_module(f"{__name__}.{name}")
+    return _missing(name)

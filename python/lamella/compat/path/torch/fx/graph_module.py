@@ -18,6 +18,22 @@ from .node import Node, map_arg
 _counter = itertools.count()
 
 
+#: The entry of a module's ``meta`` with attributes that copies keep.
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+
+
+class _CodeOnlyModule(Module):
+    """A module of the attributes of another one, for subclasses that copy themselves.
+
+    Args:
+        body: the attributes.
+    """
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__ = body
+
+
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
     """Puts what a dotted name of a module means under the same name of another one, with modules in between."""
     *path, name = target.split(".")
@@ -88,6 +104,7 @@ class GraphModule(Module):
             # Those nearer to the root first, as others go into them.
             for target in sorted(set(targets), key=lambda each: each.count(".")):
                 _assign_attr(root[target], self, target)
+        self.meta: dict[str, Any] = dict(getattr(root, "meta", {}))
         self.graph = graph
 
     @property

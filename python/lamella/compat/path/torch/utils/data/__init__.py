@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import GenericAlias as _GenericAlias
 from typing import Any as _Any
 from typing import Self as _Self
 
@@ -42,16 +43,24 @@ def default_convert(data: _Any) -> _Any:
     return _with_lists(_native.default_convert(data))
 
 
-class _Lists(Iterator[_Any]):
-    """Iterator over batches with lists in the place of tuples."""
+class _BaseDataLoaderIter(Iterator[_Any]):
+    """Iterator over the batches of a loader.
 
-    def __init__(self, batches: Iterator[_Any]) -> None:
+    Args:
+        batches: the batches.
+        with_lists: True puts lists in the place of tuples.
+    """
+
+    def __init__(self, batches: Iterator[_Any], with_lists: bool) -> None:
         self._batches = batches
+        self._with_lists = with_lists
 
     def __iter__(self) -> _Self:
         return self
 
     def __next__(self) -> _Any:
+        if not self._with_lists:
+            return next(self._batches)
         try:
             return _with_lists(next(self._batches))
         except ValueError as error:
@@ -60,11 +69,27 @@ class _Lists(Iterator[_Any]):
             raise
 
 
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """The iterator of a loader without workers."""
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """The iterator of a loader with workers."""
+
+
+class _DatasetKind:
+    """Names of the two kinds of datasets."""
+
+    Map, Iterable = 0, 1
+
+
 class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
     """Gives the batches of a dataset, epoch by epoch, see :class:`lamella.data.DataLoader`.
 
     Samples that are tuples come in lists, unless ``collate_fn`` makes something else of them.
     """
+
+    __class_getitem__ = classmethod(_GenericAlias)
 
     def __init__(self, *args: _Any, **options: _Any) -> None:
         super().__init__(*args, **options)
@@ -79,11 +104,19 @@ class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
     def __iter__(self) -> Iterator[_Any]:
         batches: Iterator[_Any] = super().__iter__()
         own = self.collate_fn in (_native.default_collate, _native.default_convert)
-        return _Lists(batches) if own else batches
+        kind = _MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter
+        return kind(batches, own)
+
+    @property
+    def _dataset_kind(self) -> int:
+        """Whether the dataset gives samples by index, or one after the other."""
+        return _DatasetKind.Iterable if isinstance(self.dataset, _native.IterableDataset) else _DatasetKind.Map
 
 
+_OF_LOADERS = "_BaseDataLoaderIter _DatasetKind _MultiProcessingDataLoaderIter _SingleProcessDataLoaderIter"
 for _path in ("dataset", "dataloader", "sampler", "_utils", "_utils.collate"):
-    _add_paths("torch", {f"{__name__}.{_path}": {__name__: " ".join(_NAMES)}})
+    _shown = [*_NAMES, *(_OF_LOADERS.split() if _path == "dataloader" else ())]
+    _add_paths("torch", {f"{__name__}.{_path}": {__name__: " ".join(_shown)}})
 
 from . import distributed  # noqa: E402, F401
 from .distributed import DistributedSampler  # noqa: E402, F401
