@@ -242,6 +242,7 @@ def make_class(
     """
     natives = list(inspect.signature(native.__init__).parameters.values())[1:]  # type: ignore[misc]
     members: dict[str, Any] = {"__module__": module, "__qualname__": name, "__doc__": native.__doc__, "_native": native}
+    members["__annotations__"] = {}  # those of the native class name what its own module has
     if hasattr(native, "__class_getitem__"):  # what is in the brackets is for readers of the program
         members["__class_getitem__"] = classmethod(GenericAlias)
     if not any(each.kind in (_STAR, _STARS) for each in natives):

@@ -42,14 +42,14 @@ PATHS: Paths = {
         ),
         "lamella.autograd.graph": "GradientEdge get_gradient_edge",
     },
-    "torch.autograd.profiler": {"torch.profiler": "emit_nvtx profile record_function"},
+    "torch.autograd.profiler": {"torch.profiler": "EventList emit_nvtx format_time profile record_function"},
     "torch.autograd.variable": {"torch.autograd": "Variable"},
     "torch._custom_ops": {"torch.library": "custom_op"},
     "torch._library": {"torch.library": "custom_op infer_schema"},
     "torch._library.custom_ops": {"torch.library": "custom_op"},
     "torch._library.infer_schema": {"torch.library": "infer_schema"},
     "torch.amp.autocast_mode": {"torch.amp": "autocast custom_bwd custom_fwd"},
-    "torch.amp.grad_scaler": {"torch.amp": "GradScaler"},
+    "torch.amp.grad_scaler": {"torch.amp": "GradScaler OptState"},
     "torch.cuda.amp.autocast_mode": {"torch.cuda.amp": "autocast custom_bwd custom_fwd"},
     "torch.cuda.amp.grad_scaler": {"torch.cuda.amp": "GradScaler"},
     "torch.functional": {"torch": "einsum split"},
@@ -64,6 +64,10 @@ PATHS: Paths = {
             "register_module_backward_hook register_module_forward_hook register_module_forward_pre_hook "
             "register_module_full_backward_hook register_module_full_backward_pre_hook"
         ),
+    },
+    "torch.nn.modules.transformer": {
+        "torch.nn": _LAYERS["transformer"],
+        "torch.nn._attention": "_get_activation_fn",
     },
     "torch.nn.modules.utils": {
         "torch.nn._tuples": "_ntuple _pair _quadruple _reverse_repeat_tuple _single _triple",

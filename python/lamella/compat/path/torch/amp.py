@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import lamella as lm
 from lamella.amp import autocast, custom_bwd, custom_fwd, is_autocast_enabled  # noqa: F401
 from lamella.compat.front import close_module
+
+
+class OptState(enum.Enum):
+    """Names of what a scaler has done with an optimizer's gradients since the last update."""
+
+    READY, UNSCALED, STEPPED = range(3)
 
 
 class GradScaler(lm.amp.GradScaler):

@@ -15,6 +15,7 @@ from lamella.compat.tables.torch_nn import DATA as _TABLE
 from lamella.data import collate as _collate
 
 from ... import _words
+from . import _collating as _by_class
 
 #: Floats of samples keep their precision in a batch, as in PyTorch.
 _collate.floats = _float64
@@ -32,6 +33,8 @@ def _with_lists(value: _Any) -> _Any:
 
 def default_collate(batch: _Any) -> _Any:
     """Makes a batch of samples, see :func:`lamella.data.default_collate`; those that are tuples become a list."""
+    if _by_class.is_extended():
+        return _by_class.collate(batch, collate_fn_map=_by_class.default_collate_fn_map)
     try:
         return _with_lists(_native.default_collate(batch))
     except ValueError as error:
@@ -95,11 +98,14 @@ class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
         super().__init__(*args, **options)
         # Lamella asks datasets for whole batches where the function is its own.
         given: _Any = vars(self)["collate_fn"]
+        if _by_class.is_extended():
+            self.collate_fn: _Any = default_collate if given is _native.default_collate else given
+            return
         own: dict[_Any, _Any] = {
             default_collate: _native.default_collate,
             default_convert: _native.default_convert,
         }
-        self.collate_fn: _Any = own.get(given, given)
+        self.collate_fn = own.get(given, given)
 
     def __iter__(self) -> Iterator[_Any]:
         batches: Iterator[_Any] = super().__iter__()
@@ -116,7 +122,10 @@ class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
 _OF_LOADERS = "_BaseDataLoaderIter _DatasetKind _MultiProcessingDataLoaderIter _SingleProcessDataLoaderIter"
 for _path in ("dataset", "dataloader", "sampler", "_utils", "_utils.collate"):
     _shown = [*_NAMES, *(_OF_LOADERS.split() if _path == "dataloader" else ())]
-    _add_paths("torch", {f"{__name__}.{_path}": {__name__: " ".join(_shown)}})
+    _homes = {__name__: " ".join(_shown)}
+    if _path == "_utils.collate":
+        _homes[_by_class.__name__] = "collate collate_tensor_fn default_collate_fn_map np_str_obj_array_pattern"
+    _add_paths("torch", {f"{__name__}.{_path}": _homes})
 
 from . import distributed  # noqa: E402, F401
 from .distributed import DistributedSampler  # noqa: E402, F401
