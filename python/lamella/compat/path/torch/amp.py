@@ -6,7 +6,8 @@ import enum
 from typing import Any
 
 import lamella as lm
-from lamella.amp import autocast, custom_bwd, custom_fwd, is_autocast_enabled  # noqa: F401
+from lamella.amp import autocast, custom_bwd, custom_fwd  # noqa: F401
+from lamella.amp import is_autocast_enabled as _is_autocast_enabled
 from lamella.compat.front import close_module
 
 
@@ -21,6 +22,11 @@ class GradScaler(lm.amp.GradScaler):
 
     def __init__(self, device: str = "cuda", **options: Any) -> None:
         super().__init__(**options)
+
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """True if operators choose the precision they compute in, for a type of devices; never for others than Lamella's."""
+    return device_type in ("cpu", "cuda", None) and _is_autocast_enabled(device_type)
 
 
 def is_autocast_available(device_type: str) -> bool:

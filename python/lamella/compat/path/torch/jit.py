@@ -12,7 +12,12 @@ from lamella.nn import Module
 
 from . import serialization
 
-ScriptModule = RecursiveScriptModule = Module
+
+class ScriptModule(Module):
+    """The class of modules that are compiled; modules that :func:`script` returns are of their own class."""
+
+
+RecursiveScriptModule = ScriptModule
 
 
 class ScriptFunction:

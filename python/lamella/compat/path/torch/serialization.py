@@ -253,7 +253,8 @@ def _filled(values: Any, dtype: Any) -> Tensor:
 def _placer(map_location: Any) -> Callable[[Tensor, str], Tensor]:
     def place(tensor: Tensor, where: str) -> Tensor:
         if callable(map_location):
-            return map_location(tensor, where) or tensor
+            found = map_location(tensor, where)
+        return tensor if found is None else found
         target = map_location.get(where, where) if isinstance(map_location, dict) else map_location or where
         target = device(target)
         if map_location is None and target.type == "cuda" and not lm.cuda.is_available():
