@@ -59,6 +59,7 @@ class Dialect:
         own: parameters that are never passed on, even where the native function has them.
         in_place: parameters of ``extra`` that may be given by position, too, behind the native ones.
         also: other names by which parameters may be given, by the framework's name: numpy's, where it takes these.
+        written: words that stand in the signatures of tables only, and in no derived one.
         base: returns a class in front of the native one that has the methods of all classes, or None.
     """
 
@@ -70,6 +71,7 @@ class Dialect:
     extra: Mapping[str, str] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     base: Callable[[], type] | None = None
+    written: frozenset[str] = frozenset()
     in_place: frozenset[str] = frozenset({"inplace"})
     also: Mapping[str, str] = field(default_factory=dict)
 
@@ -78,7 +80,7 @@ class Dialect:
         """The framework's word by the native one; the first that says it counts."""
         words: dict[str, str] = {}
         for peer, natives in self.words.items():
-            for native in natives if peer not in ("input", "other") else ():
+            for native in natives if peer not in {"input", "other", *self.written} else ():
                 words.setdefault(native, peer)
         return words
 

@@ -12,6 +12,7 @@ from lamella import DType, Generator, Tensor  # noqa: F401
 from lamella.compat.front import close_module
 from lamella.utils import privateuse1_backend_name as _get_privateuse1_backend_name  # noqa: F401
 
+from . import overrides
 from ._device import device
 from ._size import Size  # noqa: F401
 
@@ -55,6 +56,21 @@ def _get_tracing_state() -> None:
 def _are_functorch_transforms_active() -> bool:
     """False: inside of ``vmap``, operators see whole batches."""
     return False
+
+
+def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Calls a function as it is: the ``__torch_function__`` of classes that take none over."""
+    return func(*args, **(kwargs or {}))
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """True in blocks of :class:`torch.overrides.TorchFunctionMode`."""
+    return bool(overrides._modes.stack)
+
+
+def _get_cudnn_enabled() -> bool:
+    """True, which changes nothing."""
+    return True
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:

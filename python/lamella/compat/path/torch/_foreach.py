@@ -1,72 +1,62 @@
-"""``torch._foreach_add_`` and its kin: an operator on each tensor of lists."""
+"""Functions of lists of tensors, ``torch._foreach_add_`` and its kin: the function of the tensors at each place."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import lamella as lm
 from lamella import Tensor
 
-_PREFIX = "_foreach_"
 
+def function_of(name: str) -> Callable[..., Any] | None:
+    """Returns the function of lists behind a name such as ``_foreach_mul_``, or None where there is none.
 
-def made(name: str) -> Callable[..., Any] | None:
-    """Returns the function of a name, or None where there is no such operator.
-
-    The arguments behind the first list are lists of as many, or one value for all. A name that ends in an underscore
-    writes over the tensors and returns nothing.
+    Those whose names end in ``_`` write over the tensors of the first list and return nothing. Further arguments are
+    lists, with an item for each place, or the same for all.
     """
-    operator = name.removeprefix(_PREFIX)
-    if operator == name:
+    if not name.startswith("_foreach_"):
         return None
-    one = _operator(operator)
-    if one is None:
+    word = name.removeprefix("_foreach_")
+    in_place = word.endswith("_")
+    single = _SINGLE.get(word) or (getattr(Tensor, word, None) if in_place else _function(word))
+    if single is None:
         return None
 
-    def function(self: Any, *args: Any, **kwargs: Any) -> Any:
-        count = len(self)
-        lists = [_each(name, value, count) for value in args]
-        named = {word: _each(name, value, count) for word, value in kwargs.items()}
-        results = tuple(
-            one(x, *(values[k] for values in lists), **{word: values[k] for word, values in named.items()})
-            for k, x in enumerate(self)
-        )
-        return None if operator.endswith("_") else results
+    def function(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        made = [
+            single(x, *(_at(each, i) for each in args), **{key: _at(each, i) for key, each in kwargs.items()})
+            for i, x in enumerate(self)
+        ]
+        return None if in_place else made
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"``{operator}`` of each tensor of a list."
+    function.__doc__ = f"Calls ``{word}`` with the tensors at each place of lists."
     return function
 
 
-def _operator(name: str) -> Callable[..., Any] | None:
-    if name in ("maximum_", "minimum_"):
-        return _in_place(name.removesuffix("_"))
-    if name.endswith("_"):
-        return _method(name) if hasattr(Tensor, name) else None
-    return getattr(sys.modules["torch"], name, None)
+def _function(word: str) -> Any:
+    return getattr(sys.modules["torch"], word, None)
 
 
-def _method(name: str) -> Callable[..., Any]:
-    return lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs)
+def _at(given: Any, place: int) -> Any:
+    return given[place] if isinstance(given, (list, tuple)) else given
 
 
-def _in_place(name: str) -> Callable[..., Any]:
-    def function(x: Tensor, other: Any) -> Tensor:
-        value = other if isinstance(other, Tensor) else Tensor.new_tensor(x, other)  # type: ignore[attr-defined]
-        return x.copy_(getattr(sys.modules["torch"], name)(x, value))
-
-    return function
+def _norm(x: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
+    found: Tensor = lm.linalg.vector_norm(x, ord=ord)
+    return found if dtype is None else found.astype(dtype)
 
 
-def _each(name: str, value: Any, count: int) -> Any:
-    """Returns a list of an argument for each tensor.
+def _copy(x: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
+    return x.copy_(other)
 
-    Raises:
-        RuntimeError: it is a list of another length.
-    """
-    if not isinstance(value, (list, tuple)):
-        return [value] * count
-    if len(value) != count:
-        raise RuntimeError(f"[{name}] lists are of the same length, not {count} and {len(value)}")
-    return value
+
+#: Those whose words mean something else of one tensor.
+_SINGLE: dict[str, Callable[..., Any]] = {
+    "copy_": _copy,
+    "norm": _norm,
+    "maximum_": lambda x, other: x.copy_(lm.maximum(x, other)),
+    "minimum_": lambda x, other: x.copy_(lm.minimum(x, other)),
+}

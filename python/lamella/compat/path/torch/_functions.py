@@ -143,7 +143,7 @@ def randint(low: int, high: Any = None, size: Any = None, *, requires_grad: bool
 
 
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, device: Any = None, **memory: Any
+    input: Tensor, low: int = 0, high: int | None = None, *, dtype: Any = None, device: Any = None, **memory: Any
 ) -> Tensor:
     """Integers in [low, high), or [0, low), in the shape and the dtype of a tensor; options of memory change nothing."""
     low, high = (0, low) if high is None else (low, high)
@@ -240,16 +240,6 @@ TENSOR_TYPES = {
 def _type_of(x: Tensor) -> str:
     name = next((name for name, dtype in TENSOR_TYPES.items() if dtype == x.dtype), f"{x.dtype.name}Tensor")
     return f"torch.cuda.{name}" if x.device.startswith("cuda") else f"torch.{name}"
-
-
-def _precision(self: Any) -> float:
-    """The distance from 1 to the next number that is told from it by decimal digits."""
-    return float(10.0 ** math.floor(math.log10(self.eps) + 1))
-
-
-_infos: Any = type(lm.finfo(lm.float32))
-_infos.tiny = property(lambda self: self.smallest_normal, doc="The smallest positive number that has all its digits.")
-_infos.resolution = property(_precision, doc="The least difference between numbers near 1 that decimal digits show.")
 
 
 def get_default_dtype() -> Any:

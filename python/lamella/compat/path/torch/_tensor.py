@@ -6,6 +6,7 @@ been imported. Lamella's own code keeps its methods, see :mod:`lamella.compat.me
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable
@@ -251,6 +252,25 @@ def _storage(name: str) -> Any:
     return method
 
 
+def _off_the_tape(native: Any) -> Any:
+    """Returns an in-place operator that writes on the memory of ``x.detach()``, too, whatever it is given.
+
+    Lamella refuses to record that, as gradients of ``x`` would not know; PyTorch's programs mean it so.
+    """
+
+    @functools.wraps(native)
+    def method(self: Tensor, *args: Any, **named: Any) -> Any:
+        try:
+            return native(self, *args, **named)
+        except RuntimeError as error:
+            if "through detach()" not in str(error):
+                raise
+            with lm.no_grad():
+                return native(self, *args, **named)
+
+    return method
+
+
 def _factor_first(native: Any) -> Any:
     """Returns addcmul_() or addcdiv_(), to which older programs give the factor first."""
 
@@ -414,6 +434,8 @@ for _name, _words in {
     _put(_name, _by_words(getattr(Tensor, _name), *_words.split()))
 for _name in ("addcdiv_", "addcmul_"):
     _put(_name, _factor_first(getattr(Tensor, _name)))
+for _name in "add_ addcdiv_ addcmul_ copy_ div_ index_add_ lerp_ masked_fill_ mul_ sub_ __setitem__".split():
+    _put(_name, _off_the_tape(getattr(Tensor, _name)))
 _native_tril: Any = Tensor.tril_
 _native_triu: Any = Tensor.triu_
 _put("tril_", lambda self, diagonal=0: _native_tril(self, k=diagonal))

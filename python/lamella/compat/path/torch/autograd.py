@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
@@ -40,33 +38,8 @@ _nodes.name = property(lambda self: _Name(_native_name.__get__(self)), doc="The 
 _nodes.__repr__ = lambda self: f"<{self.name()} object at {id(self):#x}>"
 
 
-def _marking(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a forward that marks inputs which it has written to, by ``x.data``, and returns."""
-
-    @functools.wraps(forward)
-    def call(ctx: Any, *args: Any) -> Any:
-        tensors = [(x, x._version) for x in args if isinstance(x, lm.Tensor)]
-        result = forward(ctx, *args)
-        returned = result if isinstance(result, tuple) else (result,)
-        written = [x for x, version in tensors if x._version != version and any(x is y for y in returned)]
-        if written:
-            ctx.mark_dirty(*written)
-        return result
-
-    return call
-
-
 class Function(lm.PyLayer):
     """A layer whose forward and backward are static methods: ``forward(ctx, ...)``, ``backward(ctx, *grads)``."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        forward = vars(cls).get("forward")
-        function = getattr(forward, "__func__", None)
-        # Writes by x.data count here as any other, and programs do not mark them, as PyTorch does not see them.
-        if isinstance(forward, staticmethod) and "data" in getattr(getattr(function, "__code__", None), "co_names", ()):
-            layer: Any = cls
-            layer.forward = staticmethod(_marking(forward.__func__))
 
 
 class InplaceFunction(Function):

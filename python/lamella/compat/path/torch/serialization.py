@@ -254,7 +254,7 @@ def _placer(map_location: Any) -> Callable[[Tensor, str], Tensor]:
     def place(tensor: Tensor, where: str) -> Tensor:
         if callable(map_location):
             found = map_location(tensor, where)
-        return tensor if found is None else found
+            return tensor if found is None else found
         target = map_location.get(where, where) if isinstance(map_location, dict) else map_location or where
         target = device(target)
         if map_location is None and target.type == "cuda" and not lm.cuda.is_available():
