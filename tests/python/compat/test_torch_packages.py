@@ -218,7 +218,8 @@ except RuntimeError as error:
 else:
     raise AssertionError
 assert [each.name for each in (folder / "home" / "hub" / "checkpoints").iterdir()] == [named.name]
-(folder / "hubconf.py").write_text("def net(n):\\n    'A layer.'\\n    import torch\\n    return torch.nn.Linear(n, n)\\n")
+source = ["import torch", "def net(n):", "    'A layer.'", "    return torch.nn.Linear(n, n)"]
+(folder / "hubconf.py").write_text("\\n".join(source))
 assert torch.hub.load(str(folder), "net", 3, source="local").weight.shape == (3, 3)
 assert torch.hub.list(str(folder)) == ["net"] and torch.hub.help(str(folder), "net") == "A layer."
 try:

@@ -1,3 +1,4 @@
+# ruff: noqa: N999 (PyTorch's name)
 """Names of PyTorch's compiled part that programs ask for: what is switched on, and marks that nothing here reads."""
 
 from __future__ import annotations

@@ -27,18 +27,24 @@ def takes_tensors(name: str, value: Any) -> bool:
 
 def functions_of(homes: tuple[str, ...] = HOMES) -> Iterator[types.FunctionType]:
     """Yields the functions that modules have made so far, each once."""
-    found = {id(each): each for home in homes for name, each in vars(importlib.import_module(home)).items()
-             if takes_tensors(name, each)}
+    found = {
+        id(each): each
+        for home in homes
+        for name, each in vars(importlib.import_module(home)).items()
+        if takes_tensors(name, each)
+    }
     yield from found.values()
 
 
 @functools.cache
 def _code_of_answer(cells: int) -> types.CodeType:
-    """Returns code that calls the argument ``_answer``, for functions with a number of cells, which it does not read."""
+    """Returns code that calls the argument ``_answer``, for functions with a number of cells; it reads none."""
     names = [f"cell{k}" for k in range(cells)]
     read = "".join(f"        if 0: {name}\n" for name in names)
     made = "".join(f"    {name} = None\n" for name in names)
-    source = f"def make():\n{made}    def call(*args, _answer, **kwargs):\n{read}        return _answer(*args, **kwargs)\n"
+    source = (
+        f"def make():\n{made}    def call(*args, _answer, **kwargs):\n{read}        return _answer(*args, **kwargs)\n"
+    )
     namespace: dict[str, Any] = {}
     exec(source + "    return call\n", namespace)
     code: types.CodeType = namespace["make"]().__code__

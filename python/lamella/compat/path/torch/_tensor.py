@@ -6,7 +6,6 @@ been imported. Lamella's own code keeps its methods, see :mod:`lamella.compat.me
 
 from __future__ import annotations
 
-import functools
 import math
 import sys
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from . import _functions as F  # noqa: N812
 from . import _matrices as M  # noqa: N812
 from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
+from . import _writing
 from ._device import device
 from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
@@ -34,6 +34,7 @@ _native_is_pinned: Any = Tensor.is_pinned
 _native_device: Any = Tensor.__dict__["device"]
 _native_is_contiguous: Any = Tensor.is_contiguous
 _native_contiguous: Any = Tensor.contiguous
+_native_numpy: Any = Tensor.numpy
 #: Subclasses of tensors may have a method of the name, as in numpy.
 _native_astype: Any = Tensor.astype
 
@@ -252,36 +253,6 @@ def _storage(name: str) -> Any:
     return method
 
 
-def _off_the_tape(native: Any) -> Any:
-    """Returns an in-place operator that writes on the memory of ``x.detach()``, too, whatever it is given.
-
-    Lamella refuses to record that, as gradients of ``x`` would not know; PyTorch's programs mean it so.
-    """
-
-    @functools.wraps(native)
-    def method(self: Tensor, *args: Any, **named: Any) -> Any:
-        try:
-            return native(self, *args, **named)
-        except RuntimeError as error:
-            if "through detach()" not in str(error):
-                raise
-            with lm.no_grad():
-                return native(self, *args, **named)
-
-    return method
-
-
-def _factor_first(native: Any) -> Any:
-    """Returns addcmul_() or addcdiv_(), to which older programs give the factor first."""
-
-    def method(self: Tensor, *tensors: Any, value: Any = 1, **named: Any) -> Any:
-        if len(tensors) == 3:
-            value, *tensors = tensors  # type: ignore[assignment]
-        return native(self, *tensors, value=value, **named)
-
-    return method
-
-
 def _by_words(native: Any, *words: str, dropped: str = "") -> Any:
     """Returns an in-place operator whose arguments may be given by PyTorch's words; one of them changes nothing."""
 
@@ -412,6 +383,7 @@ _put("share_memory_", _share_memory)
 _put("storage", _storage("storage"))
 _put("untyped_storage", _storage("untyped_storage"))
 _put("apply_", lambda self, function: self.copy_(lm.tensor(_mapped(function, self.tolist()), dtype=self.dtype)))
+_put("numpy", lambda self, *, force=False: _native_numpy(self.detach().cpu() if force else self))
 _put("as_subclass", lambda self, cls: Tensor.__new__(cls, self))
 _put("new_tensor", lambda self, data, **options: F.tensor(data, **{"dtype": self.dtype, **options}))
 _put("add_", _scaled_in_place(Tensor.add_))
@@ -433,9 +405,9 @@ for _name, _words in {
 }.items():
     _put(_name, _by_words(getattr(Tensor, _name), *_words.split()))
 for _name in ("addcdiv_", "addcmul_"):
-    _put(_name, _factor_first(getattr(Tensor, _name)))
-for _name in "add_ addcdiv_ addcmul_ copy_ div_ index_add_ lerp_ masked_fill_ mul_ sub_ __setitem__".split():
-    _put(_name, _off_the_tape(getattr(Tensor, _name)))
+    _put(_name, _writing.factor_first(getattr(Tensor, _name)))
+for _name in (*_writing.OPERATORS, "__setitem__"):
+    _put(_name, _writing.off_the_tape(getattr(Tensor, _name)))
 _native_tril: Any = Tensor.tril_
 _native_triu: Any = Tensor.triu_
 _put("tril_", lambda self, diagonal=0: _native_tril(self, k=diagonal))

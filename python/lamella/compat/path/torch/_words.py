@@ -38,7 +38,6 @@ WORDS: dict[str, tuple[str, ...]] = {
     "LD": ("ld",),
     "A": ("a", "x"),
     "B": ("b",),
-    "LD": ("ld",),
     "pivots": ("pivots",),
     "input1": ("x1",),
     "input2": ("x2",),

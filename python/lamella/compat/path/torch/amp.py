@@ -25,7 +25,7 @@ class GradScaler(lm.amp.GradScaler):
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """True if operators choose the precision they compute in, for a type of devices; never for others than Lamella's."""
+    """True if operators choose the precision they compute in, on devices of a type; False for other types."""
     return device_type in ("cpu", "cuda", None) and _is_autocast_enabled(device_type)
 
 

@@ -25,7 +25,7 @@ class ScriptFunction:
 
 
 #: Lists of as many numbers, in annotations.
-BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = List
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:

@@ -11,7 +11,6 @@ from lamella.random import fork_rng
 
 from ._functions import manual_seed, seed
 
-
 #: The generator of the CPU's numbers.
 default_generator = lm.random.default_generator()
 

@@ -67,7 +67,9 @@ class PyTorchFileReader:
         return self._archive.read(self._folder + name)
 
 
-def save(obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = None, pickle_protocol: int = DEFAULT_PROTOCOL) -> None:
+def save(
+    obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = None, pickle_protocol: int = DEFAULT_PROTOCOL
+) -> None:
     """Writes an object with all its tensors to a file.
 
     Args:

@@ -201,8 +201,9 @@ class Writer:
 
     def _function(self, target: Any) -> str:
         """Returns an expression for a function or class: by its path where that leads to it, else by a global name."""
-        if getattr(builtins, getattr(target, "__name__", ""), None) is target:
-            return str(target.__name__)
+        name = getattr(target, "__name__", "")
+        if name and getattr(builtins, name, None) is target:
+            return str(name)
         for path in _paths(target):
             if _at(path) is target:
                 module = path.partition(".")[0]

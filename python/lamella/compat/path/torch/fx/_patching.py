@@ -107,7 +107,8 @@ def modules_ask(tracer: Tracer) -> Iterator[None]:
 
 def _show_proxies(patches: _Patches, tracer: Tracer, path: str, module: Module) -> None:
     """Puts proxies in the places of a module's parameters, and of its buffers where the tracer wants that."""
-    for table in [module._parameters, *([module._buffers] if tracer.proxy_buffer_attributes else [])]:
+    tables: list[dict[str, Any]] = [module._parameters]
+    for table in [*tables, *([module._buffers] if tracer.proxy_buffer_attributes else [])]:
         for name, tensor in table.items():
             if tensor is not None:
                 patches.put(table, name, tracer.proxy_of_tensor(f"{path}.{name}" if path else name, tensor))

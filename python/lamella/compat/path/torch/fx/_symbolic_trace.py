@@ -192,9 +192,7 @@ class Tracer(TracerBase):
         own = type(m).__module__.startswith(("torch.nn", "lamella.nn"))
         return own and not isinstance(m, lm.nn.Sequential)
 
-    def call_module(
-        self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Makes a node of a call of a module, or calls it so that its own steps become nodes."""
         path = self.path_of_module(m)
         self.module_stack[path] = type(m)
@@ -247,7 +245,7 @@ class Tracer(TracerBase):
         return self.create_node("get_attr", self._tensors[id(a)][0], (), {})
 
 
-_STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+_STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
 def _function_of(function: Any) -> Any:
@@ -282,9 +280,7 @@ def _where() -> str:
     return "" if frame is None else f'  File "{frame.f_code.co_filename}", line {frame.f_lineno}'
 
 
-def symbolic_trace(
-    root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None
-) -> GraphModule:
+def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:
     """Returns a module that does what a module or function does, as a graph that can be looked at and changed.
 
     Args:

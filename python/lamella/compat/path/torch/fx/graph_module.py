@@ -133,7 +133,8 @@ class GraphModule(Module):
         """Makes the code of the graph as it is now, and returns it."""
         made = self._graph.python_code("self")
         self._code = made.src
-        type(self).forward = _compiled(made)
+        own: Any = type(self)
+        own.forward = _compiled(made)
         return made
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
@@ -233,7 +234,7 @@ class GraphModule(Module):
         (place / "__init__.py").write_text(f"from .module import {module_name}\n", "utf-8")
 
 
-_FILE = '''\
+_FILE = """\
 from pathlib import Path
 
 {imports}
@@ -250,7 +251,7 @@ class {name}(torch.nn.Module):
             else:
                 self.register_buffer(name, tensor)
 
-{body}'''
+{body}"""
 
 
 class _Reference:

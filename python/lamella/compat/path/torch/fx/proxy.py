@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .node import Node, map_aggregate
 
 if TYPE_CHECKING:
-    from ._symbolic_trace import Tracer
+    from ._symbolic_trace import TracerBase
 
 
 class TraceError(ValueError):
@@ -27,9 +27,9 @@ class Proxy:
     """
 
     node: Node
-    tracer: Tracer
+    tracer: TracerBase
 
-    def __init__(self, node: Node, tracer: Tracer | None = None) -> None:
+    def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
         if tracer is None:
             from ._symbolic_trace import GraphAppendingTracer
 
@@ -46,13 +46,15 @@ class Proxy:
         return Attribute(self, k)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Makes a node of a call of the value."""
         return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
 
     def __iter__(self) -> Iterator[Any]:
         count = _unpacked_by(sys._getframe(1))
         if count is None:
             return self.tracer.iter(self)
-        return (self[k] for k in range(count))
+        part: Any = self
+        return (part[k] for k in range(count))
 
     def __bool__(self) -> bool:
         return self.tracer.to_bool(self)
@@ -72,7 +74,9 @@ class Proxy:
         )
 
     def __index__(self) -> NoReturn:
-        raise TypeError(f"[index] '{self.node.name}' is no number while the function is traced: it is known when it runs")
+        raise TypeError(
+            f"[index] '{self.node.name}' is no number while the function is traced: it is known when it runs"
+        )
 
     def __hash__(self) -> int:
         return id(self)
@@ -109,6 +113,7 @@ class Attribute(Proxy):
         return self._node
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Makes a node of a call of the method."""
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
 
 
@@ -121,7 +126,7 @@ class ParameterProxy(Proxy):
         param: the parameter.
     """
 
-    def __init__(self, tracer: Tracer, name: str, param: Any) -> None:
+    def __init__(self, tracer: TracerBase, name: str, param: Any) -> None:
         self.tracer = tracer
         self.name = name
         self.param = param

@@ -63,8 +63,7 @@ class _Matcher:
             same = isinstance(value, dict) and value.keys() == pattern.keys()
             return same and all(self._same(each, value[name], found) for name, each in pattern.items())
         if isinstance(pattern, slice):
-            parts = [(each.start, each.stop, each.step) for each in (pattern, value)] if isinstance(value, slice) else []
-            return bool(parts) and self._same(*parts, found)
+            return isinstance(value, slice) and self._same(_parts(pattern), _parts(value), found)
         return type(pattern) is type(value) and bool(pattern == value)
 
     def _same_node(self, pattern: Node, value: Any, found: dict[Node, Any]) -> bool:
@@ -77,6 +76,10 @@ class _Matcher:
             return False
         found[pattern] = value
         return self._same(pattern.args, value.args, found) and self._same(pattern.kwargs, value.kwargs, found)
+
+
+def _parts(each: slice) -> tuple[Any, Any, Any]:
+    return each.start, each.stop, each.step
 
 
 def replace_pattern(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import lamella as lm
-from lamella import Tensor, _C
+from lamella import _C, Tensor
 from lamella.compat.front import close_module
 from lamella.distributed.rules.flops import flops_of
 from lamella.graph._recorder import RecorderBase, _Operator

@@ -92,7 +92,7 @@ class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
     Samples that are tuples come in lists, unless ``collate_fn`` makes something else of them.
     """
 
-    __class_getitem__ = classmethod(_GenericAlias)
+    __class_getitem__: _Any = classmethod(_GenericAlias)
 
     def __init__(self, *args: _Any, **options: _Any) -> None:
         super().__init__(*args, **options)
