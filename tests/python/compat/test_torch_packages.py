@@ -100,6 +100,11 @@ else:
     raise AssertionError
 loader: DataLoader[int] = DataLoader(Numbers(), batch_size=2)
 assert [each.tolist() for each in loader] == [[0, 1], [2, 3]] and isinstance(Numbers(), Dataset)
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _SingleProcessDataLoaderIter
+from types import SimpleNamespace
+assert isinstance(iter(loader), _BaseDataLoaderIter)
+foreign = SimpleNamespace(dataset=[[1, 2], [3]], collate_fn=sum)
+assert list(_SingleProcessDataLoaderIter(foreign)) == [3, 3]
 assert Sampler[int] and IterableDataset[T] and loader._dataset_kind == 0
 assert nn.CrossEntropyLoss().__annotations__ == {}
 

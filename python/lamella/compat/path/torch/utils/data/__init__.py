@@ -50,13 +50,17 @@ class _BaseDataLoaderIter(Iterator[_Any]):
     """Iterator over the batches of a loader.
 
     Args:
-        batches: the batches.
-        with_lists: True puts lists in the place of tuples.
+        loader: the loader; of other objects with ``dataset`` and ``collate_fn``, what iterating over the dataset gives.
     """
 
-    def __init__(self, batches: Iterator[_Any], with_lists: bool) -> None:
-        self._batches = batches
-        self._with_lists = with_lists
+    def __init__(self, loader: _Any) -> None:
+        native = _NAMES.native("DataLoader")
+        self._with_lists = False
+        if isinstance(loader, native):
+            self._batches = native.__iter__(loader)
+            self._with_lists = loader.collate_fn in (_native.default_collate, _native.default_convert)
+        else:
+            self._batches = map(loader.collate_fn, loader.dataset)
 
     def __iter__(self) -> _Self:
         return self
@@ -108,10 +112,7 @@ class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
         self.collate_fn = own.get(given, given)
 
     def __iter__(self) -> Iterator[_Any]:
-        batches: Iterator[_Any] = super().__iter__()
-        own = self.collate_fn in (_native.default_collate, _native.default_convert)
-        kind = _MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter
-        return kind(batches, own)
+        return (_MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter)(self)
 
     @property
     def _dataset_kind(self) -> int:
