@@ -72,6 +72,23 @@ for got, wanted in [
     assert torch.allclose(got, wanted, atol=1e-5), (got, wanted)
 assert torch.randint_like(a, high=2).max() < 2
 """,
+    "results written over tensors": """
+a, b = torch.rand(3, 4), torch.rand(3, 4)
+for function, args in [
+    (torch.max, (a, b)), (torch.min, (a, b)), (torch.max, (a, 1)), (torch.sort, (a,)), (torch.median, (a, 1)),
+    (torch.mode, (a, 1)), (torch.std, (a, 1)), (torch.var_mean, (a, 0)), (torch.norm, (a, 2, 1)),
+    (torch.searchsorted, (a[0].sort()[0], b[0])), (torch.sum, (a, 0)), (torch.mean, (a, 0)),
+]:
+    wanted = function(*args)
+    many = isinstance(wanted, tuple)
+    places = tuple(torch.empty_like(each) for each in (wanted if many else (wanted,)))
+    function(*args, out=places if many else places[0])
+    for place, each in zip(places, wanted if many else (wanted,)):
+        assert torch.equal(place, each), function
+kept = a.clone()
+torch.max(kept, b, out=kept)
+assert torch.equal(kept, torch.maximum(a, b))
+""",
     "classes": """
 from typing import TypeVar
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler

@@ -3,10 +3,36 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+
+
+def written(made: Any, out: Any) -> Any:
+    """Returns results, written over the tensors that are given for them where there are any."""
+    if out is None:
+        return made
+    if isinstance(made, (tuple, list)):
+        for each, place in zip(made, out, strict=True):
+            written(each, place)
+        return out
+    if tuple(out.shape) != tuple(made.shape):
+        out.resize_(made.shape)
+    return out.copy_(made)
+
+
+def into(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that writes its results over tensors which are given as ``out``."""
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **named: Any) -> Any:
+        made = function(*args, **named)
+        return made if out is None else written(made, out)
+
+    return call
+
 
 #: Operators that write what they are given, or what is computed of it, over their tensor.
 OPERATORS = ["add_", "addcdiv_", "addcmul_", "copy_", "div_", "index_add_", "lerp_", "masked_fill_", "mul_", "sub_"]
