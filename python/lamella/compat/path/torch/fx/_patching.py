@@ -94,48 +94,32 @@ def functions_ask(
 
 @contextlib.contextmanager
 def modules_ask(tracer: Tracer) -> Iterator[None]:
-    """Hands calls of modules to a tracer, and shows their parameters as proxies, while the block runs."""
-    patches = _Patches()
-    try:
-        for path, module in tracer.root.named_modules():
-            _show_proxies(patches, tracer, path, module)
-        with _calls_are_nodes(tracer):
-            yield
-    finally:
-        patches.undo()
-
-
-def _show_proxies(patches: _Patches, tracer: Tracer, path: str, module: Module) -> None:
-    """Puts proxies in the places of a module's parameters, and of its buffers where the tracer wants that."""
-    tables: list[dict[str, Any]] = [module._parameters]
-    for table in [*tables, *([module._buffers] if tracer.proxy_buffer_attributes else [])]:
-        for name, tensor in table.items():
-            if tensor is not None:
-                patches.put(table, name, tracer.proxy_of_tensor(f"{path}.{name}" if path else name, tensor))
-
-
-@contextlib.contextmanager
-def _calls_are_nodes(tracer: Tracer) -> Iterator[None]:
-    """Hands calls of modules to the tracer."""
-    native: Any = Module.__call__
+    """Hands calls of modules, and their parameters that are looked up, to a tracer while the block runs."""
+    native_call: Any = Module.__call__
+    native_getattr: Any = Module.__getattr__
+    known: dict[str, Proxy] = {}
 
     def call(self: Module, *args: Any, **kwargs: Any) -> Any:
         if first_proxy(args, kwargs) is None and not tracer.knows(self):
-            return native(self, *args, **kwargs)  # a module that was made on the way and computes a constant
-        return tracer.call_module(self, functools.partial(native, self), args, kwargs)
+            return native_call(self, *args, **kwargs)  # a module that was made on the way and computes a constant
+        return tracer.call_module(self, functools.partial(native_call, self), args, kwargs)
 
-    method: Any = Module
-    defined = next(each for each in Module.__mro__ if "__call__" in vars(each))
-    method.__call__ = call
+    def get(self: Module, name: str) -> Any:
+        return tracer.getattr(name, native_getattr(self, name), known)
+
+    kind: Any = Module
+    inherited = "__call__" not in vars(Module)
+    kind.__call__, kind.__getattr__ = call, get
     try:
         yield
     finally:
-        if defined is Module:
-            method.__call__ = native
+        kind.__getattr__ = native_getattr
+        if inherited:
+            del kind.__call__
         else:
-            del method.__call__
-        for kind in _with_subclasses(Module):
-            quicken(kind)
+            kind.__call__ = native_call
+        for each in _with_subclasses(Module):
+            quicken(each)
 
 
 def _with_subclasses(kind: type) -> list[Any]:

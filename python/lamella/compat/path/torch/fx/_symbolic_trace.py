@@ -221,9 +221,24 @@ class Tracer(TracerBase):
         """True for modules below the root."""
         return id(mod) in self._paths
 
-    def proxy_of_tensor(self, name: str, tensor: Any) -> Proxy:
-        """Returns the proxy of a parameter or buffer."""
-        return ParameterProxy(self, name, tensor)
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
+        """Returns what a module gives for the name of a parameter, a buffer or a module: of parameters, a proxy.
+
+        Args:
+            attr: the name.
+            attr_val: what it means.
+            parameter_proxy_cache: the proxies of parameters that were looked up before, by their dotted names.
+        """
+        shown = isinstance(attr_val, lm.nn.Parameter)
+        if not shown and not (self.proxy_buffer_attributes and isinstance(attr_val, lm.Tensor)):
+            return attr_val
+        path = self._tensors.get(id(attr_val), (None,))[0]
+        if path is None:
+            return attr_val
+        if path not in parameter_proxy_cache:
+            node = self.create_node("get_attr", path, (), {})
+            parameter_proxy_cache[path] = ParameterProxy(self, node, path, attr_val)
+        return parameter_proxy_cache[path]
 
     def create_arg(self, a: Any) -> Argument:
         """Returns a value as an argument of a node: of tensors, the attribute of the root that holds them."""

@@ -297,5 +297,6 @@ def _default_name(op: str, target: Target) -> str:
     if isinstance(target, str):
         return target.lstrip("*")
     name: str = getattr(target, "__name__", type(target).__name__)
-    name = name.strip("_") or name
+    if name.startswith("__") and name.endswith("__"):
+        name = name.strip("_")
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -118,26 +118,19 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """A parameter of a module that is traced: a step where it is used; its shape is known.
+    """A parameter of a module that is traced; its shape is known.
 
     Args:
         tracer: the tracer.
+        node: its node.
         name: the dotted name of the parameter.
         param: the parameter.
     """
 
-    def __init__(self, tracer: TracerBase, name: str, param: Any) -> None:
-        self.tracer = tracer
+    def __init__(self, tracer: TracerBase, node: Node, name: str, param: Any) -> None:
+        super().__init__(node, tracer)
         self.name = name
         self.param = param
-        self._node: Node | None = None
-
-    @property
-    def node(self) -> Node:  # type: ignore[override]
-        """The node, made when it is first asked for."""
-        if self._node is None:
-            self._node = self.tracer.create_proxy("get_attr", self.name, (), {}).node
-        return self._node
 
     def __repr__(self) -> str:
         return f"ParameterProxy({self.name})"
