@@ -28,6 +28,14 @@ class DisableTorchFunctionSubclass(contextlib.nullcontext[None]):
 DisableTorchFunction = DisableTorchFunctionSubclass
 
 
+class Graph:
+    """The class of traces of ``torch.jit``, of which there are none; ``torch.fx.Graph`` is another one."""
+
+
+class Value:
+    """The class of what is computed in these."""
+
+
 class DispatchKey(enum.Enum):
     """Names of what PyTorch asks before an operator's kernel."""
 

@@ -157,5 +157,8 @@ _missing = close_module(__name__)
 
 def __getattr__(name: str) -> Any:
     if name == "tqdm":  # programs take the package's class from here
-        return importlib.import_module("tqdm").tqdm
+        try:
+            return importlib.import_module("tqdm").tqdm
+        except ModuleNotFoundError:
+            raise AttributeError("[hub] tqdm is a package of its own, which is not installed") from None
     return _missing(name)

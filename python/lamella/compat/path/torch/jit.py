@@ -129,6 +129,21 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
 _script_if_tracing = script_if_tracing
 
 
+class TracerWarning(Warning):
+    """What a trace would miss; no trace is made here."""
+
+
+def _get_trace_graph(f: Any, args: Any = (), *further: Any, **options: Any) -> Any:
+    """Says that there are no traces of operators.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise NotImplementedError(
+        "[jit] operators are not traced: torch.fx.symbolic_trace makes graphs, torch.utils.flop_counter counts products"
+    )
+
+
 def trace_module(mod: Module, inputs: Any, *args: Any, **kwargs: Any) -> Module:
     """Returns ``mod`` itself."""
     return mod
