@@ -258,6 +258,23 @@ except NameError as error:
     assert "set it as an attribute" in str(error)
 assert nn.Linear(2, 2)(torch.ones(1, 2)).shape == (1, 2)  # modules are called as before
 """,
+    "threads": """
+import threading
+
+made = []
+def trace():
+    made.append(fx.symbolic_trace(net, {"pooled": True}).code)
+
+threads = [threading.Thread(target=trace) for _ in range(4)]
+for each in threads:
+    each.start()
+while any(each.is_alive() for each in threads):
+    assert torch.tanh(torch.zeros(1)).item() == 0 and net(x)["out"].shape == (2, 2)  # others compute as ever
+for each in threads:
+    each.join()
+assert made == [traced.code] * 4
+assert torch.tanh.__code__.co_varnames[0] == "input" and torch.tanh.__kwdefaults__ != {"_answer": None}
+""",
     "modules": """
 made = copy.deepcopy(traced)
 assert made.add_submodule("extra.part", nn.ReLU()) and isinstance(made.extra.part, nn.ReLU)

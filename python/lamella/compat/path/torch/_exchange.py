@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import threading
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +18,9 @@ HOMES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.spe
 #: Functions of these that are none of tensors.
 _PLAIN = frozenset({"compile", "is_tensor", "load", "save", "typename", "vmap"})
 _NOTHING = object()
+
+#: Held while bodies are exchanged for a block, so that those of other threads are given back in order.
+LOCK = threading.RLock()
 
 
 def takes_tensors(name: str, value: Any) -> bool:

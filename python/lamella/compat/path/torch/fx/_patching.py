@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -94,18 +95,21 @@ def functions_ask(
 
 @contextlib.contextmanager
 def modules_ask(tracer: Tracer) -> Iterator[None]:
-    """Hands calls of modules, and their parameters that are looked up, to a tracer while the block runs."""
+    """Hands this thread's calls of modules, and the parameters that it looks up, to a tracer while the block runs."""
+    thread = threading.get_ident()
     native_call: Any = Module.__call__
     native_getattr: Any = Module.__getattr__
     known: dict[str, Proxy] = {}
 
     def call(self: Module, *args: Any, **kwargs: Any) -> Any:
-        if first_proxy(args, kwargs) is None and not tracer.knows(self):
-            return native_call(self, *args, **kwargs)  # a module that was made on the way and computes a constant
+        foreign = threading.get_ident() != thread
+        if foreign or (first_proxy(args, kwargs) is None and not tracer.knows(self)):
+            return native_call(self, *args, **kwargs)  # such as a module that was made on the way to a constant
         return tracer.call_module(self, functools.partial(native_call, self), args, kwargs)
 
     def get(self: Module, name: str) -> Any:
-        return tracer.getattr(name, native_getattr(self, name), known)
+        value = native_getattr(self, name)
+        return value if threading.get_ident() != thread else tracer.getattr(name, value, known)
 
     kind: Any = Module
     inherited = "__call__" not in vars(Module)

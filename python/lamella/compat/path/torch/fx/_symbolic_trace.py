@@ -13,6 +13,7 @@ from typing import Any
 import lamella as lm
 from lamella.nn import Module
 
+from .._exchange import LOCK
 from .._plain import _assert
 from ._patching import WRAPPED, functions_ask, modules_ask
 from .graph import Graph
@@ -155,7 +156,7 @@ class Tracer(TracerBase):
         self._paths = {id(module): path for path, module in self.root.named_modules()}
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
         names = getattr(_function_of(function), "__globals__", {})
-        with functions_ask([names], self._autowrap_modules, self._autowrap_functions), modules_ask(self):
+        with LOCK, functions_ask([names], self._autowrap_modules, self._autowrap_functions), modules_ask(self):
             result = function(*args)
             self.create_node("output", "output", (self.create_arg(result),), {})
         return self.graph

@@ -6,6 +6,7 @@ from typing import Any
 
 from lamella.nn import Module
 
+from .._exchange import LOCK
 from ._patching import functions_ask
 from ._symbolic_trace import Tracer
 from .graph import Graph
@@ -180,7 +181,7 @@ class Transformer(Interpreter):
 
     def transform(self) -> GraphModule:
         """Returns a module with the new graph."""
-        with functions_ask():
+        with LOCK, functions_ask():
             result = self.run()
         if result is not None:
             self.new_graph.output(self.tracer.create_arg(result))
