@@ -31,6 +31,7 @@ from torch.optim.optimizer import ParamsT, required
 from torch.profiler.profiler import profile
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
+assert torch.backends.cpu.get_cpu_capability() == "DEFAULT" and torch.ones(1).numpy(force=True).item() == 1
 assert torch.torch is torch and not is_fake(torch.ones(1)) and get_proxy_mode() is None and not is_in_onnx_export()
 assert isinstance(torch.compile(nn.Linear(1, 1)), OptimizedModule) and not is_lazy(nn.Linear(1, 1).weight)
 assert not isinstance(nn.Linear(1, 1), torch.jit.ScriptModule) and not torch.is_autocast_enabled("mps")
@@ -88,6 +89,17 @@ for function, args in [
 kept = a.clone()
 torch.max(kept, b, out=kept)
 assert torch.equal(kept, torch.maximum(a, b))
+""",
+    "strides": """
+image = torch.arange(24).reshape(2, 4, 3).permute(2, 0, 1)  # channels come last in memory
+assert torch.equal(image.as_strided((3, 2, 4), (1, 12, 3)), image)
+assert image.as_strided((4,), (2,), 1).tolist() == [1, 3, 5, 7]
+try:
+    image[:, :, :2].as_strided((2,), (1,))
+except RuntimeError as error:
+    assert "contiguous" in str(error)
+else:
+    raise AssertionError
 """,
     "classes": """
 from typing import TypeVar
