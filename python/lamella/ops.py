@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _C
 
-__all__ = ["Namespace", "load_library"]
+__all__ = ["LibraryError", "Namespace", "load_library"]
 
 if TYPE_CHECKING:
     #: The namespace of built-in operators, found as all others by ``__getattr__``.
@@ -46,19 +46,28 @@ class Namespace:
         return f"<namespace of operators {self.__name__!r}: {', '.join(self.__dir__()) or 'nothing is registered'}>"
 
 
+class LibraryError(OSError, RuntimeError):
+    """A shared library cannot be loaded, or what it registers cannot be registered."""
+
+
 def load_library(path: str | os.PathLike[str]) -> None:
     """Loads a shared library whose operators register themselves; nothing happens where it is loaded already.
 
     Raises:
         FileNotFoundError: There is no such file.
-        RuntimeError: It was built for another ABI version of Lamella (none of its code runs then), it cannot be
+        LibraryError: It was built for another ABI version of Lamella (none of its code runs then), it cannot be
             loaded, or something in it cannot be registered; what it registered until then is taken back.
         ValueError, TypeError: A schema, or a kernel's signature, is wrong; likewise.
     """
     name = os.fsdecode(path)
     if not os.path.exists(name):
         raise FileNotFoundError(f"[load_library] there is no file {name}")
-    _C._load_library(name)
+    try:
+        _C._load_library(name)
+    except RuntimeError as error:
+        if isinstance(error, (ValueError, TypeError)):
+            raise
+        raise LibraryError(str(error)) from None
 
 
 def _loaded() -> frozenset[str]:

@@ -11,13 +11,14 @@ the framework's signature, which calls the native one directly.
 
 from __future__ import annotations
 
+import abc
 import ast
 import functools
 import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import CodeType
+from types import CodeType, GenericAlias
 from typing import Any, NamedTuple
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
@@ -58,6 +59,7 @@ class Dialect:
         own: parameters that are never passed on, even where the native function has them.
         in_place: parameters of ``extra`` that may be given by position, too, behind the native ones.
         also: other names by which parameters may be given, by the framework's name: numpy's, where it takes these.
+        written: words that stand in the signatures of tables only, and in no derived one.
         base: returns a class in front of the native one that has the methods of all classes, or None.
     """
 
@@ -69,6 +71,7 @@ class Dialect:
     extra: Mapping[str, str] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     base: Callable[[], type] | None = None
+    written: frozenset[str] = frozenset()
     in_place: frozenset[str] = frozenset({"inplace"})
     also: Mapping[str, str] = field(default_factory=dict)
 
@@ -77,7 +80,7 @@ class Dialect:
         """The framework's word by the native one; the first that says it counts."""
         words: dict[str, str] = {}
         for peer, natives in self.words.items():
-            for native in natives if peer not in ("input", "other") else ():
+            for native in natives if peer not in {"input", "other", *self.written} else ():
                 words.setdefault(native, peer)
         return words
 
@@ -207,14 +210,19 @@ def by_other_names(function: Callable[..., Any], also: Mapping[str, str]) -> Cal
     return call
 
 
-class _AdaptedType(type):
-    """Type of adapted classes: objects of the native class are instances, too, as layers make such objects."""
+class _AdaptedType(abc.ABCMeta):
+    """Type of adapted classes: objects of the native class are instances, too, as layers make such objects.
+
+    Programs derive classes from these and from abstract ones at once.
+    """
 
     def __instancecheck__(cls, value: object) -> bool:
-        return type.__instancecheck__(cls.__dict__.get("_native", cls), value)
+        native = cls.__dict__.get("_native")
+        return super().__instancecheck__(value) if native is None else type.__instancecheck__(native, value)
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return type.__subclasscheck__(cls.__dict__.get("_native", cls), other)
+        native = cls.__dict__.get("_native")
+        return super().__subclasscheck__(other) if native is None else type.__subclasscheck__(native, other)
 
 
 def make_class(
@@ -236,6 +244,9 @@ def make_class(
     """
     natives = list(inspect.signature(native.__init__).parameters.values())[1:]  # type: ignore[misc]
     members: dict[str, Any] = {"__module__": module, "__qualname__": name, "__doc__": native.__doc__, "_native": native}
+    members["__annotations__"] = {}  # those of the native class name what its own module has
+    if hasattr(native, "__class_getitem__"):  # what is in the brackets is for readers of the program
+        members["__class_getitem__"] = classmethod(GenericAlias)
     if not any(each.kind in (_STAR, _STARS) for each in natives):
         parameters = _derived(natives, dialect) if signature is None else parse_signature(signature)
         helpers = {"_native_init": native.__init__, "_sizes": _sizes, **dialect.helpers}  # type: ignore[misc]

@@ -126,9 +126,10 @@ class ModuleDict(Module):
         modules: a mapping of names to modules, or pairs of them.
     """
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
-        self.update(modules)
+        if modules is not None:  # a subclass's update() may need what its constructor has yet to set
+            self.update(modules)
 
     def __getitem__(self, name: str) -> Module:
         return self._modules[name]  # type: ignore[return-value]

@@ -68,16 +68,16 @@ class Module(Stateful, Movable):
             object.__setattr__(self, name, value)
             return
         parameters, modules, buffers = tables["_parameters"], tables["_modules"], tables["_buffers"]
-        if "parametrizations" in modules and (computed := self._computed(name)) is not None:
+        if "parametrizations" in modules and (computed := _computed(self, name)) is not None:
             computed.assign(value)
         elif isinstance(value, Parameter):
-            self._claim(name, parameters)
+            _claim(self, name, parameters)
             parameters[name] = value
         elif isinstance(value, Module):
-            self._claim(name, modules)
+            _claim(self, name, modules)
             modules[name] = value
         elif isinstance(value, Buffer):
-            self._claim(name, buffers)
+            _claim(self, name, buffers)
             buffers[name] = value
             if not value.persistent:
                 self._transient.add(name)
@@ -105,14 +105,6 @@ class Module(Stateful, Movable):
         else:
             object.__setattr__(self, name, value)
 
-    def _claim(self, name: str, owner: dict[str, Any]) -> None:
-        """Makes ``name`` free in every place but ``owner``, so that one name never means two things."""
-        self.__dict__.pop(name, None)
-        for place in (self._parameters, self._buffers, self._modules):
-            if place is not owner:
-                place.pop(name, None)
-        self._transient.discard(name)
-
     def __getattr__(self, name: str) -> Any:
         # _quicken_attributes looks into the tables before this is called, where no subclass has a method of its own.
         tables = self.__dict__
@@ -127,7 +119,7 @@ class Module(Stateful, Movable):
             raise AttributeError(
                 f"'{type(self).__name__}' object has no attribute '{name}' (was super().__init__() called?)"
             ) from None
-        computed = self._computed(name)
+        computed = _computed(self, name)
         if computed is not None:
             return computed()
         if name == "summary":
@@ -136,12 +128,6 @@ class Module(Stateful, Movable):
 
             return functools.partial(summary, self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    def _computed(self, name: str) -> Computed | None:
-        """Returns the module that computes an attribute, see :mod:`lamella.nn.utils.parametrize`; None elsewhere."""
-        table = self.__dict__["_modules"].get("parametrizations")
-        found = None if table is None else table._modules.get(name)
-        return found if isinstance(found, Computed) else None
 
     def __delattr__(self, name: str) -> None:
         for place in (self._parameters, self._buffers, self._modules):
@@ -157,10 +143,10 @@ class Module(Stateful, Movable):
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
         """Registers ``parameter`` under ``name``; None reserves the name for a parameter that is absent."""
-        self._check_name("register_parameter", name)
+        _check_name(self, "register_parameter", name)
         if parameter is not None and not isinstance(parameter, Parameter):
             raise TypeError(f"[register_parameter] '{name}' is {type(parameter).__name__}, not a Parameter")
-        self._claim(name, self._parameters)
+        _claim(self, name, self._parameters)
         self._parameters[name] = parameter
 
     def register_buffer(self, name: str, tensor: lm.Tensor | None, persistent: bool = True) -> None:
@@ -171,34 +157,25 @@ class Module(Stateful, Movable):
             tensor: the buffer, or None for one that is absent.
             persistent: False leaves it out of :meth:`state_dict`.
         """
-        self._check_name("register_buffer", name)
+        _check_name(self, "register_buffer", name)
         if tensor is not None and not isinstance(tensor, lm.Tensor):
             raise TypeError(f"[register_buffer] '{name}' is {type(tensor).__name__}, not a Tensor")
-        self._claim(name, self._buffers)
+        _claim(self, name, self._buffers)
         self._buffers[name] = tensor
         if not persistent:
             self._transient.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Registers a submodule under a name that need not be a Python identifier."""
-        self._check_name("add_module", name)
+        _check_name(self, "add_module", name)
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"[add_module] '{name}' is {type(module).__name__}, not a Module")
-        self._claim(name, self._modules)
+        _claim(self, name, self._modules)
         self._modules[name] = module
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Registers a submodule, see :meth:`add_module`."""
         self.add_module(name, module)
-
-    def _check_name(self, op: str, name: str) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"[{op}] a name is a str, not {type(name).__name__}")
-        if not name or "." in name:
-            raise KeyError(f"[{op}] '{name}' is no name: it is empty or holds a dot")
-        taken = name in self._parameters or name in self._buffers or name in self._modules
-        if not taken and hasattr(self, name):
-            raise KeyError(f"[{op}] '{name}' is already an attribute of {type(self).__name__}")
 
     # ---- walking
 
@@ -245,7 +222,7 @@ class Module(Stateful, Movable):
             recurse: False leaves those of submodules out.
             remove_duplicate: a parameter that is shared comes once, under its first name; False gives it under each.
         """
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
+        return _named(self, "_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Yields the parameters, each once: what an optimizer takes."""
@@ -255,25 +232,11 @@ class Module(Stateful, Movable):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, lm.Tensor]]:
         """Yields the buffers with dotted names; arguments as for :meth:`named_parameters`."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
+        return _named(self, "_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[lm.Tensor]:
         """Yields the buffers, each once."""
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
-
-    def _named(self, place: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
-        seen: set[int] = set()
-        for path, module in self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]:
-            if module._lazy and place == "_parameters":
-                raise ValueError(
-                    f"[{type(module).__name__}] {path or 'the layer'} has no parameters before its first call: "
-                    "call the model with an example first"
-                )
-            for name, tensor in module.__dict__[place].items():
-                if tensor is not None and id(tensor) not in seen:
-                    if remove_duplicate:
-                        seen.add(id(tensor))
-                    yield _join(path, name), tensor
 
     def get_submodule(self, target: str) -> Module:
         """Returns the module of a dotted name, as :meth:`named_modules` gives it; "" is the module itself.
@@ -316,20 +279,12 @@ class Module(Stateful, Movable):
 
     def get_parameter(self, target: str) -> Parameter:
         """Returns the parameter of a dotted name; AttributeError where there is none."""
-        found: Parameter = self._get("get_parameter", "parameter", "_parameters", target)
+        found: Parameter = _get(self, "get_parameter", "parameter", "_parameters", target)
         return found
 
     def get_buffer(self, target: str) -> lm.Tensor:
         """Returns the buffer of a dotted name; AttributeError where there is none."""
-        found: lm.Tensor = self._get("get_buffer", "buffer", "_buffers", target)
-        return found
-
-    def _get(self, op: str, what: str, place: str, target: str) -> Any:
-        path, _, name = target.rpartition(".")
-        owner = self.get_submodule(path)
-        found = owner.__dict__[place].get(name)
-        if found is None:
-            raise AttributeError(f"[{op}] {type(owner).__name__} has no {what} '{name}' ('{target}')")
+        found: lm.Tensor = _get(self, "get_buffer", "buffer", "_buffers", target)
         return found
 
     def apply(self, function: Callable[[Module], Any]) -> Self:
@@ -404,6 +359,59 @@ def quicken(kind: type[Module]) -> None:
         _C._quicken_attributes(kind)
     if kind.__call__ is Module.__call__:
         _C._quicken_calls(kind)
+
+
+# Functions, so that the names are free for what programs set on their modules.
+
+
+def _claim(module: Module, name: str, owner: dict[str, Any]) -> None:
+    """Makes ``name`` free in every place but ``owner``, so that one name never means two things."""
+    module.__dict__.pop(name, None)
+    for place in (module._parameters, module._buffers, module._modules):
+        if place is not owner:
+            place.pop(name, None)
+    module._transient.discard(name)
+
+
+def _computed(module: Module, name: str) -> Computed | None:
+    """Returns the module that computes an attribute, see :mod:`lamella.nn.utils.parametrize`; None elsewhere."""
+    table = module.__dict__["_modules"].get("parametrizations")
+    found = None if table is None else table._modules.get(name)
+    return found if isinstance(found, Computed) else None
+
+
+def _check_name(module: Module, op: str, name: str) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"[{op}] a name is a str, not {type(name).__name__}")
+    if not name or "." in name:
+        raise KeyError(f"[{op}] '{name}' is no name: it is empty or holds a dot")
+    taken = name in module._parameters or name in module._buffers or name in module._modules
+    if not taken and hasattr(module, name):
+        raise KeyError(f"[{op}] '{name}' is already an attribute of {type(module).__name__}")
+
+
+def _named(root: Module, place: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+    seen: set[int] = set()
+    for path, module in root.named_modules(prefix, remove_duplicate) if recurse else [(prefix, root)]:
+        if module._lazy and place == "_parameters":
+            raise ValueError(
+                f"[{type(module).__name__}] {path or 'the layer'} has no parameters before its first call: "
+                "call the model with an example first"
+            )
+        for name, tensor in module.__dict__[place].items():
+            if tensor is not None and id(tensor) not in seen:
+                if remove_duplicate:
+                    seen.add(id(tensor))
+                yield _join(path, name), tensor
+
+
+def _get(module: Module, op: str, what: str, place: str, target: str) -> Any:
+    path, _, name = target.rpartition(".")
+    owner = module.get_submodule(path)
+    found = owner.__dict__[place].get(name)
+    if found is None:
+        raise AttributeError(f"[{op}] {type(owner).__name__} has no {what} '{name}' ('{target}')")
+    return found
 
 
 class Computed(Module):

@@ -10,11 +10,15 @@ FUNCTIONS = """
 abs acos acosh angle asin asinh atan atan2 atanh ceil conj cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 floor
 frac imag isfinite isinf isnan isneginf isposinf isreal lgamma log log10 log1p log2 logical_not logit positive rad2deg
 real reciprocal relu rsqrt sigmoid sign signbit sin sinc sinh sqrt square tan tanh trunc i0
-bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign float_power floor_divide fmax fmin
-fmod gcd heaviside hypot lcm ldexp logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum nextafter
+bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign floor_divide fmax fmin
+fmod gcd hypot lcm logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum nextafter
 pow(input, exponent, *, out=None)
 remainder xlogy mvlgamma frexp
-addbmm addmm addmv addr baddbmm lerp
+addbmm addmm addmv addr baddbmm
+float_power(input, exponent, *, out=None)
+heaviside(input, values, *, out=None)
+ldexp(input, other, *, out=None)
+lerp(input, end, weight, *, out=None)
 round(input, *, decimals=0, out=None)
 addcdiv(input, tensor1, tensor2, *, value=1, out=None)
 addcmul(input, tensor1, tensor2, *, value=1, out=None)
@@ -176,7 +180,7 @@ cholesky_solve(B, L, upper=False)
 cross(input, other, dim=-1)
 det
 geqrf
-ger
+ger(input, vec2)
 inverse
 logdet
 lu_solve(b, LU_data, LU_pivots)
@@ -234,7 +238,9 @@ pca_lowrank(A, q=None, center=True, niter=2)
 # Functions of networks that the module has, too.
 alpha_dropout feature_alpha_dropout
 adaptive_avg_pool1d(input, output_size)
-avg_pool1d conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bilinear group_norm
+avg_pool1d conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+bilinear(input1, input2, weight, bias=None)
+group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True)
 batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True)
 dropout(input, p, train)
 layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enabled=True)
@@ -250,7 +256,8 @@ hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p modified_besse
 scaled_modified_bessel_k0 scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u
 shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w spherical_bessel_j0
 expit -> sigmoid
-gammainc gammaincc
+gammainc(input, other)
+gammaincc(input, other)
 gammaln -> lgamma
 modified_bessel_i0 -> i0
 modified_bessel_i1 -> i1
@@ -261,8 +268,15 @@ psi -> digamma
 #: ``torch.linalg``.
 LINALG = """
 cholesky cholesky_ex cross det eig eigh eigvals eigvalsh householder_product inv inv_ex ldl_factor
-ldl_factor_ex ldl_solve lu lu_factor lu_factor_ex lu_solve matmul matrix_exp matrix_power
-multi_dot pinv polar slogdet solve solve_ex svdvals tensorinv tensorsolve vander vecdot matrix_sqrth
+ldl_factor_ex lu lu_factor lu_factor_ex matmul matrix_exp matrix_power
+multi_dot pinv polar slogdet svdvals vecdot matrix_sqrth
+ldl_solve(LD, pivots, B, *, hermitian=False)
+lu_solve(LU, pivots, B, *, left=True, adjoint=False)
+solve(A, B, *, left=True)
+solve_ex(A, B, *, left=True, check_errors=False)
+tensorinv(A, ind=2)
+tensorsolve(A, B, dims=None)
+vander(x, N=None)
 lstsq(input, B, rcond=None, *, driver=None)
 solve_triangular(input, B, *, upper, left=True, unitriangular=False)
 diagonal(A, *, offset=0, dim1=-2, dim2=-1)

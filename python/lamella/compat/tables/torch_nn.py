@@ -95,15 +95,21 @@ TransformerEncoder(encoder_layer, num_layers, norm=None, enable_nested_tensor=Tr
 
 #: ``torch.nn.functional``.
 FUNCTIONAL = """
-adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d bilinear
-channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity
-gumbel_softmax grid_sample group_norm interpolate layer_norm linear local_response_norm normalize one_hot pad
-pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu rms_norm scaled_dot_product_attention ctc_loss
+adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d
+channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+grid_sample group_norm interpolate layer_norm linear normalize pad
+pdist pixel_shuffle pixel_unshuffle prelu rms_norm scaled_dot_product_attention ctc_loss
 hardshrink softshrink softsign tanh tanhshrink sigmoid triplet_margin_with_distance_loss gaussian_nll_loss fold unfold
 max_unpool1d max_unpool2d max_unpool3d huber_loss
 fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices
 max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices
 adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices
+bilinear(input1, input2, weight, bias=None)
+cosine_similarity(x1, x2, dim=1, eps=1e-08)
+gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1)
+local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0)
+one_hot(tensor, num_classes=-1)
+pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False)
 embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", \
 sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None)
 batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05)

@@ -67,12 +67,11 @@ _lm._C._promote_by_rank(True)
 _missing = _close(
     "torch",
     {
-        "torch.fx": "torch.compile makes functions run as graphs; lamella.graph has graphs that can be looked at",
-        "torch.hub": "nothing is fetched from the network",
+        "torch.export": "lamella.export and torch.onnx.export write models",
     },
 )
 
-from . import _functions, _plain, _storages, _tensor_types, _words
+from . import _foreach, _functions, _plain, _storages, _tensor_types, _words
 
 _NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _names.FUNCTIONS)
 
@@ -88,8 +87,14 @@ def _find(name: str) -> _Any:
         return _storages.STORAGES[_storages.DTYPE_OF_STORAGE[name]]
     if name == "sparse_coo_tensor":
         return _import_module("torch.sparse").sparse_coo_tensor
-    if (function := _plain.in_place(name)) is not None:
+    if (function := _plain.in_place(name) or _foreach.function_of(name)) is not None:
         return function
+    if name in ("ScriptModule", "ScriptFunction"):
+        return getattr(_import_module("torch.jit"), name)
+    if name == "Future":
+        return _import_module("torch.futures").Future
+    if name == "torch":  # `from torch import *` once gave the module its own name
+        return _sys.modules[__name__]
     if name == _lm.utils.privateuse1_backend_name() and hasattr(_lm, name):  # the devices of an extension
         return getattr(_lm, name)
     return _missing(name)
@@ -98,13 +103,17 @@ def _find(name: str) -> _Any:
 #: Modules that are imported when they are asked for, as they need numpy or what programs seldom need.
 _LATER = frozenset(
     [
+        "_C",
         "_dynamo",
+        "_subclasses",
         "accelerator",
         "backends",
         "distributed",
         "distributions",
         "fft",
         "futures",
+        "fx",
+        "hub",
         "jit",
         "library",
         "linalg",
@@ -202,6 +211,9 @@ from ._matrices import (
 )
 from ._plain import (
     _assert,
+    _assert_async,
+    _shape_as_tensor,
+    binomial,
     can_cast,
     constant_pad_nd,
     detach,
@@ -264,7 +276,7 @@ from ._paths import PATHS as _PATHS
 from .amp import GradScaler, autocast, is_autocast_enabled
 from .func import vmap
 from .random import default_generator, get_rng_state, initial_seed, set_rng_state
-from .serialization import load, save
+from .serialization import PyTorchFileReader, load, save
 
 _add_paths("torch", _PATHS)
 _sys.modules["torch.autograd.forward_ad"] = autograd.forward_ad

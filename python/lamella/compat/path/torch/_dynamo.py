@@ -5,15 +5,39 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from lamella.compat.front import close_module
+from lamella._compile._module import CompiledModule
+from lamella.compat.front import add_paths, close_module
 
 from . import compiler
 from ._compile import compile
 
 #: Settings, which may be set, and change nothing.
 config: Any = SimpleNamespace(suppress_errors=False, verbose=False, cache_size_limit=8, dynamic_shapes=True)
+allow_in_graph = compiler.allow_in_graph
 disable = compiler.disable
 is_compiling = compiler.is_compiling
+
+#: The class of modules that ``torch.compile`` returns.
+OptimizedModule = CompiledModule
+_compiled: Any = CompiledModule
+_compiled._orig_mod = property(lambda self: self._compiled._function, doc="The module that is compiled.")
+
+
+def is_dynamo_supported() -> bool:
+    """True."""
+    return True
+
+
+def is_compile_supported(device_type: Any) -> bool:
+    """True for the CPU and GPUs."""
+    return str(device_type).partition(":")[0] in ("cpu", "cuda")
+
+
+def mark_dynamic(t: Any, index: Any, **limits: Any) -> None:
+    """Does nothing: sizes that vary are found."""
+
+
+maybe_mark_dynamic = mark_static = mark_dynamic
 
 
 def reset() -> None:
@@ -26,3 +50,5 @@ def optimize(backend: Any = "inductor", **options: Any) -> Any:
 
 
 __getattr__ = close_module(__name__)
+add_paths("torch", {f"{__name__}.eval_frame": {__name__: "OptimizedModule is_dynamo_supported"}})
+add_paths("torch", {f"{__name__}.utils": {__name__: "is_compile_supported"}})

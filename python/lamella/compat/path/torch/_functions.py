@@ -142,8 +142,10 @@ def randint(low: int, high: Any = None, size: Any = None, *, requires_grad: bool
     return made.requires_grad_() if requires_grad else made
 
 
-def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Integers in [low, high), or [0, low), in the shape and the dtype of a tensor."""
+def randint_like(
+    input: Tensor, low: int = 0, high: int | None = None, *, dtype: Any = None, device: Any = None, **memory: Any
+) -> Tensor:
+    """Integers in [low, high), or [0, low), in the shape and dtype of a tensor; options of memory change nothing."""
     low, high = (0, low) if high is None else (low, high)
     made = lm.randint(low, high, tuple(input.shape), device=input.device if device is None else device)
     return made.astype(input.dtype if dtype is None else dtype)

@@ -19,7 +19,17 @@ _UTILS = {
     "fusion": "fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights",
 }
 
+#: Classes that mark what may be quantized, where older and newer programs look for them.
+_STUBS = {"torch._quantization": "DeQuantStub FakeQuantizeBase ObserverBase QuantStub QuantWrapper"}
+_FLOATS = {"torch._quantization": "FloatFunctional"}
+
 PATHS: Paths = {
+    "torch.ao": {},
+    "torch.ao.quantization": _STUBS,
+    "torch.ao.nn": {},
+    "torch.ao.nn.quantized": _FLOATS,
+    "torch.nn.quantized": _FLOATS,
+    "torch.quantization": _STUBS,
     "torch.autograd.anomaly_mode": {"torch.autograd": "detect_anomaly set_detect_anomaly"},
     "torch.autograd.function": {"torch.autograd": "Function FunctionCtx InplaceFunction once_differentiable"},
     "torch.autograd.functional": {"torch._functional": "hessian hvp jacobian jvp vhp vjp"},
@@ -32,13 +42,14 @@ PATHS: Paths = {
         ),
         "lamella.autograd.graph": "GradientEdge get_gradient_edge",
     },
-    "torch.autograd.profiler": {"torch.profiler": "emit_nvtx profile record_function"},
+    "torch.autograd.profiler": {"torch.profiler": "EventList emit_nvtx format_time profile record_function"},
     "torch.autograd.variable": {"torch.autograd": "Variable"},
+    "torch._custom_ops": {"torch.library": "custom_op"},
     "torch._library": {"torch.library": "custom_op infer_schema"},
     "torch._library.custom_ops": {"torch.library": "custom_op"},
     "torch._library.infer_schema": {"torch.library": "infer_schema"},
     "torch.amp.autocast_mode": {"torch.amp": "autocast custom_bwd custom_fwd"},
-    "torch.amp.grad_scaler": {"torch.amp": "GradScaler"},
+    "torch.amp.grad_scaler": {"torch.amp": "GradScaler OptState"},
     "torch.cuda.amp.autocast_mode": {"torch.cuda.amp": "autocast custom_bwd custom_fwd"},
     "torch.cuda.amp.grad_scaler": {"torch.cuda.amp": "GradScaler"},
     "torch.functional": {"torch": "einsum split"},
@@ -48,19 +59,35 @@ PATHS: Paths = {
     **{f"torch.nn.modules.{name}": {"torch.nn": layers} for name, layers in _LAYERS.items()},
     "torch.nn.modules.module": {
         "torch.nn": "Module",
+        "torch.nn._module": "_IncompatibleKeys",
         "torch.nn._hooks_of_all": (
             "register_module_backward_hook register_module_forward_hook register_module_forward_pre_hook "
             "register_module_full_backward_hook register_module_full_backward_pre_hook"
         ),
     },
+    "torch.nn.modules.transformer": {
+        "torch.nn": _LAYERS["transformer"],
+        "torch.nn._attention": "_get_activation_fn",
+    },
     "torch.nn.modules.utils": {
         "torch.nn._tuples": "_ntuple _pair _quadruple _reverse_repeat_tuple _single _triple",
     },
-    "torch.nn.parameter": {"torch.nn": "Buffer Parameter UninitializedBuffer UninitializedParameter"},
+    "torch.nn.parameter": {
+        "torch.nn": "Buffer Parameter UninitializedBuffer UninitializedParameter",
+        "torch.nn._module": "is_lazy",
+    },
+    "torch.nn.parallel.scatter_gather": {"torch.nn.parallel": "gather scatter"},
     "torch.nn.parallel.data_parallel": {"torch.nn.parallel": "DataParallel data_parallel"},
     "torch.nn.parallel.distributed": {"torch.nn.parallel": "DistributedDataParallel"},
     **{f"torch.nn.utils.{name}": {"torch.nn.utils": names} for name, names in _UTILS.items()},
-    "torch.optim.optimizer": {"torch.optim": "Optimizer"},
+    "torch.optim.optimizer": {
+        "torch.optim": "Optimizer",
+        "torch.optim._types": (
+            "ParamsT _default_to_fused_or_foreach _get_capturable_supported_devices _get_value _params_t "
+            "_use_grad_for_differentiable params_t required"
+        ),
+    },
     **{f"torch.optim.{name.lower()}": {"torch.optim": name} for name in parse_table(torch_nn.OPTIMIZERS)},
+    "torch.utils.model_zoo": {"torch.hub": "load_state_dict_from_url load_url tqdm"},
     "torch.testing._comparison": {"torch.testing": "assert_close"},
 }

@@ -33,6 +33,29 @@ def _assert(condition: Any, message: str) -> None:
         raise AssertionError(message)
 
 
+def _assert_async(condition: Any, message: str = "Expected a true value") -> None:
+    """RuntimeError where the condition, a tensor of one element, does not hold."""
+    if not condition:
+        raise RuntimeError(message)
+
+
+def _shape_as_tensor(input: Tensor) -> Tensor:
+    """The sizes of a tensor's axes, as integers."""
+    return lm.tensor(list(input.shape), dtype=lm.int64)
+
+
+shape_as_tensor = _shape_as_tensor
+
+
+def binomial(count: Tensor, prob: Tensor, *, generator: Any = None) -> Tensor:
+    """Numbers of successes in ``count`` trials, each with probability ``prob``."""
+    trials = lm.broadcast_to(count, lm.broadcast_shapes(count.shape, prob.shape))
+    most = int(trials.max().item()) if trials.size else 0
+    drawn = lm.rand((most, *trials.shape), dtype=prob.dtype, generator=generator) < prob
+    runs = lm.arange(most).reshape((most,) + (1,) * trials.ndim) < trials
+    return lm.sum((drawn & runs).astype(count.dtype), axis=0)
+
+
 def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
     """The tensor with elements of one value around it: pairs of numbers of them, from the last axis on."""
     return lm.nn.functional.pad(input, pad, "constant", value)

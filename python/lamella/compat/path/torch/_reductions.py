@@ -9,6 +9,7 @@ import lamella as lm
 from lamella import Tensor
 
 from ._words import with_numpy_words
+from ._writing import into, written
 
 
 def _axes(dim: Any) -> Any:
@@ -65,11 +66,11 @@ def _extremum(
 
     def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
         if dim is None and other is None:
-            return native(input)
+            return written(native(input), out)
         if other is not None or isinstance(dim, Tensor):
-            return pairwise(input, dim if other is None else other)
+            return written(pairwise(input, dim if other is None else other), out)
         indices = place(input, axis=dim, keepdims=keepdim)
-        return results(_at(input, indices, dim, keepdim), indices)
+        return written(results(_at(input, indices, dim, keepdim), indices), out)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The {name}imum of all elements; along an axis, with its place; or of two tensors, elementwise."
@@ -90,6 +91,7 @@ min = with_numpy_words(_extremum("min", lm.min, lm.argmin, lm.minimum))
 
 
 @with_numpy_words
+@into
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the middle elements; along an axis, with its place."""
     if dim is None:
@@ -99,6 +101,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 @with_numpy_words
+@into
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the middle elements that are numbers; along an axis, with its place."""
     if dim is None:
@@ -110,6 +113,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 
 
 @with_numpy_words
+@into
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along an axis, the least of several, and its last place."""
     values = lm.mode(input, axis=dim, keepdims=True)[0]
@@ -121,6 +125,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 @with_numpy_words
+@into
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesIndices:
     """The elements in order along an axis, with their places. Equal ones keep theirs."""
     if input.ndim == 0:
@@ -148,7 +153,7 @@ def _spread(native: Callable[..., Any], name: str) -> Callable[..., Any]:
             dim, unbiased = None, dim
         _refuse_integers(name, input)
         less = (1 if unbiased is None else int(unbiased)) if correction is None else correction
-        return native(input, axis=_axes(dim), correction=less, keepdims=keepdim)
+        return written(native(input, axis=_axes(dim), correction=less, keepdims=keepdim), out)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{name}() of all elements or along axes: divided by their number less 1, unless said otherwise."
@@ -162,6 +167,7 @@ std_mean = with_numpy_words(_spread(lm.std_mean, "std_mean"))
 
 
 @with_numpy_words
+@into
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The p-norm of all elements, or along axes; "fro" is the Euclidean one."""
     x = input if dtype is None else input.astype(dtype)
@@ -183,6 +189,7 @@ def unique(
     return lm.unique(input, return_inverse=return_inverse, return_counts=return_counts, axis=dim)
 
 
+@into
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,

@@ -20,6 +20,7 @@ from . import _functions as F  # noqa: N812
 from . import _matrices as M  # noqa: N812
 from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
+from . import _writing
 from ._device import device
 from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
@@ -33,6 +34,9 @@ _native_is_pinned: Any = Tensor.is_pinned
 _native_device: Any = Tensor.__dict__["device"]
 _native_is_contiguous: Any = Tensor.is_contiguous
 _native_contiguous: Any = Tensor.contiguous
+_native_numpy: Any = Tensor.numpy
+#: Subclasses of tensors may have a method of the name, as in numpy.
+_native_astype: Any = Tensor.astype
 
 
 class _Size:
@@ -141,11 +145,11 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         return F._type_of(self)
     if isinstance(dtype, str) and dtype.startswith("torch."):
         dtype = F.TENSOR_TYPES[dtype.rpartition(".")[2]]
-    return self.astype(getattr(dtype, "dtype", dtype), copy=False)
+    return _native_astype(self, getattr(dtype, "dtype", dtype), copy=False)
 
 
 def _cast(dtype: Any) -> Any:
-    return lambda self, memory_format=None: self.astype(dtype, copy=False)
+    return lambda self, memory_format=None: _native_astype(self, dtype, copy=False)
 
 
 def _new(name: str) -> Any:
@@ -198,7 +202,9 @@ def _replace(name: str, value: Any) -> None:
 
 
 def _scaled_in_place(native: Any) -> Any:
-    def method(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    def method(self: Tensor, other: Any, *scaled: Any, alpha: Any = 1) -> Tensor:
+        if scaled:  # older programs give the factor first
+            alpha, (other,) = other, scaled
         return native(self, F._times(other, alpha))
 
     return method
@@ -341,7 +347,7 @@ _put("storage_offset", lambda self: _place_of(self)[1] // self.dtype.itemsize)
 _put("element_size", lambda self: self.dtype.itemsize)
 _put("stride", lambda self, dim=None: tuple(self.strides) if dim is None else self.strides[dim])
 _put("type", _type)
-_put("type_as", lambda self, other: self.astype(other.dtype, copy=False))
+_put("type_as", lambda self, other: _native_astype(self, other.dtype, copy=False))
 _put("is_cuda", property(lambda self: self.device.startswith("cuda"), doc="True if the tensor is on a GPU."))
 _put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tensor is on the CPU."))
 _put("is_meta", property(lambda self: self.device == "meta", doc="True if the tensor has a shape only."))
@@ -362,7 +368,7 @@ _put("bernoulli", _bernoulli)
 _put("new", _new_of)
 _put("to_sparse", _to_sparse)
 _put("is_neg", lambda self: False)
-_put("to_dense", lambda self, dtype=None, *, masked_grad=True: self if dtype is None else self.astype(dtype))
+_put("to_dense", lambda self, dtype=None, *, masked_grad=True: self if dtype is None else _native_astype(self, dtype))
 _put("unsafe_chunk", lambda self, chunks, dim=0: F.chunk(self, chunks, dim))
 _put("unsafe_split", lambda self, split_size, dim=0: F.split(self, split_size, dim))
 _put("is_signed", lambda self: not lm.isdtype(self.dtype, ("bool", "unsigned integer")))
@@ -377,6 +383,8 @@ _put("share_memory_", _share_memory)
 _put("storage", _storage("storage"))
 _put("untyped_storage", _storage("untyped_storage"))
 _put("apply_", lambda self, function: self.copy_(lm.tensor(_mapped(function, self.tolist()), dtype=self.dtype)))
+_put("numpy", lambda self, *, force=False: _native_numpy(self.detach().cpu() if force else self))
+_put("as_subclass", lambda self, cls: Tensor.__new__(cls, self))
 _put("new_tensor", lambda self, data, **options: F.tensor(data, **{"dtype": self.dtype, **options}))
 _put("add_", _scaled_in_place(Tensor.add_))
 _put("sub_", _scaled_in_place(Tensor.sub_))
@@ -396,6 +404,10 @@ for _name, _words in {
     "pow_": "exponent",
 }.items():
     _put(_name, _by_words(getattr(Tensor, _name), *_words.split()))
+for _name in ("addcdiv_", "addcmul_"):
+    _put(_name, _writing.factor_first(getattr(Tensor, _name)))
+for _name in (*_writing.OPERATORS, "__setitem__"):
+    _put(_name, _writing.off_the_tape(getattr(Tensor, _name)))
 _native_tril: Any = Tensor.tril_
 _native_triu: Any = Tensor.triu_
 _put("tril_", lambda self, diagonal=0: _native_tril(self, k=diagonal))

@@ -36,7 +36,13 @@ WORDS: dict[str, tuple[str, ...]] = {
     "LU": ("lu",),
     "LU_pivots": ("pivots",),
     "LD": ("ld",),
+    "A": ("a", "x"),
     "B": ("b",),
+    "pivots": ("pivots",),
+    "input1": ("x1",),
+    "input2": ("x2",),
+    "logits": ("x",),
+    "values": ("x2", "b"),
     **dict.fromkeys(("mat2", "vec", "vec2", "tensor", "exponent"), ("x2", "b")),
 }
 
@@ -79,6 +85,7 @@ FUNCTIONS = Dialect(
     helpers={**_HELPERS, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
     also=NUMPY,
+    written=frozenset({"A", "input1", "input2", "logits", "values"}),
 )
 #: Layers: they are made on a device and in a dtype.
 LAYERS = Dialect(

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import lamella as lm
-from lamella.amp import autocast, custom_bwd, custom_fwd, is_autocast_enabled  # noqa: F401
+from lamella.amp import autocast, custom_bwd, custom_fwd  # noqa: F401
+from lamella.amp import is_autocast_enabled as _is_autocast_enabled
 from lamella.compat.front import close_module
+
+
+class OptState(enum.Enum):
+    """Names of what a scaler has done with an optimizer's gradients since the last update."""
+
+    READY, UNSCALED, STEPPED = range(3)
 
 
 class GradScaler(lm.amp.GradScaler):
@@ -14,6 +22,11 @@ class GradScaler(lm.amp.GradScaler):
 
     def __init__(self, device: str = "cuda", **options: Any) -> None:
         super().__init__(**options)
+
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """True if operators choose the precision they compute in, on devices of a type; False for other types."""
+    return device_type in ("cpu", "cuda", None) and _is_autocast_enabled(device_type)
 
 
 def is_autocast_available(device_type: str) -> bool:

@@ -47,5 +47,7 @@ mps = _Settings(f"{__name__}.mps", is_available=_no, is_built=_no)
 mkl = _Settings(f"{__name__}.mkl", is_available=_no)
 mkldnn = _Settings(f"{__name__}.mkldnn", is_available=_yes, enabled=True)
 openmp = _Settings(f"{__name__}.openmp", is_available=_no)
+#: Asked by programs that would resize bytes as they are, by instructions that "DEFAULT" does not name.
+cpu = _Settings(f"{__name__}.cpu", get_cpu_capability=lambda: "DEFAULT")
 
 __getattr__ = close_module(__name__)

@@ -5,14 +5,27 @@ from __future__ import annotations
 import builtins
 import contextlib
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple  # noqa: F401
+from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union  # noqa: F401, UP035
 
-from lamella.compat.front import close_module
+from lamella.compat.front import add_paths, close_module
 from lamella.nn import Module
 
 from . import serialization
 
-ScriptModule = Module
+
+class ScriptModule(Module):
+    """The class of modules that are compiled; modules that :func:`script` returns are of their own class."""
+
+
+RecursiveScriptModule = ScriptModule
+
+
+class ScriptFunction:
+    """The class of functions that are compiled; functions that :func:`script` returns are functions."""
+
+
+#: Lists of as many numbers, in annotations.
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
@@ -38,6 +51,19 @@ def optimize_for_inference(mod: Any, *args: Any, **kwargs: Any) -> Any:
 def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Returns ``fn`` itself."""
     return fn
+
+
+def interface(obj: type) -> type:
+    """Returns the class itself."""
+    return obj
+
+
+def _overload_method(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns ``func`` itself: the last definition of a name is the one that is called."""
+    return func
+
+
+_overload = _overload_method
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
@@ -100,6 +126,24 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
+
+class TracerWarning(Warning):
+    """What a trace would miss; no trace is made here."""
+
+
+def _get_trace_graph(f: Any, args: Any = (), *further: Any, **options: Any) -> Any:
+    """Says that there are no traces of operators.
+
+    Raises:
+        NotImplementedError: always.
+    """
+    raise NotImplementedError(
+        "[jit] operators are not traced: torch.fx.symbolic_trace makes graphs, torch.utils.flop_counter counts products"
+    )
+
+
 def trace_module(mod: Module, inputs: Any, *args: Any, **kwargs: Any) -> Module:
     """Returns ``mod`` itself."""
     return mod
@@ -128,4 +172,6 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
     return serialization.load(f, map_location=map_location, weights_only=False)
 
 
+_ANNOTATIONS = "BroadcastingList1 BroadcastingList2 BroadcastingList3 Dict Final List Optional Tuple Union"
 __getattr__ = close_module(__name__)
+add_paths("torch", {f"{__name__}.annotations": {__name__: _ANNOTATIONS}})

@@ -22,7 +22,9 @@ class Library(_Library):
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = (), **kwargs: Any) -> str:
         """Defines an operator; tags are accepted, and nothing here reads them."""
-        return super().define(schema)
+        made: str = super().define(schema)
+        _catch_up(f"{self.ns}::{schema.partition('(')[0].strip()}")
+        return made
 
 
 class _Defined(CustomOp):
@@ -39,6 +41,26 @@ class _Defined(CustomOp):
 
 
 _defined: dict[str, _Defined] = {}
+#: Registrations for operators that are not there yet, of a library that could not be loaded perhaps, by their names.
+_early: dict[str, list[Callable[[CustomOp], Any]]] = {}
+
+
+def _catch_up(name: str) -> None:
+    """Registers what was given for an operator before it was defined."""
+    for register in _early.pop(name, []):
+        register(_operator(name))
+
+
+def _once_defined(op: Any, register: Callable[[CustomOp], Any]) -> None:
+    """Registers something for an operator, now or when it is defined."""
+    try:
+        found = _operator(op)
+    except AttributeError:
+        if not isinstance(op, str):
+            raise
+        _early.setdefault(op.removesuffix(".default"), []).append(register)
+    else:
+        register(found)
 
 
 def _operator(op: Any) -> CustomOp:
@@ -56,7 +78,8 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **kwargs: 
     """Registers what an operator does for meta tensors: ``@register_fake("ns::name")``."""
     if func is None:
         return functools.partial(register_fake, op)
-    return _operator(op).register_fake(func)
+    _once_defined(op, lambda found: found.register_fake(func))
+    return func
 
 
 impl_abstract = register_fake
@@ -73,7 +96,7 @@ def register_autograd(
     op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, **kwargs: Any
 ) -> None:
     """Registers an operator's gradient."""
-    _operator(op).register_autograd(backward, setup_context=setup_context)
+    _once_defined(op, lambda found: found.register_autograd(backward, setup_context=setup_context))
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, **kwargs: Any) -> Any:
@@ -147,6 +170,7 @@ def define(name: str, schema: str, **kwargs: Any) -> None:
     library = _Library(namespace)
     library.define(short + schema)
     _fragments.append(library)
+    _catch_up(name)
 
 
 def impl(name: str, types: str | Iterable[str], func: Callable[..., Any] | None = None, **kwargs: Any) -> Any:

@@ -1,12 +1,18 @@
-"""Classes that take calls of functions over: none do here, so that functions are called as they are."""
+"""What takes calls of functions over: modes do, classes do not.
+
+``__torch_function__`` of a class of tensors is not called: a function of one returns what it returns for others.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Self
 
 from lamella import Tensor
 from lamella.compat.front import close_module
+
+from ._exchange import HOMES, Exchanges, functions_of
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -34,6 +40,72 @@ def handle_torch_function(
 def is_tensor_like(inp: Any) -> bool:
     """True for tensors."""
     return isinstance(inp, Tensor)
+
+
+class _Modes(threading.local):
+    """The modes of a thread, the innermost one last."""
+
+    def __init__(self) -> None:
+        self.stack: list[TorchFunctionMode] = []
+
+
+_modes = _Modes()
+_lock = threading.Lock()
+_entered = 0
+_exchanges = Exchanges()
+_HOMES = (*HOMES, "torch.nn.init")
+
+
+def _handing_over(function: Callable[..., Any], body: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that hands a call to the innermost mode, which may call ``function``."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not _modes.stack:
+            return body(*args, **kwargs)
+        mode = _modes.stack.pop()
+        try:
+            return mode.__torch_function__(function, (), args, kwargs)
+        finally:
+            _modes.stack.append(mode)
+
+    return call
+
+
+class TorchFunctionMode:
+    """A block in which calls of functions of ``torch`` go to its ``__torch_function__``; methods of tensors do not."""
+
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Takes a call over; ``func(*args, **kwargs)`` goes to the mode around this one, or is the function itself.
+
+        Raises:
+            NotImplementedError: the subclass does not say what to do.
+        """
+        raise NotImplementedError(f"[{type(self).__name__}] the mode defines no __torch_function__")
+
+    def __enter__(self) -> Self:
+        global _entered
+        with _lock:
+            _entered += 1
+            if _entered == 1:
+                for function in functions_of(_HOMES):
+                    _exchanges.replace(function, _handing_over)
+                for home in _HOMES:
+                    _exchanges.replace_later(home, _handing_over)
+        _modes.stack.append(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        global _entered
+        _modes.stack.pop()
+        with _lock:
+            _entered -= 1
+            if _entered == 0:
+                _exchanges.undo()
+
+
+def resolve_name(f: Any) -> str:
+    """Returns the dotted name of a function."""
+    return f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', type(f).__name__)}".lstrip(".")
 
 
 __getattr__ = close_module(__name__)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from lamella import profiler as _native
-from lamella.compat.front import close_module
+from lamella.compat.front import add_paths, close_module
 
 
 class ProfilerActivity(enum.Enum):
@@ -78,6 +78,24 @@ def tensorboard_trace_handler(
         measured.export_chrome_trace(str(Path(dir_name) / f"{worker}.{time.time_ns()}.pt.trace.json"))
 
     return write
+
+
+def kineto_available() -> bool:
+    """True: traces can be written, see :meth:`profile.export_chrome_trace`."""
+    return True
+
+
+def supported_activities() -> set[ProfilerActivity]:
+    """Returns what is measured."""
+    return {ProfilerActivity.CPU}
+
+
+def format_time(time_us: float) -> str:
+    """Returns a number of microseconds as text, in seconds, milliseconds or microseconds."""
+    for unit, factor in (("s", 1e6), ("ms", 1e3)):
+        if time_us >= factor:
+            return f"{time_us / factor:.3f}{unit}"
+    return f"{time_us:.3f}us"
 
 
 class FunctionEventAvg:
@@ -210,3 +228,4 @@ class emit_nvtx(contextlib.nullcontext[None]):  # noqa: N801 (PyTorch's name)
 
 
 __getattr__ = close_module(__name__)
+add_paths("torch", {f"{__name__}.profiler": {__name__: "profile schedule tensorboard_trace_handler"}})

@@ -7,9 +7,12 @@ from typing import Any
 import lamella as lm
 from lamella.compat.front import close_module
 from lamella.compat.methods import of_two_meanings
-from lamella.random import default_generator, fork_rng
+from lamella.random import fork_rng
 
 from ._functions import manual_seed, seed
+
+#: The generator of the CPU's numbers.
+default_generator = lm.random.default_generator()
 
 
 def initial_seed() -> int:

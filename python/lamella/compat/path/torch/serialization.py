@@ -39,7 +39,37 @@ from ._storages import (
 _allowed = threading.local()
 
 
-def save(obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = None, pickle_protocol: int = 2) -> None:
+#: The version of the pickles of files.
+DEFAULT_PROTOCOL = 2
+
+
+class PyTorchFileReader:
+    """The records of a file that :func:`save` wrote, by their names without the folder.
+
+    Args:
+        name: a path, or a file that is open for reading.
+    """
+
+    def __init__(self, name: str | IO[bytes]) -> None:
+        self._archive = zipfile.ZipFile(name)
+        self._folder = self._archive.namelist()[0].partition("/")[0] + "/"
+
+    def get_all_records(self) -> list[str]:
+        """Returns the names of all records."""
+        return [each.removeprefix(self._folder) for each in self._archive.namelist()]
+
+    def has_record(self, name: str) -> bool:
+        """True if there is a record of a name."""
+        return self._folder + name in self._archive.namelist()
+
+    def get_record(self, name: str) -> bytes:
+        """Returns the bytes of a record."""
+        return self._archive.read(self._folder + name)
+
+
+def save(
+    obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = None, pickle_protocol: int = DEFAULT_PROTOCOL
+) -> None:
     """Writes an object with all its tensors to a file.
 
     Args:
@@ -225,7 +255,8 @@ def _filled(values: Any, dtype: Any) -> Tensor:
 def _placer(map_location: Any) -> Callable[[Tensor, str], Tensor]:
     def place(tensor: Tensor, where: str) -> Tensor:
         if callable(map_location):
-            return map_location(tensor, where) or tensor
+            found = map_location(tensor, where)
+            return tensor if found is None else found
         target = map_location.get(where, where) if isinstance(map_location, dict) else map_location or where
         target = device(target)
         if map_location is None and target.type == "cuda" and not lm.cuda.is_available():

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from lamella.compat.front import add_paths, close_module
 from lamella.distributed import ProcessGroup
 
@@ -70,8 +72,17 @@ __all__ = sorted(
 )
 __all__ += ["DeviceMesh", "GradBucket", "ProcessGroup", "group", "init_device_mesh"]
 
-__getattr__ = close_module(__name__)
+_missing = close_module(__name__)
+
+
+def __getattr__(name: str) -> object:
+    if name in ("nn", "optim"):
+        return import_module(f"{__name__}.{name}")
+    return _missing(name)
+
+
 add_paths("torch", {f"{__name__}.distributed_c10d": {__name__: " ".join(__all__)}})
+add_paths("torch", {f"{__name__}.constants": {f"{__name__}._groups": "default_pg_timeout"}})
 add_paths("torch", {f"{__name__}.elastic": {}})
 add_paths("torch", {f"{__name__}.elastic.multiprocessing": {}})
 add_paths("torch", {f"{__name__}.elastic.multiprocessing.errors": {f"{__name__}.run": "record"}})

@@ -20,6 +20,7 @@ class ReduceOp:
 
     SUM, AVG, PRODUCT, MIN, MAX = "sum", "mean", "product", "min", "max"
     BAND, BOR, BXOR, PREMUL_SUM = "band", "bor", "bxor", "premul_sum"
+    RedOpType = str
 
 
 reduce_op = ReduceOp

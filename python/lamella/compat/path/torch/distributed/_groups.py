@@ -36,6 +36,9 @@ class _Group:
 
 group = _Group()
 
+#: Limit for connecting and for each operation.
+default_pg_timeout = timedelta(minutes=30)
+
 
 def is_available() -> bool:
     """True if this build has a library for communication between processes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
@@ -12,6 +13,18 @@ from lamella.nn import init
 from .. import _words
 
 _NAMES = _words.Names("torch.nn", [("lamella.nn", _tables.LAYERS["transformer"], _words.LAYERS)])
+
+
+def _get_activation_fn(activation: str) -> Callable[[lm.Tensor], lm.Tensor]:
+    """Returns the function between the layers of a transformer's block.
+
+    Raises:
+        RuntimeError: it is neither "relu" nor "gelu".
+    """
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"[Transformer] activation is relu or gelu, not {activation}")
+    found: Callable[[lm.Tensor], lm.Tensor] = getattr(lm.nn.functional, activation)
+    return found
 
 
 class MultiheadAttention(lm.nn.MultiheadAttention):

@@ -69,6 +69,11 @@ class UninitializedBuffer(metaclass=TensorType):
     native = UninitializedParameter.native
 
 
+def is_lazy(param: Any) -> bool:
+    """False: see :class:`UninitializedParameter`."""
+    return isinstance(param, (UninitializedParameter, UninitializedBuffer))
+
+
 class InPlace:
     """Layers that write over their input where ``inplace`` is set."""
 
@@ -202,7 +207,8 @@ def _keys_text(self: Any) -> str:
     return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-_incompatible: Any = lm.nn.IncompatibleKeys
+_IncompatibleKeys = lm.nn.IncompatibleKeys
+_incompatible: Any = _IncompatibleKeys
 _incompatible.__repr__ = _keys_text
 
 

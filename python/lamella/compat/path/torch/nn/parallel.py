@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import lamella as lm
 from lamella.compat.front import close_module
 from lamella.nn import Module
 
@@ -32,6 +33,16 @@ def data_parallel(
 ) -> Any:
     """Calls a module with one input or a tuple of them."""
     return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
+
+
+def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
+    """Returns the inputs, in a list of their parts, one for each device: the one part is the whole."""
+    return [inputs]
+
+
+def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
+    """Returns tensors of several devices as one."""
+    return lm.concat(list(outputs), axis=dim)
 
 
 _missing = close_module(__name__)

@@ -12,6 +12,14 @@ from lamella.optim._pytorch import converted
 
 _native_add: Any = Optimizer.add_param_group
 _native_load: Any = Optimizer.load_state_dict
+_native_state_shape: Any = Optimizer.state_shape
+
+
+def _state_shape(self: Optimizer, key: str, parameter: lm.Tensor) -> tuple[int, ...] | None:
+    """Returns the shape of what is remembered; None for optimizers of programs, which may remember anything."""
+    own = type(self).__module__.startswith(("lamella.", "torch."))
+    shape: tuple[int, ...] | None = _native_state_shape(self, key, parameter) if own else None
+    return shape
 
 
 def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
@@ -152,6 +160,7 @@ _native_state: Any = Optimizer.state_dict
 optimizer: Any = Optimizer
 optimizer.register_step_pre_hook = _register("before")
 optimizer.register_step_post_hook = _register("after")
+optimizer.state_shape = _state_shape
 optimizer.add_param_group = _add_param_group
 for _event in ("state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post"):
     setattr(optimizer, f"register_{_event}_hook", _register_for_state(_event))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from lamella.compat.front import close_module
 
@@ -14,7 +14,15 @@ PyTree = Any
 _Flatten = Callable[[Any], tuple[list[Any], Any]]
 _Unflatten = Callable[[Iterable[Any], Any], Any]
 
-_KINDS: dict[type, tuple[_Flatten, _Unflatten]] = {
+
+class NodeDef(NamedTuple):
+    """How containers of a class are taken apart, and made again."""
+
+    flatten_fn: _Flatten
+    unflatten_fn: _Unflatten
+
+
+_PAIRS: dict[Any, tuple[_Flatten, _Unflatten]] = {
     list: (lambda x: (x, None), lambda children, _: list(children)),
     tuple: (lambda x: (list(x), None), lambda children, _: tuple(children)),
     dict: (lambda x: (list(x.values()), list(x)), lambda children, keys: dict(zip(keys, children, strict=True))),
@@ -27,8 +35,10 @@ _KINDS: dict[type, tuple[_Flatten, _Unflatten]] = {
         lambda children, made: defaultdict(made[0], zip(made[1], children, strict=True)),
     ),
     deque: (lambda x: (list(x), x.maxlen), lambda children, maxlen: deque(children, maxlen)),
+    namedtuple: (lambda x: (list(x), type(x)), lambda children, kind: kind(*children)),
 }
-_NAMED: tuple[_Flatten, _Unflatten] = (lambda x: (list(x), type(x)), lambda children, kind: kind(*children))
+#: The containers; the function ``namedtuple`` stands for the classes that it makes.
+SUPPORTED_NODES = {kind: NodeDef(*pair) for kind, pair in _PAIRS.items()}
 
 
 def register_pytree_node(cls: type, flatten_fn: _Flatten, unflatten_fn: _Unflatten, **named: Any) -> None:
@@ -40,17 +50,22 @@ def register_pytree_node(cls: type, flatten_fn: _Flatten, unflatten_fn: _Unflatt
         unflatten_fn: makes an object of children and that.
         **named: names for files, which are not used.
     """
-    _KINDS[cls] = flatten_fn, unflatten_fn
+    SUPPORTED_NODES[cls] = NodeDef(flatten_fn, unflatten_fn)
 
 
 _register_pytree_node = register_pytree_node
 
 
-def _kind(tree: Any, is_leaf: Callable[[Any], bool] | None) -> tuple[_Flatten, _Unflatten] | None:
+def _get_node_type(tree: Any) -> Any:
+    """Returns the class of a tree, under which its kind of containers is known."""
+    kind = type(tree)
+    return namedtuple if kind not in SUPPORTED_NODES and issubclass(kind, tuple) and hasattr(kind, "_fields") else kind
+
+
+def _kind(tree: Any, is_leaf: Callable[[Any], bool] | None) -> NodeDef | None:
     if is_leaf is not None and is_leaf(tree):
         return None
-    known = _KINDS.get(type(tree))
-    return _NAMED if known is None and isinstance(tree, tuple) and hasattr(tree, "_fields") else known
+    return SUPPORTED_NODES.get(_get_node_type(tree))
 
 
 @dataclasses.dataclass
@@ -108,7 +123,8 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
 def _made(leaves: Any, spec: TreeSpec) -> Any:
     if spec.type is None:
         return next(leaves)
-    make = _KINDS.get(spec.type, _NAMED)[1]
+    known = SUPPORTED_NODES.get(spec.type) or SUPPORTED_NODES[namedtuple]
+    make = known.unflatten_fn
     return make([_made(leaves, child) for child in spec.children_specs], spec.context)
 
 

@@ -1,0 +1,68 @@
+"""In-place operators as PyTorch's programs call them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+def written(made: Any, out: Any) -> Any:
+    """Returns results, written over the tensors that are given for them where there are any."""
+    if out is None:
+        return made
+    if isinstance(made, (tuple, list)):
+        for each, place in zip(made, out, strict=True):
+            written(each, place)
+        return out
+    if tuple(out.shape) != tuple(made.shape):
+        out.resize_(made.shape)
+    return out.copy_(made)
+
+
+def into(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that writes its results over tensors which are given as ``out``."""
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **named: Any) -> Any:
+        made = function(*args, **named)
+        return made if out is None else written(made, out)
+
+    return call
+
+
+#: Operators that write what they are given, or what is computed of it, over their tensor.
+OPERATORS = ["add_", "addcdiv_", "addcmul_", "copy_", "div_", "index_add_", "lerp_", "masked_fill_", "mul_", "sub_"]
+
+
+def off_the_tape(native: Any) -> Any:
+    """Returns an in-place operator that writes on the memory of ``x.detach()``, too, whatever it is given.
+
+    Lamella refuses to record that, as gradients of ``x`` would not know; PyTorch's programs mean it so.
+    """
+
+    @functools.wraps(native)
+    def method(self: Tensor, *args: Any, **named: Any) -> Any:
+        try:
+            return native(self, *args, **named)
+        except RuntimeError as error:
+            if "through detach()" not in str(error):
+                raise
+            with lm.no_grad():
+                return native(self, *args, **named)
+
+    return method
+
+
+def factor_first(native: Any) -> Any:
+    """Returns addcmul_() or addcdiv_(), to which older programs give the factor first."""
+
+    def method(self: Tensor, *tensors: Any, value: Any = 1, **named: Any) -> Any:
+        if len(tensors) == 3:
+            value, *tensors = tensors  # type: ignore[assignment]
+        return native(self, *tensors, value=value, **named)
+
+    return method
