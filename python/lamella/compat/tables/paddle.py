@@ -91,8 +91,6 @@ tril_indices(row, col, offset=0)
 triu_indices(row, col, offset=0)
 finfo iinfo
 cdist(x, y, p=2.0)
-cov(x, *, fweights=None, aweights=None)
-corrcoef(x)
 bitwise_left_shift(x, y)
 bitwise_right_shift(x, y)
 cartesian_prod(x)
@@ -117,31 +115,70 @@ sinc(x)
 vander(x, n=None, increasing=False)
 vecdot(x, y, axis=-1) -> linalg.vecdot
 unfold(x, axis, size, step) -> sliding_window
+# Names of PyTorch's, which Paddle has as well.
+argwhere(input)
+baddbmm(input, x, y, beta=1.0, alpha=1.0)
+bitwise_invert broadcast_shapes view_as_complex view_as_real
+clamp(x, min=None, max=None)
+concatenate(x, axis=0)
+eq ge greater gt le less lt mul ne negative true_divide
+ger(x, y)
+matrix_transpose(x)
+narrow(input, dim, start, length)
+ravel(input)
+reverse(x, axis) -> flip
+scatter_add(input, dim, index, src)
+scatter_reduce(input, dim, index, src, reduce, *, include_self=True)
+take_along_dim(arr, indices, axis)
+from_dlpack(dlpack, *, device=None, copy=None)
+adaptive_avg_pool1d(x, output_size)
+conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL")
+conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW")
+conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW")
+group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW")
+layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05)
+"""
+
+#: Functions that write over their tensor, which ends in an underscore, where Lamella's tensors have no such method.
+IN_PLACE = """
+addmm baddbmm bitwise_not cast clamp cumprod cumsum equal flatten floor_mod gammainc gammaincc gammaln gcd greater_equal
+greater_than i0 lcm ldexp less less_equal less_than logical_and logical_not logical_or logical_xor logit mod
+multigammaln nan_to_num neg not_equal polygamma renorm reshape scale squeeze t transpose unsqueeze
+"""
+
+#: Functions of ``paddle.linalg`` that are methods of tensors.
+MATRIX_METHODS = """
+cholesky cholesky_inverse cholesky_solve cond eig eigvals eigvalsh householder_product inverse lstsq lu lu_solve
+lu_unpack matrix_power multi_dot ormqr pca_lowrank pinv qr slogdet solve svd_lowrank
 """
 
 #: ``paddle.linalg`` and ``paddle.fft``.
 LINALG = """
-cholesky cholesky_inverse cholesky_solve cond det eig eigh eigvals eigvalsh inv lstsq lu matrix_exp matrix_power
-multi_dot pinv qr slogdet solve svdvals
+cholesky(x, upper=False)
+cholesky_inverse(x, upper=False)
+cholesky_solve(x, y, upper=False)
+cond(x, p=None)
+det(x)
+eig(x)
+eigh(x, UPLO="L")
+eigvals(x)
+eigvalsh(x, UPLO="L")
+inv(x)
+inverse(x) -> inv
+matrix_exp(x)
+matrix_power(x, n)
+multi_dot(x)
+solve(x, y, left=True)
+svdvals(x)
 svd(x, full_matrices=False)
-norm(x, p=None, axis=None, keepdim=False)
+svd_lowrank(x, q=None, niter=2, M=None)
+pca_lowrank(x, q=None, center=True, niter=2)
 vector_norm(x, p=2.0, axis=None, keepdim=False)
-triangular_solve(x, y, upper=True, *, unitriangular=False) -> solve_triangular
 matrix_norm(x, p="fro", axis=(-2, -1), keepdim=False)
-matrix_rank(x, tol=None, hermitian=False)
-matrix_transpose
+matrix_transpose(x)
 householder_product(x, tau)
 ormqr(x, tau, y, left=True, transpose=False)
-diagonal(x, offset=0)
-cross(x, y, axis=-1)
 vecdot(x, y, axis=-1)
-"""
-#: Functions of ``paddle.linalg`` that are not natively there.
-STATISTICS = """
-cov(x, *, fweights=None, aweights=None)
-corrcoef(x)
-svd_lowrank(x, q=6, niter=2, M=None)
-pca_lowrank(x, q=None, center=True, niter=2)
 """
 FFT = """
 fft(x, n=None, axis=-1, norm="backward")

@@ -35,13 +35,20 @@ from lamella import (
     seed,
     set_grad_enabled,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
+from lamella import seed as manual_seed
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close as _close
 from lamella.compat.methods import install as _install
 from lamella.compat.names import Names as _Names
 from lamella.compat.names import serve as _serve
 from lamella.compat.tables.paddle import FUNCTIONS as _TABLE
+from lamella.compat.tables.paddle import IN_PLACE as _IN_PLACE
+from lamella.compat.tables.paddle import MATRIX_METHODS as _MATRIX_METHODS
+from lamella.compat.tensor_types import made as _tensor_type
 from lamella.static import (
     CPUPlace,
     CUDAPlace,
@@ -54,6 +61,9 @@ from lamella.static import (
 __version__ = "3.0.0+lamella"
 dtype = DType
 newaxis = None
+double, half = float64, float16
+short, long = int16, int64
+cfloat, cdouble = complex64, complex128
 
 _missing = _close("paddle")
 
@@ -80,14 +90,37 @@ _LATER = frozenset(
 )
 
 
+#: Names of ``paddle.amp`` that the package has, too.
+_OF_AUTOCAST = frozenset(
+    ["autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_enabled"]
+)
+#: Names of tensors of a dtype.
+_TYPES = {
+    "BFloat16Tensor": bfloat16,
+    "BoolTensor": bool,
+    "ByteTensor": uint8,
+    "CharTensor": int8,
+    "DoubleTensor": float64,
+    "FloatTensor": float32,
+    "HalfTensor": float16,
+    "IntTensor": int32,
+    "LongTensor": int64,
+    "ShortTensor": int16,
+}
+
+
 def _find(name: str) -> _Any:
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
+    if name in _TYPES:
+        return _tensor_type(name, _TYPES[name], __name__, to_tensor)
+    if name in _OF_AUTOCAST:
+        return getattr(_import_module(f"{__name__}.amp"), name)
     if (function := _in_place(name)) is not None:
         return function
     if name == "DataParallel":
         return _import_module(f"{__name__}._parallel").DataParallel
-    if name in ("Model", "summary"):  # with metrics and loaders, which need numpy
+    if name in ("Model", "flops", "summary"):  # with metrics and loaders, which need numpy
         return getattr(_import_module(f"{__name__}._model"), name)
     return _missing(name)
 
@@ -183,6 +216,28 @@ from ._functions import (
 from ._functions import (
     concat as cat,
 )
+from ._generators import Generator, LazyGuard, check_shape, disable_compat, disable_signal_handler, enable_compat
+from ._like_torch import (
+    as_strided,
+    as_tensor,
+    asarray,
+    binomial,
+    div,
+    from_numpy,
+    histogram_bin_edges,
+    msort,
+    permute,
+    range,
+    reduce_as,
+    slice_scatter,
+    softmax,
+    standard_gamma,
+    sub,
+    swapaxes,
+    swapdims,
+    tensor,
+    to_dlpack,
+)
 from ._more import (
     cumprod,
     cumsum,
@@ -254,6 +309,20 @@ from ._plain import (
     view_as,
 )
 
+from . import linalg
+from ._methods import over as _over
+from ._tensor import Size
+
+# Last, as modules of this package mean Python's own types by these names.
+float, int = float32, int32  # noqa: A001
+
 _install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS)
+
+for _name in _MATRIX_METHODS.split():
+    if _name not in _tensor.METHODS:
+        _tensor.add(_name, getattr(linalg, _name))
+for _name in _IN_PLACE.split():
+    if not hasattr(Tensor, f"{_name}_"):
+        _tensor.add(f"{_name}_", _over(f"{_name}_", getattr(_sys.modules[__name__], _name)))
 
 _add_paths("paddle", _PATHS)

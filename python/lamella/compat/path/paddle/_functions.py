@@ -9,6 +9,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._matrices import matmul  # noqa: F401
+
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the function with Paddle's parameter ``name``, which is ignored."""
@@ -99,17 +101,6 @@ def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, n
     if isinstance(axis, list):
         axis = tuple(axis) or None
     return lm.sum(x if dtype is None else lm.cast(x, dtype), axis=axis, keepdims=keepdim)
-
-
-def matmul(
-    x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
-) -> Tensor:
-    """Returns the matrix product, of transposes where asked for (a vector's transpose is itself)."""
-    if transpose_x and x.ndim > 1:
-        x = x.mT
-    if transpose_y and y.ndim > 1:
-        y = y.mT
-    return lm.matmul(x, y)
 
 
 def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:

@@ -6,6 +6,7 @@ been imported.
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from lamella.compat.methods import of_two_meanings
 from lamella.graph import Symbol
 
 from . import _functions as F  # noqa: N812
+from . import _like_torch as L  # noqa: N812
+from . import _matrices, _methods
 from . import _more as M  # noqa: N812
 from . import _parts as P  # noqa: N812
 from . import _plain as Q  # noqa: N812
@@ -29,10 +32,31 @@ _native_numpy: Any = Tensor.numpy
 _native_array: Any = Tensor.__array__
 
 
+class Size(list[int]):
+    """The sizes of a tensor's axes."""
+
+    def numel(self) -> int:
+        """Returns the number of elements."""
+        return math.prod(self)
+
+    def __add__(self, other: Any) -> Size:
+        return Size(list.__add__(self, list(other)))
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(list.__mul__(self, count))
+
+    def __getitem__(self, place: Any) -> Any:
+        found = list.__getitem__(self, place)
+        return Size(found) if isinstance(place, slice) else found
+
+    def __repr__(self) -> str:
+        return f"paddle.Size({list(self)})"
+
+
 def _shape(self: Tensor) -> Any:
     """Implements Tensor.shape: a list; to Lamella's own modules, which compare it with tuples, a tuple."""
     sizes: tuple[int, ...] = _native_shape.__get__(self)
-    return sizes if sys._getframe(1).f_globals.get("__name__", "").startswith("lamella.") else list(sizes)
+    return sizes if sys._getframe(1).f_globals.get("__name__", "").startswith("lamella.") else Size(sizes)
 
 
 def _set_trainable(self: Tensor, value: bool) -> None:
@@ -115,6 +139,11 @@ def _operator(name: str, value: Any) -> None:
     setattr(Symbol, name, value)
 
 
+def add(name: str, function: Callable[..., Any]) -> None:
+    """Gives tensors a method, where Lamella's own modules keep theirs of the name."""
+    _item(name, of_two_meanings(name, function))
+
+
 _item("set_value", _set_value)
 _item("shape", property(_shape, doc="The sizes of the axes, as a list."))
 _symbol: Any = Symbol
@@ -147,12 +176,27 @@ _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
     F: "cast expand greater_than less_than mod multiply remainder",
-    Q: "take unique_consecutive view view_as",
-    P: "cross dot norm scatter_nd_add stanh",
-    M: "cumprod cumsum equal_all expand_as gather gather_nd index_sample nonzero scale scatter std unbind unique var",
+    L: (
+        "as_strided div histogram_bin_edges msort permute reduce_as slice_scatter softmax sub swapaxes swapdims "
+        "to_dlpack"
+    ),
+    Q: (
+        "add_n broadcast_shape broadcast_tensors is_complex is_empty is_integer randint_like select_scatter take "
+        "unique_consecutive view view_as"
+    ),
+    P: (
+        "as_complex as_real cross dot multiplex norm scatter_nd scatter_nd_add shard_index slice stanh strided_slice"
+    ),
+    M: (
+        "cumprod cumsum equal_all expand_as gather gather_nd histogram increment index_sample is_floating_point nonzero "
+        "rank scale scatter std unbind unique var"
+    ),
+    _matrices: "lstsq lu lu_solve lu_unpack pinv qr slogdet",
 }.items():
     for _name in _names.split():
-        _item(_name, of_two_meanings(_name, getattr(_module, _name)))
+        add(_name, getattr(_module, _name))
+for _name, _value in _methods.METHODS.items():
+    _item(_name, of_two_meanings(_name, _value) if callable(_value) else _value)
 
 _symbol.persistable = property(_persistable, doc="True if the variable keeps its value from run to run.")
 _symbol.is_parameter = property(_is_parameter, doc="True for a parameter.")

@@ -44,7 +44,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "return_mask": ("return_indices",),
     "max_norm": ("maxnorm",),
     "test_x": ("test_elements", "x2"),
-    "tol": ("rtol",),
+    "dim": ("axis",),
     "variance": ("var",),
 }
 
