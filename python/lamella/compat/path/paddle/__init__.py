@@ -79,11 +79,13 @@ _LATER = frozenset(
         "distributed",
         "distribution",
         "fft",
+        "incubate",
         "io",
         "jit",
         "linalg",
         "metric",
         "onnx",
+        "signal",
         "version",
         "vision",
     ]
@@ -216,7 +218,7 @@ from ._functions import (
 from ._functions import (
     concat as cat,
 )
-from ._generators import Generator, LazyGuard, check_shape, disable_compat, disable_signal_handler, enable_compat
+from ._generators import Generator, LazyGuard, Size, check_shape, disable_compat, disable_signal_handler, enable_compat
 from ._like_torch import (
     as_strided,
     as_tensor,
@@ -311,7 +313,6 @@ from ._plain import (
 
 from . import linalg
 from ._methods import over as _over
-from ._tensor import Size
 
 # Last, as modules of this package mean Python's own types by these names.
 float, int = float32, int32  # noqa: A001

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import lamella as lm
@@ -29,6 +30,27 @@ class Generator:
     def set_state(self, state: Any) -> None:
         """Goes on from a state."""
         self.native.set_state(state)
+
+
+class Size(list[int]):
+    """Sizes of axes, as a list."""
+
+    def numel(self) -> int:
+        """Returns the number of elements."""
+        return math.prod(self)
+
+    def __add__(self, other: Any) -> Size:
+        return Size(list.__add__(self, list(other)))
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(list.__mul__(self, count))
+
+    def __getitem__(self, place: Any) -> Any:
+        found = list.__getitem__(self, place)
+        return Size(found) if isinstance(place, slice) else found
+
+    def __repr__(self) -> str:
+        return f"paddle.Size({list(self)})"
 
 
 class LazyGuard:

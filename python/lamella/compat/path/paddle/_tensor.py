@@ -6,7 +6,6 @@ been imported.
 
 from __future__ import annotations
 
-import math
 import sys
 import warnings
 from collections.abc import Callable
@@ -32,31 +31,10 @@ _native_numpy: Any = Tensor.numpy
 _native_array: Any = Tensor.__array__
 
 
-class Size(list[int]):
-    """The sizes of a tensor's axes."""
-
-    def numel(self) -> int:
-        """Returns the number of elements."""
-        return math.prod(self)
-
-    def __add__(self, other: Any) -> Size:
-        return Size(list.__add__(self, list(other)))
-
-    def __mul__(self, count: Any) -> Size:
-        return Size(list.__mul__(self, count))
-
-    def __getitem__(self, place: Any) -> Any:
-        found = list.__getitem__(self, place)
-        return Size(found) if isinstance(place, slice) else found
-
-    def __repr__(self) -> str:
-        return f"paddle.Size({list(self)})"
-
-
 def _shape(self: Tensor) -> Any:
     """Implements Tensor.shape: a list; to Lamella's own modules, which compare it with tuples, a tuple."""
     sizes: tuple[int, ...] = _native_shape.__get__(self)
-    return sizes if sys._getframe(1).f_globals.get("__name__", "").startswith("lamella.") else Size(sizes)
+    return sizes if sys._getframe(1).f_globals.get("__name__", "").startswith("lamella.") else list(sizes)
 
 
 def _set_trainable(self: Tensor, value: bool) -> None:
@@ -175,7 +153,7 @@ _item("place", property(lambda self: self.device, doc="Where the tensor is."))
 _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
-    F: "cast expand greater_than less_than mod multiply remainder",
+    F: "cast expand greater_than is_tensor stack where less_than mod multiply remainder",
     L: (
         "as_strided div histogram_bin_edges msort permute reduce_as slice_scatter softmax sub swapaxes swapdims "
         "to_dlpack"

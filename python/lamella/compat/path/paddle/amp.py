@@ -58,6 +58,30 @@ class GradScaler(lm.amp.GradScaler):
 amp_guard = auto_cast
 
 
+def autocast(
+    device_type: Any = None, dtype: Any = "float16", enabled: bool = True, cache_enabled: bool = True
+) -> lm.amp.autocast:
+    """Products and convolutions on a device in a 16-bit dtype within a ``with`` block."""
+    if device_type is None:
+        device_type = "cuda" if lm.cuda.is_available() else "cpu"
+    return lm.amp.autocast("cuda" if device_type == "gpu" else device_type, dtype, enabled)
+
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """True within a block of :class:`auto_cast`, on the device where one is named."""
+    kinds = ("cpu", "cuda") if device_type is None else ("cuda" if device_type == "gpu" else device_type,)
+    return any(lm.amp.is_autocast_enabled(each) for each in kinds)
+
+
+def get_autocast_dtype(device_type: str | None = None) -> str:
+    """Returns the name of the dtype in which products are computed."""
+    enabled = next((each for each in ("cuda", "cpu") if lm.amp.is_autocast_enabled(each)), None)
+    return "float16" if enabled is None else lm.amp.get_autocast_dtype(enabled).name
+
+
+get_autocast_cpu_dtype = get_autocast_gpu_dtype = get_autocast_dtype
+
+
 def decorate(
     models: Any,
     optimizers: Any = None,

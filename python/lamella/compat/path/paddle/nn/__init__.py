@@ -6,11 +6,12 @@ from typing import Any
 
 import lamella as lm
 from lamella.compat.names import Names, serve
-from lamella.compat.tables.paddle import LAYERS as _TABLE
+from lamella.compat.tables.paddle_nn import LAYERS as _TABLE
 
 from .. import _words
 from . import functional, initializer, utils  # noqa: F401
 from ._base import Layer
+from ._classes import HSigmoidLoss, RNNTLoss  # noqa: F401
 from ._convolutions import (  # noqa: F401
     Conv1D,
     Conv1DTranspose,
@@ -18,8 +19,13 @@ from ._convolutions import (  # noqa: F401
     Conv2DTranspose,
     Conv3D,
     Conv3DTranspose,
+    Conv1d,
+    Conv2d,
+    Conv3d,
 )
-from ._images import AvgPool2D, BatchNorm1D, BatchNorm2D, BatchNorm3D, MaxPool2D  # noqa: F401
+from ._decoding import BeamSearchDecoder, dynamic_decode  # noqa: F401
+from ._fractional import FractionalMaxPool2D, FractionalMaxPool3D  # noqa: F401
+from ._images import AvgPool2D, BatchNorm1D, BatchNorm2D, BatchNorm3D, MaxPool2D, SyncBatchNorm  # noqa: F401
 from ._more import (  # noqa: F401
     InstanceNorm1D,
     InstanceNorm2D,
@@ -38,6 +44,7 @@ from ._sequences import (  # noqa: F401
     GRUCell,
     LSTMCell,
     MultiHeadAttention,
+    RNNCellBase,
     SimpleRNN,
     SimpleRNNCell,
     TransformerDecoder,
@@ -98,6 +105,9 @@ class LayerList(Layer, lm.nn.ModuleList):
         Layer.__init__(self)
         for layer in sublayers or ():
             self.append(layer)
+
+
+Module, ModuleDict, ModuleList, Parameter = Layer, LayerDict, LayerList, lm.nn.Parameter
 
 
 class ReLU(Layer, lm.nn.ReLU):

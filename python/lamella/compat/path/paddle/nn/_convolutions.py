@@ -89,6 +89,53 @@ class Conv3D(_Forward):
     _axes = 3
 
 
+class _WithBias(_Forward):
+    """A convolution with the arguments of PyTorch's beside Paddle's."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        *,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+        weight_attr: Any = None,
+        bias_attr: Any = None,
+        data_format: str = "NCHW",
+    ) -> None:
+        options = padding_mode, weight_attr, bias_attr if bias else False, data_format
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, *options)
+        if device is not None:
+            self.to(str(device))
+        if dtype is not None:
+            self.to(dtype)
+
+
+class Conv1d(_WithBias):
+    """:class:`Conv1D` with ``bias``."""
+
+    _axes = 1
+
+
+class Conv2d(_WithBias):
+    """:class:`Conv2D` with ``bias``."""
+
+    _axes = 2
+
+
+class Conv3d(_WithBias):
+    """:class:`Conv3D` with ``bias``."""
+
+    _axes = 3
+
+
 class _Transposed(_Conv):
     _transposed = True
 

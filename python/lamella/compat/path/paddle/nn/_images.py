@@ -64,6 +64,15 @@ class BatchNorm3D(_BatchNorm):
     """Normalizes each channel of volumes over the batch."""
 
 
+class SyncBatchNorm(_BatchNorm):
+    """Normalizes each channel over the batches of all processes, of which there is one here."""
+
+    @classmethod
+    def convert_sync_batchnorm(cls, layer: Layer) -> Layer:
+        """Returns the layer itself: with one process, batch norms are the same."""
+        return layer
+
+
 class MaxPool2D(Layer):
     """The largest element of each window."""
 

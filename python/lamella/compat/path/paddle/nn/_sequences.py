@@ -86,7 +86,47 @@ class SimpleRNN(_Network, lm.nn.RNN):
     _taken: ClassVar[dict[str, str]] = {"activation": "nonlinearity"}
 
 
-class _Cell(Layer):
+class RNNCellBase(Layer):
+    """The base of cells of one's own, of which ``state_shape`` holds the sizes of states without the batch's."""
+
+    def get_initial_states(
+        self, batch_ref: Any, shape: Any = None, dtype: Any = None, init_value: float = 0.0, batch_dim_idx: int = 0
+    ) -> Any:
+        """Returns states of one value for as many examples as ``batch_ref`` has.
+
+        Args:
+            batch_ref: a tensor, or nested ones, of which the first counts.
+            shape: sizes without the batch's, nested as the states are; those of the cell by default.
+            dtype: of the states, float32 by default.
+            init_value: the value.
+            batch_dim_idx: the axis of examples in ``batch_ref``.
+        """
+        first = batch_ref
+        while isinstance(first, (list, tuple)):
+            first = first[0]
+        count = first.shape[batch_dim_idx]
+
+        def filled(sizes: Any) -> Any:
+            if isinstance(sizes, int):
+                sizes = (sizes,)
+            if all(isinstance(size, int) for size in sizes):
+                kept = [size for size in sizes if size != -1]
+                return lm.full((count, *kept), init_value, dtype=dtype or "float32")
+            return type(sizes)(filled(each) for each in sizes)
+
+        return filled(self.state_shape if shape is None else shape)
+
+    @property
+    def state_shape(self) -> Any:
+        """The sizes of the states, without the batch's.
+
+        Raises:
+            NotImplementedError: a subclass defines none.
+        """
+        raise NotImplementedError(f"[{type(self).__name__}] the cell defines no state_shape")
+
+
+class _Cell(RNNCellBase):
     _native: ClassVar[type]
 
     def __init__(self, input_size: int, hidden_size: int, *attributes: Any, name: Any = None, **options: Any) -> None:
@@ -100,11 +140,21 @@ class _Cell(Layer):
         after = native.forward(self, inputs, states)
         return (after[0] if isinstance(after, tuple) else after), after
 
+    @property
+    def state_shape(self) -> Any:
+        """The sizes of the state."""
+        return (self.hidden_size,)
+
 
 class LSTMCell(_Cell, lm.nn.LSTMCell):
     """One step of :class:`LSTM`."""
 
     _native = lm.nn.LSTMCell
+
+    @property
+    def state_shape(self) -> Any:
+        """The sizes of both states."""
+        return (self.hidden_size,), (self.hidden_size,)
 
 
 class GRUCell(_Cell, lm.nn.GRUCell):  # type: ignore[misc]

@@ -10,7 +10,13 @@ import lamella as lm
 from . import initializer
 from ._base import Layer
 from ._images import BatchNorm2D
-from ._sequences import TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
+from ._sequences import (
+    RNNCellBase,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from ._tables import LayerNorm
 
 
@@ -106,6 +112,8 @@ class RNN(Layer):
         order = range(len(steps) - 1, -1, -1) if self.is_reverse else range(len(steps))
         outputs: list[Any] = [None] * len(steps)
         states = initial_states
+        if states is None and isinstance(self.cell, RNNCellBase):
+            states = self.cell.get_initial_states(inputs, batch_dim_idx=1 - axis)
         for step in order:
             output, after = self.cell(steps[step], states)
             if sequence_length is not None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
 from lamella.compat.names import Names, serve
-from lamella.compat.tables.paddle import FUNCTIONAL as _TABLE
+from lamella.compat.tables.paddle_nn import FUNCTIONAL as _TABLE
 
 from .. import _words
+from ._classes import (  # noqa: F401
+    adaptive_log_softmax_with_loss,
+    class_center_sample,
+    hsigmoid_loss,
+    margin_cross_entropy,
+    rnnt_loss,
+)
+from ._decoding import gather_tree  # noqa: F401
+from ._fractional import fractional_max_pool2d, fractional_max_pool3d  # noqa: F401
 from ._losses import (  # noqa: F401
     dice_loss,
     label_smooth,
@@ -249,9 +259,52 @@ def scaled_dot_product_attention(
     return lm.swapaxes(found, 1, 2)
 
 
+def flash_attn_qkvpacked(
+    qkv: Tensor,
+    dropout: float = 0.0,
+    causal: bool = False,
+    return_softmax: bool = False,
+    *,
+    fixed_seed_offset: Any = None,
+    rng_name: str = "",
+    training: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, None]:
+    """Returns the attention of queries, keys and values in one tensor, and None in the place of its weights.
+
+    Args:
+        qkv: ``(n, places, groups + 2, key heads, features)``: ``groups`` query heads for each key head, then the key,
+            then the value.
+        dropout: share of the weights that are zeroed in training.
+        causal: each place sees itself and those before.
+        return_softmax: must be False.
+        fixed_seed_offset: not used.
+        rng_name: not used.
+        training: False leaves dropout out.
+        name: not used.
+
+    Raises:
+        NotImplementedError: ``return_softmax`` is True.
+    """
+    if return_softmax:
+        raise NotImplementedError("[flash_attn_qkvpacked] Lamella's paddle front keeps no weights of attention")
+    groups = tuple(qkv.shape)[2] - 2
+    query = lm.flatten(qkv[:, :, :groups], 2, 3)
+    key, value = (lm.tile(qkv[:, :, groups + i], (1, 1, groups, 1)) for i in (0, 1))
+    return scaled_dot_product_attention(query, key, value, None, dropout, causal, training), None
+
+
+def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tensor:
+    """``silu(x) * y``; without ``y``, of both halves of the last axis (Shazeer 2020, "GLU variants")."""
+    if y is None:
+        x, y = lm.split(x, 2, axis=-1)
+    return lm.silu(x) * y
+
+
 def _in_place(name: str) -> Any:
     def function(x: Tensor, *args: Any, **named: Any) -> Tensor:
-        made: Tensor = globals()[name](x.clone(), *args, **named)
+        owner: Any = sys.modules[__name__]
+        made: Tensor = getattr(owner, name)(x.clone(), *args, **named)
         return x.copy_(made)
 
     function.__name__ = function.__qualname__ = f"{name}_"
@@ -260,5 +313,6 @@ def _in_place(name: str) -> Any:
 
 
 relu_, tanh_, softmax_ = map(_in_place, ("relu", "tanh", "softmax"))
+hardtanh_, leaky_relu_, thresholded_relu_ = map(_in_place, ("hardtanh", "leaky_relu", "thresholded_relu"))
 
 __getattr__ = serve(Names(__name__, [("lamella.nn.functional", _TABLE, _words.FUNCTIONS)]))

@@ -10,7 +10,7 @@ from lamella.compat.front import close_module
 
 from . import lr  # noqa: F401
 from ._base import Optimizer, apart, decay, given, rate
-from ._steps import Adadelta, Adagrad, Adamax, Lamb, NAdam, RAdam, RMSProp, Rprop  # noqa: F401
+from ._steps import ASGD, Adadelta, Adagrad, Adamax, Lamb, NAdam, RAdam, RMSProp, Rprop  # noqa: F401
 
 
 class SGD(Optimizer, lm.optim.SGD):

@@ -184,3 +184,43 @@ class RMSProp(Optimizer):
             square = square - mean * mean
         step = g / lm.sqrt(square + group["epsilon"]) * group["lr"]
         parameter.sub_(state["velocity"].mul_(group["momentum"]).add_(step))
+
+
+class ASGD(Optimizer):
+    """Steps along the mean of the last gradients of ``batch_num`` batches (Schmidt et al. 2013, "SAG").
+
+    ``d += g - y_i``, then ``y_i = g``, and ``x -= lr * (d / min(steps, batch_num) + weight_decay * x)``.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        batch_num: int = 1,
+        parameters: Parameters = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if batch_num < 1:
+            raise ValueError(f"[ASGD] batch_num is at least 1, not {batch_num}")
+        defaults = {"lr": rate(learning_rate), "weight_decay": decay(weight_decay), "batch_num": batch_num}
+        super().__init__(given("ASGD", parameters), defaults)
+        self._set(learning_rate, grad_clip)
+
+    def check(self, group: Any) -> None:
+        """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
+        check_numbers("ASGD", group, "lr", "batch_num", "weight_decay")
+
+    def update(self, parameter: lm.Tensor, gradient: lm.Tensor, state: dict[str, Any], group: Any) -> None:
+        """Moves one tensor."""
+        count = group["batch_num"]
+        if not state:
+            state |= {"total": lm.zeros_like(parameter), "step": 0}
+            state["seen"] = lm.zeros((count, *tuple(parameter.shape)), dtype=parameter.dtype)
+        g = gradient + parameter * group["weight_decay"]
+        place = state["step"] % count
+        state["total"].add_(g - state["seen"][place])
+        state["seen"][place] = g
+        state["step"] += 1
+        parameter.sub_(state["total"] * (group["lr"] / min(state["step"], count)))
