@@ -6,10 +6,11 @@ What static programs use as well, and functions whose values differ, are written
 #: Functions of the module ``paddle``; those whose first parameter is ``x`` are methods of tensors, too.
 FUNCTIONS = """
 acos acosh angle asin asinh atan ceil conj cosh deg2rad digamma erf erfinv expm1 floor frac i0 i0e i1 i1e
-imag isreal lgamma log10 log1p log2 logit rad2deg real reciprocal rsqrt sigmoid sign signbit sinh tan trunc
+imag isreal lgamma log10 log1p log2 rad2deg real reciprocal rsqrt sigmoid sign signbit sinh tan trunc
 atan2 bitwise_and bitwise_or bitwise_xor copysign fmax fmin gcd heaviside hypot lcm ldexp logaddexp logical_xor
 nextafter atanh
 round(x, decimals=0)
+logit(x, eps=None)
 gammaln(x)
 polygamma(x, n) -> polygamma
 bitwise_not(x)
@@ -26,25 +27,10 @@ mm(input, mat2)
 mv(x, vec)
 outer(x, y)
 tensordot(x, y, axes=2)
-trace(x, offset=0)
-amax(x, axis=None, keepdim=False)
-amin(x, axis=None, keepdim=False)
 argsort(x, axis=-1, descending=False, stable=False)
 bincount(x, weights=None, minlength=0)
-count_nonzero(x, axis=None, keepdim=False)
-cummax(x, axis=-1)
-cummin(x, axis=-1)
 diff(x, n=1, axis=-1, prepend=None, append=None)
 kthvalue(x, k, axis=-1, keepdim=False)
-logcumsumexp(x, axis=-1)
-logsumexp(x, axis=None, keepdim=False)
-median(x, axis=None, keepdim=False)
-mode(x, axis=-1, keepdim=False)
-nanmean(x, axis=None, keepdim=False)
-nanmedian(x, axis=None, keepdim=False)
-nanquantile(x, q, axis=None, keepdim=False, interpolation="linear")
-nansum(x, axis=None, keepdim=False, *, dtype=None)
-quantile(x, q, axis=None, keepdim=False, interpolation="linear")
 sort(x, axis=-1, descending=False, stable=False)
 topk(x, k, axis=-1, largest=True, sorted=True)
 atleast_1d atleast_2d atleast_3d
@@ -101,7 +87,6 @@ diagonal_scatter(x, y, offset=0, axis1=0, axis2=1)
 frexp(x)
 gammainc(x, y)
 gammaincc(x, y)
-histogramdd
 isin(x, test_x, assume_unique=False, invert=False)
 isneginf(x)
 isposinf(x)
@@ -112,7 +97,6 @@ positive(x)
 renorm(x, p, axis, max_norm)
 sgn(x) -> sign
 sinc(x)
-vander(x, n=None, increasing=False)
 vecdot(x, y, axis=-1) -> linalg.vecdot
 unfold(x, axis, size, step) -> sliding_window
 # Names of PyTorch's, which Paddle has as well.

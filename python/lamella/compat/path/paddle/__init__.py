@@ -129,17 +129,13 @@ def _find(name: str) -> _Any:
 
 __getattr__ = _serve(_NAMES, _find)
 
-from . import _tensor, autograd, nn, optimizer, regularizer, static, utils
+from . import _tensor, autograd, linalg, nn, optimizer, regularizer, static, utils
 from ._attributes import ParamAttr, create_parameter
 from ._functions import (
     abs,
     add,
-    all,
     allclose,
-    any,
     arange,
-    argmax,
-    argmin,
     assign,
     bernoulli,
     broadcast_to,
@@ -177,10 +173,7 @@ from ._functions import (
     logical_not,
     logical_or,
     matmul,
-    max,
     maximum,
-    mean,
-    min,
     minimum,
     mod,
     multiply,
@@ -191,7 +184,6 @@ from ._functions import (
     ones,
     ones_like,
     pow,
-    prod,
     rand,
     randint,
     randn,
@@ -205,7 +197,6 @@ from ._functions import (
     squeeze,
     stack,
     subtract,
-    sum,
     tanh,
     to_tensor,
     transpose,
@@ -240,16 +231,15 @@ from ._like_torch import (
     tensor,
     to_dlpack,
 )
+from ._matrices import histogramdd, vander
+from ._methods import over as _over
 from ._more import (
-    cumprod,
-    cumsum,
     diag,
     einsum,
     equal_all,
     expand_as,
     gather,
     gather_nd,
-    histogram,
     increment,
     index_sample,
     is_floating_point,
@@ -265,10 +255,8 @@ from ._more import (
     set_device,
     shape,
     standard_normal,
-    std,
     unbind,
     unique,
-    var,
 )
 from ._parts import (
     as_complex,
@@ -310,12 +298,40 @@ from ._plain import (
     view,
     view_as,
 )
-
-from . import linalg
-from ._methods import over as _over
+from ._reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    cummax,
+    cummin,
+    cumprod,
+    cumsum,
+    histogram,
+    logcumsumexp,
+    logsumexp,
+    max,
+    mean,
+    median,
+    min,
+    mode,
+    nanmean,
+    nanmedian,
+    nanquantile,
+    nansum,
+    prod,
+    quantile,
+    std,
+    sum,
+    trace,
+    var,
+)
 
 # Last, as modules of this package mean Python's own types by these names.
-float, int = float32, int32  # noqa: A001
+float, int = float32, int32
 
 _install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS)
 

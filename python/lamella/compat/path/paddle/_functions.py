@@ -38,16 +38,6 @@ def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tenso
     return call
 
 
-def _reduction(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(function, updated=())
-    def call(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-        if isinstance(axis, list):
-            axis = tuple(axis) or None
-        return function(x, axis=axis, keepdims=keepdim)
-
-    return call
-
-
 abs = _unary(lm.abs)
 cos = _unary(lm.cos)
 exp = _unary(lm.exp)
@@ -80,27 +70,12 @@ pow = _binary(lm.pow)
 remainder = mod = _binary(lm.remainder)
 subtract = _binary(lm.subtract)
 
-all = _reduction(lm.all)
-any = _reduction(lm.any)
-argmax = _reduction(lm.argmax)
-argmin = _reduction(lm.argmin)
-max = _reduction(lm.max)
-mean = _reduction(lm.mean)
-min = _reduction(lm.min)
-prod = _reduction(lm.prod)
 
 bernoulli = _named(lm.bernoulli)
 empty_like = _named(lm.empty_like)
 full_like = _named(lm.full_like)
 ones_like = _named(lm.ones_like)
 zeros_like = _named(lm.zeros_like)
-
-
-def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """Returns the sum over ``axis`` (all axes by default), of ``x`` cast to ``dtype``."""
-    if isinstance(axis, list):
-        axis = tuple(axis) or None
-    return lm.sum(x if dtype is None else lm.cast(x, dtype), axis=axis, keepdims=keepdim)
 
 
 def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:

@@ -84,7 +84,9 @@ def disable_signal_handler() -> None:
     """Changes nothing: no signals are handled."""
 
 
-def enable_compat(*, scope: Any = None, blocked_modules: Any = None, backend: str = "torch", silent: bool = False) -> None:
+def enable_compat(
+    *, scope: Any = None, blocked_modules: Any = None, backend: str = "torch", silent: bool = False
+) -> None:
     """Changes nothing: ``import torch`` finds the front of PyTorch."""
 
 

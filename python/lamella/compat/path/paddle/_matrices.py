@@ -106,3 +106,17 @@ def cov(
 def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:
     """The correlations of rows, or of columns."""
     return lm.corrcoef(x if rowvar or x.ndim < 2 else lm.swapaxes(x, 0, 1))
+
+
+def vander(x: Tensor, n: int | None = None, increasing: bool = False, name: str | None = None) -> Tensor:
+    """The matrix of the powers of a vector's elements, in ``n`` columns: the highest power first, or last."""
+    made = lm.linalg.vander(x, n=x.shape[0] if n is None else n)
+    return made if increasing else lm.flip(made, axis=-1)
+
+
+def histogramdd(
+    x: Tensor, bins: Any = 10, ranges: Any = None, density: bool = False, weights: Any = None, name: Any = None
+) -> Any:
+    """The numbers of points in boxes, and the ends of the boxes along each axis; ``ranges`` are pairs in one list."""
+    pairs = None if ranges is None else [tuple(ranges[i : i + 2]) for i in range(0, len(ranges), 2)]
+    return lm.histogramdd(x, bins, range=pairs, weights=weights, density=density)

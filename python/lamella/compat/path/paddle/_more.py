@@ -9,30 +9,6 @@ import lamella as lm
 from lamella import Tensor
 
 
-def _axes(axis: Any) -> Any:
-    return (tuple(axis) or None) if isinstance(axis, (list, tuple)) else axis
-
-
-def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The sums up to each element along an axis, or of all elements in their order."""
-    return lm.cumsum(lm.ravel(x) if axis is None else x, 0 if axis is None else axis, dtype=dtype)
-
-
-def cumprod(x: Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The products up to each element along an axis, or of all elements in their order."""
-    return lm.cumprod(lm.ravel(x) if dim is None else x, 0 if dim is None else dim, dtype=dtype)
-
-
-def std(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The standard deviation; of a sample where ``unbiased``."""
-    return lm.std(x, _axes(axis), int(unbiased), keepdim)
-
-
-def var(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The variance; of a sample where ``unbiased``."""
-    return lm.var(x, _axes(axis), int(unbiased), keepdim)
-
-
 def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
     """The places of elements that are not 0: a matrix with a row for each, or a column of them for each axis."""
     return tuple(lm.expand_dims(each, 1) for each in lm.nonzero(x)) if as_tuple else lm.argwhere(x)
@@ -103,15 +79,6 @@ def diag(x: Tensor, offset: int = 0, padding_value: float = 0, name: str | None 
     return made
 
 
-def histogram(
-    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, weight: Any = None, density: bool = False
-) -> Tensor:
-    """The numbers of elements in bins of one size, as integers."""
-    if weight is not None or density:
-        raise NotImplementedError("[histogram] Lamella's paddle front counts: it takes neither weight nor density")
-    return lm.histc(input.astype(lm.float32), bins, min, max).astype(lm.int64)
-
-
 def unique(
     x: Tensor,
     return_index: bool = False,
@@ -146,7 +113,7 @@ def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> T
 
 def shape(input: Tensor) -> Tensor:
     """The sizes of the axes, as a tensor."""
-    return lm.tensor(list(input.shape), dtype=lm.int32)
+    return lm.tensor(list(input.shape), dtype=lm.int64)
 
 
 def rank(input: Tensor) -> Tensor:

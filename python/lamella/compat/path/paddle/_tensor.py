@@ -23,6 +23,7 @@ from . import _matrices, _methods
 from . import _more as M  # noqa: N812
 from . import _parts as P  # noqa: N812
 from . import _plain as Q  # noqa: N812
+from . import _reductions as R  # noqa: N812
 
 _native_shape: Any = Tensor.__dict__["shape"]
 _native_symbol_shape: Any = Symbol.__dict__["shape"]
@@ -43,17 +44,6 @@ def _set_trainable(self: Tensor, value: bool) -> None:
 
 def _symbol_shape(self: Symbol) -> list[int]:
     return list(_native_symbol_shape.__get__(self))
-
-
-def _reduction(name: str) -> Callable[..., Tensor]:
-    native = getattr(lm, name)
-
-    def method(self: Tensor, axis: Any = None, keepdim: bool = False, name: Any = None, **kwargs: Any) -> Tensor:
-        if isinstance(axis, list):
-            axis = tuple(axis) or None
-        return native(self, axis=axis, keepdims=kwargs.pop("keepdims", keepdim), **kwargs)
-
-    return method
 
 
 def _backward(self: Tensor, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
@@ -126,10 +116,7 @@ _item("set_value", _set_value)
 _item("shape", property(_shape, doc="The sizes of the axes, as a list."))
 _symbol: Any = Symbol
 _symbol.shape = property(_symbol_shape, doc="The sizes of the axes, as a list; -1 for one known later.")
-for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod"):
-    _operator(_name, _reduction(_name))
 for _name in (
-    "sum",
     "clip",
     "concat",
     "flatten",
@@ -142,6 +129,8 @@ for _name in (
     "unsqueeze",
 ):
     _operator(_name, getattr(F, _name))
+for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"):
+    _operator(_name, of_two_meanings(_name, getattr(R, _name)))
 _item("backward", _backward)
 _item("numpy", _numpy)
 _item("__array__", _array)
@@ -162,14 +151,16 @@ for _module, _names in {
         "add_n broadcast_shape broadcast_tensors is_complex is_empty is_integer randint_like select_scatter take "
         "unique_consecutive view view_as"
     ),
-    P: (
-        "as_complex as_real cross dot multiplex norm scatter_nd scatter_nd_add shard_index slice stanh strided_slice"
-    ),
+    P: ("as_complex as_real cross dot multiplex norm scatter_nd scatter_nd_add shard_index slice stanh strided_slice"),
     M: (
-        "cumprod cumsum equal_all expand_as gather gather_nd histogram increment index_sample is_floating_point nonzero "
-        "rank scale scatter std unbind unique var"
+        "equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank scale scatter unbind "
+        "unique"
     ),
-    _matrices: "lstsq lu lu_solve lu_unpack pinv qr slogdet",
+    R: (
+        "amax amin count_nonzero cummax cummin cumprod cumsum histogram logcumsumexp logsumexp median mode nanmean "
+        "nanmedian nanquantile nansum quantile std trace var"
+    ),
+    _matrices: "histogramdd vander lstsq lu lu_solve lu_unpack pinv qr slogdet",
 }.items():
     for _name in _names.split():
         add(_name, getattr(_module, _name))

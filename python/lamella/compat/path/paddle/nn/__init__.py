@@ -14,14 +14,14 @@ from ._base import Layer
 from ._classes import HSigmoidLoss, RNNTLoss  # noqa: F401
 from ._convolutions import (  # noqa: F401
     Conv1D,
+    Conv1d,
     Conv1DTranspose,
     Conv2D,
+    Conv2d,
     Conv2DTranspose,
     Conv3D,
-    Conv3DTranspose,
-    Conv1d,
-    Conv2d,
     Conv3d,
+    Conv3DTranspose,
 )
 from ._decoding import BeamSearchDecoder, dynamic_decode  # noqa: F401
 from ._fractional import FractionalMaxPool2D, FractionalMaxPool3D  # noqa: F401

@@ -94,9 +94,7 @@ class BeamSearchDecoder:
 
     def initialize(self, initial_cell_states: Any) -> tuple[Any, BeamState, Tensor]:
         """Returns the first inputs, the states ``(n, beams, ...)`` and that no beam has ended."""
-        states = _map(
-            lambda x: self._split(self.tile_beam_merge_with_batch(x, self.beam_size)), initial_cell_states
-        )
+        states = _map(lambda x: self._split(self.tile_beam_merge_with_batch(x, self.beam_size)), initial_cell_states)
         first = states
         while not isinstance(first, Tensor):
             first = next(iter(first.values())) if isinstance(first, dict) else first[0]

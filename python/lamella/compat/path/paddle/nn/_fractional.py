@@ -100,5 +100,3 @@ class FractionalMaxPool3D(_FractionalMaxPool):
     """The largest element of windows of volumes."""
 
     _pool = staticmethod(fractional_max_pool3d)
-
-

@@ -12,9 +12,7 @@ from . import functional as F  # noqa: N812
 from ._base import BaseTransform
 
 
-def _matrix(
-    angle: float, translate: Any, scale: float, shear: Any, center: tuple[float, float]
-) -> np.ndarray:
+def _matrix(angle: float, translate: Any, scale: float, shear: Any, center: tuple[float, float]) -> np.ndarray:
     """Returns the map from places (x, y, 1) of the new image to those of the old one."""
     turn, (sx, sy) = math.radians(angle), (math.radians(each) for each in shear)
     a = math.cos(turn - sy) / math.cos(sy)
