@@ -5,7 +5,7 @@ What static programs use as well, and functions whose values differ, are written
 
 #: Functions of the module ``paddle``; those whose first parameter is ``x`` are methods of tensors, too.
 FUNCTIONS = """
-acos acosh angle asin asinh atan ceil conj cosh deg2rad digamma erf erfinv expm1 floor frac i0 i0e i1 i1e
+acos acosh angle asin asinh atan ceil conj cosh deg2rad digamma erf erfinv expm1 floor i0 i0e i1 i1e
 imag isreal lgamma log10 log1p log2 rad2deg real reciprocal rsqrt sigmoid sign signbit sinh tan trunc
 atan2 bitwise_and bitwise_or bitwise_xor copysign fmax fmin gcd heaviside hypot lcm ldexp logaddexp logical_xor
 nextafter atanh
@@ -30,12 +30,8 @@ tensordot(x, y, axes=2)
 argsort(x, axis=-1, descending=False, stable=False)
 bincount(x, weights=None, minlength=0)
 diff(x, n=1, axis=-1, prepend=None, append=None)
-kthvalue(x, k, axis=-1, keepdim=False)
 sort(x, axis=-1, descending=False, stable=False)
-topk(x, k, axis=-1, largest=True, sorted=True)
-atleast_1d atleast_2d atleast_3d
 block_diag(inputs)
-bucketize(x, sorted_sequence, right=False)
 chunk(x, chunks, axis=0)
 diag_embed(input, offset=0, dim1=-2, dim2=-1)
 diagflat(x, offset=0)
@@ -48,7 +44,6 @@ dstack(x)
 column_stack(x)
 row_stack(x)
 vstack(x)
-index_add(x, index, axis, value)
 index_fill(x, index, axis, value)
 index_put(x, indices, value, accumulate=False)
 index_select(x, index, axis=0)
@@ -57,24 +52,18 @@ masked_select(x, mask)
 moveaxis(x, source, destination)
 multinomial(x, num_samples=1, replacement=False)
 poisson(x)
-put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True)
-repeat_interleave(x, repeats, axis=None)
 roll(x, shifts, axis=None)
 rot90(x, k=1, axes=(0, 1))
-take_along_axis(arr, indices, axis)
 tensor_split(x, num_or_indices, axis=0)
 tile(x, repeat_times)
 tril(x, diagonal=0)
 triu(x, diagonal=0)
 unflatten(x, axis, shape)
-unstack(x, axis=0)
 vsplit(x, num_or_indices)
 complex(real, imag)
 polar(abs, angle)
 rand_like randn_like
 logspace(start, stop, num, base=10.0, dtype=None)
-tril_indices(row, col, offset=0)
-triu_indices(row, col, offset=0)
 finfo iinfo
 cdist(x, y, p=2.0)
 bitwise_left_shift(x, y)
@@ -113,7 +102,6 @@ ravel(input)
 reverse(x, axis) -> flip
 scatter_add(input, dim, index, src)
 scatter_reduce(input, dim, index, src, reduce, *, include_self=True)
-take_along_dim(arr, indices, axis)
 from_dlpack(dlpack, *, device=None, copy=None)
 adaptive_avg_pool1d(x, output_size)
 conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL")

@@ -10,6 +10,7 @@ import sys as _sys
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+import lamella as _lm
 from lamella import (
     DType,
     Tensor,
@@ -66,6 +67,8 @@ short, long = int16, int64
 cfloat, cdouble = complex64, complex128
 
 _missing = _close("paddle")
+# In operators of tensors with and without axes, those without leave the dtype of the others as it is.
+_lm._C._promote_by_rank(True)
 
 from . import _words
 from ._plain import in_place as _in_place
@@ -234,6 +237,7 @@ from ._like_torch import (
 from ._matrices import histogramdd, vander
 from ._methods import over as _over
 from ._more import (
+    bucketize,
     diag,
     einsum,
     equal_all,
@@ -282,22 +286,36 @@ from ._parts import (
 from ._paths import PATHS as _PATHS
 from ._plain import (
     add_n,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
     broadcast_shape,
     broadcast_tensors,
+    frac,
+    index_add,
     is_complex,
     is_empty,
     is_integer,
+    kthvalue,
     log_normal,
+    put_along_axis,
     randint_like,
+    repeat_interleave,
     select_scatter,
     set_printoptions,
     t,
     take,
+    take_along_axis,
     tolist,
+    topk,
+    tril_indices,
+    triu_indices,
     unique_consecutive,
+    unstack,
     view,
     view_as,
 )
+from ._plain import take_along_axis as take_along_dim
 from ._reductions import (
     all,
     amax,

@@ -22,20 +22,71 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _own(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a function the name and the text of the native one, and lets it have its own signature."""
+    call.__name__ = call.__qualname__ = function.__name__
+    call.__doc__ = function.__doc__
+    return call
+
+
 def _unary(function: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(function, updated=())
     def call(x: Tensor, name: str | None = None) -> Tensor:
         return function(x)
 
-    return call
+    return _own(call, function)
 
 
 def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(function, updated=())
     def call(x: Tensor, y: Any, name: str | None = None) -> Tensor:
         return function(x, y)
 
-    return call
+    return _own(call, function)
+
+
+def _widened(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Returns a function whose operands of a kind go to the wider dtype, whether they have axes or not."""
+
+    def call(x: Tensor, y: Any, name: str | None = None) -> Tensor:
+        return function(*wider(x, y))
+
+    return _own(call, function)
+
+
+def wider(x: Any, y: Any) -> tuple[Any, Any]:
+    """Returns two tensors in their common dtype, for which a tensor without axes counts as any other."""
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor) or x.dtype == y.dtype:
+        return x, y
+    dtype = lm.promote_types(x.dtype, y.dtype)
+    return lm.cast(x, dtype), lm.cast(y, dtype)
+
+
+def add(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """``x + alpha * y``."""
+    return lm.add(x, y if alpha == 1 else lm.multiply(y, alpha), out=out)
+
+
+def subtract(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """``x - alpha * y``."""
+    return lm.subtract(x, y if alpha == 1 else lm.multiply(y, alpha), out=out)
+
+
+def divide(
+    x: Any, y: Any, name: str | None = None, *, rounding_mode: str | None = None, out: Tensor | None = None
+) -> Tensor:
+    """The quotient: as it is, or rounded down ("floor") or towards 0 ("trunc").
+
+    Raises:
+        ValueError: ``rounding_mode`` is another word.
+    """
+    if rounding_mode is None:
+        return lm.divide(x, y, out=out)
+    if rounding_mode == "floor":
+        return lm.floor_divide(x, y, out=out)
+    if rounding_mode != "trunc":
+        raise ValueError(f"[divide] rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
+    dtype = lm.result_type(x, y)
+    made = lm.trunc(lm.divide(x, y)).astype(dtype)
+    return made if out is None else out.copy_(made)
 
 
 abs = _unary(lm.abs)
@@ -52,23 +103,20 @@ sqrt = _unary(lm.sqrt)
 square = _unary(lm.square)
 tanh = _unary(lm.tanh)
 
-add = _binary(lm.add)
-divide = _binary(lm.divide)
 equal = _binary(lm.equal)
-floor_divide = _binary(lm.floor_divide)
+floor_divide = _widened(lm.floor_divide)
 greater_equal = _binary(lm.greater_equal)
 greater_than = _binary(lm.greater)
 less_equal = _binary(lm.less_equal)
 less_than = _binary(lm.less)
 logical_and = _binary(lm.logical_and)
 logical_or = _binary(lm.logical_or)
-maximum = _binary(lm.maximum)
-minimum = _binary(lm.minimum)
+maximum = _widened(lm.maximum)
+minimum = _widened(lm.minimum)
 multiply = _binary(lm.multiply)
 not_equal = _binary(lm.not_equal)
 pow = _binary(lm.pow)
 remainder = mod = _binary(lm.remainder)
-subtract = _binary(lm.subtract)
 
 
 bernoulli = _named(lm.bernoulli)
@@ -183,9 +231,29 @@ def clip(x: Tensor, min: Any = None, max: Any = None, name: str | None = None) -
     return lm.clip(x, min, max)
 
 
-def where(condition: Tensor, x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x`` where ``condition`` holds, ``y`` elsewhere."""
-    return lm.where(condition, x, y)
+def where(
+    condition: Tensor, x: Any = None, y: Any = None, name: str | None = None, *, out: Tensor | None = None
+) -> Any:
+    """``x`` where ``condition`` holds, ``y`` elsewhere; alone, the places where it holds, for each axis.
+
+    Raises:
+        ValueError: only one of ``x`` and ``y`` is given.
+    """
+    if x is None and y is None:
+        return tuple(lm.nonzero(condition))
+    if x is None or y is None:
+        raise ValueError("[where] takes both x and y, or neither")
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+        x = lm.asarray(x)
+    made = lm.where(condition, *wider(x, y))
+    return made if out is None else out.copy_(made)
+
+
+def sized(sizes: tuple[Any, ...], named: dict[str, Any], word: str) -> Any:
+    """Returns sizes that are given one by one, in one list, or by name."""
+    if word in named:
+        return named[word]
+    return sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else list(sizes)
 
 
 def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
@@ -201,8 +269,10 @@ def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     return lm.reshape(x, tuple(new))
 
 
-def transpose(x: Tensor, perm: Sequence[int], name: str | None = None) -> Tensor:
-    """``x`` with its axes in the order ``perm``."""
+def transpose(x: Tensor, perm: Any, name: Any = None) -> Tensor:
+    """``x`` with its axes in the order ``perm``, or with two axes each in the place of the other."""
+    if isinstance(perm, int):
+        return lm.swapaxes(x, perm, name)
     return lm.permute_dims(x, tuple(perm))
 
 

@@ -8,6 +8,8 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.elements import strided
 
+from ._functions import divide as div  # noqa: F401
+from ._functions import subtract as sub  # noqa: F401
 from ._functions import to_tensor
 
 
@@ -44,30 +46,6 @@ def from_numpy(ndarray: Any) -> Tensor:
 def to_dlpack(x: Tensor) -> Any:
     """Returns a capsule, through which another library shares the tensor's memory."""
     return x.__dlpack__()
-
-
-def sub(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """``x - alpha * y``."""
-    return lm.subtract(x, y if alpha == 1 else lm.multiply(y, alpha), out=out)
-
-
-def div(
-    x: Any, y: Any, name: str | None = None, *, rounding_mode: str | None = None, out: Tensor | None = None
-) -> Tensor:
-    """The quotient: as it is, or rounded down ("floor") or towards 0 ("trunc").
-
-    Raises:
-        ValueError: ``rounding_mode`` is another word.
-    """
-    if rounding_mode is None:
-        return lm.divide(x, y, out=out)
-    if rounding_mode == "floor":
-        return lm.floor_divide(x, y, out=out)
-    if rounding_mode != "trunc":
-        raise ValueError(f"[div] rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
-    dtype = lm.result_type(x, y)
-    made = lm.trunc(lm.divide(x, y)).astype(dtype)
-    return made if out is None else out.copy_(made)
 
 
 def range(

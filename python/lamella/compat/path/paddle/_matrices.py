@@ -32,7 +32,7 @@ def lu(x: Tensor, pivot: bool = True, get_infos: bool = False, name: str | None 
 def lu_unpack(
     x: Tensor, y: Tensor, unpack_ludata: bool = True, unpack_pivots: bool = True, name: str | None = None
 ) -> tuple[Any, Any, Any]:
-    """Returns P, L and U with ``P @ L @ U`` the matrix of which :func:`lu` made ``x`` and ``y``; None where not asked."""
+    """Returns P, L and U with ``P @ L @ U`` the matrix whose factors :func:`lu` made; None if not asked for."""
     made = lm.linalg.lu_unpack(x, y, unpack_data=unpack_ludata, unpack_pivots=unpack_pivots)
     left, upper = made[1:] if unpack_ludata else (None, None)
     return made[0] if unpack_pivots else None, left, upper

@@ -112,7 +112,7 @@ def fill_diagonal_tensor(
     x: Tensor, y: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, name: str | None = None
 ) -> Tensor:
     """A copy with the elements of ``y`` on the diagonal of two axes."""
-    return lm.diagonal_scatter(x, y, offset, dim1, dim2)
+    return lm.diagonal_scatter(x, y, offset=offset, axis1=dim1, axis2=dim2)
 
 
 def resize_(x: Tensor, shape: Any, fill_zero: bool = False, name: str | None = None) -> Tensor:

@@ -10,13 +10,16 @@ from lamella import Tensor
 
 
 def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
-    """The places of elements that are not 0: a matrix with a row for each, or a column of them for each axis."""
-    return tuple(lm.expand_dims(each, 1) for each in lm.nonzero(x)) if as_tuple else lm.argwhere(x)
+    """The places of elements that are not 0: a matrix with a row for each, or a vector of them for each axis."""
+    return tuple(lm.nonzero(x)) if as_tuple else lm.argwhere(x)
 
 
-def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
-    """The slices of ``x`` along an axis (the first) that ``index`` names."""
-    return lm.index_select(x, 0 if axis is None else int(axis), lm.ravel(index))
+def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The slices of ``x`` along an axis (the first) that ``index`` names; one alone without the axis."""
+    place = 0 if axis is None else int(axis)
+    made = lm.index_select(x, place, lm.ravel(index))
+    made = made if index.ndim else lm.squeeze(made, place)
+    return made if out is None else out.copy_(made)
 
 
 def gather_nd(x: Tensor, index: Tensor, name: str | None = None) -> Tensor:
@@ -38,11 +41,36 @@ def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, n
 
 
 def searchsorted(
-    sorted_sequence: Tensor, values: Tensor, out_int32: bool = False, right: bool = False, name: str | None = None
+    sorted_sequence: Tensor,
+    values: Any,
+    out_int32: bool = False,
+    right: bool = False,
+    name: str | None = None,
+    *,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """The places at which values would be inserted to keep a sequence in order."""
-    found = lm.searchsorted(sorted_sequence, values, side="right" if right else "left")
-    return found.astype(lm.int32) if out_int32 else found
+    """The places at which values would be inserted to keep a sequence in order, which ``sorter`` may put in order."""
+    if sorter is not None:
+        sorted_sequence = lm.take_along_axis(sorted_sequence, sorter, axis=-1)
+    given = values if isinstance(values, Tensor) else lm.asarray(values, dtype=sorted_sequence.dtype)
+    found = lm.searchsorted(sorted_sequence, given, side=side or ("right" if right else "left"))
+    found = found.astype(lm.int32) if out_int32 else found
+    return found if out is None else out.copy_(found)
+
+
+def bucketize(
+    x: Tensor,
+    sorted_sequence: Tensor,
+    out_int32: bool = False,
+    right: bool = False,
+    name: Any = None,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """The places at which elements would be inserted into a sequence in order, see :func:`searchsorted`."""
+    return searchsorted(sorted_sequence, x, out_int32, right, out=out)
 
 
 def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
@@ -87,11 +115,26 @@ def unique(
     axis: Any = None,
     dtype: Any = "int64",
     name: str | None = None,
+    *,
+    sorted: bool = True,
 ) -> Any:
-    """The distinct elements, or slices along an axis, in order."""
+    """The distinct elements, or slices along an axis, in order, and what else is asked for.
+
+    That is the first place of each, then for each element the number of the distinct one that it is, in one row, then
+    how often each occurs.
+    """
+    values, inverse, counts = lm.unique(x, return_inverse=True, return_counts=True, axis=axis)
+    flat = lm.reshape(inverse, (-1,))
+    found = [values]
     if return_index:
-        raise NotImplementedError("[unique] Lamella's paddle front returns no index: return_inverse tells the places")
-    return lm.unique(x, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
+        # Of several places the smallest: the first of a stable order.
+        order = lm.argsort(flat, stable=True)
+        found.append(order[lm.cumsum(counts, 0) - counts].astype(dtype))
+    if return_inverse:
+        found.append(flat.astype(dtype))
+    if return_counts:
+        found.append(counts.astype(dtype))
+    return tuple(found) if len(found) > 1 else values
 
 
 def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
@@ -102,8 +145,10 @@ def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
 def scale(
     x: Tensor, scale: Any = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Any = None, name: Any = None
 ) -> Tensor:
-    """``scale * x + bias``, or ``scale * (x + bias)``."""
-    return x * scale + bias if bias_after_scale else (x + bias) * scale
+    """``scale * x + bias``, or ``scale * (x + bias)``, in the dtype of ``x``; ``act`` names a function of it."""
+    made = x * scale + bias if bias_after_scale else (x + bias) * scale
+    made = lm.cast(made, x.dtype)
+    return made if act is None else getattr(lm.nn.functional, act)(made)
 
 
 def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:

@@ -29,6 +29,9 @@ _native_shape: Any = Tensor.__dict__["shape"]
 _native_symbol_shape: Any = Symbol.__dict__["shape"]
 _native_backward: Any = Tensor.backward
 _native_numpy: Any = Tensor.numpy
+_native_item: Any = Tensor.item
+_native_getitem: Any = Tensor.__getitem__
+_native_setitem: Any = Tensor.__setitem__
 _native_array: Any = Tensor.__array__
 
 
@@ -61,6 +64,45 @@ def _numpy(self: Tensor) -> Any:
 def _array(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     with lm.no_grad():
         return _native_array(self, *args, **kwargs)
+
+
+def _in_two_steps(key: Any) -> tuple[Any, Any] | None:
+    """Returns an index of numbers and slices, and one of tensors and lists for what it gives, or None if one does.
+
+    Paddle takes numbers as it takes slices, where Lamella, as numpy, counts them among the tensors beside them.
+    """
+    if type(key) is not tuple or not any(type(each) is int for each in key):
+        return None
+    given = [isinstance(each, (Tensor, list)) for each in key]
+    if not any(given) or any(isinstance(each, Tensor) and each.dtype == lm.bool and each.ndim != 1 for each in key):
+        return None
+    first = tuple(slice(None) if tensor else each for each, tensor in zip(key, given, strict=True))
+    second = tuple(
+        each if tensor or each is Ellipsis else slice(None)
+        for each, tensor in zip(key, given, strict=True)
+        if type(each) is not int
+    )
+    return first, second
+
+
+def _getitem(self: Tensor, key: Any) -> Tensor:
+    steps = _in_two_steps(key)
+    return _native_getitem(self, key) if steps is None else _native_getitem(_native_getitem(self, steps[0]), steps[1])
+
+
+def _setitem(self: Tensor, key: Any, value: Any) -> None:
+    steps = _in_two_steps(key)
+    if steps is None:
+        _native_setitem(self, key, value)
+    else:
+        _native_setitem(_native_getitem(self, steps[0]), steps[1], value)
+
+
+def _item_of(self: Tensor, *args: int) -> Any:
+    """Returns the number that the tensor holds, or that at a place in the order of elements, or at places of axes."""
+    if not args:
+        return _native_item(self)
+    return _native_item(lm.reshape(self, (-1,))[args[0]] if len(args) == 1 else self[tuple(args)])
 
 
 def _gradient(self: Tensor) -> Any:
@@ -131,30 +173,38 @@ for _name in (
     _operator(_name, getattr(F, _name))
 for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"):
     _operator(_name, of_two_meanings(_name, getattr(R, _name)))
+_operator("reshape", lambda self, *shape, name=None, **named: F.reshape(self, F.sized(shape, named, "shape")))
 _item("backward", _backward)
 _item("numpy", _numpy)
 _item("__array__", _array)
 _item("gradient", _gradient)
 _item("clear_gradient", _clear_gradient)
 _item("trainable", property(lambda self: not self.stop_gradient, _set_trainable, doc="True if it wants a gradient."))
+_item("item", _item_of)
+_item("__getitem__", _getitem)
+_item("__setitem__", _setitem)
 _item("dim", lambda self: self.ndim)
 _item("place", property(lambda self: self.device, doc="Where the tensor is."))
 _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
-    F: "cast expand greater_than is_tensor stack where less_than mod multiply remainder",
+    F: (
+        "add cast divide expand floor_divide greater_than is_tensor stack where less_than maximum minimum mod multiply "
+        "remainder subtract"
+    ),
     L: (
         "as_strided div histogram_bin_edges msort permute reduce_as slice_scatter softmax sub swapaxes swapdims "
         "to_dlpack"
     ),
     Q: (
-        "add_n broadcast_shape broadcast_tensors is_complex is_empty is_integer randint_like select_scatter take "
-        "unique_consecutive view view_as"
+        "add_n atleast_1d atleast_2d atleast_3d broadcast_shape broadcast_tensors frac index_add is_complex is_empty "
+        "is_integer kthvalue put_along_axis randint_like repeat_interleave select_scatter take take_along_axis topk "
+        "unique_consecutive unstack view view_as"
     ),
     P: ("as_complex as_real cross dot multiplex norm scatter_nd scatter_nd_add shard_index slice stanh strided_slice"),
     M: (
-        "equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank scale scatter unbind "
-        "unique"
+        "bucketize equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank scale "
+        "scatter unbind unique"
     ),
     R: (
         "amax amin count_nonzero cummax cummin cumprod cumsum histogram logcumsumexp logsumexp median mode nanmean "
@@ -164,6 +214,7 @@ for _module, _names in {
 }.items():
     for _name in _names.split():
         add(_name, getattr(_module, _name))
+add("take_along_dim", Q.take_along_axis)
 for _name, _value in _methods.METHODS.items():
     _item(_name, of_two_meanings(_name, _value) if callable(_value) else _value)
 

@@ -31,7 +31,9 @@ class _AnyTensor(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Makes a tensor: of data, or of sizes given one by one; of subclasses, as they say."""
-        return tensor_types.legacy(args, lm.float32, tensor) if _is_the_type(cls) else type.__call__(cls, *args, **kwargs)
+        if _is_the_type(cls):
+            return tensor_types.legacy(args, lm.float32, tensor)
+        return type.__call__(cls, *args, **kwargs)
 
 
 def _is_the_type(cls: type) -> bool:

@@ -44,7 +44,7 @@ def jvp(func: Callable[..., Any], xs: Any, v: Any = None) -> tuple[Any, Any]:
 
 
 class Jacobian:
-    """The derivatives of the elements of a function's results for those of its arguments: a matrix, whose parts it gives.
+    """The derivatives of the elements of a function's results for those of its arguments: a matrix.
 
     Args:
         func: a function of tensors.

@@ -43,7 +43,7 @@ class BeamOutput(NamedTuple):
 
 
 class BeamState(NamedTuple):
-    """What a step goes on from: the cell's states, and for each beam its score, whether it has ended, and its length."""
+    """What a step goes on from: the cell's states, and the score, end and length of each beam."""
 
     cell_states: Any
     log_probs: Tensor

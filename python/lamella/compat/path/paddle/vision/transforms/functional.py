@@ -202,7 +202,7 @@ def rotate(
     y = math.sin(turn) * (columns - x0) + math.cos(turn) * (rows - y0) + y0
     places = np.rint(y).astype(int), np.rint(x).astype(int)
     inside = (places[0] >= 0) & (places[0] < height) & (places[1] >= 0) & (places[1] < width)
-    made = np.emptylike(img)
+    made = np.empty_like(img)
     made[...] = fill
     made[inside] = img[places[0][inside], places[1][inside]]
     return made
