@@ -103,11 +103,6 @@ reverse(x, axis) -> flip
 scatter_add(input, dim, index, src)
 scatter_reduce(input, dim, index, src, reduce, *, include_self=True)
 from_dlpack(dlpack, *, device=None, copy=None)
-adaptive_avg_pool1d(x, output_size)
-conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL")
-conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW")
-conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW")
-group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW")
 layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05)
 """
 

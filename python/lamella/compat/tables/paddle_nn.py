@@ -2,7 +2,10 @@
 
 #: ``paddle.nn.functional``.
 FUNCTIONAL = """
-celu elu mish relu6 selu silu softsign tanhshrink
+mish relu6 softsign tanhshrink
+celu(x, alpha=1.0)
+elu(x, alpha=1.0)
+silu(x)
 elu_(x, alpha=1.0) -> elu
 leaky_relu(x, negative_slope=0.01)
 log_sigmoid
@@ -12,30 +15,10 @@ hardshrink(x, threshold=0.5)
 hardtanh(x, min=-1.0, max=1.0)
 hardswish
 swish(x) -> silu
-prelu(x, weight, data_format="NCHW")
 glu(x, axis=-1)
 gumbel_softmax(x, temperature=1.0, hard=False, axis=-1)
-conv1d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCL")
-conv2d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCHW")
-conv3d(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, data_format="NCDHW")
-conv1d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> conv_transpose1d
-conv2d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, dilation=1, groups=1) -> conv_transpose2d
-adaptive_avg_pool1d(x, output_size)
-adaptive_avg_pool2d(x, output_size, data_format="NCHW")
-adaptive_avg_pool3d(x, output_size, data_format="NCDHW")
-adaptive_max_pool1d(x, output_size, return_mask=False)
-adaptive_max_pool2d(x, output_size, return_mask=False)
-embedding(x, weight, padding_idx=None, sparse=False)
-group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW")
 layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05)
-local_response_norm(x, size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW")
 normalize(x, p=2, axis=1, epsilon=1e-12)
-interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=False, data_format="NCHW")
-upsample(x, size=None, scale_factor=None, mode="nearest", align_corners=False, data_format="NCHW") -> interpolate
-pixel_shuffle(x, upscale_factor, data_format="NCHW")
-pixel_unshuffle(x, downscale_factor, data_format="NCHW")
-channel_shuffle(x, groups, data_format="NCHW")
-unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1)
 fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1)
 grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True)
 affine_grid(theta, out_shape, align_corners=True)
@@ -52,23 +35,13 @@ kl_div(input, label, reduction="mean", log_target=False)
 l1_loss(input, label, reduction="mean")
 margin_ranking_loss(input, other, label, margin=0.0, reduction="mean")
 nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean")
-smooth_l1_loss(input, label, reduction="mean", delta=1.0) -> huber_loss
 soft_margin_loss(input, label, reduction="mean")
 triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-06, swap=False, reduction="mean")
-ctc_loss(log_probs, labels, input_lengths, label_lengths, blank=0, reduction="mean")
-hardsigmoid(x)
 rrelu(x, lower=0.125, upper=0.3333333333333333, training=True)
 feature_alpha_dropout(x, p=0.5, training=True)
-bilinear(x1, x2, weight, bias=None)
-conv3d_transpose(x, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> conv_transpose3d
-avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False)
-avg_pool3d(x, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCDHW")
-adaptive_max_pool3d(x, output_size, return_mask=False)
 max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None)
 max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None)
 max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None)
-lp_pool1d(x, norm_type, kernel_size, stride=None, ceil_mode=False)
-lp_pool2d(x, norm_type, kernel_size, stride=None, ceil_mode=False)
 poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-08, reduction="mean")
 gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-06, reduction="mean")
 multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean")
@@ -77,7 +50,6 @@ reduction="mean")
 multi_label_margin_loss(input, label, reduction="mean") -> multilabel_margin_loss
 dropout1d(input, p=0.5, training=True)
 logsigmoid(x) -> log_sigmoid
-rms_norm(input, normalized_shape, weight=None, eps=1e-05)
 """
 
 #: ``paddle.nn``: layers whose parameters, if they have any, are shaped and drawn as Lamella's.

@@ -99,6 +99,8 @@ _LATER = frozenset(
 _OF_AUTOCAST = frozenset(
     ["autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_enabled"]
 )
+#: Names of ``paddle.nn.functional`` that the package has, too.
+_OF_LAYERS = frozenset(["adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm"])
 #: Names of tensors of a dtype.
 _TYPES = {
     "BFloat16Tensor": bfloat16,
@@ -119,6 +121,8 @@ def _find(name: str) -> _Any:
         return _import_module(f"{__name__}.{name}")
     if name in _TYPES:
         return _tensor_type(name, _TYPES[name], __name__, to_tensor)
+    if name in _OF_LAYERS:
+        return getattr(nn.functional, name)
     if name in _OF_AUTOCAST:
         return getattr(_import_module(f"{__name__}.amp"), name)
     if (function := _in_place(name)) is not None:

@@ -189,7 +189,8 @@ _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
     F: (
-        "add cast divide expand floor_divide greater_than is_tensor stack where less_than maximum minimum mod multiply "
+        "add allclose broadcast_to cast divide equal expand floor_divide greater_equal greater_than is_tensor less_equal "
+        "less_than logical_and logical_not logical_or maximum minimum mod multiply not_equal pow stack where "
         "remainder subtract"
     ),
     L: (
@@ -203,14 +204,14 @@ for _module, _names in {
     ),
     P: ("as_complex as_real cross dot multiplex norm scatter_nd scatter_nd_add shard_index slice stanh strided_slice"),
     M: (
-        "bucketize equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank scale "
+        "bucketize diag equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank scale "
         "scatter unbind unique"
     ),
     R: (
         "amax amin count_nonzero cummax cummin cumprod cumsum histogram logcumsumexp logsumexp median mode nanmean "
         "nanmedian nanquantile nansum quantile std trace var"
     ),
-    _matrices: "histogramdd vander lstsq lu lu_solve lu_unpack pinv qr slogdet",
+    _matrices: "histogramdd matmul vander lstsq lu lu_solve lu_unpack pinv qr slogdet",
 }.items():
     for _name in _names.split():
         add(_name, getattr(_module, _name))

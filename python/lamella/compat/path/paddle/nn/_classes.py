@@ -48,9 +48,10 @@ def hsigmoid_loss(
     scores = lm.sum(weight[rows] * lm.expand_dims(input, 1), axis=-1)
     if bias is not None:
         scores = scores + lm.reshape(bias, (-1,))[rows]
-    scores = lm.clip(scores, -40.0, 40.0)
+    # Behind the end of a way scores are 0, and count log(2), as in Paddle.
+    scores = lm.where(inside, lm.clip(scores, -40.0, 40.0), lm.zeros_like(scores))
     cost = lm.softplus(scores) - turns.astype(scores.dtype) * scores
-    return lm.sum(lm.where(inside, cost, lm.zeros_like(cost)), axis=1, keepdims=True)
+    return lm.sum(cost, axis=1, keepdims=True)
 
 
 class HSigmoidLoss(Layer):
