@@ -67,7 +67,6 @@ LogSoftmax(axis=-1)
 Maxout(groups, axis=1)
 Mish
 ReLU6
-SELU
 Silu -> SiLU
 Swish -> SiLU
 Softplus(beta=1, threshold=20)
@@ -79,21 +78,7 @@ GLU(axis=-1)
 AlphaDropout(p=0.5)
 Dropout2D(p=0.5, data_format="NCHW") -> Dropout2d
 Dropout3D(p=0.5, data_format="NCDHW") -> Dropout3d
-MaxPool1D(kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False) -> MaxPool1d
-AvgPool1D(kernel_size, stride=None, padding=0, ceil_mode=False) -> AvgPool1d
-AdaptiveAvgPool1D(output_size) -> AdaptiveAvgPool1d
-AdaptiveAvgPool2D(output_size, data_format="NCHW") -> AdaptiveAvgPool2d
-AdaptiveAvgPool3D(output_size, data_format="NCDHW") -> AdaptiveAvgPool3d
-AdaptiveMaxPool1D(output_size, return_mask=False) -> AdaptiveMaxPool1d
-AdaptiveMaxPool2D(output_size, return_mask=False) -> AdaptiveMaxPool2d
-PixelShuffle(upscale_factor, data_format="NCHW")
-PixelUnshuffle(downscale_factor, data_format="NCHW")
-ChannelShuffle(groups, data_format="NCHW")
-Unfold(kernel_sizes, dilations=1, paddings=0, strides=1)
 Fold(output_sizes, kernel_sizes, dilations=1, paddings=0, strides=1)
-Upsample(size=None, scale_factor=None, mode="nearest", align_corners=False, data_format="NCHW")
-GroupNorm(num_groups, num_channels, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format="NCHW")
-LocalResponseNorm(size, alpha=0.0001, beta=0.75, k=1.0, data_format="NCHW")
 CosineSimilarity(axis=1, eps=1e-08)
 PairwiseDistance(p=2.0, epsilon=1e-06, keepdim=False)
 BCELoss(weight=None, reduction="mean")
@@ -104,36 +89,18 @@ KLDivLoss(reduction="mean", log_target=False)
 L1Loss(reduction="mean")
 MarginRankingLoss(margin=0.0, reduction="mean")
 NLLLoss(weight=None, ignore_index=-100, reduction="mean")
-SmoothL1Loss(reduction="mean", delta=1.0) -> HuberLoss
 SoftMarginLoss(reduction="mean")
 TripletMarginLoss(margin=1.0, p=2.0, epsilon=1e-06, swap=False, reduction="mean")
 FeatureAlphaDropout(p=0.5)
-AvgPool3D(kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCDHW") -> AvgPool3d
-MaxPool3D(kernel_size, stride=None, padding=0, return_mask=False, ceil_mode=False, data_format="NCDHW") -> MaxPool3d
-AdaptiveMaxPool3D(output_size, return_mask=False) -> AdaptiveMaxPool3d
-MaxUnPool1D(kernel_size, stride=None, padding=0, data_format="NCL") -> MaxUnpool1d
-MaxUnPool2D(kernel_size, stride=None, padding=0, data_format="NCHW") -> MaxUnpool2d
-MaxUnPool3D(kernel_size, stride=None, padding=0, data_format="NCDHW") -> MaxUnpool3d
-LPPool1D(norm_type, kernel_size, stride=None, ceil_mode=False) -> LPPool1d
-LPPool2D(norm_type, kernel_size, stride=None, ceil_mode=False) -> LPPool2d
-UpsamplingNearest2D(size=None, scale_factor=None, data_format="NCHW") -> UpsamplingNearest2d
-UpsamplingBilinear2D(size=None, scale_factor=None, data_format="NCHW") -> UpsamplingBilinear2d
-Bilinear(in1_features, in2_features, out_features)
 Softmax2D -> Softmax2d
 RReLU(lower=0.125, upper=0.3333333333333333)
 Unflatten(axis, shape)
 PoissonNLLLoss(log_input=True, full=False, epsilon=1e-08, reduction="mean")
 GaussianNLLLoss(full=False, epsilon=1e-06, reduction="mean")
-CTCLoss(blank=0, reduction="mean")
 MultiLabelSoftMarginLoss(weight=None, reduction="mean")
 MultiLabelMarginLoss(reduction="mean")
 MultiMarginLoss(p=1, margin=1.0, weight=None, reduction="mean")
 TripletMarginWithDistanceLoss(distance_function=None, margin=1.0, swap=False, reduction="mean")
-AdaptiveMaxPool1d(output_size, return_mask=False)
-AdaptiveMaxPool2d(output_size, return_mask=False)
-AdaptiveMaxPool3d(output_size, return_mask=False)
-LPPool1d(norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCL")
-LPPool2d(norm_type, kernel_size, stride=None, padding=0, ceil_mode=False, data_format="NCHW")
 SiLU(inplace=False)
 CircularPad1D(padding, data_format="NCL") -> CircularPad1d
 CircularPad1d(padding, data_format="NCL")

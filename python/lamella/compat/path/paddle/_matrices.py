@@ -120,3 +120,10 @@ def histogramdd(
     """The numbers of points in boxes, and the ends of the boxes along each axis; ``ranges`` are pairs in one list."""
     pairs = None if ranges is None else [tuple(ranges[i : i + 2]) for i in range(0, len(ranges), 2)]
     return lm.histogramdd(x, bins, range=pairs, weights=weights, density=density)
+
+
+def matrix_norm(x: Tensor, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = False, name: Any = None) -> Tensor:
+    """The norm of matrices along two axes."""
+    pair = tuple(axis)
+    made = lm.linalg.matrix_norm(lm.moveaxis(x, pair, (-2, -1)), ord=p, keepdims=keepdim)
+    return lm.moveaxis(made, (-2, -1), pair) if keepdim else made

@@ -189,9 +189,9 @@ _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
     F: (
-        "add allclose broadcast_to cast divide equal expand floor_divide greater_equal greater_than is_tensor less_equal "
-        "less_than logical_and logical_not logical_or maximum minimum mod multiply not_equal pow stack where "
-        "remainder subtract"
+        "add allclose broadcast_to cast divide equal expand floor_divide greater_equal greater_than is_tensor "
+        "less_equal less_than logical_and logical_not logical_or maximum minimum mod multiply not_equal pow stack "
+        "remainder subtract where"
     ),
     L: (
         "as_strided div histogram_bin_edges msort permute reduce_as slice_scatter softmax sub swapaxes swapdims "
@@ -204,8 +204,8 @@ for _module, _names in {
     ),
     P: ("as_complex as_real cross dot multiplex norm scatter_nd scatter_nd_add shard_index slice stanh strided_slice"),
     M: (
-        "bucketize diag equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank scale "
-        "scatter unbind unique"
+        "bucketize diag equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank "
+        "scale scatter unbind unique"
     ),
     R: (
         "amax amin count_nonzero cummax cummin cumprod cumsum histogram logcumsumexp logsumexp median mode nanmean "

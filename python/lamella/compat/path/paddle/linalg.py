@@ -14,6 +14,7 @@ from ._matrices import (  # noqa: F401
     lu_solve,
     lu_unpack,
     matmul,
+    matrix_norm,
     matrix_rank,
     pinv,
     qr,

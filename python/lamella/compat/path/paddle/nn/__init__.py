@@ -25,7 +25,7 @@ from ._convolutions import (  # noqa: F401
 )
 from ._decoding import BeamSearchDecoder, dynamic_decode  # noqa: F401
 from ._fractional import FractionalMaxPool2D, FractionalMaxPool3D  # noqa: F401
-from ._images import AvgPool2D, BatchNorm1D, BatchNorm2D, BatchNorm3D, MaxPool2D, SyncBatchNorm  # noqa: F401
+from ._images import BatchNorm1D, BatchNorm2D, BatchNorm3D, SyncBatchNorm  # noqa: F401
 from ._more import (  # noqa: F401
     InstanceNorm1D,
     InstanceNorm2D,
@@ -37,6 +37,44 @@ from ._more import (  # noqa: F401
     ZeroPad1D,
     ZeroPad2D,
     ZeroPad3D,
+)
+from ._of_functions import (  # noqa: F401
+    SELU,
+    AdaptiveAvgPool1D,
+    AdaptiveAvgPool2D,
+    AdaptiveAvgPool3D,
+    AdaptiveMaxPool1D,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2D,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3D,
+    AdaptiveMaxPool3d,
+    AvgPool1D,
+    AvgPool2D,
+    AvgPool3D,
+    Bilinear,
+    ChannelShuffle,
+    CrossEntropyLoss,
+    CTCLoss,
+    GroupNorm,
+    LocalResponseNorm,
+    LPPool1D,
+    LPPool1d,
+    LPPool2D,
+    LPPool2d,
+    MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
+    MaxUnPool1D,
+    MaxUnPool2D,
+    MaxUnPool3D,
+    PixelShuffle,
+    PixelUnshuffle,
+    SmoothL1Loss,
+    Unfold,
+    Upsample,
+    UpsamplingBilinear2D,
+    UpsamplingNearest2D,
 )
 from ._sequences import (  # noqa: F401
     GRU,
@@ -135,7 +173,13 @@ class Dropout(Layer):
     """Zeroes each element with probability ``p`` and divides the others by ``1 - p``, in training."""
 
     def __init__(
-        self, p: float = 0.5, axis: Any = None, mode: str = "upscale_in_train", name: str | None = None
+        self,
+        p: float = 0.5,
+        axis: Any = None,
+        mode: str = "upscale_in_train",
+        name: str | None = None,
+        *,
+        inplace: bool = False,
     ) -> None:
         super().__init__()
         self.p, self.axis, self.mode = p, axis, mode
@@ -191,18 +235,6 @@ class MSELoss(Layer):
     def forward(self, input: lm.Tensor, label: lm.Tensor) -> lm.Tensor:
         """Returns the loss."""
         return functional.mse_loss(input, label, self.reduction)
-
-
-class CrossEntropyLoss(Layer):
-    """The negative log likelihood of the right class, given unnormalized scores and integer classes."""
-
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__()
-        self.reduction = reduction
-
-    def forward(self, input: lm.Tensor, label: lm.Tensor) -> lm.Tensor:
-        """Returns the loss."""
-        return functional.cross_entropy(input, label, reduction=self.reduction)
 
 
 __getattr__ = serve(Names(__name__, [("lamella.nn", _TABLE, _words.LAYERS)]))

@@ -179,7 +179,7 @@ def embedding(
             weight[rows] = lm.renorm(weight[rows], norm_type, 0, max_norm)
     if padding_idx is None:
         return lm.embedding(x, weight)
-    padding_idx %= tuple(weight.shape)[0]
+    padding_idx %= weight.shape[0]
     made = lm.embedding(x, weight, padding_idx)
     return lm.where(lm.expand_dims(x == padding_idx, -1), lm.zeros_like(made), made)
 
