@@ -11,6 +11,7 @@ from lamella.nn import Module, Parameter
 from lamella.static import ParamAttr, default_startup_program, in_dynamic_mode, unique_name
 from lamella.static.program import paused
 
+from .._attributes import ParamAttr as PaddleAttr
 from . import initializer
 
 
@@ -64,8 +65,8 @@ class Layer(Module):
         with paused():
             parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype), stop_gradient=not options.trainable)
             fill(parameter)
-        if getattr(options, "regularizer", None) is not None:
-            parameter.regularizer = options.regularizer  # type: ignore[attr-defined, union-attr]
+        if isinstance(options, PaddleAttr):
+            options.mark(parameter)
         parameter.name = options.name or unique_name.generate(f"{self.full_name()}.{'b' if is_bias else 'w'}")
         if not in_dynamic_mode():
             default_startup_program().add_module_initializer(parameter, fill)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -44,8 +45,8 @@ class Embedding(Layer):
                 with lm.no_grad():
                     tensor[padding_idx] = 0
 
-        penalty = getattr(options, "regularizer", None)
-        attr = ParamAttr(options.name, fill, regularizer=penalty, trainable=options.trainable)
+        attr = copy.copy(options)
+        attr.initializer = fill
         self.weight = self.create_parameter([num_embeddings, embedding_dim], attr, dtype)
         if _weight is not None:
             with lm.no_grad():
