@@ -30,7 +30,7 @@ class SGD(Optimizer, lm.optim.SGD):
 
 
 class Momentum(Optimizer, lm.optim.SGD):
-    """Gradient descent with momentum."""
+    """Gradient descent with momentum. ``rescale_grad`` changes nothing, as in Paddle."""
 
     def __init__(
         self,
@@ -53,7 +53,6 @@ class Momentum(Optimizer, lm.optim.SGD):
             weight_decay=decay(weight_decay),
         )
         self._set(learning_rate, grad_clip, weight_decay)
-        self._rescale = float(rescale_grad)
 
 
 class Adam(Optimizer, lm.optim.Adam):

@@ -19,7 +19,6 @@ class Optimizer(lm.optim.Optimizer):
     _schedule: LRScheduler | None = None
     _grad_clip: Any = None
     _penalty: Any = None
-    _rescale = 1.0
     #: Rate of learning to which the factors of groups and parameters apply.
     _rate = 0.001
 
@@ -32,6 +31,11 @@ class Optimizer(lm.optim.Optimizer):
         self._penalty = weight_decay if isinstance(weight_decay, L1Decay) else None
         self._rate = rate(learning_rate)
         self._spread()
+
+    @property
+    def _learning_rate(self) -> Any:
+        """The schedule of the learning rate, or the rate itself: programs call its ``step``."""
+        return self._rate if self._schedule is None else self._schedule
 
     def _spread(self) -> None:
         """Gives each group the learning rate times the factor that all of its parameters have."""
@@ -57,15 +61,12 @@ class Optimizer(lm.optim.Optimizer):
             self._rate = self._schedule.last_lr
         self._spread()
         penalties = self._penalties()
-        if self._grad_clip is None and not penalties and self._rescale == 1.0:
+        if self._grad_clip is None and not penalties:
             return super().step(closure)
         changed = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
         gradients = [p.grad for p in changed]
         try:
             with lm.no_grad():
-                if self._rescale != 1.0:
-                    for parameter in changed:
-                        parameter.grad = parameter.grad * self._rescale
                 if self._grad_clip is not None:
                     clipped = [p for p in changed if getattr(p, "need_clip", True)]
                     for parameter, gradient in zip(clipped, self._grad_clip([p.grad for p in clipped]), strict=True):
