@@ -214,7 +214,7 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
             read = _Unpickler(file).load()
     if isinstance(read, dict):
         read.pop("StructuredToParameterName@@", None)
-    return read if return_numpy else _tensors(read)
+    return _plain(read) if return_numpy else _tensors(read)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -230,7 +230,29 @@ class _Unpickler(pickle.Unpickler):
             return super().find_class(module, name)
         if (module, name) in (("collections", "OrderedDict"), ("_codecs", "encode"), ("builtins", "set")):
             return super().find_class(module, name)
+        # Paddle's tensors within other objects: their name and elements, or the elements alone.
+        if (module, name) == ("builtins", "tuple"):
+            return _named_elements
+        if (module, name) == ("builtins", "eval"):
+            return _elements
         raise pickle.UnpicklingError(f"[load] the file holds an object of '{module}.{name}', which could do anything")
+
+
+class _Named(tuple[Any, ...]):
+    """Name and elements of one of Paddle's tensors."""
+
+    __slots__ = ()
+
+
+def _named_elements(parts: Any) -> Any:
+    return _Named(parts)
+
+
+def _elements(text: str, names: dict[str, Any]) -> Any:
+    """Returns what Paddle writes as the text ``"data"`` to be evaluated with elements of that name."""
+    if text != "data" or set(names) != {"data"}:
+        raise pickle.UnpicklingError(f"[load] the file evaluates {text!r}, which could do anything")
+    return names["data"]
 
 
 def _arrays(value: Any) -> Any:
@@ -241,9 +263,24 @@ def _arrays(value: Any) -> Any:
     return type(value)(map(_arrays, value)) if type(value) in (list, tuple) else value
 
 
+def _plain(value: Any) -> Any:
+    """Returns arrays in the place of named ones."""
+    if isinstance(value, _Named):
+        return value[1] if len(value) == 2 and isinstance(value[0], str) else tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return type(value)((key, _plain(each)) for key, each in value.items())
+    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+
+
 def _tensors(value: Any) -> Any:
     import numpy as np
 
+    if isinstance(value, _Named):
+        if len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], np.ndarray):
+            made = lm.tensor(value[1])
+            made.name = value[0]  # type: ignore[attr-defined]
+            return made
+        return tuple(map(_tensors, value))
     if isinstance(value, np.ndarray):
         return lm.tensor(value)
     if isinstance(value, dict):
