@@ -108,7 +108,14 @@ class RAdam(Optimizer, lm.optim.RAdam):
 
 
 class Rprop(Optimizer, lm.optim.Rprop):
-    """Steps by the gradient's sign, of sizes that grow while it stays and shrink where it turns."""
+    """Steps by the gradient's sign, of sizes that grow while it stays and shrink where it turns.
+
+    Rates of groups and parameters do not count, as each element has a step of its own.
+    """
+
+    def _spread(self) -> None:
+        for group in self.param_groups:
+            group["lr"] = self._rate
 
     def __init__(
         self,
@@ -229,6 +236,10 @@ class ASGD(Optimizer):
     def check(self, group: Any) -> None:
         """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
         check_numbers("ASGD", group, "lr", "batch_num", "weight_decay")
+
+    def state_shape(self, key: str, parameter: lm.Tensor) -> tuple[int, ...] | None:
+        """Returns the shape of what is remembered: the gradients of all batches, or their sum."""
+        return None if key == "seen" else tuple(parameter.shape)
 
     def update(self, parameter: lm.Tensor, gradient: lm.Tensor, state: dict[str, Any], group: Any) -> None:
         """Moves one tensor."""
