@@ -19,7 +19,8 @@ from paddle.regularizer import L1Decay, L2Decay
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-import expressions  # noqa: E402 (a neighbor, which is no package)
+import expressions  # noqa: E402 (neighbors, which are no package)
+import training  # noqa: E402
 
 CASES = {}
 
@@ -269,7 +270,7 @@ def layer(make, shape):
 for _name, (_make, _shape) in LAYERS.items():
     CASES[f"nn.{_name}"] = layer(_make, _shape)
 
-CASES |= expressions.cases(layer)
+CASES |= expressions.cases(layer) | training.CASES
 
 LOSSES = {
     "CrossEntropyLoss": (nn.CrossEntropyLoss, (4, 5), lambda rng: integers(rng, 5, 4), ["mean", "sum", "none"]),

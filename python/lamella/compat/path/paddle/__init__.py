@@ -42,6 +42,7 @@ from lamella import (
 )
 from lamella import seed as manual_seed
 from lamella.compat.front import add_paths as _add_paths
+from lamella.compat.front import callable_path as _callable_path
 from lamella.compat.front import close as _close
 from lamella.compat.methods import install as _install
 from lamella.compat.names import Names as _Names
@@ -70,7 +71,7 @@ _missing = _close("paddle")
 # In operators of tensors with and without axes, those without leave the dtype of the others as it is.
 _lm._C._promote_by_rank(True)
 
-from . import _words
+from . import _like_torch, _words
 from ._plain import in_place as _in_place
 
 _NAMES = _Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)], {**_names.FUNCTIONS, **_names.PADDLE})
@@ -235,7 +236,6 @@ from ._like_torch import (
     sub,
     swapaxes,
     swapdims,
-    tensor,
     to_dlpack,
 )
 from ._matrices import histogramdd, vander
@@ -365,3 +365,5 @@ for _name in _IN_PLACE.split():
         _tensor.add(f"{_name}_", _over(f"{_name}_", getattr(_sys.modules[__name__], _name)))
 
 _add_paths("paddle", _PATHS)
+# The module of functions of tensors is called to make one, too.
+_sys.modules[f"{__name__}.tensor"].__class__ = _callable_path(_like_torch.tensor)
