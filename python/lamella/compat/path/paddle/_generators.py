@@ -39,7 +39,7 @@ class Size(list[int]):
         """Returns the number of elements."""
         return math.prod(self)
 
-    def __add__(self, other: Any) -> Size:
+    def __add__(self, other: Any) -> Any:
         return Size(list.__add__(self, list(other)))
 
     def __mul__(self, count: Any) -> Size:

@@ -110,7 +110,7 @@ def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:
 
 def vander(x: Tensor, n: int | None = None, increasing: bool = False, name: str | None = None) -> Tensor:
     """The matrix of the powers of a vector's elements, in ``n`` columns: the highest power first, or last."""
-    made = lm.linalg.vander(x, n=x.shape[0] if n is None else n)
+    made = lm.linalg.vander(x, N=x.shape[0] if n is None else n)
     return made if increasing else lm.flip(made, axis=-1)
 
 

@@ -342,7 +342,7 @@ def _operations(layer: Any, x: Any, y: Any) -> int:
     """Returns the count of a layer; of kinds that Paddle counts nothing for, 0."""
     from . import nn
 
-    weight = getattr(layer, "weight", None)
+    weight: Any = getattr(layer, "weight", None)
     name = type(layer).__name__
     if name.startswith("Conv"):
         products = int(math.prod(tuple(weight.shape)[1:]))

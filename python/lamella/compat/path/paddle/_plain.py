@@ -197,14 +197,16 @@ def topk(
     x: Tensor, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: Any = None
 ) -> tuple[Tensor, Tensor]:
     """The ``k`` largest or smallest elements along an axis (the last) and their places."""
-    return tuple(lm.topk(x, int(k), axis=-1 if axis is None else axis, largest=largest, sorted=sorted))
+    values, places = lm.topk(x, int(k), axis=-1 if axis is None else axis, largest=largest, sorted=sorted)
+    return values, places
 
 
 def kthvalue(
     x: Tensor, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The ``k``-th smallest elements along an axis (the last), and their places."""
-    return tuple(lm.kthvalue(x, k, axis=-1 if axis is None else axis, keepdims=keepdim))
+    values, places = lm.kthvalue(x, k, axis=-1 if axis is None else axis, keepdims=keepdim)
+    return values, places
 
 
 def frac(x: Tensor, name: str | None = None) -> Tensor:
@@ -227,7 +229,7 @@ def unique_consecutive(
 def view(x: Tensor, shape_or_dtype: Any, name: str | None = None) -> Tensor:
     """The tensor in other sizes, or its memory read as elements of another dtype."""
     if isinstance(shape_or_dtype, (str, lm.DType)):
-        return lm.asarray(x.detach().cpu().numpy().view(lm.DType(shape_or_dtype).name))
+        return lm.asarray(x.detach().cpu().numpy().view(lm.empty((0,), dtype=shape_or_dtype).dtype.name))
     return lm.reshape(x, tuple(shape_or_dtype))
 
 

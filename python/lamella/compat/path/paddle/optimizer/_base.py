@@ -176,7 +176,7 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
         if static.in_dynamic_mode():
             raise ValueError(f"[{name}] parameters are needed where graphs are dynamic")
         return [{"params": []}]
-    listed = [parameters] if isinstance(parameters, lm.Tensor) else list(parameters)
+    listed: list[Any] = [parameters] if isinstance(parameters, lm.Tensor) else list(parameters)
     if not any(isinstance(each, dict) for each in listed):
         if len({factor(each) for each in listed}) <= 1:
             return listed
@@ -186,7 +186,7 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
         options = {word: value for word, value in group.items() if word not in ("params", "learning_rate", "grad_clip")}
         if "weight_decay" in options:
             options["weight_decay"] = decay(options["weight_decay"])
-        members = [group["params"]] if isinstance(group["params"], lm.Tensor) else list(group["params"])
+        members: list[Any] = [group["params"]] if isinstance(group["params"], lm.Tensor) else list(group["params"])
         by_factor: dict[float, list[Any]] = {}
         for parameter in members:
             if "learning_rate" in group:

@@ -122,7 +122,7 @@ class RandomAffine(BaseTransform):
 
     def _apply_image(self, image: Any) -> Any:
         height, width = F.size_of(image)
-        way = (0, 0)
+        way: tuple[int, ...] = (0, 0)
         if self.translate is not None:
             limits = self.translate[0] * width, self.translate[1] * height
             way = tuple(round(random.uniform(-limit, limit)) for limit in limits)
