@@ -63,7 +63,7 @@ def overlap_add(x: Tensor, hop_length: int, axis: int = -1, name: str | None = N
     """
     if axis not in (0, -1):
         raise ValueError(f"[overlap_add] axis is 0 or -1, not {axis}")
-    parts = x if axis == -1 else lm.moveaxis(lm.moveaxis(x, 0, -1), 0, -1)
+    parts = x if axis == -1 else lm.moveaxis(x, (1, 0), (-2, -1))
     length, count = tuple(parts.shape)[-2:]
     places = lm.expand_dims(lm.arange(length), 1) + lm.arange(count) * hop_length
     lead = tuple(parts.shape)[:-2]
