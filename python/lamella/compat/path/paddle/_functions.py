@@ -120,10 +120,6 @@ remainder = mod = _binary(lm.remainder)
 
 
 bernoulli = _named(lm.bernoulli)
-empty_like = _named(lm.empty_like)
-full_like = _named(lm.full_like)
-ones_like = _named(lm.ones_like)
-zeros_like = _named(lm.zeros_like)
 
 
 def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
@@ -135,16 +131,42 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     return tensor
 
 
+def placed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Returns a function of new tensors that takes their device, and whether they want a gradient, by name."""
+
+    @functools.wraps(function)
+    def call(
+        *args: Any, device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any
+    ) -> Tensor:
+        made = function(*args, **named)
+        if device is not None:
+            made = made.to(str(device).replace("gpu", "cuda"))
+        if requires_grad:
+            made.stop_gradient = False
+        return made
+
+    return call
+
+
+empty_like = placed(_named(lm.empty_like))
+full_like = placed(_named(lm.full_like))
+ones_like = placed(_named(lm.ones_like))
+zeros_like = placed(_named(lm.zeros_like))
+
+
+@placed
 def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor of zeros."""
     return lm.zeros(_shape(shape), dtype=dtype)
 
 
+@placed
 def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor of ones."""
     return lm.ones(_shape(shape), dtype=dtype)
 
 
+@placed
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor of ``fill_value``; float32 by default, as in Paddle, except for bool and complex values."""
     if dtype is None and isinstance(fill_value, (int, float)) and not isinstance(fill_value, bool):
@@ -152,11 +174,13 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
     return lm.full(_shape(shape), fill_value, dtype=dtype)
 
 
+@placed
 def empty(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor whose values are not set."""
     return lm.empty(_shape(shape), dtype=dtype)
 
 
+@placed
 def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
     """Values from ``start`` to before ``end``."""
     if end is None:
@@ -164,28 +188,33 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
     return lm.arange(start, end, step, dtype=dtype)
 
 
+@placed
 def linspace(start: Any, stop: Any, num: int, dtype: Any = None, name: str | None = None) -> Tensor:
     """``num`` values from ``start`` to ``stop``, both included."""
     return lm.linspace(start, stop, num, dtype=dtype)
 
 
+@placed
 def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """Ones on the diagonal."""
     return lm.eye(num_rows, num_rows if num_columns is None else num_columns, dtype=dtype)
 
 
+@placed
 def rand(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Uniform in ``[0, 1)``."""
     return _cast(lm.rand(_shape(shape)), dtype)
 
 
+@placed
 def randn(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Normal with mean 0 and standard deviation 1."""
     return _cast(lm.randn(_shape(shape)), dtype)
 
 
+@placed
 def uniform(
-    shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
+    shape: Any, dtype: Any = None, min: float = 0.0, max: float = 1.0, seed: int = 0, name: str | None = None
 ) -> Tensor:
     """Uniform in ``[min, max)``."""
     if seed:
@@ -193,9 +222,12 @@ def uniform(
     return _cast(lm.uniform(_shape(shape), min, max), dtype)
 
 
-def normal(mean: float = 0.0, std: float = 1.0, shape: Any = (), name: str | None = None) -> Tensor:
-    """Normal with the given mean and standard deviation."""
-    return lm.normal(_shape(shape), mean, std)
+def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> Tensor:
+    """Normal with means and standard deviations, which may be tensors."""
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        sizes = [tuple(each.shape) for each in (mean, std) if isinstance(each, Tensor)]
+        return lm.randn(lm.broadcast_shapes(*sizes)) * std + mean
+    return lm.normal(_shape(() if shape is None else shape), mean, std)
 
 
 def randint(low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any = None, name: Any = None) -> Tensor:
@@ -205,6 +237,7 @@ def randint(low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any
     return _cast(lm.randint(low, high, _shape(shape)), dtype)
 
 
+@placed
 def randperm(n: int, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns the numbers from 0 to before ``n`` in random order."""
     return _cast(lm.randperm(n), dtype)

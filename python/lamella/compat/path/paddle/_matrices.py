@@ -127,3 +127,11 @@ def matrix_norm(x: Tensor, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool =
     pair = tuple(axis)
     made = lm.linalg.matrix_norm(lm.moveaxis(x, pair, (-2, -1)), ord=p, keepdims=keepdim)
     return lm.moveaxis(made, (-2, -1), pair) if keepdim else made
+
+
+def vector_norm(
+    x: Tensor, p: float = 2.0, axis: Any = None, keepdim: bool = False, name: Any = None, *, dtype: Any = None
+) -> Tensor:
+    """The norm of all elements, or along axes."""
+    x = x if dtype is None else x.astype(dtype)
+    return lm.linalg.vector_norm(x, axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdim, ord=p)

@@ -61,4 +61,6 @@ def _layer() -> type:
 #: Layers, with the methods of Paddle's.
 LAYERS = Dialect(_WORDS, ignored=frozenset({"name"}), extra={"name": ""}, base=_layer)
 #: Data sets and samplers.
-LOADING = Dialect(_WORDS)
+LOADING = Dialect(
+    {word: natives for word, natives in _WORDS.items() if word != "data_source"} | {"data_source": ("source",)}
+)

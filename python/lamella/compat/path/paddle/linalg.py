@@ -20,6 +20,7 @@ from ._matrices import (  # noqa: F401
     qr,
     slogdet,
     triangular_solve,
+    vector_norm,
 )
 from ._parts import cross, norm  # noqa: F401
 
