@@ -214,7 +214,7 @@ def randn(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
 @placed
 def uniform(
-    shape: Any, dtype: Any = None, min: float = 0.0, max: float = 1.0, seed: int = 0, name: str | None = None
+    shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
 ) -> Tensor:
     """Uniform in ``[min, max)``."""
     if seed:
