@@ -345,4 +345,10 @@ def _in_place(name: str) -> Any:
 relu_, tanh_, softmax_ = map(_in_place, ("relu", "tanh", "softmax"))
 hardtanh_, leaky_relu_, thresholded_relu_ = map(_in_place, ("hardtanh", "leaky_relu", "thresholded_relu"))
 
-__getattr__ = serve(Names(__name__, [("lamella.nn.functional", _TABLE, _words.FUNCTIONS)]))
+#: Functions of tensors that the module has, too.
+_OF_TENSORS = """
+diag_embed(input, offset=0, dim1=-2, dim2=-1)
+pdist(x, p=2.0)
+"""
+_TABLES = [("lamella.nn.functional", _TABLE, _words.FUNCTIONS), ("lamella", _OF_TENSORS, _words.FUNCTIONS)]
+__getattr__ = serve(Names(__name__, _TABLES))
