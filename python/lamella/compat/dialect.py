@@ -294,6 +294,8 @@ def _derived(natives: list[inspect.Parameter], dialect: Dialect) -> list[Paramet
         for word, positions in (("input", 0), ("other", 1)):
             if place == positions and each.name in dialect.words.get(word, ()):
                 name = word
+        if each.name == "x" and "x" in dialect.words:  # where the framework says x as well
+            name = "x"
         kind = _EITHER if each.kind is _POSITIONAL else each.kind
         if kind is _NAMED and each.name in ("axis", "axes", "keepdims", "descending", "n", "k"):
             kind = _EITHER

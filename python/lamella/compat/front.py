@@ -107,6 +107,11 @@ def add_paths(front: str, paths: Paths) -> None:
             setattr(sys.modules[above], name, module)
 
 
+def callable_path(function: Callable[..., Any]) -> type[ModuleType]:
+    """Returns the type of a path of :func:`add_paths` that is a module and is called as a function."""
+    return type("_CallablePath", (_Path,), {"__call__": staticmethod(function)})
+
+
 def _getattr(finder: _Missing, module: str) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:  # noqa: N807 (becomes the module's __getattr__)
         raise AttributeError(finder.sentence(f"{module}.{name}"))

@@ -125,7 +125,7 @@ PROGRAMS = {
                     optimizer.clear_grad()
                     losses.append(float(loss))
             assert losses[-1] < 0.3 * losses[0], (static, losses)
-            assert (np.array(net[1]._mean) != 0).any() and len(parameters) == 9
+            assert (np.array(net[1]._mean) != 0).any() and len(parameters) == 11
             assert not np.array(table.weight)[0].any()
         """,
     "operators": """

@@ -15,8 +15,13 @@ import numpy as np
 import paddle
 import paddle.nn.functional as F
 from paddle import nn
+from paddle.regularizer import L1Decay, L2Decay
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+import expressions  # noqa: E402 (neighbors, which are no package)
+import training  # noqa: E402
+
 CASES = {}
 
 
@@ -41,35 +46,64 @@ def fill(layer, rng):
 
 
 OPTIMIZERS = {
-    "SGD": [{"learning_rate": 0.1}, {"learning_rate": 0.1, "weight_decay": 0.01}],
+    "SGD": [{"learning_rate": 0.1}, {"learning_rate": 0.1, "weight_decay": 0.01}, {"weight_decay": L1Decay(0.05)}],
     "Momentum": [{"learning_rate": 0.1}, {"learning_rate": 0.05, "momentum": 0.8, "use_nesterov": True}],
     "Adam": [{"learning_rate": 0.01}, {"learning_rate": 0.01, "beta1": 0.8, "beta2": 0.95, "epsilon": 1e-4}],
-    "AdamW": [{"learning_rate": 0.01}, {"learning_rate": 0.01, "weight_decay": 0.2}],
+    "AdamW": [
+        {"learning_rate": 0.01},
+        {"learning_rate": 0.01, "weight_decay": 0.2},
+        {"learning_rate": 0.05, "amsgrad": True},
+    ],
     "Adamax": [{"learning_rate": 0.02}],
     "Adagrad": [{"learning_rate": 0.1}, {"learning_rate": 0.1, "initial_accumulator_value": 0.2}],
     "Adadelta": [{"learning_rate": 0.5, "rho": 0.8}],
     "RMSProp": [{"learning_rate": 0.01}, {"learning_rate": 0.01, "momentum": 0.5, "centered": True}],
-    "Lamb": [{"learning_rate": 0.01}, {"learning_rate": 0.01, "lamb_weight_decay": 0.1}],
+    "Lamb": [
+        {"learning_rate": 0.01},
+        {"learning_rate": 0.01, "lamb_weight_decay": 0.1},
+        {"learning_rate": 0.01, "lamb_weight_decay": 0.0},
+        {"learning_rate": 0.05, "exclude_from_weight_decay_fn": lambda p: len(p.shape) == 1},
+    ],
+    "ASGD": [{"learning_rate": 0.05}, {"learning_rate": 0.05, "batch_num": 4, "weight_decay": 0.1}],
     "NAdam": [{"learning_rate": 0.01}],
     "RAdam": [{"learning_rate": 0.01}],
     "Rprop": [{"learning_rate": 0.01}],
 }
 
 
-def steps(kind, options):
-    """Returns a case: the losses of twenty steps, and the weights."""
+def steps(kind, options, attr=None, groups=False, again=None):
+    """Returns a case: the losses of twenty steps, and the weights.
+
+    Args:
+        kind: the optimizer's class.
+        options: its options.
+        attr: attributes of the first weight.
+        groups: puts the second layer into a group of half the rate.
+        again: number of the step before which the states go over to another network and optimizer.
+    """
 
     def run(rng):
-        net = fill(nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)), rng)
-        x, y = numbers(rng, 8, 4), integers(rng, 3, 8)
-        optimizer = getattr(paddle.optimizer, kind)(parameters=net.parameters(), **options)
-        losses = []
-        for _ in range(20):
-            loss = F.cross_entropy(net(x), y)
-            loss.backward()
-            optimizer.step()
-            optimizer.clear_grad()
-            losses.append(loss)
+        losses, states = [], None
+        for count in [20] if again is None else [again, 20 - again]:
+            # States name parameters and what is remembered of them: those that are made again have the same names.
+            with paddle.utils.unique_name.guard():
+                net = nn.Sequential(nn.Linear(4, 6, weight_attr=attr), nn.Tanh(), nn.Linear(6, 3))
+                parts = [{"params": net[0].parameters()}, {"params": net[2].parameters(), "learning_rate": 0.5}]
+                parameters = parts if groups else net.parameters()
+                optimizer = getattr(paddle.optimizer, kind)(parameters=parameters, **options)
+                if states is None:
+                    fill(net, rng)
+                    x, y = numbers(rng, 8, 4), integers(rng, 3, 8)
+                else:
+                    net.set_state_dict(states[0])
+                    optimizer.set_state_dict(states[1])
+                for _ in range(count):
+                    loss = F.cross_entropy(net(x), y)
+                    loss.backward()
+                    optimizer.step()
+                    optimizer.clear_grad()
+                    losses.append(loss)
+                states = net.state_dict(), optimizer.state_dict()
         return [*losses, *net.parameters()]
 
     return run
@@ -78,6 +112,18 @@ def steps(kind, options):
 for _kind, _settings in OPTIMIZERS.items():
     for _number, _options in enumerate(_settings):
         CASES[f"optimizer.{_kind}/{_number}"] = steps(_kind, _options)
+    CASES[f"again.{_kind}"] = steps(_kind, _settings[0], again=8)
+    CASES[f"groups.{_kind}"] = steps(_kind, _settings[0], groups=True)
+ATTRIBUTES = {
+    "L1": {"regularizer": L1Decay(0.1)},
+    "L2": {"regularizer": L2Decay(0.1)},
+    "rate": {"learning_rate": 0.3},
+    "still": {"trainable": False},
+    "whole": {"need_clip": False},
+}
+for _name, _options in ATTRIBUTES.items():
+    _clipped = {"learning_rate": 0.1, "weight_decay": 0.05, "grad_clip": nn.ClipGradByGlobalNorm(0.3)}
+    CASES[f"attr.{_name}"] = lambda rng, o=_options, c=_clipped: steps("Momentum", c, paddle.ParamAttr(**o))(rng)
 for _name, _clip in {
     "norm": lambda: nn.ClipGradByNorm(0.1),
     "global": lambda: nn.ClipGradByGlobalNorm(0.3),
@@ -224,6 +270,8 @@ def layer(make, shape):
 for _name, (_make, _shape) in LAYERS.items():
     CASES[f"nn.{_name}"] = layer(_make, _shape)
 
+CASES |= expressions.cases(layer) | training.CASES
+
 LOSSES = {
     "CrossEntropyLoss": (nn.CrossEntropyLoss, (4, 5), lambda rng: integers(rng, 5, 4), ["mean", "sum", "none"]),
     "MSELoss": (nn.MSELoss, (4, 5), lambda rng: numbers(rng, 4, 5), ["mean", "sum", "none"]),
@@ -265,7 +313,10 @@ for _name, (_make, _shape, _target, _reductions) in LOSSES.items():
 
 def digest(values):
     """Returns three numbers of an array, as those of ``recording.py``."""
-    values = np.asarray(values, np.float64).reshape(-1)
+    values = np.asarray(values)
+    values = np.stack([values.real, values.imag]) if np.iscomplexobj(values) else values
+    values = np.nan_to_num(values.astype(np.float64).reshape(-1), nan=12.345, posinf=23.456, neginf=-34.567)
+    values = np.clip(values, -1e9, 1e9)
     weights = np.cos(1.7 * np.arange(values.size) + 0.3)
     ramp = np.arange(1, values.size + 1) / max(values.size, 1)
     return [float(values @ weights), float(np.abs(values).sum()), float(values @ ramp)]

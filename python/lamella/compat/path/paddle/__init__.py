@@ -10,6 +10,7 @@ import sys as _sys
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+import lamella as _lm
 from lamella import (
     DType,
     Tensor,
@@ -35,13 +36,21 @@ from lamella import (
     seed,
     set_grad_enabled,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
+from lamella import seed as manual_seed
 from lamella.compat.front import add_paths as _add_paths
+from lamella.compat.front import callable_path as _callable_path
 from lamella.compat.front import close as _close
 from lamella.compat.methods import install as _install
 from lamella.compat.names import Names as _Names
 from lamella.compat.names import serve as _serve
 from lamella.compat.tables.paddle import FUNCTIONS as _TABLE
+from lamella.compat.tables.paddle import IN_PLACE as _IN_PLACE
+from lamella.compat.tables.paddle import MATRIX_METHODS as _MATRIX_METHODS
+from lamella.compat.tensor_types import made as _tensor_type
 from lamella.static import (
     CPUPlace,
     CUDAPlace,
@@ -54,10 +63,15 @@ from lamella.static import (
 __version__ = "3.0.0+lamella"
 dtype = DType
 newaxis = None
+double, half = float64, float16
+short, long = int16, int64
+cfloat, cdouble = complex64, complex128
 
 _missing = _close("paddle")
+# In operators of tensors with and without axes, those without leave the dtype of the others as it is.
+_lm._C._promote_by_rank(True)
 
-from . import _words
+from . import _like_torch, _words
 from ._plain import in_place as _in_place
 
 _NAMES = _Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)], {**_names.FUNCTIONS, **_names.PADDLE})
@@ -69,42 +83,67 @@ _LATER = frozenset(
         "distributed",
         "distribution",
         "fft",
+        "incubate",
         "io",
         "jit",
         "linalg",
         "metric",
         "onnx",
+        "signal",
         "version",
         "vision",
     ]
 )
 
 
+#: Names of ``paddle.amp`` that the package has, too.
+_OF_AUTOCAST = frozenset(
+    ["autocast", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_enabled"]
+)
+#: Names of ``paddle.nn.functional`` that the package has, too.
+_OF_LAYERS = frozenset(["adaptive_avg_pool1d", "conv1d", "conv2d", "conv3d", "group_norm"])
+#: Names of tensors of a dtype.
+_TYPES = {
+    "BFloat16Tensor": bfloat16,
+    "BoolTensor": bool,
+    "ByteTensor": uint8,
+    "CharTensor": int8,
+    "DoubleTensor": float64,
+    "FloatTensor": float32,
+    "HalfTensor": float16,
+    "IntTensor": int32,
+    "LongTensor": int64,
+    "ShortTensor": int16,
+}
+
+
 def _find(name: str) -> _Any:
     if name in _LATER:
         return _import_module(f"{__name__}.{name}")
+    if name in _TYPES:
+        return _tensor_type(name, _TYPES[name], __name__, to_tensor)
+    if name in _OF_LAYERS:
+        return getattr(nn.functional, name)
+    if name in _OF_AUTOCAST:
+        return getattr(_import_module(f"{__name__}.amp"), name)
     if (function := _in_place(name)) is not None:
         return function
     if name == "DataParallel":
         return _import_module(f"{__name__}._parallel").DataParallel
-    if name in ("Model", "summary"):  # with metrics and loaders, which need numpy
+    if name in ("Model", "flops", "summary"):  # with metrics and loaders, which need numpy
         return getattr(_import_module(f"{__name__}._model"), name)
     return _missing(name)
 
 
 __getattr__ = _serve(_NAMES, _find)
 
-from . import _tensor, autograd, nn, optimizer, regularizer, static, utils
+from . import _tensor, autograd, linalg, nn, optimizer, regularizer, static, utils
 from ._attributes import ParamAttr, create_parameter
 from ._functions import (
     abs,
     add,
-    all,
     allclose,
-    any,
     arange,
-    argmax,
-    argmin,
     assign,
     bernoulli,
     broadcast_to,
@@ -142,10 +181,7 @@ from ._functions import (
     logical_not,
     logical_or,
     matmul,
-    max,
     maximum,
-    mean,
-    min,
     minimum,
     mod,
     multiply,
@@ -156,7 +192,6 @@ from ._functions import (
     ones,
     ones_like,
     pow,
-    prod,
     rand,
     randint,
     randn,
@@ -170,7 +205,6 @@ from ._functions import (
     squeeze,
     stack,
     subtract,
-    sum,
     tanh,
     to_tensor,
     transpose,
@@ -183,16 +217,37 @@ from ._functions import (
 from ._functions import (
     concat as cat,
 )
+from ._generators import Generator, LazyGuard, Size, check_shape, disable_compat, disable_signal_handler, enable_compat
+from ._like_torch import (
+    as_strided,
+    as_tensor,
+    asarray,
+    binomial,
+    div,
+    from_numpy,
+    histogram_bin_edges,
+    msort,
+    permute,
+    range,
+    reduce_as,
+    slice_scatter,
+    softmax,
+    standard_gamma,
+    sub,
+    swapaxes,
+    swapdims,
+    to_dlpack,
+)
+from ._matrices import histogramdd, vander
+from ._methods import over as _over
 from ._more import (
-    cumprod,
-    cumsum,
+    bucketize,
     diag,
     einsum,
     equal_all,
     expand_as,
     gather,
     gather_nd,
-    histogram,
     increment,
     index_sample,
     is_floating_point,
@@ -208,10 +263,8 @@ from ._more import (
     set_device,
     shape,
     standard_normal,
-    std,
     unbind,
     unique,
-    var,
 )
 from ._parts import (
     as_complex,
@@ -237,23 +290,80 @@ from ._parts import (
 from ._paths import PATHS as _PATHS
 from ._plain import (
     add_n,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
     broadcast_shape,
     broadcast_tensors,
+    frac,
+    index_add,
     is_complex,
     is_empty,
     is_integer,
+    kthvalue,
     log_normal,
+    put_along_axis,
     randint_like,
+    repeat_interleave,
     select_scatter,
     set_printoptions,
     t,
     take,
+    take_along_axis,
     tolist,
+    topk,
+    tril_indices,
+    triu_indices,
     unique_consecutive,
+    unstack,
     view,
     view_as,
 )
+from ._plain import take_along_axis as take_along_dim
+from ._reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    cummax,
+    cummin,
+    cumprod,
+    cumsum,
+    histogram,
+    logcumsumexp,
+    logsumexp,
+    max,
+    mean,
+    median,
+    min,
+    mode,
+    nanmean,
+    nanmedian,
+    nanquantile,
+    nansum,
+    prod,
+    quantile,
+    std,
+    sum,
+    trace,
+    var,
+)
+
+# Last, as modules of this package mean Python's own types by these names.
+float, int = float32, int32
 
 _install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS)
 
+for _name in _MATRIX_METHODS.split():
+    if _name not in _tensor.METHODS:
+        _tensor.add(_name, getattr(linalg, _name))
+for _name in _IN_PLACE.split():
+    if not hasattr(Tensor, f"{_name}_"):
+        _tensor.add(f"{_name}_", _over(f"{_name}_", getattr(_sys.modules[__name__], _name)))
+
 _add_paths("paddle", _PATHS)
+# The module of functions of tensors is called to make one, too.
+_sys.modules[f"{__name__}.tensor"].__class__ = _callable_path(_like_torch.tensor)

@@ -13,11 +13,11 @@ class ParamAttr(static.ParamAttr):
     Args:
         name: the parameter's name; a new one by default.
         initializer: overwrites a tensor with starting values.
-        learning_rate: must be 1.
+        learning_rate: a factor of the optimizer's; 1 in programs.
         regularizer: ``L1Decay`` or ``L2Decay``, in the place of the optimizer's ``weight_decay``; not in programs.
         trainable: False for a parameter that keeps its values.
         do_model_average: not used.
-        need_clip: not used.
+        need_clip: False for a parameter whose gradient ``grad_clip`` leaves as it is.
     """
 
     def __init__(
@@ -31,10 +31,23 @@ class ParamAttr(static.ParamAttr):
         need_clip: bool = True,
     ) -> None:
         in_program = None if static.in_dynamic_mode() else regularizer
-        super().__init__(name, initializer, learning_rate, in_program, trainable, do_model_average, need_clip)
+        factor = learning_rate if static.in_dynamic_mode() else 1.0
+        super().__init__(name, initializer, 1.0, in_program, trainable, do_model_average, need_clip)
+        if factor != learning_rate:
+            raise NotImplementedError("[ParamAttr] learning_rate: in programs, groups of an optimizer have rates")
         if regularizer is not None and not callable(regularizer):
             raise TypeError(f"[ParamAttr] regularizer is L1Decay or L2Decay, not {type(regularizer).__name__}")
         self.regularizer = regularizer
+        self.learning_rate, self.need_clip = float(learning_rate), need_clip
+
+    def mark(self, parameter: Any) -> None:
+        """Gives a parameter what optimizers read of it, where it differs from what is usual."""
+        if self.regularizer is not None:
+            parameter.regularizer = self.regularizer
+        if self.learning_rate != 1.0:
+            parameter.optimize_attr = {"learning_rate": self.learning_rate}
+        if not self.need_clip:
+            parameter.need_clip = False
 
 
 def create_parameter(

@@ -9,6 +9,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._matrices import matmul  # noqa: F401
+
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the function with Paddle's parameter ``name``, which is ignored."""
@@ -20,30 +22,71 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _own(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a function the name and the text of the native one, and lets it have its own signature."""
+    call.__name__ = call.__qualname__ = function.__name__
+    call.__doc__ = function.__doc__
+    return call
+
+
 def _unary(function: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(function, updated=())
     def call(x: Tensor, name: str | None = None) -> Tensor:
         return function(x)
 
-    return call
+    return _own(call, function)
 
 
 def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(function, updated=())
     def call(x: Tensor, y: Any, name: str | None = None) -> Tensor:
         return function(x, y)
 
-    return call
+    return _own(call, function)
 
 
-def _reduction(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(function, updated=())
-    def call(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-        if isinstance(axis, list):
-            axis = tuple(axis) or None
-        return function(x, axis=axis, keepdims=keepdim)
+def _widened(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Returns a function whose operands of a kind go to the wider dtype, whether they have axes or not."""
 
-    return call
+    def call(x: Tensor, y: Any, name: str | None = None) -> Tensor:
+        return function(*wider(x, y))
+
+    return _own(call, function)
+
+
+def wider(x: Any, y: Any) -> tuple[Any, Any]:
+    """Returns two tensors in their common dtype, for which a tensor without axes counts as any other."""
+    if not isinstance(x, Tensor) or not isinstance(y, Tensor) or x.dtype == y.dtype:
+        return x, y
+    dtype = lm.promote_types(x.dtype, y.dtype)
+    return lm.cast(x, dtype), lm.cast(y, dtype)
+
+
+def add(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """``x + alpha * y``."""
+    return lm.add(x, y if alpha == 1 else lm.multiply(y, alpha), out=out)
+
+
+def subtract(x: Any, y: Any, name: str | None = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """``x - alpha * y``."""
+    return lm.subtract(x, y if alpha == 1 else lm.multiply(y, alpha), out=out)
+
+
+def divide(
+    x: Any, y: Any, name: str | None = None, *, rounding_mode: str | None = None, out: Tensor | None = None
+) -> Tensor:
+    """The quotient: as it is, or rounded down ("floor") or towards 0 ("trunc").
+
+    Raises:
+        ValueError: ``rounding_mode`` is another word.
+    """
+    if rounding_mode is None:
+        return lm.divide(x, y, out=out)
+    if rounding_mode == "floor":
+        return lm.floor_divide(x, y, out=out)
+    if rounding_mode != "trunc":
+        raise ValueError(f"[divide] rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
+    dtype = lm.result_type(x, y)
+    made = lm.trunc(lm.divide(x, y)).astype(dtype)
+    return made if out is None else out.copy_(made)
 
 
 abs = _unary(lm.abs)
@@ -60,56 +103,23 @@ sqrt = _unary(lm.sqrt)
 square = _unary(lm.square)
 tanh = _unary(lm.tanh)
 
-add = _binary(lm.add)
-divide = _binary(lm.divide)
 equal = _binary(lm.equal)
-floor_divide = _binary(lm.floor_divide)
+floor_divide = _widened(lm.floor_divide)
 greater_equal = _binary(lm.greater_equal)
 greater_than = _binary(lm.greater)
 less_equal = _binary(lm.less_equal)
 less_than = _binary(lm.less)
 logical_and = _binary(lm.logical_and)
 logical_or = _binary(lm.logical_or)
-maximum = _binary(lm.maximum)
-minimum = _binary(lm.minimum)
+maximum = _widened(lm.maximum)
+minimum = _widened(lm.minimum)
 multiply = _binary(lm.multiply)
 not_equal = _binary(lm.not_equal)
 pow = _binary(lm.pow)
 remainder = mod = _binary(lm.remainder)
-subtract = _binary(lm.subtract)
 
-all = _reduction(lm.all)
-any = _reduction(lm.any)
-argmax = _reduction(lm.argmax)
-argmin = _reduction(lm.argmin)
-max = _reduction(lm.max)
-mean = _reduction(lm.mean)
-min = _reduction(lm.min)
-prod = _reduction(lm.prod)
 
 bernoulli = _named(lm.bernoulli)
-empty_like = _named(lm.empty_like)
-full_like = _named(lm.full_like)
-ones_like = _named(lm.ones_like)
-zeros_like = _named(lm.zeros_like)
-
-
-def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """Returns the sum over ``axis`` (all axes by default), of ``x`` cast to ``dtype``."""
-    if isinstance(axis, list):
-        axis = tuple(axis) or None
-    return lm.sum(x if dtype is None else lm.cast(x, dtype), axis=axis, keepdims=keepdim)
-
-
-def matmul(
-    x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
-) -> Tensor:
-    """Returns the matrix product, of transposes where asked for (a vector's transpose is itself)."""
-    if transpose_x and x.ndim > 1:
-        x = x.mT
-    if transpose_y and y.ndim > 1:
-        y = y.mT
-    return lm.matmul(x, y)
 
 
 def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
@@ -121,16 +131,42 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     return tensor
 
 
+def placed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Returns a function of new tensors that takes their device, and whether they want a gradient, by name."""
+
+    @functools.wraps(function)
+    def call(
+        *args: Any, device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any
+    ) -> Tensor:
+        made = function(*args, **named)
+        if device is not None:
+            made = made.to(str(device).replace("gpu", "cuda"))
+        if requires_grad:
+            made.stop_gradient = False
+        return made
+
+    return call
+
+
+empty_like = placed(_named(lm.empty_like))
+full_like = placed(_named(lm.full_like))
+ones_like = placed(_named(lm.ones_like))
+zeros_like = placed(_named(lm.zeros_like))
+
+
+@placed
 def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor of zeros."""
     return lm.zeros(_shape(shape), dtype=dtype)
 
 
+@placed
 def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor of ones."""
     return lm.ones(_shape(shape), dtype=dtype)
 
 
+@placed
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor of ``fill_value``; float32 by default, as in Paddle, except for bool and complex values."""
     if dtype is None and isinstance(fill_value, (int, float)) and not isinstance(fill_value, bool):
@@ -138,11 +174,13 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None
     return lm.full(_shape(shape), fill_value, dtype=dtype)
 
 
+@placed
 def empty(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor whose values are not set."""
     return lm.empty(_shape(shape), dtype=dtype)
 
 
+@placed
 def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, name: str | None = None) -> Tensor:
     """Values from ``start`` to before ``end``."""
     if end is None:
@@ -150,26 +188,31 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
     return lm.arange(start, end, step, dtype=dtype)
 
 
+@placed
 def linspace(start: Any, stop: Any, num: int, dtype: Any = None, name: str | None = None) -> Tensor:
     """``num`` values from ``start`` to ``stop``, both included."""
     return lm.linspace(start, stop, num, dtype=dtype)
 
 
+@placed
 def eye(num_rows: int, num_columns: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """Ones on the diagonal."""
     return lm.eye(num_rows, num_rows if num_columns is None else num_columns, dtype=dtype)
 
 
+@placed
 def rand(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Uniform in ``[0, 1)``."""
     return _cast(lm.rand(_shape(shape)), dtype)
 
 
+@placed
 def randn(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Normal with mean 0 and standard deviation 1."""
     return _cast(lm.randn(_shape(shape)), dtype)
 
 
+@placed
 def uniform(
     shape: Any, dtype: Any = None, min: float = -1.0, max: float = 1.0, seed: int = 0, name: str | None = None
 ) -> Tensor:
@@ -179,9 +222,12 @@ def uniform(
     return _cast(lm.uniform(_shape(shape), min, max), dtype)
 
 
-def normal(mean: float = 0.0, std: float = 1.0, shape: Any = (), name: str | None = None) -> Tensor:
-    """Normal with the given mean and standard deviation."""
-    return lm.normal(_shape(shape), mean, std)
+def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> Tensor:
+    """Normal with means and standard deviations, which may be tensors."""
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        sizes = [tuple(each.shape) for each in (mean, std) if isinstance(each, Tensor)]
+        return lm.randn(lm.broadcast_shapes(*sizes)) * std + mean
+    return lm.normal(_shape(() if shape is None else shape), mean, std)
 
 
 def randint(low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any = None, name: Any = None) -> Tensor:
@@ -191,6 +237,7 @@ def randint(low: int = 0, high: int | None = None, shape: Any = (1,), dtype: Any
     return _cast(lm.randint(low, high, _shape(shape)), dtype)
 
 
+@placed
 def randperm(n: int, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns the numbers from 0 to before ``n`` in random order."""
     return _cast(lm.randperm(n), dtype)
@@ -217,9 +264,29 @@ def clip(x: Tensor, min: Any = None, max: Any = None, name: str | None = None) -
     return lm.clip(x, min, max)
 
 
-def where(condition: Tensor, x: Any, y: Any, name: str | None = None) -> Tensor:
-    """``x`` where ``condition`` holds, ``y`` elsewhere."""
-    return lm.where(condition, x, y)
+def where(
+    condition: Tensor, x: Any = None, y: Any = None, name: str | None = None, *, out: Tensor | None = None
+) -> Any:
+    """``x`` where ``condition`` holds, ``y`` elsewhere; alone, the places where it holds, for each axis.
+
+    Raises:
+        ValueError: only one of ``x`` and ``y`` is given.
+    """
+    if x is None and y is None:
+        return tuple(lm.nonzero(condition))
+    if x is None or y is None:
+        raise ValueError("[where] takes both x and y, or neither")
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+        x = lm.asarray(x)
+    made = lm.where(condition, *wider(x, y))
+    return made if out is None else out.copy_(made)
+
+
+def sized(sizes: tuple[Any, ...], named: dict[str, Any], word: str) -> Any:
+    """Returns sizes that are given one by one, in one list, or by name."""
+    if word in named:
+        return named[word]
+    return sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else list(sizes)
 
 
 def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
@@ -235,8 +302,10 @@ def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     return lm.reshape(x, tuple(new))
 
 
-def transpose(x: Tensor, perm: Sequence[int], name: str | None = None) -> Tensor:
-    """``x`` with its axes in the order ``perm``."""
+def transpose(x: Tensor, perm: Any, name: Any = None) -> Tensor:
+    """``x`` with its axes in the order ``perm``, or with two axes each in the place of the other."""
+    if isinstance(perm, int):
+        return lm.swapaxes(x, perm, name)
     return lm.permute_dims(x, tuple(perm))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -293,3 +294,66 @@ def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = N
         trained += sum(int(x.size) for x in own if x is not None and not x.stop_gradient)
     print(f"Total params: {total}\nTrainable params: {trained}")
     return {"total_params": total, "trainable_params": trained}
+
+
+def flops(net: Any, input_size: Any, custom_ops: Any = None, print_detail: bool = False) -> int:
+    """Returns how many multiplications and additions a network makes for an input, by Paddle's count.
+
+    Args:
+        net: the network.
+        input_size: the sizes of the input, with the batch's.
+        custom_ops: by class, functions of a layer, its inputs and its output that add to ``layer.total_ops``.
+        print_detail: prints the count of each layer.
+    """
+    counted: list[tuple[str, int]] = []
+    handles = []
+
+    def hook(layer: Any, inputs: Any, output: Any) -> None:
+        own = next((rule for kind, rule in (custom_ops or {}).items() if isinstance(layer, kind)), None)
+        if own is None:
+            made = _operations(layer, inputs[0], output)
+        else:
+            layer.total_ops = 0
+            own(layer, inputs, output)
+            made = layer.__dict__.pop("total_ops")
+        counted.append((type(layer).__name__, int(made)))
+
+    for layer in net.modules():
+        if not list(layer.children()):
+            handles.append(layer.register_forward_hook(hook))
+    training = net.training
+    net.eval()
+    try:
+        with lm.no_grad():
+            net(lm.zeros(tuple(1 if size in (None, -1) else int(size) for size in input_size)))
+    finally:
+        for handle in handles:
+            handle.remove()
+        if training:
+            net.train()
+    for name, count in counted if print_detail else ():
+        print(f"{name:<30} {count}")
+    total = sum(count for _, count in counted)
+    print(f"Total Flops: {total}     Total Params: {sum(int(p.size) for p in net.parameters())}")
+    return total
+
+
+def _operations(layer: Any, x: Any, y: Any) -> int:
+    """Returns the count of a layer; of kinds that Paddle counts nothing for, 0."""
+    from . import nn
+
+    weight: Any = getattr(layer, "weight", None)
+    name = type(layer).__name__
+    if name.startswith("Conv"):
+        products = int(math.prod(tuple(weight.shape)[1:]))
+        return int(y.size) * (products + (layer.bias is not None))
+    if isinstance(layer, nn.Linear):
+        return weight.shape[0] * int(y.size)
+    if name.startswith("BatchNorm"):
+        return 2 * int(x.size)
+    if name == "LeakyReLU":
+        return int(x.size)
+    if name.startswith("AdaptiveAvgPool"):
+        window = [a // b for a, b in zip(tuple(x.shape)[2:], tuple(y.shape)[2:], strict=True)]
+        return int(y.size) * (int(math.prod(window)) + 1)
+    return 0

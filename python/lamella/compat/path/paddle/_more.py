@@ -9,38 +9,17 @@ import lamella as lm
 from lamella import Tensor
 
 
-def _axes(axis: Any) -> Any:
-    return (tuple(axis) or None) if isinstance(axis, (list, tuple)) else axis
-
-
-def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The sums up to each element along an axis, or of all elements in their order."""
-    return lm.cumsum(lm.ravel(x) if axis is None else x, 0 if axis is None else axis, dtype=dtype)
-
-
-def cumprod(x: Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The products up to each element along an axis, or of all elements in their order."""
-    return lm.cumprod(lm.ravel(x) if dim is None else x, 0 if dim is None else dim, dtype=dtype)
-
-
-def std(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The standard deviation; of a sample where ``unbiased``."""
-    return lm.std(x, _axes(axis), int(unbiased), keepdim)
-
-
-def var(x: Tensor, axis: Any = None, unbiased: bool = True, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The variance; of a sample where ``unbiased``."""
-    return lm.var(x, _axes(axis), int(unbiased), keepdim)
-
-
 def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
-    """The places of elements that are not 0: a matrix with a row for each, or a column of them for each axis."""
-    return tuple(lm.expand_dims(each, 1) for each in lm.nonzero(x)) if as_tuple else lm.argwhere(x)
+    """The places of elements that are not 0: a matrix with a row for each, or a vector of them for each axis."""
+    return tuple(lm.nonzero(x)) if as_tuple else lm.argwhere(x)
 
 
-def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
-    """The slices of ``x`` along an axis (the first) that ``index`` names."""
-    return lm.index_select(x, 0 if axis is None else int(axis), lm.ravel(index))
+def gather(x: Tensor, index: Tensor, axis: Any = None, name: str | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The slices of ``x`` along an axis (the first) that ``index`` names; one alone without the axis."""
+    place = 0 if axis is None else int(axis)
+    made = lm.index_select(x, place, lm.ravel(index))
+    made = made if index.ndim else lm.squeeze(made, place)
+    return made if out is None else out.copy_(made)
 
 
 def gather_nd(x: Tensor, index: Tensor, name: str | None = None) -> Tensor:
@@ -62,11 +41,36 @@ def scatter(x: Tensor, index: Tensor, updates: Tensor, overwrite: bool = True, n
 
 
 def searchsorted(
-    sorted_sequence: Tensor, values: Tensor, out_int32: bool = False, right: bool = False, name: str | None = None
+    sorted_sequence: Tensor,
+    values: Any,
+    out_int32: bool = False,
+    right: bool = False,
+    name: str | None = None,
+    *,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """The places at which values would be inserted to keep a sequence in order."""
-    found = lm.searchsorted(sorted_sequence, values, side="right" if right else "left")
-    return found.astype(lm.int32) if out_int32 else found
+    """The places at which values would be inserted to keep a sequence in order, which ``sorter`` may put in order."""
+    if sorter is not None:
+        sorted_sequence = lm.take_along_axis(sorted_sequence, sorter, axis=-1)
+    given = values if isinstance(values, Tensor) else lm.asarray(values, dtype=sorted_sequence.dtype)
+    found = lm.searchsorted(sorted_sequence, given, side=side or ("right" if right else "left"))
+    found = found.astype(lm.int32) if out_int32 else found
+    return found if out is None else out.copy_(found)
+
+
+def bucketize(
+    x: Tensor,
+    sorted_sequence: Tensor,
+    out_int32: bool = False,
+    right: bool = False,
+    name: Any = None,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """The places at which elements would be inserted into a sequence in order, see :func:`searchsorted`."""
+    return searchsorted(sorted_sequence, x, out_int32, right, out=out)
 
 
 def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
@@ -103,15 +107,6 @@ def diag(x: Tensor, offset: int = 0, padding_value: float = 0, name: str | None 
     return made
 
 
-def histogram(
-    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, weight: Any = None, density: bool = False
-) -> Tensor:
-    """The numbers of elements in bins of one size, as integers."""
-    if weight is not None or density:
-        raise NotImplementedError("[histogram] Lamella's paddle front counts: it takes neither weight nor density")
-    return lm.histc(input.astype(lm.float32), bins, min, max).astype(lm.int64)
-
-
 def unique(
     x: Tensor,
     return_index: bool = False,
@@ -120,11 +115,26 @@ def unique(
     axis: Any = None,
     dtype: Any = "int64",
     name: str | None = None,
+    *,
+    sorted: bool = True,
 ) -> Any:
-    """The distinct elements, or slices along an axis, in order."""
+    """The distinct elements, or slices along an axis, in order, and what else is asked for.
+
+    That is the first place of each, then for each element the number of the distinct one that it is, in one row, then
+    how often each occurs.
+    """
+    values, inverse, counts = lm.unique(x, return_inverse=True, return_counts=True, axis=axis)
+    flat = lm.reshape(inverse, (-1,))
+    found = [values]
     if return_index:
-        raise NotImplementedError("[unique] Lamella's paddle front returns no index: return_inverse tells the places")
-    return lm.unique(x, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
+        # Of several places the smallest: the first of a stable order.
+        order = lm.argsort(flat, stable=True)
+        found.append(order[lm.cumsum(counts, 0) - counts].astype(dtype))
+    if return_inverse:
+        found.append(flat.astype(dtype))
+    if return_counts:
+        found.append(counts.astype(dtype))
+    return tuple(found) if len(found) > 1 else values
 
 
 def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
@@ -135,8 +145,10 @@ def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
 def scale(
     x: Tensor, scale: Any = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Any = None, name: Any = None
 ) -> Tensor:
-    """``scale * x + bias``, or ``scale * (x + bias)``."""
-    return x * scale + bias if bias_after_scale else (x + bias) * scale
+    """``scale * x + bias``, or ``scale * (x + bias)``, in the dtype of ``x``; ``act`` names a function of it."""
+    made = x * scale + bias if bias_after_scale else (x + bias) * scale
+    made = lm.cast(made, x.dtype)
+    return made if act is None else getattr(lm.nn.functional, act)(made)
 
 
 def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
@@ -146,7 +158,7 @@ def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> T
 
 def shape(input: Tensor) -> Tensor:
     """The sizes of the axes, as a tensor."""
-    return lm.tensor(list(input.shape), dtype=lm.int32)
+    return lm.tensor(list(input.shape), dtype=lm.int64)
 
 
 def rank(input: Tensor) -> Tensor:
@@ -202,7 +214,7 @@ def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
             read = _Unpickler(file).load()
     if isinstance(read, dict):
         read.pop("StructuredToParameterName@@", None)
-    return read if return_numpy else _tensors(read)
+    return _plain(read) if return_numpy else _tensors(read)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -218,7 +230,29 @@ class _Unpickler(pickle.Unpickler):
             return super().find_class(module, name)
         if (module, name) in (("collections", "OrderedDict"), ("_codecs", "encode"), ("builtins", "set")):
             return super().find_class(module, name)
+        # Paddle's tensors within other objects: their name and elements, or the elements alone.
+        if (module, name) == ("builtins", "tuple"):
+            return _named_elements
+        if (module, name) == ("builtins", "eval"):
+            return _elements
         raise pickle.UnpicklingError(f"[load] the file holds an object of '{module}.{name}', which could do anything")
+
+
+class _Named(tuple[Any, ...]):
+    """Name and elements of one of Paddle's tensors."""
+
+    __slots__ = ()
+
+
+def _named_elements(parts: Any) -> Any:
+    return _Named(parts)
+
+
+def _elements(text: str, names: dict[str, Any]) -> Any:
+    """Returns what Paddle writes as the text ``"data"`` to be evaluated with elements of that name."""
+    if text != "data" or set(names) != {"data"}:
+        raise pickle.UnpicklingError(f"[load] the file evaluates {text!r}, which could do anything")
+    return names["data"]
 
 
 def _arrays(value: Any) -> Any:
@@ -229,9 +263,24 @@ def _arrays(value: Any) -> Any:
     return type(value)(map(_arrays, value)) if type(value) in (list, tuple) else value
 
 
+def _plain(value: Any) -> Any:
+    """Returns arrays in the place of named ones."""
+    if isinstance(value, _Named):
+        return value[1] if len(value) == 2 and isinstance(value[0], str) else tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return type(value)((key, _plain(each)) for key, each in value.items())
+    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+
+
 def _tensors(value: Any) -> Any:
     import numpy as np
 
+    if isinstance(value, _Named):
+        if len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], np.ndarray):
+            made = lm.tensor(value[1])
+            made.name = value[0]  # type: ignore[attr-defined]
+            return made
+        return tuple(map(_tensors, value))
     if isinstance(value, np.ndarray):
         return lm.tensor(value)
     if isinstance(value, dict):

@@ -9,6 +9,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._reductions import axes_of
+
 
 def _numbers(values: Any) -> list[int]:
     """Returns a list of ints from a tensor, or from a sequence of ints and tensors of one."""
@@ -100,12 +102,30 @@ def dot(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     return lm.sum(x * y, axis=-1)
 
 
-def norm(x: Tensor, p: Any = None, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The norm of all elements, or along axes; "fro" and None are the Euclidean one, "nuc" that of matrices."""
-    axes = tuple(axis) if isinstance(axis, list) else axis
-    if p == "nuc":
-        return lm.linalg.matrix_norm(x, ord="nuc", keepdims=keepdim)
-    return lm.linalg.vector_norm(x, axis=axes, keepdims=keepdim, ord=2 if p in (None, "fro") else p)
+def norm(
+    x: Tensor,
+    p: Any = None,
+    axis: Any = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The norm of all elements or along an axis, the Euclidean one by default; along two axes that of matrices.
+
+    "fro" is the root of the sum of squares, "nuc" the sum of singular values.
+    """
+    x = x if dtype is None else x.astype(dtype)
+    axes = axes_of(axis)
+    if isinstance(axes, tuple) and len(axes) == 1:
+        axes = axes[0]
+    if p == "nuc" or (isinstance(axes, tuple) and len(axes) == 2 and p != "fro"):
+        given: Any = (-2, -1) if axes is None else axes
+        made = lm.linalg.matrix_norm(lm.moveaxis(x, given, (-2, -1)), ord=2 if p is None else p, keepdims=keepdim)
+        made = lm.moveaxis(made, (-2, -1), given) if keepdim else made
+    else:
+        made = lm.linalg.vector_norm(x, axis=axes, keepdims=keepdim, ord=2 if p in (None, "fro") else p)
+    return made if out is None else out.copy_(made)
 
 
 def shard_index(input: Tensor, index_num: int, nshards: int, shard_id: int, ignore_value: int = -1) -> Tensor:

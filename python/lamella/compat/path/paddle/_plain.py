@@ -103,6 +103,117 @@ def take(x: Tensor, index: Tensor, mode: str = "raise", name: str | None = None)
     return lm.reshape(lm.take(flat, numbers, axis=0), tuple(index.shape))
 
 
+def index_add(
+    x: Tensor, index: Tensor, axis: int, value: Tensor, name: str | None = None, *, alpha: Any = 1, out: Any = None
+) -> Tensor:
+    """A copy with ``alpha * value`` added at the places of an axis that ``index`` names."""
+    made = lm.index_add(x, axis, index, value if alpha == 1 else value * alpha)
+    return made if out is None else out.copy_(made)
+
+
+def take_along_axis(
+    arr: Tensor, indices: Tensor, axis: int, broadcast: bool = True, *, out: Tensor | None = None
+) -> Tensor:
+    """The elements that ``indices`` name along an axis; without ``broadcast`` of the first places of the other axes."""
+    if not broadcast:
+        arr = _part(arr, indices, axis)
+    made = lm.take_along_axis(arr, indices, axis=axis)
+    return made if out is None else out.copy_(made)
+
+
+def put_along_axis(
+    arr: Tensor,
+    indices: Tensor,
+    values: Any,
+    axis: int,
+    reduce: str = "assign",
+    include_self: bool = True,
+    broadcast: bool = True,
+) -> Tensor:
+    """A copy with ``values`` at the places that ``indices`` name along an axis, or joined with what is there."""
+    given = values if isinstance(values, Tensor) else lm.full((1,) * arr.ndim, values, dtype=arr.dtype)
+    if broadcast:
+        sizes = list(arr.shape)
+        sizes[axis] = tuple(indices.shape)[axis]
+        indices = lm.broadcast_to(indices, lm.broadcast_shapes(tuple(indices.shape), tuple(sizes)))
+    given = lm.broadcast_to(given, tuple(indices.shape))
+    if reduce == "assign":
+        return lm.scatter(arr, axis, indices, given)
+    words = {"add": "sum", "mul": "prod", "multiply": "prod"}
+    return lm.scatter_reduce(arr, axis, indices, given, words.get(reduce, reduce), include_self=include_self)
+
+
+def _part(x: Tensor, other: Tensor, axis: int) -> Tensor:
+    """Returns the first elements of ``x`` along all axes but one, as many as ``other`` has."""
+    axis %= x.ndim
+    return x[tuple(slice(None) if a == axis else slice(0, n) for a, n in enumerate(tuple(other.shape)))]
+
+
+def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
+    """Returns the tensors along an axis.
+
+    Raises:
+        ValueError: ``num`` is not how many there are.
+    """
+    size = tuple(x.shape)[axis]
+    if num is not None and num != size:
+        raise ValueError(f"[unstack] axis {axis} has {size} elements, not num {num}")
+    return list(lm.unstack(x, axis=axis))
+
+
+def _atleast(axes: int) -> Callable[..., Any]:
+    native = getattr(lm, f"atleast_{axes}d")
+
+    def function(*inputs: Any, name: str | None = None) -> Any:
+        made = [native(each if isinstance(each, Tensor) else lm.asarray(each)) for each in inputs]
+        return made[0] if len(made) == 1 else made
+
+    function.__name__ = f"atleast_{axes}d"
+    function.__doc__ = f"Returns tensors with at least {axes} axes: one, or a list of several."
+    return function
+
+
+atleast_1d, atleast_2d, atleast_3d = map(_atleast, (1, 2, 3))
+
+
+def tril_indices(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64") -> Tensor:
+    """The places on and below a diagonal of a matrix, in two rows."""
+    return lm.tril_indices(row, row if col is None else col, k=offset).astype(dtype)
+
+
+def triu_indices(row: int, col: int | None = None, offset: int = 0, dtype: Any = "int64") -> Tensor:
+    """The places on and above a diagonal of a matrix, in two rows."""
+    return lm.triu_indices(row, row if col is None else col, k=offset).astype(dtype)
+
+
+def repeat_interleave(
+    x: Tensor, repeats: Any, axis: int | None = None, name: str | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element, or each slice along an axis, several times one behind the other."""
+    return lm.repeat(x, repeats, axis=axis)
+
+
+def topk(
+    x: Tensor, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: Any = None
+) -> tuple[Tensor, Tensor]:
+    """The ``k`` largest or smallest elements along an axis (the last) and their places."""
+    values, places = lm.topk(x, int(k), axis=-1 if axis is None else axis, largest=largest, sorted=sorted)
+    return values, places
+
+
+def kthvalue(
+    x: Tensor, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The ``k``-th smallest elements along an axis (the last), and their places."""
+    values, places = lm.kthvalue(x, k, axis=-1 if axis is None else axis, keepdims=keepdim)
+    return values, places
+
+
+def frac(x: Tensor, name: str | None = None) -> Tensor:
+    """The part behind the point, in the dtype of ``x``."""
+    return lm.cast(lm.frac(x), x.dtype)
+
+
 def tolist(x: Tensor) -> Any:
     """Returns the elements as lists."""
     return x.tolist()
@@ -116,7 +227,9 @@ def unique_consecutive(
 
 
 def view(x: Tensor, shape_or_dtype: Any, name: str | None = None) -> Tensor:
-    """The tensor in other sizes."""
+    """The tensor in other sizes, or its memory read as elements of another dtype."""
+    if isinstance(shape_or_dtype, (str, lm.DType)):
+        return lm.asarray(x.detach().cpu().numpy().view(lm.empty((0,), dtype=shape_or_dtype).dtype.name))
     return lm.reshape(x, tuple(shape_or_dtype))
 
 

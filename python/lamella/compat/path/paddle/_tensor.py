@@ -18,14 +18,20 @@ from lamella.compat.methods import of_two_meanings
 from lamella.graph import Symbol
 
 from . import _functions as F  # noqa: N812
+from . import _like_torch as L  # noqa: N812
+from . import _matrices, _methods
 from . import _more as M  # noqa: N812
 from . import _parts as P  # noqa: N812
 from . import _plain as Q  # noqa: N812
+from . import _reductions as R  # noqa: N812
 
 _native_shape: Any = Tensor.__dict__["shape"]
 _native_symbol_shape: Any = Symbol.__dict__["shape"]
 _native_backward: Any = Tensor.backward
 _native_numpy: Any = Tensor.numpy
+_native_item: Any = Tensor.item
+_native_getitem: Any = Tensor.__getitem__
+_native_setitem: Any = Tensor.__setitem__
 _native_array: Any = Tensor.__array__
 
 
@@ -43,17 +49,6 @@ def _symbol_shape(self: Symbol) -> list[int]:
     return list(_native_symbol_shape.__get__(self))
 
 
-def _reduction(name: str) -> Callable[..., Tensor]:
-    native = getattr(lm, name)
-
-    def method(self: Tensor, axis: Any = None, keepdim: bool = False, name: Any = None, **kwargs: Any) -> Tensor:
-        if isinstance(axis, list):
-            axis = tuple(axis) or None
-        return native(self, axis=axis, keepdims=kwargs.pop("keepdims", keepdim), **kwargs)
-
-    return method
-
-
 def _backward(self: Tensor, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
     """Computes the gradients of all leaves; where nothing wants one there is nothing to do, and no error."""
     if not self.stop_gradient:
@@ -69,6 +64,45 @@ def _numpy(self: Tensor) -> Any:
 def _array(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     with lm.no_grad():
         return _native_array(self, *args, **kwargs)
+
+
+def _in_two_steps(key: Any) -> tuple[Any, Any] | None:
+    """Returns an index of numbers and slices, and one of tensors and lists for what it gives, or None if one does.
+
+    Paddle takes numbers as it takes slices, where Lamella, as numpy, counts them among the tensors beside them.
+    """
+    if type(key) is not tuple or not any(type(each) is int for each in key):
+        return None
+    given = [isinstance(each, (Tensor, list)) for each in key]
+    if not any(given) or any(isinstance(each, Tensor) and each.dtype == lm.bool and each.ndim != 1 for each in key):
+        return None
+    first = tuple(slice(None) if tensor else each for each, tensor in zip(key, given, strict=True))
+    second = tuple(
+        each if tensor or each is Ellipsis else slice(None)
+        for each, tensor in zip(key, given, strict=True)
+        if type(each) is not int
+    )
+    return first, second
+
+
+def _getitem(self: Tensor, key: Any) -> Tensor:
+    steps = _in_two_steps(key)
+    return _native_getitem(self, key) if steps is None else _native_getitem(_native_getitem(self, steps[0]), steps[1])
+
+
+def _setitem(self: Tensor, key: Any, value: Any) -> None:
+    steps = _in_two_steps(key)
+    if steps is None:
+        _native_setitem(self, key, value)
+    else:
+        _native_setitem(_native_getitem(self, steps[0]), steps[1], value)
+
+
+def _item_of(self: Tensor, *args: int) -> Any:
+    """Returns the number that the tensor holds, or that at a place in the order of elements, or at places of axes."""
+    if not args:
+        return _native_item(self)
+    return _native_item(lm.reshape(self, (-1,))[args[0]] if len(args) == 1 else self[tuple(args)])
 
 
 def _gradient(self: Tensor) -> Any:
@@ -115,14 +149,16 @@ def _operator(name: str, value: Any) -> None:
     setattr(Symbol, name, value)
 
 
+def add(name: str, function: Callable[..., Any]) -> None:
+    """Gives tensors a method, where Lamella's own modules keep theirs of the name."""
+    _item(name, of_two_meanings(name, function))
+
+
 _item("set_value", _set_value)
 _item("shape", property(_shape, doc="The sizes of the axes, as a list."))
 _symbol: Any = Symbol
 _symbol.shape = property(_symbol_shape, doc="The sizes of the axes, as a list; -1 for one known later.")
-for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod"):
-    _operator(_name, _reduction(_name))
 for _name in (
-    "sum",
     "clip",
     "concat",
     "flatten",
@@ -135,24 +171,53 @@ for _name in (
     "unsqueeze",
 ):
     _operator(_name, getattr(F, _name))
+for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"):
+    _operator(_name, of_two_meanings(_name, getattr(R, _name)))
+_operator("reshape", lambda self, *shape, name=None, **named: F.reshape(self, F.sized(shape, named, "shape")))
 _item("backward", _backward)
 _item("numpy", _numpy)
 _item("__array__", _array)
 _item("gradient", _gradient)
 _item("clear_gradient", _clear_gradient)
 _item("trainable", property(lambda self: not self.stop_gradient, _set_trainable, doc="True if it wants a gradient."))
+_item("item", _item_of)
+_item("__getitem__", _getitem)
+_item("__setitem__", _setitem)
 _item("dim", lambda self: self.ndim)
 _item("place", property(lambda self: self.device, doc="Where the tensor is."))
 _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
-    F: "cast expand greater_than less_than mod multiply remainder",
-    Q: "take unique_consecutive view view_as",
-    P: "cross dot norm scatter_nd_add stanh",
-    M: "cumprod cumsum equal_all expand_as gather gather_nd index_sample nonzero scale scatter std unbind unique var",
+    F: (
+        "add allclose broadcast_to cast divide equal expand floor_divide greater_equal greater_than is_tensor "
+        "less_equal less_than logical_and logical_not logical_or maximum minimum mod multiply not_equal pow stack "
+        "remainder subtract where"
+    ),
+    L: (
+        "as_strided div histogram_bin_edges msort permute reduce_as slice_scatter softmax sub swapaxes swapdims "
+        "to_dlpack"
+    ),
+    Q: (
+        "add_n atleast_1d atleast_2d atleast_3d broadcast_shape broadcast_tensors frac index_add is_complex is_empty "
+        "is_integer kthvalue put_along_axis randint_like repeat_interleave select_scatter take take_along_axis topk "
+        "unique_consecutive unstack view view_as"
+    ),
+    P: ("as_complex as_real cross dot multiplex norm scatter_nd scatter_nd_add shard_index slice stanh strided_slice"),
+    M: (
+        "bucketize diag equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank "
+        "scale scatter unbind unique"
+    ),
+    R: (
+        "amax amin count_nonzero cummax cummin cumprod cumsum histogram logcumsumexp logsumexp median mode nanmean "
+        "nanmedian nanquantile nansum quantile std trace var"
+    ),
+    _matrices: "histogramdd matmul vander lstsq lu lu_solve lu_unpack pinv qr slogdet",
 }.items():
     for _name in _names.split():
-        _item(_name, of_two_meanings(_name, getattr(_module, _name)))
+        add(_name, getattr(_module, _name))
+add("take_along_dim", Q.take_along_axis)
+for _name, _value in _methods.METHODS.items():
+    _item(_name, of_two_meanings(_name, _value) if callable(_value) else _value)
 
 _symbol.persistable = property(_persistable, doc="True if the variable keeps its value from run to run.")
 _symbol.is_parameter = property(_is_parameter, doc="True for a parameter.")

@@ -44,7 +44,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "return_mask": ("return_indices",),
     "max_norm": ("maxnorm",),
     "test_x": ("test_elements", "x2"),
-    "tol": ("rtol",),
+    "dim": ("axis",),
     "variance": ("var",),
 }
 
@@ -61,4 +61,6 @@ def _layer() -> type:
 #: Layers, with the methods of Paddle's.
 LAYERS = Dialect(_WORDS, ignored=frozenset({"name"}), extra={"name": ""}, base=_layer)
 #: Data sets and samplers.
-LOADING = Dialect(_WORDS)
+LOADING = Dialect(
+    {word: natives for word, natives in _WORDS.items() if word != "data_source"} | {"data_source": ("source",)}
+)

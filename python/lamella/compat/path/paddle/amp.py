@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import lamella as lm
 from lamella.compat.front import close_module
 
@@ -48,14 +50,132 @@ class GradScaler(lm.amp.GradScaler):
             growth_interval=incr_every_n_steps,
             enabled=enable,
         )
+        self._dynamic, self._patience, self._bad = use_dynamic_loss_scaling, decr_every_n_nan_or_inf, 0
 
     def minimize(self, optimizer: Any, scaled_loss: Any) -> None:
         """Makes a step with unscaled gradients, and adapts the factor."""
         self.step(optimizer)
         self.update()
 
+    def update(self, new_scale: float | None = None) -> None:
+        """Adapts the factor to what the steps have found, unless it is to stay."""
+        found = any(notes.found_inf for notes in self._notes.values())
+        self._bad = self._bad + 1 if found else 0
+        if not self._dynamic or 0 < self._bad < self._patience:
+            self._notes = {}
+            self._growth_tracker = 0 if found else self._growth_tracker
+            return
+        super().update(new_scale)
+        self._bad = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state under Paddle's names."""
+        if not self.is_enable():
+            return {}
+        return {
+            "scale": np.array([self._scale], np.float32),
+            "incr_ratio": self._growth_factor,
+            "decr_ratio": self._backoff_factor,
+            "incr_every_n_steps": self._growth_interval,
+            "decr_every_n_nan_or_inf": self._patience,
+            "incr_count": self._growth_tracker,
+            "decr_count": self._bad,
+            "use_dynamic_loss_scaling": self._dynamic,
+        }
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        """Takes over what :meth:`state_dict` gave."""
+        if not self.is_enable():
+            return
+        self._scale = float(np.asarray(state_dict["scale"]).reshape(-1)[0])
+        self._growth_factor, self._backoff_factor = state_dict["incr_ratio"], state_dict["decr_ratio"]
+        self._growth_interval, self._patience = (
+            state_dict["incr_every_n_steps"],
+            state_dict["decr_every_n_nan_or_inf"],
+        )
+        self._growth_tracker, self._bad = state_dict["incr_count"], state_dict["decr_count"]
+        self._dynamic = state_dict["use_dynamic_loss_scaling"]
+
+    set_state_dict = load_state_dict
+
+    def is_enable(self) -> bool:
+        """True if losses are scaled."""
+        return self.is_enabled()
+
+    def is_use_dynamic_loss_scaling(self) -> bool:
+        """True if the factor adapts."""
+        return self._dynamic
+
+    def get_init_loss_scaling(self) -> float:
+        """Returns the factor."""
+        return self.get_scale()
+
+    def set_init_loss_scaling(self, new_init_loss_scaling: float) -> None:
+        """Sets the factor."""
+        self._scale = float(new_init_loss_scaling)
+
+    def get_incr_ratio(self) -> float:
+        """Returns by what the factor grows."""
+        return self._growth_factor
+
+    def set_incr_ratio(self, new_incr_ratio: float) -> None:
+        """Sets by what the factor grows: more than 1."""
+        if new_incr_ratio <= 1:
+            raise ValueError(f"[GradScaler] incr_ratio is above 1, not {new_incr_ratio}")
+        self._growth_factor = float(new_incr_ratio)
+
+    def get_decr_ratio(self) -> float:
+        """Returns by what the factor shrinks."""
+        return self._backoff_factor
+
+    def set_decr_ratio(self, new_decr_ratio: float) -> None:
+        """Sets by what the factor shrinks: less than 1."""
+        if not 0 < new_decr_ratio < 1:
+            raise ValueError(f"[GradScaler] decr_ratio lies between 0 and 1, not {new_decr_ratio}")
+        self._backoff_factor = float(new_decr_ratio)
+
+    def get_incr_every_n_steps(self) -> int:
+        """Returns after how many finite steps the factor grows."""
+        return self._growth_interval
+
+    def set_incr_every_n_steps(self, new_incr_every_n_steps: int) -> None:
+        """Sets after how many finite steps the factor grows."""
+        self._growth_interval = int(new_incr_every_n_steps)
+
+    def get_decr_every_n_nan_or_inf(self) -> int:
+        """Returns after how many steps that are not finite the factor shrinks."""
+        return self._patience
+
+    def set_decr_every_n_nan_or_inf(self, new_decr_every_n_nan_or_inf: int) -> None:
+        """Sets after how many steps that are not finite the factor shrinks."""
+        self._patience = int(new_decr_every_n_nan_or_inf)
+
 
 amp_guard = auto_cast
+
+
+def autocast(
+    device_type: Any = None, dtype: Any = "float16", enabled: bool = True, cache_enabled: bool = True
+) -> lm.amp.autocast:
+    """Products and convolutions on a device in a 16-bit dtype within a ``with`` block."""
+    if device_type is None:
+        device_type = "cuda" if lm.cuda.is_available() else "cpu"
+    return lm.amp.autocast("cuda" if device_type == "gpu" else device_type, dtype, enabled)
+
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """True within a block of :class:`auto_cast`, on the device where one is named."""
+    kinds = ("cpu", "cuda") if device_type is None else ("cuda" if device_type == "gpu" else device_type,)
+    return any(lm.amp.is_autocast_enabled(each) for each in kinds)
+
+
+def get_autocast_dtype(device_type: str | None = None) -> str:
+    """Returns the name of the dtype in which products are computed."""
+    enabled = next((each for each in ("cuda", "cpu") if lm.amp.is_autocast_enabled(each)), None)
+    return "float16" if enabled is None else lm.amp.get_autocast_dtype(enabled).name
+
+
+get_autocast_cpu_dtype = get_autocast_gpu_dtype = get_autocast_dtype
 
 
 def decorate(

@@ -19,6 +19,9 @@ class PyLayer(lm.PyLayer):
     _dialect = "paddle"
 
 
+Function = PyLayer
+
+
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False) -> None:
     """Computes the gradients of all leaves that ``tensors`` depend on; those that want none are passed over."""
     tensors = [tensors] if isinstance(tensors, lm.Tensor) else list(tensors)

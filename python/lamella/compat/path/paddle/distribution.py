@@ -175,6 +175,39 @@ class Multinomial(Distribution):
         super().__init__(_native.Multinomial(total_count, probs=self.weights))
 
 
+class ExponentialFamily(Distribution):
+    """The base of distributions with natural parameters, see :class:`lamella.distributions.ExponentialFamily`."""
+
+
+class LKJCholesky(Distribution):
+    """Cholesky factors of random correlation matrices (Lewandowski, Kurowicka & Joe 2009).
+
+    Args:
+        dim: number of rows.
+        concentration: above 1 for matrices near to the unit one, below for others.
+        sample_method: "onion" or "cvine", of which both draw the same matrices.
+    """
+
+    def __init__(self, dim: int = 2, concentration: Any = 1.0, sample_method: str = "onion") -> None:
+        if sample_method not in ("onion", "cvine"):
+            raise ValueError(f"[LKJCholesky] sample_method is 'onion' or 'cvine', not {sample_method!r}")
+        self.dim, self.concentration = dim, _tensor(concentration)
+        super().__init__(_native.LKJCholesky(dim, self.concentration))
+
+
+_divergences: dict[tuple[type, type], Any] = {}
+
+
+def register_kl(cls_p: type, cls_q: type) -> Any:
+    """Returns a decorator for the divergence of distributions of the first class from those of the second."""
+
+    def register(function: Any) -> Any:
+        _divergences[cls_p, cls_q] = function
+        return function
+
+    return register
+
+
 class Independent(Distribution):
     """A distribution whose last ``reinterpreted_batch_rank`` batch axes are axes of a sample."""
 
@@ -191,6 +224,10 @@ class TransformedDistribution(Distribution):
 
 def kl_divergence(p: Distribution, q: Distribution) -> lm.Tensor:
     """Returns the Kullback-Leibler divergence of ``p`` from ``q``."""
+    for one in type(p).__mro__:
+        for two in type(q).__mro__:
+            if (one, two) in _divergences:
+                return _divergences[one, two](p, q)
     return _native.kl_divergence(p._distribution, q._distribution)
 
 

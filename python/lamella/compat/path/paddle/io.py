@@ -109,6 +109,7 @@ class DataLoader:
         timeout: float = 0,
         worker_init_fn: Any = None,
         persistent_workers: bool = False,
+        reader_buffer_size: int = 2,
     ) -> None:
         options: dict[str, Any] = {"collate_fn": collate_fn, "num_workers": num_workers}
         if batch_sampler is not None:

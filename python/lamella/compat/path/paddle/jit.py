@@ -49,6 +49,14 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
     """Changes nothing: functions run as they are."""
 
 
+def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
+    """Changes nothing: functions run as they are, and there is nothing to tell."""
+
+
+def set_code_level(level: int = 100, also_to_stdout: bool = False) -> None:
+    """Changes nothing, see :func:`set_verbosity`."""
+
+
 class TranslatedLayer(Layer):
     """A layer that :func:`load` has read: it runs the program of one that was saved."""
 

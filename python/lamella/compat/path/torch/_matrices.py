@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import lamella as lm
 from lamella import Tensor
+from lamella.compat.elements import strided
 
 
 class QR(NamedTuple):
@@ -67,21 +68,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     Raises:
         RuntimeError: the elements are others than those of ``input``, which has to be contiguous in some order of axes.
     """
-    if not input.is_contiguous():
-        strides = input.strides
-        input = lm.permute_dims(input, tuple(sorted(range(input.ndim), key=lambda axis: -strides[axis])))
-    places: Any = storage_offset or 0
-    for axis, (count, step) in enumerate(zip(size, stride, strict=True)):
-        steps = lm.arange(count) * step
-        places = places + lm.reshape(steps, (count,) + (1,) * (len(size) - 1 - axis))
-    elements = lm.reshape(input, (-1,))
-    last = (storage_offset or 0) + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
-    if not input.is_contiguous() or (0 not in size and last >= elements.shape[0]):
-        raise RuntimeError(
-            f"[as_strided] reaches element {last} of {elements.shape[0]}, or x is not contiguous in any order of axes: "
-            "only elements of x itself are taken here"
-        )
-    return elements[places] if size else elements[storage_offset or 0]
+    return strided(input, size, stride, storage_offset or 0)
 
 
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:

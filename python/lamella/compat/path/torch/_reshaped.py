@@ -10,19 +10,10 @@ import math
 from typing import Any
 
 import lamella as lm
-from lamella import _C, Tensor
+from lamella import Tensor
+from lamella.compat.elements import become
 
 from . import _functions as F  # noqa: N812
-
-
-def become(x: Tensor, made: Tensor) -> Tensor:
-    """Makes the object ``x`` stand for ``made``, which nobody else holds.
-
-    A leaf that wants a gradient stays one, with its hooks. Its gradient stays where it has the shape of ``made``.
-    """
-    if made is not x:
-        _C._exchange_tensors(x, made)
-    return x
 
 
 def _in_place(name: str, reshape: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import lamella as lm
+from lamella.compat import tensor_types
 
 from ._functions import TENSOR_TYPES, tensor
 
@@ -30,7 +31,9 @@ class _AnyTensor(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Makes a tensor: of data, or of sizes given one by one; of subclasses, as they say."""
-        return legacy(args, lm.float32) if _is_the_type(cls) else type.__call__(cls, *args, **kwargs)
+        if _is_the_type(cls):
+            return tensor_types.legacy(args, lm.float32, tensor)
+        return type.__call__(cls, *args, **kwargs)
 
 
 def _is_the_type(cls: type) -> bool:
@@ -44,26 +47,6 @@ class Tensor(lm.Tensor, metaclass=_AnyTensor):
     _stands_for_all = True
 
 
-class _TensorType(type):
-    """Type of the classes below: tensors of the dtype are instances."""
-
-    dtype: Any
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, lm.Tensor) and value.dtype == cls.dtype
-
-    def __call__(cls, *args: Any) -> lm.Tensor:
-        """Returns a tensor of data, or one of the given sizes whose elements are not set."""
-        return legacy(args, cls.dtype)
-
-
-def legacy(args: tuple[Any, ...], dtype: Any) -> lm.Tensor:
-    """Returns what ``torch.Tensor(*args)`` makes: sizes one by one, or data."""
-    if len(args) == 1 and not isinstance(args[0], int):
-        return tensor(args[0], dtype=dtype)
-    return lm.empty(tuple(args) if args else (0,), dtype=dtype)
-
-
 def made(name: str) -> Any:
     """Returns the class of a name."""
-    return _TensorType(name, (), {"dtype": TENSOR_TYPES[name], "__module__": "torch", "__doc__": f"See {__name__}."})
+    return tensor_types.made(name, TENSOR_TYPES[name], "torch", tensor)

@@ -6,20 +6,26 @@ from typing import Any
 
 import lamella as lm
 from lamella.compat.names import Names, serve
-from lamella.compat.tables.paddle import LAYERS as _TABLE
+from lamella.compat.tables.paddle_nn import LAYERS as _TABLE
 
 from .. import _words
 from . import functional, initializer, utils  # noqa: F401
 from ._base import Layer
+from ._classes import HSigmoidLoss, RNNTLoss  # noqa: F401
 from ._convolutions import (  # noqa: F401
     Conv1D,
+    Conv1d,
     Conv1DTranspose,
     Conv2D,
+    Conv2d,
     Conv2DTranspose,
     Conv3D,
+    Conv3d,
     Conv3DTranspose,
 )
-from ._images import AvgPool2D, BatchNorm1D, BatchNorm2D, BatchNorm3D, MaxPool2D  # noqa: F401
+from ._decoding import BeamSearchDecoder, dynamic_decode  # noqa: F401
+from ._fractional import FractionalMaxPool2D, FractionalMaxPool3D  # noqa: F401
+from ._images import BatchNorm1D, BatchNorm2D, BatchNorm3D, SyncBatchNorm  # noqa: F401
 from ._more import (  # noqa: F401
     InstanceNorm1D,
     InstanceNorm2D,
@@ -32,12 +38,51 @@ from ._more import (  # noqa: F401
     ZeroPad2D,
     ZeroPad3D,
 )
+from ._of_functions import (  # noqa: F401
+    SELU,
+    AdaptiveAvgPool1D,
+    AdaptiveAvgPool2D,
+    AdaptiveAvgPool3D,
+    AdaptiveMaxPool1D,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2D,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3D,
+    AdaptiveMaxPool3d,
+    AvgPool1D,
+    AvgPool2D,
+    AvgPool3D,
+    Bilinear,
+    ChannelShuffle,
+    CrossEntropyLoss,
+    CTCLoss,
+    GroupNorm,
+    LocalResponseNorm,
+    LPPool1D,
+    LPPool1d,
+    LPPool2D,
+    LPPool2d,
+    MaxPool1D,
+    MaxPool2D,
+    MaxPool3D,
+    MaxUnPool1D,
+    MaxUnPool2D,
+    MaxUnPool3D,
+    PixelShuffle,
+    PixelUnshuffle,
+    SmoothL1Loss,
+    Unfold,
+    Upsample,
+    UpsamplingBilinear2D,
+    UpsamplingNearest2D,
+)
 from ._sequences import (  # noqa: F401
     GRU,
     LSTM,
     GRUCell,
     LSTMCell,
     MultiHeadAttention,
+    RNNCellBase,
     SimpleRNN,
     SimpleRNNCell,
     TransformerDecoder,
@@ -100,6 +145,9 @@ class LayerList(Layer, lm.nn.ModuleList):
             self.append(layer)
 
 
+Module, ModuleDict, ModuleList, Parameter = Layer, LayerDict, LayerList, lm.nn.Parameter
+
+
 class ReLU(Layer, lm.nn.ReLU):
     """``max(x, 0)``."""
 
@@ -125,7 +173,13 @@ class Dropout(Layer):
     """Zeroes each element with probability ``p`` and divides the others by ``1 - p``, in training."""
 
     def __init__(
-        self, p: float = 0.5, axis: Any = None, mode: str = "upscale_in_train", name: str | None = None
+        self,
+        p: float = 0.5,
+        axis: Any = None,
+        mode: str = "upscale_in_train",
+        name: str | None = None,
+        *,
+        inplace: bool = False,
     ) -> None:
         super().__init__()
         self.p, self.axis, self.mode = p, axis, mode
@@ -181,18 +235,6 @@ class MSELoss(Layer):
     def forward(self, input: lm.Tensor, label: lm.Tensor) -> lm.Tensor:
         """Returns the loss."""
         return functional.mse_loss(input, label, self.reduction)
-
-
-class CrossEntropyLoss(Layer):
-    """The negative log likelihood of the right class, given unnormalized scores and integer classes."""
-
-    def __init__(self, reduction: str = "mean") -> None:
-        super().__init__()
-        self.reduction = reduction
-
-    def forward(self, input: lm.Tensor, label: lm.Tensor) -> lm.Tensor:
-        """Returns the loss."""
-        return functional.cross_entropy(input, label, reduction=self.reduction)
 
 
 __getattr__ = serve(Names(__name__, [("lamella.nn", _TABLE, _words.LAYERS)]))

@@ -11,6 +11,7 @@ from lamella.nn import Module, Parameter
 from lamella.static import ParamAttr, default_startup_program, in_dynamic_mode, unique_name
 from lamella.static.program import paused
 
+from .._attributes import ParamAttr as PaddleAttr
 from . import initializer
 
 
@@ -64,8 +65,8 @@ class Layer(Module):
         with paused():
             parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype), stop_gradient=not options.trainable)
             fill(parameter)
-        if getattr(options, "regularizer", None) is not None:
-            parameter.regularizer = options.regularizer  # type: ignore[attr-defined, union-attr]
+        if isinstance(options, PaddleAttr):
+            options.mark(parameter)
         parameter.name = options.name or unique_name.generate(f"{self.full_name()}.{'b' if is_bias else 'w'}")
         if not in_dynamic_mode():
             default_startup_program().add_module_initializer(parameter, fill)
@@ -74,6 +75,31 @@ class Layer(Module):
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
         """Loads a state; entries may be missing or unexpected and are returned."""
         return self.load_state_dict(state_dict, strict=False)
+
+    set_dict = load_dict = set_state_dict
+
+    def astype(self, dtype: Any = None) -> Layer:
+        """Gives parameters and buffers of floating-point numbers a dtype, and returns the layer."""
+        self.to(dtype)
+        return self
+
+    def get_sublayer(self, target: str) -> Module:
+        """Returns the layer at a dotted path, itself for ""."""
+        found: Module = self
+        for part in target.split(".") if target else ():
+            found = getattr(found, part)
+        return found
+
+    def set_sublayer(self, target: str, layer: Module) -> None:
+        """Puts a layer at a dotted path."""
+        above, _, name = target.rpartition(".")
+        setattr(self.get_sublayer(above), name, layer)
+
+    def create_tensor(self, name: str | None = None, persistable: bool | None = None, dtype: Any = None) -> lm.Tensor:
+        """Returns a tensor without elements, for a layer to write to."""
+        return lm.empty((0,), dtype=dtype)
+
+    create_variable = create_tensor
 
     def register_forward_post_hook(self, hook: Any) -> Any:
         """Has ``hook(layer, inputs, output)`` called after each forward; returns a handle that takes it away."""

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import lamella as lm
 
-from . import initializer
+from . import functional, initializer
 from ._base import Layer
+from ._layouts import channels_last, pairs, sizes
 
-
-def sizes(value: Any, axes: int) -> tuple[int, ...]:
-    """Returns one number for each axis."""
-    return (int(value),) * axes if isinstance(value, int) else tuple(int(each) for each in value)
+#: Layouts by their number of spatial axes.
+SECOND_OF = {1: "NCL", 2: "NCHW", 3: "NCDHW"}
+LAST_OF = {1: "NLC", 2: "NHWC", 3: "NDHWC"}
 
 
 class _Conv(Layer):
@@ -34,13 +34,6 @@ class _Conv(Layer):
         if attributes[1] is not False:
             self.bias = self.create_parameter([outside], attributes[1], is_bias=True)
 
-    def _check(self, data_format: str) -> None:
-        if not data_format.startswith("NC"):
-            raise NotImplementedError(f"[{type(self).__name__}] in Lamella's paddle front channels are the second axis")
-
-    def _padding(self, padding: Any) -> Any:
-        return padding.lower() if isinstance(padding, str) else sizes(padding, self._axes)
-
 
 class _Forward(_Conv):
     def __init__(
@@ -56,18 +49,35 @@ class _Forward(_Conv):
         weight_attr: Any = None,
         bias_attr: Any = None,
         data_format: str = "NCHW",
+        *,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
-        self._check(data_format)
-        if padding_mode != "zeros":
-            raise NotImplementedError(f"[{type(self).__name__}] Lamella's paddle front pads with zeros")
+        bias_attr = bias_attr if bias else False
+        name = type(self).__name__
+        data_format = (LAST_OF if channels_last(name, data_format) else SECOND_OF)[self._axes]
+        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
+            raise ValueError(f"[{name}] padding_mode is 'zeros', 'reflect', 'replicate' or 'circular'")
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr))
-        stride, dilation = sizes(stride, self._axes), sizes(dilation, self._axes)
-        self.settings = stride, self._padding(padding), dilation, groups
+        self._around = None
+        if padding_mode != "zeros":
+            window = sizes(kernel_size, self._axes)
+            given = pairs(name, padding, self._axes, data_format, window, sizes(stride, self._axes), (0,) * self._axes)
+            self._around = [each for pair in reversed(given) for each in pair], padding_mode
+            padding = 0
+        self.settings = stride, padding, dilation, groups, data_format
+        for place in (device, dtype):
+            if place is not None:
+                self.to(place)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Maps ``(n, in_channels, *size)`` to ``(n, out_channels, *new_size)``."""
-        y: lm.Tensor = getattr(lm, f"conv{self._axes}d")(x, self.weight, self.bias, *self.settings)
+        if self._around is not None:
+            counts, mode = self._around
+            x = functional.pad(x, counts, mode, data_format=self.settings[-1])
+        y: lm.Tensor = getattr(functional, f"conv{self._axes}d")(x, self.weight, self.bias, *self.settings)
         return y
 
 
@@ -89,17 +99,25 @@ class Conv3D(_Forward):
     _axes = 3
 
 
+Conv1d, Conv2d, Conv3d = Conv1D, Conv2D, Conv3D
+
+
 class _Transposed(_Conv):
     _transposed = True
 
-    def _set(self, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any) -> None:
-        axes = self._axes
-        pads = self._padding(padding), sizes(output_padding, axes)
-        self.settings = sizes(stride, axes), *pads, groups, sizes(dilation, axes)
+    def _set(
+        self, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any, data_format: str
+    ) -> None:
+        last = channels_last(type(self).__name__, data_format)
+        layout = (LAST_OF if last else SECOND_OF)[self._axes]
+        options = {"stride": stride, "padding": padding, "output_padding": output_padding}
+        self.settings = {**options, "dilation": dilation, "groups": groups, "data_format": layout}
 
-    def forward(self, x: lm.Tensor) -> lm.Tensor:
+    def forward(self, x: lm.Tensor, output_size: Any = None) -> lm.Tensor:
         """Maps ``(n, in_channels, *size)`` to ``(n, out_channels, *new_size)``."""
-        y: lm.Tensor = getattr(lm, f"conv_transpose{self._axes}d")(x, self.weight, self.bias, *self.settings)
+        function = getattr(functional, f"conv{self._axes}d_transpose")
+        settings = self.settings if output_size is None else {**self.settings, "output_padding": 0}
+        y: lm.Tensor = function(x, self.weight, self.bias, output_size=output_size, **settings)
         return y
 
 
@@ -123,9 +141,8 @@ class Conv1DTranspose(_Transposed):
         data_format: str = "NCL",
     ) -> None:
         super().__init__()
-        self._check(data_format)
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr))
-        self._set(stride, padding, output_padding, groups, dilation)
+        self._set(stride, padding, output_padding, groups, dilation, data_format)
 
 
 class _TransposedMore(_Transposed):
@@ -144,9 +161,8 @@ class _TransposedMore(_Transposed):
         data_format: str = "NCHW",
     ) -> None:
         super().__init__()
-        self._check(data_format)
         self._make((in_channels, out_channels), kernel_size, groups, (weight_attr, bias_attr))
-        self._set(stride, padding, output_padding, groups, dilation)
+        self._set(stride, padding, output_padding, groups, dilation, data_format)
 
 
 class Conv2DTranspose(_TransposedMore):

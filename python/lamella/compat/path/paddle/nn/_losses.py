@@ -100,14 +100,6 @@ def temporal_shift(
     return lm.moveaxis(made, 1, -1) if data_format == "NHWC" else made
 
 
-def zeropad2d(x: Tensor, padding: Any, data_format: str = "NCHW", name: Any = None) -> Tensor:
-    """Images with zeros around them: left, right, top, bottom."""
-    if data_format != "NCHW":
-        raise NotImplementedError("[zeropad2d] Lamella's paddle front takes NCHW")
-    sizes = padding.tolist() if isinstance(padding, Tensor) else padding
-    return lm.pad(x, [int(each) for each in ([sizes] * 4 if isinstance(sizes, int) else sizes)])
-
-
 def maxout(x: Tensor, groups: int, axis: int = 1, name: Any = None) -> Tensor:
     """The largest of each ``groups`` channels (Goodfellow et al. 2013, "Maxout networks")."""
     axis %= x.ndim

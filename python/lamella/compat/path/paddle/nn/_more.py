@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import lamella as lm
 
-from . import initializer
+from . import functional, initializer
 from ._base import Layer
-from ._convolutions import sizes
+from ._layouts import channels_last, sizes
 
 
 class _Pad(Layer):
@@ -18,13 +18,13 @@ class _Pad(Layer):
         self, padding: Any, mode: str = "constant", value: float = 0.0, data_format: str = "NCHW", name: Any = None
     ) -> None:
         super().__init__()
-        if not data_format.startswith("NC"):
-            raise NotImplementedError(f"[{type(self).__name__}] in Lamella's paddle front channels are the second axis")
+        channels_last(type(self).__name__, data_format)
         self.padding, self.mode, self.value = sizes(padding, 2 * self._axes), mode, value
+        self.data_format = data_format
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns ``x``, ``(n, channels, *size)``, with more elements at both ends of its last axes, the last first."""
-        return lm.pad(x, self.padding, self.mode, self.value)
+        return functional.pad(x, self.padding, self.mode, self.value, self.data_format)
 
 
 class Pad1D(_Pad):
@@ -78,7 +78,8 @@ class _InstanceNorm(Layer):
         name: Any = None,
     ) -> None:
         super().__init__()
-        self.epsilon = epsilon
+        channels_last(type(self).__name__, data_format)
+        self.epsilon, self.data_format = epsilon, data_format
         self.scale = self.bias = None
         if weight_attr is not False and bias_attr is not False:
             ones = initializer.Constant(1.0)
@@ -87,7 +88,8 @@ class _InstanceNorm(Layer):
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns ``x``, ``(n, num_features, *size)``, with each channel of each example normalized."""
-        return lm.instance_norm(x, self.scale, self.bias, self.epsilon)
+        options: Any = {"eps": self.epsilon, "data_format": self.data_format}
+        return functional.instance_norm(x, weight=self.scale, bias=self.bias, **options)
 
 
 class InstanceNorm1D(_InstanceNorm):
@@ -114,9 +116,10 @@ class PReLU(Layer):
         name: Any = None,
     ) -> None:
         super().__init__()
+        self.data_format = data_format
         first = initializer.Constant(init)
         self._weight = self.create_parameter([num_parameters], weight_attr, default_initializer=first)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``."""
-        return lm.prelu(x, self._weight)
+        return functional.prelu(x, self._weight, self.data_format)

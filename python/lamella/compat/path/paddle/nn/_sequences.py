@@ -4,20 +4,42 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import lamella as lm
 
+from .._attributes import ParamAttr
 from . import functional
 from ._base import Layer
 from ._tables import LayerNorm
 
 
-def _refuse(name: str, **options: Any) -> None:
-    """Raises for options that are given and not taken."""
-    for option, value in options.items():
-        if value is not None:
-            raise NotImplementedError(f"[{name}] Lamella's paddle front takes no {option}")
+def _of_parameters(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the attributes by what the names of their parameters begin with, and "bias", False to leave biases out.
+
+    Raises:
+        NotImplementedError: one bias is left out, and the other is not.
+        TypeError: an argument is unknown.
+    """
+    words = {"weight_ih_attr", "weight_hh_attr", "bias_ih_attr", "bias_hh_attr"}
+    if not given.keys() <= words:
+        raise TypeError(f"[{name}] takes {', '.join(sorted(words))}, not {', '.join(sorted(given.keys() - words))}")
+    without = [given.get(word) is False for word in ("bias_ih_attr", "bias_hh_attr")]
+    if any(without) and not all(without):
+        raise NotImplementedError(f"[{name}] Lamella's paddle front leaves out both biases or none")
+    found = {word.removesuffix("_attr"): each for word, each in given.items() if each not in (None, False, True)}
+    return {**found, "bias": not all(without)}
+
+
+def _fill(layer: Any, attributes: dict[str, Any]) -> None:
+    """Draws the starting values of parameters whose names begin with the keys, and keeps those that are not trained."""
+    for name, parameter in layer.named_parameters():
+        attr = next((each for word, each in attributes.items() if name.startswith(word)), None)
+        if attr is not None:
+            options = ParamAttr.of(type(layer).__name__, attr)
+            if options.initializer is not None:
+                options.initializer(parameter)
+            parameter.stop_gradient = not options.trainable
 
 
 class _Network(Layer):
@@ -38,7 +60,8 @@ class _Network(Layer):
         given = dict(zip(self._options, rest, strict=False)) | options
         kept = {word: given.pop(option) for option, word in self._taken.items() if option in given}
         given.pop("name", None)
-        _refuse(name, **given)
+        attributes = _of_parameters(name, given)
+        bias = attributes.pop("bias", True)
         native: Any = self._native
         native.__init__(
             self,
@@ -48,8 +71,10 @@ class _Network(Layer):
             batch_first=not time_major,
             dropout=dropout,
             bidirectional=direction != "forward",
+            bias=bias,
             **kept,
         )
+        _fill(self, attributes)
 
     _native: ClassVar[type]
     #: Options by position behind ``dropout``.
@@ -58,10 +83,19 @@ class _Network(Layer):
     _taken: ClassVar[dict[str, str]] = {}
 
     def forward(self, inputs: lm.Tensor, initial_states: Any = None, sequence_length: Any = None) -> Any:
-        """Maps ``(n, steps, input_size)`` to outputs ``(n, steps, directions * hidden_size)``, and the last states."""
-        _refuse(type(self).__name__, sequence_length=sequence_length)
+        """Maps ``(n, steps, input_size)`` to outputs ``(n, steps, directions * hidden_size)``, and the last states.
+
+        ``sequence_length`` holds the number of steps of each sequence: outputs behind it are zeros.
+        """
         native: Any = self._native
-        return native.forward(self, inputs, initial_states)
+        if sequence_length is None:
+            return native.forward(self, inputs, initial_states)
+        packing = lm.nn.utils.rnn
+        first = self.batch_first
+        packed = packing.pack_padded_sequence(inputs, sequence_length, first, enforce_sorted=False)
+        outputs, states = native.forward(self, packed, initial_states)
+        steps = tuple(inputs.shape)[1 if first else 0]
+        return packing.pad_packed_sequence(outputs, first, total_length=steps)[0], states
 
 
 class LSTM(_Network, lm.nn.LSTM):
@@ -86,13 +120,59 @@ class SimpleRNN(_Network, lm.nn.RNN):
     _taken: ClassVar[dict[str, str]] = {"activation": "nonlinearity"}
 
 
-class _Cell(Layer):
+class RNNCellBase(Layer):
+    """The base of cells of one's own, of which ``state_shape`` holds the sizes of states without the batch's."""
+
+    def get_initial_states(
+        self, batch_ref: Any, shape: Any = None, dtype: Any = None, init_value: float = 0.0, batch_dim_idx: int = 0
+    ) -> Any:
+        """Returns states of one value for as many examples as ``batch_ref`` has.
+
+        Args:
+            batch_ref: a tensor, or nested ones, of which the first counts.
+            shape: sizes without the batch's, nested as the states are; those of the cell by default.
+            dtype: of the states, float32 by default.
+            init_value: the value.
+            batch_dim_idx: the axis of examples in ``batch_ref``.
+        """
+        first = batch_ref
+        while isinstance(first, (list, tuple)):
+            first = first[0]
+        count = first.shape[batch_dim_idx]
+
+        def filled(sizes: Any) -> Any:
+            if isinstance(sizes, int):
+                sizes = (sizes,)
+            if all(isinstance(size, int) for size in sizes):
+                kept = [size for size in sizes if size != -1]
+                return lm.full((count, *kept), init_value, dtype=dtype or "float32")
+            return type(sizes)(filled(each) for each in sizes)
+
+        return filled(self.state_shape if shape is None else shape)
+
+    @property
+    def state_shape(self) -> Any:
+        """The sizes of the states, without the batch's.
+
+        Raises:
+            NotImplementedError: a subclass defines none.
+        """
+        raise NotImplementedError(f"[{type(self).__name__}] the cell defines no state_shape")
+
+
+class _Cell(RNNCellBase):
     _native: ClassVar[type]
+    _more: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, input_size: int, hidden_size: int, *attributes: Any, name: Any = None, **options: Any) -> None:
-        _refuse(type(self).__name__, **dict.fromkeys(map(str, attributes)), **options)
+        kind = type(self).__name__
+        given = dict(zip(_Network._options, attributes, strict=False)) | options
+        if given.pop("proj_size", 0):
+            raise NotImplementedError(f"[{kind}] Lamella's paddle front takes no proj_size")
+        found = _of_parameters(kind, given)
         native: Any = self._native
-        native.__init__(self, input_size, hidden_size)
+        native.__init__(self, input_size, hidden_size, bias=found.pop("bias"), **self._more)
+        _fill(self, found)
 
     def forward(self, inputs: lm.Tensor, states: Any = None) -> tuple[lm.Tensor, Any]:
         """Returns the output of a step, and the states after it."""
@@ -100,11 +180,21 @@ class _Cell(Layer):
         after = native.forward(self, inputs, states)
         return (after[0] if isinstance(after, tuple) else after), after
 
+    @property
+    def state_shape(self) -> Any:
+        """The sizes of the state."""
+        return (self.hidden_size,)
+
 
 class LSTMCell(_Cell, lm.nn.LSTMCell):
     """One step of :class:`LSTM`."""
 
     _native = lm.nn.LSTMCell
+
+    @property
+    def state_shape(self) -> Any:
+        """The sizes of both states."""
+        return (self.hidden_size,), (self.hidden_size,)
 
 
 class GRUCell(_Cell, lm.nn.GRUCell):  # type: ignore[misc]
@@ -118,8 +208,11 @@ class SimpleRNNCell(_Cell, lm.nn.RNNCell):  # type: ignore[misc]
 
     _native = lm.nn.RNNCell
 
-    def __init__(self, input_size: int, hidden_size: int, activation: str = "tanh", name: Any = None) -> None:
-        lm.nn.RNNCell.__init__(self, input_size, hidden_size, nonlinearity=activation)
+    def __init__(
+        self, input_size: int, hidden_size: int, activation: str = "tanh", *attributes: Any, **options: Any
+    ) -> None:
+        super().__init__(input_size, hidden_size, *attributes, **options)
+        self.nonlinearity = activation
 
 
 def _linear(inputs: int, outputs: int, weight_attr: Any, bias_attr: Any) -> Layer:
@@ -128,12 +221,29 @@ def _linear(inputs: int, outputs: int, weight_attr: Any, bias_attr: Any) -> Laye
     return Linear(inputs, outputs, weight_attr, bias_attr)
 
 
+class _Cache(NamedTuple):
+    """Keys and values of the steps before, ``(n, heads, steps, features)`` each."""
+
+    k: lm.Tensor
+    v: lm.Tensor
+
+
+class _StaticCache(NamedTuple):
+    """Keys and values that all steps see."""
+
+    k: lm.Tensor
+    v: lm.Tensor
+
+
 class MultiHeadAttention(Layer):
     """Attention by several heads (Vaswani et al. 2017, "Attention is all you need").
 
     ``attn_mask`` broadcasts with ``(n, num_heads, queries, keys)``: bools that are true for what is seen, or numbers
     that are added.
     """
+
+    Cache = _Cache
+    StaticCache = _StaticCache
 
     def __init__(
         self,
@@ -149,9 +259,8 @@ class MultiHeadAttention(Layer):
         super().__init__()
         if embed_dim % num_heads:
             raise ValueError(f"[MultiHeadAttention] {num_heads} heads do not divide a size of {embed_dim}")
-        if need_weights:
-            raise NotImplementedError("[MultiHeadAttention] Lamella's paddle front returns no weights")
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
+        self.need_weights = need_weights
         self.q_proj = _linear(embed_dim, embed_dim, weight_attr, bias_attr)
         self.k_proj = _linear(kdim or embed_dim, embed_dim, weight_attr, bias_attr)
         self.v_proj = _linear(vdim or embed_dim, embed_dim, weight_attr, bias_attr)
@@ -164,19 +273,63 @@ class MultiHeadAttention(Layer):
         value: lm.Tensor | None = None,
         attn_mask: lm.Tensor | None = None,
         cache: Any = None,
-    ) -> lm.Tensor:
-        """Maps ``(n, queries, embed_dim)`` to the same shape; keys and values are the queries where none are given."""
-        _refuse("MultiHeadAttention", cache=cache)
+    ) -> Any:
+        """Maps ``(n, queries, embed_dim)`` to the same shape; keys and values are the queries where none are given.
+
+        Behind the result come the weights where ``need_weights``, and the cache of the next step where one is given.
+        """
         key = query if key is None else key
         value = key if value is None else value
-        q, k, v = [
-            lm.swapaxes(lm.unflatten(layer(x), 2, (self.num_heads, -1)), 1, 2)
-            for layer, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
-        ]
+        q = self._heads(self.q_proj(query))
+        if isinstance(cache, self.StaticCache):
+            k, v = cache.k, cache.v
+        else:
+            k, v = self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
+        if isinstance(cache, self.Cache):
+            k, v = lm.concat([cache.k, k], axis=2), lm.concat([cache.v, v], axis=2)
+            cache = self.Cache(k, v)
+        if attn_mask is not None and lm.isdtype(attn_mask.dtype, "integral"):
+            attn_mask = attn_mask.astype("bool")
         dropped = self.dropout if self.training else 0.0
-        y = lm.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, dropout_p=dropped)
-        result: lm.Tensor = self.out_proj(lm.flatten(lm.swapaxes(y, 1, 2), 2))
-        return result
+        if self.need_weights:
+            weights = lm.softmax(_masked(lm.matmul(q, k.mT) * tuple(q.shape)[-1] ** -0.5, attn_mask), axis=-1)
+            y = lm.matmul(lm.dropout(weights, dropped, self.training), v)
+        else:
+            y = lm.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, dropout_p=dropped)
+        made = [self.out_proj(lm.flatten(lm.swapaxes(y, 1, 2), 2))]
+        if self.need_weights:
+            made.append(weights)
+        if cache is not None:
+            made.append(cache)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _heads(self, x: lm.Tensor) -> lm.Tensor:
+        return lm.swapaxes(lm.unflatten(x, 2, (self.num_heads, -1)), 1, 2)
+
+    def gen_cache(self, key: lm.Tensor, value: lm.Tensor | None = None, type: Any = None) -> Any:
+        """Returns what :meth:`forward` takes as ``cache``.
+
+        Args:
+            key: for a ``StaticCache``, the keys that all steps see; for a ``Cache``, a tensor of as many examples.
+            value: the values; the keys by default. For a ``Cache`` of given contents, these, and ``key`` its keys.
+            type: ``MultiHeadAttention.Cache``, to which each step adds, or ``MultiHeadAttention.StaticCache``.
+        """
+        if type is self.StaticCache:
+            given = key if value is None else value
+            return self.StaticCache(self._heads(self.k_proj(key)), self._heads(self.v_proj(given)))
+        if value is None:
+            shape = (key.shape[0], self.num_heads, 0, self.embed_dim // self.num_heads)
+            return self.Cache(lm.zeros(shape, dtype=key.dtype), lm.zeros(shape, dtype=key.dtype))
+        return self.Cache(key, value)
+
+
+def _masked(scores: lm.Tensor, mask: lm.Tensor | None) -> lm.Tensor:
+    """Returns scores and what a mask adds to them; minus infinity where one of bools is false."""
+    if mask is None:
+        return scores
+    if mask.dtype == lm.bool:
+        return lm.where(mask, scores, lm.full_like(scores, float("-inf")))
+    return scores + mask
 
 
 class _Block(Layer):
@@ -197,6 +350,8 @@ class _Block(Layer):
         layer_norm_eps: float = 1e-5,
     ) -> None:
         super().__init__()
+        rates = dropout, activation, attn_dropout, act_dropout, normalize_before, weight_attr, bias_attr
+        self._made_with = (d_model, nhead, dim_feedforward, *rates, layer_norm_eps)
         self.normalize_before = normalize_before
         self.activation: Callable[..., lm.Tensor] = getattr(functional, activation)
         self.rates = dropout, dropout if act_dropout is None else act_dropout
@@ -216,6 +371,15 @@ class _Block(Layer):
         result: lm.Tensor = x + y if self.normalize_before else norm(x + y)
         return result
 
+    @staticmethod
+    def _kept(made: Any, caches: list[Any]) -> lm.Tensor:
+        """Returns a result of attention, and keeps the cache that comes with it."""
+        if isinstance(made, tuple):
+            caches.append(made[-1])
+            return made[0]
+        result: lm.Tensor = made
+        return result
+
     def _feed_forward(self, x: lm.Tensor) -> lm.Tensor:
         inner = lm.dropout(self.activation(self.linear1(x)), self.rates[1], self.training)
         y: lm.Tensor = self.linear2(inner)
@@ -225,11 +389,16 @@ class _Block(Layer):
 class TransformerEncoderLayer(_Block):
     """Attention of a sequence to itself, then a network of each position."""
 
-    def forward(self, src: lm.Tensor, src_mask: lm.Tensor | None = None, cache: Any = None) -> lm.Tensor:
-        """Returns a tensor of the shape of ``src``, ``(n, length, d_model)``."""
-        _refuse("TransformerEncoderLayer", cache=cache)
-        x = self._after(src, self.norm1, lambda x: self.self_attn(x, x, x, src_mask))
-        return self._after(x, self.norm2, self._feed_forward)
+    def forward(self, src: lm.Tensor, src_mask: lm.Tensor | None = None, cache: Any = None) -> Any:
+        """Returns a tensor of the shape of ``src``, ``(n, length, d_model)``, and the cache after it if given."""
+        caches: list[Any] = []
+        x = self._after(src, self.norm1, lambda x: self._kept(self.self_attn(x, x, x, src_mask, cache), caches))
+        x = self._after(x, self.norm2, self._feed_forward)
+        return x if cache is None else (x, caches[0])
+
+    def gen_cache(self, src: lm.Tensor) -> Any:
+        """Returns an empty cache, for as many examples as ``src`` has."""
+        return self.self_attn.gen_cache(src, type=MultiHeadAttention.Cache)
 
 
 class TransformerDecoderLayer(_Block):
@@ -244,37 +413,68 @@ class TransformerDecoderLayer(_Block):
         tgt_mask: lm.Tensor | None = None,
         memory_mask: lm.Tensor | None = None,
         cache: Any = None,
-    ) -> lm.Tensor:
-        """Returns a tensor of the shape of ``tgt``, ``(n, length, d_model)``."""
-        _refuse("TransformerDecoderLayer", cache=cache)
-        x = self._after(tgt, self.norm1, lambda x: self.self_attn(x, x, x, tgt_mask))
-        x = self._after(x, self.norm2, lambda x: self.cross_attn(x, memory, memory, memory_mask))
-        return self._after(x, self.norm3, self._feed_forward)
+    ) -> Any:
+        """Returns a tensor of the shape of ``tgt``, ``(n, length, d_model)``, and the caches after it if given."""
+        caches: list[Any] = []
+        own, other = (None, None) if cache is None else cache
+        x = self._after(tgt, self.norm1, lambda x: self._kept(self.self_attn(x, x, x, tgt_mask, own), caches))
+        x = self._after(
+            x, self.norm2, lambda x: self._kept(self.cross_attn(x, memory, memory, memory_mask, other), caches)
+        )
+        x = self._after(x, self.norm3, self._feed_forward)
+        return x if cache is None else (x, (caches[0], other))
+
+    def gen_cache(self, memory: lm.Tensor) -> tuple[Any, Any]:
+        """Returns an empty cache of the sequence, and one of the memory."""
+        first = self.self_attn.gen_cache(memory, type=MultiHeadAttention.Cache)
+        return first, self.cross_attn.gen_cache(memory, memory, type=MultiHeadAttention.StaticCache)
 
 
 class _Stack(Layer):
     def __init__(self, layer: Layer, num_layers: int, norm: Layer | None = None) -> None:
         super().__init__()
-        self.layers = lm.nn.ModuleList([layer, *(copy.deepcopy(layer) for _ in range(num_layers - 1))])
+        self.layers = lm.nn.ModuleList([layer, *(_another(layer) for _ in range(num_layers - 1))])
         self.norm = norm
 
-    def forward(self, x: lm.Tensor, *arguments: Any) -> lm.Tensor:
-        """Applies the layers one after the other, each with the same memory and masks."""
-        for layer in self.layers:
-            x = layer(x, *arguments)
-        return x if self.norm is None else self.norm(x)
+    def _run(self, x: lm.Tensor, arguments: tuple[Any, ...], cache: Any) -> Any:
+        """Applies the layers one after the other, each with the same memory and masks, and a cache of its own."""
+        after = []
+        for number, layer in enumerate(self.layers):
+            if cache is None:
+                x = layer(x, *arguments)
+            else:
+                x, kept = layer(x, *arguments, cache[number])
+                after.append(kept)
+        x = x if self.norm is None else self.norm(x)
+        return x if cache is None else (x, after)
+
+
+def _another(layer: Layer) -> Layer:
+    """Returns a layer of the same kind with starting values of its own, or a copy of another kind of layer."""
+    made_with = layer.__dict__.get("_made_with")
+    return copy.deepcopy(layer) if made_with is None else type(layer)(*made_with)
 
 
 class TransformerEncoder(_Stack):
-    """Copies of an encoder layer, one after the other."""
+    """Encoder layers of one kind, one after the other."""
 
-    def forward(self, src: lm.Tensor, src_mask: lm.Tensor | None = None, cache: Any = None) -> lm.Tensor:
-        """Returns a tensor of the shape of ``src``."""
-        return super().forward(src, src_mask, cache)
+    def __init__(self, encoder_layer: Layer, num_layers: int, norm: Layer | None = None) -> None:
+        super().__init__(encoder_layer, num_layers, norm)
+
+    def forward(self, src: lm.Tensor, src_mask: lm.Tensor | None = None, cache: Any = None) -> Any:
+        """Returns a tensor of the shape of ``src``, and the caches after it where some are given."""
+        return self._run(src, (src_mask,), cache)
+
+    def gen_cache(self, src: lm.Tensor) -> list[Any]:
+        """Returns an empty cache for each layer."""
+        return [layer.gen_cache(src) for layer in self.layers]
 
 
 class TransformerDecoder(_Stack):
-    """Copies of a decoder layer, one after the other."""
+    """Decoder layers of one kind, one after the other."""
+
+    def __init__(self, decoder_layer: Layer, num_layers: int, norm: Layer | None = None) -> None:
+        super().__init__(decoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -283,6 +483,11 @@ class TransformerDecoder(_Stack):
         tgt_mask: lm.Tensor | None = None,
         memory_mask: lm.Tensor | None = None,
         cache: Any = None,
-    ) -> lm.Tensor:
-        """Returns a tensor of the shape of ``tgt``."""
-        return super().forward(tgt, memory, tgt_mask, memory_mask, cache)
+    ) -> Any:
+        """Returns a tensor of the shape of ``tgt``, and the caches after it where some are given."""
+        return self._run(tgt, (memory, tgt_mask, memory_mask), cache)
+
+    def gen_cache(self, memory: lm.Tensor, do_zip: bool = False) -> list[Any]:
+        """Returns caches for each layer; with ``do_zip`` those of all layers together, first the empty ones."""
+        caches = [layer.gen_cache(memory) for layer in self.layers]
+        return list(zip(*caches, strict=True)) if do_zip else caches

@@ -10,7 +10,13 @@ import lamella as lm
 from . import initializer
 from ._base import Layer
 from ._images import BatchNorm2D
-from ._sequences import TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
+from ._sequences import (
+    RNNCellBase,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 from ._tables import LayerNorm
 
 
@@ -98,19 +104,19 @@ class RNN(Layer):
         Args:
             inputs: the sequences.
             initial_states: the cell's own where None.
-            sequence_length: number of steps of each sequence, ``(n,)``: states stay as they are behind it, and outputs
-                are zeros.
+            sequence_length: number of steps of each sequence, ``(n,)``: states stay as they are behind it.
         """
         axis = 0 if self.time_major else 1
         steps = lm.unstack(inputs, axis=axis)
         order = range(len(steps) - 1, -1, -1) if self.is_reverse else range(len(steps))
         outputs: list[Any] = [None] * len(steps)
         states = initial_states
+        if states is None and isinstance(self.cell, RNNCellBase):
+            states = self.cell.get_initial_states(inputs, batch_dim_idx=1 - axis)
         for step in order:
             output, after = self.cell(steps[step], states)
             if sequence_length is not None:
                 inside = lm.expand_dims(sequence_length > step, -1)
-                output = lm.where(inside, output, lm.zeros_like(output))
                 after = _kept(inside, after, states)
             outputs[step], states = output, after
         return lm.stack(outputs, axis=axis), states
@@ -129,6 +135,7 @@ class BiRNN(Layer):
 
     def __init__(self, cell_fw: Layer, cell_bw: Layer, time_major: bool = False) -> None:
         super().__init__()
+        self.cell_fw, self.cell_bw = cell_fw, cell_bw
         self.rnn_fw, self.rnn_bw = RNN(cell_fw, False, time_major), RNN(cell_bw, True, time_major)
 
     def forward(self, inputs: lm.Tensor, initial_states: Any = None, sequence_length: Any = None) -> Any:
@@ -163,14 +170,11 @@ class Transformer(Layer):
         options = (d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before)
         attributes = weight_attr, bias_attr
 
-        def norm() -> LayerNorm | None:
-            return LayerNorm(d_model) if normalize_before else None
-
         self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*options, *attributes), num_encoder_layers, norm()
+            TransformerEncoderLayer(*options, *attributes), num_encoder_layers, LayerNorm(d_model)
         )
         self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*options, *attributes), num_decoder_layers, norm()
+            TransformerDecoderLayer(*options, *attributes), num_decoder_layers, LayerNorm(d_model)
         )
         self.d_model, self.nhead = d_model, nhead
 
@@ -199,9 +203,17 @@ class BatchNorm(BatchNorm2D):
         epsilon: float = 1e-05,
         param_attr: Any = None,
         bias_attr: Any = None,
-        **options: Any,
+        dtype: Any = "float32",
+        data_layout: str = "NCHW",
+        in_place: bool = False,
+        moving_mean_name: str | None = None,
+        moving_variance_name: str | None = None,
+        do_model_average_for_mean_and_var: bool = True,
+        use_global_stats: bool = False,
+        trainable_statistics: bool = False,
     ) -> None:
-        super().__init__(num_channels, momentum, epsilon, param_attr, bias_attr)
+        options = param_attr, bias_attr, data_layout, use_global_stats or None
+        super().__init__(num_channels, momentum, epsilon, *options)
         self.act = act
         if is_test:
             self.eval()
@@ -237,11 +249,11 @@ class SpectralNorm(Layer):
         """Returns the weight ``x`` divided by its largest singular value."""
         matrix = lm.flatten(lm.moveaxis(x, self.dim, 0), 1)
         with lm.no_grad():
-            u, v = self.weight_u, self.weight_v
+            # Each call begins with the vectors that the layer was made with, as in Paddle.
+            u, v = self.weight_u.clone(), self.weight_v.clone()
             for _ in range(self.power_iters):
-                v.copy_(_unit(lm.matmul(matrix.mT, u), self.eps))
-                u.copy_(_unit(lm.matmul(matrix, v), self.eps))
-            u, v = u.clone(), v.clone()
+                v = _unit(lm.matmul(matrix.mT, u), self.eps)
+                u = _unit(lm.matmul(matrix, v), self.eps)
         return x / lm.sum(u * lm.matmul(matrix, v))
 
 

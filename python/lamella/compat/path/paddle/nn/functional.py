@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
 from lamella.compat.names import Names, serve
-from lamella.compat.tables.paddle import FUNCTIONAL as _TABLE
+from lamella.compat.tables.paddle_nn import FUNCTIONAL as _TABLE
 
 from .. import _words
+from ._classes import (  # noqa: F401
+    adaptive_log_softmax_with_loss,
+    class_center_sample,
+    hsigmoid_loss,
+    margin_cross_entropy,
+    rnnt_loss,
+)
+from ._decoding import gather_tree  # noqa: F401
+from ._entropy import cross_entropy, softmax_with_cross_entropy  # noqa: F401
+from ._fractional import fractional_max_pool2d, fractional_max_pool3d  # noqa: F401
 from ._losses import (  # noqa: F401
     dice_loss,
     label_smooth,
@@ -21,7 +32,43 @@ from ._losses import (  # noqa: F401
     sigmoid_focal_loss,
     temporal_shift,
     thresholded_relu,
+)
+from ._normalized import (  # noqa: F401
+    batch_norm,
+    channel_shuffle,
+    group_norm,
+    instance_norm,
+    interpolate,
+    local_response_norm,
+    pad,
+    pixel_shuffle,
+    pixel_unshuffle,
+    prelu,
+    unfold,
+    upsample,
     zeropad2d,
+)
+from ._windows import (  # noqa: F401
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    lp_pool1d,
+    lp_pool2d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
 )
 
 
@@ -82,155 +129,141 @@ def dropout(
     mode: str = "upscale_in_train",
     name: str | None = None,
 ) -> Tensor:
-    """Zeroes each element with probability ``p`` and divides the others by ``1 - p``, in training."""
-    if axis is not None or mode != "upscale_in_train":
-        raise NotImplementedError("[dropout] Lamella's paddle front takes neither an axis nor another mode")
-    return lm.dropout(x, p, training)
+    """Zeroes each element with probability ``p`` and divides the others by ``1 - p``, in training.
+
+    ``axis`` names the axes along which elements are zeroed apart from each other: all by default. The mode
+    "downscale_in_infer" divides nothing, and multiplies by ``1 - p`` in evaluation.
+    """
+    if mode not in ("upscale_in_train", "downscale_in_infer"):
+        raise ValueError(f"[dropout] mode is 'upscale_in_train' or 'downscale_in_infer', not {mode!r}")
+    later = mode == "downscale_in_infer"
+    if not training:
+        return x * (1 - p) if later else lm.dropout(x, p, False)
+    if axis is None and not later:
+        return lm.dropout(x, p, True)
+    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    kept = [each % x.ndim for each in axes]
+    mask = lm.ones(tuple(n if a in kept else 1 for a, n in enumerate(tuple(x.shape))), dtype=x.dtype)
+    # The others are divided by 1 - p, unless evaluation multiplies.
+    return x * lm.dropout(mask, p, True) * ((1 - p) if later else 1.0)
 
 
-def cross_entropy(
+def one_hot(x: Tensor, num_classes: Any = -1, name: str | None = None) -> Tensor:
+    """Returns 1 at the place of each class and 0 elsewhere, as floats; -1 for as many classes as there are."""
+    count = int(lm.max(x)) + 1 if int(num_classes) == -1 else int(num_classes)
+    return lm.one_hot(x, count).astype(lm.float32)
+
+
+def embedding(
+    x: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    sparse: bool = False,
+    scale_grad_by_freq: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Rows of a table; the row ``padding_idx`` counts as zeros, and gets no gradient.
+
+    ``max_norm`` shrinks the rows that are looked up, in the table itself.
+
+    Raises:
+        NotImplementedError: ``scale_grad_by_freq`` is set.
+    """
+    if scale_grad_by_freq:
+        raise NotImplementedError("[embedding] Lamella's paddle front takes no scale_grad_by_freq")
+    if max_norm is not None:
+        with lm.no_grad():
+            rows = lm.unique(x)
+            weight[rows] = lm.renorm(weight[rows], norm_type, 0, max_norm)
+    if padding_idx is None:
+        return lm.embedding(x, weight)
+    padding_idx %= weight.shape[0]
+    made = lm.embedding(x, weight, padding_idx)
+    return lm.where(lm.expand_dims(x == padding_idx, -1), lm.zeros_like(made), made)
+
+
+def hardsigmoid(x: Tensor, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None) -> Tensor:
+    """``slope * x + offset`` between 0 and 1."""
+    return lm.clip(x * slope + offset, 0.0, 1.0)
+
+
+def selu(
+    x: Tensor, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str | None = None
+) -> Tensor:
+    """``scale * x``, below 0 ``scale * alpha * (exp(x) - 1)`` (Klambauer et al. 2017).
+
+    Raises:
+        ValueError: ``scale`` is at most 1, or ``alpha`` below 0.
+    """
+    if scale <= 1.0 or alpha < 0:
+        raise ValueError(f"[selu] scale is above 1 and alpha at least 0, not {scale} and {alpha}")
+    if (scale, alpha) == (1.0507009873554805, 1.6732632423543772):
+        return lm.selu(x)
+    return lm.where(x > 0, x, alpha * lm.expm1(lm.minimum(x, lm.zeros_like(x)))) * scale
+
+
+def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
+    """Products of two vectors with matrices between them, see :func:`lamella.nn.functional.bilinear`."""
+    return lm.nn.functional.bilinear(x1, x2, weight, None if bias is None else lm.reshape(bias, (-1,)))
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float = 1e-05, name: str | None = None
+) -> Any:
+    """Divides by the root of the mean of squares over the last axes; returns one over these roots, too."""
+    sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    axes = tuple(range(input.ndim - len(sizes), input.ndim))
+    inverse = lm.rsqrt(lm.mean(lm.square(input.astype("float32")), axis=axes) + eps)
+    return lm.rms_norm(input, sizes, weight, eps), inverse
+
+
+def smooth_l1_loss(
     input: Tensor,
     label: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
     reduction: str = "mean",
-    soft_label: bool = False,
-    axis: int = -1,
-    use_softmax: bool = True,
-    label_smoothing: float = 0.0,
+    delta: float = 1.0,
+    is_huber: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the cross entropy of scores, or without ``use_softmax`` of probabilities, and classes.
+    """Huber's loss; divided by ``delta`` unless ``is_huber``."""
+    loss = lm.huber_loss(input, label, reduction, delta)
+    return loss if is_huber else loss / delta
 
-    Classes are integers in the shape of ``input`` without ``axis``, or with 1 for its size; where ``soft_label``, they
-    are probabilities in the shape of ``input``.
+
+def ctc_loss(
+    log_probs: Tensor,
+    labels: Tensor,
+    input_lengths: Tensor,
+    label_lengths: Tensor,
+    blank: int = 0,
+    reduction: str = "mean",
+    norm_by_times: bool = False,
+    zero_infinity: bool = False,
+) -> Tensor:
+    """The cost of all ways to say labels while time goes on (Graves et al. 2006), of unnormalized scores.
+
+    Args:
+        log_probs: ``(times, n, classes)``, whose softmax counts.
+        labels: ``(n, longest label)``.
+        input_lengths: number of times of each example.
+        label_lengths: number of its labels.
+        blank: the class between labels.
+        reduction: "mean" of the costs divided by the numbers of labels, "sum" or "none".
+        norm_by_times: divides the gradients of each example by its number of times.
+        zero_infinity: counts costs that are infinite as 0.
     """
-    axis = axis % input.ndim
-    if soft_label:
-        if weight is not None or label_smoothing:
-            raise NotImplementedError("[cross_entropy] Lamella's paddle front takes soft labels without weights")
-        logarithm = lm.log_softmax(input, axis=axis) if use_softmax else lm.log(input)
-        loss = -lm.sum(label * logarithm, axis=axis, keepdims=True)
-        return loss if reduction == "none" else lm.mean(loss) if reduction == "mean" else lm.sum(loss)
-    keeps_axis = label.ndim == input.ndim
-    if keeps_axis:
-        label = lm.squeeze(label, axis)
-    if use_softmax:
-        loss = lm.cross_entropy(input, label, weight, ignore_index, reduction, label_smoothing, axis)
-    elif label_smoothing:
-        raise NotImplementedError("[cross_entropy] Lamella's paddle front smooths the labels of scores only")
-    else:
-        loss = lm.nll_loss(lm.log(input), label, weight, ignore_index, reduction, axis)
-    return lm.expand_dims(loss, axis) if keeps_axis and reduction == "none" else loss
-
-
-def batch_norm(
-    x: Tensor,
-    running_mean: Tensor,
-    running_var: Tensor,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    training: bool = False,
-    momentum: float = 0.9,
-    epsilon: float = 1e-05,
-    data_format: str = "NCHW",
-    use_global_stats: bool | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Normalizes channels by the batch, in evaluation by the running mean and variance, which training moves."""
-    by_batch = training and not use_global_stats
-    return lm.batch_norm(x, running_mean, running_var, weight, bias, by_batch, 1.0 - momentum, epsilon)
-
-
-def instance_norm(
-    x: Tensor,
-    running_mean: Tensor | None = None,
-    running_var: Tensor | None = None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.9,
-    eps: float = 1e-05,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Tensor:
-    """Normalizes each channel of each example."""
-    return lm.instance_norm(x, weight, bias, eps)
-
-
-def one_hot(x: Tensor, num_classes: int, name: str | None = None) -> Tensor:
-    """Returns 1 at the place of each class and 0 elsewhere, as floats."""
-    return lm.one_hot(x, num_classes).astype(lm.float32)
-
-
-def avg_pool2d(
-    x: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    exclusive: bool = True,
-    divisor_override: int | None = None,
-    data_format: str = "NCHW",
-    name: str | None = None,
-) -> Tensor:
-    """Returns the mean of each window; of its elements in the image where ``exclusive``."""
-    if data_format != "NCHW":
-        raise NotImplementedError("[avg_pool2d] Lamella's paddle front takes NCHW")
-    return lm.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, not exclusive, divisor_override)
-
-
-def _max_pool(axes: int) -> Any:
-    name = f"max_pool{axes}d"
-    native, with_indices = getattr(lm, name), getattr(lm, f"{name}_with_indices")
-
-    def pool(
-        x: Tensor,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        return_mask: bool = False,
-        ceil_mode: bool = False,
-        data_format: str | None = None,
-        name: str | None = None,
-    ) -> Any:
-        if data_format is not None and not data_format.startswith("NC"):
-            raise NotImplementedError("[max_pool] in Lamella's paddle front channels are the second axis")
-        return (with_indices if return_mask else native)(x, kernel_size, stride, padding, 1, ceil_mode)
-
-    pool.__name__ = pool.__qualname__ = name
-    pool.__doc__ = native.__doc__
-    return pool
-
-
-max_pool1d, max_pool2d, max_pool3d = map(_max_pool, (1, 2, 3))
-
-
-def pad(
-    x: Tensor, pad: Any, mode: str = "constant", value: float = 0.0, data_format: str = "NCHW", name: Any = None
-) -> Tensor:
-    """Returns ``x`` with more elements around it: pairs for the last axis first, or for all axes from the first on."""
-    sizes = [int(each) for each in (pad.tolist() if isinstance(pad, Tensor) else pad)]
-    if len(sizes) == 2 * x.ndim:
-        pairs = [sizes[i : i + 2] for i in range(0, len(sizes), 2)]
-        sizes = [each for pair in reversed(pairs) for each in pair]
-    return lm.pad(x, sizes, mode, value)
-
-
-def softmax_with_cross_entropy(
-    logits: Tensor,
-    label: Tensor,
-    soft_label: bool = False,
-    ignore_index: int = -100,
-    numeric_stable_mode: bool = True,
-    return_softmax: bool = False,
-    axis: int = -1,
-) -> Any:
-    """Returns the cross entropy of each example, with 1 for the size of ``axis``."""
-    loss = cross_entropy(logits, label, ignore_index=ignore_index, reduction="none", soft_label=soft_label, axis=axis)
-    if loss.ndim < logits.ndim:
-        loss = lm.expand_dims(loss, axis)
-    return (loss, lm.softmax(logits, axis=axis)) if return_softmax else loss
+    scores = lm.log_softmax(log_probs, axis=-1)
+    loss = lm.ctc_loss(
+        scores, labels, input_lengths, label_lengths, blank, reduction="none", zero_infinity=zero_infinity
+    )
+    if norm_by_times:
+        shares = 1.0 / input_lengths.astype(loss.dtype)
+        loss = loss * shares + (loss * (1 - shares)).detach()
+    if reduction == "mean":
+        return lm.mean(loss / lm.clip(label_lengths.astype(loss.dtype), min=1.0))
+    return lm.sum(loss) if reduction == "sum" else loss
 
 
 def scaled_dot_product_attention(
@@ -241,17 +274,67 @@ def scaled_dot_product_attention(
     dropout_p: float = 0.0,
     is_causal: bool = False,
     training: bool = True,
+    backend: str | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = True,
     name: str | None = None,
 ) -> Tensor:
     """Returns the attention of tensors whose axes are batch, places, heads and features."""
     q, k, v = (lm.swapaxes(each, 1, 2) for each in (query, key, value))
-    found = lm.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p if training else 0.0, is_causal)
+    groups = tuple(q.shape)[1] // max(tuple(k.shape)[1], 1)
+    if groups > 1 and enable_gqa:
+        k, v = lm.repeat(k, groups, axis=1), lm.repeat(v, groups, axis=1)
+    options: Any = (attn_mask, dropout_p if training else 0.0, is_causal)
+    found = lm.scaled_dot_product_attention(q, k, v, *options, scale=scale)
     return lm.swapaxes(found, 1, 2)
+
+
+def flash_attn_qkvpacked(
+    qkv: Tensor,
+    dropout: float = 0.0,
+    causal: bool = False,
+    return_softmax: bool = False,
+    *,
+    fixed_seed_offset: Any = None,
+    rng_name: str = "",
+    training: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, None]:
+    """Returns the attention of queries, keys and values in one tensor, and None in the place of its weights.
+
+    Args:
+        qkv: ``(n, places, groups + 2, key heads, features)``: ``groups`` query heads for each key head, then the key,
+            then the value.
+        dropout: share of the weights that are zeroed in training.
+        causal: each place sees itself and those before.
+        return_softmax: must be False.
+        fixed_seed_offset: not used.
+        rng_name: not used.
+        training: False leaves dropout out.
+        name: not used.
+
+    Raises:
+        NotImplementedError: ``return_softmax`` is True.
+    """
+    if return_softmax:
+        raise NotImplementedError("[flash_attn_qkvpacked] Lamella's paddle front keeps no weights of attention")
+    groups = tuple(qkv.shape)[2] - 2
+    query = lm.flatten(qkv[:, :, :groups], 2, 3)
+    key, value = (lm.tile(qkv[:, :, groups + i], (1, 1, groups, 1)) for i in (0, 1))
+    return scaled_dot_product_attention(query, key, value, None, dropout, causal, training), None
+
+
+def swiglu(x: Tensor, y: Tensor | None = None, name: str | None = None) -> Tensor:
+    """``silu(x) * y``; without ``y``, of both halves of the last axis (Shazeer 2020, "GLU variants")."""
+    if y is None:
+        x, y = lm.split(x, 2, axis=-1)
+    return lm.silu(x) * y
 
 
 def _in_place(name: str) -> Any:
     def function(x: Tensor, *args: Any, **named: Any) -> Tensor:
-        made: Tensor = globals()[name](x.clone(), *args, **named)
+        owner: Any = sys.modules[__name__]
+        made: Tensor = getattr(owner, name)(x.clone(), *args, **named)
         return x.copy_(made)
 
     function.__name__ = function.__qualname__ = f"{name}_"
@@ -260,5 +343,12 @@ def _in_place(name: str) -> Any:
 
 
 relu_, tanh_, softmax_ = map(_in_place, ("relu", "tanh", "softmax"))
+hardtanh_, leaky_relu_, thresholded_relu_ = map(_in_place, ("hardtanh", "leaky_relu", "thresholded_relu"))
 
-__getattr__ = serve(Names(__name__, [("lamella.nn.functional", _TABLE, _words.FUNCTIONS)]))
+#: Functions of tensors that the module has, too.
+_OF_TENSORS = """
+diag_embed(input, offset=0, dim1=-2, dim2=-1)
+pdist(x, p=2.0)
+"""
+_TABLES = [("lamella.nn.functional", _TABLE, _words.FUNCTIONS), ("lamella", _OF_TENSORS, _words.FUNCTIONS)]
+__getattr__ = serve(Names(__name__, _TABLES))

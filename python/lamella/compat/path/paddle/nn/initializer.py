@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import lamella as lm
@@ -194,6 +195,31 @@ class KaimingUniform(_Kaiming):
         """Draws the values."""
         bound = 3.0**0.5 * self.deviation(param)
         init.uniform_(param, -bound, bound)
+
+
+class Bilinear(Initializer):
+    """Filters of transposed convolutions that enlarge images.
+
+    Element i of a filter of ``size`` columns is ``(1 - |x / f - c|) * (1 - |y / f - c|)`` with ``f = ceil(size / 2)``,
+    ``c = (2 f - 1 - f % 2) / (2 f)``, x its column and y, as in Paddle, ``i / size`` with its fraction.
+    """
+
+    def fill(self, param: lm.Tensor) -> None:
+        """Writes the values into filters of four axes, of which the last two are equal.
+
+        Raises:
+            ValueError: they are not.
+        """
+        if param.ndim != 4 or param.shape[2] != param.shape[3]:
+            raise ValueError(f"[Bilinear] takes square filters of images, not the shape {list(param.shape)}")
+        size = param.shape[3]
+        half = math.ceil(size / 2)
+        center = (2 * half - 1 - half % 2) / (2 * half)
+        places = lm.arange(param.size, dtype="float64")
+        x, y = places % size, (places / size) % size
+        values = (1 - lm.abs(x / half - center)) * (1 - lm.abs(y / half - center))
+        with lm.no_grad():
+            param.copy_(lm.reshape(values, tuple(param.shape)).astype(param.dtype))
 
 
 __getattr__ = close_module(__name__)

@@ -9,8 +9,8 @@ import lamella as lm
 from lamella.compat.front import close_module
 
 from . import lr  # noqa: F401
-from ._base import Optimizer, apart, decay, given, rate
-from ._steps import Adadelta, Adagrad, Adamax, Lamb, NAdam, RAdam, RMSProp, Rprop  # noqa: F401
+from ._base import Optimizer, apart, decay, factor, given, rate
+from ._steps import ASGD, Adadelta, Adagrad, Adamax, Lamb, NAdam, RAdam, RMSProp, Rprop  # noqa: F401
 
 
 class SGD(Optimizer, lm.optim.SGD):
@@ -26,11 +26,11 @@ class SGD(Optimizer, lm.optim.SGD):
         name: str | None = None,
     ) -> None:
         super().__init__(given("SGD", parameters), rate(learning_rate), weight_decay=decay(weight_decay))
-        self._set(learning_rate, grad_clip)
+        self._set(learning_rate, grad_clip, weight_decay)
 
 
 class Momentum(Optimizer, lm.optim.SGD):
-    """Gradient descent with momentum."""
+    """Gradient descent with momentum. ``rescale_grad`` changes nothing, as in Paddle."""
 
     def __init__(
         self,
@@ -45,8 +45,6 @@ class Momentum(Optimizer, lm.optim.SGD):
         use_multi_tensor: bool = False,
         name: str | None = None,
     ) -> None:
-        if rescale_grad != 1.0:
-            raise NotImplementedError("[Momentum] Lamella's paddle front takes no rescale_grad: scale the loss")
         super().__init__(
             given("Momentum", parameters),
             rate(learning_rate),
@@ -54,7 +52,7 @@ class Momentum(Optimizer, lm.optim.SGD):
             nesterov=use_nesterov,
             weight_decay=decay(weight_decay),
         )
-        self._set(learning_rate, grad_clip)
+        self._set(learning_rate, grad_clip, weight_decay)
 
 
 class Adam(Optimizer, lm.optim.Adam):
@@ -72,12 +70,12 @@ class Adam(Optimizer, lm.optim.Adam):
         lazy_mode: bool = False,
         multi_precision: bool = False,
         use_multi_tensor: bool = False,
+        amsgrad: bool = False,
         name: str | None = None,
     ) -> None:
-        super().__init__(
-            given("Adam", parameters), rate(learning_rate), (beta1, beta2), epsilon, weight_decay=decay(weight_decay)
-        )
-        self._set(learning_rate, grad_clip)
+        options = rate(learning_rate), (beta1, beta2), epsilon, decay(weight_decay), amsgrad
+        super().__init__(given("Adam", parameters), *options)
+        self._set(learning_rate, grad_clip, weight_decay)
 
 
 class AdamW(Optimizer, lm.optim.Adam):
@@ -96,19 +94,18 @@ class AdamW(Optimizer, lm.optim.Adam):
         grad_clip: Any = None,
         lazy_mode: bool = False,
         multi_precision: bool = False,
+        amsgrad: bool = False,
         name: str | None = None,
     ) -> None:
+        listed = list(given("AdamW", parameters))
         if lr_ratio is not None:
-            raise NotImplementedError("[AdamW] Lamella's paddle front takes no lr_ratio: put parameters into groups")
-        super().__init__(
-            apart(given("AdamW", parameters), apply_decay_param_fun),
-            rate(learning_rate),
-            (beta1, beta2),
-            epsilon,
-            decay(weight_decay),
-            decoupled=True,
-        )
-        self._set(learning_rate, grad_clip)
+            for each in listed:
+                for parameter in each["params"] if isinstance(each, dict) else [each]:
+                    parameter.optimize_attr = {"learning_rate": factor(parameter) * float(lr_ratio(parameter))}
+            listed = list(given("AdamW", listed))
+        options = rate(learning_rate), (beta1, beta2), epsilon, decay(weight_decay), amsgrad
+        super().__init__(apart(listed, apply_decay_param_fun), *options, decoupled=True)
+        self._set(learning_rate, grad_clip, weight_decay)
 
 
 class LBFGS(Optimizer, lm.optim.LBFGS):

@@ -8,6 +8,8 @@ from typing import Any
 import lamella as lm
 from lamella import static
 
+from ..regularizer import L1Decay
+from ._states import from_paddle, to_paddle
 from .lr import LRScheduler
 
 
@@ -16,25 +18,49 @@ class Optimizer(lm.optim.Optimizer):
 
     _schedule: LRScheduler | None = None
     _grad_clip: Any = None
+    _penalty: Any = None
+    #: Rate of learning to which the factors of groups and parameters apply.
+    _rate = 0.001
 
-    def _set(self, learning_rate: Any, grad_clip: Any) -> None:
-        """Keeps the schedule of the learning rate, and the clipping of gradients."""
+    def _set(self, learning_rate: Any, grad_clip: Any, weight_decay: Any = None) -> None:
+        """Keeps the schedule of the learning rate, the clipping of gradients, and a penalty that is no ``L2Decay``."""
         self._schedule = learning_rate if isinstance(learning_rate, LRScheduler) else None
         if grad_clip is not None and not callable(grad_clip):
             raise TypeError(f"[{type(self).__name__}] grad_clip is a ClipGradBy..., not {type(grad_clip).__name__}")
         self._grad_clip = grad_clip
+        self._penalty = weight_decay if isinstance(weight_decay, L1Decay) else None
+        self._rate = rate(learning_rate)
+        self._spread()
+
+    @property
+    def _learning_rate(self) -> Any:
+        """The schedule of the learning rate, or the rate itself: programs call its ``step``."""
+        return self._rate if self._schedule is None else self._schedule
+
+    def _spread(self) -> None:
+        """Gives each group the learning rate times the factor that all of its parameters have."""
+        for group in self.param_groups:
+            group["lr"] = self._rate * (factor(group["params"][0]) if group["params"] else 1.0)
+
+    def _penalties(self) -> list[tuple[Any, Any, Any]]:
+        """Returns the parameters with a penalty of their own, or of the optimizer's other than a decay."""
+        found = []
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                own = getattr(parameter, "regularizer", None)
+                if parameter.grad is not None and (own is not None or self._penalty is not None):
+                    found.append((parameter, group, own or self._penalty))
+        return found
+
+    #: True if the optimizer's own decay is no part of the gradient.
+    _decays_apart = False
 
     def step(self, closure: Any = None) -> Any:
         """Makes one step, with the learning rate of now and with clipped gradients."""
         if self._schedule is not None:
-            for group in self.param_groups:
-                group["lr"] = self._schedule.last_lr
-        penalties = [
-            (parameter, group)
-            for group in self.param_groups
-            for parameter in group["params"]
-            if getattr(parameter, "regularizer", None) is not None and parameter.grad is not None
-        ]
+            self._rate = self._schedule.last_lr
+        self._spread()
+        penalties = self._penalties()
         if self._grad_clip is None and not penalties:
             return super().step(closure)
         changed = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
@@ -42,16 +68,49 @@ class Optimizer(lm.optim.Optimizer):
         try:
             with lm.no_grad():
                 if self._grad_clip is not None:
-                    for parameter, gradient in zip(changed, self._grad_clip(list(gradients)), strict=True):
+                    clipped = [p for p in changed if getattr(p, "need_clip", True)]
+                    for parameter, gradient in zip(clipped, self._grad_clip([p.grad for p in clipped]), strict=True):
                         parameter.grad = gradient
-                for parameter, group in penalties:
+                for parameter, group, penalty in penalties:
                     # In the place of the optimizer's own, which is added by its step.
-                    others = 0.0 if group.get("decoupled") else group.get("weight_decay", 0.0)
-                    parameter.grad = parameter.grad + parameter.regularizer(parameter) - others * parameter
+                    apart = self._decays_apart or group.get("decoupled")
+                    others = 0.0 if apart else group.get("weight_decay", 0.0)
+                    parameter.grad = parameter.grad + penalty(parameter) - others * parameter
             return super().step(closure)
         finally:
             for parameter, gradient in zip(changed, gradients, strict=True):
                 parameter.grad = gradient
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the state under Paddle's names, with that of the schedule under ``"LR_Scheduler"``."""
+        parameters = [(p, group) for group in self.param_groups for p in group["params"]]
+        names = [str(p.name) for p, _ in parameters]
+        states = [self.state.get(id(p)) for p, _ in parameters]
+        found = to_paddle(type(self).__name__, names, [group for _, group in parameters], states)
+        if self._schedule is not None:
+            found["LR_Scheduler"] = self._schedule.state_dict()
+        return found
+
+    def set_state_dict(self, state_dict: Any) -> None:
+        """Takes over a state that :meth:`state_dict`, or Paddle's optimizer of the same name, gave.
+
+        What it holds of parameters that are not here is passed over.
+        """
+        if "param_groups" in state_dict:
+            self.load_state_dict(state_dict)
+            return
+        kind = type(self).__name__
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                values = from_paddle(kind, str(parameter.name), group, state_dict)
+                if values:
+                    self.state[id(parameter)] = {
+                        key: self._fitted(value, parameter, key) for key, value in values.items()
+                    }
+        if self._schedule is not None and "LR_Scheduler" in state_dict:
+            self._schedule.set_state_dict(state_dict["LR_Scheduler"])
+
+    set_dict = set_state_dict
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Drops the gradients."""
@@ -59,7 +118,7 @@ class Optimizer(lm.optim.Optimizer):
 
     def get_lr(self) -> float:
         """Returns the learning rate."""
-        return float(self._schedule.last_lr if self._schedule is not None else self.param_groups[0]["lr"])
+        return float(self._schedule.last_lr if self._schedule is not None else self._rate)
 
     def set_lr(self, value: float) -> None:
         """Sets the learning rate.
@@ -69,8 +128,8 @@ class Optimizer(lm.optim.Optimizer):
         """
         if self._schedule is not None:
             raise RuntimeError(f"[{type(self).__name__}] the learning rate is that of a schedule: set_lr_scheduler()")
-        for group in self.param_groups:
-            group["lr"] = value
+        self._rate = float(value)
+        self._spread()
 
     def set_lr_scheduler(self, scheduler: LRScheduler) -> None:
         """Lets a schedule set the learning rate."""
@@ -106,18 +165,41 @@ class Optimizer(lm.optim.Optimizer):
         static.apply_gradients(self, params_grads)
         return []
 
-    def set_state_dict(self, state_dict: Any) -> None:
-        """Takes over a saved state."""
-        self.load_state_dict(state_dict)
-
 
 def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
-    """Returns the parameters; in a program there may be none, as ``minimize`` takes all that the program trains."""
-    if parameters is not None:
-        return parameters
-    if static.in_dynamic_mode():
-        raise ValueError(f"[{name}] parameters are needed where graphs are dynamic")
-    return [{"params": []}]
+    """Returns the parameters, in groups of one factor of the learning rate where there are several.
+
+    In a program there may be none, as ``minimize`` takes all that the program trains. A group's ``learning_rate`` is a
+    factor, and so is that of a parameter's ``ParamAttr``.
+    """
+    if parameters is None:
+        if static.in_dynamic_mode():
+            raise ValueError(f"[{name}] parameters are needed where graphs are dynamic")
+        return [{"params": []}]
+    listed: list[Any] = [parameters] if isinstance(parameters, lm.Tensor) else list(parameters)
+    if not any(isinstance(each, dict) for each in listed):
+        if len({factor(each) for each in listed}) <= 1:
+            return listed
+        listed = [{"params": listed}]
+    groups: list[Any] = []
+    for group in listed:
+        options = {word: value for word, value in group.items() if word not in ("params", "learning_rate", "grad_clip")}
+        if "weight_decay" in options:
+            options["weight_decay"] = decay(options["weight_decay"])
+        members: list[Any] = [group["params"]] if isinstance(group["params"], lm.Tensor) else list(group["params"])
+        by_factor: dict[float, list[Any]] = {}
+        for parameter in members:
+            if "learning_rate" in group:
+                parameter.optimize_attr = {"learning_rate": float(group["learning_rate"])}
+            by_factor.setdefault(factor(parameter), []).append(parameter)
+        groups += [{"params": each, **options} for each in by_factor.values()]
+    return groups
+
+
+def factor(parameter: Any) -> float:
+    """Returns by what a parameter multiplies the learning rate."""
+    attributes = getattr(parameter, "optimize_attr", None)
+    return 1.0 if attributes is None else float(attributes["learning_rate"])
 
 
 def apart(parameters: Iterable[Any], decays: Callable[[str], bool] | None) -> Iterable[Any]:
@@ -144,5 +226,5 @@ def rate(learning_rate: Any) -> float:
 
 
 def decay(weight_decay: Any) -> float:
-    """Returns the factor of a number, of an ``L2Decay`` or of None."""
-    return getattr(weight_decay, "coeff", weight_decay) or 0.0
+    """Returns the factor of a number, of an ``L2Decay`` or of None; 0 for other penalties."""
+    return 0.0 if isinstance(weight_decay, L1Decay) else getattr(weight_decay, "coeff", weight_decay) or 0.0

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import lamella as lm
+from lamella.optim.elementwise import Elementwise
 from lamella.optim.optimizer import check_numbers
 
 from ._base import Optimizer, decay, given, rate
@@ -28,7 +29,7 @@ class Adagrad(Optimizer, lm.optim.Adagrad):
     ) -> None:
         options = 0.0, decay(weight_decay), initial_accumulator_value, epsilon
         super().__init__(given("Adagrad", parameters), rate(learning_rate), *options)
-        self._set(learning_rate, grad_clip)
+        self._set(learning_rate, grad_clip, weight_decay)
 
 
 class Adadelta(Optimizer, lm.optim.Adadelta):
@@ -45,7 +46,7 @@ class Adadelta(Optimizer, lm.optim.Adadelta):
         name: str | None = None,
     ) -> None:
         super().__init__(given("Adadelta", parameters), rate(learning_rate), rho, epsilon, decay(weight_decay))
-        self._set(learning_rate, grad_clip)
+        self._set(learning_rate, grad_clip, weight_decay)
 
 
 class Adamax(Optimizer, lm.optim.Adamax):
@@ -64,7 +65,7 @@ class Adamax(Optimizer, lm.optim.Adamax):
     ) -> None:
         betas = beta1, beta2
         super().__init__(given("Adamax", parameters), rate(learning_rate), betas, epsilon, decay(weight_decay))
-        self._set(learning_rate, grad_clip)
+        self._set(learning_rate, grad_clip, weight_decay)
 
 
 class NAdam(Optimizer, lm.optim.NAdam):
@@ -84,7 +85,7 @@ class NAdam(Optimizer, lm.optim.NAdam):
     ) -> None:
         options = (beta1, beta2), epsilon, decay(weight_decay), momentum_decay
         super().__init__(given("NAdam", parameters), rate(learning_rate), *options)
-        self._set(learning_rate, grad_clip)
+        self._set(learning_rate, grad_clip, weight_decay)
 
 
 class RAdam(Optimizer, lm.optim.RAdam):
@@ -103,11 +104,18 @@ class RAdam(Optimizer, lm.optim.RAdam):
     ) -> None:
         betas = beta1, beta2
         super().__init__(given("RAdam", parameters), rate(learning_rate), betas, epsilon, decay(weight_decay))
-        self._set(learning_rate, grad_clip)
+        self._set(learning_rate, grad_clip, weight_decay)
 
 
 class Rprop(Optimizer, lm.optim.Rprop):
-    """Steps by the gradient's sign, of sizes that grow while it stays and shrink where it turns."""
+    """Steps by the gradient's sign, of sizes that grow while it stays and shrink where it turns.
+
+    Rates of groups and parameters do not count, as each element has a step of its own.
+    """
+
+    def _spread(self) -> None:
+        for group in self.param_groups:
+            group["lr"] = self._rate
 
     def __init__(
         self,
@@ -126,6 +134,8 @@ class Rprop(Optimizer, lm.optim.Rprop):
 class Lamb(Optimizer, lm.optim.LAMB):
     """Adam whose steps have a length in proportion to the norm of each tensor."""
 
+    _decays_apart = True
+
     def __init__(
         self,
         learning_rate: Any = 0.001,
@@ -140,13 +150,28 @@ class Lamb(Optimizer, lm.optim.LAMB):
         always_adapt: bool = False,
         name: str | None = None,
     ) -> None:
+        listed = list(given("Lamb", parameters))
         if exclude_from_weight_decay_fn is not None:
-            raise NotImplementedError(
-                "[Lamb] Lamella's paddle front takes no exclude_from_weight_decay_fn: make groups"
-            )
-        betas = beta1, beta2
-        super().__init__(given("Lamb", parameters), rate(learning_rate), betas, epsilon, lamb_weight_decay)
+            listed = [each if isinstance(each, dict) else {"params": [each]} for each in listed]
+            parts = [(group, [bool(exclude_from_weight_decay_fn(p)) for p in group["params"]]) for group in listed]
+            listed = [
+                {**group, "params": [p for p, out in zip(group["params"], outs, strict=True) if out is without]}
+                | ({"weight_decay": 0.0} if without else {})
+                for group, outs in parts
+                for without in (False, True)
+                if without in outs
+            ]
+        super().__init__(listed, rate(learning_rate), (beta1, beta2), epsilon, lamb_weight_decay)
+        self._always_adapt = always_adapt
         self._set(learning_rate, grad_clip)
+
+    def move(self, parameters: Any, gradients: Any, states: Any, numbers: Any, group: Any) -> None:
+        """Moves tensors; those without a decay as Adam does, unless ``always_adapt``."""
+        if group["weight_decay"] or self._always_adapt:
+            super().move(parameters, gradients, states, numbers, group)
+            return
+        scaled = (numbers[0] * group["lr"], *numbers[1:])
+        Elementwise.move(self, parameters, gradients, states, scaled, group)
 
 
 class RMSProp(Optimizer):
@@ -167,7 +192,7 @@ class RMSProp(Optimizer):
         options = {"rho": rho, "epsilon": epsilon, "momentum": momentum, "centered": centered}
         defaults = {"lr": rate(learning_rate), "weight_decay": decay(weight_decay), **options}
         super().__init__(given("RMSProp", parameters), defaults)
-        self._set(learning_rate, grad_clip)
+        self._set(learning_rate, grad_clip, weight_decay)
 
     def check(self, group: Any) -> None:
         """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
@@ -184,3 +209,47 @@ class RMSProp(Optimizer):
             square = square - mean * mean
         step = g / lm.sqrt(square + group["epsilon"]) * group["lr"]
         parameter.sub_(state["velocity"].mul_(group["momentum"]).add_(step))
+
+
+class ASGD(Optimizer):
+    """Steps along the mean of the last gradients of ``batch_num`` batches (Schmidt et al. 2013, "SAG").
+
+    ``d += g - y_i``, then ``y_i = g``, and ``x -= lr * (d / min(steps, batch_num) + weight_decay * x)``.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        batch_num: int = 1,
+        parameters: Parameters = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        multi_precision: bool = False,
+        name: str | None = None,
+    ) -> None:
+        if batch_num < 1:
+            raise ValueError(f"[ASGD] batch_num is at least 1, not {batch_num}")
+        defaults = {"lr": rate(learning_rate), "weight_decay": decay(weight_decay), "batch_num": batch_num}
+        super().__init__(given("ASGD", parameters), defaults)
+        self._set(learning_rate, grad_clip, weight_decay)
+
+    def check(self, group: Any) -> None:
+        """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
+        check_numbers("ASGD", group, "lr", "batch_num", "weight_decay")
+
+    def state_shape(self, key: str, parameter: lm.Tensor) -> tuple[int, ...] | None:
+        """Returns the shape of what is remembered: the gradients of all batches, or their sum."""
+        return None if key == "seen" else tuple(parameter.shape)
+
+    def update(self, parameter: lm.Tensor, gradient: lm.Tensor, state: dict[str, Any], group: Any) -> None:
+        """Moves one tensor."""
+        count = group["batch_num"]
+        if not state:
+            state |= {"total": lm.zeros_like(parameter), "step": 0}
+            state["seen"] = lm.zeros((count, *tuple(parameter.shape)), dtype=parameter.dtype)
+        g = gradient + parameter * group["weight_decay"]
+        place = state["step"] % count
+        state["total"].add_(g - state["seen"][place])
+        state["seen"][place] = g
+        state["step"] += 1
+        parameter.sub_(state["total"] * (group["lr"] / min(state["step"], count)))

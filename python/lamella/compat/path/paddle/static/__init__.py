@@ -39,5 +39,6 @@ from lamella.static import (
 )
 
 from . import nn
+from ._more import BuildStrategy, auc, device_guard, load_from_file, save_to_file
 
 __getattr__ = close_module(__name__)

@@ -16,4 +16,17 @@ from lamella.static.nn import (
     while_loop,
 )
 
+from ._layers import (
+    bilinear_tensor_product,
+    case,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    group_norm,
+    instance_norm,
+    prelu,
+    row_conv,
+    switch_case,
+)
+
 __getattr__ = close_module(__name__)

@@ -13,6 +13,8 @@ import lamella as lm
 from lamella.compat.front import close_module
 
 from . import functional as F  # noqa: N812
+from ._base import BaseTransform
+from ._warps import RandomAffine, RandomPerspective, affine, perspective  # noqa: F401
 from .functional import (  # noqa: F401
     adjust_brightness,
     adjust_contrast,
@@ -30,35 +32,6 @@ from .functional import (  # noqa: F401
     to_tensor,
     vflip,
 )
-
-
-class BaseTransform:
-    """The base: a subclass defines ``_apply_image``, and may define ``_get_params`` of the inputs.
-
-    Args:
-        keys: what the inputs are, ``("image", "label")``: all but images are given back as they are, unless the
-            subclass defines ``_apply_`` with their name. None is one image.
-    """
-
-    def __init__(self, keys: Sequence[str] | None = None) -> None:
-        self.keys = ("image",) if keys is None else tuple(keys)
-        self.params: Any = None
-
-    def _get_params(self, inputs: Any) -> Any:
-        return None
-
-    def _apply_image(self, image: Any) -> Any:
-        raise NotImplementedError(f"[{type(self).__name__}] the transform defines no _apply_image")
-
-    def __call__(self, inputs: Any) -> Any:
-        """Returns the inputs transformed."""
-        parts = inputs if isinstance(inputs, tuple) else (inputs,)
-        self.params = self._get_params(parts)
-        made = [
-            getattr(self, f"_apply_{key}", lambda part: part)(part) for key, part in zip(self.keys, parts, strict=False)
-        ]
-        made += parts[len(self.keys) :]
-        return tuple(made) if isinstance(inputs, tuple) else made[0]
 
 
 class Compose:

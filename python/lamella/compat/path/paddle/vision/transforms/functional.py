@@ -32,7 +32,7 @@ def of_array(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _like(values: np.ndarray, img: np.ndarray) -> np.ndarray:
+def like(values: np.ndarray, img: np.ndarray) -> np.ndarray:
     """Returns floats in the dtype of an image: rounded to what 8 bits hold, if it has those."""
     if img.dtype == np.uint8:
         return np.clip(np.rint(values), 0, 255).astype(np.uint8)
@@ -79,7 +79,7 @@ def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
     batch = lm.tensor(np.ascontiguousarray(flat.transpose(2, 0, 1), np.float32)[None])
     made = lm.nn.functional.interpolate(batch, tuple(size), mode=_MODES[interpolation])
     values = np.asarray(made.numpy())[0].transpose(1, 2, 0)
-    return _like(values[..., 0] if img.ndim == 2 else values, img)
+    return like(values[..., 0] if img.ndim == 2 else values, img)
 
 
 @of_array
@@ -135,27 +135,27 @@ def vflip(img: Any) -> Any:
 def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
     """Returns the brightness of an image, in one channel or in three alike."""
     gray = img[..., None].astype(np.float32) if img.ndim == 2 else (img[..., :3] @ _GRAY)[..., None]
-    return np.repeat(_like(gray, img), num_output_channels, axis=2)
+    return np.repeat(like(gray, img), num_output_channels, axis=2)
 
 
 @of_array
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
     """Returns an image with its numbers times a factor."""
-    return _like(img.astype(np.float32) * brightness_factor, img)
+    return like(img.astype(np.float32) * brightness_factor, img)
 
 
 @of_array
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     """Returns an image with the distances from its mean brightness times a factor."""
     mean = np.float32(img.mean() if img.ndim == 2 else (img[..., :3] @ _GRAY).mean())
-    return _like(mean + (img.astype(np.float32) - mean) * contrast_factor, img)
+    return like(mean + (img.astype(np.float32) - mean) * contrast_factor, img)
 
 
 @of_array
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     """Returns an image with the distances from its gray times a factor."""
     gray = (img[..., :3] @ _GRAY)[..., None]
-    return _like(gray + (img.astype(np.float32) - gray) * saturation_factor, img)
+    return like(gray + (img.astype(np.float32) - gray) * saturation_factor, img)
 
 
 @of_array
@@ -175,7 +175,7 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
         [[1, 0, 0], [0, math.cos(angle), -math.sin(angle)], [0, math.sin(angle), math.cos(angle)]], np.float32
     )
     whole = np.linalg.inv(to_yiq) @ turn @ to_yiq
-    return _like(img.astype(np.float32) @ whole.T.astype(np.float32), img)
+    return like(img.astype(np.float32) @ whole.T.astype(np.float32), img)
 
 
 @of_array

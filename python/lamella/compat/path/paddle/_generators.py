@@ -1,0 +1,94 @@
+"""Random generators, and settings that change nothing here."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+
+
+class Generator:
+    """A generator of random numbers: one of its own, beside that of :func:`seed`."""
+
+    def __init__(self, device: Any = None) -> None:
+        self.native = lm.Generator()
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begins the numbers of a seed."""
+        self.native.manual_seed(seed)
+        return self
+
+    def initial_seed(self) -> int:
+        """Returns the seed."""
+        return int(self.native.initial_seed())
+
+    def get_state(self) -> Any:
+        """Returns the state, for :meth:`set_state`."""
+        return self.native.get_state()
+
+    def set_state(self, state: Any) -> None:
+        """Goes on from a state."""
+        self.native.set_state(state)
+
+
+class Size(list[int]):
+    """Sizes of axes, as a list."""
+
+    def numel(self) -> int:
+        """Returns the number of elements."""
+        return math.prod(self)
+
+    def __add__(self, other: Any) -> Any:
+        return Size(list.__add__(self, list(other)))
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(list.__mul__(self, count))
+
+    def __getitem__(self, place: Any) -> Any:
+        found = list.__getitem__(self, place)
+        return Size(found) if isinstance(place, slice) else found
+
+    def __repr__(self) -> str:
+        return f"paddle.Size({list(self)})"
+
+
+class LazyGuard:
+    """Changes nothing: parameters have values when their layer is made."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
+
+def check_shape(
+    shape: Any,
+    op_name: str,
+    expected_shape_type: Any = (list, tuple, lm.Tensor),
+    expected_element_type: Any = (int, lm.Tensor),
+    expected_tensor_dtype: Any = ("int32", "int64"),
+) -> None:
+    """Raises ``TypeError`` if ``shape``, of which ``op_name`` makes a tensor, is none."""
+    if not isinstance(shape, expected_shape_type):
+        raise TypeError(f"[{op_name}] shape is a list or a tensor of integers, not {type(shape).__name__}")
+    if isinstance(shape, lm.Tensor):
+        if shape.dtype.name not in expected_tensor_dtype:
+            raise TypeError(f"[{op_name}] shape is of {' or '.join(expected_tensor_dtype)}, not {shape.dtype.name}")
+    elif not all(isinstance(each, expected_element_type) for each in shape):
+        raise TypeError(f"[{op_name}] shape holds integers, not {list(shape)}")
+
+
+def disable_signal_handler() -> None:
+    """Changes nothing: no signals are handled."""
+
+
+def enable_compat(
+    *, scope: Any = None, blocked_modules: Any = None, backend: str = "torch", silent: bool = False
+) -> None:
+    """Changes nothing: ``import torch`` finds the front of PyTorch."""
+
+
+def disable_compat() -> None:
+    """Changes nothing, see :func:`enable_compat`."""

@@ -1,0 +1,137 @@
+"""Factors and solutions of matrices in Paddle's forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+def matmul(
+    x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None
+) -> Tensor:
+    """Returns the matrix product, of transposes where asked for (a vector's transpose is itself)."""
+    if transpose_x and x.ndim > 1:
+        x = x.mT
+    if transpose_y and y.ndim > 1:
+        y = y.mT
+    return lm.matmul(x, y)
+
+
+def lu(x: Tensor, pivot: bool = True, get_infos: bool = False, name: str | None = None) -> tuple[Tensor, ...]:
+    """Returns both triangular factors in one matrix, and for each row the one it was exchanged with, counted from 1.
+
+    With ``get_infos`` a third tensor says where a factor is singular: 0, as an error is raised then.
+    """
+    factors, pivots = lm.linalg.lu_factor(x, pivot=pivot)
+    infos = lm.zeros(tuple(x.shape)[:-2], dtype="int32")
+    return (factors, pivots, infos) if get_infos else (factors, pivots)
+
+
+def lu_unpack(
+    x: Tensor, y: Tensor, unpack_ludata: bool = True, unpack_pivots: bool = True, name: str | None = None
+) -> tuple[Any, Any, Any]:
+    """Returns P, L and U with ``P @ L @ U`` the matrix whose factors :func:`lu` made; None if not asked for."""
+    made = lm.linalg.lu_unpack(x, y, unpack_data=unpack_ludata, unpack_pivots=unpack_pivots)
+    left, upper = made[1:] if unpack_ludata else (None, None)
+    return made[0] if unpack_pivots else None, left, upper
+
+
+def lu_solve(b: Tensor, lu: Tensor, pivots: Tensor, trans: str = "N", name: str | None = None) -> Tensor:
+    """Returns y with ``A @ y == b`` for the factors of A; of its transpose ("T"), or its conjugate transpose ("C").
+
+    Raises:
+        ValueError: ``trans`` is another word.
+    """
+    if trans not in ("N", "T", "C"):
+        raise ValueError(f"[lu_solve] trans is 'N', 'T' or 'C', not {trans!r}")
+    if trans == "T":
+        return lm.conj(lm.linalg.lu_solve(lu, pivots, lm.conj(b), adjoint=True))
+    return lm.linalg.lu_solve(lu, pivots, b, adjoint=trans == "C")
+
+
+def lstsq(x: Tensor, y: Tensor, rcond: float | None = None, driver: str | None = None, name: Any = None) -> Any:
+    """Returns the solution that makes ``x @ solution - y`` least, its squared residuals, ranks and singular values."""
+    return tuple(lm.linalg.lstsq(x, y, rtol=rcond, driver=driver or "gelsy"))  # type: ignore[arg-type]
+
+
+def slogdet(x: Tensor, name: str | None = None) -> Tensor:
+    """The signs of determinants and the logarithms of their magnitudes, along a new first axis."""
+    return lm.stack(list(lm.linalg.slogdet(x)))
+
+
+def qr(x: Tensor, mode: str = "reduced", name: str | None = None) -> Any:
+    """Q with orthonormal columns and upper triangular R with ``Q @ R == x``; R alone in the mode "r"."""
+    made = lm.linalg.qr(x, mode="complete" if mode == "complete" else "reduced")
+    return made[1] if mode == "r" else tuple(made)
+
+
+def pinv(x: Tensor, rcond: Any = 1e-15, hermitian: bool = False, name: str | None = None) -> Tensor:
+    """The pseudoinverse; singular values up to ``rcond`` times the largest count as 0."""
+    return lm.linalg.pinv(x, rtol=rcond, hermitian=hermitian)
+
+
+def matrix_rank(
+    x: Tensor, tol: Any = None, hermitian: bool = False, atol: Any = None, rtol: Any = None, name: Any = None
+) -> Tensor:
+    """Counts the singular values above ``tol``, or above both ``atol`` and ``rtol`` times the largest."""
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    return lm.linalg.matrix_rank(x, atol=atol, rtol=rtol, hermitian=hermitian)
+
+
+def triangular_solve(
+    x: Tensor,
+    y: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the matrix that ``x``, which is triangular, or its transpose, maps to ``y``."""
+    if transpose:
+        x, upper = x.mT, not upper
+    return lm.linalg.solve_triangular(x, y, upper=upper, unitriangular=unitriangular)
+
+
+def cov(
+    x: Tensor, rowvar: bool = True, ddof: bool = True, fweights: Any = None, aweights: Any = None, name: Any = None
+) -> Tensor:
+    """The covariances of rows, or of columns; of a sample where ``ddof``."""
+    rows = x if rowvar or x.ndim < 2 else lm.swapaxes(x, 0, 1)
+    return lm.cov(rows, correction=int(ddof), fweights=fweights, aweights=aweights)
+
+
+def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:
+    """The correlations of rows, or of columns."""
+    return lm.corrcoef(x if rowvar or x.ndim < 2 else lm.swapaxes(x, 0, 1))
+
+
+def vander(x: Tensor, n: int | None = None, increasing: bool = False, name: str | None = None) -> Tensor:
+    """The matrix of the powers of a vector's elements, in ``n`` columns: the highest power first, or last."""
+    made = lm.linalg.vander(x, N=x.shape[0] if n is None else n)
+    return made if increasing else lm.flip(made, axis=-1)
+
+
+def histogramdd(
+    x: Tensor, bins: Any = 10, ranges: Any = None, density: bool = False, weights: Any = None, name: Any = None
+) -> Any:
+    """The numbers of points in boxes, and the ends of the boxes along each axis; ``ranges`` are pairs in one list."""
+    pairs = None if ranges is None else [tuple(ranges[i : i + 2]) for i in range(0, len(ranges), 2)]
+    return lm.histogramdd(x, bins, range=pairs, weights=weights, density=density)
+
+
+def matrix_norm(x: Tensor, p: Any = "fro", axis: Any = (-2, -1), keepdim: bool = False, name: Any = None) -> Tensor:
+    """The norm of matrices along two axes."""
+    pair = tuple(axis)
+    made = lm.linalg.matrix_norm(lm.moveaxis(x, pair, (-2, -1)), ord=p, keepdims=keepdim)
+    return lm.moveaxis(made, (-2, -1), pair) if keepdim else made
+
+
+def vector_norm(
+    x: Tensor, p: float = 2.0, axis: Any = None, keepdim: bool = False, name: Any = None, *, dtype: Any = None
+) -> Tensor:
+    """The norm of all elements, or along axes."""
+    x = x if dtype is None else x.astype(dtype)
+    return lm.linalg.vector_norm(x, axis=tuple(axis) if isinstance(axis, list) else axis, keepdims=keepdim, ord=p)

@@ -1,0 +1,263 @@
+"""Reductions and sums along axes in Paddle's forms, where these differ from Lamella's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+def axes_of(axis: Any) -> Any:
+    """Returns an axis, or several as a tuple; none in a list are all axes."""
+    if isinstance(axis, Tensor):
+        axis = axis.tolist()
+    return (tuple(int(each) for each in axis) or None) if isinstance(axis, (list, tuple)) else axis
+
+
+def _in_dtype(x: Tensor, dtype: Any) -> Tensor:
+    return x if dtype is None else lm.cast(x, dtype)
+
+
+def _reduction(name: str) -> Callable[..., Tensor]:
+    native = getattr(lm, name.replace("am", "m"))
+
+    def call(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+        return native(x, axis=axes_of(axis), keepdims=keepdim)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = native.__doc__
+    return call
+
+
+all, any, max, min, amax, amin, logsumexp, count_nonzero, nanmean = map(
+    _reduction, ("all", "any", "max", "min", "amax", "amin", "logsumexp", "count_nonzero", "nanmean")
+)
+
+
+def mean(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None) -> Tensor:
+    """The mean along axes, or of all elements."""
+    return lm.mean(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim)
+
+
+def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The sum along axes, or of all elements, of ``x`` cast to ``dtype``."""
+    made = lm.sum(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim)
+    return _in_dtype(made, dtype)
+
+
+def nansum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The sum of the elements that are numbers, see :func:`sum`."""
+    return lm.nansum(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim)
+
+
+def prod(x: Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The product along axes, or of all elements, of ``x`` cast to ``dtype``."""
+    return lm.prod(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim)
+
+
+def std(
+    x: Tensor,
+    axis: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    name: str | None = None,
+    *,
+    correction: Any = 1,
+) -> Tensor:
+    """The standard deviation, see :func:`var`."""
+    return lm.std(x, axes_of(axis), _correction(unbiased, correction), keepdim)
+
+
+def var(
+    x: Tensor,
+    axis: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    name: str | None = None,
+    *,
+    correction: Any = 1,
+) -> Tensor:
+    """The variance: squares divided by their number less ``correction``, which ``unbiased`` makes 1 or 0."""
+    return lm.var(x, axes_of(axis), _correction(unbiased, correction), keepdim)
+
+
+def _correction(unbiased: bool | None, correction: Any) -> Any:
+    return correction if unbiased is None else int(unbiased)
+
+
+def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
+    """The place of the largest element along an axis, or among all."""
+    return lm.argmax(x, axis=axis, keepdims=keepdim).astype(dtype)
+
+
+def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
+    """The place of the smallest element along an axis, or among all."""
+    return lm.argmin(x, axis=axis, keepdims=keepdim).astype(dtype)
+
+
+def _flat(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
+    """Returns all elements in a row where there is no axis."""
+    return (lm.reshape(x, (-1,)), 0) if axis is None else (x, axis)
+
+
+def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The sums up to each element along an axis, or of all elements in their order."""
+    return lm.cumsum(*_flat(x, axis), dtype=dtype)
+
+
+def cumprod(x: Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The products up to each element along an axis, or of all elements in their order."""
+    return lm.cumprod(*_flat(x, dim), dtype=dtype)
+
+
+def logcumsumexp(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
+    """The logarithms of the sums of exponentials up to each element."""
+    return lm.logcumsumexp(*_flat(_in_dtype(x, dtype), axis))
+
+
+def cummax(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The largest elements up to each, and their places."""
+    values, places = lm.cummax(*_flat(x, axis))
+    return values, places.astype(dtype)
+
+
+def cummin(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The smallest elements up to each, and their places."""
+    values, places = lm.cummin(*_flat(x, axis))
+    return values, places.astype(dtype)
+
+
+def _joined(x: Tensor, axis: Any) -> tuple[Tensor, list[int]]:
+    """Returns the tensor with axes joined into a last one, and the axes."""
+    given = axes_of(axis)
+    axes = list(range(x.ndim)) if given is None else [given] if isinstance(given, int) else list(given)
+    axes = sorted(each % x.ndim for each in axes) if x.ndim else []
+    kept = [each for each in range(x.ndim) if each not in axes]
+    turned = lm.permute_dims(x, tuple(kept + axes)) if x.ndim else x
+    return lm.reshape(turned, (*[tuple(x.shape)[each] for each in kept], -1)), axes
+
+
+def _with_axes(x: Tensor, axes: list[int], keepdim: bool) -> Tensor:
+    for axis in axes if keepdim else ():
+        x = lm.expand_dims(x, axis)
+    return x
+
+
+def median(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Any:
+    """The middle element along an axis, or of all: the mean of the two middle ones of an even number.
+
+    Args:
+        x: the elements.
+        axis: the axis; None for all elements.
+        keepdim: keeps the axis.
+        mode: "avg", or "min" for the smaller of the two; along an axis, its place comes second then.
+        name: not used.
+
+    Raises:
+        ValueError: ``mode`` is another word.
+    """
+    if mode not in ("avg", "min"):
+        raise ValueError(f"[median] mode is 'avg' or 'min', not {mode!r}")
+    if mode == "avg" and not lm.isdtype(x.dtype, "real floating"):
+        x = x.astype(lm.float32)
+    rows, axes = _joined(x, axis)
+    order = lm.argsort(rows, axis=-1, stable=True)
+    places, values = _middle(rows, order, tuple(rows.shape)[-1])
+    if lm.isdtype(x.dtype, "real floating"):
+        missing = lm.any(lm.isnan(rows), axis=-1)
+        values = [lm.where(missing, lm.full_like(each, float("nan")), each) for each in values]
+    if mode == "min":
+        first = _with_axes(values[0], axes, keepdim)
+        return first if axis is None else (first, _with_axes(places[0], axes, keepdim))
+    return _with_axes((values[0] + values[1]) / 2, axes, keepdim)
+
+
+def _middle(rows: Tensor, order: Tensor, count: int) -> tuple[list[Tensor], list[Tensor]]:
+    """Returns the places and values of the two middle elements of sorted rows, which may be one."""
+    places = [order[..., (count - 1) // 2], order[..., count // 2]]
+    values = [lm.squeeze(lm.take_along_axis(rows, lm.expand_dims(each, -1), axis=-1), -1) for each in places]
+    return places, values
+
+
+def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Any:
+    """The middle of the elements that are numbers, see :func:`median`."""
+    if mode not in ("avg", "min"):
+        raise ValueError(f"[nanmedian] mode is 'avg' or 'min', not {mode!r}")
+    if not lm.isdtype(x.dtype, "real floating"):
+        made = median(x, axis, keepdim, mode)
+        return made.astype(x.dtype) if mode == "avg" else made
+    rows, axes = _joined(x, axis)
+    # Numbers come first in order; the middle depends on how many there are.
+    order = lm.argsort(rows, axis=-1, stable=True)
+    count = lm.sum(lm.logical_not(lm.isnan(rows)).astype("int64"), axis=-1, keepdims=True)
+    found = []
+    for middle in (lm.clip((count - 1) // 2, min=0), lm.clip(lm.minimum(count // 2, count - 1), min=0)):
+        place = lm.take_along_axis(order, middle, axis=-1)
+        found.append((lm.squeeze(lm.take_along_axis(rows, place, axis=-1), -1), lm.squeeze(place, -1)))
+    if mode == "min":
+        first = _with_axes(found[0][0], axes, keepdim)
+        return first if axis is None else (first, _with_axes(found[0][1], axes, keepdim))
+    return _with_axes((found[0][0] + found[1][0]) / 2, axes, keepdim)
+
+
+def mode(x: Tensor, axis: int = -1, keepdim: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The most frequent elements, the smallest of several, and the last places where they are."""
+    if not x.ndim:
+        return x.clone(), lm.zeros((), dtype="int64")
+    values = lm.mode(x, axis=axis, keepdims=True)[0]
+    size = tuple(x.shape)[axis]
+    places = size - 1 - lm.argmax(lm.flip(x == values, axis=axis).astype("int32"), axis=axis, keepdims=True)
+    return (values, places) if keepdim else (lm.squeeze(values, axis), lm.squeeze(places, axis))
+
+
+def _quantile(native: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def call(
+        x: Tensor,
+        q: Any,
+        axis: Any = None,
+        keepdim: bool = False,
+        interpolation: str = "linear",
+        name: str | None = None,
+    ) -> Tensor:
+        rows, axes = _joined(x, axis)
+        if isinstance(q, (list, tuple)):
+            made = [_with_axes(native(rows, each, axis=-1, interpolation=interpolation), axes, keepdim) for each in q]
+            return lm.stack(made)
+        return _with_axes(native(rows, q, axis=-1, interpolation=interpolation), axes, keepdim)
+
+    call.__doc__ = "The elements below which lie the shares ``q``: a number, or several along a new first axis."
+    return call
+
+
+quantile, nanquantile = _quantile(lm.quantile), _quantile(lm.nanquantile)
+quantile.__name__, nanquantile.__name__ = "quantile", "nanquantile"
+
+
+def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
+    """The sums of the diagonals of two axes."""
+    return lm.sum(lm.diagonal(x, offset=offset, axis1=axis1, axis2=axis2), axis=-1)
+
+
+def histogram(
+    input: Tensor,
+    bins: int = 100,
+    min: float = 0,
+    max: float = 0,
+    weight: Tensor | None = None,
+    density: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The numbers of elements in bins of one size, or the sums of their weights; ``density`` makes the area 1."""
+    low, high = (min, max) if min or max else (float(lm.min(input)), float(lm.max(input)))
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    values = lm.reshape(input.detach(), (-1,)).astype(lm.float32)
+    if weight is None and not density:
+        return lm.histc(values, bins, low, high).astype(lm.int64)
+    place = lm.clip(lm.floor((values - low) * (bins / (high - low))), 0, bins - 1).astype(lm.int64)
+    inside = lm.logical_and(values >= low, values <= high)
+    share = lm.ones_like(values) if weight is None else lm.reshape(weight.detach(), (-1,))
+    sums = lm.index_add(lm.zeros((bins,), dtype=share.dtype), 0, place, lm.where(inside, share, lm.zeros_like(share)))
+    return sums / (lm.sum(sums) * ((high - low) / bins)) if density else sums

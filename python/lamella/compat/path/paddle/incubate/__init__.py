@@ -1,0 +1,9 @@
+"""What Paddle keeps apart until it is settled: derivatives of functions."""
+
+from __future__ import annotations
+
+from lamella.compat.front import close_module
+
+from . import autograd  # noqa: F401
+
+__getattr__ = close_module(__name__)

@@ -1,0 +1,99 @@
+"""Cross entropy of classes, which may be probabilities, smoothed and weighted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+def cross_entropy(
+    input: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    soft_label: bool = False,
+    axis: int = -1,
+    use_softmax: bool = True,
+    label_smoothing: float = 0.0,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the cross entropy of scores, or without ``use_softmax`` of probabilities, and classes.
+
+    Classes are integers in the shape of ``input`` without ``axis``, or with 1 for its size; where ``soft_label``, they
+    are probabilities in the shape of ``input``. Those and smoothed ones weigh as the mean of their classes' weights.
+    Examples whose class is ``ignore_index`` count nothing.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"[cross_entropy] reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+    axis = axis % input.ndim
+    if soft_label or label_smoothing:
+        return _soft(input, label, weight, ignore_index, reduction, soft_label, axis, use_softmax, label_smoothing)
+    keeps_axis = label.ndim == input.ndim
+    if keeps_axis:
+        label = lm.squeeze(label, axis)
+    if use_softmax:
+        loss = lm.cross_entropy(input, label, weight, ignore_index, reduction, 0.0, axis)
+    else:
+        loss = lm.nll_loss(lm.log(input), label, weight, ignore_index, reduction, axis)
+    return lm.expand_dims(loss, axis) if keeps_axis and reduction == "none" else loss
+
+
+def _soft(
+    input: Tensor,
+    label: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    soft_label: bool,
+    axis: int,
+    use_softmax: bool,
+    label_smoothing: float,
+) -> Tensor:
+    """Returns the cross entropy of probabilities of classes, or of classes to be smoothed."""
+    classes = tuple(input.shape)[axis]
+    counts: Any = None
+    if not soft_label:
+        numbers = lm.squeeze(label, axis) if label.ndim == input.ndim else label
+        if ignore_index >= 0 or bool(lm.any(numbers == ignore_index)):
+            counts = lm.expand_dims((numbers != ignore_index).astype(input.dtype), axis)
+            numbers = lm.where(numbers == ignore_index, lm.zeros_like(numbers), numbers)
+        label = lm.moveaxis(lm.one_hot(numbers, classes), -1, axis)
+    label = label.astype(input.dtype)
+    if label_smoothing:
+        label = label * (1 - label_smoothing) + label_smoothing / classes
+    logarithm = lm.log_softmax(input, axis=axis) if use_softmax else lm.log(input)
+    loss = -lm.sum(label * logarithm, axis=axis, keepdims=True)
+    shares = counts
+    if weight is not None:
+        shape = tuple(classes if each == axis else 1 for each in range(input.ndim))
+        each = lm.sum(label * lm.reshape(weight, shape), axis=axis, keepdims=True)
+        shares = each if counts is None else each * counts
+    if shares is not None:
+        loss = loss * shares
+    if reduction == "none":
+        return loss
+    if reduction == "sum":
+        return lm.sum(loss)
+    if shares is None:
+        return lm.mean(loss)
+    total = lm.sum(shares)
+    return lm.sum(loss) / lm.where(total == 0, lm.ones_like(total), total)
+
+
+def softmax_with_cross_entropy(
+    logits: Tensor,
+    label: Tensor,
+    soft_label: bool = False,
+    ignore_index: int = -100,
+    numeric_stable_mode: bool = True,
+    return_softmax: bool = False,
+    axis: int = -1,
+) -> Any:
+    """Returns the cross entropy of each example, with 1 for the size of ``axis``."""
+    loss = cross_entropy(logits, label, ignore_index=ignore_index, reduction="none", soft_label=soft_label, axis=axis)
+    if loss.ndim < logits.ndim:
+        loss = lm.expand_dims(loss, axis)
+    return (loss, lm.softmax(logits, axis=axis)) if return_softmax else loss

@@ -1,0 +1,130 @@
+"""Paddle's layers, and these as functions: a line for each name, see :mod:`lamella.compat.dialect`."""
+
+#: ``paddle.nn.functional``.
+FUNCTIONAL = """
+mish relu6 softsign tanhshrink
+celu(x, alpha=1.0)
+elu(x, alpha=1.0)
+silu(x)
+elu_(x, alpha=1.0) -> elu
+leaky_relu(x, negative_slope=0.01)
+log_sigmoid
+softplus(x, beta=1, threshold=20)
+softshrink(x, threshold=0.5)
+hardshrink(x, threshold=0.5)
+hardtanh(x, min=-1.0, max=1.0)
+hardswish
+swish(x) -> silu
+glu(x, axis=-1)
+gumbel_softmax(x, temperature=1.0, hard=False, axis=-1)
+layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05)
+normalize(x, p=2, axis=1, epsilon=1e-12)
+fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1)
+grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True)
+affine_grid(theta, out_shape, align_corners=True)
+dropout2d(x, p=0.5, training=True, data_format="NCHW")
+dropout3d(x, p=0.5, training=True, data_format="NCDHW")
+alpha_dropout(x, p=0.5, training=True)
+cosine_similarity(x1, x2, axis=1, eps=1e-08)
+pairwise_distance(x, y, p=2.0, epsilon=1e-06, keepdim=False)
+binary_cross_entropy(input, label, weight=None, reduction="mean")
+binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None)
+cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean")
+hinge_embedding_loss(input, label, margin=1.0, reduction="mean")
+kl_div(input, label, reduction="mean", log_target=False)
+l1_loss(input, label, reduction="mean")
+margin_ranking_loss(input, other, label, margin=0.0, reduction="mean")
+nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean")
+soft_margin_loss(input, label, reduction="mean")
+triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-06, swap=False, reduction="mean")
+rrelu(x, lower=0.125, upper=0.3333333333333333, training=True)
+feature_alpha_dropout(x, p=0.5, training=True)
+max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None)
+max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None)
+max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None)
+poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-08, reduction="mean")
+gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-06, reduction="mean")
+multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean")
+triplet_margin_with_distance_loss(input, positive, negative, distance_function=None, margin=1.0, swap=False, \
+reduction="mean")
+multi_label_margin_loss(input, label, reduction="mean") -> multilabel_margin_loss
+dropout1d(input, p=0.5, training=True)
+logsigmoid(x) -> log_sigmoid
+"""
+
+#: ``paddle.nn``: layers whose parameters, if they have any, are shaped and drawn as Lamella's.
+LAYERS = """
+CELU(alpha=1.0)
+ELU(alpha=1.0)
+Hardshrink(threshold=0.5)
+Hardsigmoid
+Hardswish
+Hardtanh(min=-1.0, max=1.0)
+Identity
+LeakyReLU(negative_slope=0.01)
+LogSigmoid
+LogSoftmax(axis=-1)
+Maxout(groups, axis=1)
+Mish
+ReLU6
+Silu -> SiLU
+Swish -> SiLU
+Softplus(beta=1, threshold=20)
+Softshrink(threshold=0.5)
+Softsign
+Tanhshrink
+ThresholdedReLU(threshold=1.0, value=0.0)
+GLU(axis=-1)
+AlphaDropout(p=0.5)
+Dropout2D(p=0.5, data_format="NCHW") -> Dropout2d
+Dropout3D(p=0.5, data_format="NCDHW") -> Dropout3d
+Fold(output_sizes, kernel_sizes, dilations=1, paddings=0, strides=1)
+CosineSimilarity(axis=1, eps=1e-08)
+PairwiseDistance(p=2.0, epsilon=1e-06, keepdim=False)
+BCELoss(weight=None, reduction="mean")
+BCEWithLogitsLoss(weight=None, reduction="mean", pos_weight=None)
+CosineEmbeddingLoss(margin=0, reduction="mean")
+HingeEmbeddingLoss(margin=1.0, reduction="mean")
+KLDivLoss(reduction="mean", log_target=False)
+L1Loss(reduction="mean")
+MarginRankingLoss(margin=0.0, reduction="mean")
+NLLLoss(weight=None, ignore_index=-100, reduction="mean")
+SoftMarginLoss(reduction="mean")
+TripletMarginLoss(margin=1.0, p=2.0, epsilon=1e-06, swap=False, reduction="mean")
+FeatureAlphaDropout(p=0.5)
+Softmax2D -> Softmax2d
+RReLU(lower=0.125, upper=0.3333333333333333)
+Unflatten(axis, shape)
+PoissonNLLLoss(log_input=True, full=False, epsilon=1e-08, reduction="mean")
+GaussianNLLLoss(full=False, epsilon=1e-06, reduction="mean")
+MultiLabelSoftMarginLoss(weight=None, reduction="mean")
+MultiLabelMarginLoss(reduction="mean")
+MultiMarginLoss(p=1, margin=1.0, weight=None, reduction="mean")
+TripletMarginWithDistanceLoss(distance_function=None, margin=1.0, swap=False, reduction="mean")
+SiLU(inplace=False)
+CircularPad1D(padding, data_format="NCL") -> CircularPad1d
+CircularPad1d(padding, data_format="NCL")
+CircularPad2D(padding, data_format="NCHW") -> CircularPad2d
+CircularPad2d(padding, data_format="NCHW")
+CircularPad3D(padding, data_format="NCDHW") -> CircularPad3d
+CircularPad3d(padding, data_format="NCDHW")
+ConstantPad1D(padding, value, data_format="NCL") -> ConstantPad1d
+ConstantPad1d(padding, value, data_format="NCL")
+ConstantPad2D(padding, value, data_format="NCHW") -> ConstantPad2d
+ConstantPad2d(padding, value, data_format="NCHW")
+ConstantPad3D(padding, value, data_format="NCDHW") -> ConstantPad3d
+ConstantPad3d(padding, value, data_format="NCDHW")
+ReflectionPad1D(padding, data_format="NCL") -> ReflectionPad1d
+ReflectionPad1d(padding, data_format="NCL")
+ReflectionPad2D(padding, data_format="NCHW") -> ReflectionPad2d
+ReflectionPad2d(padding, data_format="NCHW")
+ReflectionPad3D(padding, data_format="NCDHW") -> ReflectionPad3d
+ReflectionPad3d(padding, data_format="NCDHW")
+ReplicationPad1D(padding, data_format="NCL") -> ReplicationPad1d
+ReplicationPad1d(padding, data_format="NCL")
+ReplicationPad2D(padding, data_format="NCHW") -> ReplicationPad2d
+ReplicationPad2d(padding, data_format="NCHW")
+ReplicationPad3D(padding, data_format="NCDHW") -> ReplicationPad3d
+ReplicationPad3d(padding, data_format="NCDHW")
+AdaptiveLogSoftmaxWithLoss(in_features, n_classes, cutoffs, div_value=4.0, head_bias=False)
+"""

@@ -1,0 +1,279 @@
+"""Functions of the Paddle front beside formulas written out: what no file of references holds."""
+
+import pytest
+
+from support import extensions
+
+HEAD = """
+import itertools, io, math, pickle
+import numpy as np
+import paddle
+import paddle.nn as nn
+import paddle.nn.functional as F
+
+rng = np.random.default_rng(3)
+close = np.testing.assert_allclose
+
+
+def raises(kind, function):
+    try:
+        function()
+    except kind as error:
+        return str(error)
+    raise AssertionError(f"no {kind}")
+
+
+def floats(*shape):
+    return paddle.to_tensor(rng.standard_normal(shape).astype("float32"))
+"""
+
+PROGRAMS = {
+    "in place": """
+x = paddle.arange(6, dtype="float32")
+y = x.reshape_([2, 3])
+assert y is x and x.shape == [2, 3]
+assert x.unsqueeze_(0).shape == [1, 2, 3] and x.squeeze_(0).shape == [2, 3] and x.t_().shape == [3, 2]
+assert paddle.transpose_(x, [1, 0]) is x and x.flatten_().shape == [6]
+x.equal_(paddle.to_tensor([0.0, 1.0, 0.0, 3.0, 0.0, 5.0]))
+assert x.dtype == paddle.bool and x.tolist() == [True, True, False, True, False, True]
+x.cast_("int64")
+assert x.dtype == paddle.int64 and x.sum().item() == 4
+z = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+w = z * 2
+w.scale_(3.0)
+w.cumsum_()
+w.sum().backward()
+close(z.grad.numpy(), [12.0, 6.0])
+assert "leaf" in raises(ValueError, lambda: z.reshape_([2, 1]))
+m = paddle.ones([3, 3])
+m.fill_diagonal_(5.0, offset=1)
+close(m.numpy(), np.ones((3, 3)) + 4 * np.eye(3, k=1))
+tall = paddle.zeros([7, 3]).fill_diagonal_(1.0, wrap=True).numpy()
+wanted = np.zeros((7, 3)); np.fill_diagonal(wanted, 1.0, wrap=True)
+close(tall, wanted)
+assert m.resize_([2, 2]).shape == [2, 2] and m.resize_([5], fill_zero=True).tolist()[4] == 0
+a = paddle.zeros([2]); a.set_(paddle.to_tensor([[3, 4]]))
+assert a.shape == [1, 2] and a.dtype == paddle.int64
+a.data = paddle.to_tensor([1.5])
+assert a.tolist() == [1.5]
+assert a.name == a.name and a.name.startswith("generated_tensor"), a.name
+a.name = "mine"
+assert a.name == "mine" and paddle.ones([1]).name != "mine"
+assert a.new_zeros([2]).dtype == a.dtype and a.new_full([2], 3).tolist() == [3, 3]
+assert a.type_as(x).dtype == paddle.int64
+""",
+    "indices": """
+z, i = floats(2, 3, 4), paddle.to_tensor([2, 0, 1, 1])
+close(z[1, ..., i].numpy(), z.numpy()[1][:, [2, 0, 1, 1]])
+close(z[0, :, [3, 1]].numpy(), z.numpy()[0][:, [3, 1]])
+close(z[[1, 0], 2].numpy(), z.numpy()[[1, 0], 2])
+y = z.clone()
+y[1, :, [0, 2]] = 7.0
+assert (y.numpy()[1][:, [0, 2]] == 7).all() and (y.numpy()[0] == z.numpy()[0]).all()
+assert z.item(5) == z.numpy().ravel()[5] and z.item(1, 2, 3) == z.numpy()[1, 2, 3]
+""",
+    "files as Paddle writes them": """
+class Tensor:
+    def __init__(self, name, values):
+        self.parts = name, values
+
+    def __reduce__(self):
+        return (tuple, (self.parts,))
+
+
+class Bare:
+    def __init__(self, values):
+        self.values = values
+
+    def __reduce__(self):
+        return (eval, ("data", {"data": self.values}))
+
+
+class Other:
+    def __reduce__(self):
+        return (eval, ("__import__('os')", {"data": 1}))
+
+
+def read(value, **options):
+    return paddle.load(io.BytesIO(pickle.dumps(value)), **options)
+
+
+made = read({"a": [Tensor("w_0", np.ones(2, "float32"))], "b": (1, Bare(np.zeros(3))), "c": ("x", 2)})
+assert isinstance(made["a"][0], paddle.Tensor) and made["a"][0].name == "w_0" and made["a"][0].sum().item() == 2
+assert isinstance(made["b"][1], paddle.Tensor) and made["c"] == ("x", 2)
+assert isinstance(read([Tensor("w_0", np.ones(2))], return_numpy=True)[0], np.ndarray)
+assert "could do anything" in raises(pickle.UnpicklingError, lambda: read(Other()))
+""",
+    "states of optimizers": """
+KINDS = {"Momentum": "velocity", "Adam": "moment1 moment2 beta1_pow_acc beta2_pow_acc", "Adagrad": "moment",
+         "Adamax": "moment inf_norm beta1_pow_acc", "RMSProp": "momentum mean_square mean_grad", "Rprop":
+         "prevs learning_rates", "ASGD": "d y m", "NAdam": "moment1 moment2 momentum_decay_pow beta2_pow mu_product"}
+for kind, words in KINDS.items():
+    layer = nn.Linear(2, 1)
+    optimizer = getattr(paddle.optimizer, kind)(learning_rate=0.1, parameters=layer.parameters())
+    for _ in range(2):
+        layer(paddle.ones([1, 2])).sum().backward()
+        optimizer.step()
+        optimizer.clear_grad()
+    state = optimizer.state_dict()
+    wanted = {f"{p.name}_{word}_0" for p in layer.parameters() for word in words.split()}
+    assert set(state) == wanted, (kind, set(state))
+layer, rates = nn.Linear(2, 1), paddle.optimizer.lr.StepDecay(0.1, 1)
+adam = paddle.optimizer.Adam(rates, parameters=layer.parameters())
+layer(paddle.ones([1, 2])).sum().backward()
+adam.step()
+rates.step()
+state = adam.state_dict()
+close(state[f"{layer.weight.name}_beta1_pow_acc_0"].numpy(), [0.9**2], rtol=1e-6)
+assert state["LR_Scheduler"]["last_epoch"] == 1
+other = paddle.optimizer.Adam(paddle.optimizer.lr.StepDecay(0.1, 1), parameters=layer.parameters())
+other.set_state_dict(state)
+assert abs(other.get_lr() - 0.01) < 1e-9 and list(other.state.values())[0]["step"] == 1
+other._learning_rate.step()
+assert abs(other.get_lr() - 0.001) < 1e-9
+""",
+    "scaling of losses": """
+weight = paddle.create_parameter([1], "float32", default_initializer=nn.initializer.Constant(1.0))
+sgd = paddle.optimizer.SGD(0.1, [weight])
+scaler = paddle.amp.GradScaler(init_loss_scaling=8.0, decr_every_n_nan_or_inf=2, incr_every_n_steps=2)
+seen = []
+for factor in (1.0, 1.0, math.inf, math.inf, 1.0):
+    sgd.clear_grad()
+    scaler.scale((weight * factor).sum()).backward()
+    scaler.step(sgd)
+    scaler.update()
+    seen.append(scaler.get_init_loss_scaling())
+assert seen == [8, 16, 16, 8, 8], seen
+close(weight.numpy(), [0.7], rtol=1e-6)
+again = paddle.amp.GradScaler()
+again.load_state_dict(scaler.state_dict())
+assert again.state_dict() == scaler.state_dict()
+still = paddle.amp.GradScaler(init_loss_scaling=4.0, use_dynamic_loss_scaling=False)
+still.scale((weight * math.inf).sum()).backward()
+still.step(sgd)
+still.update()
+assert still.get_init_loss_scaling() == 4 and not still.is_use_dynamic_loss_scaling()
+""",
+    "sequences": """
+ids = paddle.to_tensor([[[2, 2], [6, 1]], [[3, 9], [6, 1]], [[0, 1], [9, 0]]])
+parents = paddle.to_tensor([[[0, 0], [1, 1]], [[1, 0], [1, 0]], [[0, 0], [0, 1]]])
+assert F.gather_tree(ids, parents).tolist() == [[[2, 2], [1, 6]], [[3, 3], [6, 1]], [[0, 1], [9, 0]]]
+
+
+class Table(nn.Layer):
+    def __init__(self, scores):
+        super().__init__()
+        self.scores = scores
+
+    def forward(self, words, states):
+        return self.scores[words], states
+
+
+# The best of all sequences of three words after the word 0, of which 1 ends one.
+scores = rng.standard_normal((4, 4)).astype("float32")
+log = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+
+
+def value(words):
+    total, last = 0.0, 0
+    for word in words:
+        if last == 1:
+            total += 0.0 if word == 1 else -math.inf
+        else:
+            total += log[last, word]
+        last = word
+    return total
+
+
+decoder = nn.BeamSearchDecoder(Table(paddle.to_tensor(scores)), start_token=0, end_token=1, beam_size=16)
+found, states = nn.dynamic_decode(decoder, inits=paddle.zeros([2, 1]), max_step_num=2)
+best = max(itertools.product(range(4), repeat=3), key=value)
+steps = found.shape[1]
+assert found[0, :, 0].tolist() == list(best)[:steps] and found[1, :, 0].tolist() == list(best)[:steps], (found, best)
+close(states.log_probs[0, 0].item(), value(best), rtol=1e-5)
+
+# All ways to say two labels in three times, one step at a time.
+logs = np.log(rng.dirichlet(np.ones(4), (1, 3, 3))).astype("float32")
+label, total = [1, 2], 0.0
+for way in set(itertools.permutations("tttll")):
+    if way[-1] != "t":
+        continue
+    time = said = 0
+    cost = 0.0
+    for step in way:
+        cost += logs[0, time, said, 0] if step == "t" else logs[0, time, said, label[said]]
+        time, said = time + (step == "t"), said + (step == "l")
+    total += math.exp(cost)
+lengths = [paddle.to_tensor([n], dtype="int32") for n in (3, 2)]
+loss = F.rnnt_loss(paddle.to_tensor(logs), paddle.to_tensor([label], dtype="int32"), *lengths)
+close(loss.item(), -math.log(total), rtol=1e-5)
+""",
+    "classes": """
+x, weight = floats(5, 4), floats(6, 4)
+costs = np.concatenate([F.hsigmoid_loss(x, paddle.full([5], c, "int64"), 7, weight).numpy() for c in range(7)], 1)
+# Behind the end of shorter ways each step counts log(2).
+depth = [math.floor(math.log2(c + 7)) for c in range(7)]
+shares = np.exp(-costs) * 2.0 ** (max(depth) - np.array(depth))
+close(shares.sum(1), np.ones(5), rtol=1e-5)
+cosines, label = np.tanh(rng.standard_normal((3, 4))).astype("float32"), np.array([1, 0, 3])
+moved = 8 * cosines.astype(float)
+moved[range(3), label] = 8 * (np.cos(1.2 * np.arccos(cosines[range(3), label]) + 0.1) - 0.2)
+wanted = np.log(np.exp(moved).sum(1)) - moved[range(3), label]
+loss = F.margin_cross_entropy(paddle.to_tensor(cosines), paddle.to_tensor(label), 1.2, 0.1, 0.2, 8.0, reduction=None)
+close(loss.numpy()[:, 0], wanted, rtol=1e-4)
+labels, sample = F.class_center_sample(paddle.to_tensor([3, 7, 7, 1]), 20, 6)
+assert sample.tolist()[:3] == [1, 3, 7] and len(set(sample.tolist())) == 6 and labels.tolist() == [1, 2, 2, 0]
+qkv = floats(2, 5, 4, 2, 8)
+found, _ = F.flash_attn_qkvpacked(qkv, causal=True)
+q, k, v = qkv.numpy()[:, :, :2], qkv.numpy()[:, :, 2], qkv.numpy()[:, :, 3]
+for group in range(2):
+    for head in range(2):
+        s = q[0, :, group, head] @ k[0, :, head].T / math.sqrt(8) + np.triu(np.full((5, 5), -np.inf), 1)
+        p = np.exp(s - s.max(1, keepdims=True))
+        close(found.numpy()[0, :, 2 * group + head], p / p.sum(1, keepdims=True) @ v[0, :, head], rtol=1e-4, atol=1e-5)
+""",
+    "derivatives of functions": """
+from paddle.incubate import autograd as A
+
+x, v = floats(3), floats(3)
+
+
+def f(x):
+    return paddle.stack([x[0] * x[1], x[2] ** 3])
+
+
+a, b, c = x.tolist()
+matrix = np.array([[b, a, 0.0], [0.0, 0.0, 3 * c**2]])
+close(A.Jacobian(f, x)[:].numpy(), matrix, rtol=1e-5)
+close(A.jvp(f, x, v)[1].numpy(), matrix @ v.numpy(), rtol=1e-4, atol=1e-6)
+close(A.vjp(f, x, paddle.to_tensor([1.0, 2.0]))[1].numpy(), [1.0, 2.0] @ matrix, rtol=1e-5)
+close(A.Hessian(lambda x: (x**3).sum(), x)[:].numpy(), np.diag(6 * x.numpy()), rtol=1e-5)
+batch = A.Jacobian(lambda x: x**2, floats(4, 2), is_batched=True)
+assert batch.shape == [4, 2, 2]
+""",
+    "signals and images": """
+from paddle.signal import frame, overlap_add
+from paddle.vision import transforms as T
+
+x = paddle.arange(8, dtype="float32")
+assert frame(x, 4, 2).shape == [4, 3] and frame(x, 4, 2, axis=0).shape == [3, 4]
+close(overlap_add(frame(x, 4, 2), 2).numpy(), x.numpy() * [1, 1, 2, 2, 2, 2, 1, 1])
+close(overlap_add(frame(x, 4, 2, axis=0), 2, axis=0).numpy(), x.numpy() * [1, 1, 2, 2, 2, 2, 1, 1])
+image = rng.integers(0, 256, (6, 8, 3), dtype=np.uint8)
+assert (T.affine(image, 0, (0, 0), 1.0, (0, 0)) == image).all()
+moved = T.affine(image, 0, (2, 1), 1.0, (0, 0), fill=9)
+assert (moved[1:, 2:] == image[:-1, :-2]).all() and (moved[0] == 9).all() and (moved[:, :2] == 9).all()
+corners = [(0, 0), (7, 0), (7, 5), (0, 5)]
+assert (T.perspective(image, corners, corners) == image).all()
+shifted = [(x + 1, y) for x, y in corners]
+assert (T.perspective(image, corners, shifted, "bilinear")[:, 1:] == image[:, :-1]).all()
+assert T.RandomAffine(30, (0.1, 0.1), (0.8, 1.2), 10)(image).shape == T.RandomPerspective(1.0)(image).shape == (6, 8, 3)
+assert paddle.flops(paddle.vision.models.LeNet(), [1, 1, 28, 28]) == 347560
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_functions(program, tmp_path):
+    extensions.write(tmp_path, {"program.py": HEAD + PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
