@@ -218,7 +218,7 @@ multinomial(input, num_samples, replacement=False, *, generator=None)
 poisson(input, *, generator=None)
 
 # The engine.
-are_deterministic_algorithms_enabled finfo from_dlpack from_numpy get_num_threads iinfo inference_mode
+are_deterministic_algorithms_enabled from_dlpack from_numpy get_num_threads inference_mode
 get_autocast_dtype set_autocast_dtype is_grad_enabled no_grad enable_grad set_grad_enabled promote_types result_type
 set_num_threads
 istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, \

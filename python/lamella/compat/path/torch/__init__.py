@@ -72,7 +72,7 @@ _missing = _close(
     },
 )
 
-from . import _functions, _plain, _storages, _tensor_types, _words
+from . import _dtypes, _functions, _plain, _storages, _tensor_types, _words
 
 _NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _names.FUNCTIONS)
 
@@ -82,6 +82,8 @@ def _find(name: str) -> _Any:
         return getattr(_lm, name)
     if name in _LATER:
         return _import_module(f"torch.{name}")
+    if name in _dtypes.ABSENT:
+        return _dtypes.ABSENT[name]
     if name in _functions.TENSOR_TYPES:
         return _tensor_types.made(name)
     if name in _storages.DTYPE_OF_STORAGE:
@@ -120,6 +122,7 @@ __getattr__ = _words.serve(_NAMES, _find)
 from lamella.utils import register_device_module as _register_device_module
 
 from ._device import device
+from ._dtypes import finfo, iinfo
 from ._functions import (
     Size,
     _check,

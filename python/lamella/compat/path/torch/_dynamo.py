@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
 from typing import Any
 
-from lamella.compat.front import close_module
+from lamella.compat.front import add_paths, close_module
 
 from . import compiler
 from ._compile import compile
@@ -25,4 +26,9 @@ def optimize(backend: Any = "inductor", **options: Any) -> Any:
     return lambda function: compile(function)
 
 
+class TransformGetItemToIndex(contextlib.nullcontext[None]):
+    """A block in which ``vmap`` takes its numbers for indices, as it does everywhere here."""
+
+
 __getattr__ = close_module(__name__)
+add_paths("torch", {f"{__name__}._trace_wrapped_higher_order_op": {__name__: "TransformGetItemToIndex"}})

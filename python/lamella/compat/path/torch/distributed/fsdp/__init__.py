@@ -13,6 +13,8 @@ from lamella.compat.front import add_paths, close_module
 from lamella.distributed import _sharded_state
 from lamella.nn import Module
 
+from ._fully_shard import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, fully_shard  # noqa: F401
+
 
 class ShardingStrategy(Enum):
     """Names of the parts of a training state that are cut over the processes."""
