@@ -18,7 +18,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -207,8 +207,11 @@ def by_other_names(function: Callable[..., Any], also: Mapping[str, str]) -> Cal
     return call
 
 
-class _AdaptedType(type):
-    """Type of adapted classes: objects of the native class are instances, too, as layers make such objects."""
+class _AdaptedType(type(Protocol)):  # type: ignore[misc]
+    """Type of adapted classes: objects of the native class are instances, too, as layers make such objects.
+
+    It is one of the types of abstract classes and protocols, so that a class may be made of such a one and a layer.
+    """
 
     def __instancecheck__(cls, value: object) -> bool:
         return type.__instancecheck__(cls.__dict__.get("_native", cls), value)

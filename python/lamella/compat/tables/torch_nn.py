@@ -159,12 +159,13 @@ reduce=None, reduction="mean")
 
 #: ``torch.nn.init``; the older names without an underscore warn in PyTorch.
 INIT = """
-constant_ zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_
+zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_
 calculate_gain
+constant_(tensor, val)
 normal_(tensor, mean=0.0, std=1.0, generator=None)
 trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None)
 uniform_(tensor, a=0.0, b=1.0, generator=None)
-constant -> constant_
+constant(tensor, val) -> constant_
 dirac -> dirac_
 eye -> eye_
 kaiming_normal -> kaiming_normal_

@@ -51,6 +51,9 @@ short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 dtype = _lm.DType
 strided = layout = "strided"
+OutOfMemoryError = MemoryError
+sparse_coo, sparse_csr, sparse_csc = "sparse_coo", "sparse_csr", "sparse_csc"
+legacy_contiguous_format = "contiguous_format"
 contiguous_format, preserve_format, channels_last, channels_last_3d = (
     "contiguous_format",
     "preserve_format",
@@ -72,12 +75,14 @@ _missing = _close(
     },
 )
 
-from . import _dtypes, _functions, _plain, _storages, _tensor_types, _words
+from . import _dtypes, _foreach, _functions, _plain, _storages, _tensor_types, _words
 
 _NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _names.FUNCTIONS)
 
 
 def _find(name: str) -> _Any:
+    if name in ("Stream", "Event"):  # of any device; those of a GPU are there
+        return getattr(_lm.cuda, name)
     if name in ("cond", "ops"):  # the former needs numpy
         return getattr(_lm, name)
     if name in _LATER:
@@ -88,6 +93,8 @@ def _find(name: str) -> _Any:
         return _tensor_types.made(name)
     if name in _storages.DTYPE_OF_STORAGE:
         return _storages.STORAGES[_storages.DTYPE_OF_STORAGE[name]]
+    if (of_lists := _foreach.function_of(name)) is not None:
+        return of_lists
     if name == "sparse_coo_tensor":
         return _import_module("torch.sparse").sparse_coo_tensor
     if (function := _plain.in_place(name)) is not None:
@@ -103,6 +110,7 @@ _LATER = frozenset(
         "_dynamo",
         "accelerator",
         "backends",
+        "cpu",
         "distributed",
         "distributions",
         "fft",
@@ -121,11 +129,12 @@ __getattr__ = _words.serve(_NAMES, _find)
 
 from lamella.utils import register_device_module as _register_device_module
 
-from ._device import device
+from ._device import device, get_device_module
 from ._dtypes import finfo, iinfo
 from ._functions import (
     Size,
     _check,
+    _check_is_size,
     add,
     adjoint,
     allclose,
@@ -178,6 +187,7 @@ from ._functions import (
     unbind,
     where,
 )
+from ._memory import TypedStorage, UntypedStorage
 from ._matrices import (
     as_strided,
     compiled_with_cxx11_abi,
@@ -204,7 +214,11 @@ from ._matrices import (
 )
 from ._plain import (
     _assert,
+    _softmax_backward_data,
     can_cast,
+    cat,
+    concat,
+    concatenate,
     constant_pad_nd,
     detach,
     detach_,
@@ -237,6 +251,7 @@ from ._reductions import (
     var,
     var_mean,
 )
+from ._symbols import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum
 
 # isort: split
 

@@ -13,6 +13,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._memory import UntypedStorage
 from ._size import Size
 from ._words import with_numpy_words
 
@@ -28,6 +29,11 @@ def _check(condition: Any, message: Any = None) -> None:
     """RuntimeError where the condition does not hold; the message is made by a function where that is given."""
     if not condition:
         raise RuntimeError("Expected cond to be True, but got False" if message is None else str(message()))
+
+
+def _check_is_size(i: int, message: Any = None, *, max: int | None = None) -> None:
+    """RuntimeError where a number is no size: negative, or larger than ``max``."""
+    _check(i >= 0 and (max is None or i <= max), message)
 
 
 # ---- tensors from data
@@ -51,6 +57,8 @@ def _plain(data: Any, dtype: Any = None) -> tuple[Any, Any]:
     Tensors of one element in sequences are numbers. The dtype is that given; where there is none and a sequence holds
     tensors or what numpy has computed, it is that to which theirs, and those of Python's numbers, are promoted.
     """
+    if isinstance(data, UntypedStorage):
+        return data._bytes, dtype
     if isinstance(data, Tensor) or hasattr(data, "dtype") or isinstance(data, str) or not hasattr(data, "__iter__"):
         return data, dtype
     found: set[Any] = set()

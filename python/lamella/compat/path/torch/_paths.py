@@ -48,6 +48,7 @@ PATHS: Paths = {
     **{f"torch.nn.modules.{name}": {"torch.nn": layers} for name, layers in _LAYERS.items()},
     "torch.nn.modules.module": {
         "torch.nn": "Module",
+        "torch.nn._module": "_EXTRA_STATE_KEY_SUFFIX _IncompatibleKeys",
         "torch.nn._hooks_of_all": (
             "register_module_backward_hook register_module_forward_hook register_module_forward_pre_hook "
             "register_module_full_backward_hook register_module_full_backward_pre_hook"

@@ -8,6 +8,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._words import with_numpy_words
+
 
 def in_place(name: str) -> Callable[..., Tensor] | None:
     """Returns ``torch.exp_`` and its kin: the function of the method of a tensor that writes over it, or None."""
@@ -36,6 +38,28 @@ def _assert(condition: Any, message: str) -> None:
 def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
     """The tensor with elements of one value around it: pairs of numbers of them, from the last axis on."""
     return lm.nn.functional.pad(input, pad, "constant", value)
+
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of :func:`torch.softmax`, whose output is y: ``y * (dy - sum(y * dy))``, in a dtype."""
+    weighted = grad_output * output
+    return (weighted - output * lm.sum(weighted, axis=dim, keepdims=True)).astype(input_dtype)
+
+
+@with_numpy_words
+def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors one after the other along an axis; those of the shape ``(0,)`` fit to tensors of any number of axes."""
+    try:
+        return lm.concat(tensors, axis=dim, out=out)
+    except (IndexError, ValueError):
+        kept = [x for x in tensors if x.shape != (0,)]
+        if not kept or len(kept) == len(tensors):
+            raise
+        dtype = lm.result_type(*tensors)
+        return lm.concat([x.astype(dtype, copy=False) for x in kept], axis=dim, out=out)
+
+
+concat = concatenate = cat
 
 
 def detach(input: Tensor) -> Tensor:

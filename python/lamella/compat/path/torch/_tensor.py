@@ -21,6 +21,7 @@ from . import _matrices as M  # noqa: N812
 from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
 from ._device import device
+from ._memory import TypedStorage, UntypedStorage
 from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
 from ._reshaped import set_data
@@ -83,9 +84,10 @@ def _view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     """Implements Tensor.view() and reshape(): sizes one by one or together. A dtype reads the memory anew."""
     if shape and type(shape[0]) is int:
         return lm.reshape(self, shape)
-    if len(shape) == 1 and isinstance(shape[0], lm.DType):
-        return _as_dtype(self, shape[0])
-    return lm.reshape(self, F._sizes(shape or tuple(named.values())))
+    given = shape or tuple(named.values())
+    if len(given) == 1 and isinstance(given[0], lm.DType):
+        return _as_dtype(self, given[0])
+    return lm.reshape(self, F._sizes(given))
 
 
 def _as_dtype(self: Tensor, dtype: Any) -> Tensor:
@@ -240,13 +242,6 @@ def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self.index_put_([places] * self.ndim, lm.asarray(fill_value, dtype=self.dtype, device=self.device))
 
 
-def _storage(name: str) -> Any:
-    def method(self: Tensor) -> Any:
-        raise NotImplementedError(f"[{name}] memory is not an object of its own here: x.data_ptr() is its address")
-
-    return method
-
-
 def _by_words(native: Any, *words: str, dropped: str = "") -> Any:
     """Returns an in-place operator whose arguments may be given by PyTorch's words; one of them changes nothing."""
 
@@ -296,6 +291,17 @@ def _new_of(self: Tensor, *data: Any) -> Tensor:
     if sizes:
         return lm.empty(tuple(data) or (0,), dtype=self.dtype, device=self.device)
     return lm.tensor(data[0], dtype=self.dtype, device=self.device)
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    """Implements ``element in x``: True if an element equals it.
+
+    Raises:
+        RuntimeError: it is neither a number nor a tensor.
+    """
+    if not isinstance(element, (int, float, complex, Tensor)):
+        raise RuntimeError(f"[in] elements of a tensor are numbers or tensors, not {type(element).__name__}")
+    return bool(lm.any(lm.equal(self, element)))
 
 
 def _to_sparse(self: Tensor) -> Any:
@@ -351,6 +357,7 @@ _put("layout", property(lambda self: "strided", doc="All tensors are strided."))
 _put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the same memory, off the tape."))
 for _name, _method in _RESHAPED.items():
     _put(_name, _method)
+_put("__contains__", _contains)
 _put("__format__", _format)
 _put("__repr__", text_of)
 _put("__str__", lambda self: repr(self))
@@ -374,8 +381,8 @@ _put("is_pinned", lambda self, device=None: _native_is_pinned(self))
 _put("record_stream", lambda self, stream: None)
 _put("is_shared", _is_shared)
 _put("share_memory_", _share_memory)
-_put("storage", _storage("storage"))
-_put("untyped_storage", _storage("untyped_storage"))
+_put("untyped_storage", lambda self: UntypedStorage.of(self))
+_put("storage", lambda self: TypedStorage(wrap_storage=UntypedStorage.of(self), dtype=self.dtype))
 _put("apply_", lambda self, function: self.copy_(lm.tensor(_mapped(function, self.tolist()), dtype=self.dtype)))
 _put("new_tensor", lambda self, data, **options: F.tensor(data, **{"dtype": self.dtype, **options}))
 _put("add_", _scaled_in_place(Tensor.add_))

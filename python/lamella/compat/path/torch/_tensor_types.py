@@ -48,13 +48,20 @@ class _TensorType(type):
     """Type of the classes below: tensors of the dtype are instances."""
 
     dtype: Any
+    #: The kind of device; of tensors of the module ``torch`` any.
+    kind: str | None
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, lm.Tensor) and value.dtype == cls.dtype
+        return (
+            isinstance(value, lm.Tensor)
+            and value.dtype == cls.dtype
+            and (cls.kind is None or value.device.startswith(cls.kind))
+        )
 
     def __call__(cls, *args: Any) -> lm.Tensor:
         """Returns a tensor of data, or one of the given sizes whose elements are not set."""
-        return legacy(args, cls.dtype)
+        made = legacy(args, cls.dtype)
+        return made if cls.kind is None else made.to(cls.kind)
 
 
 def legacy(args: tuple[Any, ...], dtype: Any) -> lm.Tensor:
@@ -64,6 +71,8 @@ def legacy(args: tuple[Any, ...], dtype: Any) -> lm.Tensor:
     return lm.empty(tuple(args) if args else (0,), dtype=dtype)
 
 
-def made(name: str) -> Any:
-    """Returns the class of a name."""
-    return _TensorType(name, (), {"dtype": TENSOR_TYPES[name], "__module__": "torch", "__doc__": f"See {__name__}."})
+def made(name: str, kind: str | None = None) -> Any:
+    """Returns the class of a name, of tensors on any device or on those of a kind."""
+    module = "torch" if kind is None else f"torch.{kind}"
+    members = {"dtype": TENSOR_TYPES[name], "kind": kind, "__module__": module, "__doc__": f"See {__name__}."}
+    return _TensorType(name, (), members)

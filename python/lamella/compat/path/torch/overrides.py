@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from lamella import Tensor
 from lamella.compat.front import close_module
@@ -34,6 +34,21 @@ def handle_torch_function(
 def is_tensor_like(inp: Any) -> bool:
     """True for tensors."""
     return isinstance(inp, Tensor)
+
+
+class TorchFunctionMode:
+    """A block whose method ``__torch_function__`` is called in the place of functions, which none is here."""
+
+    def __enter__(self) -> NoReturn:
+        """Says that functions are called as they are.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(f"[{type(self).__name__}] functions are not replaced while they are called")
+
+    def __exit__(self, *exception: object) -> None:
+        """Ends the block."""
 
 
 __getattr__ = close_module(__name__)

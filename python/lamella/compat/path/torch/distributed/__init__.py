@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from lamella.compat.front import add_paths, close_module
 from lamella.distributed import ProcessGroup
 
@@ -67,11 +69,19 @@ __all__ = sorted(
 )
 __all__ += ["ProcessGroup", "group"]
 
-__getattr__ = close_module(__name__)
+_missing = close_module(__name__)
+
+
+def __getattr__(name: str) -> object:
+    if name in ("DeviceMesh", "init_device_mesh"):
+        return getattr(import_module(f"{__name__}.device_mesh"), name)
+    return _missing(name)
+
+
 add_paths("torch", {f"{__name__}.distributed_c10d": {__name__: " ".join(__all__)}})
 add_paths("torch", {f"{__name__}.elastic": {}})
 add_paths("torch", {f"{__name__}.elastic.multiprocessing": {}})
 add_paths("torch", {f"{__name__}.elastic.multiprocessing.errors": {f"{__name__}.run": "record"}})
 add_paths("torch", {f"{__name__}._composable": {}})
-add_paths("torch", {f"{__name__}._composable.fsdp": {f"{__name__}.fsdp": "FSDPModule fully_shard"}})
+add_paths("torch", {f"{__name__}._composable.fsdp": {f"{__name__}.fsdp": "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard"}})
 add_paths("torch", {f"{__name__}._tensor": {f"{__name__}.tensor": "DTensor Replicate Shard distribute_tensor"}})

@@ -9,14 +9,12 @@ import lamella.distributed as native
 from lamella import Tensor
 from lamella.compat.front import close_module
 
-from ..nn._module import TensorType
+from .._stand_ins import Uninhabited
 from ._collectives import _checked, _root
 
 
-class AsyncCollectiveTensor(metaclass=TensorType):
+class AsyncCollectiveTensor(metaclass=Uninhabited):
     """A result that is still on its way; results are there when they are returned, so none is one."""
-
-    native = type("_Nothing", (), {})
 
 
 def wait_tensor(tensor: Tensor) -> Tensor:

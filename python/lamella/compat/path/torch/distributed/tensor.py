@@ -13,7 +13,7 @@ from lamella.distributed.global_tensor import GlobalParameter, GlobalTensor
 from lamella.distributed.making import part_of
 from lamella.distributed.mesh import part
 
-from ..nn._module import TensorType
+from .._stand_ins import TensorType, Uninhabited
 from .device_mesh import DeviceMesh, init_device_mesh, mesh_of
 
 __all__ = [
@@ -96,10 +96,8 @@ class Partial(Placement):
         return f"Partial({self.reduce_op})"
 
 
-class _StridedShard(metaclass=TensorType):
+class _StridedShard(metaclass=Uninhabited):
     """Parts of an axis that is cut twice in another order than that of the mesh; no tensor lies so here."""
-
-    native = type("_Nothing", (), {})
 
 
 class DTensor(metaclass=TensorType):

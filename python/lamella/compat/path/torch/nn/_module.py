@@ -12,6 +12,7 @@ from typing import Any
 import lamella as lm
 from lamella.nn import Module
 
+from .._stand_ins import TensorType, Uninhabited
 from ._printing import text_of
 
 _native_to: Any = Module.to
@@ -19,15 +20,6 @@ _native_zero_grad: Any = Module.zero_grad
 _native_state_dict: Any = Module.state_dict
 _native_named_parameters: Any = Module.named_parameters
 _native_named_buffers: Any = Module.named_buffers
-
-
-class TensorType(type):
-    """Type of classes that stand for one of Lamella's: objects of the native class are instances."""
-
-    native: type
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, cls.native)
 
 
 class Parameter(lm.nn.Parameter, metaclass=TensorType):
@@ -55,16 +47,12 @@ _parameters: Any = lm.nn.Parameter
 _parameters.__deepcopy__ = _deepcopy
 
 
-class UninitializedParameter(metaclass=TensorType):
+class UninitializedParameter(metaclass=Uninhabited):
     """A parameter whose shape the first input tells: Lamella's lazy layers have None until then, so none is one."""
 
-    native = type("_Nothing", (), {})
 
-
-class UninitializedBuffer(metaclass=TensorType):
+class UninitializedBuffer(metaclass=Uninhabited):
     """A buffer whose shape the first input tells; no tensor is one."""
-
-    native = UninitializedParameter.native
 
 
 class InPlace:
@@ -200,7 +188,10 @@ def _keys_text(self: Any) -> str:
     return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-_incompatible: Any = lm.nn.IncompatibleKeys
+_IncompatibleKeys = lm.nn.IncompatibleKeys
+#: The name under which a module's extra state stands in states.
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
+_incompatible: Any = _IncompatibleKeys
 _incompatible.__repr__ = _keys_text
 
 

@@ -23,6 +23,14 @@ def generate_methods_for_privateuse1_backend(
     _native.generate_methods_for_privateuse1_backend(for_tensor, for_module)
 
 
+def swap_tensors(t1: Any, t2: Any) -> None:
+    """Makes each of two tensors' objects stand for the other tensor, with its gradient and its attributes."""
+    from lamella import _C
+
+    _C._exchange_tensors(t1, t2)
+    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+
+
 _missing = close_module(__name__)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lamella.compat.front import close_module
 
-from ...nn._module import TensorType
+from ..._stand_ins import TensorType
 from .._data_parallel import DistributedDataParallel
 
 __all__ = ["Join", "Joinable"]

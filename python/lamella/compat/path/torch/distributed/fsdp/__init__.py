@@ -63,6 +63,16 @@ class FullOptimStateDictConfig(FullStateDictConfig):
 
 
 @dataclass
+class ShardedStateDictConfig(StateDictConfig):
+    """Options of states of which each process has its part."""
+
+
+@dataclass
+class ShardedOptimStateDictConfig(ShardedStateDictConfig):
+    """Options of such states of optimizers."""
+
+
+@dataclass
 class CPUOffload:
     """Where parameters are kept."""
 

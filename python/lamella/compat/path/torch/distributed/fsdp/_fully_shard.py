@@ -7,7 +7,7 @@ from typing import Any
 
 import lamella.distributed as native
 
-from ...nn._module import TensorType
+from ..._stand_ins import Uninhabited
 
 
 @dataclass
@@ -32,10 +32,8 @@ class CPUOffloadPolicy(OffloadPolicy):
     pin_memory: bool = True
 
 
-class FSDPModule(metaclass=TensorType):
+class FSDPModule(metaclass=Uninhabited):
     """The type of modules that :func:`fully_shard` has cut; no module is one."""
-
-    native = type("_Nothing", (), {})
 
 
 def fully_shard(module: Any, *, mesh: Any = None, **options: Any) -> Any:

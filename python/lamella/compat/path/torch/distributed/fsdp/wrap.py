@@ -57,4 +57,9 @@ def size_based_auto_wrap_policy(
     return nonwrapped_numel >= min_num_params
 
 
+def _or_policy(module: Module, recurse: bool, nonwrapped_numel: int, policies: Iterable[Callable[..., bool]]) -> bool:
+    """Makes modules units of which one of several policies says so."""
+    return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
+
+
 __getattr__ = close_module(__name__)

@@ -1,0 +1,62 @@
+"""Functions of lists of tensors, ``torch._foreach_add_`` and its kin: the function of the tensors at each place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+
+def function_of(name: str) -> Callable[..., Any] | None:
+    """Returns the function of lists behind a name such as ``_foreach_mul_``, or None where there is none.
+
+    Those whose names end in ``_`` write over the tensors of the first list and return nothing. Further arguments are
+    lists, with an item for each place, or the same for all.
+    """
+    if not name.startswith("_foreach_"):
+        return None
+    word = name.removeprefix("_foreach_")
+    in_place = word.endswith("_")
+    single = _SINGLE.get(word) or (getattr(Tensor, word, None) if in_place else _function(word))
+    if single is None:
+        return None
+
+    def function(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        made = [
+            single(x, *(_at(each, i) for each in args), **{key: _at(each, i) for key, each in kwargs.items()})
+            for i, x in enumerate(self)
+        ]
+        return None if in_place else made
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Calls ``{word}`` with the tensors at each place of lists."
+    return function
+
+
+def _function(word: str) -> Any:
+    return getattr(sys.modules["torch"], word, None)
+
+
+def _at(given: Any, place: int) -> Any:
+    return given[place] if isinstance(given, (list, tuple)) else given
+
+
+def _norm(x: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
+    found: Tensor = lm.linalg.vector_norm(x, ord=ord)
+    return found if dtype is None else found.astype(dtype)
+
+
+def _copy(x: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
+    return x.copy_(other)
+
+
+#: Those whose words mean something else of one tensor.
+_SINGLE: dict[str, Callable[..., Any]] = {
+    "copy_": _copy,
+    "norm": _norm,
+    "maximum_": lambda x, other: x.copy_(lm.maximum(x, other)),
+    "minimum_": lambda x, other: x.copy_(lm.minimum(x, other)),
+}
