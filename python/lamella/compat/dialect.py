@@ -220,6 +220,24 @@ class _AdaptedType(type(Protocol)):  # type: ignore[misc]
         return type.__subclasscheck__(cls.__dict__.get("_native", cls), other)
 
 
+def finish_layers(function: Callable[[Any, dict[str, Any]], None] | None) -> None:
+    """Has a function called with each object of an adapted class once it is made, or none.
+
+    Its arguments are the object, and what was given by name when it was made.
+    """
+    if function is None:
+        if "__call__" in vars(_AdaptedType):
+            del _AdaptedType.__call__
+        return
+
+    def call(cls: type, *args: Any, **kwargs: Any) -> Any:
+        made = type.__call__(cls, *args, **kwargs)
+        function(made, kwargs)
+        return made
+
+    _AdaptedType.__call__ = call  # type: ignore[method-assign]
+
+
 def make_class(
     native: type, name: str, signature: str | None, dialect: Dialect, *, module: str, filename: str, base: type = object
 ) -> type:

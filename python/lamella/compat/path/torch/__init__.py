@@ -129,6 +129,7 @@ __getattr__ = _words.serve(_NAMES, _find)
 
 from lamella.utils import register_device_module as _register_device_module
 
+from ._default_dtype import get_default_dtype, set_default_dtype, set_default_tensor_type
 from ._device import device, get_device_module
 from ._dtypes import finfo, iinfo
 from ._functions import (
@@ -152,7 +153,6 @@ from ._functions import (
     equal,
     flip,
     frombuffer,
-    get_default_dtype,
     get_float32_matmul_precision,
     gradient,
     is_complex,
@@ -172,8 +172,6 @@ from ._functions import (
     scatter,
     seed,
     set_default_device,
-    set_default_dtype,
-    set_default_tensor_type,
     set_float32_matmul_precision,
     split,
     split_with_sizes,
@@ -255,7 +253,7 @@ from ._symbols import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_ite, sy
 
 # isort: split
 
-from . import _tensor
+from . import _attributes, _tensor
 from ._tensor_types import Tensor
 
 _install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=True)

@@ -248,24 +248,6 @@ def _type_of(x: Tensor) -> str:
     return f"torch.cuda.{name}" if x.device.startswith("cuda") else f"torch.{name}"
 
 
-def get_default_dtype() -> Any:
-    """float32."""
-    return lm.float32
-
-
-def set_default_dtype(dtype: Any) -> None:
-    """Takes float32, which numbers without a dtype have.
-
-    Raises:
-        NotImplementedError: for another dtype: give it where tensors are made, or call ``module.to(dtype)``.
-    """
-    if lm.DType(dtype) != lm.float32:
-        raise NotImplementedError(
-            f"[set_default_dtype] numbers without a dtype are float32 here: pass dtype={lm.DType(dtype).name} where "
-            "tensors are made, or call .to() of a module"
-        )
-
-
 def set_default_device(device: Any) -> None:
     """Sets the device on which this thread makes tensors unless one is given; None is the CPU.
 
@@ -273,12 +255,6 @@ def set_default_device(device: Any) -> None:
         RuntimeError: there is no such device.
     """
     lm.set_default_device("cpu" if device is None else str(device))
-
-
-def set_default_tensor_type(t: Any) -> None:
-    """Takes ``torch.FloatTensor``; see :func:`set_default_dtype`."""
-    name = t if isinstance(t, str) else t.__name__
-    set_default_dtype(TENSOR_TYPES[name.rpartition(".")[2]])
 
 
 def set_float32_matmul_precision(precision: str) -> None:

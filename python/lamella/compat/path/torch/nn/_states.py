@@ -54,6 +54,8 @@ def _register_load_state_dict_pre_hook(self: Any, hook: Callable[..., Any], with
     return self.register_load_state_dict_pre_hook(lambda module, *args: hook(*args))
 
 
+# Names of buffers that states do not have.
+_modules._non_persistent_buffers_set = property(lambda self: self._transient)
 _modules._load_from_state_dict = _load_from_state_dict
 _modules._save_to_state_dict = _save_to_state_dict
 _modules._before_load = _before_load

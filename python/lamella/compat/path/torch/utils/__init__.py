@@ -5,10 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from lamella import _C
 from lamella import utils as _native
 from lamella.compat.front import close_module
 from lamella.utils import rename_privateuse1_backend  # noqa: F401
 
+from .. import _attributes
 from . import _pytree, checkpoint, cpp_extension, dlpack, hooks  # noqa: F401
 
 
@@ -25,10 +27,8 @@ def generate_methods_for_privateuse1_backend(
 
 def swap_tensors(t1: Any, t2: Any) -> None:
     """Makes each of two tensors' objects stand for the other tensor, with its gradient and its attributes."""
-    from lamella import _C
-
     _C._exchange_tensors(t1, t2)
-    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+    _attributes.exchange(t1, t2)
 
 
 _missing = close_module(__name__)
