@@ -223,6 +223,7 @@ from ._plain import (
     embedding,
     fill,
     get_device,
+    masked_fill,
     matmul,
     mm,
     repeat_interleave,

@@ -15,7 +15,7 @@ from lamella import Tensor
 
 from ._memory import UntypedStorage
 from ._size import Size
-from ._words import with_numpy_words
+from ._words import into, with_numpy_words
 
 
 def _sizes(sizes: tuple[Any, ...]) -> tuple[int, ...]:
@@ -133,9 +133,10 @@ def arange(
     requires_grad: bool = False,
     layout: Any = None,
     pin_memory: bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Numbers from start (0 where only one is given) up to end, which is not included."""
-    made = lm.arange(start, end, step, dtype=dtype, device=device)
+    made = into(lm.arange(start, end, step, dtype=dtype, device=device), out)
     return made.requires_grad_() if requires_grad else made
 
 

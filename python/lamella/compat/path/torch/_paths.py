@@ -20,6 +20,7 @@ _UTILS = {
 }
 
 PATHS: Paths = {
+    "torch._tensor_str": {"torch._printing": "printoptions set_printoptions"},
     "torch.autograd.anomaly_mode": {"torch.autograd": "detect_anomaly set_detect_anomaly"},
     "torch.autograd.function": {"torch.autograd": "Function FunctionCtx InplaceFunction once_differentiable"},
     "torch.autograd.functional": {"torch._functional": "hessian hvp jacobian jvp vhp vjp"},

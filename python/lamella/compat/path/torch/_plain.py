@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,38 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
 
 
 concat = concatenate = cat
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Elements where a mask holds replaced by a number, which is cast to the tensor's dtype."""
+    try:
+        return lm.masked_fill(input, mask, value)
+    except TypeError:
+        return lm.masked_fill(input, mask, _cast_number("masked_fill", value, input.dtype))
+
+
+_native_masked_fill: Any = Tensor.masked_fill_
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Overwrites elements where a mask holds by a number, which is cast to the tensor's dtype."""
+    try:
+        filled: Tensor = _native_masked_fill(self, mask, value)
+    except TypeError:
+        filled = _native_masked_fill(self, mask, _cast_number("masked_fill_", value, self.dtype))
+    return filled
+
+
+def _cast_number(op: str, value: Any, dtype: Any) -> Tensor:
+    """Returns a number in a dtype of integers or bools.
+
+    Raises:
+        RuntimeError: it is no number, or none of the dtype's.
+    """
+    number = value.item() if isinstance(value, Tensor) and value.ndim == 0 else value
+    if not isinstance(number, (int, float)) or not math.isfinite(number) or lm.isdtype(dtype, "complex floating"):
+        raise RuntimeError(f"[{op}] {value!r} cannot be written into a tensor of dtype {dtype.name}")
+    return lm.tensor(bool(number) if dtype == lm.bool else int(number), dtype=dtype)
 
 
 def detach(input: Tensor) -> Tensor:

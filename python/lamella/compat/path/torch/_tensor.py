@@ -399,10 +399,10 @@ for _name, _words in {
     "cauchy_": "median sigma",
     "exponential_": "lambd",
     "lerp_": "end weight",
-    "masked_fill_": "mask value",
     "pow_": "exponent",
 }.items():
     _put(_name, _by_words(getattr(Tensor, _name), *_words.split()))
+_put("masked_fill_", P.masked_fill_)
 _native_tril: Any = Tensor.tril_
 _native_triu: Any = Tensor.triu_
 _put("tril_", lambda self, diagonal=0: _native_tril(self, k=diagonal))
@@ -458,7 +458,7 @@ _WRITTEN = {
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided cross is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
-    P: "matmul mm repeat_interleave spmm",
+    P: "masked_fill matmul mm repeat_interleave spmm",
     R: "max mean median min mode msort nanmedian nonzero norm sort std sum unique var histogram",
 }
 for _module, _names in _WRITTEN.items():

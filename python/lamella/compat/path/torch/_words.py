@@ -55,6 +55,15 @@ def _place(module: Any, device: Any, dtype: Any) -> None:
         module.to(dtype)
 
 
+def into(made: Any, out: Any) -> Any:
+    """Returns what was made, in the memory of ``out`` where that is given; one of another shape gets this one."""
+    if out is None:
+        return made
+    if tuple(out.shape) != tuple(made.shape):
+        out.resize_(made.shape)
+    return out.copy_(made)
+
+
 _OLD_REDUCTION = {
     "size_average": "if size_average is not None or reduce is not None: reduction = _reduction(size_average, reduce)"
 }
@@ -75,8 +84,12 @@ FUNCTIONS = Dialect(
     WORDS,
     ignored=_MEMORY | {"size_average", "reduce", "assume_unique", "output_size", "compute_mode", "foreach", "sparse"},
     before=_OLD_REDUCTION,
-    after={"requires_grad": "_marked({result}, requires_grad)"},
-    helpers={**_HELPERS, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
+    after={"out": "_into({result}, out)", "requires_grad": "_marked({result}, requires_grad)"},
+    helpers={
+        **_HELPERS,
+        "_into": into,
+        "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x,
+    },
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
     also=NUMPY,
 )
@@ -128,7 +141,7 @@ SCHEDULERS = Dialect(
 LOADING = Dialect(
     WORDS,
     ignored=frozenset({"pin_memory", "pin_memory_device", "prefetch_factor", "persistent_workers", "in_order"}),
-    extra={"pin_memory": "batch_size", "pin_memory_device": "batch_size"},
+    extra={"pin_memory": "batch_size", "pin_memory_device": "batch_size", "in_order": "batch_size"},
 )
 #: Names that are Lamella's as they are.
 PLAIN = Dialect({})

@@ -38,6 +38,8 @@ _missing = close_module(__name__)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_initialized":
+        return is_available()
     if name in _functions.TENSOR_TYPES:  # the types of tensors on a GPU
         return _tensor_types.made(name, "cuda")
     return _missing(name)

@@ -70,11 +70,15 @@ __all__ = sorted(
 __all__ += ["ProcessGroup", "group"]
 
 _missing = close_module(__name__)
+#: Modules that are imported when they are asked for.
+_LATER = frozenset(["_functional_collectives", "algorithms", "device_mesh", "fsdp", "launch", "nn", "run", "tensor"])
 
 
 def __getattr__(name: str) -> object:
     if name in ("DeviceMesh", "init_device_mesh"):
         return getattr(import_module(f"{__name__}.device_mesh"), name)
+    if name in _LATER:
+        return import_module(f"{__name__}.{name}")
     return _missing(name)
 
 

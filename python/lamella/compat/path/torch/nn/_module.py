@@ -33,6 +33,18 @@ class Parameter(lm.nn.Parameter, metaclass=TensorType):
         return lm.Tensor.__new__(cls, values, stop_gradient=not requires_grad)
 
 
+_new_tensor: Any = lm.Tensor.__new__
+_new_parameter: Any = lm.nn.Parameter.__new__
+
+
+def _new(cls: Any, data: Any = None, dtype: Any = None, *, requires_grad: bool | None = None, **named: Any) -> Any:
+    """Makes a parameter of a class as Lamella does, or where ``requires_grad`` is given as :class:`Parameter` does."""
+    if requires_grad is None and not isinstance(dtype, bool):
+        return _new_parameter(cls, data, dtype, **named)
+    wanted = dtype if requires_grad is None else requires_grad
+    return _new_tensor(cls, data.detach(), stop_gradient=not wanted)
+
+
 _native_deepcopy: Any = lm.nn.Parameter.__deepcopy__
 
 
@@ -44,6 +56,7 @@ def _deepcopy(self: lm.nn.Parameter, memo: dict[int, Any]) -> lm.nn.Parameter:
 
 
 _parameters: Any = lm.nn.Parameter
+_parameters.__new__ = _new
 _parameters.__deepcopy__ = _deepcopy
 
 

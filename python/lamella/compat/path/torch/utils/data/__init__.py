@@ -70,15 +70,12 @@ class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
         super().__init__(*args, **options)
         # Lamella asks datasets for whole batches where the function is its own.
         given: _Any = vars(self)["collate_fn"]
-        own: dict[_Any, _Any] = {
-            default_collate: _native.default_collate,
-            default_convert: _native.default_convert,
-        }
-        self.collate_fn: _Any = own.get(given, given)
+        own = ((default_collate, _native.default_collate), (default_convert, _native.default_convert))
+        self.collate_fn: _Any = next((native for function, native in own if function is given), given)
 
     def __iter__(self) -> Iterator[_Any]:
         batches: Iterator[_Any] = super().__iter__()
-        own = self.collate_fn in (_native.default_collate, _native.default_convert)
+        own = self.collate_fn is _native.default_collate or self.collate_fn is _native.default_convert
         return _Lists(batches) if own else batches
 
 
