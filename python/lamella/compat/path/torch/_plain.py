@@ -9,8 +9,6 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
-from ._words import with_numpy_words
-
 
 def in_place(name: str) -> Callable[..., Tensor] | None:
     """Returns ``torch.exp_`` and its kin: the function of the method of a tensor that writes over it, or None."""
@@ -47,9 +45,10 @@ def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_
     return (weighted - output * lm.sum(weighted, axis=dim, keepdims=True)).astype(input_dtype)
 
 
-@with_numpy_words
-def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None, axis: int | None = None) -> Tensor:
     """Tensors one after the other along an axis; those of the shape ``(0,)`` fit to tensors of any number of axes."""
+    if axis is not None:
+        dim = axis
     try:
         return lm.concat(tensors, axis=dim, out=out)
     except (IndexError, ValueError):

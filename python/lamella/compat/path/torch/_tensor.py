@@ -293,6 +293,14 @@ def _new_of(self: Tensor, *data: Any) -> Tensor:
     return lm.tensor(data[0], dtype=self.dtype, device=self.device)
 
 
+_native_index: Any = Tensor.__index__
+
+
+def _index(self: Tensor) -> int:
+    """Implements Tensor.__index__(): the number of a tensor of one integer, with axes or without."""
+    return _native_index(lm.reshape(self, ()) if self.ndim and math.prod(self.shape) == 1 else self)
+
+
 def _contains(self: Tensor, element: Any) -> bool:
     """Implements ``element in x``: True if an element equals it.
 
@@ -358,6 +366,7 @@ _put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the
 for _name, _method in _RESHAPED.items():
     _put(_name, _method)
 _put("__contains__", _contains)
+_put("__index__", _index)
 _put("__format__", _format)
 _put("__repr__", text_of)
 _put("__str__", lambda self: repr(self))
