@@ -296,6 +296,8 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """The quotient: as it is, or rounded down ("floor") or towards 0 ("trunc")."""
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        input = lm.asarray(input)
     if rounding_mode is None:
         return lm.divide(input, other, out=out)
     if rounding_mode == "floor":

@@ -64,6 +64,21 @@ def into(made: Any, out: Any) -> Any:
     return out.copy_(made)
 
 
+def _put_weight(module: Any, weight: Any) -> None:
+    """Makes a tensor the weight of a layer that was made with one of its own.
+
+    Raises:
+        ValueError: it has another shape.
+    """
+    if weight is None:
+        return
+    if tuple(weight.shape) != tuple(module.weight.shape):
+        raise ValueError(
+            f"[{type(module).__name__}] _weight has the shape {list(weight.shape)}, expected {list(module.weight.shape)}"
+        )
+    module.weight = type(module.weight).of_memory(weight)
+
+
 _OLD_REDUCTION = {
     "size_average": "if size_average is not None or reduce is not None: reduction = _reduction(size_average, reduce)"
 }
@@ -98,8 +113,13 @@ LAYERS = Dialect(
     WORDS,
     ignored=frozenset({"size_average", "reduce", "sparse", "enable_nested_tensor", "mask_check"}),
     before=_OLD_REDUCTION,
-    after={"device": "_place(self, device, None)", "dtype": "_place(self, None, dtype)"},
-    helpers=_HELPERS,
+    after={
+        "device": "_place(self, device, None)",
+        "dtype": "_place(self, None, dtype)",
+        "_weight": "_put_weight(self, _weight)",
+        "_freeze": "if _freeze: self.weight.stop_gradient = True",
+    },
+    helpers={**_HELPERS, "_put_weight": _put_weight},
     extra={"device": "", "dtype": "", "size_average": "reduction", "reduce": "reduction"},
 )
 
