@@ -65,8 +65,11 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     """Elements of the tensor's memory at steps of ``stride``: a copy, where PyTorch gives a view.
 
     Raises:
-        RuntimeError: the elements are others than those of ``input``, which has to be contiguous.
+        RuntimeError: the elements are others than those of ``input``, which has to be contiguous in some order of axes.
     """
+    if not input.is_contiguous():
+        strides = input.strides
+        input = lm.permute_dims(input, tuple(sorted(range(input.ndim), key=lambda axis: -strides[axis])))
     places: Any = storage_offset or 0
     for axis, (count, step) in enumerate(zip(size, stride, strict=True)):
         steps = lm.arange(count) * step
@@ -75,8 +78,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     last = (storage_offset or 0) + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if not input.is_contiguous() or (0 not in size and last >= elements.shape[0]):
         raise RuntimeError(
-            f"[as_strided] reaches element {last} of {elements.shape[0]}, or x is not contiguous: only elements of x "
-            "itself are taken here"
+            f"[as_strided] reaches element {last} of {elements.shape[0]}, or x is not contiguous in any order of axes: "
+            "only elements of x itself are taken here"
         )
     return elements[places] if size else elements[storage_offset or 0]
 
