@@ -185,7 +185,6 @@ from ._functions import (
     unbind,
     where,
 )
-from ._memory import TypedStorage, UntypedStorage
 from ._matrices import (
     as_strided,
     compiled_with_cxx11_abi,
@@ -210,6 +209,7 @@ from ._matrices import (
     use_deterministic_algorithms,
     vander,
 )
+from ._memory import TypedStorage, UntypedStorage
 from ._plain import (
     _assert,
     _softmax_backward_data,

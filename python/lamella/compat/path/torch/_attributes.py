@@ -58,8 +58,8 @@ def _delete(self: Tensor, name: str) -> None:
 
 def exchange(a: Tensor, b: Tensor) -> None:
     """Gives each of two tensors the attributes of the other."""
-    both = [dict(_kept.get(id(x), (None, {}))[1]) for x in (a, b)]
-    for x, own, others in ((a, *both), (b, *reversed(both))):
+    of_a, of_b = (dict(_kept[id(x)][1]) if id(x) in _kept else {} for x in (a, b))
+    for x, own, others in ((a, of_a, of_b), (b, of_b, of_a)):
         for name in own:
             delattr(x, name)
         for name, value in others.items():

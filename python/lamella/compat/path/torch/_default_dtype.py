@@ -18,8 +18,8 @@ from ._functions import TENSOR_TYPES
 
 #: Functions whose numbers are of the default dtype whatever they are given.
 _FLOATING = (
-    "bartlett_window blackman_window empty empty_strided eye hamming_window hann_window kaiser_window linspace logspace "
-    "ones rand randn zeros"
+    "bartlett_window blackman_window empty empty_strided eye hamming_window hann_window kaiser_window linspace "
+    "logspace ones rand randn zeros"
 )
 #: Functions whose numbers are of the default dtype where they are given Python's floats.
 _GIVEN = "arange as_tensor asarray full normal range scalar_tensor tensor"

@@ -66,7 +66,9 @@ class device(str):  # noqa: N801 (PyTorch's name)
 
 
 def get_device_module(device: Any = None) -> Any:
-    """Returns the module of a kind of devices, such as ``torch.cuda``; by default that of the accelerator, or of the CPU.
+    """Returns the module of a kind of devices, such as ``torch.cuda``.
+
+    By default it is that of GPUs, where there is one, or of the CPU.
 
     Raises:
         RuntimeError: there is no such module.

@@ -126,9 +126,10 @@ class UntypedStorage:
         return self
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, UntypedStorage)
-            and (self.data_ptr(), self.nbytes(), self.device) == (other.data_ptr(), other.nbytes(), other.device)
+        return isinstance(other, UntypedStorage) and (self.data_ptr(), self.nbytes(), self.device) == (
+            other.data_ptr(),
+            other.nbytes(),
+            other.device,
         )
 
     def __hash__(self) -> int:

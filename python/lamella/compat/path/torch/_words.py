@@ -72,10 +72,9 @@ def _put_weight(module: Any, weight: Any) -> None:
     """
     if weight is None:
         return
-    if tuple(weight.shape) != tuple(module.weight.shape):
-        raise ValueError(
-            f"[{type(module).__name__}] _weight has the shape {list(weight.shape)}, expected {list(module.weight.shape)}"
-        )
+    got, wanted = list(weight.shape), list(module.weight.shape)
+    if got != wanted:
+        raise ValueError(f"[{type(module).__name__}] _weight has the shape {got}, expected {wanted}")
     module.weight = type(module.weight).of_memory(weight)
 
 

@@ -12,7 +12,6 @@ from lamella.random import fork_rng
 from ._device import device
 from ._functions import manual_seed, seed
 
-
 #: The generator of the CPU's numbers.
 default_generator = lm.random.default_generator()
 
@@ -69,7 +68,9 @@ _generators: Any = lm.Generator
 _native_get: Any = lm.Generator.get_state
 _native_set: Any = lm.Generator.set_state
 _native_device: Any = lm.Generator.device
-_generators.device = property(lambda self: device(_native_device.__get__(self)), doc="The device whose numbers these are.")
+_generators.device = property(
+    lambda self: device(_native_device.__get__(self)), doc="The device whose numbers these are."
+)
 _generators.get_state = of_two_meanings("get_state", _get_state, _native_get)
 _generators.set_state = of_two_meanings("set_state", _set_state, _native_set)
 

@@ -87,5 +87,12 @@ add_paths("torch", {f"{__name__}.elastic": {}})
 add_paths("torch", {f"{__name__}.elastic.multiprocessing": {}})
 add_paths("torch", {f"{__name__}.elastic.multiprocessing.errors": {f"{__name__}.run": "record"}})
 add_paths("torch", {f"{__name__}._composable": {}})
-add_paths("torch", {f"{__name__}._composable.fsdp": {f"{__name__}.fsdp": "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard"}})
+add_paths(
+    "torch",
+    {
+        f"{__name__}._composable.fsdp": {
+            f"{__name__}.fsdp": "CPUOffloadPolicy FSDPModule MixedPrecisionPolicy OffloadPolicy fully_shard"
+        }
+    },
+)
 add_paths("torch", {f"{__name__}._tensor": {f"{__name__}.tensor": "DTensor Replicate Shard distribute_tensor"}})

@@ -150,9 +150,7 @@ def init_device_mesh(
     count = native.get_world_size()
     if math.prod(mesh_shape) != count:
         raise RuntimeError(f"[init_device_mesh] a mesh of {tuple(mesh_shape)} has not the {count} processes")
-    return DeviceMesh(
-        device_type, lm.reshape(lm.arange(count), tuple(mesh_shape)), mesh_dim_names=mesh_dim_names
-    )
+    return DeviceMesh(device_type, lm.reshape(lm.arange(count), tuple(mesh_shape)), mesh_dim_names=mesh_dim_names)
 
 
 __getattr__ = close_module(__name__)
