@@ -202,7 +202,8 @@ else:
 assert torch.div(7, 2, rounding_mode="trunc").item() == 3 and torch.div(7, 2).item() == 3.5
 assert ["a", "b"][torch.tensor([1])] == "b"
 assert torch.eye(2, out=(y := torch.empty(2, 2))) is y and y.tolist() == [[1, 0], [0, 1]]
-assert torch.zeros(2, 3, out=torch.ones(0)).shape == (2, 3) and torch.arange(3, out=torch.empty(3)).tolist() == [0, 1, 2]
+assert torch.zeros(2, 3, out=torch.ones(0)).shape == (2, 3)
+assert torch.arange(3, out=torch.empty(3)).tolist() == [0, 1, 2]
 ones = torch.ones(1, 2, 2)
 assert ones.baddbmm(batch1=ones, batch2=ones, beta=0.5, alpha=2.0).tolist() == [[[4.5] * 2] * 2]
 turned = torch.arange(24.0).reshape(2, 3, 4).transpose(0, 1)
