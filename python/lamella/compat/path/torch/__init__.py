@@ -122,6 +122,7 @@ _LATER = frozenset(
         "profiler",
         "sparse",
         "special",
+        "storage",
         "types",
     ]
 )
