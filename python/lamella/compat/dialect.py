@@ -207,7 +207,7 @@ def by_other_names(function: Callable[..., Any], also: Mapping[str, str]) -> Cal
     return call
 
 
-class _AdaptedType(type(Protocol)):  # type: ignore[misc]
+class AdaptedType(type(Protocol)):  # type: ignore[misc]
     """Type of adapted classes: objects of the native class are instances, too, as layers make such objects.
 
     It is one of the types of abstract classes and protocols, so that a class may be made of such a one and a layer.
@@ -226,8 +226,8 @@ def finish_layers(function: Callable[[Any, dict[str, Any]], None] | None) -> Non
     Its arguments are the object, and what was given by name when it was made.
     """
     if function is None:
-        if "__call__" in vars(_AdaptedType):
-            del _AdaptedType.__call__
+        if "__call__" in vars(AdaptedType):
+            del AdaptedType.__call__
         return
 
     def call(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -235,7 +235,7 @@ def finish_layers(function: Callable[[Any, dict[str, Any]], None] | None) -> Non
         function(made, kwargs)
         return made
 
-    _AdaptedType.__call__ = call  # type: ignore[method-assign]
+    AdaptedType.__call__ = call  # type: ignore[method-assign]
 
 
 def make_class(
@@ -270,7 +270,7 @@ def make_class(
                 body.append(expression)
         members["__init__"] = _compiled("__init__", f"self, {_head(parameters)}", body, helpers, filename)
     bases = (native,) if base is object or issubclass(native, base) else (base, native)
-    return _AdaptedType(name, bases, members)
+    return AdaptedType(name, bases, members)
 
 
 def resolve(path: str, home: str) -> Any:

@@ -86,6 +86,7 @@ class Net(nn.Module):
         self.layers = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))
         self.scale = nn.Parameter(torch.ones(2))
 assert {p.dtype for p in Net().parameters()} == {torch.float64}
+assert {p.dtype for p in nn.MultiheadAttention(4, 2).parameters()} == {torch.float64}
 assert nn.Linear(2, 2, dtype=torch.float32).weight.dtype == torch.float32
 for wrong in (torch.int64, torch.complex64):
     try:
@@ -170,6 +171,10 @@ layer = Both(2, 2)
 assert isinstance(layer, (nn.Linear, Adapter)) and layer.merge() is layer.weight
 assert not isinstance(nn.Linear(1, 1), Both)
 assert Typed(2, 2)(torch.tensor([1])).shape == (1, 2) and Described(2)(torch.ones(1, 2)).shape == (1, 2)
+class Attention(nn.MultiheadAttention, Adapter):
+    def merge(self):
+        return None
+assert isinstance(Attention(4, 2), nn.MultiheadAttention)
 class Marked(nn.Parameter):
     pass
 assert not isinstance(layer.weight, Marked) and isinstance(layer.weight, nn.Parameter)

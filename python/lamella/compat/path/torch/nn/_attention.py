@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import lamella as lm
+from lamella.compat.dialect import AdaptedType
 from lamella.compat.tables import torch_nn as _tables
 from lamella.nn import init
 
@@ -14,7 +15,7 @@ from .. import _words
 _NAMES = _words.Names("torch.nn", [("lamella.nn", _tables.LAYERS["transformer"], _words.LAYERS)])
 
 
-class MultiheadAttention(lm.nn.MultiheadAttention):
+class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
     """Attention by several heads side by side; arguments as for :class:`lamella.nn.MultiheadAttention`.
 
     Attributes:
