@@ -60,6 +60,10 @@ ABSENT: dict[str, Any] = {
 ABSENT["chalf"] = ABSENT["complex32"]
 
 
+#: The limits that were asked for, by dtype.
+_found: dict[Any, finfo] = {}
+
+
 class finfo:  # noqa: N801 (PyTorch's name)
     """Limits of a floating or complex dtype.
 
@@ -76,7 +80,21 @@ class finfo:  # noqa: N801 (PyTorch's name)
         TypeError: the dtype has no such limits.
     """
 
-    def __init__(self, type: Any = lm.float32) -> None:
+    bits: int
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    resolution: float
+    dtype: str
+
+    def __new__(cls, type: Any = lm.float32) -> finfo:
+        """Returns the limits of a dtype."""
+        type = getattr(type, "dtype", type)
+        if type in _found:
+            return _found[type]
+        self = super().__new__(cls)
         if isinstance(type, _Absent):
             found = _FLOATS.get(repr(type).removeprefix("torch."))
             if found is None:
@@ -89,6 +107,8 @@ class finfo:  # noqa: N801 (PyTorch's name)
             self.tiny, self.dtype = limits.smallest_normal, limits.dtype.name
         self.min, self.smallest_normal = -self.max, self.tiny
         self.resolution = 10.0 ** -math.floor(-math.log10(self.eps))
+        _found[type] = self
+        return self
 
     def __repr__(self) -> str:
         names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")

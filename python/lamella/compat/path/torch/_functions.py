@@ -199,14 +199,30 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
+@functools.cache
+def is_inexact(dtype: Any) -> bool:
+    """True for dtypes of real and of complex floating-point numbers."""
+    return lm.isdtype(dtype, ("real floating", "complex floating"))
+
+
+@functools.cache
+def _is_real(dtype: Any) -> bool:
+    return lm.isdtype(dtype, "real floating")
+
+
+@functools.cache
+def _is_complex(dtype: Any) -> bool:
+    return lm.isdtype(dtype, "complex floating")
+
+
 def is_floating_point(input: Tensor) -> bool:
     """True for real floating-point numbers."""
-    return lm.isdtype(input.dtype, "real floating")
+    return _is_real(input.dtype)
 
 
 def is_complex(input: Tensor) -> bool:
     """True for complex numbers."""
-    return lm.isdtype(input.dtype, "complex floating")
+    return _is_complex(input.dtype)
 
 
 def is_nonzero(input: Tensor) -> bool:

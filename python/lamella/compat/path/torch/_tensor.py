@@ -6,6 +6,7 @@ been imported. Lamella's own code keeps its methods, see :mod:`lamella.compat.me
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable
@@ -36,6 +37,11 @@ _native_is_contiguous: Any = Tensor.is_contiguous
 _native_contiguous: Any = Tensor.contiguous
 
 
+#: Returns the device of a name.
+_device_of = functools.cache(device)
+_native_shape: Any = Tensor.__dict__["shape"].__get__
+
+
 class _Size:
     """``x.size()`` and ``x.size(dim)``; to Lamella, which counts elements by this name, a number as before."""
 
@@ -55,7 +61,7 @@ class _SizeOf(int):
     tensor: Tensor
 
     def __call__(self, dim: int | None = None) -> Any:
-        return self.tensor.shape if dim is None else self.tensor.shape[dim]
+        return self.tensor.shape if dim is None else _native_shape(self.tensor)[dim]
 
 
 def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -121,8 +127,11 @@ def _format(self: Tensor, spec: str) -> str:
 
 def _expand(self: Tensor, *shape: Any) -> Tensor:
     dims = F._sizes(shape)
-    added = len(dims) - self.ndim
-    return lm.broadcast_to(self, tuple(self.shape[i - added] if n == -1 else n for i, n in enumerate(dims)))
+    if -1 in dims:
+        own = _native_shape(self)
+        added = len(dims) - len(own)
+        dims = tuple(own[i - added] if n == -1 else n for i, n in enumerate(dims))
+    return lm.broadcast_to(self, dims)
 
 
 def _repeat(self: Tensor, *repeats: Any) -> Tensor:
@@ -337,7 +346,7 @@ _put("__getitem__", _indexed(Tensor.__getitem__))
 _put("__setitem__", _indexed(Tensor.__setitem__))
 _replace("shape", shape_of(Tensor.__dict__["shape"]))
 _put("size", _Size())
-_put("device", property(lambda self: device(_native_device.__get__(self)), doc="Where the tensor is."))
+_put("device", property(lambda self: _device_of(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)
 _put("view", _view)
 _put("reshape", of_two_meanings("reshape", _view))
@@ -437,7 +446,8 @@ for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatt
 
 
 def _in_kind(*kinds: str) -> property:
-    return property(lambda self: lm.isdtype(self, kinds), doc=f"True for numbers of the kind {' or '.join(kinds)}.")
+    of_kind = functools.cache(lambda dtype: lm.isdtype(dtype, kinds))
+    return property(lambda self: of_kind(self), doc=f"True for numbers of the kind {' or '.join(kinds)}.")
 
 
 _dtypes: Any = lm.DType
