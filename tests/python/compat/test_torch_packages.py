@@ -175,6 +175,11 @@ class Attention(nn.MultiheadAttention, Adapter):
     def merge(self):
         return None
 assert isinstance(Attention(4, 2), nn.MultiheadAttention)
+class Packed(torch.Tensor):
+    pass
+source = torch.ones(2)
+packed = torch.Tensor._make_subclass(Packed, source, True)
+assert type(packed) is Packed and packed.requires_grad and packed.is_leaf and packed.data_ptr() == source.data_ptr()
 class Marked(nn.Parameter):
     pass
 assert not isinstance(layer.weight, Marked) and isinstance(layer.weight, nn.Parameter)

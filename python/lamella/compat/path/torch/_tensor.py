@@ -310,6 +310,11 @@ def _index(self: Tensor) -> int:
     return _native_index(lm.reshape(self, ()) if self.ndim and math.prod(self.shape) == 1 else self)
 
 
+def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+    """Returns a tensor of a subclass on the memory of another, off the tape."""
+    return Tensor.__new__(cls, data.detach(), stop_gradient=not require_grad)
+
+
 def _contains(self: Tensor, element: Any) -> bool:
     """Implements ``element in x``: True if an element equals it.
 
@@ -374,6 +379,7 @@ _put("layout", property(lambda self: "strided", doc="All tensors are strided."))
 _put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the same memory, off the tape."))
 for _name, _method in _RESHAPED.items():
     _put(_name, _method)
+_put("_make_subclass", staticmethod(_make_subclass))
 _put("__contains__", _contains)
 _put("__index__", _index)
 _put("__format__", _format)
