@@ -218,6 +218,9 @@ ones = torch.ones(1, 2, 2)
 assert ones.baddbmm(batch1=ones, batch2=ones, beta=0.5, alpha=2.0).tolist() == [[[4.5] * 2] * 2]
 turned = torch.arange(24.0).reshape(2, 3, 4).transpose(0, 1)
 assert turned.as_strided((2, 3), (1, 2)).tolist() == [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+assert torch.zeros(2).lerp(end=torch.ones(2), weight=0.5).tolist() == [0.5, 0.5]
+assert nn.utils.skip_init(nn.Linear, 2, out_features=3).weight.shape == (3, 2)
+assert nn.ReLU()._call_impl(turned).min() >= 0 and x.new_empty_strided((2, 1), (1, 1)).shape == (2, 1)
 assert nn.init.constant_(tensor=torch.empty(2), val=3.0).tolist() == [3.0, 3.0]
 frozen = nn.Embedding(2, 2, _weight=(w := torch.ones(2, 2)), _freeze=True)
 assert not frozen.weight.requires_grad and frozen.weight.data_ptr() == w.data_ptr()

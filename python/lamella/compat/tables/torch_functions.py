@@ -14,7 +14,8 @@ bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysi
 fmod gcd heaviside hypot lcm ldexp logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum nextafter
 pow(input, exponent, *, out=None)
 remainder xlogy mvlgamma frexp
-addbmm addmm addmv addr baddbmm lerp
+addbmm addmm addmv addr baddbmm
+lerp(input, end, weight, *, out=None)
 round(input, *, decimals=0, out=None)
 addcdiv(input, tensor1, tensor2, *, value=1, out=None)
 addcmul(input, tensor1, tensor2, *, value=1, out=None)

@@ -185,7 +185,7 @@ clip_grad_value_(parameters, clip_value, foreach=None)
 clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None)
 get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None)
 clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None) -> clip_grad_norm_
-parameters_to_vector vector_to_parameters skip_init
+parameters_to_vector vector_to_parameters
 fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights
 """
 RNN_UTILS = """

@@ -380,6 +380,7 @@ _put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the
 for _name, _method in _RESHAPED.items():
     _put(_name, _method)
 _put("_make_subclass", staticmethod(_make_subclass))
+_put("new_empty_strided", lambda self, size, stride, **options: _new("empty")(self, size, **options))
 _put("__contains__", _contains)
 _put("__index__", _index)
 _put("__format__", _format)
