@@ -11,7 +11,6 @@ the framework's signature, which calls the native one directly.
 
 from __future__ import annotations
 
-import abc
 import ast
 import functools
 import importlib
@@ -19,7 +18,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, GenericAlias
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -210,10 +209,10 @@ def by_other_names(function: Callable[..., Any], also: Mapping[str, str]) -> Cal
     return call
 
 
-class _AdaptedType(abc.ABCMeta):
+class AdaptedType(type(Protocol)):  # type: ignore[misc]
     """Type of adapted classes: objects of the native class are instances, too, as layers make such objects.
 
-    Programs derive classes from these and from abstract ones at once.
+    It is one of the types of abstract classes and protocols, so that a class may be made of such a one and a layer.
     """
 
     def __instancecheck__(cls, value: object) -> bool:
@@ -223,6 +222,24 @@ class _AdaptedType(abc.ABCMeta):
     def __subclasscheck__(cls, other: type) -> bool:
         native = cls.__dict__.get("_native")
         return super().__subclasscheck__(other) if native is None else type.__subclasscheck__(native, other)
+
+
+def finish_layers(function: Callable[[Any, dict[str, Any]], None] | None) -> None:
+    """Has a function called with each object of an adapted class once it is made, or none.
+
+    Its arguments are the object, and what was given by name when it was made.
+    """
+    if function is None:
+        if "__call__" in vars(AdaptedType):
+            del AdaptedType.__call__
+        return
+
+    def call(cls: type, *args: Any, **kwargs: Any) -> Any:
+        made = type.__call__(cls, *args, **kwargs)
+        function(made, kwargs)
+        return made
+
+    AdaptedType.__call__ = call  # type: ignore[method-assign]
 
 
 def make_class(
@@ -260,7 +277,7 @@ def make_class(
                 body.append(expression)
         members["__init__"] = _compiled("__init__", f"self, {_head(parameters)}", body, helpers, filename)
     bases = (native,) if base is object or issubclass(native, base) else (base, native)
-    return _AdaptedType(name, bases, members)
+    return AdaptedType(name, bases, members)
 
 
 def resolve(path: str, home: str) -> Any:

@@ -51,7 +51,10 @@ class Names:
         _, line, dialect = self._lines[name]
         if line.signature is not None or line.target != name:
             return True
-        return any(each in dialect.peer_words for each in inspect.signature(self.native(name)).parameters)
+        natives = inspect.signature(self.native(name)).parameters
+        # Of several operands, programs name those behind the tensor whose method they call.
+        named = [each for each in natives.values() if each.kind is inspect.Parameter.POSITIONAL_ONLY][1:]
+        return len(named) > 1 or any(each in dialect.peer_words for each in natives)
 
     def make(self, name: str) -> Any:
         """Returns a function or class with the framework's signature, or what is native and has no signature."""

@@ -13,13 +13,20 @@ class TensorType(type):
 
     dtype: Any
     tensor: Callable[..., lm.Tensor]
+    #: The kind of device; None for any.
+    kind: str | None
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, lm.Tensor) and value.dtype == cls.dtype
+        return (
+            isinstance(value, lm.Tensor)
+            and value.dtype == cls.dtype
+            and (cls.kind is None or str(value.device).startswith(cls.kind))
+        )
 
     def __call__(cls, *args: Any) -> lm.Tensor:
         """Returns a tensor of data, or one of the given sizes whose elements are not set."""
-        return legacy(args, cls.dtype, cls.tensor)
+        made = legacy(args, cls.dtype, cls.tensor)
+        return made if cls.kind is None else made.to(cls.kind)
 
 
 def legacy(args: tuple[Any, ...], dtype: Any, tensor: Callable[..., lm.Tensor]) -> lm.Tensor:
@@ -29,7 +36,13 @@ def legacy(args: tuple[Any, ...], dtype: Any, tensor: Callable[..., lm.Tensor]) 
     return lm.empty(tuple(args) if args else (0,), dtype=dtype)
 
 
-def made(name: str, dtype: Any, module: str, tensor: Callable[..., lm.Tensor]) -> Any:
-    """Returns the class of a name."""
-    members = {"dtype": dtype, "tensor": staticmethod(tensor), "__module__": module, "__doc__": f"See {__name__}."}
+def made(name: str, dtype: Any, module: str, tensor: Callable[..., lm.Tensor], kind: str | None = None) -> Any:
+    """Returns the class of a name, of tensors on any device or on those of a kind."""
+    members = {
+        "dtype": dtype,
+        "tensor": staticmethod(tensor),
+        "kind": kind,
+        "__module__": module,
+        "__doc__": f"See {__name__}.",
+    }
     return TensorType(name, (), members)

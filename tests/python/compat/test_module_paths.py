@@ -42,7 +42,7 @@ PATHS = {
         torch.nn.modules.loss                MSELoss CrossEntropyLoss L1Loss BCEWithLogitsLoss
         torch.nn.modules.module              Module register_module_forward_hook register_module_full_backward_hook
         torch.nn.grad                        conv2d_input conv2d_weight
-        torch.nn.modules.module              Module
+        torch.nn.modules.module              Module _IncompatibleKeys _EXTRA_STATE_KEY_SUFFIX
         torch.nn.modules.normalization       LayerNorm GroupNorm
         torch.nn.modules.pixelshuffle        PixelShuffle
         torch.nn.modules.pooling             MaxPool2d AvgPool2d
@@ -78,17 +78,27 @@ PATHS = {
         torch.distributed.tensor.parallel.style ColwiseParallel
         torch.distributed._tensor            DTensor init_device_mesh
         torch.futures                        Future collect_all wait_all
+        torch._dynamo.eval_frame             OptimizedModule
+        torch._dynamo._trace_wrapped_higher_order_op  TransformGetItemToIndex
+        torch._tensor_str                    printoptions set_printoptions
+        torch.cpu                            is_available device_count synchronize
+        torch.cuda                           CUDAGraph Event Stream StreamContext OutOfMemoryError graph
+        torch.distributed._functional_collectives  all_reduce all_gather_tensor wait_tensor
+        torch.distributed.algorithms.join    Join Joinable
+        torch.distributed.nn.functional      all_reduce all_gather broadcast
+        torch.distributed.tensor.placement_types  Placement Replicate Shard Partial
         torch.distributions                  Categorical Normal kl_divergence
         torch.distributions.categorical      Categorical
         torch.jit                            script trace
         torch.linalg                         norm inv svd
-        torch.multiprocessing                Process Queue set_start_method spawn
+        torch.multiprocessing                Process Queue set_start_method spawn start_processes
         torch.nn.parallel                    DataParallel DistributedDataParallel data_parallel
         torch.nn.utils                       clip_grad_norm_ parametrize rnn
         torch.nn.utils.clip_grad             clip_grad_norm_
         torch.nn.utils.rnn                   pad_sequence pack_padded_sequence
         torch.optim.lbfgs                    LBFGS
         torch.optim.swa_utils                AveragedModel SWALR update_bn
+        torch.storage                        UntypedStorage TypedStorage
         torch.serialization                  save load safe_globals add_safe_globals
         torch.utils.data                     DataLoader Dataset TensorDataset random_split
         torch.utils.data.dataloader          DataLoader default_collate
@@ -99,11 +109,11 @@ PATHS = {
         torch.testing                        assert_close
         torch.testing._comparison            assert_close
         torch.utils.hooks                    RemovableHandle unserializable_hook
-        torch.utils._pytree                  tree_map tree_flatten tree_unflatten
+        torch.utils._pytree                  tree_map tree_flatten tree_unflatten keystr tree_map_with_path
         torch.utils.dlpack                   from_dlpack to_dlpack
         torch.compiler                       disable is_compiling
         torch.overrides                      has_torch_function handle_torch_function
-        torch.utils.checkpoint               checkpoint checkpoint_sequential
+        torch.utils.checkpoint               checkpoint checkpoint_sequential get_device_states set_device_states
         torch.utils.cpp_extension            load load_inline CppExtension BuildExtension
         torch.version                        cuda
     """,

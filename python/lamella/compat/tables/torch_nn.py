@@ -165,12 +165,13 @@ reduce=None, reduction="mean")
 
 #: ``torch.nn.init``; the older names without an underscore warn in PyTorch.
 INIT = """
-constant_ zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_
+zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_
 calculate_gain
+constant_(tensor, val)
 normal_(tensor, mean=0.0, std=1.0, generator=None)
 trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None)
 uniform_(tensor, a=0.0, b=1.0, generator=None)
-constant -> constant_
+constant(tensor, val) -> constant_
 dirac -> dirac_
 eye -> eye_
 kaiming_normal -> kaiming_normal_
@@ -190,7 +191,7 @@ clip_grad_value_(parameters, clip_value, foreach=None)
 clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None)
 get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None)
 clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None) -> clip_grad_norm_
-parameters_to_vector vector_to_parameters skip_init
+parameters_to_vector vector_to_parameters
 fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights
 """
 RNN_UTILS = """

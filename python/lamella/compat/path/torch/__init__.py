@@ -51,6 +51,9 @@ short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 dtype = _lm.DType
 strided = layout = "strided"
+OutOfMemoryError = MemoryError
+sparse_coo, sparse_csr, sparse_csc = "sparse_coo", "sparse_csr", "sparse_csc"
+legacy_contiguous_format = "contiguous_format"
 contiguous_format, preserve_format, channels_last, channels_last_3d = (
     "contiguous_format",
     "preserve_format",
@@ -71,16 +74,20 @@ _missing = _close(
     },
 )
 
-from . import _foreach, _functions, _plain, _storages, _tensor_types, _words
+from . import _dtypes, _foreach, _functions, _plain, _storages, _tensor_types, _words
 
 _NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _names.FUNCTIONS)
 
 
 def _find(name: str) -> _Any:
+    if name in ("Stream", "Event"):  # of any device; those of a GPU are there
+        return getattr(_lm.cuda, name)
     if name in ("cond", "ops"):  # the former needs numpy
         return getattr(_lm, name)
     if name in _LATER:
         return _import_module(f"torch.{name}")
+    if name in _dtypes.ABSENT:
+        return _dtypes.ABSENT[name]
     if name in _functions.TENSOR_TYPES:
         return _tensor_types.made(name)
     if name in _storages.DTYPE_OF_STORAGE:
@@ -108,6 +115,7 @@ _LATER = frozenset(
         "_subclasses",
         "accelerator",
         "backends",
+        "cpu",
         "distributed",
         "distributions",
         "fft",
@@ -122,6 +130,7 @@ _LATER = frozenset(
         "profiler",
         "sparse",
         "special",
+        "storage",
         "types",
     ]
 )
@@ -129,10 +138,13 @@ __getattr__ = _words.serve(_NAMES, _find)
 
 from lamella.utils import register_device_module as _register_device_module
 
-from ._device import device
+from ._default_dtype import get_default_dtype, set_default_dtype, set_default_tensor_type
+from ._device import device, get_device_module
+from ._dtypes import finfo, iinfo
 from ._functions import (
     Size,
     _check,
+    _check_is_size,
     add,
     adjoint,
     allclose,
@@ -150,7 +162,6 @@ from ._functions import (
     equal,
     flip,
     frombuffer,
-    get_default_dtype,
     get_float32_matmul_precision,
     gradient,
     is_complex,
@@ -170,8 +181,6 @@ from ._functions import (
     scatter,
     seed,
     set_default_device,
-    set_default_dtype,
-    set_default_tensor_type,
     set_float32_matmul_precision,
     split,
     split_with_sizes,
@@ -209,18 +218,24 @@ from ._matrices import (
     use_deterministic_algorithms,
     vander,
 )
+from ._memory import TypedStorage, UntypedStorage
 from ._plain import (
     _assert,
     _assert_async,
     _shape_as_tensor,
+    _softmax_backward_data,
     binomial,
     can_cast,
+    cat,
+    concat,
+    concatenate,
     constant_pad_nd,
     detach,
     detach_,
     embedding,
     fill,
     get_device,
+    masked_fill,
     matmul,
     mm,
     repeat_interleave,
@@ -247,10 +262,11 @@ from ._reductions import (
     var,
     var_mean,
 )
+from ._symbols import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum
 
 # isort: split
 
-from . import _tensor
+from . import _attributes, _tensor
 from ._tensor_types import Tensor
 
 _install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=True)

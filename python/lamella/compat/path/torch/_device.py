@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from importlib import import_module
 from typing import Any
 
 import lamella as lm
@@ -62,3 +63,23 @@ class device(str):  # noqa: N801 (PyTorch's name)
         """Index of the device among those of its kind; None if it was not given."""
         number = str(self).partition(":")[2]
         return int(number) if number else None
+
+
+def get_device_module(device: Any = None) -> Any:
+    """Returns the module of a kind of devices, such as ``torch.cuda``.
+
+    By default it is that of GPUs, where there is one, or of the CPU.
+
+    Raises:
+        RuntimeError: there is no such module.
+    """
+    if device is None:
+        device = "cuda" if lm.cuda.is_available() else "cpu"
+    kind = str(device).partition(":")[0]
+    try:
+        return import_module(f"torch.{kind}")
+    except ImportError:
+        found = getattr(lm, kind, None)
+        if found is None:
+            raise RuntimeError(f"[get_device_module] there is no module of the devices {kind!r}") from None
+        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from ._compile import compile
 #: Settings, which may be set, and change nothing.
 config: Any = SimpleNamespace(suppress_errors=False, verbose=False, cache_size_limit=8, dynamic_shapes=True)
 allow_in_graph = compiler.allow_in_graph
+assume_constant_result = compiler.assume_constant_result
 disable = compiler.disable
 is_compiling = compiler.is_compiling
 
@@ -33,13 +35,6 @@ def is_compile_supported(device_type: Any) -> bool:
     return str(device_type).partition(":")[0] in ("cpu", "cuda")
 
 
-def mark_dynamic(t: Any, index: Any, **limits: Any) -> None:
-    """Does nothing: sizes that vary are found."""
-
-
-maybe_mark_dynamic = mark_static = mark_dynamic
-
-
 def reset() -> None:
     """Does nothing: a compiled function has its own graphs."""
 
@@ -49,6 +44,22 @@ def optimize(backend: Any = "inductor", **options: Any) -> Any:
     return lambda function: compile(function)
 
 
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Does nothing: graphs read tensors where they are."""
+
+
+def mark_dynamic(t: Any, index: Any = None, **options: Any) -> None:
+    """Does nothing: sizes that vary are found."""
+
+
+mark_static = maybe_mark_dynamic = mark_dynamic
+
+
+class TransformGetItemToIndex(contextlib.nullcontext[None]):
+    """A block in which ``vmap`` takes its numbers for indices, as it does everywhere here."""
+
+
 __getattr__ = close_module(__name__)
 add_paths("torch", {f"{__name__}.eval_frame": {__name__: "OptimizedModule is_dynamo_supported"}})
 add_paths("torch", {f"{__name__}.utils": {__name__: "is_compile_supported"}})
+add_paths("torch", {f"{__name__}._trace_wrapped_higher_order_op": {__name__: "TransformGetItemToIndex"}})

@@ -13,8 +13,9 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._memory import UntypedStorage
 from ._size import Size
-from ._words import with_numpy_words
+from ._words import into, with_numpy_words
 
 
 def _sizes(sizes: tuple[Any, ...]) -> tuple[int, ...]:
@@ -28,6 +29,11 @@ def _check(condition: Any, message: Any = None) -> None:
     """RuntimeError where the condition does not hold; the message is made by a function where that is given."""
     if not condition:
         raise RuntimeError("Expected cond to be True, but got False" if message is None else str(message()))
+
+
+def _check_is_size(i: int, message: Any = None, *, max: int | None = None) -> None:
+    """RuntimeError where a number is no size: negative, or larger than ``max``."""
+    _check(i >= 0 and (max is None or i <= max), message)
 
 
 # ---- tensors from data
@@ -51,6 +57,8 @@ def _plain(data: Any, dtype: Any = None) -> tuple[Any, Any]:
     Tensors of one element in sequences are numbers. The dtype is that given; where there is none and a sequence holds
     tensors or what numpy has computed, it is that to which theirs, and those of Python's numbers, are promoted.
     """
+    if isinstance(data, UntypedStorage):
+        return data._bytes, dtype
     if isinstance(data, Tensor) or hasattr(data, "dtype") or isinstance(data, str) or not hasattr(data, "__iter__"):
         return data, dtype
     found: set[Any] = set()
@@ -125,9 +133,10 @@ def arange(
     requires_grad: bool = False,
     layout: Any = None,
     pin_memory: bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Numbers from start (0 where only one is given) up to end, which is not included."""
-    made = lm.arange(start, end, step, dtype=dtype, device=device)
+    made = into(lm.arange(start, end, step, dtype=dtype, device=device), out)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -192,14 +201,30 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
+@functools.cache
+def is_inexact(dtype: Any) -> bool:
+    """True for dtypes of real and of complex floating-point numbers."""
+    return lm.isdtype(dtype, ("real floating", "complex floating"))
+
+
+@functools.cache
+def _is_real(dtype: Any) -> bool:
+    return lm.isdtype(dtype, "real floating")
+
+
+@functools.cache
+def _is_complex(dtype: Any) -> bool:
+    return lm.isdtype(dtype, "complex floating")
+
+
 def is_floating_point(input: Tensor) -> bool:
     """True for real floating-point numbers."""
-    return lm.isdtype(input.dtype, "real floating")
+    return _is_real(input.dtype)
 
 
 def is_complex(input: Tensor) -> bool:
     """True for complex numbers."""
-    return lm.isdtype(input.dtype, "complex floating")
+    return _is_complex(input.dtype)
 
 
 def is_nonzero(input: Tensor) -> bool:
@@ -242,24 +267,6 @@ def _type_of(x: Tensor) -> str:
     return f"torch.cuda.{name}" if x.device.startswith("cuda") else f"torch.{name}"
 
 
-def get_default_dtype() -> Any:
-    """float32."""
-    return lm.float32
-
-
-def set_default_dtype(dtype: Any) -> None:
-    """Takes float32, which numbers without a dtype have.
-
-    Raises:
-        NotImplementedError: for another dtype: give it where tensors are made, or call ``module.to(dtype)``.
-    """
-    if lm.DType(dtype) != lm.float32:
-        raise NotImplementedError(
-            f"[set_default_dtype] numbers without a dtype are float32 here: pass dtype={lm.DType(dtype).name} where "
-            "tensors are made, or call .to() of a module"
-        )
-
-
 def set_default_device(device: Any) -> None:
     """Sets the device on which this thread makes tensors unless one is given; None is the CPU.
 
@@ -267,12 +274,6 @@ def set_default_device(device: Any) -> None:
         RuntimeError: there is no such device.
     """
     lm.set_default_device("cpu" if device is None else str(device))
-
-
-def set_default_tensor_type(t: Any) -> None:
-    """Takes ``torch.FloatTensor``; see :func:`set_default_dtype`."""
-    name = t if isinstance(t, str) else t.__name__
-    set_default_dtype(TENSOR_TYPES[name.rpartition(".")[2]])
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -313,6 +314,8 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """The quotient: as it is, or rounded down ("floor") or towards 0 ("trunc")."""
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        input = lm.asarray(input)
     if rounding_mode is None:
         return lm.divide(input, other, out=out)
     if rounding_mode == "floor":

@@ -30,6 +30,7 @@ PATHS: Paths = {
     "torch.ao.nn.quantized": _FLOATS,
     "torch.nn.quantized": _FLOATS,
     "torch.quantization": _STUBS,
+    "torch._tensor_str": {"torch._printing": "printoptions set_printoptions"},
     "torch.autograd.anomaly_mode": {"torch.autograd": "detect_anomaly set_detect_anomaly"},
     "torch.autograd.function": {"torch.autograd": "Function FunctionCtx InplaceFunction once_differentiable"},
     "torch.autograd.functional": {"torch._functional": "hessian hvp jacobian jvp vhp vjp"},
@@ -59,7 +60,7 @@ PATHS: Paths = {
     **{f"torch.nn.modules.{name}": {"torch.nn": layers} for name, layers in _LAYERS.items()},
     "torch.nn.modules.module": {
         "torch.nn": "Module",
-        "torch.nn._module": "_IncompatibleKeys",
+        "torch.nn._module": "_EXTRA_STATE_KEY_SUFFIX _IncompatibleKeys",
         "torch.nn._hooks_of_all": (
             "register_module_backward_hook register_module_forward_hook register_module_forward_pre_hook "
             "register_module_full_backward_hook register_module_full_backward_pre_hook"

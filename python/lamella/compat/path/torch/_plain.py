@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -59,6 +60,61 @@ def binomial(count: Tensor, prob: Tensor, *, generator: Any = None) -> Tensor:
 def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
     """The tensor with elements of one value around it: pairs of numbers of them, from the last axis on."""
     return lm.nn.functional.pad(input, pad, "constant", value)
+
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
+    """The gradient of :func:`torch.softmax`, whose output is y: ``y * (dy - sum(y * dy))``, in a dtype."""
+    weighted = grad_output * output
+    return (weighted - output * lm.sum(weighted, axis=dim, keepdims=True)).astype(input_dtype)
+
+
+def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None, axis: int | None = None) -> Tensor:
+    """Tensors one after the other along an axis; those of the shape ``(0,)`` fit to tensors of any number of axes."""
+    if axis is not None:
+        dim = axis
+    try:
+        return lm.concat(tensors, axis=dim, out=out)
+    except (IndexError, ValueError):
+        kept = [x for x in tensors if x.shape != (0,)]
+        if not kept or len(kept) == len(tensors):
+            raise
+        dtype = lm.result_type(*tensors)
+        return lm.concat([x.astype(dtype, copy=False) for x in kept], axis=dim, out=out)
+
+
+concat = concatenate = cat
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Elements where a mask holds replaced by a number, which is cast to the tensor's dtype."""
+    try:
+        return lm.masked_fill(input, mask, value)
+    except TypeError:
+        return lm.masked_fill(input, mask, _cast_number("masked_fill", value, input.dtype))
+
+
+_native_masked_fill: Any = Tensor.masked_fill_
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Overwrites elements where a mask holds by a number, which is cast to the tensor's dtype."""
+    try:
+        filled: Tensor = _native_masked_fill(self, mask, value)
+    except TypeError:
+        filled = _native_masked_fill(self, mask, _cast_number("masked_fill_", value, self.dtype))
+    return filled
+
+
+def _cast_number(op: str, value: Any, dtype: Any) -> Tensor:
+    """Returns a number in a dtype of integers or bools.
+
+    Raises:
+        RuntimeError: it is no number, or none of the dtype's.
+    """
+    number = value.item() if isinstance(value, Tensor) and value.ndim == 0 else value
+    if not isinstance(number, (int, float)) or not math.isfinite(number) or lm.isdtype(dtype, "complex floating"):
+        raise RuntimeError(f"[{op}] {value!r} cannot be written into a tensor of dtype {dtype.name}")
+    return lm.tensor(bool(number) if dtype == lm.bool else int(number), dtype=dtype)
 
 
 def detach(input: Tensor) -> Tensor:

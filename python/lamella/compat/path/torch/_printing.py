@@ -6,9 +6,10 @@ the same form, which is the scientific one where they differ much in magnitude.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import lamella as lm
@@ -34,6 +35,18 @@ _PROFILES: dict[str, dict[str, Any]] = {
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
 }
+
+
+@contextlib.contextmanager
+def printoptions(**named: Any) -> Iterator[None]:
+    """Sets how tensors are printed within a ``with`` block; see :func:`set_printoptions`."""
+    before = dataclasses.asdict(options)
+    set_printoptions(**named)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(options, name, value)
 
 
 def set_printoptions(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import lamella as lm
 from lamella import Tensor
 
+from . import _functions as F  # noqa: N812
 from ._words import with_numpy_words
 from ._writing import into, written
 
@@ -32,7 +33,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 
 def _refuse_integers(name: str, x: Tensor) -> None:
-    if not lm.isdtype(x.dtype, ("real floating", "complex floating")):
+    if not F.is_inexact(x.dtype):
         raise NotImplementedError(f"[{name}] takes floating or complex numbers, not {x.dtype.name}: write x.float()")
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._memory import UntypedStorage
+
 
 class StorageType:
     """A name of a class of storages, which stands in files as ``torch.FloatStorage``."""
@@ -39,7 +41,7 @@ STORAGES = {dtype: StorageType(name) for name, dtype in DTYPE_OF_STORAGE.items()
 
 
 #: Memory of dtypes that have no storage of their own, and stand beside it in files.
-UNTYPED = StorageType("UntypedStorage", "torch.storage")
+UNTYPED = UntypedStorage
 
 
 class Storage:

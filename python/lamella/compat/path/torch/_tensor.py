@@ -6,6 +6,7 @@ been imported. Lamella's own code keeps its methods, see :mod:`lamella.compat.me
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
 from . import _writing
 from ._device import device
+from ._memory import TypedStorage, UntypedStorage
 from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
 from ._reshaped import set_data
@@ -37,6 +39,11 @@ _native_contiguous: Any = Tensor.contiguous
 _native_numpy: Any = Tensor.numpy
 #: Subclasses of tensors may have a method of the name, as in numpy.
 _native_astype: Any = Tensor.astype
+
+
+#: Returns the device of a name.
+_device_of = functools.cache(device)
+_native_shape: Any = Tensor.__dict__["shape"].__get__
 
 
 class _Size:
@@ -58,7 +65,7 @@ class _SizeOf(int):
     tensor: Tensor
 
     def __call__(self, dim: int | None = None) -> Any:
-        return self.tensor.shape if dim is None else self.tensor.shape[dim]
+        return self.tensor.shape if dim is None else _native_shape(self.tensor)[dim]
 
 
 def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -87,9 +94,10 @@ def _view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     """Implements Tensor.view() and reshape(): sizes one by one or together. A dtype reads the memory anew."""
     if shape and type(shape[0]) is int:
         return lm.reshape(self, shape)
-    if len(shape) == 1 and isinstance(shape[0], lm.DType):
-        return _as_dtype(self, shape[0])
-    return lm.reshape(self, F._sizes(shape or tuple(named.values())))
+    given = shape or tuple(named.values())
+    if len(given) == 1 and isinstance(given[0], lm.DType):
+        return _as_dtype(self, given[0])
+    return lm.reshape(self, F._sizes(given))
 
 
 def _as_dtype(self: Tensor, dtype: Any) -> Tensor:
@@ -123,8 +131,11 @@ def _format(self: Tensor, spec: str) -> str:
 
 def _expand(self: Tensor, *shape: Any) -> Tensor:
     dims = F._sizes(shape)
-    added = len(dims) - self.ndim
-    return lm.broadcast_to(self, tuple(self.shape[i - added] if n == -1 else n for i, n in enumerate(dims)))
+    if -1 in dims:
+        own = _native_shape(self)
+        added = len(dims) - len(own)
+        dims = tuple(own[i - added] if n == -1 else n for i, n in enumerate(dims))
+    return lm.broadcast_to(self, dims)
 
 
 def _repeat(self: Tensor, *repeats: Any) -> Tensor:
@@ -246,13 +257,6 @@ def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self.index_put_([places] * self.ndim, lm.asarray(fill_value, dtype=self.dtype, device=self.device))
 
 
-def _storage(name: str) -> Any:
-    def method(self: Tensor) -> Any:
-        raise NotImplementedError(f"[{name}] memory is not an object of its own here: x.data_ptr() is its address")
-
-    return method
-
-
 def _by_words(native: Any, *words: str, dropped: str = "") -> Any:
     """Returns an in-place operator whose arguments may be given by PyTorch's words; one of them changes nothing."""
 
@@ -304,6 +308,30 @@ def _new_of(self: Tensor, *data: Any) -> Tensor:
     return lm.tensor(data[0], dtype=self.dtype, device=self.device)
 
 
+_native_index: Any = Tensor.__index__
+
+
+def _index(self: Tensor) -> int:
+    """Implements Tensor.__index__(): the number of a tensor of one integer, with axes or without."""
+    return _native_index(lm.reshape(self, ()) if self.ndim and math.prod(self.shape) == 1 else self)
+
+
+def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+    """Returns a tensor of a subclass on the memory of another, off the tape."""
+    return Tensor.__new__(cls, data.detach(), stop_gradient=not require_grad)
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    """Implements ``element in x``: True if an element equals it.
+
+    Raises:
+        RuntimeError: it is neither a number nor a tensor.
+    """
+    if not isinstance(element, (int, float, complex, Tensor)):
+        raise RuntimeError(f"[in] elements of a tensor are numbers or tensors, not {type(element).__name__}")
+    return bool(lm.any(lm.equal(self, element)))
+
+
 def _to_sparse(self: Tensor) -> Any:
     """Implements Tensor.to_sparse(): see :mod:`torch.sparse`."""
     from .sparse import dense_to_sparse
@@ -329,7 +357,7 @@ _put("__getitem__", _indexed(Tensor.__getitem__))
 _put("__setitem__", _indexed(Tensor.__setitem__))
 _replace("shape", shape_of(Tensor.__dict__["shape"]))
 _put("size", _Size())
-_put("device", property(lambda self: device(_native_device.__get__(self)), doc="Where the tensor is."))
+_put("device", property(lambda self: _device_of(_native_device.__get__(self)), doc="Where the tensor is."))
 _put("to", _to)
 _put("view", _view)
 _put("reshape", of_two_meanings("reshape", _view))
@@ -357,6 +385,10 @@ _put("layout", property(lambda self: "strided", doc="All tensors are strided."))
 _put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the same memory, off the tape."))
 for _name, _method in _RESHAPED.items():
     _put(_name, _method)
+_put("_make_subclass", staticmethod(_make_subclass))
+_put("new_empty_strided", lambda self, size, stride, **options: _new("empty")(self, size, **options))
+_put("__contains__", _contains)
+_put("__index__", _index)
 _put("__format__", _format)
 _put("__repr__", text_of)
 _put("__str__", lambda self: repr(self))
@@ -380,8 +412,8 @@ _put("is_pinned", lambda self, device=None: _native_is_pinned(self))
 _put("record_stream", lambda self, stream: None)
 _put("is_shared", _is_shared)
 _put("share_memory_", _share_memory)
-_put("storage", _storage("storage"))
-_put("untyped_storage", _storage("untyped_storage"))
+_put("untyped_storage", lambda self: UntypedStorage.of(self))
+_put("storage", lambda self: TypedStorage(wrap_storage=UntypedStorage.of(self), dtype=self.dtype))
 _put("apply_", lambda self, function: self.copy_(lm.tensor(_mapped(function, self.tolist()), dtype=self.dtype)))
 _put("numpy", lambda self, *, force=False: _native_numpy(self.detach().cpu() if force else self))
 _put("as_subclass", lambda self, cls: Tensor.__new__(cls, self))
@@ -400,7 +432,6 @@ for _name, _words in {
     "cauchy_": "median sigma",
     "exponential_": "lambd",
     "lerp_": "end weight",
-    "masked_fill_": "mask value",
     "pow_": "exponent",
 }.items():
     _put(_name, _by_words(getattr(Tensor, _name), *_words.split()))
@@ -408,6 +439,7 @@ for _name in ("addcdiv_", "addcmul_"):
     _put(_name, _writing.factor_first(getattr(Tensor, _name)))
 for _name in (*_writing.OPERATORS, "__setitem__"):
     _put(_name, _writing.off_the_tape(getattr(Tensor, _name)))
+_put("masked_fill_", P.masked_fill_)
 _native_tril: Any = Tensor.tril_
 _native_triu: Any = Tensor.triu_
 _put("tril_", lambda self, diagonal=0: _native_tril(self, k=diagonal))
@@ -433,7 +465,8 @@ for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatt
 
 
 def _in_kind(*kinds: str) -> property:
-    return property(lambda self: lm.isdtype(self, kinds), doc=f"True for numbers of the kind {' or '.join(kinds)}.")
+    of_kind = functools.cache(lambda dtype: lm.isdtype(dtype, kinds))
+    return property(lambda self: of_kind(self), doc=f"True for numbers of the kind {' or '.join(kinds)}.")
 
 
 _dtypes: Any = lm.DType
@@ -463,7 +496,7 @@ _WRITTEN = {
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided cross is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
-    P: "matmul mm repeat_interleave spmm",
+    P: "masked_fill matmul mm repeat_interleave spmm",
     R: "max mean median min mode msort nanmedian nonzero norm sort std sum unique var histogram",
 }
 for _module, _names in _WRITTEN.items():

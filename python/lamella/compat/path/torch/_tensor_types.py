@@ -47,6 +47,6 @@ class Tensor(lm.Tensor, metaclass=_AnyTensor):
     _stands_for_all = True
 
 
-def made(name: str) -> Any:
-    """Returns the class of a name."""
-    return tensor_types.made(name, TENSOR_TYPES[name], "torch", tensor)
+def made(name: str, kind: str | None = None) -> Any:
+    """Returns the class of a name, of tensors on any device or on those of a kind."""
+    return tensor_types.made(name, TENSOR_TYPES[name], "torch" if kind is None else f"torch.{kind}", tensor, kind)

@@ -61,6 +61,29 @@ def _place(module: Any, device: Any, dtype: Any) -> None:
         module.to(dtype)
 
 
+def into(made: Any, out: Any) -> Any:
+    """Returns what was made, in the memory of ``out`` where that is given; one of another shape gets this one."""
+    if out is None:
+        return made
+    if tuple(out.shape) != tuple(made.shape):
+        out.resize_(made.shape)
+    return out.copy_(made)
+
+
+def _put_weight(module: Any, weight: Any) -> None:
+    """Makes a tensor the weight of a layer that was made with one of its own.
+
+    Raises:
+        ValueError: it has another shape.
+    """
+    if weight is None:
+        return
+    got, wanted = list(weight.shape), list(module.weight.shape)
+    if got != wanted:
+        raise ValueError(f"[{type(module).__name__}] _weight has the shape {got}, expected {wanted}")
+    module.weight = type(module.weight).of_memory(weight)
+
+
 _OLD_REDUCTION = {
     "size_average": "if size_average is not None or reduce is not None: reduction = _reduction(size_average, reduce)"
 }
@@ -81,8 +104,12 @@ FUNCTIONS = Dialect(
     WORDS,
     ignored=_MEMORY | {"size_average", "reduce", "assume_unique", "output_size", "compute_mode", "foreach", "sparse"},
     before=_OLD_REDUCTION,
-    after={"requires_grad": "_marked({result}, requires_grad)"},
-    helpers={**_HELPERS, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
+    after={"out": "_into({result}, out)", "requires_grad": "_marked({result}, requires_grad)"},
+    helpers={
+        **_HELPERS,
+        "_into": into,
+        "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x,
+    },
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
     also=NUMPY,
     written=frozenset({"A", "input1", "input2", "logits", "values"}),
@@ -92,8 +119,13 @@ LAYERS = Dialect(
     WORDS,
     ignored=frozenset({"size_average", "reduce", "sparse", "enable_nested_tensor", "mask_check"}),
     before=_OLD_REDUCTION,
-    after={"device": "_place(self, device, None)", "dtype": "_place(self, None, dtype)"},
-    helpers=_HELPERS,
+    after={
+        "device": "_place(self, device, None)",
+        "dtype": "_place(self, None, dtype)",
+        "_weight": "_put_weight(self, _weight)",
+        "_freeze": "if _freeze: self.weight.stop_gradient = True",
+    },
+    helpers={**_HELPERS, "_put_weight": _put_weight},
     extra={"device": "", "dtype": "", "size_average": "reduction", "reduce": "reduction"},
 )
 
@@ -135,7 +167,7 @@ SCHEDULERS = Dialect(
 LOADING = Dialect(
     WORDS,
     ignored=frozenset({"pin_memory", "pin_memory_device", "prefetch_factor", "persistent_workers", "in_order"}),
-    extra={"pin_memory": "batch_size", "pin_memory_device": "batch_size"},
+    extra={"pin_memory": "batch_size", "pin_memory_device": "batch_size", "in_order": "batch_size"},
 )
 #: Names that are Lamella's as they are.
 PLAIN = Dialect({})

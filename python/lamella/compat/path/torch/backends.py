@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from types import ModuleType
 from typing import Any
@@ -31,7 +32,13 @@ def _yes() -> bool:
 
 
 _CUDNN = {"enabled": True, "benchmark": False, "deterministic": False, "allow_tf32": True, "benchmark_limit": 10}
-cudnn = _Settings(f"{__name__}.cudnn", is_available=_no, version=lambda: None, **_CUDNN)
+cudnn = _Settings(
+    f"{__name__}.cudnn",
+    is_available=_no,
+    version=lambda: None,
+    flags=lambda *options, **named: contextlib.nullcontext(),
+    **_CUDNN,
+)
 cuda = _Settings(
     f"{__name__}.cuda",
     is_built=_yes,
@@ -42,8 +49,9 @@ cuda = _Settings(
     enable_flash_sdp=lambda enabled: None,
     enable_math_sdp=lambda enabled: None,
     enable_mem_efficient_sdp=lambda enabled: None,
+    sdp_kernel=lambda *options, **named: contextlib.nullcontext(),
 )
-mps = _Settings(f"{__name__}.mps", is_available=_no, is_built=_no)
+mps = _Settings(f"{__name__}.mps", is_available=_no, is_built=_no, is_macos_or_newer=lambda major, minor: False)
 mkl = _Settings(f"{__name__}.mkl", is_available=_no)
 mkldnn = _Settings(f"{__name__}.mkldnn", is_available=_yes, enabled=True)
 openmp = _Settings(f"{__name__}.openmp", is_available=_no)

@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any
 
+from lamella.compat.dialect import by_other_names
 from lamella.compat.front import add_paths, close_module
 
 from ._size import Size
@@ -35,6 +36,16 @@ def _paths() -> dict[str, dict[str, str]]:
     return paths
 
 
+def _take_sample_shape() -> None:
+    """Lets the shape of draws be given by PyTorch's word, too."""
+    exported = [getattr(_native, name) for name in _native.__all__]
+    for kind in {base for each in exported if isinstance(each, type) for base in each.__mro__}:
+        for name in ("sample", "rsample"):
+            if kind.__module__.startswith(_native.__name__) and name in vars(kind):
+                setattr(kind, name, by_other_names(vars(kind)[name], {"shape": "sample_shape"}))
+
+
+_take_sample_shape()
 _native.Distribution.batch_shape = property(lambda self: Size(self._batch_shape), doc="Shape of the parameters.")
 _native.Distribution.event_shape = property(lambda self: Size(self._event_shape), doc="Shape of one draw.")
 for _module in ("constraints", "transforms"):

@@ -1,4 +1,4 @@
-"""Results that come later, from another thread or when they are asked for, and functions of them that are called then."""
+"""Results that come later, from another thread or when they are asked for, and functions of them."""
 
 from __future__ import annotations
 

@@ -114,6 +114,18 @@ def share_module(module: Any) -> Any:
     return module
 
 
+def start_processes(
+    fn: Any,
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> Any:
+    """Calls ``fn(i, *args)`` in ``nprocs`` processes; see :func:`spawn`."""
+    return spawn(fn, args, nprocs, join, daemon, start_method)
+
+
 def spawn(
     fn: Any,
     args: tuple[Any, ...] = (),

@@ -9,6 +9,7 @@ from lamella.compat.front import close_module
 from lamella.compat.methods import of_two_meanings
 from lamella.random import fork_rng
 
+from ._device import device
 from ._functions import manual_seed, seed
 
 #: The generator of the CPU's numbers.
@@ -17,7 +18,7 @@ default_generator = lm.random.default_generator()
 
 def initial_seed() -> int:
     """Returns the seed that the CPU's numbers began with."""
-    return int(lm.random.default_generator().initial_seed())
+    return int(default_generator.initial_seed())
 
 
 def _as_tensor(state: tuple[int, ...]) -> lm.Tensor:
@@ -66,6 +67,10 @@ def _set_state(self: lm.Generator, new_state: Any) -> lm.Generator:
 _generators: Any = lm.Generator
 _native_get: Any = lm.Generator.get_state
 _native_set: Any = lm.Generator.set_state
+_native_device: Any = lm.Generator.device
+_generators.device = property(
+    lambda self: device(_native_device.__get__(self)), doc="The device whose numbers these are."
+)
 _generators.get_state = of_two_meanings("get_state", _get_state, _native_get)
 _generators.set_state = of_two_meanings("set_state", _set_state, _native_set)
 

@@ -1,9 +1,9 @@
-"""Storages that PyTorch's files name."""
+"""The memory of tensors as objects, which PyTorch's files name, too."""
 
 from __future__ import annotations
 
 from lamella.compat.front import close_module
 
-from ._storages import UNTYPED as UntypedStorage  # noqa: F401, N811
+from ._memory import TypedStorage, UntypedStorage  # noqa: F401
 
 __getattr__ = close_module(__name__)

@@ -25,3 +25,4 @@ if not hasattr(_lm, "npu"):
         _entry.load()
 
 from . import utils  # noqa: E402, F401
+from ._functions import npu_geglu, npu_rms_norm  # noqa: E402, F401

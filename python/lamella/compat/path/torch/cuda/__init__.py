@@ -9,6 +9,7 @@ import lamella as lm
 from lamella import cuda as _cuda
 from lamella.compat.front import close_module
 from lamella.cuda import (  # noqa: F401
+    CUDAGraph,
     Event,
     Stream,
     current_device,
@@ -18,6 +19,8 @@ from lamella.cuda import (  # noqa: F401
     get_device_name,
     get_device_properties,
     get_sync_debug_mode,
+    graph,
+    is_current_stream_capturing,
     mem_get_info,
     memory_stats,
     set_device,
@@ -26,10 +29,20 @@ from lamella.cuda import (  # noqa: F401
     stream,
 )
 
-from .. import random
+from .. import _functions, _tensor_types, random
 from . import amp  # noqa: F401
 
-__getattr__ = close_module(__name__)
+OutOfMemoryError = MemoryError
+StreamContext = stream
+_missing = close_module(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_initialized":
+        return is_available()
+    if name in _functions.TENSOR_TYPES:  # the types of tensors on a GPU
+        return _tensor_types.made(name, "cuda")
+    return _missing(name)
 
 
 def is_available() -> bool:

@@ -76,7 +76,7 @@ _missing = close_module(__name__)
 
 
 def __getattr__(name: str) -> object:
-    if name in ("nn", "optim"):
+    if name in ("_functional_collectives", "nn", "optim"):
         return import_module(f"{__name__}.{name}")
     return _missing(name)
 

@@ -51,8 +51,8 @@ def is_gloo_available() -> bool:
 
 
 def is_mpi_available() -> bool:
-    """True if this build has MPI."""
-    return native.is_available("mpi")
+    """True if this build has MPI, and the process was not started by ``torchrun``, of which MPI knows nothing."""
+    return native.is_available("mpi") and not is_torchelastic_launched()
 
 
 def is_nccl_available() -> bool:

@@ -8,7 +8,7 @@ import lamella as _lm
 from lamella.compat.tables import torch_nn as _tables
 
 from .. import _words
-from . import _attention, _module, attention, functional, grad, init, parallel, utils  # noqa: F401
+from . import _attention, _module, _states, attention, functional, grad, init, parallel, utils  # noqa: F401
 from ._attention import (  # noqa: F401
     MultiheadAttention,
     Transformer,

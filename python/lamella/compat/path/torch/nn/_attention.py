@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
+from lamella.compat.dialect import AdaptedType
 from lamella.compat.tables import torch_nn as _tables
 from lamella.nn import init
 
@@ -27,7 +28,7 @@ def _get_activation_fn(activation: str) -> Callable[[lm.Tensor], lm.Tensor]:
     return found
 
 
-class MultiheadAttention(lm.nn.MultiheadAttention):
+class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
     """Attention by several heads side by side; arguments as for :class:`lamella.nn.MultiheadAttention`.
 
     Attributes:

@@ -12,6 +12,7 @@ from typing import Any
 import lamella as lm
 from lamella.nn import Module
 
+from .._stand_ins import TensorType, Uninhabited
 from ._printing import text_of
 
 _native_to: Any = Module.to
@@ -19,15 +20,6 @@ _native_zero_grad: Any = Module.zero_grad
 _native_state_dict: Any = Module.state_dict
 _native_named_parameters: Any = Module.named_parameters
 _native_named_buffers: Any = Module.named_buffers
-
-
-class TensorType(type):
-    """Type of classes that stand for one of Lamella's: objects of the native class are instances."""
-
-    native: type
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, cls.native)
 
 
 class Parameter(lm.nn.Parameter, metaclass=TensorType):
@@ -43,6 +35,18 @@ class Parameter(lm.nn.Parameter, metaclass=TensorType):
         return lm.Tensor.__new__(cls, values, stop_gradient=not requires_grad)
 
 
+_new_tensor: Any = lm.Tensor.__new__
+_new_parameter: Any = lm.nn.Parameter.__new__
+
+
+def _new(cls: Any, data: Any = None, dtype: Any = None, *, requires_grad: bool | None = None, **named: Any) -> Any:
+    """Makes a parameter of a class as Lamella does, or where ``requires_grad`` is given as :class:`Parameter` does."""
+    if requires_grad is None and not isinstance(dtype, bool):
+        return _new_parameter(cls, data, dtype, **named)
+    wanted = dtype if requires_grad is None else requires_grad
+    return _new_tensor(cls, data.detach(), stop_gradient=not wanted)
+
+
 _native_deepcopy: Any = lm.nn.Parameter.__deepcopy__
 
 
@@ -54,19 +58,16 @@ def _deepcopy(self: lm.nn.Parameter, memo: dict[int, Any]) -> lm.nn.Parameter:
 
 
 _parameters: Any = lm.nn.Parameter
+_parameters.__new__ = _new
 _parameters.__deepcopy__ = _deepcopy
 
 
-class UninitializedParameter(metaclass=TensorType):
+class UninitializedParameter(metaclass=Uninhabited):
     """A parameter whose shape the first input tells: Lamella's lazy layers have None until then, so none is one."""
 
-    native = type("_Nothing", (), {})
 
-
-class UninitializedBuffer(metaclass=TensorType):
+class UninitializedBuffer(metaclass=Uninhabited):
     """A buffer whose shape the first input tells; no tensor is one."""
-
-    native = UninitializedParameter.native
 
 
 def is_lazy(param: Any) -> bool:
@@ -208,6 +209,8 @@ def _keys_text(self: Any) -> str:
 
 
 _IncompatibleKeys = lm.nn.IncompatibleKeys
+#: The name under which a module's extra state stands in states.
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 _incompatible: Any = _IncompatibleKeys
 _incompatible.__repr__ = _keys_text
 
@@ -262,6 +265,7 @@ _put("share_memory", _share_memory)
 _put("compile", _compile)
 _put("_apply", _apply)
 _put("_get_name", lambda self: type(self).__name__)
+_put("_call_impl", lambda self, *args, **kwargs: self(*args, **kwargs))
 _put("__repr__", text_of)
 _put("xpu", lambda self, device=None: self.to("xpu" if device is None else device))
 _put("add_module", Module.add_module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as _replace
 from typing import Any as _Any
 
 from lamella.compat.tables.torch_nn import INIT as _TABLE
@@ -17,4 +18,5 @@ def _calculate_correct_fan(tensor: _Any, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
 
 
-__getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.init", _TABLE, _words.FUNCTIONS)]))
+_WORDS = _replace(_words.FUNCTIONS, words={**_words.WORDS, "val": ("value",)})
+__getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.init", _TABLE, _WORDS)]))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from lamella import _C
 from lamella import utils as _native
 from lamella.compat.front import close_module
 from lamella.utils import rename_privateuse1_backend  # noqa: F401
 
+from .. import _attributes
 from . import _pytree, checkpoint, cpp_extension, dlpack, hooks  # noqa: F401
 
 
@@ -21,6 +23,12 @@ def generate_methods_for_privateuse1_backend(
 ) -> None:
     """Gives tensors and modules methods of the devices' name; there are no packed sequences and storages here."""
     _native.generate_methods_for_privateuse1_backend(for_tensor, for_module)
+
+
+def swap_tensors(t1: Any, t2: Any) -> None:
+    """Makes each of two tensors' objects stand for the other tensor, with its gradient and its attributes."""
+    _C._exchange_tensors(t1, t2)
+    _attributes.exchange(t1, t2)
 
 
 _missing = close_module(__name__)

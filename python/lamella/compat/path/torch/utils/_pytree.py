@@ -9,7 +9,22 @@ from typing import Any, NamedTuple
 
 from lamella.compat.front import close_module
 
+from ._tree_paths import (  # noqa: F401
+    GetAttrKey,
+    MappingKey,
+    SequenceKey,
+    _dict_flatten,
+    _dict_flatten_with_keys,
+    _dict_unflatten,
+    key_get,
+    keys_of,
+    keystr,
+)
+
 PyTree = Any
+Context = Any
+#: The keys that lead to a leaf.
+KeyPath = tuple[Any, ...]
 #: Takes a container apart, into its children and what makes it again; and makes it of these.
 _Flatten = Callable[[Any], tuple[list[Any], Any]]
 _Unflatten = Callable[[Iterable[Any], Any], Any]
@@ -25,9 +40,9 @@ class NodeDef(NamedTuple):
 _PAIRS: dict[Any, tuple[_Flatten, _Unflatten]] = {
     list: (lambda x: (x, None), lambda children, _: list(children)),
     tuple: (lambda x: (list(x), None), lambda children, _: tuple(children)),
-    dict: (lambda x: (list(x.values()), list(x)), lambda children, keys: dict(zip(keys, children, strict=True))),
+    dict: (_dict_flatten, _dict_unflatten),
     OrderedDict: (
-        lambda x: (list(x.values()), list(x)),
+        _dict_flatten,
         lambda children, keys: OrderedDict(zip(keys, children, strict=True)),
     ),
     defaultdict: (
@@ -41,16 +56,30 @@ _PAIRS: dict[Any, tuple[_Flatten, _Unflatten]] = {
 SUPPORTED_NODES = {kind: NodeDef(*pair) for kind, pair in _PAIRS.items()}
 
 
-def register_pytree_node(cls: type, flatten_fn: _Flatten, unflatten_fn: _Unflatten, **named: Any) -> None:
+#: By class, the functions that return pairs of keys and children, and what makes the container again.
+_WITH_KEYS: dict[type, Callable[[Any], Any]] = {}
+
+
+def register_pytree_node(
+    cls: type,
+    flatten_fn: _Flatten,
+    unflatten_fn: _Unflatten,
+    *,
+    flatten_with_keys_fn: Callable[[Any], Any] | None = None,
+    **named: Any,
+) -> None:
     """Makes objects of a class containers.
 
     Args:
         cls: the class.
         flatten_fn: returns the children of an object, and what makes it again.
         unflatten_fn: makes an object of children and that.
+        flatten_with_keys_fn: returns pairs of keys and children, and what makes it again.
         **named: names for files, which are not used.
     """
     SUPPORTED_NODES[cls] = NodeDef(flatten_fn, unflatten_fn)
+    if flatten_with_keys_fn is not None:
+        _WITH_KEYS[cls] = flatten_with_keys_fn
 
 
 _register_pytree_node = register_pytree_node
@@ -145,6 +174,48 @@ def tree_map(
     leaves, spec = tree_flatten(tree, is_leaf)
     others = [tree_leaves(each, is_leaf) for each in rests]
     return tree_unflatten([func(*each) for each in zip(leaves, *others, strict=True)], spec)
+
+
+def tree_map_(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """Calls a function with each leaf, and the leaves at its place in other trees; returns the tree itself."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_iter(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> Iterable[Any]:
+    """Yields the leaves of a tree."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_leaves_with_path(
+    tree: PyTree, is_leaf: Callable[[Any], bool] | None = None, _at: KeyPath = ()
+) -> list[tuple[KeyPath, Any]]:
+    """Returns the leaves of a tree, each behind the keys that lead to it."""
+    kind = _kind(tree, is_leaf)
+    if kind is None:
+        return [(_at, tree)]
+    children = list(kind[0](tree)[0])
+    keys = keys_of(tree, len(children), _WITH_KEYS.get(type(tree)))
+    found = (tree_leaves_with_path(x, is_leaf, (*_at, key)) for key, x in zip(keys, children, strict=True))
+    return [pair for pairs in found for pair in pairs]
+
+
+def tree_flatten_with_path(
+    tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+    """Returns the leaves of a tree, each behind the keys that lead to it, and its form."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """Returns a tree of the function of each leaf behind its keys, and of the leaves at its place in other trees."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [tree_leaves(each, is_leaf) for each in rests]
+    return tree_unflatten([func(*pair, *rest) for pair, *rest in zip(found, *others, strict=True)], spec)
 
 
 def _only(kind: Any, func: Callable[..., Any]) -> Callable[..., Any]:

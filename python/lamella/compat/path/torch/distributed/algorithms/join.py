@@ -8,6 +8,15 @@ from typing import Any
 
 from lamella.compat.front import close_module
 
+from ..._stand_ins import TensorType
+from .._data_parallel import DistributedDataParallel
+
+
+class Joinable(metaclass=TensorType):
+    """The type of what :class:`Join` takes: models of ``DistributedDataParallel`` are instances."""
+
+    native = DistributedDataParallel
+
 
 class Join:
     """A block within which models let processes have different numbers of batches.

@@ -10,6 +10,7 @@ import lamella.distributed as native
 from lamella import Tensor, sbp
 from lamella.compat.front import add_paths, close_module
 from lamella.distributed import GlobalTensor
+from lamella.distributed.mesh import part
 from lamella.nn import Module, Parameter
 from lamella.sbp import Sbp
 
@@ -244,9 +245,25 @@ def full(size: Sequence[int], fill_value: Any, **options: Any) -> Tensor:
 
 
 __getattr__ = close_module(__name__)
+
+
+def compute_local_shape_and_global_offset(
+    global_shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Returns the shape of this process's part of a tensor, and where it begins along each axis."""
+    shape, offset = list(global_shape), [0] * len(global_shape)
+    for each, count, at in zip(placements, mesh.shape, mesh.get_coordinate() or (), strict=True):
+        if isinstance(each, Shard):
+            start, stop = part(shape[each.dim], count, at)
+            shape[each.dim] = stop - start
+            offset[each.dim] += start
+    return tuple(shape), tuple(offset)
+
+
 add_paths(
     "torch",
     {
+        f"{__name__}._utils": {__name__: "compute_local_shape_and_global_offset"},
         f"{__name__}.placement_types": {__name__: "Placement Shard Replicate Partial"},
     },
 )

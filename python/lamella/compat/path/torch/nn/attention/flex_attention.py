@@ -12,6 +12,9 @@ from typing import Any
 import lamella as lm
 from lamella.compat.front import close_module
 
+#: Size of the blocks that PyTorch's kernels skip; masks are whole here.
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+
 
 class BlockMask:
     """The elements of attention that count.

@@ -6,6 +6,7 @@ from typing import Any
 
 from lamella.compat.tables.torch_nn import UTILS as _TABLE
 from lamella.nn import Module
+from lamella.nn.utils import skip_init  # noqa: F401
 
 from ... import _words
 from . import parametrizations, parametrize, prune, rnn, stateless  # noqa: F401

@@ -105,11 +105,8 @@ class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
         if _by_class.is_extended():
             self.collate_fn: _Any = default_collate if given is _native.default_collate else given
             return
-        own: dict[_Any, _Any] = {
-            default_collate: _native.default_collate,
-            default_convert: _native.default_convert,
-        }
-        self.collate_fn = own.get(given, given)
+        own = ((default_collate, _native.default_collate), (default_convert, _native.default_convert))
+        self.collate_fn = next((native for function, native in own if function is given), given)
 
     def __iter__(self) -> Iterator[_Any]:
         return (_MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter)(self)

@@ -1,0 +1,73 @@
+"""Attributes that programs give tensors, whose type has no room for them.
+
+They are kept beside the tensors for as long as these live. Parameters and other subclasses have room of their own.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from lamella import Tensor
+
+#: By the address of a tensor's object: what removes the entry when it dies, and its attributes.
+_kept: dict[int, tuple[weakref.ref[Tensor], dict[str, Any]]] = {}
+_native_set: Any = object.__setattr__
+_native_delete: Any = object.__delattr__
+
+
+class _Attribute:
+    """Stands on the type for a name that a tensor was given: reads it of each tensor that has it.
+
+    A ``__getattr__`` would slow the look-up of every attribute. Without a ``__set__``, what subclasses have in their
+    dictionaries comes first.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Tensor | None, owner: type) -> Any:
+        found = _kept.get(id(x))
+        if found is None or self.name not in found[1]:
+            raise AttributeError(f"'{owner.__name__}' object has no attribute '{self.name}'", name=self.name, obj=x)
+        return found[1][self.name]
+
+
+def _set(self: Tensor, name: str, value: Any) -> None:
+    try:
+        _native_set(self, name, value)
+    except AttributeError:
+        on_type = next((vars(kind)[name] for kind in type(self).__mro__ if name in vars(kind)), None)
+        if on_type is None:
+            setattr(Tensor, name, _Attribute(name))
+        elif not isinstance(on_type, _Attribute):  # it can only be read
+            raise
+        place = id(self)
+        if place not in _kept:
+            _kept[place] = weakref.ref(self, lambda _: _kept.pop(place, None)), {}
+        _kept[place][1][name] = value
+
+
+def _delete(self: Tensor, name: str) -> None:
+    found = _kept.get(id(self))
+    if found is not None and name in found[1]:
+        del found[1][name]
+    else:
+        _native_delete(self, name)
+
+
+def exchange(a: Tensor, b: Tensor) -> None:
+    """Gives each of two tensors the attributes of the other."""
+    of_a, of_b = (dict(_kept[id(x)][1]) if id(x) in _kept else {} for x in (a, b))
+    for x, own, others in ((a, of_a, of_b), (b, of_b, of_a)):
+        for name in own:
+            delattr(x, name)
+        for name, value in others.items():
+            setattr(x, name, value)
+    if hasattr(a, "__dict__") and hasattr(b, "__dict__"):
+        a.__dict__, b.__dict__ = b.__dict__, a.__dict__
+
+
+_tensors: Any = Tensor
+_tensors.__setattr__ = _set
+_tensors.__delattr__ = _delete

@@ -1,0 +1,98 @@
+"""The dtype of numbers that are given none.
+
+Functions that make tensors are exchanged in the module ``torch`` while it is another than float32, and layers are cast
+once they are made, so that nothing is slower while it is float32.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import lamella as lm
+from lamella.compat import dialect
+
+from ._functions import TENSOR_TYPES
+
+#: Functions whose numbers are of the default dtype whatever they are given.
+_FLOATING = (
+    "bartlett_window blackman_window empty empty_strided eye hamming_window hann_window kaiser_window linspace "
+    "logspace ones rand randn zeros"
+)
+#: Functions whose numbers are of the default dtype where they are given Python's floats.
+_GIVEN = "arange as_tensor asarray full normal range scalar_tensor tensor"
+
+_current = lm.float32
+#: The functions that were exchanged, by name.
+_kept: dict[str, Callable[..., Any]] = {}
+
+
+def get_default_dtype() -> Any:
+    """Returns the dtype of numbers that are given none."""
+    return _current
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Sets the dtype of numbers that are given none: of functions of ``torch`` that make tensors, and of layers.
+
+    What is computed of integers, such as their quotient, stays float32.
+
+    Raises:
+        TypeError: the dtype is none of real floating-point numbers.
+    """
+    global _current
+    chosen = lm.DType(dtype)
+    if not lm.isdtype(chosen, "real floating"):
+        raise TypeError(f"[set_default_dtype] takes a dtype of real floating-point numbers, not {chosen.name}")
+    torch: Any = sys.modules["torch"]
+    for name, function in _kept.items():
+        setattr(torch, name, function)
+    _kept.clear()
+    _current = chosen
+    dialect.finish_layers(None if chosen == lm.float32 else _cast)
+    if chosen != lm.float32:
+        for names, make in ((_FLOATING, _floating), (_GIVEN, _given)):
+            for name in names.split():
+                _kept[name] = getattr(torch, name)
+                setattr(torch, name, make(_kept[name], chosen))
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Takes a type of tensors, such as ``torch.DoubleTensor``, or its name; see :func:`set_default_dtype`."""
+    name = t if isinstance(t, str) else t.__name__
+    set_default_dtype(TENSOR_TYPES[name.rpartition(".")[2]])
+
+
+def _floating(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        if named.get("dtype") is None and named.get("out") is None:
+            named["dtype"] = dtype
+        return function(*args, **named)
+
+    return call
+
+
+def _given(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        made = function(*args, **named)
+        if made.dtype != lm.float32 or named.get("dtype") is not None or any(map(_has_dtype, (*args, *named.values()))):
+            return made
+        return function(*args, **{**named, "dtype": dtype})
+
+    return call
+
+
+def _has_dtype(given: Any) -> bool:
+    """True for what has a dtype of its own, or is one, or is a sequence of such."""
+    if isinstance(given, (list, tuple)):
+        return any(map(_has_dtype, given))
+    return hasattr(given, "dtype") or isinstance(given, lm.DType)
+
+
+def _cast(layer: Any, named: dict[str, Any]) -> None:
+    if isinstance(layer, lm.nn.Module) and named.get("dtype") is None:
+        layer.to(_current)
