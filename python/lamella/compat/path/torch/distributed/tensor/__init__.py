@@ -10,7 +10,7 @@ import lamella.distributed as native
 from lamella import Tensor, sbp
 from lamella.compat.front import add_paths, close_module
 from lamella.distributed import GlobalTensor
-from lamella.distributed.mesh import part
+from lamella.distributed.mesh import part as part_along
 from lamella.nn import Module, Parameter
 from lamella.sbp import Sbp
 
@@ -254,7 +254,7 @@ def compute_local_shape_and_global_offset(
     shape, offset = list(global_shape), [0] * len(global_shape)
     for each, count, at in zip(placements, mesh.shape, mesh.get_coordinate() or (), strict=True):
         if isinstance(each, Shard):
-            start, stop = part(shape[each.dim], count, at)
+            start, stop = part_along(shape[each.dim], count, at)
             shape[each.dim] = stop - start
             offset[each.dim] += start
     return tuple(shape), tuple(offset)
