@@ -80,7 +80,7 @@ std::string FileCache::prepare() const {
   if (error) return folder_ + " cannot be made: " + error.message();
   if (mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST)
     return folder_ + " cannot be made: " + std::system_category().message(errno);
-  struct stat found {};
+  struct stat found{};
   if (lstat(folder_.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) return folder_ + " is no folder";
   if (!is_own(found)) return folder_ + " belongs to another user, or others may write to it";
   return "";

@@ -33,7 +33,7 @@ bool is_own(const struct stat& found) {
 
 std::optional<std::string> read_own_file(const std::string& path) {
   const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  struct stat found {};
+  struct stat found{};
   if (!file.is_open() || fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode) || !is_own(found)) return {};
   if (static_cast<std::size_t>(found.st_size) > kLargest) return {};
   std::string text(static_cast<std::size_t>(found.st_size), '\0');

@@ -1,4 +1,4 @@
-"""What fronts do with the elements of tensors that Lamella's own tensors do not: other shapes in place, other steps."""
+"""Functions of fronts on the elements of tensors that are not native: other shapes in place, other steps."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ _script_if_tracing = script_if_tracing
 
 
 class TracerWarning(Warning):
-    """What a trace would miss; no trace is made here."""
+    """Warning of values that a trace would miss; no trace is made here."""
 
 
 def _get_trace_graph(f: Any, args: Any = (), *further: Any, **options: Any) -> Any:

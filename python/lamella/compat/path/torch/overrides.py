@@ -1,4 +1,4 @@
-"""What takes calls of functions over: modes do, classes do not.
+"""Objects that take calls of functions over: modes do, classes do not.
 
 ``__torch_function__`` of a class of tensors is not called: a function of one returns what it returns for others.
 """

@@ -1,4 +1,4 @@
-"""What Paddle keeps apart until it is settled: derivatives of functions."""
+"""Names that Paddle keeps apart until they are settled: derivatives of functions."""
 
 from __future__ import annotations
 

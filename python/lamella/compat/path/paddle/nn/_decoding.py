@@ -35,7 +35,7 @@ def _map(function: Callable[[Tensor], Tensor], value: Any) -> Any:
 
 
 class BeamOutput(NamedTuple):
-    """What a step chose: scores, classes and the beams that they go on from, ``(n, beams)`` each."""
+    """Choice of a step: scores, classes and the beams that they go on from, ``(n, beams)`` each."""
 
     scores: Tensor
     predicted_ids: Tensor
@@ -43,7 +43,7 @@ class BeamOutput(NamedTuple):
 
 
 class BeamState(NamedTuple):
-    """What a step goes on from: the cell's states, and the score, end and length of each beam."""
+    """State that a step goes on from: the cell's states, and the score, end and length of each beam."""
 
     cell_states: Any
     log_probs: Tensor

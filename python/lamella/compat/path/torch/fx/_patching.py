@@ -1,4 +1,4 @@
-"""What calls make nodes while a function is traced: functions of tensors, wrapped functions, and modules.
+"""Calls that make nodes while a function is traced: of functions of tensors, wrapped functions, and modules.
 
 Functions ask their arguments for proxies only while something is traced, and are the same objects then
 (``torch._exchange``), so that passes find them in their tables: ``node.target is torch.relu``.
@@ -48,7 +48,7 @@ def _asking(target: Callable[..., Any], body: Callable[..., Any]) -> Callable[..
 
 
 class _Patches(Exchanges):
-    """What asks for proxies for a while."""
+    """Functions that ask for proxies for a while."""
 
     def ask_at(self, table: dict[str, Any], name: str) -> None:
         """Has what a name means ask for proxies; functions of Python's own do so under that name only."""

@@ -87,7 +87,7 @@ class Node:
 
     @property
     def args(self) -> tuple[Argument, ...]:
-        """What the call is given by position; can be set."""
+        """The arguments by position; can be set."""
         return self._args
 
     @args.setter
@@ -96,7 +96,7 @@ class Node:
 
     @property
     def kwargs(self) -> dict[str, Argument]:
-        """What the call is given by name; can be set."""
+        """The arguments by name; can be set."""
         return self._kwargs
 
     @kwargs.setter

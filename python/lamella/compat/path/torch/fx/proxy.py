@@ -60,7 +60,7 @@ class Proxy:
         return self.tracer.to_bool(self)
 
     def keys(self) -> Any:
-        """What ``**proxy`` asks for: the keys are not known.
+        """Raises an error, as ``**proxy`` asks for keys that are not known.
 
         Raises:
             TraceError: always.

@@ -31,7 +31,7 @@ _Unflatten = Callable[[Iterable[Any], Any], Any]
 
 
 class NodeDef(NamedTuple):
-    """How containers of a class are taken apart, and made again."""
+    """Functions that take containers of a class apart, and make them again."""
 
     flatten_fn: _Flatten
     unflatten_fn: _Unflatten

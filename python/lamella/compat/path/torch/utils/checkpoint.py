@@ -30,7 +30,7 @@ class _Selective(contextlib.nullcontext[None]):
 
 
 class SelectiveCheckpointContext:
-    """What a policy is called with first.
+    """The first argument of a policy.
 
     Attributes:
         is_recompute: False: which results are kept is decided in the first call.

@@ -1,4 +1,4 @@
-"""What PyTorch has beside its graphs."""
+"""Names that PyTorch has beside its graphs."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 
 class TensorMetadata(NamedTuple):
-    """What is known of a tensor without its elements."""
+    """Facts about a tensor without its elements."""
 
     shape: Any
     dtype: Any

@@ -113,7 +113,7 @@ class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
 
     @property
     def _dataset_kind(self) -> int:
-        """Whether the dataset gives samples by index, or one after the other."""
+        """Tells whether the dataset gives samples by index, or one after the other."""
         return _DatasetKind.Iterable if isinstance(self.dataset, _native.IterableDataset) else _DatasetKind.Map
 
 
