@@ -15,6 +15,7 @@ import ast
 import functools
 import importlib
 import inspect
+from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType, GenericAlias
@@ -217,11 +218,11 @@ class AdaptedType(type(Protocol)):  # type: ignore[misc]
 
     def __instancecheck__(cls, value: object) -> bool:
         native = cls.__dict__.get("_native")
-        return super().__instancecheck__(value) if native is None else type.__instancecheck__(native, value)
+        return ABCMeta.__instancecheck__(cls, value) if native is None else type.__instancecheck__(native, value)
 
     def __subclasscheck__(cls, other: type) -> bool:
         native = cls.__dict__.get("_native")
-        return super().__subclasscheck__(other) if native is None else type.__subclasscheck__(native, other)
+        return ABCMeta.__subclasscheck__(cls, other) if native is None else type.__subclasscheck__(native, other)
 
 
 def finish_layers(function: Callable[[Any, dict[str, Any]], None] | None) -> None:

@@ -27,7 +27,7 @@ class _Absent:
 
 
 class _Float8(NamedTuple):
-    """Numbers that tell the limits of a number of 8 bits: digits behind the point, the largest, and the smallest exponent."""
+    """Limits of a number of 8 bits: digits behind the point, the largest, and the smallest exponent."""
 
     digits: int
     largest: float

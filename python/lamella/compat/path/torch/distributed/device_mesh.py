@@ -134,7 +134,7 @@ def init_device_mesh(
     """Returns the mesh of all processes, in the order of their ranks; makes the default group where there is none.
 
     Raises:
-        ValueError: the shape is of another number of processes.
+        RuntimeError: the shape is of another number of processes.
     """
     if not native.is_initialized():
         native.init_process_group()
@@ -143,7 +143,7 @@ def init_device_mesh(
     for size in shape:
         count *= size
     if count != native.get_world_size():
-        raise ValueError(
+        raise RuntimeError(
             f"[init_device_mesh] a mesh of shape {shape} is not of the {native.get_world_size()} processes"
         )
     return DeviceMesh(device_type, lm.arange(count).reshape(shape), mesh_dim_names=mesh_dim_names)

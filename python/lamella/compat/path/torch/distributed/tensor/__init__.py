@@ -33,9 +33,9 @@ class Placement:
         """True if each process has the whole."""
         return self.sbp.is_broadcast
 
-    def is_partial(self) -> bool:
-        """True if the processes' tensors add up to the whole."""
-        return self.sbp.is_partial
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """True if the processes' tensors joined are the whole, by ``reduce_op`` unless that is None."""
+        return self.sbp.is_partial and reduce_op in (None, getattr(self, "reduce_op", None))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Placement) and self.sbp == other.sbp
