@@ -5,7 +5,8 @@
 
 #include "engine/core/tensor.h"
 
-// Distances between the rows of matrices, and their gradients, without a tensor of all differences. Nothing is recorded.
+// Distances between the rows of matrices, and their gradients, without a tensor of all differences. Nothing is
+// recorded.
 
 namespace lamella::distance_rows {
 

@@ -44,11 +44,13 @@ class SoftsignGradKernel final : public OpKernel {
   }
 };
 
-#define REGISTER_SOFTSIGN(T)                                                                              \
-  REGISTER_USER_KERNEL("softsign").SetCreateFn<SoftsignKernel<T>>().SetIsMatchedHob(                      \
-      (HobDeviceType() == DeviceType::kCPU) & (HobDataType("x", 0) == GetDataType<T>::value));            \
-  REGISTER_USER_KERNEL("softsign_grad").SetCreateFn<SoftsignGradKernel<T>>().SetIsMatchedHob(             \
-      (HobDeviceType() == DeviceType::kCPU) & (HobDataType("x", 0) == GetDataType<T>::value));
+#define REGISTER_SOFTSIGN(T)                                                                                    \
+  REGISTER_USER_KERNEL("softsign")                                                                              \
+      .SetCreateFn<SoftsignKernel<T>>()                                                                         \
+      .SetIsMatchedHob((HobDeviceType() == DeviceType::kCPU) & (HobDataType("x", 0) == GetDataType<T>::value)); \
+  REGISTER_USER_KERNEL("softsign_grad")                                                                         \
+      .SetCreateFn<SoftsignGradKernel<T>>()                                                                     \
+      .SetIsMatchedHob((HobDeviceType() == DeviceType::kCPU) & (HobDataType("x", 0) == GetDataType<T>::value));
 REGISTER_SOFTSIGN(float)
 REGISTER_SOFTSIGN(double)
 

@@ -96,7 +96,7 @@ std::optional<Problem> Compiler::ask(const std::atomic<bool>& stop) {
     return Problem{Kind::NoCompiler, settings_.compiler.empty() ? "no C++ compiler is found (c++, g++ or clang++)"
                                                                 : "there is no compiler " + settings_.compiler};
   }
-  struct stat found {};
+  struct stat found{};
   if (stat(path_.c_str(), &found) != 0) return Problem{Kind::NoCompiler, "there is no compiler " + path_};
   const Outcome version = run_program({path_, "--version"}, "", limit(), stop);
   if (version.kind == Outcome::Kind::Late) return Problem{Kind::Late, path_ + " --version takes too long"};

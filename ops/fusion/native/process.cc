@@ -114,7 +114,7 @@ Outcome run_program(const std::vector<std::string>& command, const std::string& 
 
 std::optional<std::string> find_program(const std::string& name) {
   const auto runs = [](const std::string& path) {
-    struct stat found {};
+    struct stat found{};
     return stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && access(path.c_str(), X_OK) == 0;
   };
   if (name.find('/') != std::string::npos) return runs(name) ? std::optional(name) : std::nullopt;

@@ -29,9 +29,8 @@ TEST(SharedLibrary, LoadsTheFirstFileThatIsThere) {
 }
 
 TEST(SharedLibrary, SaysWhatIsMissing) {
-  const std::string text = message_of([] {
-    SharedLibrary({.needed = "roots need libm", .files = {"/no/a.so", "/no/b.so"}});
-  });
+  const std::string text =
+      message_of([] { SharedLibrary({.needed = "roots need libm", .files = {"/no/a.so", "/no/b.so"}}); });
   EXPECT_TRUE(text.starts_with("roots need libm, which does not load: /no/a.so")) << text;
   EXPECT_NE(text.find("; /no/b.so"), std::string::npos) << text;
   const SharedLibrary library({.needed = "roots need libm", .files = {"libm.so.6"}});

@@ -27,8 +27,7 @@ struct DeviceRadixSort {
         if (std::is_signed_v<K>) bits ^= static_cast<Bits>(Bits{1} << (sizeof(K) * 8 - 1));
         const auto from = static_cast<Bits>(bits >> begin_bit);
         const int width = end_bit - begin_bit;
-        return width >= static_cast<int>(sizeof(K) * 8) ? from
-                                                        : static_cast<Bits>(from & ((Bits{1} << width) - 1));
+        return width >= static_cast<int>(sizeof(K) * 8) ? from : static_cast<Bits>(from & ((Bits{1} << width) - 1));
       };
       std::vector<N> order(static_cast<std::size_t>(count));
       std::iota(order.begin(), order.end(), N{0});
