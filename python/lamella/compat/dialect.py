@@ -59,6 +59,8 @@ class Dialect:
         in_place: parameters of ``extra`` that may be given by position, too, behind the native ones.
         also: other names by which parameters may be given, by the framework's name: numpy's, where it takes these.
         base: returns a class in front of the native one that has the methods of all classes, or None.
+        otherwise: is asked for the result of a call that the native function refuses: by the function, the arguments by
+            position, and those by name. NotImplemented leaves the error as it is.
     """
 
     words: Mapping[str, tuple[str, ...]]
@@ -69,6 +71,7 @@ class Dialect:
     extra: Mapping[str, str] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     base: Callable[[], type] | None = None
+    otherwise: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None = None
     in_place: frozenset[str] = frozenset({"inplace"})
     also: Mapping[str, str] = field(default_factory=dict)
 
@@ -153,11 +156,31 @@ def make_function(
     for word, expression in dialect.after.items():
         if word in given and not any(each.name == word for each in natives):
             call = expression.format(result=call)
-    body.append(f"return {call}")
+    if dialect.otherwise is None:
+        body.append(f"return {call}")
+    else:
+        helpers["_otherwise"] = dialect.otherwise
+        body += ["try:", f"    return {call}", "except Exception:", *_asking(parameters)]
     made = _compiled(name, head, body, helpers, filename)
+    made.__globals__["_function"] = made
     made.__module__ = module
     made.__doc__ = native.__doc__
     return made
+
+
+def _asking(parameters: list[Parameter]) -> list[str]:
+    """Returns the statements that ask another for the result of a call that failed."""
+    named = [each.name for each in parameters if each.kind is _NAMED]
+    by_place = "".join(
+        f"*_{each.name}, " if each.kind is _STAR else f"{each.name}, " for each in parameters if each.name not in named
+    )
+    by_name = ", ".join(f"{name!r}: {name}" for name in named)
+    return [
+        f"    _made = _otherwise(_function, ({by_place}), {{{by_name}}})",
+        "    if _made is NotImplemented:",
+        "        raise",
+        "    return _made",
+    ]
 
 
 def _with_other_names(

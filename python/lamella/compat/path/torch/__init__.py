@@ -72,7 +72,7 @@ _missing = _close(
     },
 )
 
-from . import _functions, _plain, _storages, _tensor_types, _words
+from . import _functions, _plain, _storages, _taking_over, _tensor_types, _words
 
 _NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _names.FUNCTIONS)
 
@@ -236,6 +236,8 @@ from ._reductions import (
 )
 
 # isort: split
+
+_taking_over.open_functions(globals(), (f"torch.{name}" for name in ("_functions", "_matrices", "_plain", "_reductions")))
 
 from . import _tensor
 from ._tensor_types import Tensor

@@ -10,6 +10,8 @@ from lamella._names import ARGUMENTS
 from lamella.compat.dialect import Dialect, by_other_names
 from lamella.compat.names import Names, serve  # noqa: F401
 
+from ._taking_over import taken_over
+
 #: PyTorch's words by what they are called natively: the first word counts where there are several.
 WORDS: dict[str, tuple[str, ...]] = {
     **{word: (native,) for word, native in ARGUMENTS.items()},
@@ -79,6 +81,7 @@ FUNCTIONS = Dialect(
     helpers={**_HELPERS, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
     also=NUMPY,
+    otherwise=taken_over,
 )
 #: Layers: they are made on a device and in a dtype.
 LAYERS = Dialect(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from lamella.compat.tables.torch_functions import LINALG as _TABLE
 
 from . import _words
+from ._taking_over import taken_over
 
 
 class LinAlgError(RuntimeError, ValueError):
@@ -27,10 +29,16 @@ def _with_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **named: Any) -> Any:
         try:
             return function(*args, **named)
-        except ValueError as error:
-            raise LinAlgError(str(error)) from error
+        except Exception as error:
+            made = taken_over(call, args, named)
+            if made is not NotImplemented:
+                return made
+            if isinstance(error, ValueError):
+                raise LinAlgError(str(error)) from error
+            raise
 
     return call
 
 
-__getattr__ = _words.serve(_Names(__name__, [("lamella.linalg", _TABLE, _words.FUNCTIONS)]))
+_WORDS = replace(_words.FUNCTIONS, otherwise=None)  # what takes calls over gets the function that shows the errors
+__getattr__ = _words.serve(_Names(__name__, [("lamella.linalg", _TABLE, _WORDS)]))

@@ -5,7 +5,6 @@ Layers are Lamella's own, or subclasses of these: as with tensors, the type of a
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,10 +12,10 @@ import lamella as lm
 from lamella.nn import Module
 
 from ._printing import text_of
+from ._states import METHODS as _STATES
 
 _native_to: Any = Module.to
 _native_zero_grad: Any = Module.zero_grad
-_native_state_dict: Any = Module.state_dict
 _native_named_parameters: Any = Module.named_parameters
 _native_named_buffers: Any = Module.named_buffers
 
@@ -103,17 +102,6 @@ def _zero_grad(self: Module, set_to_none: bool = True) -> None:
         for parameter in self.parameters():
             if parameter.grad is not None:
                 parameter.grad.zero_()
-
-
-def _state_dict(self: Module, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-    """Returns parameters and persistent buffers by name, each behind ``prefix``."""
-    if args:
-        given: list[Any] = [*args, *(destination, prefix, keep_vars)[len(args) :]]
-        destination, prefix, keep_vars = given
-    state = _native_state_dict(self, **({"keep_vars": True} if keep_vars else {}))
-    destination = OrderedDict() if destination is None else destination
-    destination.update((prefix + name, value) for name, value in state.items())
-    return destination
 
 
 def _all_names(native: Callable[..., Any], place: str) -> Callable[..., Any]:
@@ -239,9 +227,10 @@ def _put_missing(name: str, method: Any) -> None:
         _put(name, method)
 
 
+for _name, _method in _STATES.items():
+    _put(_name, _method)
 _put("to", _to)
 _put("zero_grad", _zero_grad)
-_put("state_dict", _state_dict)
 _put("named_parameters", _all_names(_native_named_parameters, "_parameters"))
 _put("named_buffers", _all_names(_native_named_buffers, "_buffers"))
 _put("type", _type)
