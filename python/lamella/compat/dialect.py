@@ -11,14 +11,18 @@ the framework's signature, which calls the native one directly.
 
 from __future__ import annotations
 
+import abc
 import ast
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, NamedTuple
+
+from lamella import Tensor
+from lamella.compat.classes import initializer
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -144,6 +148,8 @@ def make_function(
     except ValueError:  # a function in C without a text for its signature takes what it takes
         return native
     parameters = _derived(natives, dialect) if signature is None else parse_signature(signature)
+    if "out" in dialect.extra and all(each.name != "out" and each.kind is not _STARS for each in parameters):
+        parameters.append(Parameter("out", _NAMED, "None"))
     helpers = {"_native": native, "_sizes": _sizes, **dialect.helpers}
     named, body = _with_other_names(parameters, dialect, name, helpers)
     head = _head(named)
@@ -172,9 +178,12 @@ def _asking(parameters: list[Parameter]) -> list[str]:
     """Returns the statements that ask another for the result of a call that failed."""
     named = [each.name for each in parameters if each.kind is _NAMED]
     by_place = "".join(
-        f"*_{each.name}, " if each.kind is _STAR else f"{each.name}, " for each in parameters if each.name not in named
+        f"*_{each.name}, " if each.kind is _STAR else f"{each.name}, "
+        for each in parameters
+        if each.kind not in (_NAMED, _STARS)
     )
     by_name = ", ".join(f"{name!r}: {name}" for name in named)
+    by_name += "".join(f", **{each.name}" for each in parameters if each.kind is _STARS)
     return [
         f"    _made = _otherwise(_function, ({by_place}), {{{by_name}}})",
         "    if _made is NotImplemented:",
@@ -230,8 +239,11 @@ def by_other_names(function: Callable[..., Any], also: Mapping[str, str]) -> Cal
     return call
 
 
-class _AdaptedType(type):
-    """Type of adapted classes: objects of the native class are instances, too, as layers make such objects."""
+class _AdaptedType(abc.ABCMeta):
+    """Type of adapted classes: objects of the native class are instances, too, as layers make such objects.
+
+    A class may have an adapted class and an abstract one among its bases.
+    """
 
     def __instancecheck__(cls, value: object) -> bool:
         return type.__instancecheck__(cls.__dict__.get("_native", cls), value)
@@ -241,7 +253,15 @@ class _AdaptedType(type):
 
 
 def make_class(
-    native: type, name: str, signature: str | None, dialect: Dialect, *, module: str, filename: str, base: type = object
+    native: type,
+    name: str,
+    signature: str | None,
+    dialect: Dialect,
+    *,
+    module: str,
+    filename: str,
+    base: type = object,
+    above: Sequence[type] | None = None,
 ) -> type:
     """Returns a subclass of ``native`` whose constructor has the framework's signature.
 
@@ -253,6 +273,8 @@ def make_class(
         module: the name of the module that shows the class.
         filename: the file that its code is said to come from.
         base: a class of methods that all classes of this table have.
+        above: the classes that stand for base classes of the native one, where what Lamella makes is made an object of
+            them (see :mod:`lamella.compat.classes`); elsewhere the class's metaclass finds that it is one.
 
     Raises:
         TypeError: the signature has a parameter without a default that neither the native class nor the dialect knows.
@@ -271,8 +293,16 @@ def make_class(
             if word in given and (word in dialect.own or not any(each.name == word for each in natives)):
                 body.append(expression)
         members["__init__"] = _compiled("__init__", f"self, {_head(parameters)}", body, helpers, filename)
+        if above is not None:
+            members["__init__"] = initializer(members["__init__"], native.__init__)  # type: ignore[misc]
     bases = (native,) if base is object or issubclass(native, base) else (base, native)
-    return _AdaptedType(name, bases, members)
+    if above is None or issubclass(native, Tensor):
+        return _AdaptedType(name, bases, members)
+    if base is not object and any(issubclass(each, base) for each in above):
+        # Their bases have it further behind: its methods come first from here.
+        members.update((word, value) for word, value in vars(base).items() if callable(value))
+        bases = (native,)
+    return type(native)(name, (*bases, *above), members)
 
 
 def resolve(path: str, home: str) -> Any:
@@ -312,11 +342,12 @@ def _derived(natives: list[inspect.Parameter], dialect: Dialect) -> list[Paramet
         default = None if each.default is inspect.Parameter.empty else _text(each.default)
         found.append(Parameter(name, kind, default))
     have = {each.name for each in natives}
+    rest = [found.pop()] if found and found[-1].kind is _STARS else []
     for word, needed in dialect.extra.items():
-        if word not in have and (not needed or needed in have):
+        if word not in have and (not needed or needed in have) and not rest:
             by_place = word in dialect.in_place and all(each.kind is _EITHER for each in found)
             found.append(Parameter(word, _EITHER if by_place else _NAMED, "None"))
-    return found
+    return found + rest
 
 
 def _text(default: Any) -> str:
@@ -330,6 +361,9 @@ def _head(parameters: list[Parameter]) -> str:
         if each.kind is _STAR:
             parts += [f"*_{each.name}", f"{each.name}=None"]
             starred = True
+            continue
+        if each.kind is _STARS:
+            parts.append(f"**{each.name}")
             continue
         if each.kind is _NAMED and not starred:
             parts.append("*")
@@ -383,6 +417,8 @@ def _call(natives: list[inspect.Parameter], passed: dict[str, str], name: str) -
     left_out = False
     for each in natives:
         if each.kind is _STARS:
+            if each.name in passed:
+                yield f"**{passed[each.name]}"
             continue
         if each.name not in passed:
             if each.kind is _POSITIONAL:

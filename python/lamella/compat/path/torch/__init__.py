@@ -74,7 +74,7 @@ _missing = _close(
 
 from . import _functions, _plain, _storages, _taking_over, _tensor_types, _words
 
-_NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _names.FUNCTIONS)
+_NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.INTO)], _names.FUNCTIONS)
 
 
 def _find(name: str) -> _Any:
@@ -98,6 +98,7 @@ def _find(name: str) -> _Any:
 #: Modules that are imported when they are asked for, as they need numpy or what programs seldom need.
 _LATER = frozenset(
     [
+        "_C",
         "_dynamo",
         "accelerator",
         "backends",
@@ -239,7 +240,7 @@ from ._reductions import (
 
 _taking_over.open_functions(globals(), (f"torch.{name}" for name in ("_functions", "_matrices", "_plain", "_reductions")))
 
-from . import _tensor
+from . import _any_attribute, _tensor
 from ._tensor_types import Tensor
 
 _install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=True)

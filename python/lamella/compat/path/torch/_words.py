@@ -72,17 +72,32 @@ def with_numpy_words(function: Callable[..., Any]) -> Callable[..., Any]:
     return by_other_names(function, NUMPY)
 
 
+def _written(made: Any, out: Any) -> Any:
+    """Returns results, written over the tensors that are given for them where there are any."""
+    if out is None:
+        return made
+    if isinstance(made, (tuple, list)):
+        for each, place in zip(made, out, strict=True):
+            _written(each, place)
+        return out
+    if tuple(out.shape) != tuple(made.shape):
+        out.resize_(made.shape)
+    return out.copy_(made)
+
+
 #: Functions: what is made may want a gradient, and may be asked for memory of a kind.
 FUNCTIONS = Dialect(
     WORDS,
     ignored=_MEMORY | {"size_average", "reduce", "assume_unique", "output_size", "compute_mode", "foreach", "sparse"},
     before=_OLD_REDUCTION,
-    after={"requires_grad": "_marked({result}, requires_grad)"},
-    helpers={**_HELPERS, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
+    after={"requires_grad": "_marked({result}, requires_grad)", "out": "_written({result}, out)"},
+    helpers={**_HELPERS, "_written": _written, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
     also=NUMPY,
     otherwise=taken_over,
 )
+#: Functions that write their result where they are told to.
+INTO = replace(FUNCTIONS, extra={**FUNCTIONS.extra, "out": ""})
 #: Layers: they are made on a device and in a dtype.
 LAYERS = Dialect(
     WORDS,

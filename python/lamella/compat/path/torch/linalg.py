@@ -40,5 +40,5 @@ def _with_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-_WORDS = replace(_words.FUNCTIONS, otherwise=None)  # what takes calls over gets the function that shows the errors
+_WORDS = replace(_words.INTO, otherwise=None)  # what takes calls over gets the function that shows the errors
 __getattr__ = _words.serve(_Names(__name__, [("lamella.linalg", _TABLE, _WORDS)]))

@@ -11,8 +11,9 @@ from lamella.compat.front import add_paths, close_module
 
 from . import _extending  # noqa: F401 (the base classes learn what subclasses of programs call)
 
-_missing = close_module(__name__)
 _native: Any = importlib.import_module("lamella.distributions")
+__all__ = _native.__all__
+globals().update((_name, getattr(_native, _name)) for _name in __all__)  # programs go through the module's names
 
 #: Modules whose names are not those of one distribution in small letters.
 _MODULES = {
@@ -24,16 +25,6 @@ _MODULES = {
     "relaxed_categorical": "ExpRelaxedCategorical RelaxedOneHotCategorical",
     "studentT": "StudentT",
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        return _native.__all__
-    if name.startswith("__") or not hasattr(_native, name):
-        return _missing(name)
-    value = getattr(_native, name)
-    setattr(sys.modules[__name__], name, value)
-    return value
 
 
 def _paths() -> dict[str, dict[str, str]]:
@@ -52,3 +43,4 @@ def _paths() -> dict[str, dict[str, str]]:
 for _name in ("constraints", "transforms", "constraint_registry", "kl"):
     sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"lamella.distributions.{_name}")
 add_paths("torch", _paths())
+__getattr__ = close_module(__name__)

@@ -52,6 +52,17 @@ def _validate_sample(self: Any, value: Any) -> None:
         raise ValueError(f"[{type(self).__name__}] value: expected values of {support!r}")
 
 
+def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
+    """Registers a divergence for two classes, also those that distributions derive from beside their base class."""
+
+    def register(function: Any) -> Any:
+        kl._REGISTERED[type_p, type_q] = function
+        kl._found.cache_clear()
+        return function
+
+    return register
+
+
 def _kinds(base: type) -> Iterator[type]:
     yield base
     for each in base.__subclasses__():
@@ -86,6 +97,9 @@ _transform: Any = native.Transform
 _transform._inv_call = _transform._invert
 _kl: Any = kl
 _kl._KL_REGISTRY = kl._REGISTERED
+_kl.register_kl = register_kl
+_package: Any = native
+_package.register_kl = register_kl
 _constraints: Any = constraints
 _constraints._DependentProperty = constraints.dependent_property
 _constraints._IndependentConstraint = constraints.independent

@@ -30,6 +30,7 @@ _NAMES = _words.Names(
     ],
 )
 __getattr__ = _words.serve(_NAMES)
+_NAMES.stand_for_all()
 
 
 class _InCeilMode:

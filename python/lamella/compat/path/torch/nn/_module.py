@@ -73,12 +73,12 @@ class InPlace:
 
     def forward(self, x: lm.Tensor, *args: Any, **kwargs: Any) -> Any:
         """Returns the function of ``x``; where ``inplace`` is set, in the memory of ``x``."""
-        native: Any = super()
+        native: Any = self._native  # type: ignore[attr-defined]
         if not self.inplace:
-            return native.forward(x, *args, **kwargs)
+            return native.forward(self, x, *args, **kwargs)
         if isinstance(self, lm.nn.ReLU):
             return lm.relu_(x)
-        return x.copy_(native.forward(x.clone()))
+        return x.copy_(native.forward(self, x.clone()))
 
 
 def _to(self: Module, *args: Any, **kwargs: Any) -> Module:

@@ -20,6 +20,7 @@ _collate.floats = _float64
 
 _NAMES = _words.Names(__name__, [("lamella.data", _TABLE, _words.LOADING)])
 __getattr__ = _words.serve(_NAMES)
+_NAMES.stand_for_all()
 
 
 def _with_lists(value: _Any) -> _Any:
