@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+
+
+#: How many layers' forward the thread is in, as ``depth``.
+IN_FORWARD = threading.local()
 
 
 def in_place(name: str) -> Callable[..., Tensor] | None:

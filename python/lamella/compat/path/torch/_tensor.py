@@ -21,6 +21,7 @@ from . import _matrices as M  # noqa: N812
 from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
 from ._device import device
+from ._plain import IN_FORWARD
 from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
 from ._reshaped import set_data
@@ -240,6 +241,13 @@ def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self.index_put_([places] * self.ndim, lm.asarray(fill_value, dtype=self.dtype, device=self.device))
 
 
+def _data(self: Tensor) -> Tensor:
+    """Returns the tensor's memory off the tape; what is written there in the forward of a layer goes unnoticed."""
+    if getattr(IN_FORWARD, "depth", 0) == 0 or self.device != "cpu":
+        return self.detach()
+    return lm.from_dlpack(self.detach())
+
+
 def _storage(name: str) -> Any:
     def method(self: Tensor) -> Any:
         raise NotImplementedError(f"[{name}] memory is not an object of its own here: x.data_ptr() is its address")
@@ -348,7 +356,7 @@ _put("is_meta", property(lambda self: self.device == "meta", doc="True if the te
 for _name in ["xpu", "xla", "ipu", "mtia", "vulkan", "mps", "sparse", "quantized", "nested", "mkldnn"]:
     _put(f"is_{_name}", property(lambda self: False, doc="False: there are no such tensors here."))
 _put("layout", property(lambda self: "strided", doc="All tensors are strided."))
-_put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the same memory, off the tape."))
+_put("data", property(_data, set_data, doc="A tensor on the same memory, off the tape."))
 for _name, _method in _RESHAPED.items():
     _put(_name, _method)
 _put("__format__", _format)

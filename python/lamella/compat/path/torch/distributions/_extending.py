@@ -63,6 +63,14 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
     return register
 
 
+def _cached_pair(self: Any) -> tuple[Any, Any]:
+    return (None, None) if self._cached is None else self._cached
+
+
+def _set_cached_pair(self: Any, pair: tuple[Any, Any]) -> None:
+    self._cached = None if pair[0] is None and pair[1] is None else pair
+
+
 def _kinds(base: type) -> Iterator[type]:
     yield base
     for each in base.__subclasses__():
@@ -95,6 +103,7 @@ _transforms: Any = transforms
 _transforms._InverseTransform = InverseTransform
 _transform: Any = native.Transform
 _transform._inv_call = _transform._invert
+_transform._cached_x_y = property(_cached_pair, _set_cached_pair, doc="The latest pair of argument and result.")
 _kl: Any = kl
 _kl._KL_REGISTRY = kl._REGISTERED
 _kl.register_kl = register_kl
