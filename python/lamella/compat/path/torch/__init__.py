@@ -50,13 +50,6 @@ float16, float32, float64 = half, float, double
 short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 dtype = _lm.DType
-strided = layout = "strided"
-contiguous_format, preserve_format, channels_last, channels_last_3d = (
-    "contiguous_format",
-    "preserve_format",
-    "channels_last",
-    "channels_last_3d",
-)
 newaxis = None
 
 __version__ = "2.6.0+lamella"
@@ -72,14 +65,25 @@ _missing = _close(
     },
 )
 
-from . import _functions, _plain, _storages, _taking_over, _tensor_types, _words
+from . import _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words
+
+from ._plain import layout, memory_format
+
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
+    layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
+)
+contiguous_format, preserve_format, channels_last, channels_last_3d = map(
+    memory_format, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+)
 
 _NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.INTO)], _names.FUNCTIONS)
 
 
 def _find(name: str) -> _Any:
-    if name in ("cond", "ops"):  # the former needs numpy
-        return getattr(_lm, name)
+    if name == "cond":  # it needs numpy
+        return _lm.cond
+    if name == "ops":
+        return _import_module("torch._ops").ops
     if name in _LATER:
         return _import_module(f"torch.{name}")
     if name in _functions.TENSOR_TYPES:
@@ -88,7 +92,7 @@ def _find(name: str) -> _Any:
         return _storages.STORAGES[_storages.DTYPE_OF_STORAGE[name]]
     if name == "sparse_coo_tensor":
         return _import_module("torch.sparse").sparse_coo_tensor
-    if (function := _plain.in_place(name)) is not None:
+    if (function := _plain.in_place(name) or _foreach.function(name)) is not None:
         return function
     if name == _lm.utils.privateuse1_backend_name() and hasattr(_lm, name):  # the devices of an extension
         return getattr(_lm, name)
@@ -99,12 +103,15 @@ def _find(name: str) -> _Any:
 _LATER = frozenset(
     [
         "_C",
+        "__config__",
+        "_ops",
         "_dynamo",
         "accelerator",
         "backends",
         "distributed",
         "distributions",
         "fft",
+        "futures",
         "jit",
         "library",
         "linalg",

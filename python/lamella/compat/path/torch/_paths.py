@@ -32,7 +32,7 @@ PATHS: Paths = {
         ),
         "lamella.autograd.graph": "GradientEdge get_gradient_edge",
     },
-    "torch.autograd.profiler": {"torch.profiler": "emit_nvtx profile record_function"},
+    "torch.autograd.profiler": {"torch.profiler": "EventList emit_nvtx profile record_function"},
     "torch.autograd.variable": {"torch.autograd": "Variable"},
     "torch._library": {"torch.library": "custom_op infer_schema"},
     "torch._library.custom_ops": {"torch.library": "custom_op"},
@@ -48,6 +48,7 @@ PATHS: Paths = {
     **{f"torch.nn.modules.{name}": {"torch.nn": layers} for name, layers in _LAYERS.items()},
     "torch.nn.modules.module": {
         "torch.nn": "Module",
+        "torch.nn._states": "_EXTRA_STATE_KEY_SUFFIX _IncompatibleKeys",
         "torch.nn._hooks_of_all": (
             "register_module_backward_hook register_module_forward_hook register_module_forward_pre_hook "
             "register_module_full_backward_hook register_module_full_backward_pre_hook"
@@ -62,5 +63,9 @@ PATHS: Paths = {
     **{f"torch.nn.utils.{name}": {"torch.nn.utils": names} for name, names in _UTILS.items()},
     "torch.optim.optimizer": {"torch.optim": "Optimizer"},
     **{f"torch.optim.{name.lower()}": {"torch.optim": name} for name in parse_table(torch_nn.OPTIMIZERS)},
+    "torch.quasirandom": {"torch._quasirandom": "SobolEngine"},
+    "torch.utils._foreach_utils": {"torch._foreach": "_group_tensors_by_device_and_dtype"},
+    "torch._tensor_str": {"torch._printing": "PRINT_OPTS _tensor_str set_printoptions"},
+    "torch._vmap_internals": {"torch.func": "vmap _vmap"},
     "torch.testing._comparison": {"torch.testing": "assert_close"},
 }

@@ -355,7 +355,7 @@ _put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tens
 _put("is_meta", property(lambda self: self.device == "meta", doc="True if the tensor has a shape only."))
 for _name in ["xpu", "xla", "ipu", "mtia", "vulkan", "mps", "sparse", "quantized", "nested", "mkldnn"]:
     _put(f"is_{_name}", property(lambda self: False, doc="False: there are no such tensors here."))
-_put("layout", property(lambda self: "strided", doc="All tensors are strided."))
+_put("layout", property(lambda self: P.layout("strided"), doc="All tensors are strided."))
 _put("data", property(_data, set_data, doc="A tensor on the same memory, off the tape."))
 for _name, _method in _RESHAPED.items():
     _put(_name, _method)

@@ -7,9 +7,10 @@ from typing import Any
 import lamella as lm
 
 from ._functions import TENSOR_TYPES, tensor
+from ._reshaped import become
 
 
-class _AnyTensor(type):
+class AnyTensor(type):
     """Type of :class:`Tensor`: all tensors are instances of it, and it equals the type of them."""
 
     def __instancecheck__(cls, value: object) -> bool:
@@ -37,11 +38,29 @@ def _is_the_type(cls: type) -> bool:
     return cls.__dict__.get("_stands_for_all", False)
 
 
-class Tensor(lm.Tensor, metaclass=_AnyTensor):
+class Tensor(lm.Tensor, metaclass=AnyTensor):
     """The type of tensors. ``Tensor(2, 3)`` is one of these sizes whose elements are not set."""
 
     __module__ = "torch"
     _stands_for_all = True
+
+
+def _make_subclass(cls: type, data: lm.Tensor, require_grad: bool = False, *args: Any) -> Any:
+    """Returns a leaf of a subclass of tensors on the memory of ``data``."""
+    return lm.Tensor.__new__(cls, data.detach(), stop_gradient=not require_grad)
+
+
+def _as_subclass(self: lm.Tensor, cls: type) -> Any:
+    """Returns the tensor as one of a subclass, which is on the tape where the tensor is."""
+    if cls in (Tensor, lm.Tensor):
+        return self
+    made: Any = _make_subclass(cls, self)
+    return made if self.stop_gradient else become(made, self[...])
+
+
+_tensors: Any = lm.Tensor
+_tensors._make_subclass = staticmethod(_make_subclass)
+_tensors.as_subclass = _as_subclass
 
 
 class _TensorType(type):

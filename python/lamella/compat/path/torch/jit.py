@@ -48,6 +48,26 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 unused = export = ignore
 
 
+class Error(RuntimeError):
+    """A script that fails, which no function does here for being one."""
+
+
+class TracerWarning(Warning):
+    """A warning of traces, which no function gives here."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Does nothing: there are none."""
+
+
+def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that says what types another of its name takes."""
+    return func
+
+
+_overload_method = _overload
+
+
 def is_scripting() -> bool:
     """False."""
     return False

@@ -63,6 +63,12 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
     return register
 
 
+def _clipped_sigmoid(x: Any) -> Any:
+    """Returns the sigmoid, kept off 0 and 1 by the least that the dtype holds."""
+    limits = lm.finfo(x.dtype)
+    return lm.clip(lm.sigmoid(x), limits.smallest_normal, 1 - limits.eps)
+
+
 def _cached_pair(self: Any) -> tuple[Any, Any]:
     return (None, None) if self._cached is None else self._cached
 
@@ -101,6 +107,7 @@ _inverse: Any = InverseTransform
 _inverse._inv = property(lambda self: self.inv, doc="The transform that this one inverts.")
 _transforms: Any = transforms
 _transforms._InverseTransform = InverseTransform
+_transforms._clipped_sigmoid = _clipped_sigmoid
 _transform: Any = native.Transform
 _transform._inv_call = _transform._invert
 _transform._cached_x_y = property(_cached_pair, _set_cached_pair, doc="The latest pair of argument and result.")

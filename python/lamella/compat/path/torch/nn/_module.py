@@ -11,6 +11,7 @@ from typing import Any
 import lamella as lm
 from lamella.nn import Module
 
+from .._tensor_types import AnyTensor
 from ._printing import text_of
 from ._states import METHODS as _STATES
 
@@ -20,13 +21,13 @@ _native_named_parameters: Any = Module.named_parameters
 _native_named_buffers: Any = Module.named_buffers
 
 
-class TensorType(type):
+class TensorType(AnyTensor):
     """Type of classes that stand for one of Lamella's: objects of the native class are instances."""
 
     native: type
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, cls.native)
+        return type.__instancecheck__(cls.__dict__.get("native", cls), value)
 
 
 class Parameter(lm.nn.Parameter, metaclass=TensorType):

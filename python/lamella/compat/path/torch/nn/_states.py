@@ -14,6 +14,8 @@ import lamella as lm
 from lamella.nn import Module
 from lamella.nn._state import _EXTRA, StateDictError
 
+_EXTRA_STATE_KEY_SUFFIX = _EXTRA
+_IncompatibleKeys = lm.nn.IncompatibleKeys
 _native_state_dict: Any = Module.state_dict
 _native_load: Any = Module.load_state_dict
 

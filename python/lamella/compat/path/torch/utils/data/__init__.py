@@ -83,8 +83,14 @@ class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
         return _Lists(batches) if own else batches
 
 
+from lamella.data._epochs import Epoch as _BaseDataLoaderIter  # noqa: E402, F401
+from lamella.data._epochs import ParallelEpoch as _MultiProcessingDataLoaderIter  # noqa: E402, F401
+from lamella.data._epochs import SerialEpoch as _SingleProcessDataLoaderIter  # noqa: E402, F401
+
+_EPOCHS = "_BaseDataLoaderIter _MultiProcessingDataLoaderIter _SingleProcessDataLoaderIter"
+
 for _path in ("dataset", "dataloader", "sampler", "_utils", "_utils.collate"):
-    _add_paths("torch", {f"{__name__}.{_path}": {__name__: " ".join(_NAMES)}})
+    _add_paths("torch", {f"{__name__}.{_path}": {__name__: f"{' '.join(_NAMES)} {_EPOCHS}"}})
 
 from . import distributed  # noqa: E402, F401
 from .distributed import DistributedSampler  # noqa: E402, F401
