@@ -95,10 +95,10 @@ TransformerEncoder(encoder_layer, num_layers, norm=None, enable_nested_tensor=Tr
 
 #: ``torch.nn.functional``.
 FUNCTIONAL = """
-adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d bilinear
-channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity
-gumbel_softmax grid_sample group_norm interpolate layer_norm linear local_response_norm normalize one_hot pad
-pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu rms_norm scaled_dot_product_attention ctc_loss
+adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d
+channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+ grid_sample group_norm interpolate layer_norm linear normalize pad
+ pdist pixel_shuffle pixel_unshuffle prelu rms_norm scaled_dot_product_attention ctc_loss
 hardshrink softshrink softsign tanh tanhshrink sigmoid triplet_margin_with_distance_loss gaussian_nll_loss fold unfold
 max_unpool1d max_unpool2d max_unpool3d huber_loss
 fractional_max_pool2d_with_indices fractional_max_pool3d_with_indices
@@ -106,6 +106,12 @@ max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices
 adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices
 embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", \
 sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None)
+cosine_similarity(x1, x2, dim=1, eps=1e-08)
+gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1)
+local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0)
+one_hot(tensor, num_classes=-1)
+pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False)
+bilinear(input1, input2, weight, bias=None)
 batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05)
 instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, \
 eps=1e-05)
@@ -159,12 +165,13 @@ reduce=None, reduction="mean")
 
 #: ``torch.nn.init``; the older names without an underscore warn in PyTorch.
 INIT = """
-constant_ zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_
+zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_
 calculate_gain
+constant_(tensor, val)
 normal_(tensor, mean=0.0, std=1.0, generator=None)
 trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None)
 uniform_(tensor, a=0.0, b=1.0, generator=None)
-constant -> constant_
+constant(tensor, val) -> constant_
 dirac -> dirac_
 eye -> eye_
 kaiming_normal -> kaiming_normal_
