@@ -18,7 +18,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import CodeType
+from types import CodeType, GenericAlias
 from typing import Any, NamedTuple
 
 from lamella import Tensor
@@ -29,6 +29,10 @@ _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _NAMED = inspect.Parameter.KEYWORD_ONLY
 _STAR = inspect.Parameter.VAR_POSITIONAL
 _STARS = inspect.Parameter.VAR_KEYWORD
+
+
+#: Words that stand in written signatures only: those of first arguments, which tell nothing about other functions.
+_WRITTEN_ONLY = ("input", "other", "input1", "input2", "val")
 
 
 class Line(NamedTuple):
@@ -84,7 +88,7 @@ class Dialect:
         """The framework's word by the native one; the first that says it counts."""
         words: dict[str, str] = {}
         for peer, natives in self.words.items():
-            for native in natives if peer not in ("input", "other") else ():
+            for native in natives if peer not in _WRITTEN_ONLY else ():
                 words.setdefault(native, peer)
         return words
 
@@ -281,6 +285,8 @@ def make_class(
     """
     natives = list(inspect.signature(native.__init__).parameters.values())[1:]  # type: ignore[misc]
     members: dict[str, Any] = {"__module__": module, "__qualname__": name, "__doc__": native.__doc__, "_native": native}
+    if hasattr(native, "__parameters__"):
+        members["__class_getitem__"] = classmethod(GenericAlias)
     if not any(each.kind in (_STAR, _STARS) for each in natives):
         parameters = _derived(natives, dialect) if signature is None else parse_signature(signature)
         helpers = {"_native_init": native.__init__, "_sizes": _sizes, **dialect.helpers}  # type: ignore[misc]

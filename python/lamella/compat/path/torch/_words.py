@@ -38,13 +38,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "LU": ("lu",),
     "LU_pivots": ("pivots",),
     "LD": ("ld",),
-    "A": ("x", "x1"),
-    "B": ("b", "x2"),
+    "B": ("b",),
     "input1": ("x1",),
     "input2": ("x2",),
-    "logits": ("x",),
     "val": ("value",),
-    "k": ("k",),
     **dict.fromkeys(("mat2", "vec", "vec2", "tensor", "exponent"), ("x2", "b")),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable as _Callable
 from collections.abc import Iterator
 from typing import Any as _Any
 from typing import Self as _Self
@@ -87,7 +88,9 @@ from lamella.data._epochs import Epoch as _BaseDataLoaderIter  # noqa: E402, F40
 from lamella.data._epochs import ParallelEpoch as _MultiProcessingDataLoaderIter  # noqa: E402, F401
 from lamella.data._epochs import SerialEpoch as _SingleProcessDataLoaderIter  # noqa: E402, F401
 
-_EPOCHS = "_BaseDataLoaderIter _MultiProcessingDataLoaderIter _SingleProcessDataLoaderIter"
+_collate_fn_t: _Any = _Callable[[list[_Any]], _Any]  # a name of annotations
+
+_EPOCHS = "_BaseDataLoaderIter _MultiProcessingDataLoaderIter _SingleProcessDataLoaderIter _collate_fn_t"
 
 for _path in ("dataset", "dataloader", "sampler", "_utils", "_utils.collate"):
     _add_paths("torch", {f"{__name__}.{_path}": {__name__: f"{' '.join(_NAMES)} {_EPOCHS}"}})
