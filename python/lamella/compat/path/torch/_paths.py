@@ -22,7 +22,12 @@ _UTILS = {
 PATHS: Paths = {
     "torch.autograd.anomaly_mode": {"torch.autograd": "detect_anomaly set_detect_anomaly"},
     "torch.autograd.function": {"torch.autograd": "Function FunctionCtx InplaceFunction once_differentiable"},
-    "torch.autograd.functional": {"torch._functional": "hessian hvp jacobian jvp vhp vjp"},
+    "torch.autograd.functional": {
+        "torch._functional": (
+            "hessian hvp jacobian jvp vhp vjp _as_tuple _construct_standard_basis_for _grad_postprocess "
+            "_tuple_postprocess"
+        )
+    },
     "torch.autograd.grad_mode": {"torch.autograd": "enable_grad inference_mode no_grad set_grad_enabled"},
     "torch.autograd.gradcheck": {"torch.autograd": "GradcheckError gradcheck gradgradcheck"},
     "torch.autograd.graph": {
@@ -67,5 +72,6 @@ PATHS: Paths = {
     "torch.utils._foreach_utils": {"torch._foreach": "_group_tensors_by_device_and_dtype"},
     "torch._tensor_str": {"torch._printing": "PRINT_OPTS _tensor_str set_printoptions"},
     "torch._vmap_internals": {"torch.func": "vmap _vmap"},
+    "torch.optim.lbfgs": {"torch.optim": "LBFGS", "torch.optim._search": "_cubic_interpolate _strong_wolfe"},
     "torch.testing._comparison": {"torch.testing": "assert_close"},
 }

@@ -74,8 +74,22 @@ def _as_given(
     return args, kept
 
 
+def written(made: Any, out: Any) -> Any:
+    """Returns results, written over the tensors that are given for them where there are any."""
+    if out is None:
+        return made
+    if isinstance(made, (tuple, list)):
+        for each, place in zip(made, out, strict=True):
+            written(each, place)
+        return out
+    if tuple(out.shape) != tuple(made.shape):
+        out.resize_(made.shape)
+    return out.copy_(made)
+
+
 def opened(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function whose calls arguments may take over."""
+    """Returns a function whose calls arguments may take over, and which writes its result where ``out`` says."""
+    has_out = "out" in inspect.signature(function).parameters
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -83,9 +97,12 @@ def opened(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         except Exception:
             made = taken_over(call, args, kwargs)
-            if made is NotImplemented:
+            if made is not NotImplemented:
+                return made
+            if has_out or "out" not in kwargs:
                 raise
-            return made
+        out = kwargs.pop("out")
+        return written(function(*args, **kwargs), out)
 
     return call
 

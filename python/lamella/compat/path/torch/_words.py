@@ -10,7 +10,7 @@ from lamella._names import ARGUMENTS
 from lamella.compat.dialect import Dialect, by_other_names
 from lamella.compat.names import Names, serve  # noqa: F401
 
-from ._taking_over import taken_over
+from ._taking_over import taken_over, written
 
 #: PyTorch's words by what they are called natively: the first word counts where there are several.
 WORDS: dict[str, tuple[str, ...]] = {
@@ -75,26 +75,13 @@ def with_numpy_words(function: Callable[..., Any]) -> Callable[..., Any]:
     return by_other_names(function, NUMPY)
 
 
-def _written(made: Any, out: Any) -> Any:
-    """Returns results, written over the tensors that are given for them where there are any."""
-    if out is None:
-        return made
-    if isinstance(made, (tuple, list)):
-        for each, place in zip(made, out, strict=True):
-            _written(each, place)
-        return out
-    if tuple(out.shape) != tuple(made.shape):
-        out.resize_(made.shape)
-    return out.copy_(made)
-
-
 #: Functions: what is made may want a gradient, and may be asked for memory of a kind.
 FUNCTIONS = Dialect(
     WORDS,
     ignored=_MEMORY | {"size_average", "reduce", "assume_unique", "output_size", "compute_mode", "foreach", "sparse"},
     before=_OLD_REDUCTION,
     after={"requires_grad": "_marked({result}, requires_grad)", "out": "_written({result}, out)"},
-    helpers={**_HELPERS, "_written": _written, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
+    helpers={**_HELPERS, "_written": written, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
     also=NUMPY,
     otherwise=taken_over,

@@ -27,6 +27,11 @@ _MODULES = {
 }
 
 
+def _with_base(names: str) -> str:
+    """Returns the names of a module with those that every module imports."""
+    return " ".join(dict.fromkeys([*names.split(), "Distribution", "constraints"]))
+
+
 def _paths() -> dict[str, dict[str, str]]:
     """Returns the modules of PyTorch's package: one for each distribution, in small letters with underscores."""
     named = {name for names in _MODULES.values() for name in names.split()}
@@ -35,7 +40,7 @@ def _paths() -> dict[str, dict[str, str]]:
         kind = getattr(_native, name)
         if isinstance(kind, type) and issubclass(kind, _native.Distribution) and name not in named:
             modules[re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()] = name
-    paths = {f"{__name__}.{module}": {__name__: names} for module, names in modules.items()}
+    paths = {f"{__name__}.{module}": {__name__: _with_base(names)} for module, names in modules.items()}
     paths[f"{__name__}.multivariate_normal"] |= {_extending.__name__: "_batch_mahalanobis _precision_to_scale_tril"}
     return paths
 
