@@ -6,6 +6,7 @@ been imported. Lamella's own code keeps its methods, see :mod:`lamella.compat.me
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
 from ._reshaped import set_data
 from ._size import Size, shape_of
+from ._taking_over import DOUBLE, opened
 
 _native_size: Any = Tensor.__dict__["size"]
 _native_to: Any = Tensor.to
@@ -72,10 +74,9 @@ def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         elif target is None or isinstance(target, bool):
             continue  # no target; non_blocking
         else:
-            result = _native_to(
-                result, device(target) if isinstance(target, int) else target, non_blocking=non_blocking
-            )
-    kwargs = {name: value for name, value in kwargs.items() if value is not None}
+            target = device(target) if isinstance(target, int) else DOUBLE.get(target, target)
+            result = _native_to(result, target, non_blocking=non_blocking)
+    kwargs = {name: DOUBLE.get(value, value) for name, value in kwargs.items() if value is not None}
     result = _native_to(result, **kwargs, non_blocking=non_blocking) if kwargs else result
     return result.clone() if copy and result is self else result
 
@@ -142,7 +143,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         return F._type_of(self)
     if isinstance(dtype, str) and dtype.startswith("torch."):
         dtype = F.TENSOR_TYPES[dtype.rpartition(".")[2]]
-    return self.astype(getattr(dtype, "dtype", dtype), copy=False)
+    return self.astype(getattr(dtype, "dtype", DOUBLE.get(dtype, dtype)), copy=False)
 
 
 def _cast(dtype: Any) -> Any:
@@ -385,7 +386,7 @@ _put("share_memory_", _share_memory)
 _put("storage", _storage("storage"))
 _put("untyped_storage", _storage("untyped_storage"))
 _put("apply_", lambda self, function: self.copy_(lm.tensor(_mapped(function, self.tolist()), dtype=self.dtype)))
-_put("new_tensor", lambda self, data, **options: F.tensor(data, **{"dtype": self.dtype, **options}))
+_put("new_tensor", lambda self, data, **options: opened(F.tensor)(data, **{"dtype": self.dtype, **options}))
 _put("add_", _scaled_in_place(Tensor.add_))
 _put("sub_", _scaled_in_place(Tensor.sub_))
 _put("subtract_", _scaled_in_place(Tensor.subtract_))
@@ -464,4 +465,7 @@ _WRITTEN = {
 }
 for _module, _names in _WRITTEN.items():
     for _name in _names.split():
-        _put(_name, of_two_meanings(_name, getattr(_module, _name)))
+        _function = getattr(_module, _name)
+        if "dtype" in inspect.signature(_function).parameters:
+            _function = opened(_function)
+        _put(_name, of_two_meanings(_name, _function))

@@ -10,7 +10,7 @@ from lamella._names import ARGUMENTS
 from lamella.compat.dialect import Dialect, by_other_names
 from lamella.compat.names import Names, serve  # noqa: F401
 
-from ._taking_over import taken_over, written
+from ._taking_over import DOUBLE, taken_over, written
 
 #: PyTorch's words by what they are called natively: the first word counts where there are several.
 WORDS: dict[str, tuple[str, ...]] = {
@@ -63,7 +63,8 @@ def _place(module: Any, device: Any, dtype: Any) -> None:
 _OLD_REDUCTION = {
     "size_average": "if size_average is not None or reduce is not None: reduction = _reduction(size_average, reduce)"
 }
-_HELPERS = {"_reduction": _reduction, "_place": _place}
+_DTYPE = {"dtype": "if dtype in _DOUBLE: dtype = _DOUBLE[dtype]"}
+_HELPERS = {"_reduction": _reduction, "_place": _place, "_DOUBLE": DOUBLE}
 _MEMORY = frozenset({"layout", "pin_memory", "memory_format", "_stacklevel", "sparse_grad", "cudnn_enabled"})
 
 #: Numpy's words, which PyTorch takes, too.
@@ -79,7 +80,7 @@ def with_numpy_words(function: Callable[..., Any]) -> Callable[..., Any]:
 FUNCTIONS = Dialect(
     WORDS,
     ignored=_MEMORY | {"size_average", "reduce", "assume_unique", "output_size", "compute_mode", "foreach", "sparse"},
-    before=_OLD_REDUCTION,
+    before={**_OLD_REDUCTION, **_DTYPE},
     after={"requires_grad": "_marked({result}, requires_grad)", "out": "_written({result}, out)"},
     helpers={**_HELPERS, "_written": written, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
@@ -92,7 +93,7 @@ INTO = replace(FUNCTIONS, extra={**FUNCTIONS.extra, "out": ""})
 LAYERS = Dialect(
     WORDS,
     ignored=frozenset({"size_average", "reduce", "sparse", "enable_nested_tensor", "mask_check"}),
-    before=_OLD_REDUCTION,
+    before={**_OLD_REDUCTION, **_DTYPE},
     after={"device": "_place(self, device, None)", "dtype": "_place(self, None, dtype)"},
     helpers=_HELPERS,
     extra={"device": "", "dtype": "", "size_average": "reduction", "reduce": "reduction"},

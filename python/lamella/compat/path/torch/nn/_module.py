@@ -11,6 +11,7 @@ from typing import Any
 import lamella as lm
 from lamella.nn import Module
 
+from .._taking_over import DOUBLE
 from .._tensor_types import AnyTensor
 from ._printing import text_of
 from ._states import METHODS as _STATES
@@ -90,7 +91,7 @@ def _to(self: Module, *args: Any, **kwargs: Any) -> Module:
         if isinstance(target, lm.Tensor):
             _native_to(_native_to(self, str(target.device)), target.dtype)
         elif target is not None and not isinstance(target, bool):
-            _native_to(self, f"cuda:{target}" if isinstance(target, int) else target)
+            _native_to(self, f"cuda:{target}" if isinstance(target, int) else DOUBLE.get(target, target))
     return self
 
 
