@@ -1,8 +1,8 @@
 """Classes of a front that stand for Lamella's: objects which Lamella makes are instances of them, too.
 
 An adapted class is a subclass of the native one whose constructor has the framework's signature. It has the adapted
-classes of the native class's bases among its own bases, and its metaclass is the native one, so that programs may derive
-from it beside classes with any metaclass. What makes an object of the native class gets one of the adapted class.
+classes of the native class's bases among its own bases, and its metaclass is the native one, so that programs may
+derive from it beside classes with any metaclass. What makes an object of the native class gets one of the adapted one.
 """
 
 from __future__ import annotations

@@ -209,7 +209,9 @@ def _columns(p: _Vectors) -> Tensor:
 def _trace(q: _Vectors, columns: Tensor) -> Tensor:
     """Returns the trace of ``C^-1 A A^T`` for q's covariance matrix C."""
     if isinstance(q, MultivariateNormal):
-        return lm.sum(lm.square(lm.linalg.solve_triangular(q._unbroadcasted_scale_tril, columns, upper=False)), axis=(-2, -1))
+        return lm.sum(
+            lm.square(lm.linalg.solve_triangular(q._unbroadcasted_scale_tril, columns, upper=False)), axis=(-2, -1)
+        )
     scaled = columns / lm.expand_dims(q._diagonal, axis=-1)
     solved = lm.linalg.solve_triangular(q._capacitance, q._unbroadcasted_scale_tril.mT @ scaled, upper=False)
     return lm.sum(columns * scaled, axis=(-2, -1)) - lm.sum(lm.square(solved), axis=(-2, -1))

@@ -109,7 +109,9 @@ class Wishart(ScaledByMatrix):
         """Returns the logarithm of the density."""
         value = self._checked(value)
         n = self._event_shape[0]
-        solved = lm.linalg.cholesky_solve(expanded_to(value, self._unbroadcasted_scale_tril), self._unbroadcasted_scale_tril)
+        solved = lm.linalg.cholesky_solve(
+            expanded_to(value, self._unbroadcasted_scale_tril), self._unbroadcasted_scale_tril
+        )
         trace = lm.sum(on_diagonal(solved), axis=-1)
         log_det = 2 * half_log_det(lm.linalg.cholesky(value))
         normalizer = self.df * (half_log_det(self._unbroadcasted_scale_tril) + 0.5 * n * LOG_2) + self._log_gamma()

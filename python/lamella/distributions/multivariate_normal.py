@@ -67,7 +67,8 @@ def precision_to_scale_tril(precision: Tensor) -> Tensor:
 class ScaledByMatrix(Distribution):
     """A distribution with a positive definite matrix, given in one of three forms.
 
-    `_unbroadcasted_scale_tril` is the lower Cholesky factor as it was given, whose batch may be smaller than the distribution's.
+    `_unbroadcasted_scale_tril` is the lower Cholesky factor as it was given, whose batch may be smaller than the
+    distribution's.
     """
 
     _unbatched: ClassVar[frozenset[str]] = frozenset({"_unbroadcasted_scale_tril"})

@@ -140,7 +140,8 @@ from torch.nn.modules.module import _IncompatibleKeys
 from torch.optim.lbfgs import _strong_wolfe
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 assert torch._C._get_tracing_state() is None and not torch.onnx.is_in_onnx_export()
-assert torch.ops.aten.add.Tensor(torch.ones(1), 2).item() == 3.0 and torch.ops.aten.add.Tensor is torch.ops.aten.add.Tensor
+add = torch.ops.aten.add
+assert add.Tensor(torch.ones(1), 2).item() == 3.0 and add.Tensor is torch.ops.aten.add.Tensor
 try:
     torch.ops.aten.nosuch(1)
     raise AssertionError("there is no such operator")
@@ -199,7 +200,7 @@ except RuntimeError as error:
     assert "0.w" in str(error)
 assert list(nn.Sequential(More(1, 1)).state_dict()) == ["0.weight", "0.bias", "0.more"]
 layer = nn.Linear(1, 1)
-layer._register_state_dict_hook(lambda module, state, prefix, metadata: {name + "_": each for name, each in state.items()})
+layer._register_state_dict_hook(lambda module, state, *rest: {name + "_": each for name, each in state.items()})
 assert list(layer.state_dict()) == ["weight_", "bias_"]
 layer = nn.Linear(1, 1)
 layer._register_load_state_dict_pre_hook(lambda state, prefix, *rest: state.update(bias=torch.tensor([7.0])))
@@ -209,7 +210,8 @@ assert layer.bias.item() == 7.0
     "classes of distributions": """
 from torch.distributions import Distribution, Independent, Normal, TransformedDistribution, constraints, kl_divergence
 from torch.distributions.transforms import Transform
-from torch.distributions.utils import broadcast_all, lazy_property, probs_to_logits, tril_matrix_to_vec, vec_to_tril_matrix
+from torch.distributions.utils import broadcast_all, lazy_property, probs_to_logits
+from torch.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 
 class Triangle(Distribution):
@@ -318,7 +320,8 @@ A, B = torch.tensor([[4.0, 1.0], [2.0, 3.0]]), torch.tensor([[1.0, 2.0], [3.0, 5
 torch.testing.assert_close(torch.linalg.solve(A=A, B=B), torch.linalg.inv(A) @ B)
 torch.testing.assert_close(torch.linalg.eigh(A, "U")[0], torch.linalg.eigvalsh(A, UPLO="U"))
 assert torch.linalg.eigh(A, "U")[0].tolist() != torch.linalg.eigh(A)[0].tolist()
-assert torch.linalg.matrix_norm(A, 1, dim=(0, 1)).item() == 6.0 and torch.linalg.matrix_norm(A, keepdim=True).shape == (1, 1)
+assert torch.linalg.matrix_norm(A, 1, dim=(0, 1)).item() == 6.0
+assert torch.linalg.matrix_norm(A, keepdim=True).shape == (1, 1)
 torch.testing.assert_close(torch.lerp(A, end=B, weight=0.5), (A + B) / 2)
 torch.testing.assert_close(A.lerp(B, weight=0.5), (A + B) / 2)
 assert torch.float_power(A, exponent=2).dtype == torch.float64 and torch.ger(A[0], vec2=B[0]).shape == (2, 2)

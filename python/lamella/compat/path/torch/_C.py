@@ -1,4 +1,4 @@
-"""What programs ask of PyTorch's compiled part."""
+"""What programs ask of PyTorch's compiled part."""  # noqa: N999 (PyTorch's name)
 
 from __future__ import annotations
 

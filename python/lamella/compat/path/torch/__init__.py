@@ -66,7 +66,6 @@ _missing = _close(
 )
 
 from . import _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words
-
 from ._plain import layout, memory_format
 
 strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
@@ -245,7 +244,9 @@ from ._reductions import (
 
 # isort: split
 
-_taking_over.open_functions(globals(), (f"torch.{name}" for name in ("_functions", "_matrices", "_plain", "_reductions")))
+_taking_over.open_functions(
+    globals(), (f"torch.{name}" for name in ("_functions", "_matrices", "_plain", "_reductions"))
+)
 
 from . import _any_attribute, _tensor
 from ._tensor_types import Tensor

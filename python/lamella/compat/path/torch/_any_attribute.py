@@ -1,7 +1,7 @@
 """Attributes that programs set on tensors: ``x.mark = 1``.
 
-Tensors have no dict of their own. Their attributes are kept beside them, as long as the tensor lives; what looks them up
-is there from the first one on, so that programs without any pay nothing.
+Tensors have no dict of their own. Their attributes are kept beside them, as long as the tensor lives; what looks them
+up is there from the first one on, so that programs without any pay nothing.
 """
 
 from __future__ import annotations

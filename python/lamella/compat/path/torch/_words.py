@@ -82,7 +82,11 @@ FUNCTIONS = Dialect(
     ignored=_MEMORY | {"size_average", "reduce", "assume_unique", "output_size", "compute_mode", "foreach", "sparse"},
     before={**_OLD_REDUCTION, **_DTYPE},
     after={"requires_grad": "_marked({result}, requires_grad)", "out": "_written({result}, out)"},
-    helpers={**_HELPERS, "_written": written, "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x},
+    helpers={
+        **_HELPERS,
+        "_written": written,
+        "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x,
+    },
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
     also=NUMPY,
     otherwise=taken_over,

@@ -9,7 +9,7 @@ from typing import Any
 
 from lamella.compat.front import add_paths, close_module
 
-from . import _extending  # noqa: F401 (the base classes learn what subclasses of programs call)
+from . import _extending
 
 _native: Any = importlib.import_module("lamella.distributions")
 __all__ = _native.__all__

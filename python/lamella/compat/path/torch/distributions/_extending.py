@@ -18,7 +18,6 @@ from .._size import Size
 _batch_mahalanobis, _precision_to_scale_tril = mahalanobis, precision_to_scale_tril
 
 
-
 def _expand(method: Callable[..., Any]) -> Callable[..., Any]:
     """Returns expand() that fills an instance where it is given one, as subclasses of the class do."""
 

@@ -53,7 +53,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 def _lower(size: int, diag: int) -> tuple[Tensor, Tensor]:
     """Returns the rows and columns of the elements of a square matrix up to a diagonal, in the order of rows."""
-    places = lm.tril_indices(size, m=size, k=diag)
+    places = lm.tril_indices(size, size, k=diag)
     return places[0], places[1]
 
 

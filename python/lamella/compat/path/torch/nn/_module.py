@@ -27,7 +27,7 @@ class TensorType(AnyTensor):
 
     native: type
 
-    def __instancecheck__(cls, value: object) -> bool:
+    def __instancecheck__(cls, value: object) -> bool:  # noqa: N805 (a metaclass)
         return type.__instancecheck__(cls.__dict__.get("native", cls), value)
 
 

@@ -1,7 +1,7 @@
 """States of modules with classes that save or load their part in a way of their own.
 
-Such a class overrides ``state_dict``, ``_save_to_state_dict`` or ``_load_from_state_dict``. Modules of which no part does
-are saved and loaded by Lamella, which checks everything before it copies anything.
+Such a class overrides ``state_dict``, ``_save_to_state_dict`` or ``_load_from_state_dict``. Modules of which no part
+does are saved and loaded by Lamella, which checks everything before it copies anything.
 """
 
 from __future__ import annotations
@@ -143,9 +143,7 @@ def _load_from_state_dict(
 
 def _register_pre_hook(self: Module, hook: Callable[..., Any], with_module: bool = False) -> Any:
     """Has a hook called before a state is loaded, with the module in front of the other arguments or without it."""
-    return self.register_load_state_dict_pre_hook(
-        hook if with_module else lambda module, *arguments: hook(*arguments)
-    )
+    return self.register_load_state_dict_pre_hook(hook if with_module else lambda module, *arguments: hook(*arguments))
 
 
 def _register_hook(self: Module, hook: Callable[..., Any]) -> Any:
