@@ -52,11 +52,11 @@ def stand_for(native: type, adapted: Callable[[], type]) -> None:
             return object.__new__(kind)
         if not getattr(kind.__init__, "_of_two_meanings", False):  # type: ignore[misc]
             return object.__new__(cls)
-        made = object.__new__(kind)
+        made: Any = object.__new__(kind)
         vars(made)[_MADE_NATIVELY] = True
         return made
 
-    native.__new__ = __new__  # type: ignore[method-assign]
+    native.__new__ = __new__  # type: ignore[assignment, method-assign]
 
 
 def nearest(native: type, known: Iterable[type]) -> list[type]:

@@ -308,7 +308,9 @@ def make_class(
         # Their bases have it further behind: its methods come first from here.
         members.update((word, value) for word, value in vars(base).items() if callable(value))
         bases = (native,)
-    return type(native)(name, (*bases, *above), members)
+    kind: Any = type(native)
+    made: type = kind(name, (*bases, *above), members)
+    return made
 
 
 def resolve(path: str, home: str) -> Any:

@@ -56,7 +56,7 @@ def close_module(module: str) -> Callable[[str], Any]:
 
 
 #: What a module has been given so far.
-_names_of: Any = ModuleType.__dict__["__dict__"].__get__
+_names_of: Any = vars(ModuleType)["__dict__"].__get__
 
 
 class Shown(ModuleType):
@@ -90,8 +90,8 @@ class _Path(Shown):
     def __init__(self, name: str, homes: Mapping[str, str], missing: Callable[[str], Any]) -> None:
         super().__init__(name, f"A path of {name.partition('.')[0]}'s: its names are those of {', '.join(homes)}.")
         self.__path__: list[str] = []
-        self._later = lambda: self._homes
         self._homes = {each: home for home, names in homes.items() for each in names.split()}
+        self._later = lambda: self._homes
         self._missing = missing
 
     def __getattr__(self, name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import warnings
 from typing import Any
 
 import lamella as lm
@@ -23,12 +25,12 @@ class SobolEngine:
     MAXDIM = 21201
 
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None) -> None:
-        from scipy.stats import qmc
+        qmc: Any = importlib.import_module("scipy.stats.qmc")
 
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
         if seed is None and scramble:
             seed = int(lm.randint(0, 2**31 - 1, (1,)).item())
-        self._points: Any = qmc.Sobol(dimension, scramble=scramble, rng=seed, bits=30)
+        self._points = qmc.Sobol(dimension, scramble=scramble, rng=seed, bits=30)
 
     @property
     def num_generated(self) -> int:
@@ -37,8 +39,6 @@ class SobolEngine:
 
     def draw(self, n: int = 1, out: lm.Tensor | None = None, dtype: Any = None) -> lm.Tensor:
         """Returns the next ``n`` points, ``(n, dimension)``, in [0, 1)."""
-        import warnings
-
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of numbers of points that are no powers of 2
             points = self._points.random(n)

@@ -78,7 +78,8 @@ def _set_cached_pair(self: Any, pair: tuple[Any, Any]) -> None:
 
 def _kinds(base: type) -> Iterator[type]:
     yield base
-    for each in base.__subclasses__():
+    below: list[type] = type.__subclasses__(base)
+    for each in below:
         yield from _kinds(each)
 
 
