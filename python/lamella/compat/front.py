@@ -76,6 +76,10 @@ class Shown(ModuleType):
                     names[name] = value
         return names
 
+    def __dir__(self) -> list[str]:
+        names = _names_of(self)
+        return sorted({*names, *names["_later"]()})
+
 
 def show_all(module: str, later: Callable[[], Iterable[str]]) -> None:
     """Makes the dict of a module have the names that its ``__getattr__`` makes; ``later`` returns them."""
@@ -103,9 +107,6 @@ class _Path(Shown):
         value = getattr(importlib.import_module(home), name)
         setattr(self, name, value)
         return value
-
-    def __dir__(self) -> list[str]:
-        return [*_names_of(self), *self._homes]
 
 
 def add_paths(front: str, paths: Paths) -> None:

@@ -30,7 +30,7 @@ def function(name: str) -> Callable[..., Any] | None:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         """Calls the function for each tensor; lists among the arguments have one for each."""
         if takes_factor and len(args) == 3:
-            args, factor = args[:2], args[2]
+            *args, factor = args  # type: ignore[assignment]
             kwargs = {**kwargs, "value": factor}
         factors = kwargs.get("value")
         if isinstance(factors, Tensor) and factors.ndim == 1:

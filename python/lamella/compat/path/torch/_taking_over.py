@@ -92,7 +92,6 @@ def written(made: Any, out: Any) -> Any:
 
 def opened(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function whose calls arguments may take over, and which writes its result where ``out`` says."""
-    has_out = "out" in inspect.signature(function).parameters
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -104,7 +103,7 @@ def opened(function: Callable[..., Any]) -> Callable[..., Any]:
             made = taken_over(call, args, kwargs)
             if made is not NotImplemented:
                 return made
-            if has_out or "out" not in kwargs:
+            if "out" not in kwargs or "out" in inspect.signature(function).parameters:
                 raise
         out = kwargs.pop("out")
         return written(function(*args, **kwargs), out)

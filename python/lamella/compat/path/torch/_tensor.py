@@ -466,6 +466,6 @@ _WRITTEN = {
 for _module, _names in _WRITTEN.items():
     for _name in _names.split():
         _function = getattr(_module, _name)
-        if "dtype" in inspect.signature(_function).parameters:
+        if "dtype" in inspect.unwrap(_function).__code__.co_varnames:
             _function = opened(_function)
         _put(_name, of_two_meanings(_name, _function))
