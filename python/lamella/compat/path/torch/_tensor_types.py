@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import lamella as lm
@@ -31,7 +32,10 @@ class AnyTensor(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Makes a tensor: of data, or of sizes given one by one; of subclasses, as they say."""
-        return legacy(args, lm.float32) if _is_the_type(cls) else type.__call__(cls, *args, **kwargs)
+        if _is_the_type(cls):
+            return legacy(args, lm.float32)
+        _tell_of_calls(cls)
+        return type.__call__(cls, *args, **kwargs)
 
 
 def _is_the_type(cls: type) -> bool:
@@ -45,8 +49,27 @@ class Tensor(lm.Tensor, metaclass=AnyTensor):
     _stands_for_all = True
 
 
+#: Subclasses that a warning has told of.
+_told: set[type] = set()
+
+
+def _tell_of_calls(cls: type) -> None:
+    """Warns, once, of a subclass of tensors that wants to take calls of functions over."""
+    found = next((vars(each)["__torch_function__"] for each in cls.__mro__ if "__torch_function__" in vars(each)), None)
+    taken = getattr(found, "__func__", found)
+    if taken is None or cls in _told or getattr(taken, "__name__", "") == "_disabled_torch_function_impl":
+        return
+    _told.add(cls)
+    warnings.warn(
+        f"[{cls.__name__}] functions do not ask the __torch_function__ of a subclass of tensors: they take its objects "
+        "as the tensors that they are, and return plain ones",
+        stacklevel=3,
+    )
+
+
 def _make_subclass(cls: type, data: lm.Tensor, require_grad: bool = False, *args: Any) -> Any:
     """Returns a leaf of a subclass of tensors on the memory of ``data``."""
+    _tell_of_calls(cls)
     return lm.Tensor.__new__(cls, data.detach(), stop_gradient=not require_grad)
 
 
