@@ -101,6 +101,37 @@ assert type(y) is Marked
 (y * y).sum().backward()
 assert x.grad.tolist() == [8.0, 8.0]
 """,
+    "parameters of a shape that the first input tells": """
+from torch.nn.parameter import UninitializedParameter, is_lazy
+
+
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = UninitializedParameter()
+        self.hook = self.register_forward_pre_hook(self.fill)
+
+    @torch.no_grad()
+    def fill(self, module, args):
+        self.weight.materialize((2, args[0].shape[-1]))
+        self.weight.fill_(1.0)
+        self.hook.remove()
+
+    def forward(self, x):
+        return F.linear(x, self.weight)
+
+
+layer = Lazy()
+assert is_lazy(layer.weight) and isinstance(layer.weight, nn.Parameter) and len(list(layer.parameters())) == 1
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.5)
+other = copy.deepcopy(layer)
+for each in (layer, other):
+    assert each(torch.ones(1, 3)).tolist() == [[3.0, 3.0]] and not is_lazy(each.weight)
+    assert each(torch.ones(1, 3)).tolist() == [[3.0, 3.0]] and type(each.weight) is nn.Parameter
+layer(torch.ones(1, 3)).sum().backward()
+optimizer.step()
+assert layer.weight.tolist() == [[0.5] * 3] * 2 and other.weight.tolist() == [[1.0] * 3] * 2
+""",
     "metaclasses": """
 import abc
 from torch.utils.data import Dataset, Sampler, Subset, TensorDataset
@@ -420,6 +451,6 @@ if scipy is not None:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_packages(program, tmp_path):
-    head = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+    head = "import copy\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
     extensions.write(tmp_path, {"program.py": head + PROGRAMS[program]})
     extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

@@ -62,7 +62,10 @@ PATHS: Paths = {
     "torch.nn.modules.utils": {
         "torch.nn._tuples": "_ntuple _pair _quadruple _reverse_repeat_tuple _single _triple",
     },
-    "torch.nn.parameter": {"torch.nn": "Buffer Parameter UninitializedBuffer UninitializedParameter"},
+    "torch.nn.parameter": {
+        "torch.nn": "Buffer Parameter UninitializedBuffer UninitializedParameter",
+        "torch.nn._module": "UninitializedTensorMixin is_lazy",
+    },
     "torch.nn.parallel.data_parallel": {"torch.nn.parallel": "DataParallel data_parallel"},
     "torch.nn.parallel.distributed": {"torch.nn.parallel": "DistributedDataParallel"},
     **{f"torch.nn.utils.{name}": {"torch.nn.utils": names} for name, names in _UTILS.items()},

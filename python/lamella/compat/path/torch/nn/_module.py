@@ -56,16 +56,36 @@ _parameters: Any = lm.nn.Parameter
 _parameters.__deepcopy__ = _deepcopy
 
 
-class UninitializedParameter(metaclass=TensorType):
-    """A parameter whose shape the first input tells: Lamella's lazy layers have None until then, so none is one."""
+class UninitializedTensorMixin:
+    """Class of tensors whose shape the first input tells."""
 
-    native = type("_Nothing", (), {})
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape the first input tells: it has no elements until :meth:`materialize` is called.
+
+    Lamella's own lazy layers have None until then.
+    """
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:  # type: ignore[misc]
+        """Makes a parameter without elements."""
+        values = lm.empty((0,), dtype=lm.float32 if dtype is None else dtype, device=device)
+        return lm.Tensor.__new__(cls, values, stop_gradient=not requires_grad)
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Makes it a parameter of a shape, whose elements are not set."""
+        this: Any = self
+        device = str(this.device) if device is None else device
+        this.data = lm.empty(tuple(shape), dtype=this.dtype if dtype is None else dtype, device=device)
+        this.__class__ = Parameter
 
 
 class UninitializedBuffer(metaclass=TensorType):
     """A buffer whose shape the first input tells; no tensor is one."""
 
-    native = UninitializedParameter.native
+
+def is_lazy(param: Any) -> bool:
+    """True for a parameter whose shape is not known yet."""
+    return isinstance(param, UninitializedTensorMixin)
 
 
 class InPlace:
