@@ -181,7 +181,7 @@ assert nn.Hardtanh(inplace=True)(y) is y and y.tolist() == [-1.0, 1.0]
     "names of modules": """
 assert "ReLU" in vars(torch.nn.modules.activation) and nn.__dict__["Linear"] is nn.Linear
 assert torch.optim.__dict__["Adam"] is torch.optim.Adam and "StepLR" in vars(torch.optim.lr_scheduler)
-assert "Normal" in vars(torch.distributions)
+assert "Normal" in vars(torch.distributions) and torch.distributions.kl.kl_divergence is not None
 from torch.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from torch.distributions.relaxed_categorical import ExpRelaxedCategorical, RelaxedOneHotCategorical
 from torch.distributions.studentT import StudentT

@@ -46,6 +46,6 @@ def _paths() -> dict[str, dict[str, str]]:
 
 
 for _name in ("constraints", "transforms", "constraint_registry", "kl"):
-    sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"lamella.distributions.{_name}")
+    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = importlib.import_module(f"lamella.distributions.{_name}")
 add_paths("torch", _paths())
 __getattr__ = close_module(__name__)
