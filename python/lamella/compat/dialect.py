@@ -16,10 +16,13 @@ import functools
 import importlib
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, GenericAlias
 from typing import Any, NamedTuple, Protocol
+
+from lamella import Tensor
+from lamella.compat.classes import finishing, initializer
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -61,6 +64,8 @@ class Dialect:
         also: other names by which parameters may be given, by the framework's name: numpy's, where it takes these.
         written: words that stand in the signatures of tables only, and in no derived one.
         base: returns a class in front of the native one that has the methods of all classes, or None.
+        otherwise: is asked for the result of a call that the native function refuses: by the function, the arguments by
+            position, and those by name. NotImplemented leaves the error as it is.
     """
 
     words: Mapping[str, tuple[str, ...]]
@@ -72,6 +77,7 @@ class Dialect:
     own: frozenset[str] = frozenset()
     base: Callable[[], type] | None = None
     written: frozenset[str] = frozenset()
+    otherwise: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None = None
     in_place: frozenset[str] = frozenset({"inplace"})
     also: Mapping[str, str] = field(default_factory=dict)
 
@@ -144,6 +150,8 @@ def make_function(
     except ValueError:  # a function in C without a text for its signature takes what it takes
         return native
     parameters = _derived(natives, dialect) if signature is None else parse_signature(signature)
+    if "out" in dialect.extra and all(each.name != "out" and each.kind is not _STARS for each in parameters):
+        parameters.append(Parameter("out", _NAMED, "None"))
     helpers = {"_native": native, "_sizes": _sizes, **dialect.helpers}
     named, body = _with_other_names(parameters, dialect, name, helpers)
     head = _head(named)
@@ -156,11 +164,34 @@ def make_function(
     for word, expression in dialect.after.items():
         if word in given and not any(each.name == word for each in natives):
             call = expression.format(result=call)
-    body.append(f"return {call}")
+    if dialect.otherwise is None:
+        body.append(f"return {call}")
+    else:
+        helpers["_otherwise"] = dialect.otherwise
+        body += ["try:", f"    return {call}", "except Exception:", *_asking(parameters)]
     made = _compiled(name, head, body, helpers, filename)
+    made.__globals__["_function"] = made
     made.__module__ = module
     made.__doc__ = native.__doc__
     return made
+
+
+def _asking(parameters: list[Parameter]) -> list[str]:
+    """Returns the statements that ask another for the result of a call that failed."""
+    named = [each.name for each in parameters if each.kind is _NAMED]
+    by_place = "".join(
+        f"*_{each.name}, " if each.kind is _STAR else f"{each.name}, "
+        for each in parameters
+        if each.kind not in (_NAMED, _STARS)
+    )
+    by_name = ", ".join(f"{name!r}: {name}" for name in named)
+    by_name += "".join(f", **{each.name}" for each in parameters if each.kind is _STARS)
+    return [
+        f"    _made = _otherwise(_function, ({by_place}), {{{by_name}}})",
+        "    if _made is NotImplemented:",
+        "        raise",
+        "    return _made",
+    ]
 
 
 def _with_other_names(
@@ -225,26 +256,16 @@ class AdaptedType(type(Protocol)):  # type: ignore[misc]
         return ABCMeta.__subclasscheck__(cls, other) if native is None else type.__subclasscheck__(native, other)
 
 
-def finish_layers(function: Callable[[Any, dict[str, Any]], None] | None) -> None:
-    """Has a function called with each object of an adapted class once it is made, or none.
-
-    Its arguments are the object, and what was given by name when it was made.
-    """
-    if function is None:
-        if "__call__" in vars(AdaptedType):
-            del AdaptedType.__call__
-        return
-
-    def call(cls: type, *args: Any, **kwargs: Any) -> Any:
-        made = type.__call__(cls, *args, **kwargs)
-        function(made, kwargs)
-        return made
-
-    AdaptedType.__call__ = call  # type: ignore[method-assign]
-
-
 def make_class(
-    native: type, name: str, signature: str | None, dialect: Dialect, *, module: str, filename: str, base: type = object
+    native: type,
+    name: str,
+    signature: str | None,
+    dialect: Dialect,
+    *,
+    module: str,
+    filename: str,
+    base: type = object,
+    above: Sequence[type] | None = None,
 ) -> type:
     """Returns a subclass of ``native`` whose constructor has the framework's signature.
 
@@ -256,6 +277,8 @@ def make_class(
         module: the name of the module that shows the class.
         filename: the file that its code is said to come from.
         base: a class of methods that all classes of this table have.
+        above: the classes that stand for base classes of the native one, where what Lamella makes is made an object of
+            them (see :mod:`lamella.compat.classes`); elsewhere the class's metaclass finds that it is one.
 
     Raises:
         TypeError: the signature has a parameter without a default that neither the native class nor the dialect knows.
@@ -276,9 +299,18 @@ def make_class(
         for word, expression in dialect.after.items():
             if word in given and (word in dialect.own or not any(each.name == word for each in natives)):
                 body.append(expression)
-        members["__init__"] = _compiled("__init__", f"self, {_head(parameters)}", body, helpers, filename)
+        made_init = finishing(_compiled("__init__", f"self, {_head(parameters)}", body, helpers, filename))
+        members["__init__"] = made_init if above is None else initializer(made_init, native.__init__)  # type: ignore[misc]
     bases = (native,) if base is object or issubclass(native, base) else (base, native)
-    return AdaptedType(name, bases, members)
+    if above is None or issubclass(native, Tensor):
+        return AdaptedType(name, bases, members)
+    if base is not object and any(issubclass(each, base) for each in above):
+        # Their bases have it further behind: its methods come first from here.
+        members.update((word, value) for word, value in vars(base).items() if callable(value))
+        bases = (native,)
+    kind: Any = type(native)
+    made: type = kind(name, (*bases, *above), members)
+    return made
 
 
 def resolve(path: str, home: str) -> Any:
@@ -320,11 +352,12 @@ def _derived(natives: list[inspect.Parameter], dialect: Dialect) -> list[Paramet
         default = None if each.default is inspect.Parameter.empty else _text(each.default)
         found.append(Parameter(name, kind, default))
     have = {each.name for each in natives}
+    rest = [found.pop()] if found and found[-1].kind is _STARS else []
     for word, needed in dialect.extra.items():
-        if word not in have and (not needed or needed in have):
+        if word not in have and (not needed or needed in have) and not rest:
             by_place = word in dialect.in_place and all(each.kind is _EITHER for each in found)
             found.append(Parameter(word, _EITHER if by_place else _NAMED, "None"))
-    return found
+    return found + rest
 
 
 def _text(default: Any) -> str:
@@ -338,6 +371,9 @@ def _head(parameters: list[Parameter]) -> str:
         if each.kind is _STAR:
             parts += [f"*_{each.name}", f"{each.name}=None"]
             starred = True
+            continue
+        if each.kind is _STARS:
+            parts.append(f"**{each.name}")
             continue
         if each.kind is _NAMED and not starred:
             parts.append("*")
@@ -391,6 +427,8 @@ def _call(natives: list[inspect.Parameter], passed: dict[str, str], name: str) -
     left_out = False
     for each in natives:
         if each.kind is _STARS:
+            if each.name in passed:
+                yield f"**{passed[each.name]}"
             continue
         if each.name not in passed:
             if each.kind is _POSITIONAL:

@@ -6,7 +6,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -55,7 +55,7 @@ def close_module(module: str) -> Callable[[str], Any]:
     front = module.partition(".")[0]
     finder = next(f for f in sys.meta_path if isinstance(f, _Missing) and f.front == front)
     # `from module import name` reports the missing name only if the module could have submodules.
-    paths = sys.modules[module].__dict__.setdefault("__path__", [])
+    paths = _names_of(sys.modules[module]).setdefault("__path__", [])
     missing = _getattr(finder, module)
 
     def __getattr__(name: str) -> Any:  # noqa: N807 (becomes the module's __getattr__)
@@ -67,27 +67,58 @@ def close_module(module: str) -> Callable[[str], Any]:
     return __getattr__
 
 
-class _Path(ModuleType):
+#: What a module has been given so far.
+_names_of: Any = vars(ModuleType)["__dict__"].__get__
+
+
+class Shown(ModuleType):
+    """A module whose dict has all its names: those that are made when they are asked for are made for it.
+
+    Programs go through ``vars(torch.nn.modules.activation)``, and look into ``torch.nn.__dict__``.
+    """
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All names of the module."""
+        names: dict[str, Any] = _names_of(self)
+        if not names.get("_is_filled"):
+            names["_is_filled"] = True
+            for name in names["_later"]():
+                if name not in names and (value := getattr(self, name, None)) is not None:
+                    names[name] = value
+        return names
+
+    def __dir__(self) -> list[str]:
+        names = _names_of(self)
+        return sorted({*names, *names["_later"]()})
+
+
+def show_all(module: str, later: Callable[[], Iterable[str]]) -> None:
+    """Makes the dict of a module have the names that its ``__getattr__`` makes; ``later`` returns them."""
+    shown: Any = sys.modules[module]
+    shown._later = later
+    shown.__class__ = Shown
+
+
+class _Path(Shown):
     """Module of the framework whose names are defined elsewhere in the front; they are looked up when asked for."""
 
     def __init__(self, name: str, homes: Mapping[str, str], missing: Callable[[str], Any]) -> None:
         super().__init__(name, f"A path of {name.partition('.')[0]}'s: its names are those of {', '.join(homes)}.")
         self.__path__: list[str] = []
         self._homes = {each: home for home, names in homes.items() for each in names.split()}
+        self._later = lambda: self._homes
         self._missing = missing
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return [each for each in self._homes if hasattr(self, each)]
-        home = self.__dict__.get("_homes", {}).get(name)
+        home = _names_of(self).get("_homes", {}).get(name)
         if home is None:
             return self._missing(name)
         value = getattr(importlib.import_module(home), name)
         setattr(self, name, value)
         return value
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._homes]
 
 
 def add_paths(front: str, paths: Paths) -> None:

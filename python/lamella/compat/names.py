@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from lamella import Tensor
+from lamella.compat.classes import nearest, stand_for
 from lamella.compat.dialect import Dialect, Line, make_class, make_function, parse_table, resolve
 from lamella.compat.front import close_module
 
@@ -24,9 +27,25 @@ class Names:
         self, module: str, tables: Sequence[tuple[str, str, Dialect]], called: Mapping[str, str] | None = None
     ) -> None:
         self.module = module
+        #: By native class, the name of the class that stands for it.
+        self._classes: dict[type, str] = {}
         self._lines: dict[str, tuple[str, Line, Dialect]] = {}
         for home, text, dialect in tables:
             self._lines.update((name, (home, line, dialect)) for name, line in parse_table(text, called).items())
+
+    def stand_for_all(self) -> None:
+        """Makes the objects of all native classes objects of those of the table, from now on.
+
+        A class has the adapted ones of its base classes among its own, see :mod:`lamella.compat.classes`.
+        """
+        for name, (_, line, dialect) in self._lines.items():
+            native = self.native(name) if dialect.words else None
+            if not isinstance(native, type) or issubclass(native, Tensor):
+                continue
+            if native not in self._classes or line.target == name:
+                self._classes[native] = name
+        for native, name in self._classes.items():
+            stand_for(native, functools.partial(getattr, sys.modules[self.module], name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._lines)
@@ -67,7 +86,17 @@ class Names:
             if home == "lamella":
                 return native
             base = dialect.base() if dialect.base is not None else object
-            return make_class(native, name, line.signature, dialect, module=self.module, filename=file, base=base)
+            above = None
+            if native in self._classes:
+                names = [self._classes[each] for each in nearest(native, self._classes)]
+                above = [getattr(sys.modules[self.module], each) for each in names]
+            made: Any = make_class(
+                native, name, line.signature, dialect, module=self.module, filename=file, base=base, above=above
+            )
+            layer = vars(native).get("_layer")  # what a lazy layer becomes
+            if layer in self._classes:
+                made._layer = getattr(sys.modules[self.module], self._classes[layer])
+            return made
         if not callable(native):
             return native
         return make_function(native, name, line.signature, dialect, module=self.module, filename=file)

@@ -201,7 +201,7 @@ _Vectors = MultivariateNormal | LowRankMultivariateNormal
 def _columns(p: _Vectors) -> Tensor:
     """Returns a matrix A for which ``A A^T`` is the covariance matrix."""
     if isinstance(p, MultivariateNormal):
-        return p._factor
+        return p._unbroadcasted_scale_tril
     diagonal = lm.diag_embed(lm.sqrt(p.cov_diag))
     return lm.concat([p.cov_factor, diagonal], axis=-1)
 
@@ -209,14 +209,16 @@ def _columns(p: _Vectors) -> Tensor:
 def _trace(q: _Vectors, columns: Tensor) -> Tensor:
     """Returns the trace of ``C^-1 A A^T`` for q's covariance matrix C."""
     if isinstance(q, MultivariateNormal):
-        return lm.sum(lm.square(lm.linalg.solve_triangular(q._factor, columns, upper=False)), axis=(-2, -1))
+        return lm.sum(
+            lm.square(lm.linalg.solve_triangular(q._unbroadcasted_scale_tril, columns, upper=False)), axis=(-2, -1)
+        )
     scaled = columns / lm.expand_dims(q._diagonal, axis=-1)
-    solved = lm.linalg.solve_triangular(q._capacitance, q._factor.mT @ scaled, upper=False)
+    solved = lm.linalg.solve_triangular(q._capacitance, q._unbroadcasted_scale_tril.mT @ scaled, upper=False)
     return lm.sum(columns * scaled, axis=(-2, -1)) - lm.sum(lm.square(solved), axis=(-2, -1))
 
 
 def _half_log_det(p: _Vectors) -> Tensor:
-    return half_log_det(p._factor) if isinstance(p, MultivariateNormal) else 0.5 * p._log_det()
+    return half_log_det(p._unbroadcasted_scale_tril) if isinstance(p, MultivariateNormal) else 0.5 * p._log_det()
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
@@ -239,7 +241,7 @@ def _wishart(p: Wishart, q: Wishart) -> Tensor:
     n = p.event_shape[0]
     trace = lm.sum(on_diagonal(lm.linalg.cholesky_solve(p.covariance_matrix, q.scale_tril)), axis=-1)
     digammas = lm.sum(lm.digamma(p._halves()), axis=-1)
-    scales = q.df * (half_log_det(q._factor) - half_log_det(p._factor))
+    scales = q.df * (half_log_det(q._unbroadcasted_scale_tril) - half_log_det(p._unbroadcasted_scale_tril))
     return scales + 0.5 * (p.df * (trace - n) + (p.df - q.df) * digammas) + q._log_gamma() - p._log_gamma()
 
 

@@ -60,6 +60,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._check_parameters()
+        super().__init__()  # that of a class beside this one
 
     def _check_parameters(self) -> None:
         held = vars(self._holder())
@@ -125,7 +126,7 @@ class Distribution:
             generator: What to draw from, the default generator of the parameters' device without it.
         """
         with lm.no_grad():
-            return self.rsample(shape, generator=generator)
+            return draws_of(self.rsample, shape, generator)
 
     def rsample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws with gradients by the parameters, where `has_rsample` is True; see :meth:`sample`.
@@ -260,6 +261,11 @@ class Distribution:
             for name, value in self._given_parameters().items()
         ]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def draws_of(method: Callable[..., Tensor], shape: Shape, generator: Generator | None) -> Tensor:
+    """Returns draws of another distribution; one whose class was written elsewhere may take no generator."""
+    return method(shape) if generator is None else method(shape, generator=generator)
 
 
 def quantiles_in_double(method: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from .._C import Generator, Tensor
 from . import constraints
 from ._support import ConstraintsByName, Shape, sum_rightmost
-from .distribution import Distribution
+from .distribution import Distribution, draws_of
 
 
 class Independent(Distribution):
@@ -76,11 +76,11 @@ class Independent(Distribution):
 
     def sample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws of the base distribution."""
-        return self.base_dist.sample(shape, generator=generator)
+        return draws_of(self.base_dist.sample, shape, generator)
 
     def rsample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws of the base distribution with gradients."""
-        return self.base_dist.rsample(shape, generator=generator)
+        return draws_of(self.base_dist.rsample, shape, generator)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the base distribution's logarithms, summed over an event."""

@@ -102,17 +102,19 @@ class Wishart(ScaledByMatrix):
         halves = self._halves()
         diagonal = lm.sqrt(2 * standard_gamma(halves, size[:-1], generator))
         below = lm.tril(drawn(lm.randn, self.df, size, generator), k=-1)
-        factor = self._factor @ (below + lm.diag_embed(diagonal))
+        factor = self._unbroadcasted_scale_tril @ (below + lm.diag_embed(diagonal))
         return factor @ factor.mT
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
         value = self._checked(value)
         n = self._event_shape[0]
-        solved = lm.linalg.cholesky_solve(expanded_to(value, self._factor), self._factor)
+        solved = lm.linalg.cholesky_solve(
+            expanded_to(value, self._unbroadcasted_scale_tril), self._unbroadcasted_scale_tril
+        )
         trace = lm.sum(on_diagonal(solved), axis=-1)
         log_det = 2 * half_log_det(lm.linalg.cholesky(value))
-        normalizer = self.df * (half_log_det(self._factor) + 0.5 * n * LOG_2) + self._log_gamma()
+        normalizer = self.df * (half_log_det(self._unbroadcasted_scale_tril) + 0.5 * n * LOG_2) + self._log_gamma()
         return 0.5 * ((self.df - (n + 1)) * log_det - trace) - normalizer
 
     def _log_gamma(self) -> Tensor:
@@ -124,7 +126,7 @@ class Wishart(ScaledByMatrix):
         """Returns the entropy."""
         n = self._event_shape[0]
         digammas = lm.sum(lm.digamma(self._halves()), axis=-1)
-        scale = half_log_det(self._factor) + 0.5 * n * LOG_2
+        scale = half_log_det(self._unbroadcasted_scale_tril) + 0.5 * n * LOG_2
         entropy = (n + 1) * scale + self._log_gamma() - 0.5 * (self.df - (n + 1)) * digammas + 0.5 * n * self.df
         return expanded(entropy, self._batch_shape)
 

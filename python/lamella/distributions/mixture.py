@@ -11,7 +11,7 @@ from . import constraints
 from ._support import ConstraintsByName, Shape
 from .categorical import Categorical
 from .constraints import Constraint
-from .distribution import Distribution
+from .distribution import Distribution, draws_of
 
 
 class _Mixed(Constraint):
@@ -118,8 +118,8 @@ class MixtureSameFamily(Distribution):
     def sample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws, through which no gradient flows."""
         with lm.no_grad():
-            chosen = self._mixture_distribution.sample(shape, generator=generator)
-            draws = self._component_distribution.sample(shape, generator=generator)
+            chosen = draws_of(self._mixture_distribution.sample, shape, generator)
+            draws = draws_of(self._component_distribution.sample, shape, generator)
             places = lm.reshape(chosen, chosen.shape + (1,) * (1 + len(self._event_shape)))
             at = list(draws.shape)
             at[self._axis] = 1

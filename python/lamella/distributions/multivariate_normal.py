@@ -67,11 +67,12 @@ def precision_to_scale_tril(precision: Tensor) -> Tensor:
 class ScaledByMatrix(Distribution):
     """A distribution with a positive definite matrix, given in one of three forms.
 
-    `_factor` is the lower Cholesky factor as it was given, whose batch may be smaller than the distribution's.
+    `_unbroadcasted_scale_tril` is the lower Cholesky factor as it was given, whose batch may be smaller than the
+    distribution's.
     """
 
-    _unbatched: ClassVar[frozenset[str]] = frozenset({"_factor"})
-    _factor: Tensor
+    _unbatched: ClassVar[frozenset[str]] = frozenset({"_unbroadcasted_scale_tril"})
+    _unbroadcasted_scale_tril: Tensor
 
     def _adopt_matrix(self, given: str, matrix: Tensor, batch_shape: Shape) -> None:
         if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
@@ -86,11 +87,11 @@ class ScaledByMatrix(Distribution):
         """Computes the factor; after the parameters were checked, so that the errors are those of the checks."""
         matrix = vars(self).pop("_matrix")
         if self._given == "scale_tril":
-            self._factor = matrix
+            self._unbroadcasted_scale_tril = matrix
         elif self._given == "covariance_matrix":
-            self._factor = lm.linalg.cholesky(matrix)
+            self._unbroadcasted_scale_tril = lm.linalg.cholesky(matrix)
         else:
-            self._factor = precision_to_scale_tril(matrix)
+            self._unbroadcasted_scale_tril = precision_to_scale_tril(matrix)
 
     def _of_factor(self, matrix: Tensor) -> Tensor:
         return expanded(matrix, (*self._batch_shape, *matrix.shape[-2:]))
@@ -98,17 +99,17 @@ class ScaledByMatrix(Distribution):
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The lower Cholesky factor of the covariance matrix."""
-        return self._of_factor(self._factor)
+        return self._of_factor(self._unbroadcasted_scale_tril)
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
         """The covariance matrix."""
-        return self._of_factor(self._factor @ self._factor.mT)
+        return self._of_factor(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance matrix."""
-        return self._of_factor(lm.linalg.cholesky_inverse(self._factor))
+        return self._of_factor(lm.linalg.cholesky_inverse(self._unbroadcasted_scale_tril))
 
 
 class MultivariateNormal(ScaledByMatrix):
@@ -171,25 +172,25 @@ class MultivariateNormal(ScaledByMatrix):
     @property
     def variance(self) -> Tensor:
         """The variance of each element."""
-        variance = lm.sum(lm.square(self._factor), axis=-1)
+        variance = lm.sum(lm.square(self._unbroadcasted_scale_tril), axis=-1)
         return expanded(variance, self._batch_shape + self._event_shape)
 
     def rsample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws with gradients by loc and by the matrix."""
         noise = drawn(lm.randn, self.loc, self._extended_shape(shape), generator)
-        if self._factor.ndim == 2:
-            return self.loc + noise @ self._factor.mT
-        return self.loc + lm.squeeze(self._factor @ lm.expand_dims(noise, axis=-1), axis=-1)
+        if self._unbroadcasted_scale_tril.ndim == 2:
+            return self.loc + noise @ self._unbroadcasted_scale_tril.mT
+        return self.loc + lm.squeeze(self._unbroadcasted_scale_tril @ lm.expand_dims(noise, axis=-1), axis=-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
         value = self._checked(value)
-        distance = mahalanobis(self._factor, value - self.loc)
-        return -0.5 * distance - (half_log_det(self._factor) + self._event_shape[0] * HALF_LOG_2PI)
+        distance = mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
+        return -0.5 * distance - (half_log_det(self._unbroadcasted_scale_tril) + self._event_shape[0] * HALF_LOG_2PI)
 
     def entropy(self) -> Tensor:
         """Returns the entropy."""
-        entropy = half_log_det(self._factor) + self._event_shape[0] * (0.5 + HALF_LOG_2PI)
+        entropy = half_log_det(self._unbroadcasted_scale_tril) + self._event_shape[0] * (0.5 + HALF_LOG_2PI)
         return expanded(entropy, self._batch_shape)
 
 
@@ -216,7 +217,7 @@ class LowRankMultivariateNormal(Distribution):
     }
     support = constraints.real_vector
     has_rsample = True
-    _unbatched: ClassVar[frozenset[str]] = frozenset({"_factor", "_diagonal", "_capacitance"})
+    _unbatched: ClassVar[frozenset[str]] = frozenset({"_unbroadcasted_scale_tril", "_diagonal", "_capacitance"})
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         owner = type(self).__name__
@@ -234,7 +235,7 @@ class LowRankMultivariateNormal(Distribution):
         self.cov_factor = expanded(factor, batch_shape + factor.shape[-2:])
         self.cov_diag = expanded(diagonal, batch_shape + size)
         super().__init__(batch_shape, size, validate_args=validate_args)
-        self._factor, self._diagonal = factor, diagonal
+        self._unbroadcasted_scale_tril, self._diagonal = factor, diagonal
         scaled = factor.mT / lm.expand_dims(diagonal, axis=-2)
         capacitance = scaled @ factor
         self._capacitance = lm.linalg.cholesky(capacitance + with_identity(capacitance))
@@ -267,7 +268,7 @@ class LowRankMultivariateNormal(Distribution):
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance matrix."""
-        scaled = self._factor.mT / lm.expand_dims(self._diagonal, axis=-2)
+        scaled = self._unbroadcasted_scale_tril.mT / lm.expand_dims(self._diagonal, axis=-2)
         solved = lm.linalg.solve_triangular(self._capacitance, scaled, upper=False)
         matrix = lm.diag_embed(1 / self._diagonal) - solved.mT @ solved
         return expanded(matrix, self._batch_shape + self._event_shape * 2)
@@ -275,10 +276,10 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws with gradients by all parameters."""
         size = self._extended_shape(shape)
-        rank = self._factor.shape[-1]
+        rank = self._unbroadcasted_scale_tril.shape[-1]
         common = drawn(lm.randn, self.loc, (*size[:-1], rank), generator)
         own = drawn(lm.randn, self.loc, size, generator)
-        shared = lm.squeeze(self._factor @ lm.expand_dims(common, axis=-1), axis=-1)
+        shared = lm.squeeze(self._unbroadcasted_scale_tril @ lm.expand_dims(common, axis=-1), axis=-1)
         return self.loc + shared + lm.sqrt(self._diagonal) * own
 
     def _log_det(self) -> Tensor:
@@ -287,7 +288,7 @@ class LowRankMultivariateNormal(Distribution):
     def _distance(self, difference: Tensor) -> Tensor:
         """Returns ``d^T C^-1 d`` for vectors d and the covariance matrix C."""
         scaled = difference / self._diagonal
-        projected = lm.squeeze(self._factor.mT @ lm.expand_dims(scaled, axis=-1), axis=-1)
+        projected = lm.squeeze(self._unbroadcasted_scale_tril.mT @ lm.expand_dims(scaled, axis=-1), axis=-1)
         return lm.sum(difference * scaled, axis=-1) - mahalanobis(self._capacitance, projected)
 
     def log_prob(self, value: Tensor) -> Tensor:

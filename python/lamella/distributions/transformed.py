@@ -10,7 +10,7 @@ import lamella as lm
 from .._C import Generator, Tensor
 from . import constraints
 from ._support import ConstraintsByName, Shape, sum_rightmost
-from .distribution import Distribution
+from .distribution import Distribution, draws_of
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
 
@@ -98,14 +98,14 @@ class TransformedDistribution(Distribution):
     def sample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns transformed draws, through which no gradient flows."""
         with lm.no_grad():
-            x = self.base_dist.sample(shape, generator=generator)
+            x = draws_of(self.base_dist.sample, shape, generator)
             for transform in self.transforms:
                 x = transform(x)
             return x
 
     def rsample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns transformed draws with gradients by the parameters of the base distribution and of the transforms."""
-        x = self.base_dist.rsample(shape, generator=generator)
+        x = draws_of(self.base_dist.rsample, shape, generator)
         for transform in self.transforms:
             x = transform(x)
         return x

@@ -47,12 +47,22 @@ _of_all_modules: HookTable | None = None
 
 
 class ModuleHookHandle:
-    """Takes a module's hook away again, by :meth:`remove` or at the end of a ``with`` block."""
+    """Takes a module's hook away again, by :meth:`remove` or at the end of a ``with`` block.
 
-    def __init__(self, module: Hooked, kind: str, key: int) -> None:
-        self._module = weakref.ref(module)
+    A copy that is made with the module takes the copy's hook away.
+    """
+
+    def __init__(self, module: Hooked | None, kind: str, key: int) -> None:
+        self._module: Callable[[], Hooked | None] = (lambda: None) if module is None else weakref.ref(module)
         self._kind = kind
         self._key = key
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ModuleHookHandle:
+        module = self._module()
+        return ModuleHookHandle(memo.get(id(module), module), self._kind, self._key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ModuleHookHandle, (self._module(), self._kind, self._key)
 
     def remove(self) -> None:
         """Takes the hook away; doing so again changes nothing."""

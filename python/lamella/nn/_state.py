@@ -178,10 +178,15 @@ class Stateful(Hooked):
         return keys
 
     def _before_load(self, state: dict[str, Any], prefix: str, strict: bool, *lists: list[str]) -> None:
-        for hook in self._hooks_of("load_state_dict_pre"):
-            hook(self, state, prefix, {}, strict, *lists)
+        self._before_own_load(state, prefix, {}, strict, *lists)
         for path, child in self._parts(prefix):
             child._before_load(state, path, strict, *lists)
+
+    def _before_own_load(
+        self, state: dict[str, Any], prefix: str, metadata: Mapping[str, Any], strict: bool, *lists: list[str]
+    ) -> None:
+        for hook in self._hooks_of("load_state_dict_pre"):
+            hook(self, state, prefix, metadata, strict, *lists)
 
     def _after_load(self, keys: IncompatibleKeys) -> None:
         for _, child in self._parts(""):

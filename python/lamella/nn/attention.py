@@ -191,9 +191,9 @@ class MultiheadAttention(Module):
             scores = lm.where(lm.expand_dims(place[0], 1) >= place[1], scores, float("-inf"))
         return lm.softmax(scores if mask is None else scores + mask)
 
-    def _before_load(self, state: dict[str, Any], prefix: str, strict: bool, *lists: list[str]) -> None:
+    def _before_own_load(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Gives a state that PyTorch has written, with three projections in one tensor, the names of this class."""
-        super()._before_load(state, prefix, strict, *lists)
+        super()._before_own_load(state, prefix, *rest)
         for kind in ("weight", "bias"):
             joined = state.pop(f"{prefix}in_proj_{kind}", None)
             if joined is not None:

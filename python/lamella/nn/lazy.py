@@ -7,6 +7,7 @@ parameters is an error until then: an optimizer made of them would train nothing
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import lamella as lm
@@ -63,16 +64,18 @@ class _Lazy(Module):
         weight = state.get(f"{prefix}weight")
         return None if weight is None else int(weight.shape[1])
 
-    def _before_load(self, state: dict[str, Any], prefix: str, strict: bool, *lists: list[str]) -> None:
+    def _before_own_load(
+        self, state: dict[str, Any], prefix: str, metadata: Mapping[str, Any], strict: bool, *lists: list[str]
+    ) -> None:
         """Becomes the layer that a state is of."""
         size = self._size_in(state, prefix)
         if size is None:
             if self._settings.get("affine", True) or self._settings["track_running_stats"]:
                 lists[0].append(f"{prefix}weight")
-            super()._before_load(state, prefix, strict, *lists)
+            super()._before_own_load(state, prefix, metadata, strict, *lists)
         else:
             self._make(size)
-            self._before_load(state, prefix, strict, *lists)
+            self._before_own_load(state, prefix, metadata, strict, *lists)
 
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""

@@ -191,8 +191,8 @@ for strategy, wraps in (
         state = model.state_dict()
         moments = FSDP.optim_state_dict(model, second)
     assert bool(state) == bool(moments) == (rank == 0)
-    for name, value in model.state_dict().items():
-        assert torch.allclose(value, plain.state_dict()[name], atol=1e-5), name
+    for name, value in model.state_dict().items():  # a step of AdamW is a part of lr, also of gradients near to 0
+        assert torch.allclose(value, plain.state_dict()[name], atol=1e-4), name
     moments = FSDP.optim_state_dict(model, second)
     third = torch.optim.AdamW(model.parameters(), lr=0.5)
     third.load_state_dict(FSDP.optim_state_dict_to_load(model, third, moments))
@@ -310,9 +310,10 @@ later = future.then(lambda done: done.value() + 1)
 last = later.then(lambda done: seen.append(done.value()) or done.value() * 2)
 assert not future.done() and not later.done() and not seen
 try:
-    future.wait()
+    future.value()
+    raise AssertionError
 except RuntimeError as error:
-    assert "nobody has set a result" in str(error)
+    assert "not there yet" in str(error)
 future.set_result(3)
 assert future.done() and last.done() and seen == [4] and last.wait() == 8 and future.value() == 3
 assert torch.futures.wait_all([future, later]) == [3, 4]

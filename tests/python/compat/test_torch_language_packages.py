@@ -231,7 +231,7 @@ assert torch.allclose(torch._softmax_backward_data(g, y.detach(), -1, y.dtype), 
     "lists of tensors": """
 a, b = [torch.ones(2), torch.full((3,), 2.0)], [torch.full((2,), 3.0), torch.full((3,), 4.0)]
 assert [x.tolist() for x in torch._foreach_add(a, b, alpha=2)] == [[7.0] * 2, [10.0] * 3]
-assert torch._foreach_mul_(a, 2.0) is None and a[0].tolist() == [2.0] * 2
+assert torch._foreach_mul_(a, 2.0) is a and a[0].tolist() == [2.0] * 2
 torch._foreach_add_(a, b)
 torch._foreach_mul_(a, [10.0, 100.0])
 torch._foreach_lerp_(a, b, 1.0)

@@ -259,3 +259,14 @@ def test_compiled_modules_notice_hooks():
     assert compiled(x).tolist() == net(x).tolist() != plain
     handle.remove()
     assert compiled(x).tolist() == plain
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))])
+def test_a_handle_that_a_module_holds_takes_the_hook_of_the_copy_away(copied):
+    module = lm.nn.Identity()
+    module.handle = module.register_forward_pre_hook(double)
+    other = copied(module)
+    other.handle.remove()
+    assert other(lm.ones(1)).item() == 1.0 and module(lm.ones(1)).item() == 2.0
+    module.handle.remove()
+    assert module(lm.ones(1)).item() == 1.0

@@ -227,7 +227,7 @@ stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, p
 onesided=None, return_complex=True)
 is_inference_mode_enabled
 unique_consecutive(input, return_inverse=False, return_counts=False, dim=None)
-histogramdd
+histogramdd(input, bins, *, range=None, weight=None, density=False)
 svd_lowrank(A, q=6, niter=2, M=None)
 pca_lowrank(A, q=None, center=True, niter=2)
 
@@ -246,7 +246,9 @@ max_pool1d max_pool2d max_pool3d prelu hardshrink rms_norm
 #: ``torch.special``: other names, and functions that are Lamella's under another one.
 SPECIAL = """
 airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma entr erf erfc erfcx erfinv exp2 expm1 i0 i0e i1 i1e
-log1p log_ndtr logit ndtr ndtri round sinc softmax log_softmax logsumexp xlog1py xlogy zeta polygamma
+log1p log_ndtr logit ndtr round sinc softmax log_softmax logsumexp xlog1py xlogy zeta
+ndtri(input)
+polygamma(n, input)
 chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h
 hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p modified_bessel_k0 modified_bessel_k1
 scaled_modified_bessel_k0 scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u
@@ -263,26 +265,46 @@ psi -> digamma
 
 #: ``torch.linalg``.
 LINALG = """
-cholesky cholesky_ex cross det eig eigh eigvals eigvalsh householder_product inv inv_ex ldl_factor
-ldl_factor_ex lu lu_factor lu_factor_ex matmul matrix_exp matrix_power
-multi_dot pinv polar slogdet svdvals vecdot matrix_sqrth
+matmul multi_dot polar
+cholesky(A, *, upper=False)
+cholesky_ex(A, *, upper=False, check_errors=False)
+cond(A, p=None)
+cross(input, other, *, dim=-1)
+det(A)
+diagonal(A, *, offset=0, dim1=-2, dim2=-1)
+eig(A)
+eigh(A, UPLO="L")
+eigvals(A)
+eigvalsh(A, UPLO="L")
+householder_product(A, tau)
+inv(A)
+inv_ex(A, *, check_errors=False)
+ldl_factor(A, *, hermitian=False)
+ldl_factor_ex(A, *, hermitian=False, check_errors=False)
 ldl_solve(LD, pivots, B, *, hermitian=False)
+lstsq(A, B, rcond=None, *, driver=None)
+lu(A, *, pivot=True)
+lu_factor(A, *, pivot=True)
+lu_factor_ex(A, *, pivot=True, check_errors=False)
 lu_solve(LU, pivots, B, *, left=True, adjoint=False)
+matrix_exp(A)
+matrix_power(A, n)
+matrix_rank(A, *, atol=None, rtol=None, hermitian=False)
+matrix_sqrth(A)
+norm(A, ord=None, dim=None, keepdim=False)
+pinv(A, rtol=None, hermitian=False, *, atol=None)
+qr(A, mode="reduced")
+slogdet(A)
 solve(A, B, *, left=True)
 solve_ex(A, B, *, left=True, check_errors=False)
+solve_triangular(A, B, *, upper, left=True, unitriangular=False)
+svd(A, full_matrices=True, *, driver=None)
+svdvals(A, *, driver=None)
 tensorinv(A, ind=2)
 tensorsolve(A, B, dims=None)
 vander(x, N=None)
-lstsq(input, B, rcond=None, *, driver=None)
-solve_triangular(input, B, *, upper, left=True, unitriangular=False)
-diagonal(A, *, offset=0, dim1=-2, dim2=-1)
-norm(A, ord=None, dim=None, keepdim=False)
-matrix_norm(A, ord="fro", *, keepdim=False)
+vecdot(x, y, *, dim=-1)
 vector_norm(x, ord=2, dim=None, keepdim=False)
-cond(A, p=None)
-matrix_rank(A, *, atol=None, rtol=None, hermitian=False)
-svd(A, full_matrices=True, *, driver=None)
-qr(A, mode="reduced")
 """
 
 #: ``torch.fft``.

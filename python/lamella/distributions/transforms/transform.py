@@ -33,6 +33,7 @@ class Transform:
             raise ValueError(f"[{type(self).__name__}] cache_size is 0 or 1, not {cache_size}")
         self._cache_size = cache_size
         self._cached: tuple[Tensor, Tensor] | None = None
+        super().__init__()  # that of a class beside this one, such as Module
 
     def __getstate__(self) -> dict[str, Any]:
         # The cached pair may have a place on the tape, which cannot be copied.

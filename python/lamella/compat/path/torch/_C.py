@@ -16,6 +16,7 @@ from lamella.utils import privateuse1_backend_name as _get_privateuse1_backend_n
 from . import overrides
 from ._device import device
 from ._size import Size  # noqa: F401
+from .linalg import LinAlgError as _LinAlgError  # noqa: F401
 
 _TensorMeta = type(Tensor)
 TensorBase = _TensorBase = Tensor

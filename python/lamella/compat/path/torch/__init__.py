@@ -50,16 +50,7 @@ float16, float32, float64 = half, float, double
 short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 dtype = _lm.DType
-strided = layout = "strided"
 OutOfMemoryError = MemoryError
-sparse_coo, sparse_csr, sparse_csc = "sparse_coo", "sparse_csr", "sparse_csc"
-legacy_contiguous_format = "contiguous_format"
-contiguous_format, preserve_format, channels_last, channels_last_3d = (
-    "contiguous_format",
-    "preserve_format",
-    "channels_last",
-    "channels_last_3d",
-)
 newaxis = None
 
 __version__ = "2.6.0+lamella"
@@ -74,16 +65,27 @@ _missing = _close(
     },
 )
 
-from . import _dtypes, _foreach, _functions, _plain, _storages, _tensor_types, _words
+from . import _dtypes, _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words
+from ._plain import layout, memory_format
 
-_NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.FUNCTIONS)], _names.FUNCTIONS)
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
+    layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
+)
+contiguous_format, preserve_format, channels_last, channels_last_3d = map(
+    memory_format, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+)
+legacy_contiguous_format = contiguous_format
+
+_NAMES = _words.Names(__name__, [("lamella", _FUNCTIONS, _words.INTO)], _names.FUNCTIONS)
 
 
 def _find(name: str) -> _Any:
     if name in ("Stream", "Event"):  # of any device; those of a GPU are there
         return getattr(_lm.cuda, name)
-    if name in ("cond", "ops"):  # the former needs numpy
-        return getattr(_lm, name)
+    if name == "cond":  # it needs numpy
+        return _lm.cond
+    if name == "ops":
+        return _import_module("torch._ops").ops
     if name in _LATER:
         return _import_module(f"torch.{name}")
     if name in _dtypes.ABSENT:
@@ -111,6 +113,8 @@ def _find(name: str) -> _Any:
 _LATER = frozenset(
     [
         "_C",
+        "__config__",
+        "_ops",
         "_dynamo",
         "_subclasses",
         "accelerator",
@@ -265,6 +269,10 @@ from ._reductions import (
 from ._symbols import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum
 
 # isort: split
+
+_taking_over.open_functions(
+    globals(), (f"torch.{name}" for name in ("_functions", "_matrices", "_plain", "_reductions"))
+)
 
 from . import _attributes, _tensor
 from ._tensor_types import Tensor

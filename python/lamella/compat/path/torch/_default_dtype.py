@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
-from lamella.compat import dialect
+from lamella.compat import classes
 
 from ._functions import TENSOR_TYPES
 
@@ -51,7 +51,7 @@ def set_default_dtype(dtype: Any) -> None:
         setattr(torch, name, function)
     _kept.clear()
     _current = chosen
-    dialect.finish_layers(None if chosen == lm.float32 else _cast)
+    classes.finish_objects(None if chosen == lm.float32 else _cast)
     if chosen != lm.float32:
         for names, make in ((_FLOATING, _floating), (_GIVEN, _given)):
             for name in names.split():

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import lamella as lm
 
+from ._taking_over import DOUBLE
+
 
 class _Absent:
     """A dtype that no tensor has here: programs compare others with it, and ask for its limits.
@@ -91,7 +93,7 @@ class finfo:  # noqa: N801 (PyTorch's name)
 
     def __new__(cls, type: Any = lm.float32) -> finfo:
         """Returns the limits of a dtype."""
-        type = getattr(type, "dtype", type)
+        type = DOUBLE.get(type, getattr(type, "dtype", type))
         if type in _found:
             return _found[type]
         self = super().__new__(cls)

@@ -76,12 +76,13 @@ class Exchanges:
         kept = function.__code__, function.__defaults__, function.__kwdefaults__
         body = types.FunctionType(kept[0], function.__globals__, function.__name__, kept[1], function.__closure__)
         body.__kwdefaults__ = kept[2]
+        # Another thread may call the function between any two lines: either code finds the defaults that it needs.
+        function.__kwdefaults__ = {**(kept[2] or {}), "_answer": answer(function, body)}
         function.__code__ = _code_of_answer(len(function.__closure__ or ()))
-        function.__defaults__ = None
-        function.__kwdefaults__ = {"_answer": answer(function, body)}
 
         def undo() -> None:
-            function.__code__, function.__defaults__, function.__kwdefaults__ = kept
+            function.__code__ = kept[0]
+            function.__kwdefaults__ = kept[2]
 
         self._undo.append(undo)
 

@@ -13,8 +13,8 @@ from lamella import Tensor
 def function_of(name: str) -> Callable[..., Any] | None:
     """Returns the function of lists behind a name such as ``_foreach_mul_``, or None where there is none.
 
-    Those whose names end in ``_`` write over the tensors of the first list and return nothing. Further arguments are
-    lists, with an item for each place, or the same for all.
+    Those whose names end in ``_`` write over the tensors of the first list and return it. Further arguments are lists,
+    with an item for each place, or the same for all.
     """
     if not name.startswith("_foreach_"):
         return None
@@ -23,13 +23,16 @@ def function_of(name: str) -> Callable[..., Any] | None:
     single = _SINGLE.get(word) or (getattr(Tensor, word, None) if in_place else _function(word))
     if single is None:
         return None
+    has_factors = word.rstrip("_") in ("addcdiv", "addcmul")
 
     def function(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
-        made = [
+        if has_factors:
+            args, kwargs = _with_factors(args, kwargs)
+        made = tuple(
             single(x, *(_at(each, i) for each in args), **{key: _at(each, i) for key, each in kwargs.items()})
             for i, x in enumerate(self)
-        ]
-        return None if in_place else made
+        )
+        return self if in_place else made
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Calls ``{word}`` with the tensors at each place of lists."
@@ -37,11 +40,20 @@ def function_of(name: str) -> Callable[..., Any] | None:
 
 
 def _function(word: str) -> Any:
-    return getattr(sys.modules["torch"], word, None)
+    torch = sys.modules["torch"]
+    return getattr(torch, word, None) or getattr(Tensor, word, None)
 
 
 def _at(given: Any, place: int) -> Any:
     return given[place] if isinstance(given, (list, tuple)) else given
+
+
+def _with_factors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Returns arguments in which the factor is named; those of a tensor are a list."""
+    *tensors, factors = args if len(args) == 3 else (*args, kwargs.get("value", 1))
+    if isinstance(factors, Tensor) and factors.ndim == 1:
+        factors = factors.tolist()
+    return tuple(tensors), {**kwargs, "value": factors}
 
 
 def _norm(x: Tensor, ord: Any = 2, dtype: Any = None) -> Tensor:
@@ -56,7 +68,19 @@ def _copy(x: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
 #: Those whose words mean something else of one tensor.
 _SINGLE: dict[str, Callable[..., Any]] = {
     "copy_": _copy,
+    "max": lm.max,
     "norm": _norm,
     "maximum_": lambda x, other: x.copy_(lm.maximum(x, other)),
     "minimum_": lambda x, other: x.copy_(lm.minimum(x, other)),
 }
+
+
+def _group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = False) -> dict[Any, Any]:
+    """Returns lists of tensors by the device and dtype of those of the first list, and their places."""
+    groups: dict[Any, tuple[list[list[Any]], list[int]]] = {}
+    for place, first in enumerate(tensorlistlist[0]):
+        lists, places = groups.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
+        for made, given in zip(lists, tensorlistlist, strict=True):
+            made.append(given[place] if given else None)
+        places.append(place)
+    return groups

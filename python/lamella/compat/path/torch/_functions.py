@@ -15,7 +15,8 @@ from lamella import Tensor
 
 from ._memory import UntypedStorage
 from ._size import Size
-from ._words import into, with_numpy_words
+from ._words import with_numpy_words
+from ._writing import written
 
 
 def _sizes(sizes: tuple[Any, ...]) -> tuple[int, ...]:
@@ -136,7 +137,7 @@ def arange(
     out: Tensor | None = None,
 ) -> Tensor:
     """Numbers from start (0 where only one is given) up to end, which is not included."""
-    made = into(lm.arange(start, end, step, dtype=dtype, device=device), out)
+    made = written(lm.arange(start, end, step, dtype=dtype, device=device), out)
     return made.requires_grad_() if requires_grad else made
 
 

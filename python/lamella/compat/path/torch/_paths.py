@@ -30,10 +30,15 @@ PATHS: Paths = {
     "torch.ao.nn.quantized": _FLOATS,
     "torch.nn.quantized": _FLOATS,
     "torch.quantization": _STUBS,
-    "torch._tensor_str": {"torch._printing": "printoptions set_printoptions"},
+    "torch._tensor_str": {"torch._printing": "PRINT_OPTS _tensor_str printoptions set_printoptions"},
     "torch.autograd.anomaly_mode": {"torch.autograd": "detect_anomaly set_detect_anomaly"},
     "torch.autograd.function": {"torch.autograd": "Function FunctionCtx InplaceFunction once_differentiable"},
-    "torch.autograd.functional": {"torch._functional": "hessian hvp jacobian jvp vhp vjp"},
+    "torch.autograd.functional": {
+        "torch._functional": (
+            "hessian hvp jacobian jvp vhp vjp _as_tuple _construct_standard_basis_for _grad_postprocess "
+            "_tuple_postprocess"
+        )
+    },
     "torch.autograd.grad_mode": {"torch.autograd": "enable_grad inference_mode no_grad set_grad_enabled"},
     "torch.autograd.gradcheck": {"torch.autograd": "GradcheckError gradcheck gradgradcheck"},
     "torch.autograd.graph": {
@@ -60,7 +65,7 @@ PATHS: Paths = {
     **{f"torch.nn.modules.{name}": {"torch.nn": layers} for name, layers in _LAYERS.items()},
     "torch.nn.modules.module": {
         "torch.nn": "Module",
-        "torch.nn._module": "_EXTRA_STATE_KEY_SUFFIX _IncompatibleKeys",
+        "torch.nn._states": "_EXTRA_STATE_KEY_SUFFIX _IncompatibleKeys",
         "torch.nn._hooks_of_all": (
             "register_module_backward_hook register_module_forward_hook register_module_forward_pre_hook "
             "register_module_full_backward_hook register_module_full_backward_pre_hook"
@@ -75,7 +80,7 @@ PATHS: Paths = {
     },
     "torch.nn.parameter": {
         "torch.nn": "Buffer Parameter UninitializedBuffer UninitializedParameter",
-        "torch.nn._module": "is_lazy",
+        "torch.nn._module": "UninitializedTensorMixin is_lazy",
     },
     "torch.nn.parallel.scatter_gather": {"torch.nn.parallel": "gather scatter"},
     "torch.nn.parallel.data_parallel": {"torch.nn.parallel": "DataParallel data_parallel"},
@@ -90,5 +95,9 @@ PATHS: Paths = {
     },
     **{f"torch.optim.{name.lower()}": {"torch.optim": name} for name in parse_table(torch_nn.OPTIMIZERS)},
     "torch.utils.model_zoo": {"torch.hub": "load_state_dict_from_url load_url tqdm"},
+    "torch.quasirandom": {"torch._quasirandom": "SobolEngine"},
+    "torch.utils._foreach_utils": {"torch._foreach": "_group_tensors_by_device_and_dtype"},
+    "torch._vmap_internals": {"torch.func": "vmap _vmap"},
+    "torch.optim.lbfgs": {"torch.optim": "LBFGS", "torch.optim._search": "_cubic_interpolate _strong_wolfe"},
     "torch.testing._comparison": {"torch.testing": "assert_close"},
 }

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+
+
+class layout(str):  # noqa: N801 (PyTorch's name)
+    """How a tensor lies in memory."""
+
+    def __repr__(self) -> str:
+        return f"torch.{self}"
+
+
+class memory_format(layout):  # noqa: N801 (PyTorch's name)
+    """The order of a tensor's axes in memory."""
+
+
+#: How many layers' forward the thread is in, as ``depth``.
+IN_FORWARD = threading.local()
 
 
 def in_place(name: str) -> Callable[..., Tensor] | None:

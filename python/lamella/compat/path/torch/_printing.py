@@ -141,12 +141,16 @@ def _shown(values: Any) -> Any:
     return values
 
 
-def _elements(x: Tensor) -> str:
+PRINT_OPTS = options
+
+
+def _tensor_str(self: Tensor, indent: int = len(_PREFIX)) -> str:
+    """Returns the elements as text, without what stands around them; lines but the first are indented."""
     from lamella._dtypes import for_numpy
 
-    values = lm._C._numpy_to_print(for_numpy(x))
+    values = lm._C._numpy_to_print(for_numpy(self))
     summarized = values.size > options.threshold
-    return _rows(values, len(_PREFIX), summarized, _form(_shown(values) if summarized else values))
+    return _rows(values, indent, summarized, _form(_shown(values) if summarized else values))
 
 
 #: What PyTorch calls the operators whose nodes have other names here.
@@ -193,7 +197,7 @@ def text_of(x: Tensor) -> str:
         if x.ndim != 1:
             notes.append(f"size={tuple(x.shape)}")
     else:
-        text = _elements(x)
+        text = _tensor_str(x)
     if x.dtype != lm.float32 if empty else x.dtype not in plain:
         notes.append(f"dtype=torch.{x.dtype.name}")
     if x.grad_fn is not None:

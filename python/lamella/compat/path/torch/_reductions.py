@@ -10,7 +10,7 @@ from lamella import Tensor
 
 from . import _functions as F  # noqa: N812
 from ._words import with_numpy_words
-from ._writing import into, written
+from ._writing import written
 
 
 def _axes(dim: Any) -> Any:
@@ -92,7 +92,6 @@ min = with_numpy_words(_extremum("min", lm.min, lm.argmin, lm.minimum))
 
 
 @with_numpy_words
-@into
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the middle elements; along an axis, with its place."""
     if dim is None:
@@ -102,7 +101,6 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 @with_numpy_words
-@into
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the middle elements that are numbers; along an axis, with its place."""
     if dim is None:
@@ -114,7 +112,6 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 
 
 @with_numpy_words
-@into
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along an axis, the least of several, and its last place."""
     values = lm.mode(input, axis=dim, keepdims=True)[0]
@@ -126,7 +123,6 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 @with_numpy_words
-@into
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesIndices:
     """The elements in order along an axis, with their places. Equal ones keep theirs."""
     if input.ndim == 0:
@@ -168,7 +164,6 @@ std_mean = with_numpy_words(_spread(lm.std_mean, "std_mean"))
 
 
 @with_numpy_words
-@into
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The p-norm of all elements, or along axes; "fro" is the Euclidean one."""
     x = input if dtype is None else input.astype(dtype)
@@ -190,7 +185,6 @@ def unique(
     return lm.unique(input, return_inverse=return_inverse, return_counts=return_counts, axis=dim)
 
 
-@into
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,

@@ -7,6 +7,7 @@ been imported. Lamella's own code keeps its methods, see :mod:`lamella.compat.me
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import sys
 from collections.abc import Callable
@@ -24,10 +25,12 @@ from . import _reductions as R  # noqa: N812
 from . import _writing
 from ._device import device
 from ._memory import TypedStorage, UntypedStorage
+from ._plain import IN_FORWARD
 from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
 from ._reshaped import set_data
 from ._size import Size, shape_of
+from ._taking_over import DOUBLE, opened
 
 _native_size: Any = Tensor.__dict__["size"]
 _native_to: Any = Tensor.to
@@ -82,10 +85,9 @@ def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         elif target is None or isinstance(target, bool):
             continue  # no target; non_blocking
         else:
-            result = _native_to(
-                result, device(target) if isinstance(target, int) else target, non_blocking=non_blocking
-            )
-    kwargs = {name: value for name, value in kwargs.items() if value is not None}
+            target = device(target) if isinstance(target, int) else DOUBLE.get(target, target)
+            result = _native_to(result, target, non_blocking=non_blocking)
+    kwargs = {name: DOUBLE.get(value, value) for name, value in kwargs.items() if value is not None}
     result = _native_to(result, **kwargs, non_blocking=non_blocking) if kwargs else result
     return result.clone() if copy and result is self else result
 
@@ -156,7 +158,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         return F._type_of(self)
     if isinstance(dtype, str) and dtype.startswith("torch."):
         dtype = F.TENSOR_TYPES[dtype.rpartition(".")[2]]
-    return _native_astype(self, getattr(dtype, "dtype", dtype), copy=False)
+    return _native_astype(self, getattr(dtype, "dtype", DOUBLE.get(dtype, dtype)), copy=False)
 
 
 def _cast(dtype: Any) -> Any:
@@ -236,17 +238,6 @@ def _with_value(native: Any) -> Any:
     return method
 
 
-def _by_dim(native: Any) -> Any:
-    """Returns an in-place operator that is given its axis by PyTorch's word, too."""
-
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if "dim" in kwargs:
-            kwargs["axis"] = kwargs.pop("dim")
-        return native(self, *args, **kwargs)
-
-    return method
-
-
 def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Implements Tensor.fill_diagonal_(): a number on the main diagonal of all axes."""
     if self.ndim < 2:
@@ -257,16 +248,11 @@ def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self.index_put_([places] * self.ndim, lm.asarray(fill_value, dtype=self.dtype, device=self.device))
 
 
-def _by_words(native: Any, *words: str, dropped: str = "") -> Any:
-    """Returns an in-place operator whose arguments may be given by PyTorch's words; one of them changes nothing."""
-
-    def method(self: Tensor, *args: Any, **named: Any) -> Any:
-        if named:
-            named.pop(dropped, None)
-            args = (*args, *[named.pop(word) for word in words[len(args) :] if word in named])
-        return native(self, *args, **named)
-
-    return method
+def _data(self: Tensor) -> Tensor:
+    """Returns the tensor's memory off the tape; what is written there in the forward of a layer goes unnoticed."""
+    if getattr(IN_FORWARD, "depth", 0) == 0 or self.device != "cpu":
+        return self.detach()
+    return lm.from_dlpack(self.detach())
 
 
 _native_backward: Any = Tensor.backward
@@ -314,11 +300,6 @@ _native_index: Any = Tensor.__index__
 def _index(self: Tensor) -> int:
     """Implements Tensor.__index__(): the number of a tensor of one integer, with axes or without."""
     return _native_index(lm.reshape(self, ()) if self.ndim and math.prod(self.shape) == 1 else self)
-
-
-def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
-    """Returns a tensor of a subclass on the memory of another, off the tape."""
-    return Tensor.__new__(cls, data.detach(), stop_gradient=not require_grad)
 
 
 def _contains(self: Tensor, element: Any) -> bool:
@@ -381,11 +362,10 @@ _put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tens
 _put("is_meta", property(lambda self: self.device == "meta", doc="True if the tensor has a shape only."))
 for _name in ["xpu", "xla", "ipu", "mtia", "vulkan", "mps", "sparse", "quantized", "nested", "mkldnn"]:
     _put(f"is_{_name}", property(lambda self: False, doc="False: there are no such tensors here."))
-_put("layout", property(lambda self: "strided", doc="All tensors are strided."))
-_put("data", property(lambda self: self.detach(), set_data, doc="A tensor on the same memory, off the tape."))
+_put("layout", property(lambda self: P.layout("strided"), doc="All tensors are strided."))
+_put("data", property(_data, set_data, doc="A tensor on the same memory, off the tape."))
 for _name, _method in _RESHAPED.items():
     _put(_name, _method)
-_put("_make_subclass", staticmethod(_make_subclass))
 _put("new_empty_strided", lambda self, size, stride, **options: _new("empty")(self, size, **options))
 _put("__contains__", _contains)
 _put("__index__", _index)
@@ -416,8 +396,7 @@ _put("untyped_storage", lambda self: UntypedStorage.of(self))
 _put("storage", lambda self: TypedStorage(wrap_storage=UntypedStorage.of(self), dtype=self.dtype))
 _put("apply_", lambda self, function: self.copy_(lm.tensor(_mapped(function, self.tolist()), dtype=self.dtype)))
 _put("numpy", lambda self, *, force=False: _native_numpy(self.detach().cpu() if force else self))
-_put("as_subclass", lambda self, cls: Tensor.__new__(cls, self))
-_put("new_tensor", lambda self, data, **options: F.tensor(data, **{"dtype": self.dtype, **options}))
+_put("new_tensor", lambda self, data, **options: opened(F.tensor)(data, **{"dtype": self.dtype, **options}))
 _put("add_", _scaled_in_place(Tensor.add_))
 _put("sub_", _scaled_in_place(Tensor.sub_))
 _put("subtract_", _scaled_in_place(Tensor.subtract_))
@@ -425,7 +404,7 @@ _put("div_", of_two_meanings("div_", _div_in_place))
 _put("scatter_", _with_value(Tensor.scatter_))
 _replace("backward", _backward)
 _put("split", of_two_meanings("split", _split))
-_put("copy_", _by_words(Tensor.copy_, "src", dropped="non_blocking"))
+_put("copy_", _writing.by_words(Tensor.copy_, "src", dropped="non_blocking"))
 for _name, _words in {
     "addcdiv_": "tensor1 tensor2",
     "addcmul_": "tensor1 tensor2",
@@ -434,7 +413,7 @@ for _name, _words in {
     "lerp_": "end weight",
     "pow_": "exponent",
 }.items():
-    _put(_name, _by_words(getattr(Tensor, _name), *_words.split()))
+    _put(_name, _writing.by_words(getattr(Tensor, _name), *_words.split()))
 for _name in ("addcdiv_", "addcmul_"):
     _put(_name, _writing.factor_first(getattr(Tensor, _name)))
 for _name in (*_writing.OPERATORS, "__setitem__"):
@@ -461,7 +440,7 @@ for _name in ("zeros", "ones", "empty", "full"):
     _put(f"new_{_name}", _new(_name))
 for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatter_reduce_", "softmax_"):
     if hasattr(Tensor, _name):
-        _put(_name, _by_dim(getattr(Tensor, _name)))
+        _put(_name, _writing.by_dim(getattr(Tensor, _name)))
 
 
 def _in_kind(*kinds: str) -> property:
@@ -501,4 +480,7 @@ _WRITTEN = {
 }
 for _module, _names in _WRITTEN.items():
     for _name in _names.split():
-        _put(_name, of_two_meanings(_name, getattr(_module, _name)))
+        _function = getattr(_module, _name)
+        if "dtype" in inspect.unwrap(_function).__code__.co_varnames:
+            _function = opened(_function)
+        _put(_name, of_two_meanings(_name, _function))

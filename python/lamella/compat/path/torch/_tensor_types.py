@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import lamella as lm
 from lamella.compat import tensor_types
+from lamella.compat.elements import become
 
 from ._functions import TENSOR_TYPES, tensor
 
 
-class _AnyTensor(type):
+class AnyTensor(type):
     """Type of :class:`Tensor`: all tensors are instances of it, and it equals the type of them."""
 
     def __instancecheck__(cls, value: object) -> bool:
@@ -33,6 +35,7 @@ class _AnyTensor(type):
         """Makes a tensor: of data, or of sizes given one by one; of subclasses, as they say."""
         if _is_the_type(cls):
             return tensor_types.legacy(args, lm.float32, tensor)
+        _tell_of_calls(cls)
         return type.__call__(cls, *args, **kwargs)
 
 
@@ -40,11 +43,48 @@ def _is_the_type(cls: type) -> bool:
     return cls.__dict__.get("_stands_for_all", False)
 
 
-class Tensor(lm.Tensor, metaclass=_AnyTensor):
+class Tensor(lm.Tensor, metaclass=AnyTensor):
     """The type of tensors. ``Tensor(2, 3)`` is one of these sizes whose elements are not set."""
 
     __module__ = "torch"
     _stands_for_all = True
+
+
+#: Subclasses that a warning has told of.
+_told: set[type] = set()
+
+
+def _tell_of_calls(cls: type) -> None:
+    """Warns, once, of a subclass of tensors that wants to take calls of functions over."""
+    found = next((vars(each)["__torch_function__"] for each in cls.__mro__ if "__torch_function__" in vars(each)), None)
+    taken = getattr(found, "__func__", found)
+    if taken is None or cls in _told or getattr(taken, "__name__", "") == "_disabled_torch_function_impl":
+        return
+    _told.add(cls)
+    warnings.warn(
+        f"[{cls.__name__}] functions do not ask the __torch_function__ of a subclass of tensors: they take its objects "
+        "as the tensors that they are, and return plain ones",
+        stacklevel=3,
+    )
+
+
+def _make_subclass(cls: type, data: lm.Tensor, require_grad: bool = False, *args: Any) -> Any:
+    """Returns a leaf of a subclass of tensors on the memory of ``data``."""
+    _tell_of_calls(cls)
+    return lm.Tensor.__new__(cls, data.detach(), stop_gradient=not require_grad)
+
+
+def _as_subclass(self: lm.Tensor, cls: type) -> Any:
+    """Returns the tensor as one of a subclass, which is on the tape where the tensor is."""
+    if cls in (Tensor, lm.Tensor):
+        return self
+    made: Any = _make_subclass(cls, self)
+    return made if self.stop_gradient else become(made, self[...])
+
+
+_tensors: Any = lm.Tensor
+_tensors._make_subclass = staticmethod(_make_subclass)
+_tensors.as_subclass = _as_subclass
 
 
 def made(name: str, kind: str | None = None) -> Any:

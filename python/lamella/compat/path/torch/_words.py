@@ -10,6 +10,9 @@ from lamella._names import ARGUMENTS
 from lamella.compat.dialect import Dialect, by_other_names
 from lamella.compat.names import Names, serve  # noqa: F401
 
+from ._taking_over import DOUBLE, taken_over
+from ._writing import written
+
 #: PyTorch's words by what they are called natively: the first word counts where there are several.
 WORDS: dict[str, tuple[str, ...]] = {
     **{word: (native,) for word, native in ARGUMENTS.items()},
@@ -42,9 +45,13 @@ WORDS: dict[str, tuple[str, ...]] = {
     "input1": ("x1",),
     "input2": ("x2",),
     "logits": ("x",),
+    "val": ("value",),
     "values": ("x2", "b"),
     **dict.fromkeys(("mat2", "vec", "vec2", "tensor", "exponent"), ("x2", "b")),
 }
+
+#: Words of written signatures only: of derived ones, they would name parameters that go by other words.
+_WRITTEN = frozenset({"A", "input1", "input2", "logits", "val", "values"})
 
 
 def _reduction(size_average: bool | None, reduce: bool | None) -> str:
@@ -59,15 +66,6 @@ def _place(module: Any, device: Any, dtype: Any) -> None:
         module.to(device)
     if dtype is not None:
         module.to(dtype)
-
-
-def into(made: Any, out: Any) -> Any:
-    """Returns what was made, in the memory of ``out`` where that is given; one of another shape gets this one."""
-    if out is None:
-        return made
-    if tuple(out.shape) != tuple(made.shape):
-        out.resize_(made.shape)
-    return out.copy_(made)
 
 
 def _put_weight(module: Any, weight: Any) -> None:
@@ -87,7 +85,8 @@ def _put_weight(module: Any, weight: Any) -> None:
 _OLD_REDUCTION = {
     "size_average": "if size_average is not None or reduce is not None: reduction = _reduction(size_average, reduce)"
 }
-_HELPERS = {"_reduction": _reduction, "_place": _place}
+_DTYPE = {"dtype": "if dtype in _DOUBLE: dtype = _DOUBLE[dtype]"}
+_HELPERS = {"_reduction": _reduction, "_place": _place, "_DOUBLE": DOUBLE}
 _MEMORY = frozenset({"layout", "pin_memory", "memory_format", "_stacklevel", "sparse_grad", "cudnn_enabled"})
 
 #: Numpy's words, which PyTorch takes, too.
@@ -103,22 +102,25 @@ def with_numpy_words(function: Callable[..., Any]) -> Callable[..., Any]:
 FUNCTIONS = Dialect(
     WORDS,
     ignored=_MEMORY | {"size_average", "reduce", "assume_unique", "output_size", "compute_mode", "foreach", "sparse"},
-    before=_OLD_REDUCTION,
-    after={"out": "_into({result}, out)", "requires_grad": "_marked({result}, requires_grad)"},
+    before={**_OLD_REDUCTION, **_DTYPE},
+    after={"out": "_written({result}, out)", "requires_grad": "_marked({result}, requires_grad)"},
     helpers={
         **_HELPERS,
-        "_into": into,
+        "_written": written,
         "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x,
     },
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
     also=NUMPY,
-    written=frozenset({"A", "input1", "input2", "logits", "values"}),
+    written=_WRITTEN,
+    otherwise=taken_over,
 )
+#: Functions that write their result where they are told to.
+INTO = replace(FUNCTIONS, extra={**FUNCTIONS.extra, "out": ""})
 #: Layers: they are made on a device and in a dtype.
 LAYERS = Dialect(
     WORDS,
     ignored=frozenset({"size_average", "reduce", "sparse", "enable_nested_tensor", "mask_check"}),
-    before=_OLD_REDUCTION,
+    before={**_OLD_REDUCTION, **_DTYPE},
     after={
         "device": "_place(self, device, None)",
         "dtype": "_place(self, None, dtype)",
@@ -127,6 +129,7 @@ LAYERS = Dialect(
     },
     helpers={**_HELPERS, "_put_weight": _put_weight},
     extra={"device": "", "dtype": "", "size_average": "reduction", "reduce": "reduction"},
+    written=_WRITTEN,
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
@@ -21,17 +20,6 @@ def written(made: Any, out: Any) -> Any:
     if tuple(out.shape) != tuple(made.shape):
         out.resize_(made.shape)
     return out.copy_(made)
-
-
-def into(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that writes its results over tensors which are given as ``out``."""
-
-    @functools.wraps(function)
-    def call(*args: Any, out: Any = None, **named: Any) -> Any:
-        made = function(*args, **named)
-        return made if out is None else written(made, out)
-
-    return call
 
 
 #: Operators that write what they are given, or what is computed of it, over their tensor.
@@ -64,5 +52,28 @@ def factor_first(native: Any) -> Any:
         if len(tensors) == 3:
             value, *tensors = tensors  # type: ignore[assignment]
         return native(self, *tensors, value=value, **named)
+
+    return method
+
+
+def by_dim(native: Any) -> Any:
+    """Returns an in-place operator that is given its axis by PyTorch's word, too."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if "dim" in kwargs:
+            kwargs["axis"] = kwargs.pop("dim")
+        return native(self, *args, **kwargs)
+
+    return method
+
+
+def by_words(native: Any, *words: str, dropped: str = "") -> Any:
+    """Returns an in-place operator whose arguments may be given by PyTorch's words; one of them changes nothing."""
+
+    def method(self: Tensor, *args: Any, **named: Any) -> Any:
+        if named:
+            named.pop(dropped, None)
+            args = (*args, *[named.pop(word) for word in words[len(args) :] if word in named])
+        return native(self, *args, **named)
 
     return method

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import lamella as lm
@@ -22,6 +23,7 @@ from lamella.autograd import PyLayerContext as FunctionCtx  # noqa: F401
 from lamella.compat.front import close_module
 
 from . import _functions
+from ._plain import IN_FORWARD
 from ._printing import node_name
 
 
@@ -38,8 +40,28 @@ _nodes.name = property(lambda self: _Name(_native_name.__get__(self)), doc="The 
 _nodes.__repr__ = lambda self: f"<{self.name()} object at {id(self):#x}>"
 
 
+def _counted(forward: Any) -> Any:
+    """Returns a forward during which ``x.data`` gives memory whose writes are not noticed, as in PyTorch."""
+
+    @functools.wraps(forward)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        IN_FORWARD.depth = getattr(IN_FORWARD, "depth", 0) + 1
+        try:
+            return forward(*args, **kwargs)
+        finally:
+            IN_FORWARD.depth -= 1
+
+    return call
+
+
 class Function(lm.PyLayer):
     """A layer whose forward and backward are static methods: ``forward(ctx, ...)``, ``backward(ctx, *grads)``."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        forward = vars(cls).get("forward")
+        if isinstance(forward, staticmethod):
+            cls.forward = staticmethod(_counted(forward.__func__))  # type: ignore[method-assign]
+        super().__init_subclass__(**kwargs)
 
 
 class InplaceFunction(Function):

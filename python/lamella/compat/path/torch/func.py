@@ -22,6 +22,11 @@ def vmap(
     return lm.vmap(func, in_dims, out_dims, randomness, chunk_size)
 
 
+def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Any:
+    """Returns :func:`vmap` of a function, by an older name."""
+    return vmap(func, in_dims, out_dims)
+
+
 def grad_and_value(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:

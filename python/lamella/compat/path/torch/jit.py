@@ -74,6 +74,10 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 unused = export = ignore
 
 
+class Error(RuntimeError):
+    """A script that fails, which no function does here for being one."""
+
+
 def is_scripting() -> bool:
     """False."""
     return False
@@ -131,6 +135,10 @@ _script_if_tracing = script_if_tracing
 
 class TracerWarning(Warning):
     """Warning of values that a trace would miss; no trace is made here."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Does nothing: there are none."""
 
 
 def _get_trace_graph(f: Any, args: Any = (), *further: Any, **options: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Objects that take calls of functions over: modes do, classes do not.
+"""What takes calls of functions over: modes, and objects that are no tensors, by a ``__torch_function__`` of theirs.
 
-``__torch_function__`` of a class of tensors is not called: a function of one returns what it returns for others.
+That of a class of tensors is not called: a function of one returns what it returns for others.
 """
 
 from __future__ import annotations
@@ -13,33 +13,40 @@ from lamella import Tensor
 from lamella.compat.front import close_module
 
 from ._exchange import HOMES, Exchanges, functions_of
+from ._taking_over import taken_over, takers, takes_over
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """False: no argument takes calls over."""
-    return False
+    """True if an argument takes calls over."""
+    return next(takers(relevant_args), None) is not None
 
 
 def has_torch_function_unary(argument: Any) -> bool:
-    """False."""
-    return False
+    """True if the argument takes calls over."""
+    return takes_over(argument)
 
 
 def has_torch_function_variadic(*arguments: Any) -> bool:
-    """False."""
-    return False
+    """True if one of the arguments takes calls over."""
+    return has_torch_function(arguments)
 
 
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """Calls the function."""
-    return public_api(*args, **kwargs)
+    """Has an argument take a call over; without one that does, calls the function."""
+    made = taken_over(public_api, args, kwargs)
+    return public_api(*args, **kwargs) if made is NotImplemented else made
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """True for tensors."""
-    return isinstance(inp, Tensor)
+    """True for tensors, and for objects of classes with ``__torch_function__``."""
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
+
+
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+    """True for methods and properties of tensors."""
+    return getattr(Tensor, getattr(func, "__name__", ""), None) is func
 
 
 class _Modes(threading.local):

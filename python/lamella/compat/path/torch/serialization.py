@@ -16,7 +16,7 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import lamella as lm
 from lamella import Tensor
@@ -35,6 +35,10 @@ from ._storages import (
     strides_of,
     written,
 )
+
+#: Where tensors go when they are loaded, and what files are: for annotations.
+MAP_LOCATION: TypeAlias = Any
+FILE_LIKE: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 _allowed = threading.local()
 

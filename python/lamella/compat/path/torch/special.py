@@ -6,4 +6,4 @@ from lamella.compat.tables.torch_functions import SPECIAL as _TABLE
 
 from . import _words
 
-__getattr__ = _words.serve(_words.Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)]))
+__getattr__ = _words.serve(_words.Names(__name__, [("lamella", _TABLE, _words.INTO)]))

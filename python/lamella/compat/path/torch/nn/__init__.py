@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any as _Any
 
 import lamella as _lm
+from lamella.compat.front import show_all as _show_all
 from lamella.compat.tables import torch_nn as _tables
 
 from .. import _words
@@ -30,6 +31,8 @@ _NAMES = _words.Names(
     ],
 )
 __getattr__ = _words.serve(_NAMES)
+_NAMES.stand_for_all()
+_show_all(__name__, lambda: _NAMES)
 
 
 class _InCeilMode:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
+from lamella.compat.classes import finishing
 from lamella.compat.dialect import AdaptedType
 from lamella.compat.tables import torch_nn as _tables
 from lamella.nn import init
@@ -42,6 +43,7 @@ class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
 
     __module__ = "torch.nn"
 
+    @finishing
     def __init__(
         self,
         embed_dim: int,
@@ -125,9 +127,9 @@ class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
         parts = zip((query, key, value), weights, biases, strict=True)
         return tuple(lm.linear(x, weight, bias) for x, weight, bias in parts)
 
-    def _before_load(self, state: dict[str, Any], prefix: str, strict: bool, *lists: list[str]) -> None:
+    def _before_own_load(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Gives a state that Lamella has written the names of this class."""
-        lm.nn.Module._before_load(self, state, prefix, strict, *lists)
+        lm.nn.Module._before_own_load(self, state, prefix, *rest)
         for kind in ("weight", "bias"):
             parts = [state.pop(f"{prefix}{name}_proj.{kind}", None) for name in "qkv"]
             if all(part is not None for part in parts):

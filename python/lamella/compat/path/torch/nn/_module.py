@@ -5,7 +5,6 @@ Layers are Lamella's own, or subclasses of these: as with tensors, the type of a
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,16 +12,22 @@ import lamella as lm
 from lamella.nn import Module
 
 from .._stand_ins import TensorType, Uninhabited
+from .._taking_over import DOUBLE
+from .._tensor_types import AnyTensor
 from ._printing import text_of
+from ._states import METHODS as _STATES
 
 _native_to: Any = Module.to
 _native_zero_grad: Any = Module.zero_grad
-_native_state_dict: Any = Module.state_dict
 _native_named_parameters: Any = Module.named_parameters
 _native_named_buffers: Any = Module.named_buffers
 
 
-class Parameter(lm.nn.Parameter, metaclass=TensorType):
+class _ParameterType(TensorType, AnyTensor):
+    """Type of parameters, which is one of tensors, too."""
+
+
+class Parameter(lm.nn.Parameter, metaclass=_ParameterType):
     """A leaf that a module registers; the parameters of Lamella's own layers are instances, too."""
 
     native = lm.nn.Parameter
@@ -62,8 +67,27 @@ _parameters.__new__ = _new
 _parameters.__deepcopy__ = _deepcopy
 
 
-class UninitializedParameter(metaclass=Uninhabited):
-    """A parameter whose shape the first input tells: Lamella's lazy layers have None until then, so none is one."""
+class UninitializedTensorMixin:
+    """Class of tensors whose shape the first input tells."""
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape the first input tells: it has no elements until :meth:`materialize` is called.
+
+    Lamella's own lazy layers have None until then.
+    """
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:  # type: ignore[misc]
+        """Makes a parameter without elements."""
+        values = lm.empty((0,), dtype=lm.float32 if dtype is None else dtype, device=device)
+        return lm.Tensor.__new__(cls, values, stop_gradient=not requires_grad)
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Makes it a parameter of a shape, whose elements are not set."""
+        this: Any = self
+        device = str(this.device) if device is None else device
+        this.data = lm.empty(tuple(shape), dtype=this.dtype if dtype is None else dtype, device=device)
+        this.__class__ = Parameter
 
 
 class UninitializedBuffer(metaclass=Uninhabited):
@@ -71,8 +95,8 @@ class UninitializedBuffer(metaclass=Uninhabited):
 
 
 def is_lazy(param: Any) -> bool:
-    """False: see :class:`UninitializedParameter`."""
-    return isinstance(param, (UninitializedParameter, UninitializedBuffer))
+    """True for a parameter whose shape is not known yet."""
+    return isinstance(param, UninitializedTensorMixin)
 
 
 class InPlace:
@@ -82,12 +106,12 @@ class InPlace:
 
     def forward(self, x: lm.Tensor, *args: Any, **kwargs: Any) -> Any:
         """Returns the function of ``x``; where ``inplace`` is set, in the memory of ``x``."""
-        native: Any = super()
+        native: Any = self._native  # type: ignore[attr-defined]
         if not self.inplace:
-            return native.forward(x, *args, **kwargs)
+            return native.forward(self, x, *args, **kwargs)
         if isinstance(self, lm.nn.ReLU):
             return lm.relu_(x)
-        return x.copy_(native.forward(x.clone()))
+        return x.copy_(native.forward(self, x.clone()))
 
 
 def _to(self: Module, *args: Any, **kwargs: Any) -> Module:
@@ -98,7 +122,7 @@ def _to(self: Module, *args: Any, **kwargs: Any) -> Module:
         if isinstance(target, lm.Tensor):
             _native_to(_native_to(self, str(target.device)), target.dtype)
         elif target is not None and not isinstance(target, bool):
-            _native_to(self, f"cuda:{target}" if isinstance(target, int) else target)
+            _native_to(self, f"cuda:{target}" if isinstance(target, int) else DOUBLE.get(target, target))
     return self
 
 
@@ -111,17 +135,6 @@ def _zero_grad(self: Module, set_to_none: bool = True) -> None:
         for parameter in self.parameters():
             if parameter.grad is not None:
                 parameter.grad.zero_()
-
-
-def _state_dict(self: Module, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-    """Returns parameters and persistent buffers by name, each behind ``prefix``."""
-    if args:
-        given: list[Any] = [*args, *(destination, prefix, keep_vars)[len(args) :]]
-        destination, prefix, keep_vars = given
-    state = _native_state_dict(self, **({"keep_vars": True} if keep_vars else {}))
-    destination = OrderedDict() if destination is None else destination
-    destination.update((prefix + name, value) for name, value in state.items())
-    return destination
 
 
 def _all_names(native: Callable[..., Any], place: str) -> Callable[..., Any]:
@@ -208,10 +221,7 @@ def _keys_text(self: Any) -> str:
     return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-_IncompatibleKeys = lm.nn.IncompatibleKeys
-#: The name under which a module's extra state stands in states.
-_EXTRA_STATE_KEY_SUFFIX = "_extra_state"
-_incompatible: Any = _IncompatibleKeys
+_incompatible: Any = lm.nn.IncompatibleKeys
 _incompatible.__repr__ = _keys_text
 
 
@@ -250,9 +260,10 @@ def _put_missing(name: str, method: Any) -> None:
         _put(name, method)
 
 
+for _name, _method in _STATES.items():
+    _put(_name, _method)
 _put("to", _to)
 _put("zero_grad", _zero_grad)
-_put("state_dict", _state_dict)
 _put("named_parameters", _all_names(_native_named_parameters, "_parameters"))
 _put("named_buffers", _all_names(_native_named_buffers, "_buffers"))
 _put("type", _type)

@@ -215,4 +215,6 @@ def _set_state(self: Optimizer, value: Any) -> None:
     self.__dict__["state"] = value if isinstance(value, _State) else _State(value)
 
 
+# Classes that wrap an optimizer call it where they leave out the constructor: hooks are looked up by each step.
+optimizer._patch_step_function = lambda self: None
 optimizer.state = property(_get_state, _set_state)

@@ -19,3 +19,7 @@ class CosineAnnealingLR(_NAMES.make("CosineAnnealingLR")):  # type: ignore[misc]
     def rate(self, base: float, epoch: float) -> float:
         """Returns ``eta_min + (base - eta_min) * (1 + cos(pi * epoch / T_max)) / 2``."""
         return annealed(base, self.eta_min, epoch / self.t_max)
+
+
+# Programs go through the module's names.
+globals().update((_name, __getattr__(_name)) for _name in _NAMES if _name not in globals())

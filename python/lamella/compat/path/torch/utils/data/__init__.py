@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable as _Callable
 from collections.abc import Iterator
 from types import GenericAlias as _GenericAlias
 from typing import Any as _Any
@@ -22,6 +23,7 @@ _collate.floats = _float64
 
 _NAMES = _words.Names(__name__, [("lamella.data", _TABLE, _words.LOADING)])
 __getattr__ = _words.serve(_NAMES)
+_NAMES.stand_for_all()
 
 
 def _with_lists(value: _Any) -> _Any:
@@ -117,7 +119,11 @@ class DataLoader(_NAMES.make("DataLoader")):  # type: ignore[misc]
         return _DatasetKind.Iterable if isinstance(self.dataset, _native.IterableDataset) else _DatasetKind.Map
 
 
-_OF_LOADERS = "_BaseDataLoaderIter _DatasetKind _MultiProcessingDataLoaderIter _SingleProcessDataLoaderIter"
+_collate_fn_t: _Any = _Callable[[list[_Any]], _Any]  # a name of annotations
+
+_OF_LOADERS = (
+    "_BaseDataLoaderIter _DatasetKind _MultiProcessingDataLoaderIter _SingleProcessDataLoaderIter _collate_fn_t"
+)
 for _path in ("dataset", "dataloader", "sampler", "_utils", "_utils.collate"):
     _shown = [*_NAMES, *(_OF_LOADERS.split() if _path == "dataloader" else ())]
     _homes = {__name__: " ".join(_shown)}

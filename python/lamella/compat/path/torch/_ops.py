@@ -1,0 +1,95 @@
+"""``torch.ops``: Lamella's operators by their namespaces, and ``aten``, whose operators are functions of the front."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+from lamella.compat.front import close_module
+
+
+class OpOverload:
+    """One form of an operator of ``aten``, such as ``torch.ops.aten.add.Tensor``."""
+
+    def __init__(self, packet: OpOverloadPacket, overload: str) -> None:
+        self.overloadpacket, self._overloadname = packet, overload
+        self.__name__ = f"{packet.__name__}.{overload}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function."""
+        return self.overloadpacket(*args, **kwargs)
+
+    def name(self) -> str:
+        """Returns the operator's name, with its namespace."""
+        return f"aten::{self.__name__}".removesuffix(".default")
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self._overloadname}')>"
+
+
+class OpOverloadPacket:
+    """An operator of ``aten`` with all its forms, which are attributes of it.
+
+    Programs make tables by operators, also of such that nothing here calls: the function is looked for by a call.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function.
+
+        Raises:
+            NotImplementedError: the front has no function of the name.
+        """
+        return _function(self.__name__)(*args, **kwargs)
+
+    def __getattr__(self, overload: str) -> OpOverload:
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        made = vars(self)[overload] = OpOverload(self, overload)
+        return made
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+
+
+#: Operators that are functions of another name.
+_OTHER_NAMES = {"_to_copy": "to", "_pin_memory": "pin_memory", "alias": "detach", "lift_fresh": "positive"}
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """Returns the function that an operator of ``aten`` is."""
+    torch = sys.modules["torch"]
+    word = _OTHER_NAMES.get(name, name)
+    for home in (torch, Tensor, torch.nn.functional):
+        found = getattr(home, word, None)
+        if callable(found):
+            return found
+    raise NotImplementedError(f"Lamella's torch front does not have 'torch.ops.aten.{name}'")
+
+
+class _Aten:
+    """The namespace of PyTorch's own operators."""
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = vars(self)[name] = OpOverloadPacket(name)
+        return made
+
+
+class _Operators:
+    """The operators of all namespaces."""
+
+    aten = _Aten()
+
+    def __getattr__(self, namespace: str) -> Any:
+        return getattr(lm.ops, namespace)
+
+
+ops = _Operators()
+__getattr__ = close_module(__name__)

@@ -1,0 +1,112 @@
+"""Objects that take calls of functions over: those of classes with ``__torch_function__``, without being tensors.
+
+A function is called as it is first. Where it refuses its arguments, those that take calls over are looked for: calls
+with tensors only cost nothing more.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+
+from ._writing import written
+
+#: Dtypes that PyTorch means by Python's types: Lamella's are half as wide.
+DOUBLE: dict[Any, Any] = {float: lm.float64, complex: lm.complex128}
+_PLAIN = (Tensor, int, float, str, type(None))
+_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def takes_over(argument: Any) -> bool:
+    """True for an object that is no tensor, of a class with ``__torch_function__``."""
+    return not isinstance(argument, _PLAIN) and hasattr(type(argument), "__torch_function__")
+
+
+def takers(arguments: Iterable[Any]) -> Iterator[Any]:
+    """Yields the objects among arguments, and in lists and tuples of them, that take calls over."""
+    for each in arguments:
+        if isinstance(each, (list, tuple)) and not hasattr(type(each), "__torch_function__"):
+            yield from takers(each)
+        elif takes_over(each):
+            yield each
+
+
+def _types(arguments: Iterable[Any]) -> Iterator[type]:
+    for each in arguments:
+        if isinstance(each, (list, tuple)) and not hasattr(type(each), "__torch_function__"):
+            yield from _types(each)
+        elif isinstance(each, Tensor) or takes_over(each):
+            yield type(each)
+
+
+def taken_over(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Returns what the first argument that takes the call over makes of it; NotImplemented where none does."""
+    given = (*args, *kwargs.values())
+    asked = list(takers(given))
+    if not asked:
+        return NotImplemented
+    args, kwargs = _as_given(function, args, kwargs)
+    # Those of subclasses come before those of their base classes.
+    asked.sort(key=lambda each: -len(type(each).__mro__))
+    types = tuple(dict.fromkeys(_types(given)))
+    for each in asked:
+        made = type(each).__torch_function__(function, types, args, kwargs)
+        if made is not NotImplemented:
+            return made
+    raise TypeError(
+        f"[{function.__name__}] no argument takes the call over: {', '.join(each.__name__ for each in types)}"
+    )
+
+
+def _as_given(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Returns arguments without those that are the function's defaults."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # a function in C
+        return args, kwargs
+    by_place = [each for each in parameters.values() if each.kind is _EITHER]
+    if len(by_place) >= len(args):
+        while args and args[-1] is by_place[len(args) - 1].default:
+            args = args[:-1]
+    kept = {name: value for name, value in kwargs.items() if value is not parameters[name].default}
+    return args, kept
+
+
+def opened(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function whose calls arguments may take over, and which writes its result where ``out`` says."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and kwargs.get("dtype") in DOUBLE:
+            kwargs["dtype"] = DOUBLE[kwargs["dtype"]]
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            made = taken_over(call, args, kwargs)
+            if made is not NotImplemented:
+                return made
+            if "out" not in kwargs or "out" in inspect.signature(function).parameters:
+                raise
+        out = kwargs.pop("out")
+        return written(function(*args, **kwargs), out)
+
+    return call
+
+
+def open_functions(names: dict[str, Any], homes: Iterable[str]) -> None:
+    """Opens the functions of a module that are written out in other modules; they are this one's then."""
+    modules = set(homes)
+    made: dict[Any, Any] = {}
+    for name, value in list(names.items()):
+        if inspect.isfunction(value) and value.__module__ in modules and not name.startswith("_"):
+            if value not in made:
+                made[value] = opened(value)
+                made[value].__module__ = names["__name__"]
+            names[name] = made[value]
