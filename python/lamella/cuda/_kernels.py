@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from .. import _C
 from . import _signature
@@ -32,8 +31,8 @@ def _extent(label: str, name: str, value: object) -> tuple[int, ...]:
     Raises:
         TypeError: it is neither an int nor ints.
     """
-    sizes = (value,) if isinstance(value, (int, np.integer)) else value
-    if isinstance(sizes, (tuple, list)) and all(isinstance(x, (int, np.integer)) for x in sizes):
+    sizes = (value,) if isinstance(value, numbers.Integral) else value
+    if isinstance(sizes, (tuple, list)) and all(isinstance(x, numbers.Integral) for x in sizes):
         return tuple(int(x) for x in sizes)
     raise TypeError(f"[{label}] {name} is an int or a tuple of up to three, not {value!r}")
 
@@ -101,9 +100,10 @@ class Kernel:
             raise TypeError(f"[{self._label}] args is a tuple or a list, not {type(args).__name__}")
         if callable(grid):
             grid = grid(*args)
-        given = tuple(value.item() if isinstance(value, np.generic) else value for value in args)
+        numpy = sys.modules.get("numpy")  # of which nothing can be given if nobody has imported it
+        given = tuple(x.item() if numpy and isinstance(x, numpy.generic) else x for x in args)
         blocks, threads = _extent(self._label, "grid", grid), _extent(self._label, "block", block)
-        if isinstance(shared_mem, bool) or not isinstance(shared_mem, (int, np.integer)):
+        if isinstance(shared_mem, bool) or not isinstance(shared_mem, numbers.Integral):
             raise TypeError(f"[{self._label}] shared_mem is a number of bytes, not {shared_mem!r}")
         _C._kernel_launch(self._number, blocks, threads, int(shared_mem), given)
 

@@ -138,7 +138,7 @@ def test_files_that_are_cut_off_or_for_other_machines(library, tmp_path):
     *lines, last = done.stdout.splitlines()
     assert last == "[1.0, 1.0]" and len(lines) == len(texts)
     for line, (name, text) in zip(lines, texts.items(), strict=True):
-        assert line.startswith("RuntimeError [load_library]") and name in line and text in line, line
+        assert line.startswith("LibraryError [load_library]") and name in line and text in line, line
 
 
 def shared(folder, name, *flags):
