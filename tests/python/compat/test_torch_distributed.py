@@ -215,7 +215,8 @@ assert [name for name, _ in model.named_parameters()] == names
 def groups(model):
     decay = [p for name, p in model.named_parameters() if "norm" not in name]
     rest = [p for name, p in model.named_parameters() if "norm" in name]
-    return torch.optim.AdamW([{"params": decay, "weight_decay": 0.5}, {"params": rest, "weight_decay": 0.0}], 0.01, eps=1e-3)
+    groups = [{"params": decay, "weight_decay": 0.5}, {"params": rest, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, 0.01, eps=1e-3)
 
 
 first, second = groups(plain), groups(model)
