@@ -1,4 +1,4 @@
-"""What Lamella was built with."""
+"""Facts about the build of Lamella."""
 
 from __future__ import annotations
 

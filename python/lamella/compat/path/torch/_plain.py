@@ -12,7 +12,7 @@ from lamella import Tensor
 
 
 class layout(str):  # noqa: N801 (PyTorch's name)
-    """How a tensor lies in memory."""
+    """Layout of a tensor in memory."""
 
     def __repr__(self) -> str:
         return f"torch.{self}"

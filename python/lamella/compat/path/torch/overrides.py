@@ -1,4 +1,4 @@
-"""What takes calls of functions over: modes, and objects that are no tensors, by a ``__torch_function__`` of theirs.
+"""Objects that take calls of functions over by a ``__torch_function__``: modes, and objects that are no tensors.
 
 That of a class of tensors is not called: a function of one returns what it returns for others.
 """

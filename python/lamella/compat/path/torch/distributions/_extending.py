@@ -1,4 +1,4 @@
-"""What subclasses of distributions, transforms and constraints that programs write call on their base classes."""
+"""Methods that subclasses of distributions, transforms and constraints call on their base classes."""
 
 from __future__ import annotations
 
