@@ -12,6 +12,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/matmul.h"
+#include "ops/movement/cast.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/shape/broadcast.h"
@@ -61,7 +62,7 @@ Tensor distances_by_products(const Tensor& x, const Tensor& y) {
   const Tensor center = center_of(y);
   const Tensor from = subtract(x, center);
   const Tensor to = subtract(y, center);
-  const Tensor out = matmul(multiply(from, -2), matrix_transpose(to));
+  Tensor out = matmul(multiply(from, -2), matrix_transpose(to));
   const Tensor own = square_lengths(from);
   const Tensor other = square_lengths(to);
   const std::int64_t rows = x.size(-2);
@@ -131,7 +132,7 @@ Tensor all_distances(const Tensor& a, const Tensor& b, double p, const char* op)
   const std::int64_t width = a.size(-1);
   Dims shape = x.shape();
   shape.back() = columns;
-  const Tensor out = empty(shape, x.dtype(), x.device());
+  Tensor out = empty(shape, x.dtype(), x.device());
   if (out.numel() == 0) return out;
   if (!x.device().is_cpu()) {
     device_kernel<&DeviceKernels::row_distances>(x.device(), op)(x, y, p, out, op);
@@ -166,7 +167,7 @@ Tensor pair_distances(const Tensor& given, double p) {
   const Tensor x = contiguous(given);
   const std::int64_t rows = x.size(0);
   const std::int64_t width = x.size(1);
-  const Tensor out = empty({rows * (rows - 1) / 2}, x.dtype());
+  Tensor out = empty({rows * (rows - 1) / 2}, x.dtype());
   if (out.numel() == 0) return out;
   const bool is_short = width > 0 && width <= cpu::kShortRow;
   const Tensor across = is_short ? contiguous(matrix_transpose(x)) : Tensor();
@@ -195,7 +196,7 @@ Tensor pair_distances(const Tensor& given, double p) {
 }
 
 Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weights, bool across, bool signs) {
-  const Tensor out = empty(x.shape(), x.dtype(), x.device());
+  Tensor out = empty(x.shape(), x.dtype(), x.device());
   if (out.numel() == 0) return out;
   if (!x.device().is_cpu()) {
     device_kernel<&DeviceKernels::weighted_differences>(x.device(), "cdist")(x, y, weights, across, signs, out,
@@ -264,7 +265,7 @@ Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weig
 }
 
 Tensor square_form(const Tensor& pairs, std::int64_t n) {
-  const Tensor out = zeros({n, n}, pairs.dtype(), kCPU);
+  Tensor out = zeros({n, n}, pairs.dtype(), kCPU);
   with_kernel(out, [&]<class T>(const cpu::DistanceKernels<T>&, T) {
     const T* from = pairs.data<T>();
     T* const to = out.data<T>();

@@ -21,6 +21,7 @@
 #include "ops/simd/convert.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/extension_device.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 

@@ -67,7 +67,7 @@ class DeviceEmitter {
   }
 
   std::string operand(const Line& line) const {
-    const std::string in = "in" + std::to_string(line.index);
+    std::string in = "in" + std::to_string(line.index);
     if (line.index >= program_.inputs) return in;
     return in + (line.invariant ? "[0]" : "[i]");
   }
