@@ -78,6 +78,7 @@ class Arguments {
   }
   std::vector<void*> addresses() {
     std::vector<void*> all;
+    all.reserve(values_.size());
     for (std::uint64_t& value : values_) all.push_back(&value);
     return all;
   }

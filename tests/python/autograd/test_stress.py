@@ -306,7 +306,7 @@ def test_threads_that_share_everything():
     for _ in range(20):  # what hangs behind a cycle in a graph comes with the next collection
         gc.collect()
     assert not any(ref() for ref in contexts)
-    assert lm.memory_allocated() == before
+    assert lm.memory_allocated() <= before  # less where a thread of an earlier test ended meanwhile
 
 
 @pytest.mark.parametrize("held", [True, False])

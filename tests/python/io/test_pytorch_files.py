@@ -204,7 +204,9 @@ def test_the_front_writes_what_pytorch_reads(tmp_path):
     done = extensions.run("-m", "lamella.compat", tmp_path / "written.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     *names, opcodes = done.stdout.splitlines()
-    assert set(names) <= ALLOWED and opcodes == "[]"
+    assert (
+        set(names) <= ALLOWED and opcodes == "['BUILD']"
+    )  # versions of the modules' states, which PyTorch writes, too
     found = lm.io.load_torch(tmp_path / "state.pt")
     assert found["tensors"][2].dtype == lm.uint16 and found["tensors"][2].tolist() == [0, 1, 2]
     assert found["plain"] == [lm.float32, (2,), "cpu"] and found["scheduler"]["last_epoch"] == 0
