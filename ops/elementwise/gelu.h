@@ -40,7 +40,7 @@ struct GeluErf : Unary<GeluErf> {
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr X forward(const X& x) {
-    const X y = gelu(x);
+    X y = gelu(x);
     if constexpr (simd::FloatOperand<X>) {
       // Below -2.5, 1 + erf cancels; erfc does not.
       const auto low = x < -2.5;
