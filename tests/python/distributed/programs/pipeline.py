@@ -12,7 +12,7 @@ from lamella.distributed import Pipeline
 from lamella.nn import functional as F
 from support import default_device
 
-dist.init_process_group(os.environ.get("LAMELLA_TEST_BACKEND"), timeout=30)
+dist.init_process_group(os.environ.get("LAMELLA_TEST_BACKEND"), timeout=90)
 rank, n = dist.get_rank(), dist.get_world_size()
 default_device.use_own(rank)
 rng = np.random.default_rng(3)
