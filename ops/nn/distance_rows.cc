@@ -47,11 +47,21 @@ void with_kernel(const Tensor& x, F&& run) {
   }
 }
 
-/// Returns the sums of the squares of the rows.
-Tensor square_lengths(const Tensor& x) { return square_sum(x, Dims{-1}); }
+/// The rows of two matrices, moved by the mean of the second one's, and the squares of their lengths.
+struct CenteredRows {
+  Tensor from;
+  Tensor to;
+  Tensor own;
+  Tensor other;
 
-/// Returns the mean of the rows.
-Tensor center_of(const Tensor& rows) { return mean(rows, Dims{-2}, true); }
+  CenteredRows(const Tensor& x, const Tensor& y) {
+    const Tensor center = mean(y, Dims{-2}, true);
+    from = subtract(x, center);
+    to = subtract(y, center);
+    own = square_sum(from, Dims{-1});
+    other = square_sum(to, Dims{-1});
+  }
+};
 
 bool pays_by_products(const Tensor& x, const Tensor& y, double p) {
   return p == 2 && x.size(-1) > cpu::kShortRow && (x.size(-2) > kFewRows || y.size(-2) > kFewRows);
@@ -59,12 +69,9 @@ bool pays_by_products(const Tensor& x, const Tensor& y, double p) {
 
 /// Returns the distances with p = 2 between the rows of x and y; see Note [Distances by products].
 Tensor distances_by_products(const Tensor& x, const Tensor& y) {
-  const Tensor center = center_of(y);
-  const Tensor from = subtract(x, center);
-  const Tensor to = subtract(y, center);
+  const CenteredRows centered(x, y);
+  const auto& [from, to, own, other] = centered;
   Tensor out = matmul(multiply(from, -2), matrix_transpose(to));
-  const Tensor own = square_lengths(from);
-  const Tensor other = square_lengths(to);
   const std::int64_t rows = x.size(-2);
   const std::int64_t columns = y.size(-2);
   const std::int64_t width = x.size(-1);
@@ -226,11 +233,8 @@ Tensor weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weig
                             bool across) {
   if (!x.device().is_cpu() || !pays_by_products(x, y, 2) || weights.numel() == 0)
     return weighted_differences(x, y, weights, across, false);
-  const Tensor center = center_of(y);
-  const Tensor from = subtract(x, center);
-  const Tensor to = subtract(y, center);
-  const Tensor own = square_lengths(from);
-  const Tensor other = square_lengths(to);
+  const CenteredRows centered(x, y);
+  const auto& [from, to, own, other] = centered;
   const std::int64_t rows = x.size(-2);
   const std::int64_t others = y.size(-2);
   const std::int64_t width = x.size(-1);

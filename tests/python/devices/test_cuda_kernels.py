@@ -15,24 +15,10 @@ import pytest
 
 import lamella as lm
 from support import emulation
+from support.cuda_sources import AXPY, SCALE
 
 emulated = pytest.mark.skipif(emulation.library() is None, reason="this is no build on the emulation of CUDA")
 
-AXPY = """
-extern "C" __global__ void axpy(const float* x, float* y, float alpha, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] += alpha * x[i];
-}
-"""
-SCALE = """
-namespace mine {
-template <class T, int kFactor = 3>
-__global__ void __launch_bounds__(256) scale(const T* __restrict__ x, T *y, long long n) {  // y = factor x
-  const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-  if (i < n) y[i] = static_cast<T>(x[i] * static_cast<T>(kFactor));
-}
-}  // namespace mine
-"""
 #: Writes each number that it is given into an element.
 NUMBERS = """
 __global__ void numbers(double* y, bool a, signed char b, unsigned char c, short d, unsigned short e, int f,

@@ -5,22 +5,8 @@ from __future__ import annotations
 import pytest
 
 import lamella as lm
+from support.cuda_sources import AXPY, SCALE
 
-AXPY = """
-extern "C" __global__ void axpy(const float* x, float* y, float alpha, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] += alpha * x[i];
-}
-"""
-SCALE = """
-namespace mine {
-template <class T, int kFactor = 3>
-__global__ void __launch_bounds__(256) scale(const T* __restrict__ x, T *y, long long n) {  // y = factor x
-  const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-  if (i < n) y[i] = static_cast<T>(x[i] * static_cast<T>(kFactor));
-}
-}  // namespace mine
-"""
 SQUARE = """
 __global__ void square(const float* x, float* y, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = x[i] * x[i];
