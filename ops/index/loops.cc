@@ -7,6 +7,7 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
+#include "ops/index/long_sums.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 
@@ -96,6 +97,25 @@ std::vector<std::int64_t> row_bounds(const std::int64_t* numbers, std::int64_t c
   return bounds;
 }
 
+/// Runs a kernel that adds to rows, of which those with the `frequent` numbers receive very many addends.
+void add_rows(void (*kernel)(const cpu::PickedRows&), cpu::PickedRows part, DType dtype,
+              const std::vector<std::int64_t>& frequent) {
+  std::vector<char*> rows;
+  for (const std::int64_t number : frequent) {
+    if (!part.some_rows || (number >= part.lowest && number < part.end)) rows.push_back(part.data + number * part.step);
+  }
+  if (rows.empty()) return kernel(part);
+  const std::int64_t last = part.last;
+  const std::int64_t between = picks_between(frequent.size());
+  LongSums sums(dtype, std::move(rows), part.inner.size, part.inner.data);
+  for (; part.first < last; part.first = part.last) {
+    part.last = std::min(last, part.first + between);
+    kernel(part);
+    sums.collect();
+  }
+  sums.finish();
+}
+
 }  // namespace
 
 void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
@@ -119,17 +139,27 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
   const std::int64_t total = places * picks.count * inner.size;
   if (total == 0) return;
   const HostRelease release(total);
+  std::vector<std::int64_t> frequent;
+  if (action == PickAction::Add && may_sum_long(dtype, picks.count)) {
+    frequent = sample_positions(picks.count);
+    for (std::int64_t& sample : frequent) sample = picks.numbers[sample];
+    frequent = frequent_keys(std::move(frequent));
+  }
+  const auto run_part = [&](const cpu::PickedRows& part) {
+    if (frequent.empty()) return kernel(part);
+    add_rows(kernel, part, dtype, frequent);
+  };
   const auto run = [&](std::int64_t place, std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
     const PickAxis at = offsets_at(outer, place);
-    kernel({picks.data + at.data + from * inner.data,
-            picks.values + at.values + from * inner.values,
-            picks.numbers,
-            first,
-            last,
-            picks.step,
-            picks.value_step,
-            {to - from, inner.data, inner.values, 0},
-            picks.far});
+    run_part({picks.data + at.data + from * inner.data,
+              picks.values + at.values + from * inner.values,
+              picks.numbers,
+              first,
+              last,
+              picks.step,
+              picks.value_step,
+              {to - from, inner.data, inner.values, 0},
+              picks.far});
   };
   if (by_columns) {
     const std::int64_t blocks = (inner.size + kRowsAtOnce - 1) / kRowsAtOnce;
@@ -159,8 +189,8 @@ void run_picks(PickAction action, DType dtype, const RowPicks& picks) {
                                                  : row_bounds(picks.numbers, picks.count, threads);
     if (!bounds.empty()) {
       parallel_for(0, threads, 1, [&](std::int64_t begin, std::int64_t end) {
-        kernel({picks.data, picks.values, picks.numbers, 0, picks.count, picks.step, picks.value_step, inner, picks.far,
-                true, bounds[static_cast<std::size_t>(begin)], bounds[static_cast<std::size_t>(end)]});
+        run_part({picks.data, picks.values, picks.numbers, 0, picks.count, picks.step, picks.value_step, inner,
+                  picks.far, true, bounds[static_cast<std::size_t>(begin)], bounds[static_cast<std::size_t>(end)]});
       });
       return;
     }
@@ -201,6 +231,30 @@ bool run_short_lines(void (*kernel)(const cpu::PickedLine&), const AlongPicks& p
   return good.load(std::memory_order_relaxed);
 }
 
+/// An element of one place of the outer axes that very many picks go to: its number, and its place on the axis that
+/// lines of picks run along, if that is not the picked axis.
+struct FrequentElement {
+  std::int64_t number;
+  std::int64_t column;
+};
+
+/// Returns the elements that very many picks go to, the same for any number of threads. `at` has the offsets of the
+/// outer axes, and `across` is the axis that lines run along if that is not the picked axis.
+std::vector<FrequentElement> frequent_elements(const AlongPicks& picks, const PickAxis& at, const PickAxis& across) {
+  const PickAxis& along = picks.axes[picks.along];
+  std::vector<std::int64_t> keys = sample_positions(along.size * across.size);
+  for (std::int64_t& key : keys) {
+    const std::int64_t column = key % across.size;
+    const std::int64_t* const number =
+        picks.numbers + at.numbers + key / across.size * along.numbers + column * across.numbers;
+    key = *number * across.size + column;
+  }
+  std::vector<FrequentElement> elements;
+  for (const std::int64_t key : frequent_keys(std::move(keys)))
+    elements.push_back({key / across.size, key % across.size});
+  return elements;
+}
+
 }  // namespace
 
 bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
@@ -227,8 +281,9 @@ bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
   }
   const std::int64_t places = product(outer);
   const std::int64_t lines = shared ? along.size : 1;
-  const auto run = [&](std::int64_t place, std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
-    const PickAxis at = offsets_at(outer, place);
+  const bool may_be_long = action == PickAction::Add && may_sum_long(dtype, along.size);
+  const auto run_lines = [&](const PickAxis& at, std::int64_t first, std::int64_t last, std::int64_t from,
+                             std::int64_t to) {
     for (std::int64_t line = first; line < last; ++line) {
       // Processes a line in blocks, whose numbers are still in the cache after the check.
       for (std::int64_t begin = from; begin < to; begin += kCheckedAtOnce) {
@@ -245,6 +300,26 @@ bool run_picks(PickAction action, DType dtype, const AlongPicks& picks) {
                 {count, inner.data, inner.values, 1}});
       }
     }
+  };
+  const auto run = [&](std::int64_t place, std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
+    const PickAxis at = offsets_at(outer, place);
+    const PickAxis across = shared ? inner : PickAxis{};
+    const std::vector<FrequentElement> frequent =
+        may_be_long ? frequent_elements(picks, at, across) : std::vector<FrequentElement>();
+    std::vector<char*> elements;
+    for (const auto& [number, column] : frequent) {
+      if (shared && (column < from || column >= to)) continue;
+      elements.push_back(picks.data + at.data + number * picks.step + column * across.data);
+    }
+    if (elements.empty()) return run_lines(at, first, last, from, to);
+    const std::int64_t between = picks_between(frequent.size() / static_cast<std::size_t>(across.size));
+    LongSums sums(dtype, std::move(elements), 1, 0);
+    for (std::int64_t begin = 0; begin < along.size; begin += between) {
+      const std::int64_t end = std::min(begin + between, along.size);
+      shared ? run_lines(at, begin, end, from, to) : run_lines(at, 0, 1, begin, end);
+      sums.collect();
+    }
+    sums.finish();
   };
   if (action == PickAction::Read && places * lines > 1) {
     parallel_for(0, places * lines, grain_for(inner.size), [&](std::int64_t begin, std::int64_t end) {

@@ -14,6 +14,7 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
+#include "ops/reduce/variance.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
@@ -45,12 +46,6 @@ Tensor variables_of(const Tensor& given, const char* op) {
   return x;
 }
 
-/// Returns x less the means of its rows, and less what their rounding leaves.
-Tensor centered_rows(const Tensor& x) {
-  const Tensor once = subtract(x, mean(x, Dims{1}, true));
-  return subtract(once, mean(once, Dims{1}, true));
-}
-
 }  // namespace
 
 Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::optional<Tensor>& fweights,
@@ -71,14 +66,17 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
     weights = weights ? multiply(*weights, counted) : counted;
   }
   if (!weights) {
-    const Tensor centered = centered_rows(x);
-    const Tensor products = matmul(centered, linalg::adjoint(centered));
+    const Tensor apart = centered(x, Dims{1});
+    const Tensor products = matmul(apart, linalg::adjoint(apart));
     const double divisor = std::max<double>(0, static_cast<double>(observations - correction));
     return reshape(divide(products, divisor), products.numel() == 1 ? Dims{} : products.shape());
   }
   const Tensor total = sum(*weights);
-  const Tensor centered = subtract(x, divide(sum(multiply(x, *weights), Dims{1}, true), total));
-  const Tensor products = matmul(multiply(centered, *weights), linalg::adjoint(centered));
+  const auto without_mean = [&](const Tensor& rows) {
+    return subtract(rows, divide(sum(multiply(rows, *weights), Dims{1}, true), total));
+  };
+  const Tensor apart = without_mean(without_mean(x));  // the second time for what rounding leaves
+  const Tensor products = matmul(multiply(apart, *weights), linalg::adjoint(apart));
   Tensor divisor = subtract(total, correction);
   if (aweights && correction != 0) {
     const Tensor counted = cast(as_floating(*aweights, info.name), real_numbers);
@@ -90,8 +88,8 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
 Tensor CorrCoef::call(const Tensor& given) {
   const Tensor x = variables_of(given, info.name);
   // Divided by their lengths before they are multiplied: the products may be beyond the range of numbers.
-  const Tensor centered = centered_rows(x);
-  const Tensor directions = divide(centered, linalg::vector_norm(centered, Dims{1}, true));
+  const Tensor apart = centered(x, Dims{1});
+  const Tensor directions = divide(apart, linalg::vector_norm(apart, Dims{1}, true));
   const Tensor products = matmul(directions, linalg::adjoint(directions));
   const Tensor y = products.numel() == 1 ? reshape(products, Dims{}) : products;
   if (!is_complex(y.dtype())) return clip(y, Scalar(-1), Scalar(1));

@@ -3,12 +3,16 @@
 #include <limits>
 #include <vector>
 
+#include "engine/core/modes.h"
 #include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/exponents.h"
 #include "ops/elementwise/extrema.h"
+#include "ops/elementwise/log.h"
+#include "ops/elementwise/rounding.h"
 #include "ops/elementwise/where.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/decompositions.h"
@@ -88,7 +92,11 @@ struct PinvLayer : OperatorLayer<PinvLayer> {
     return p;
   }
   static std::vector<Tensor> backward(Context& ctx, const Tensor& dp) {
-    const auto [x, p] = ctx.saved_tensors<2>();
+    const auto [given, inverse] = ctx.saved_tensors<2>();
+    // Products of three factors of p, or of x^-1, may leave the range of numbers where the gradient does not.
+    const Tensor scale = power_of_two_near(inverse);
+    const Tensor x = multiply(given, scale);
+    const Tensor p = divide(inverse, scale);
     const Tensor ph = adjoint(p);
     const Tensor g = adjoint(dp);
     const Tensor left = matmul(matmul(g, p), ph);
@@ -97,7 +105,7 @@ struct PinvLayer : OperatorLayer<PinvLayer> {
     dx = add(dx, subtract(left, matmul(x, matmul(p, left))));
     dx = add(dx, subtract(right, matmul(matmul(right, p), x)));
     std::vector<Tensor> grads(ctx.node()->edges().size());
-    grads[0] = dx;
+    grads[0] = multiply(multiply(dx, scale), scale);
     return grads;
   }
 
@@ -119,6 +127,13 @@ struct PinvLayer : OperatorLayer<PinvLayer> {
 };
 
 }  // namespace
+
+Tensor linalg::power_of_two_near(const Tensor& x) {
+  const autograd::NoGrad no_grad;
+  if (x.numel() == 0) return ones({}, real_dtype(x.dtype()), x.device());
+  const Tensor largest = max(abs(x), Dims{-2, -1}, true);
+  return exp2(floor(log2(where(greater(largest, 0), largest, 1))));
+}
 
 Tensor LinalgPinv::call(const Tensor& x, const std::optional<Tensor>& rtol, const std::optional<Tensor>& atol,
                         bool hermitian) {

@@ -147,7 +147,8 @@ NormGrads normalize_columns_backward(const Tensor& x, const Tensor& weight, cons
       }
     }
     std::vector<T> by_dy(at(matrix.columns));
-    std::vector<T> by_x(at(matrix.columns));
+    std::vector<T> scale(at(matrix.columns));
+    std::vector<T> by_h(at(matrix.columns));
     std::vector<T> constant(at(matrix.columns));
     for (std::int64_t c = 0; c < matrix.channels; ++c) {
       // Corrects for the rounding of the centers.
@@ -156,17 +157,19 @@ NormGrads normalize_columns_backward(const Tensor& x, const Tensor& weight, cons
       if (want_weight) grads.weight.data<T>()[c] = static_cast<T>(dh);
       if (want_bias) grads.bias.data<T>()[c] = static_cast<T>(sum[at(c)]);
       const double factor = w.defined() ? static_cast<double>(w.data<T>()[c]) : 1.0;
-      const double slope = -rstd[c] * rstd[c] * factor * dh / matrix.elements();
-      const double offset = -rstd[c] * factor * sum[at(c)] / matrix.elements() - slope * rest;
+      const double slope = -rstd[c] * factor * dh / matrix.elements();
+      const double offset = -rstd[c] * factor * sum[at(c)] / matrix.elements() - slope * rstd[c] * rest;
       for (std::int64_t k = c * matrix.size; k < (c + 1) * matrix.size; ++k) {
         by_dy[at(k)] = static_cast<T>(rstd[c] * factor);
-        by_x[at(k)] = static_cast<T>(slope);
+        scale[at(k)] = static_cast<T>(rstd[c]);
+        by_h[at(k)] = static_cast<T>(slope);
         constant[at(k)] = static_cast<T>(offset);
       }
     }
     matrix.for_each_part([&](std::int64_t, std::int64_t offset, std::int64_t rows) {
-      kernels<T>().combine_columns(x.data<T>() + offset, center.data(), dy.data<T>() + offset, by_dy.data(),
-                                   by_x.data(), constant.data(), grads.x.data<T>() + offset, rows, matrix.columns);
+      kernels<T>().combine_columns(x.data<T>() + offset, center.data(), scale.data(), dy.data<T>() + offset,
+                                   by_dy.data(), by_h.data(), constant.data(), grads.x.data<T>() + offset, rows,
+                                   matrix.columns);
     });
   });
   return grads;

@@ -14,6 +14,7 @@
 #include "ops/movement/cast.h"
 #include "ops/nn/norm_columns.h"
 #include "ops/reduce/sum.h"
+#include "ops/reduce/variance.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/caches.h"
@@ -69,7 +70,7 @@ struct Measured {
   Measured(const Tensor& x, const NormSetting& setting) {
     const Dims axes = axes_of(setting.over);
     if (setting.centered) mean = lamella::mean(x, axes, true);
-    centered = setting.centered ? x - mean : x;
+    centered = setting.centered ? lamella::centered(x, axes) : x;
     variance = lamella::mean(square(centered), axes, true);
     rstd = reciprocal(sqrt(variance + setting.eps));
   }
@@ -234,8 +235,9 @@ Tensor planes_forward(const Tensor& x, const std::optional<Tensor>& weight, cons
       std::vector<double> plane_mean = zeros_of(planes.count);
       std::vector<double> plane_squares = zeros_of(planes.count);
       planes.for_each_part([&](std::int64_t first, std::int64_t last) {
-        kernels<T>().moments(x.data<T>() + first * planes.size, plane_mean.data() + first, plane_squares.data() + first,
-                             last - first, planes.size);
+        const cpu::MomentKernels<T>& moments = cpu::kernels_of<T>(cpu_kernels().moments);
+        for (std::int64_t p = first; p < last; ++p)
+          moments.row(x.data<T>() + p * planes.size, planes.size, &plane_mean[at(p)], &plane_squares[at(p)]);
       });
       double* const mean = measures.mean.data<double>();
       double* const rstd = measures.rstd.data<double>();
@@ -312,23 +314,25 @@ Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, c
     }
     std::vector<T> rounded(at(planes.count));
     std::vector<T> by_dy(at(planes.count));
-    std::vector<T> by_x(at(planes.count));
+    std::vector<T> scale(at(planes.count));
+    std::vector<T> by_h(at(planes.count));
     std::vector<T> constant(at(planes.count));
     for (std::int64_t p = 0; p < planes.count; ++p) {
       const std::int64_t measure = planes.measure_of(p);
       const double factor = w.defined() ? static_cast<double>(w.data<T>()[planes.channel_of(p)]) : 1.0;
-      const double slope = -rstd[measure] * rstd[measure] * gh_mean[at(measure)];
+      const double slope = -rstd[measure] * gh_mean[at(measure)];
+      scale[at(p)] = static_cast<T>(rstd[measure]);
       by_dy[at(p)] = static_cast<T>(rstd[measure] * factor);
-      by_x[at(p)] = static_cast<T>(slope);
+      by_h[at(p)] = static_cast<T>(slope);
       rounded[at(p)] = static_cast<T>(mean[measure]);
       const double rest = mean[measure] - static_cast<double>(rounded[at(p)]);
-      constant[at(p)] = static_cast<T>(-rstd[measure] * g_mean[at(measure)] - slope * rest);
+      constant[at(p)] = static_cast<T>(-rstd[measure] * g_mean[at(measure)] - slope * rstd[measure] * rest);
     }
     planes.for_each_part([&](std::int64_t first, std::int64_t last) {
       const std::int64_t offset = first * planes.size;
-      kernels<T>().combine(x.data<T>() + offset, rounded.data() + first, dy.data<T>() + offset, by_dy.data() + first,
-                           by_x.data() + first, constant.data() + first, grads.x.data<T>() + offset, last - first,
-                           planes.size);
+      kernels<T>().combine(x.data<T>() + offset, rounded.data() + first, scale.data() + first, dy.data<T>() + offset,
+                           by_dy.data() + first, by_h.data() + first, constant.data() + first,
+                           grads.x.data<T>() + offset, last - first, planes.size);
     });
   });
   return grads;

@@ -2,17 +2,24 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
+#include "engine/core/modes.h"
+#include "ops/arrange/sliding_window.h"
+#include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/pow.h"
 #include "ops/elementwise/square.h"
 #include "ops/movement/cast.h"
+#include "ops/nn/pad.h"
 #include "ops/nn/pool_layers.h"
 #include "ops/nn/spatial.h"
+#include "ops/reduce/norm_range.h"
 #include "ops/reduce/power_norm.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
@@ -119,6 +126,41 @@ std::array<Tensor, 2> max_adaptive(const OpInfo& info, std::size_t axes, const T
   return {without_batch_axis(found[0], x), places ? without_batch_axis(found[1], x) : Tensor()};
 }
 
+/// True if sums of powers over the windows of x on the CPU are beyond the range of numbers.
+bool has_lost_powers(const Tensor& sums, const Tensor& x, const SharedPlan& plan, const char* op) {
+  if (!sums.device().is_cpu() || is_batched(sums)) return false;
+  const autograd::NoGrad no_grad;
+  bool lost = false;
+  visit<DTypeSet{DType::Float32, DType::Float64}>(sums.dtype(), op, [&]<class T> {
+    const std::span<const T> all(sums.data<T>(), static_cast<std::size_t>(sums.numel()));
+    lost = std::ranges::any_of(all, [](T sum) { return sum != 0 && is_beyond_range(sum); });
+    if (lost || std::ranges::find(all, T(0)) == all.end()) return;
+    const Tensor largest = pool_max(abs(x), plan, false, op)[0];
+    const T* const m = largest.data<T>();
+    for (std::size_t i = 0; i < all.size() && !lost; ++i) lost = all[i] == 0 && m[i] > 0;
+  });
+  return lost;
+}
+
+/// Returns the norms of the windows, computed one by one, right for powers beyond the range of numbers as well.
+Tensor window_norms(const Tensor& x, double p, const Setting& setting, const char* op) {
+  const std::size_t axes = setting.kernel.size();
+  Dims padding;
+  for (std::size_t i = axes; i-- > 0;) {
+    const std::int64_t in = x.shape()[i + 2];
+    const std::int64_t reach = (window_count(in, setting, i, x, op) - 1) * setting.stride[i] + setting.kernel[i];
+    padding.push_back(0);
+    padding.push_back(std::max<std::int64_t>(0, reach - in));
+  }
+  Tensor windows = pad(x, padding);
+  Dims within;
+  for (std::size_t i = 0; i < axes; ++i) {
+    windows = sliding_window(windows, static_cast<std::int64_t>(i) + 2, setting.kernel[i], setting.stride[i]);
+    within.push_back(static_cast<std::int64_t>(x.ndim() + i));
+  }
+  return power_norm(windows, within, false, p);
+}
+
 }  // namespace
 
 template <int N>
@@ -155,10 +197,16 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
                        bool ceil_mode) {
   const Tensor batched = checked(x, info.dtypes, N, info.name);
   if (!(norm_type > 0)) fail<ValueError>("[", info.name, "] norm_type must be positive, got ", norm_type);
+  // Powers of 16-bit floats are computed in float32, and roots of their sums rounded once.
+  if (is_floating(x.dtype()) && item_size(x.dtype()) == 2)
+    return cast(call(cast(x, DType::Float32), norm_type, kernel_size, stride, ceil_mode), x.dtype());
   const Setting setting = read_setting(N, kernel_size, stride, {0}, {1}, ceil_mode, info.name);
-  const Tensor sums = pool_sum(power_or_zero(batched, norm_type),
-                               plan_windows(batched, setting, PoolDivisor::None, info.name), info.name);
-  return without_batch_axis(root_or_zero(sums, norm_type), x);
+  const SharedPlan plan = plan_windows(batched, setting, PoolDivisor::None, info.name);
+  const Tensor sums = pool_sum(power_or_zero(batched, norm_type), plan, info.name);
+  const Tensor y = has_lost_powers(sums, batched, plan, info.name)
+                       ? window_norms(batched, norm_type, setting, info.name)
+                       : root_or_zero(sums, norm_type);
+  return without_batch_axis(y, x);
 }
 
 template <int N>

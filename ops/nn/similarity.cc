@@ -2,12 +2,12 @@
 
 #include <cmath>
 
+#include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/clip.h"
-#include "ops/elementwise/sqrt.h"
-#include "ops/elementwise/square.h"
 #include "ops/linalg/norms.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/power_norm.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
@@ -25,15 +25,15 @@ Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t a
   if (ndim == 0) return CosineSimilarity::call(reshape(a, {1}), reshape(b, {1}), axis, eps);
   const std::int64_t at = normalize_axis(axis, shape.size(), info.name) - ndim;
   const std::int64_t length = shape[shape.size() - static_cast<std::size_t>(-at)];
-  // The lower bound is applied to the squares, so that the root's argument has a finite derivative.
-  const auto norm = [&](const Tensor& x) {
+  const auto normalized = [&](const Tensor& x) {
     const bool missing = static_cast<std::int64_t>(x.ndim()) < -at;
     const std::int64_t own = missing ? 1 : x.size(at);
-    Tensor squares = missing ? square(x) : square_sum(x, Dims{at}, true);
-    if (own != length) squares = squares * length;  // the single element counts once per repetition
-    return sqrt(clip(squares, Operand(eps * eps), std::nullopt));
+    Tensor norm = missing ? abs(x) : power_norm(x, {normalize_axis(at, x.ndim(), info.name)}, true, 2);
+    // A single element counts once per repetition.
+    if (own != length) norm = norm * std::sqrt(static_cast<double>(length));
+    return x / cast(clip(norm, Operand(eps), std::nullopt), x.dtype());
   };
-  return sum(a * b / (norm(a) * norm(b)), at);
+  return sum(normalized(a) * normalized(b), at);
 }
 
 Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims) {

@@ -63,15 +63,15 @@ double squares_of_row(const T* x, std::int64_t n) {
   return squares[0];
 }
 
-/// Computes sums of squared distances from the mean along the middle one of three axes.
-template <class T>
-void squares_along(const Tensor& x, const Along& along, const Tensor& out) {
+/// Writes finish(sum of squared distances from the mean along the middle one of three axes), computed in double.
+template <class T, class Finish>
+void squares_along(const Tensor& x, const Along& along, const Tensor& out, Finish finish) {
   const HostRelease release(x.numel());
   const T* from = x.data<T>();
   T* to = out.data<T>();
   if (along.inner == 1) {
     if (along.outer == 1) {
-      *to = static_cast<T>(squares_of_row(from, along.n));
+      *to = static_cast<T>(finish(squares_of_row(from, along.n)));
       return;
     }
     parallel_for(0, along.outer, std::max<std::int64_t>(1, kGrain / along.n),
@@ -80,7 +80,7 @@ void squares_along(const Tensor& x, const Along& along, const Tensor& out) {
                      double mean;
                      double squares;
                      kernels<T>().row(from + r * along.n, along.n, &mean, &squares);
-                     to[r] = static_cast<T>(squares);
+                     to[r] = static_cast<T>(finish(squares));
                    }
                  });
     return;
@@ -96,7 +96,8 @@ void squares_along(const Tensor& x, const Along& along, const Tensor& out) {
                    const std::int64_t width = std::min(kColumnBlock, along.inner - column);
                    kernels<T>().columns(from + i / blocks * along.n * along.inner + column, along.inner, along.n, width,
                                         means, squares);
-                   std::copy_n(squares, width, to + i / blocks * along.inner + column);
+                   std::transform(squares, squares + width, to + i / blocks * along.inner + column,
+                                  [&](double sum) { return static_cast<T>(finish(sum)); });
                  }
                });
 }
@@ -128,48 +129,43 @@ std::pair<Tensor, std::int64_t> with_one_axis(const Tensor& x, const Dims& axes)
   return {reshape(permute_dims(x, order), shape), at};
 }
 
-/// Returns x less its means, and less what their rounding leaves.
-Tensor centered(const Tensor& x, const Dims& axes) {
-  const Tensor once = subtract(x, mean(x, axes, true));
-  return subtract(once, mean(once, axes, true));
-}
-
-/// Returns the sums of squared distances from the mean; not recorded. `x` is float32 or float64 on the CPU.
-Tensor squared_distances(const Tensor& x, const Dims& axes, const char* op) {
+/// Returns the variances, or the standard deviations, as far as squares in x's dtype, or in double for float32 on the
+/// CPU, are within the range of numbers; not recorded. `x` is float32 or float64.
+template <bool kRoot>
+Tensor spread(const Tensor& x, const Dims& axes, double divisor, const char* op) {
   if (is_batched(x)) [[unlikely]] {
     const HiddenAxes hidden = *x->hidden;
     Dims behind = axes;
     for (std::int64_t& axis : behind) axis += static_cast<std::int64_t>(hidden.size());
-    return hide_in_place(squared_distances(physical(x, hidden), behind, op), hidden);
+    return hide_in_place(spread<kRoot>(physical(x, hidden), behind, divisor, op), hidden);
   }
-  Tensor out = empty(reduced_shape(x, axes, false), x.dtype(), x.device());
+  const Tensor out = empty(reduced_shape(x, axes, false), x.dtype(), x.device());
   if (out.device().is_meta() || out.numel() == 0) return out;
-  if (x.numel() == 0) return zeros_like(out);
-  if (!x.device().is_cpu()) {
-    return sum(square(centered(x, axes)), axes);
+  if (!x.device().is_cpu() || x.numel() == 0) {
+    const Tensor squares = x.numel() == 0 ? zeros_like(out) : sum(square(centered(x, axes)), axes);
+    const Tensor mean_square = divide(squares, divisor);
+    return kRoot ? sqrt(mean_square) : mean_square;
   }
   const auto [turned, at] = with_one_axis(x, axes);
   const Tensor whole = contiguous(turned);
+  const auto finish = [divisor](double squares) { return kRoot ? std::sqrt(squares / divisor) : squares / divisor; };
   visit<DTypeSet{DType::Float32, DType::Float64}>(
-      x.dtype(), op, [&]<class T>() { squares_along<T>(whole, Along(whole.shape(), at), out); });
+      x.dtype(), op, [&]<class T>() { squares_along<T>(whole, Along(whole.shape(), at), out, finish); });
   return out;
 }
 
-/// True if squares of deviations on the CPU are beyond the range of numbers.
-bool is_beyond(const Tensor& squares) {
-  bool beyond = false;
-  visit<DTypeSet{DType::Float32, DType::Float64}>(squares.dtype(), "std", [&]<class T>() {
-    const std::span<const T> all(squares.data<T>(), static_cast<std::size_t>(squares.numel()));
-    beyond = std::ranges::any_of(all, [](T square) { return square != 0 && is_beyond_range(square); });
-  });
-  return beyond;
+/// True if squares in double that standard deviations on the CPU were computed from may have been beyond its range.
+bool is_beyond(const Tensor& deviations) {
+  if (deviations.dtype() != DType::Float64) return false;
+  const std::span<const double> all(deviations.data<double>(), static_cast<std::size_t>(deviations.numel()));
+  return std::ranges::any_of(all, [](double y) { return is_beyond_range(y * y); });
 }
 
 /// Returns the standard deviations; not recorded.
 Tensor deviations(const Tensor& x, const Dims& axes, double divisor) {
   if (x.device().is_cpu()) {
-    const Tensor squares = squared_distances(x, axes, "std");
-    if (is_batched(squares) || !is_beyond(squares)) return sqrt(divide(squares, divisor));
+    Tensor y = spread<true>(x, axes, divisor, "std");
+    if (is_batched(y) || !is_beyond(y)) return y;
   }
   return divide(power_norm(centered(x, axes), axes, false, 2), std::sqrt(divisor));
 }
@@ -181,7 +177,7 @@ struct VarianceFn : Function<VarianceFn<kRoot>> {
   static constexpr const char* name = kRoot ? "std" : "var";
 
   static Tensor forward(Context& ctx, const Tensor& x, const Dims& axes, double divisor) {
-    Tensor y = kRoot ? deviations(x, axes, divisor) : divide(squared_distances(x, axes, name), divisor);
+    Tensor y = kRoot ? deviations(x, axes, divisor) : spread<false>(x, axes, divisor, name);
     if (ctx.recording()) {
       ctx.template state<Call>() = {axes, divisor};
       if constexpr (kRoot) {
@@ -202,7 +198,7 @@ struct VarianceFn : Function<VarianceFn<kRoot>> {
       const Tensor flat = equal(saved[1], 0.0);
       scale = where(flat, 0.0, divide(scale, where(flat, 1.0, saved[1])));
     }
-    return multiply(subtract(x, mean(x, axes, true)), reshape(scale, reduced_shape(x, axes, true)));
+    return multiply(centered(x, axes), reshape(scale, reduced_shape(x, axes, true)));
   }
 
  private:
@@ -237,6 +233,11 @@ Tensor variance(const OpInfo& info, const Tensor& given, const std::optional<Dim
 }
 
 }  // namespace
+
+Tensor centered(const Tensor& x, const Dims& axes) {
+  const Tensor once = subtract(x, mean(x, axes, true));
+  return subtract(once, mean(once, axes, true));
+}
 
 Tensor Var::call(const Tensor& x, const std::optional<Dims>& axis, double correction, bool keepdims) {
   return variance<false>(info, x, axis, correction, keepdims);

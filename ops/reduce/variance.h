@@ -42,4 +42,8 @@ inline Tensor standard_deviation(const Tensor& x, const std::optional<Dims>& axi
   return Std::call(x, axis, correction, keepdims);
 }
 
+/// Returns x less its means along the axes, and less what their rounding leaves: beside a large mean that is most of
+/// the result's error.
+Tensor centered(const Tensor& x, const Dims& axes);
+
 }  // namespace lamella

@@ -15,16 +15,15 @@ struct NormKernels {
   /// Computes dx for rows(), and adds the rows' contributions to dw and db, of `width` each (null if not wanted).
   void (*rows_backward)(const T* x, const T* dy, const T* w, const T* mean, const T* rstd, T* dx, T* dw, T* db,
                         std::int64_t rows, std::int64_t width, bool centered) = nullptr;
-  /// Computes the mean of each plane of `size`, and the sum of the squared distances from it.
-  void (*moments)(const T* x, double* mean, double* squares, std::int64_t planes, std::int64_t size) = nullptr;
   /// Computes y = (x - center) scale + shift, with one of each per plane.
   void (*scale_shift)(const T* x, const T* center, const T* scale, const T* shift, T* y, std::int64_t planes,
                       std::int64_t size) = nullptr;
   /// Computes sum(dy) and sum(dy (x - center)) of each plane.
   void (*dots)(const T* x, const T* dy, const double* center, double* sum, double* dot, std::int64_t planes,
                std::int64_t size) = nullptr;
-  /// Computes dx = a dy + b (x - center) + c, with one of each per plane.
-  void (*combine)(const T* x, const T* center, const T* dy, const T* a, const T* b, const T* c, T* dx,
+  /// Computes dx = a dy + b h + c with h = (x - center) rstd, with one of each per plane. The factors of b rstd stay
+  /// apart, as their product may be below the range of numbers.
+  void (*combine)(const T* x, const T* center, const T* rstd, const T* dy, const T* a, const T* b, const T* c, T* dx,
                   std::int64_t planes, std::int64_t size) = nullptr;
 
   // Like scale_shift, dots and combine, for planes that are the columns of a matrix: with one number per column.
@@ -32,7 +31,7 @@ struct NormKernels {
                               std::int64_t columns) = nullptr;
   void (*dots_of_columns)(const T* x, const T* dy, const T* center, T* sum, T* dot, std::int64_t rows,
                           std::int64_t columns) = nullptr;
-  void (*combine_columns)(const T* x, const T* center, const T* dy, const T* a, const T* b, const T* c, T* dx,
+  void (*combine_columns)(const T* x, const T* center, const T* rstd, const T* dy, const T* a, const T* b, const T* c, T* dx,
                           std::int64_t rows, std::int64_t columns) = nullptr;
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 
 #include "ops/cpu/stream.h"
 #include "ops/nn/cpu/next_row.h"
@@ -87,17 +89,40 @@ Spread spread_around(const T* x, std::int64_t n, T center) {
   return {total[0] / static_cast<double>(n), total[1] / static_cast<double>(n)};
 }
 
+/// Computes, in a type of a wider range, the spread around the mean, or around 0, of rows whose squares are beyond T's.
+template <class T>
+Spread wide_spread(const T* x, std::int64_t n, bool centered, double eps, double* inverse) {
+  using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
+  Wide total = 0;
+  for (std::int64_t i = 0; i < n; ++i) total += static_cast<Wide>(x[i]);
+  const Wide mean = centered ? total / static_cast<Wide>(n) : 0;
+  Wide squares = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Wide apart = static_cast<Wide>(x[i]) - mean;
+    squares += apart * apart;
+  }
+  const Wide square = squares / static_cast<Wide>(n);
+  *inverse = static_cast<double>(1 / std::sqrt(square + static_cast<Wide>(eps)));
+  return {static_cast<double>(mean), static_cast<double>(square)};
+}
+
 template <class T>
 void rows_forward(const T* x, const T* w, const T* b, T* y, T* mean, T* rstd, std::int64_t rows, std::int64_t width,
                   double eps, bool centered, bool past_caches) {
   constexpr int kLanes = Vec<T>::size;
   const bool streams = past_caches && in_whole_lines(y, width * static_cast<std::int64_t>(sizeof(T)));
   for (std::int64_t row = 0; row < rows; ++row, x += width, y += width) {
-    const T center = centered ? static_cast<T>(mean_of(x, width)) : T(0);
+    T center = centered ? static_cast<T>(mean_of(x, width)) : T(0);
     const Spread spread = spread_around(x, width, center);
-    const double rest = centered ? spread.mean : 0;
+    double rest = centered ? spread.mean : 0;
     const double variance = std::max(0.0, spread.square - rest * rest);
-    const double inverse = 1 / std::sqrt(variance + eps);
+    double inverse = 1 / std::sqrt(variance + eps);
+    constexpr auto kLeast = static_cast<double>(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
+    if (!(variance + eps > kLeast && variance < std::numeric_limits<double>::infinity())) [[unlikely]] {
+      const Spread wide = wide_spread(x, width, centered, eps, &inverse);
+      center = static_cast<T>(wide.mean);
+      rest = wide.mean - static_cast<double>(center);
+    }
     const T scale = static_cast<T>(inverse);
     const T shift = static_cast<T>(-rest * inverse);  // corrects for the rounding of the center
     mean[row] = center;
@@ -164,16 +189,6 @@ void rows_backward(const T* x, const T* dy, const T* w, const T* mean, const T* 
 }
 
 template <class T>
-void plane_moments(const T* x, double* mean, double* squares, std::int64_t planes, std::int64_t size) {
-  for (std::int64_t plane = 0; plane < planes; ++plane, x += size) {
-    const T center = static_cast<T>(mean_of(x, size));
-    const Spread spread = spread_around(x, size, center);
-    mean[plane] = static_cast<double>(center) + spread.mean;
-    squares[plane] = std::max(0.0, spread.square - spread.mean * spread.mean) * static_cast<double>(size);
-  }
-}
-
-template <class T>
 void plane_scale_shift(const T* x, const T* center, const T* scale, const T* shift, T* y, std::int64_t planes,
                        std::int64_t size) {
   for (std::int64_t plane = 0; plane < planes; ++plane, x += size, y += size) {
@@ -202,22 +217,24 @@ void plane_dots(const T* x, const T* dy, const double* center, double* sum, doub
 }
 
 template <class T>
-void plane_combine(const T* x, const T* center, const T* dy, const T* a, const T* b, const T* c, T* dx,
+void plane_combine(const T* x, const T* center, const T* rstd, const T* dy, const T* a, const T* b, const T* c, T* dx,
                    std::int64_t planes, std::int64_t size) {
   for (std::int64_t plane = 0; plane < planes; ++plane, x += size, dy += size, dx += size) {
     const Vec<T> middle(center[plane]);
     const Vec<T> by_dy(a[plane]);
-    const Vec<T> by_x(b[plane]);
+    const Vec<T> scale(rstd[plane]);
+    const Vec<T> by_h(b[plane]);
     const Vec<T> constant(c[plane]);
     for_each_part<T>(size, [&](std::int64_t i, int lanes) {
-      store(dx + i, lanes, load(dy + i, lanes, T(0)) * by_dy + (load(x + i, lanes, T(0)) - middle) * by_x + constant);
+      const Vec<T> h = (load(x + i, lanes, T(0)) - middle) * scale;
+      store(dx + i, lanes, load(dy + i, lanes, T(0)) * by_dy + h * by_h + constant);
     });
   }
 }
 
 template <class T>
-constexpr NormKernels<T> kKernels{&rows_forward<T>,      &rows_backward<T>, &plane_moments<T>,
-                                  &plane_scale_shift<T>, &plane_dots<T>,    &plane_combine<T>};
+constexpr NormKernels<T> kKernels{&rows_forward<T>, &rows_backward<T>, &plane_scale_shift<T>, &plane_dots<T>,
+                                  &plane_combine<T>};
 
 }  // namespace
 

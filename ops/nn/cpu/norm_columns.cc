@@ -40,13 +40,13 @@ void dots(const T* x, const T* dy, const T* center, T* sum, T* dot, std::int64_t
 }
 
 template <class T>
-void combine(const T* x, const T* center, const T* dy, const T* a, const T* b, const T* c, T* dx, std::int64_t rows,
-             std::int64_t columns) {
+void combine(const T* x, const T* center, const T* rstd, const T* dy, const T* a, const T* b, const T* c, T* dx,
+             std::int64_t rows, std::int64_t columns) {
   for (std::int64_t row = 0; row < rows; ++row) {
     const T* __restrict from = x + row * columns;
     const T* __restrict by = dy + row * columns;
     T* __restrict to = dx + row * columns;
-    for (std::int64_t k = 0; k < columns; ++k) to[k] = by[k] * a[k] + (from[k] - center[k]) * b[k] + c[k];
+    for (std::int64_t k = 0; k < columns; ++k) to[k] = by[k] * a[k] + (from[k] - center[k]) * rstd[k] * b[k] + c[k];
   }
 }
 

@@ -18,7 +18,8 @@ struct Add {
   __device__ T operator()(T a, T b) const { return a + b; }
 };
 
-/// Computes y = (x - mean) / sqrt(variance + eps) * weight + bias for each row; without `centered` the mean is 0.
+/// Computes y = (x - mean) / sqrt(variance + eps) * weight + bias for each row; without `centered` the mean is 0. The
+/// means are followed by what their rounding leaves, which counts where they are large beside the deviations.
 template <class T>
 __global__ void __launch_bounds__(kLaneThreads)
     forward_kernel(const T* x, const T* weight, const T* bias, T* y, T* means, T* rstds, std::int64_t rows,
@@ -33,15 +34,23 @@ __global__ void __launch_bounds__(kLaneThreads)
       mean = combine_lanes(shared, mean, place, lanes.count, Add<T>()) / static_cast<T>(width);
     }
     T squares = 0;
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) squares += (from[i] - mean) * (from[i] - mean);
-    const T variance = combine_lanes(shared, squares, place, lanes.count, Add<T>()) / static_cast<T>(width);
+    T rest = 0;
+    for (std::int64_t i = place.lane; i < end; i += lanes.count) {
+      const T apart = from[i] - mean;
+      squares += apart * apart;
+      rest += apart;
+    }
+    squares = combine_lanes(shared, squares, place, lanes.count, Add<T>()) / static_cast<T>(width);
+    rest = centered ? combine_lanes(shared, rest, place, lanes.count, Add<T>()) / static_cast<T>(width) : T(0);
+    const T variance = max(squares - rest * rest, T(0));
     const T rstd = 1 / std::sqrt(variance + static_cast<T>(eps));
     for (std::int64_t i = place.lane; i < end; i += lanes.count) {
-      const T normal = (from[i] - mean) * rstd;
+      const T normal = (from[i] - mean - rest) * rstd;
       y[row * width + i] = normal * (weight ? weight[i] : T(1)) + (bias ? bias[i] : T(0));
     }
     if (valid && place.lane == 0) {
       means[row] = mean;
+      means[rows + row] = rest;
       rstds[row] = rstd;
     }
   });
@@ -57,8 +66,9 @@ __global__ void __launch_bounds__(kLaneThreads)
   for_each_row(rows, lanes, [&](std::int64_t row, Place place, bool valid) {
     const std::int64_t end = valid ? width : 0;
     const T mean = valid ? means[row] : 0;
+    const T rest = valid ? means[rows + row] : 0;
     const T rstd = valid ? rstds[row] : 0;
-    const auto normal = [&](std::int64_t i) { return (x[row * width + i] - mean) * rstd; };
+    const auto normal = [&](std::int64_t i) { return (x[row * width + i] - mean - rest) * rstd; };
     const auto slope = [&](std::int64_t i) { return dy[row * width + i] * (weight ? weight[i] : T(1)); };
     T sum = 0;
     T dot = 0;
@@ -89,7 +99,7 @@ __global__ void __launch_bounds__(kLaneThreads)
   for (std::int64_t row = valid ? place.lane : rows; row < rows; row += lanes.count) {
     const T slope = dy[row * width + column];
     sum += slope;
-    dot += slope * (x[row * width + column] - means[row]) * rstds[row];
+    dot += slope * (x[row * width + column] - means[row] - means[rows + row]) * rstds[row];
   }
   sum = combine_lanes(shared, sum, place, lanes.count, Add<T>());
   dot = combine_lanes(shared, dot, place, lanes.count, Add<T>());
@@ -109,7 +119,7 @@ Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const 
   const std::int64_t width = x.shape().back();
   const std::int64_t rows = x.numel() / width;
   Tensor y = empty_like(x);
-  measures = {empty({rows}, x.dtype(), device), empty({rows}, x.dtype(), device)};
+  measures = {empty({2, rows}, x.dtype(), device), empty({rows}, x.dtype(), device)};
   const RowGrid grid(rows, width);
   const DeviceGuard guard(device);
   visit<kTaken>(x.dtype(), setting.op, [&]<class T>() {

@@ -1,6 +1,8 @@
 #include "ops/cpu/tables/moments.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "ops/cpu/lanes.h"
 #include "ops/simd/vec.h"
@@ -64,6 +66,29 @@ void correct(T center, T rest, T squares, std::int64_t n, double* mean, double* 
   *squares_about_mean = std::max(0.0, static_cast<double>(squares) - static_cast<double>(rest) * off);
 }
 
+/// Computes the moments of elements of float32, `step` apart, anew if their squares were beyond its range. Not for
+/// doubles, whose moments would be beyond the range as well.
+template <class T>
+void correct_range(const T* x, std::int64_t step, std::int64_t n, double* mean, double* squares) {
+  if constexpr (sizeof(T) < sizeof(double)) {
+    constexpr auto kLeast = static_cast<double>(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
+    const bool finite = std::isfinite(*squares);
+    if (finite && *squares > kLeast) [[likely]]
+      return;
+    bool differ = false;
+    for (std::int64_t i = 0; i < n; ++i) differ |= x[i * step] != x[0];
+    if (finite && !differ) return;
+    double total = 0;
+    for (std::int64_t i = 0; i < n; ++i) total += static_cast<double>(x[i * step]);
+    *mean = total / static_cast<double>(n);
+    *squares = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double apart = static_cast<double>(x[i * step]) - *mean;
+      *squares += apart * apart;
+    }
+  }
+}
+
 template <class T>
 void row(const T* x, std::int64_t n, double* mean, double* squares) {
   if (n <= kBlock) {
@@ -77,6 +102,7 @@ void row(const T* x, std::int64_t n, double* mean, double* squares) {
       sums[1] += square(apart);
     });
     correct(center, around[0], around[1], n, mean, squares);
+    correct_range(x, 1, n, mean, squares);
     return;
   }
   const std::int64_t half = (n / 2 + kBlock - 1) / kBlock * kBlock;
@@ -103,7 +129,10 @@ void few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t column
       around[k] += apart * apart;
     }
   }
-  for (std::int64_t k = 0; k < columns; ++k) correct(center[k], rest[k], around[k], n, mean + k, squares + k);
+  for (std::int64_t k = 0; k < columns; ++k) {
+    correct(center[k], rest[k], around[k], n, mean + k, squares + k);
+    correct_range(x + k, step, n, mean + k, squares + k);
+  }
 }
 
 template <class T>

@@ -1,0 +1,115 @@
+"""Sums of very many addends that go to few elements: as exact as those of a thousand, whatever the pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import lamella as lm
+from lamella.nn import functional as F
+from support.default_device import ON_CPU
+
+COUNT = 1 << 19
+ROWS = 50
+
+pytestmark = pytest.mark.skipif(not ON_CPU, reason="CUDA adds in any order, many addends at a time")
+
+Indexed = Callable[[lm.Tensor, lm.Tensor], lm.Tensor]
+
+
+def patterns() -> dict[str, np.ndarray]:
+    """Row numbers of which few, some or many are the same."""
+    generator = np.random.default_rng(4)
+    spread = generator.integers(0, ROWS, COUNT)
+    padded = spread.reshape(-1, 512).copy()
+    padded[:, 40:] = 0  # sequences of 512 tokens that end in padding
+    return {"one": np.full(COUNT, 7), "all": spread, "padding": padded.reshape(-1), "sorted": np.sort(spread)}
+
+
+PATTERNS = patterns()
+
+
+def gradient(function: Callable[[lm.Tensor], lm.Tensor], x: lm.Tensor, dy: lm.Tensor) -> lm.Tensor:
+    x.stop_gradient = False
+    return lm.grad((function(x) * dy).sum(), x)
+
+
+#: Sums of the values by number, for values of one and of more columns.
+COLUMN: dict[str, Indexed] = {
+    "index_add": lambda n, v: lm.index_add(lm.zeros([ROWS], dtype=v.dtype), 0, n, v),
+    "scatter_add": lambda n, v: lm.scatter_add(lm.zeros([ROWS], dtype=v.dtype), 0, n, v),
+    "scatter_reduce": lambda n, v: lm.scatter_reduce(lm.zeros([ROWS], dtype=v.dtype), 0, n, v, "sum"),
+    "index_put": lambda n, v: lm.index_put(lm.zeros([ROWS], dtype=v.dtype), [n], v, accumulate=True),
+    "put": lambda n, v: lm.put(lm.zeros([ROWS], dtype=v.dtype), n, v, accumulate=True),
+    "gather": lambda n, v: gradient(lambda x: lm.gather(x, 0, n), lm.zeros([ROWS], dtype=v.dtype), v),
+    "index": lambda n, v: gradient(lambda x: x[n], lm.zeros([ROWS], dtype=v.dtype), v),
+    "take": lambda n, v: gradient(lambda x: lm.take(x, n), lm.zeros([ROWS], dtype=v.dtype), v),
+}
+TABLE: dict[str, Indexed] = {
+    "index_add": lambda n, v: lm.index_add(lm.zeros([ROWS, v.shape[1]], dtype=v.dtype), 0, n, v),
+    "index_add, turned": lambda n, v: lm.index_add(lm.zeros([v.shape[1], ROWS], dtype=v.dtype), 1, n, v.mT).mT,
+    "scatter_add": lambda n, v: lm.scatter_add(
+        lm.zeros([ROWS, v.shape[1]], dtype=v.dtype), 0, lm.stack([n] * v.shape[1], axis=1), v
+    ),
+    "scatter_add, turned": lambda n, v: (
+        lm.scatter_add(lm.zeros([v.shape[1], ROWS], dtype=v.dtype), 1, lm.stack([n] * v.shape[1]), v.mT.contiguous()).mT
+    ),
+    "embedding": lambda n, v: gradient(lambda w: F.embedding(n, w), lm.zeros([ROWS, v.shape[1]], dtype=v.dtype), v),
+}
+
+
+def check(function: Indexed, numbers: np.ndarray, values: np.ndarray, tolerance: float = 3e-5) -> lm.Tensor:
+    got = function(lm.asarray(numbers), lm.asarray(values))
+    want = np.zeros((ROWS, *values.shape[1:]), "complex128" if np.iscomplexobj(values) else "float64")
+    np.add.at(want, numbers, values)
+    np.testing.assert_allclose(got.numpy(), want, rtol=tolerance, atol=0)
+    return got
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("name", COLUMN)
+def test_many_addends_to_an_element(name: str, pattern: str) -> None:
+    check(COLUMN[name], PATTERNS[pattern], np.full(COUNT, 0.1, "float32"))
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("width", [3, 24])
+@pytest.mark.parametrize("name", TABLE)
+def test_many_addends_to_a_row(name: str, width: int, pattern: str) -> None:
+    count = COUNT * 3 // width
+    values = np.full((count, width), 0.1, "float32") * np.arange(1, width + 1, dtype="float32")
+    check(TABLE[name], PATTERNS[pattern][:count], values)
+
+
+@pytest.mark.parametrize("name", ["index_add", "scatter_add"])
+def test_complex_and_16_bit_addends(name: str) -> None:
+    values = np.full(COUNT, 0.1 + 0.3j, "complex64")
+    check(COLUMN[name], PATTERNS["one"], values)
+    half = lm.full([COUNT], 0.0625, dtype=lm.bfloat16)
+    got = COLUMN[name](lm.asarray(PATTERNS["one"]), half)
+    assert got.dtype == lm.bfloat16 and got[7].item() == 0.0625 * COUNT
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_results_do_not_depend_on_the_number_of_threads(name: str) -> None:
+    values = np.random.default_rng(5).standard_normal((COUNT // 8, 24)).astype("float32")
+    numbers = PATTERNS["padding"][: COUNT // 8]
+    before = lm.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 2, 3):
+            lm.set_num_threads(threads)
+            found.append(TABLE[name](lm.asarray(numbers), lm.asarray(values)).numpy().tobytes())
+    finally:
+        lm.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+
+
+def test_examples_of_a_batch_have_sums_of_their_own() -> None:
+    numbers = np.stack([PATTERNS["one"], PATTERNS["padding"]])
+    values = np.full((2, COUNT), 0.1, "float32")
+    got = lm.vmap(COLUMN["scatter_add"])(lm.asarray(numbers), lm.asarray(values)).numpy()
+    for row, (n, v) in zip(got, zip(numbers, values, strict=True), strict=True):
+        np.testing.assert_allclose(row, np.bincount(n, v, ROWS), rtol=3e-5)
