@@ -17,6 +17,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/strided.h"
 
@@ -71,9 +72,6 @@ Tensor joined(const Tensor& flat, const Dims& shape, std::size_t axis, const Dim
   return concat(parts, static_cast<std::int64_t>(axis));
 }
 
-/// True for a dtype whose numbers are summed and multiplied in float32.
-bool is_narrow(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
-
 /// Returns zeros that take no memory but that of one.
 Tensor no_values(const Dims& shape, DType dtype, Device device) {
   return broadcast_to(zeros({}, dtype, device), shape);
@@ -126,11 +124,11 @@ Pending start_reduce_by_gathering(const Tensor& given, const Form& form) {
 }
 
 Pending start_reduce(const Tensor& x, const Form& form) {
-  const DType joined_as = is_narrow(x.dtype()) ? DType::Float32 : x.dtype();
+  const DType joined_as = is_half(x.dtype()) ? DType::Float32 : x.dtype();
   if (!x.device().is_cpu() && !form.group->joins(x.device(), joined_as, form.op)) {
     return start_reduce_by_gathering(x, form);
   }
-  const Tensor y = is_narrow(x.dtype()) ? cast(x, DType::Float32) : clone(contiguous(x));
+  const Tensor y = is_half(x.dtype()) ? cast(x, DType::Float32) : clone(contiguous(x));
   const auto count = static_cast<std::size_t>(y.numel());
   auto work = form.group->start(
       form.name(), description(x, form),
@@ -327,7 +325,7 @@ Pending start_in_place(const Tensor& x, const Form& form) {
   ProcessGroup& group = *form.group;
   const Device device = x.device();
   const bool is_reached = device.is_cpu() || (!device.is_meta() && group.reaches(device));
-  const bool is_ready = is_reached && x.is_contiguous() && !is_narrow(x.dtype()) && !form.mean;
+  const bool is_ready = is_reached && x.is_contiguous() && !is_half(x.dtype()) && !form.mean;
   Pending pending;
   if (is_ready && form.pattern == Pattern::AllReduce && group.joins(device, x.dtype(), form.op)) {
     const auto count = static_cast<std::size_t>(x.numel());

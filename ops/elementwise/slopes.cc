@@ -3,6 +3,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/clip.h"
 #include "ops/movement/cast.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/layer.h"
 
 namespace lamella {
@@ -37,9 +38,7 @@ struct SlopeLayer : OperatorLayer<SlopeLayer> {
 
 }  // namespace
 
-Tensor in_full_precision(const Tensor& x) {
-  return is_floating(x.dtype()) && item_size(x.dtype()) == 2 ? cast(x, DType::Float32) : x;
-}
+Tensor in_full_precision(const Tensor& x) { return is_half(x.dtype()) ? cast(x, DType::Float32) : x; }
 
 Tensor slope(const SlopeChain& chain, const Tensor& x, int order, bool in_double) {
   const Order at{&chain, order, in_double};

@@ -15,6 +15,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/strided.h"
@@ -22,8 +23,6 @@
 
 namespace lamella {
 namespace {
-
-bool is_low(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
 /// True if an index repeats one line of numbers along all other axes with stride 0.
 bool is_one_line(const Tensor& index, std::size_t axis) {
@@ -270,7 +269,7 @@ void scatter_along(PickAction action, const Tensor& x, const Tensor& index, std:
     if (!x.is_contiguous()) write_values(x, whole, "scatter");
     return;
   }
-  if (is_low(x.dtype()) && action != PickAction::Write) {
+  if (is_half(x.dtype()) && action != PickAction::Write) {
     // Sums and products of low precision accumulate in float32 and are rounded once; comparisons in float32 are exact.
     const Tensor wide = cast(x, DType::Float32);
     run(action, wide, index, axis, cast(values, DType::Float32));

@@ -14,6 +14,7 @@
 #include "ops/shape/region.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/strided.h"
@@ -231,7 +232,7 @@ struct ScatterExtremumFn : OperatorLayer<ScatterExtremumFn> {
 Tensor scatter_mean(const Arguments& given, bool include_self) {
   const auto [x, index, src, axis] = given;
   check_dtype(x, Numeric, "scatter_reduce");
-  const bool low = x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16;
+  const bool low = is_half(x.dtype());
   const DType dtype = low ? DType::Float32 : x.dtype();
   const Tensor own = cast(x, dtype);
   const Tensor base =

@@ -8,6 +8,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -39,8 +40,7 @@ Tensor gather_on_cpu(const Tensor& matrix, const Tensor& rows) {
 
 Tensor scatter_on_cpu(const Tensor& matrix, const Tensor& rows, std::int64_t count) {
   // Sums of low precision accumulate in float32 and are rounded once.
-  if (matrix.dtype() == DType::Float16 || matrix.dtype() == DType::BFloat16)
-    return cast(scatter_on_cpu(cast(matrix, DType::Float32), rows, count), matrix.dtype());
+  if (is_half(matrix.dtype())) return cast(scatter_on_cpu(cast(matrix, DType::Float32), rows, count), matrix.dtype());
   Tensor out = zeros(Dims{count, matrix.shape()[1]}, matrix.dtype(), matrix.device());
   run_rows(PickAction::Add, out, rows, matrix);
   return out;

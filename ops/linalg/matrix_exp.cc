@@ -14,6 +14,7 @@
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -83,7 +84,7 @@ Halving halving_of(const Tensor& x) {
 Tensor LinalgMatrixExp::call(const Tensor& x) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
-  if (x.dtype() == DType::Float16 || x.dtype() == DType::BFloat16) {
+  if (is_half(x.dtype())) {
     return cast(call(cast(x, DType::Float32)), x.dtype());
   }
   linalg::check_square(x, info.name);

@@ -13,6 +13,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 
 namespace lamella {
 Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims, double ord) {
@@ -20,8 +21,7 @@ Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, 
   check_dtype(x, info.dtypes, info.name);
   const bool is_power = std::isfinite(ord) && ord != 0 && ord != 1;
   // 16-bit floats are computed in float32 and rounded once.
-  if (is_floating(x.dtype()) && item_size(x.dtype()) == 2 && !(ord == 2))
-    return cast(call(cast(x, DType::Float32), axis, keepdims, ord), x.dtype());
+  if (is_half(x.dtype()) && !(ord == 2)) return cast(call(cast(x, DType::Float32), axis, keepdims, ord), x.dtype());
   if (ord == 2 && !is_complex(x.dtype())) {
     const Tensor norm = power_norm(x, normalize_axes_or_scalar(x, axis, info.name), keepdims, ord);
     return cast(norm, x.dtype());
@@ -37,7 +37,7 @@ Tensor LinalgVectorNorm::call(const Tensor& x, const std::optional<Dims>& axis, 
 
 Tensor LinalgMatrixNorm::call(const Tensor& x, bool keepdims, std::string_view ord) {
   check_defined(x, info.name);
-  if (is_floating(x.dtype()) && item_size(x.dtype()) == 2) {
+  if (is_half(x.dtype())) {
     return cast(call(cast(x, DType::Float32), keepdims, ord), x.dtype());
   }
   linalg::check_matrices(x, info.name);

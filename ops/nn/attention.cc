@@ -18,6 +18,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -225,7 +226,7 @@ Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, c
   }
   const double width = static_cast<double>(q.size(-1));
   AttentionSettings settings{scale.value_or(width > 0 ? 1 / std::sqrt(width) : 1), is_causal, dropout_p, 0, 0};
-  const bool low_precision = q.dtype() == DType::Float16 || q.dtype() == DType::BFloat16;
+  const bool low_precision = is_half(q.dtype());
   if (low_precision && q.device().is_cpu()) {
     const auto single = [](const Tensor& x) { return cast(x, DType::Float32); };
     std::optional<Tensor> mask = attn_mask;

@@ -31,6 +31,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -260,6 +261,12 @@ Tensor CtcLoss::call(const Tensor& log_probs, const Tensor& targets, const Tenso
                                      zero_infinity);
   check_reduction(reduction, kName);
   check_defined(log_probs, kName);
+  if (is_half(log_probs.dtype())) {
+    // Logarithms of impossible paths are beyond the range of float16.
+    return cast(
+        call(cast(log_probs, DType::Float32), targets, input_lengths, target_lengths, blank, reduction, zero_infinity),
+        log_probs.dtype());
+  }
   check_defined(targets, kName);
   check_same_device(log_probs, targets, kName);
   if (log_probs.ndim() != 2 && log_probs.ndim() != 3) {

@@ -28,6 +28,7 @@
 #include "ops/support/along.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/layer.h"
 
 namespace lamella {
@@ -138,6 +139,8 @@ Tensor Cdist::call(const Tensor& x1, const Tensor& x2, double p) {
   check_p(p, info.name);
   const Tensor a = as_floating(x1, info.name);
   const Tensor b = as_floating(x2, info.name);
+  if (is_half(a.dtype()) && is_half(b.dtype()))
+    return cast(call(cast(a, DType::Float32), cast(b, DType::Float32), p), promote_types(a.dtype(), b.dtype()));
   if (a.ndim() < 2 || b.ndim() < 2 || a.size(-1) != b.size(-1)) {
     fail<ValueError>("[cdist] needs matrices with rows of the same size, got the shapes ", x1.shape(), " and ",
                      x2.shape());
@@ -157,6 +160,7 @@ Tensor Pdist::call(const Tensor& given, double p) {
   check_p(p, info.name);
   const Tensor x = as_floating(given, info.name);
   if (x.ndim() != 2) fail<ValueError>("[pdist] takes a matrix, got shape ", x.shape());
+  if (is_half(x.dtype())) return cast(call(cast(x, DType::Float32), p), x.dtype());
   const bool on_cpu = x.device().is_cpu();
   if (on_cpu && distance_rows::is_measured(x)) return distance_rows::pair_distances(x, p);
   if (on_cpu && has_layer(x, p)) return PairDistancesLayer::apply(x, p);

@@ -29,6 +29,7 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -351,8 +352,8 @@ Tensor GridSample::call(const Tensor& x, const Tensor& grid, std::string_view mo
     if (x.shape()[i] < 1) fail<ValueError>("[grid_sample] the images are empty: x has the shape ", x.shape());
   }
   const Setting setting{how, outside, align_corners};
-  if (item_size(x.dtype()) == 2 && axes == 3 && how == Mode::Cubic) {
-    // In float32: rounding 64 products of three weights each would be visible, that of 16 is not.
+  if (is_half(x.dtype())) {
+    // In float32: coordinates in 16 bits would miss the element in large images.
     return cast(call(cast(x, DType::Float32), cast(grid, DType::Float32), mode, padding_mode, align_corners),
                 x.dtype());
   }

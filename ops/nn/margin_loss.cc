@@ -4,8 +4,8 @@
 #include "ops/elementwise/clip.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/extrema.h"
+#include "ops/elementwise/parts.h"
 #include "ops/elementwise/relu.h"
-#include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/take.h"
@@ -13,10 +13,12 @@
 #include "ops/nn/one_hot.h"
 #include "ops/nn/reduction.h"
 #include "ops/nn/similarity.h"
+#include "ops/reduce/power_norm.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 
 namespace lamella {
 namespace {
@@ -57,8 +59,16 @@ Tensor CosineEmbeddingLoss::call(const Tensor& input1, const Tensor& input2, con
   }
   const Tensor a = as_floating(input1, info.name);
   const Tensor b = as_floating(input2, info.name);
-  constexpr double kEps = 1e-12;
-  const Tensor cosine = sum(a * b, -1) / sqrt((sum(square(a), -1) + kEps) * (sum(square(b), -1) + kEps));
+  if (is_half(a.dtype()) || is_half(b.dtype())) {
+    // The squares are beyond the range of float16, and so is what is added to them.
+    const auto wide = [](const Tensor& x) { return cast(x, promote_types(x.dtype(), DType::Float32)); };
+    return cast(call(wide(a), wide(b), target, margin, reduction), promote_types(a.dtype(), b.dtype()));
+  }
+  // PyTorch's formula, a b / sqrt((a a + 1e-12) (b b + 1e-12)), by directions, which are never beyond the range.
+  const auto direction = [](const Tensor& x) {
+    return x / hypot(power_norm(x, {static_cast<std::int64_t>(x.ndim()) - 1}, true, 2), 1e-6);
+  };
+  const Tensor cosine = sum(direction(a) * direction(b), -1);
   const Tensor terms = where(target == 1, 1 - cosine, 0) + where(target == -1, hinge(cosine - margin), 0);
   return reduce_loss(terms, reduction, info.name);
 }

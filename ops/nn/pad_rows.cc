@@ -11,6 +11,7 @@
 #include "ops/movement/cast.h"
 #include "ops/operand.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/item_type.h"
 #include "ops/support/layer.h"
@@ -281,8 +282,7 @@ Tensor folded(const Tensor& dy, const PadSettings& padding, const Dims& shape) {
     const HiddenAxes axes = *dy->hidden;
     return hide_in_place(folded(physical(dy, axes), padding, with_axes(axes, shape)), axes);
   }
-  if (dy.dtype() == DType::Float16 || dy.dtype() == DType::BFloat16)
-    return cast(folded(cast(dy, DType::Float32), padding, shape), dy.dtype());
+  if (is_half(dy.dtype())) return cast(folded(cast(dy, DType::Float32), padding, shape), dy.dtype());
   const Tensor dx = zeros(shape, dy.dtype(), dy.device());
   if (dx.device().is_meta() || dy.numel() == 0) return dx;
   const Tensor from = contiguous(dy);

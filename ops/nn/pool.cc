@@ -19,6 +19,7 @@
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -198,7 +199,7 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
   const Tensor batched = checked(x, info.dtypes, N, info.name);
   if (!(norm_type > 0)) fail<ValueError>("[", info.name, "] norm_type must be positive, got ", norm_type);
   // Powers of 16-bit floats are computed in float32, and roots of their sums rounded once.
-  if (is_floating(x.dtype()) && item_size(x.dtype()) == 2)
+  if (is_half(x.dtype()))
     return cast(call(cast(x, DType::Float32), norm_type, kernel_size, stride, ceil_mode), x.dtype());
   const Setting setting = read_setting(N, kernel_size, stride, {0}, {1}, ceil_mode, info.name);
   const SharedPlan plan = plan_windows(batched, setting, PoolDivisor::None, info.name);

@@ -12,6 +12,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/layer.h"
 
 namespace lamella {
@@ -84,7 +85,7 @@ Tensor position(const OpInfo& info, Reduction reduction, const Tensor& x, std::o
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   const autograd::NoGrad no_grad;
-  const bool narrow = item_size(x.dtype()) == 2 && is_floating(x.dtype());
+  const bool narrow = is_half(x.dtype());
   const Tensor values = narrow ? cast(x, DType::Float32) : x.dtype() == DType::Bool ? cast(x, DType::UInt8) : x;
   if (axis) {
     const Dims axes = normalize_axes_or_scalar(x, Dims{*axis}, info.name);

@@ -10,6 +10,7 @@
 #include "ops/support/along.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/layer.h"
 
 namespace lamella {
@@ -40,8 +41,6 @@ struct SquareSumLayer : OperatorLayer<SquareSumLayer> {
     return cast(multiply(cast(x, dy.dtype()), multiply(with_reduced_axes(ctx, dy), 2)), x.dtype());
   }
 };
-
-bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
 Tensor sum_of(const Tensor& x, const Dims& axes, bool keepdims, std::optional<DType> dtype = std::nullopt) {
   return SumLayer::apply(x, axes, keepdims, dtype);

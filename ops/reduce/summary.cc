@@ -12,6 +12,7 @@
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 
 namespace lamella {
 namespace {
@@ -78,8 +79,7 @@ Tensor Trapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double d
     const std::int64_t n = values.size(from_end);
     if (n >= 2) {
       // 16-bit floats are computed in float32 and rounded once.
-      const DType wide =
-          values.dtype() == DType::Float16 || values.dtype() == DType::BFloat16 ? DType::Float32 : values.dtype();
+      const DType wide = is_half(values.dtype()) ? DType::Float32 : values.dtype();
       const auto end = [&](std::int64_t i) { return squeeze(narrow(values, from_end, i, 1), from_end); };
       const Tensor ends = add(cast(end(0), wide), cast(end(n - 1), wide));
       const Tensor middle = sum(narrow(values, from_end, 1, n - 2), Dims{from_end}, false, wide);

@@ -25,6 +25,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -222,7 +223,7 @@ Tensor variance(const OpInfo& info, const Tensor& given, const std::optional<Dim
   }
   const Tensor floating = as_floating(given, info.name);
   // 16-bit floats are computed in float32 and rounded once.
-  const bool half = item_size(floating.dtype()) == 2;
+  const bool half = is_half(floating.dtype());
   const Tensor x = half ? cast(floating, DType::Float32) : floating;
   const Dims axes = normalize_axes_or_scalar(x, axis, info.name);
   double n = 1;

@@ -92,10 +92,11 @@ struct Asked {
   /// True if q requires a gradient and is used as a tensor, because it weighs the neighbors; with other interpolations
   /// the result does not change with q.
   bool weighed() const { return !q.is_number() && interpolation == "linear" && is_followed(q.tensor()); }
-  /// Returns the i-th share as a tensor.
-  Tensor share(std::size_t i, DType dtype) const {
+  /// Returns the i-th share less its value: 0, with the derivatives of the share. Its value is known in double.
+  Tensor change(std::size_t i, DType dtype) const {
     const Tensor one = select(reshape(cast(q.tensor(), dtype), {-1}), 0, static_cast<std::int64_t>(i));
-    return whole == 1 ? one : divide(one, whole);
+    const Tensor share = whole == 1 ? one : divide(one, whole);
+    return subtract(share, share.detach());
   }
   /// Returns the single result, or the results of all shares stacked along a new axis.
   Tensor joined(const std::vector<Tensor>& results, const Sample& sample) const {
@@ -148,6 +149,15 @@ Tensor weights_of(const Tensor& place, const Tensor& lower, std::string_view int
   return multiply(part, 0);
 }
 
+/// Returns the numbers between `low` and `high`, with the weight of `high`, which is a number or a tensor.
+template <class Weight>
+Tensor between(const Tensor& low, const Tensor& high, const Weight& weight) {
+  const Tensor step = subtract(high, low);
+  // From an infinite element, or over the whole range of numbers, a step leads nowhere.
+  const Tensor weighted = add(multiply(low, subtract(Operand(1), weight)), multiply(high, weight));
+  return where(isfinite(step), add(low, multiply(step, weight)), weighted);
+}
+
 Tensor quantile_of(const Asked& asked, const Tensor& x, std::optional<std::int64_t> axis, bool keepdims) {
   asked.check_device(x);
   const Sample sample(x, axis, keepdims, asked.info);
@@ -166,10 +176,14 @@ Tensor quantile_of(const Asked& asked, const Tensor& x, std::optional<std::int64
     Tensor value = narrow(ordered, last, lower, 1);
     if (weight > 0) {
       const Tensor higher = narrow(ordered, last, lower + 1, 1);
-      // A weight of 1 takes the neighbor itself: the difference of infinite elements would be NaN.
-      const Tensor step = subtract(higher, value);
-      const auto weight_tensor = [&] { return subtract(multiply(asked.share(i, x.dtype()), n - 1), lower); };
-      value = weight == 1 ? higher : add(value, weighed ? multiply(step, weight_tensor()) : multiply(step, weight));
+      // A weight of 1 takes the neighbor itself: an infinite other one would make it NaN.
+      if (weight == 1) {
+        value = higher;
+      } else if (weighed) {
+        value = between(value, higher, add(multiply(asked.change(i, x.dtype()), n - 1), weight));
+      } else {
+        value = between(value, higher, weight);
+      }
     }
     // NaN sorts last.
     results.push_back(reshape(where(isnan(largest), largest, value), sample.shape));
@@ -196,12 +210,11 @@ Tensor nan_quantile_of(const Asked& asked, const Tensor& x, std::optional<std::i
     const Tensor at = cast(lower, DType::Int64);
     const Tensor weight = cast(weights_of(place, lower, asked.interpolation), x.dtype());
     const Tensor share_of_next =
-        weighed ? subtract(multiply(asked.share(i, x.dtype()), cast(last, x.dtype())), cast(lower, x.dtype())) : weight;
+        weighed ? add(multiply(asked.change(i, x.dtype()), cast(last, x.dtype())), weight) : weight;
     const Tensor value = take_along_axis(ordered, at, -1);
     const Tensor higher = take_along_axis(ordered, maximum(minimum(add(at, 1), last), 0), -1);
-    const Tensor between = add(value, multiply(subtract(higher, value), share_of_next));
-    // Weights of 0 and 1 take the neighbor itself: the difference of infinite elements would be NaN.
-    const Tensor picked = where(equal(weight, 1), higher, between);
+    // Weights of 0 and 1 take the neighbor itself: an infinite other one would make it NaN.
+    const Tensor picked = where(equal(weight, 1), higher, between(value, higher, share_of_next));
     results.push_back(reshape(weighed ? picked : where(equal(weight, 0), value, picked), sample.shape));
   }
   return asked.joined(results, sample);

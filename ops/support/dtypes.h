@@ -13,4 +13,7 @@ constexpr DType complex_dtype(DType dtype) {
   return dtype == DType::Float64 || dtype == DType::Complex128 ? DType::Complex128 : DType::Complex64;
 }
 
+/// True for the dtypes of 16 bits, whose sums and products are computed in float32 and rounded once.
+constexpr bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
+
 }  // namespace lamella

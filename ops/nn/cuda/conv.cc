@@ -6,6 +6,7 @@
 #include "ops/nn/cuda/conv_direct.h"
 #include "ops/reduce/cuda/reduce.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/dtypes.h"
 
 // Note [Columns on CUDA]
 // The windows of x are unfolded into columns in memory of the caching allocator, by which cuBLAS multiplies the
@@ -124,15 +125,15 @@ class Convolution {
                transposed(columns), weights_of(whole, part), op_);
     });
     if (sums == 1) return;
-    const Tensor total = is_half() ? empty(w_.shape(), DType::Float32, w_.device()) : w_;
+    const Tensor total = half() ? empty(w_.shape(), DType::Float32, w_.device()) : w_;
     reduce(cpu::Reduction::Sum, parts, {0}, make_view(total, Dims{problem_.o, rows_}, Dims{rows_, 1}), op_);
-    if (is_half()) copy(w_, total);
+    if (half()) copy(w_, total);
   }
 
  private:
-  bool is_half() const { return problem_.dtype == DType::Float16 || problem_.dtype == DType::BFloat16; }
+  bool half() const { return is_half(problem_.dtype); }
   /// Returns the dtype in which results of several products are added.
-  DType wide() const { return is_half() ? DType::Float32 : problem_.dtype; }
+  DType wide() const { return half() ? DType::Float32 : problem_.dtype; }
 
   /// True if each position reads the pixel in its place, so that x is its columns.
   bool is_pointwise() const {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,3 +70,35 @@ def test_the_gradient_of_a_quantile_by_its_share() -> None:
     lm.quantile(x, q).sum().backward()
     # Between neighbors the value moves (n - 1) times as fast as the share, times their distance.
     np.testing.assert_allclose(q.grad.numpy(), [3 * 1, 3 * 3, 3 * 4, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", [lm.quantile, lm.nanquantile])
+def test_between_infinite_elements_is_their_limit(function: Callable[..., lm.Tensor]) -> None:
+    def weighted(values: list[float], q: float) -> float:
+        place = q * (len(values) - 1)
+        low = math.floor(place)
+        parts = [(values[low], low + 1 - place), (values[min(low + 1, len(values) - 1)], place - low)]
+        return sum(value * weight for value, weight in parts if weight > 0)
+
+    inf = math.inf
+    for values in (
+        [1.0, 2.0, inf],
+        [1.0, inf, inf],
+        [-inf, 1.0, 2.0],
+        [-inf, inf, inf],
+        [-inf, -inf, 1.0],
+        [-3e38, 3e38],
+    ):
+        for q in (0.0, 0.125, 0.25, 0.5, 0.75, 1.0):
+            got = function(lm.asarray(values), q).item()
+            np.testing.assert_allclose(got, weighted(values, q), rtol=1e-6, err_msg=f"{values}, {q}")
+
+
+@pytest.mark.parametrize("function", [lm.quantile, lm.nanquantile])
+def test_places_are_exact_where_the_share_wants_a_gradient(function: Callable[..., lm.Tensor]) -> None:
+    # Among 2000 elements a place in float16 would be off by up to one half.
+    x = lm.arange(2000, dtype="float64").astype("float16")
+    q = lm.tensor(0.9, dtype="float16", stop_gradient=False)
+    y = function(x, q)
+    assert y.item() == np.float16(1999 * q.item())
+    assert abs(lm.grad(y, q).item() - 1999) < 2
