@@ -26,7 +26,7 @@ Tensor Round::call(const Tensor& x, std::int64_t decimals) {
   if (std::isinf(power)) return decimals > 0 ? multiply(x, 1) : multiply(x, 0);
   if (decimals < 0) return multiply(call(divide(x, power), 0), power);
   const Tensor scaled = multiply(x, power);
-  return where(isfinite(scaled), divide(call(scaled, 0), power), x);
+  return where(isfinite(scaled), divide(call(scaled, 0), power), x.detach());
 }
 
 }  // namespace lamella

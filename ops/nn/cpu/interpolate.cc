@@ -6,12 +6,17 @@
 namespace lamella::cpu {
 namespace {
 
+// Taps of weight 0 are left out: an infinite element that they read would make the result NaN.
+
 /// Resamples along a last axis, with the usual numbers of taps as constants.
 template <class T, class Taps>
 void gather_row(const ResampleArgs<T>& a, Taps taps) {
   for (std::int64_t o = 0; o < a.out; ++o) {
-    T sum = a.weight[o * taps] * a.from[a.index[o * taps]];
-    for (std::int64_t k = 1; k < taps; ++k) sum += a.weight[o * taps + k] * a.from[a.index[o * taps + k]];
+    T sum = 0;
+    for (std::int64_t k = o * taps; k < (o + 1) * taps; ++k) {
+      const T weight = a.weight[k];
+      sum += weight == 0 ? T(0) : weight * a.from[a.index[k]];
+    }
     a.to[o] = sum;
   }
 }
@@ -26,15 +31,19 @@ void gather(const ResampleArgs<T>& a) {
   }
   for (std::int64_t o = 0; o < a.out; ++o) {
     T* __restrict to = a.to + o * a.inner;
+    bool is_first = true;
     for (std::int64_t k = o * a.taps; k < (o + 1) * a.taps; ++k) {
       const T* __restrict from = a.from + a.index[k] * a.inner;
       const T weight = a.weight[k];
-      if (k == o * a.taps) {
+      if (weight == 0) continue;
+      if (is_first) {
         for (std::int64_t i = 0; i < a.inner; ++i) to[i] = weight * from[i];
       } else {
         for (std::int64_t i = 0; i < a.inner; ++i) to[i] += weight * from[i];
       }
+      is_first = false;
     }
+    if (is_first) std::fill_n(to, a.inner, T(0));
   }
 }
 
@@ -46,6 +55,7 @@ void scatter(const ResampleArgs<T>& a) {
     for (std::int64_t k = o * a.taps; k < (o + 1) * a.taps; ++k) {
       T* __restrict to = a.to + a.index[k] * a.inner;
       const T weight = a.weight[k];
+      if (weight == 0) continue;
       for (std::int64_t i = 0; i < a.inner; ++i) to[i] += weight * from[i];
     }
   }

@@ -45,7 +45,10 @@ __global__ void __launch_bounds__(kGridThreads)
     const std::int64_t o = i / sizes.inner % sizes.axis;
     const T* const x = from + i / sizes.inner / sizes.axis * sizes.other * sizes.inner + i % sizes.inner;
     T sum = 0;
-    for (std::int64_t k = o * taps; k < (o + 1) * taps; ++k) sum += table.weight[k] * x[table.index[k] * sizes.inner];
+    for (std::int64_t k = o * taps; k < (o + 1) * taps; ++k) {
+      // A tap of weight 0 is left out: times an infinite element it would be NaN.
+      if (table.weight[k] != T(0)) sum += table.weight[k] * x[table.index[k] * sizes.inner];
+    }
     to[i] = sum;
   });
 }
@@ -68,7 +71,7 @@ __global__ void __launch_bounds__(kGridThreads)
     T sum = 0;
     for (std::int64_t o = first; o < sizes.other && table.index[o * taps] <= source; ++o) {
       for (std::int64_t k = o * taps; k < (o + 1) * taps; ++k) {
-        if (table.index[k] == source) sum += table.weight[k] * dy[o * sizes.inner];
+        if (table.index[k] == source && table.weight[k] != T(0)) sum += table.weight[k] * dy[o * sizes.inner];
       }
     }
     to[i] = sum;

@@ -99,3 +99,15 @@ def test_interpolate_errors() -> None:
     for bad in ("2", [None], {}):
         with pytest.raises(TypeError, match="scale_factor"):
             lm.interpolate(x, scale_factor=bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["area", "linear", "bilinear", "trilinear"])
+def test_infinite_elements_reach_only_what_weighs_them(mode: str) -> None:
+    axes = {"linear": 1, "trilinear": 3}.get(mode, 2)
+    x = np.zeros((1, 1) + (6,) * axes, "float32")
+    x[(0, 0) + (2,) * axes] = np.inf
+    for size in (6, 9, 4, 12):
+        y = lm.interpolate(lm.asarray(x), [size] * axes, mode=mode).numpy()
+        # The same with a large number instead tells where the element counts.
+        large = lm.interpolate(lm.asarray(np.minimum(x, 1e6)), [size] * axes, mode=mode).numpy()
+        np.testing.assert_array_equal(y, np.where(large > 0, np.inf, 0))
