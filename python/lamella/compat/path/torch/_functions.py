@@ -384,6 +384,36 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 
 @with_numpy_words
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The elements at indices along a dimension, or of all elements in one row where none is given."""
+    if dim is None:
+        input, indices, dim = input.reshape(-1), indices.reshape(-1), 0
+    return written(lm.take_along_axis(input, indices, axis=dim), out)
+
+
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
+) -> Tensor:
+    """The numbers of the buckets between boundaries that the elements lie in."""
+    found = lm.bucketize(lm.asarray(input), boundaries, right=right)
+    return written(found.astype(lm.int32) if out_int32 else found, out)
+
+
+def _of_all(name: str) -> Any:
+    """Returns a function of one tensor that takes several, too, and returns as many."""
+    native = getattr(lm, name)
+
+    @functools.wraps(native)
+    def call(*tensors: Any) -> Any:
+        given = tensors[0] if len(tensors) == 1 else tensors
+        return tuple(map(native, given)) if isinstance(given, (tuple, list)) else native(given)
+
+    return call
+
+
+atleast_1d, atleast_2d, atleast_3d = map(_of_all, ("atleast_1d", "atleast_2d", "atleast_3d"))
+
+
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis, at most so many."""
     return tuple(lm.chunk(input, chunks, dim))

@@ -105,6 +105,8 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     """The lower of the middle elements that are numbers; along an axis, with its place."""
     if dim is None:
         return lm.nanmedian(input)
+    if input.ndim == 0:
+        return _NanMedian(lm.nanmedian(input), lm.zeros([], dtype=lm.int64))
     values = lm.nanmedian(input, axis=dim, keepdims=True)
     indices = lm.argmax((input == values).astype(lm.uint8), axis=dim, keepdims=True)
     pair = (values, indices) if keepdim else (lm.squeeze(values, dim), lm.squeeze(indices, dim))
@@ -174,7 +176,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The places of elements that are not 0: a matrix with a row for each, or a tensor for each axis."""
-    return tuple(lm.nonzero(input)) if as_tuple else lm.argwhere(input)
+    return tuple(lm.nonzero(lm.atleast_1d(input))) if as_tuple else lm.argwhere(input)
 
 
 @with_numpy_words

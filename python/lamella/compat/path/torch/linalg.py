@@ -42,7 +42,37 @@ def _with_errors(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _WORDS = replace(_words.INTO, otherwise=None)  # what takes calls over gets the function that shows the errors
-__getattr__ = _words.serve(_Names(__name__, [("lamella.linalg", _TABLE, _WORDS)]))
+_NAMES = _Names(__name__, [("lamella.linalg", _TABLE, _WORDS)])
+__getattr__ = _words.serve(_NAMES)
+
+
+@functools.cache
+def _made(name: str) -> Callable[..., Any]:
+    """Returns the table's function of a name that is written out here."""
+    return _NAMES.make(name)
+
+
+def _by_columns(name: str, A: Any, B: Any, named: dict[str, Any]) -> Any:  # noqa: N803 (PyTorch's names)
+    """Solves for vectors, one for each matrix, as for matrices of one column; elsewhere for ``B`` as it is.
+
+    In PyTorch ``B`` of the shape of ``A`` without its last axis is a batch of vectors, where the array API has vectors
+    of one axis only.
+    """
+    solved = _made(name)
+    if not isinstance(B, Tensor) or B.ndim < 2 or list(B.shape) != list(A.shape)[:-1]:
+        return solved(A, B, **named)
+    found = solved(A, B.unsqueeze(-1), **named)
+    return found.squeeze(-1) if isinstance(found, Tensor) else type(found)(found[0].squeeze(-1), *found[1:])
+
+
+def solve(A: Any, B: Any, *, left: bool = True, **named: Any) -> Any:  # noqa: N803 (PyTorch's names)
+    """Returns the X of ``A X = B``, or of ``X A = B``; ``B`` may be vectors, one for each matrix."""
+    return _by_columns("solve", A, B, {"left": left, **named})
+
+
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, **named: Any) -> Any:  # noqa: N803
+    """:func:`solve` with the numbers that tell which matrices are singular."""
+    return _by_columns("solve_ex", A, B, {"left": left, "check_errors": check_errors, **named})
 
 
 def matrix_norm(
