@@ -10,6 +10,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 from lamella.graph import Graph, Symbol, recording
+from lamella.graph._symbol import UnknownSize
 from lamella.nn import Module, Parameter
 
 from ._tensor import _Size
@@ -180,8 +181,12 @@ def record_widely(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
     return record(function, args, kwargs)
 
 
-def as_fx(program: Program) -> Any:
+def as_fx(program: Program, lifted: Mapping[str, str] | None = None) -> Any:
     """Returns the program as a module of ``torch.fx``: each operator is a call of it in ``torch.ops``.
+
+    Args:
+        program: the program.
+        lifted: names of inputs by those of tensors that are inputs, before the others; by default none are.
 
     Raises:
         NotImplementedError: a step is a function of Python's, or a gradient.
@@ -190,9 +195,11 @@ def as_fx(program: Program) -> Any:
 
     graph = fx.Graph()
     nodes: dict[str, Any] = {}
+    for name in program.state if lifted else ():
+        nodes[name] = graph.placeholder((lifted or {})[name])
     for name in program.inputs:
         nodes[name] = graph.placeholder(name)
-    for name in program.state:
+    for name in program.state if not lifted else ():
         nodes[name] = graph.get_attr(name)
 
     def of(value: Any) -> Any:
@@ -206,7 +213,7 @@ def as_fx(program: Program) -> Any:
         _add(graph, nodes, step, of)
     result = _made(program.returns, [nodes[name] for name in program.outputs])
     graph.output(result)
-    made = fx.GraphModule(program.state, graph, program.graph.name)
+    made = fx.GraphModule({} if lifted else program.state, graph, program.graph.name)
     made.train(False)
     return made
 
@@ -269,4 +276,23 @@ class _Count(int):
         return shape if dim is None else shape[dim]
 
 
+def _view(self: Symbol, *shape: Any) -> Tensor:
+    """Implements view() and reshape() of a value of a program.
+
+    The number that -1 stands for is found beside one size that is known only in runs.
+    """
+    given = shape if len(shape) != 1 or not isinstance(shape[0], (list, tuple)) else tuple(shape[0])
+    if len(given) == 1 and isinstance(given[0], lm.DType):
+        return tensor_view(self, *given)
+    known = [int(size) for size in given if not isinstance(size, UnknownSize)]
+    if len(known) == len(given) - 1 and -1 in known:
+        of_all = [int(size) for size in self.shape if not isinstance(size, UnknownSize)]
+        if len(of_all) == len(self.shape) - 1:
+            rest = math.prod(of_all) // -math.prod(known)
+            given = tuple(rest if not isinstance(size, UnknownSize) and size == -1 else size for size in given)
+    return lm.reshape(self, tuple(-1 if isinstance(size, UnknownSize) else int(size) for size in given))
+
+
+tensor_view: Any = Tensor.view  # type: ignore[attr-defined]
+Symbol.view = Symbol.reshape = _view  # type: ignore[attr-defined,method-assign]
 Symbol.size = _SizeOfSymbol()  # type: ignore[assignment,method-assign]
