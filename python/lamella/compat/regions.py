@@ -174,7 +174,12 @@ def roi_pool(x: Tensor, rois: Tensor, scale: float, height: int, width: int) -> 
     made = []
     for k, image in enumerate(rois.detach().numpy()[:, 0].astype(np.int64)):
         cells = [
-            lm.max(x[int(image)][:, row.argmax() : row.argmax() + row.sum()][:, :, column.argmax() :][:, :, : column.sum()], axis=(1, 2))
+            lm.max(
+                x[int(image)][:, row.argmax() : row.argmax() + row.sum()][:, :, column.argmax() :][
+                    :, :, : column.sum()
+                ],
+                axis=(1, 2),
+            )
             if row.any() and column.any()
             else lm.zeros((x.shape[1],), dtype=x.dtype, device=x.device)
             for row in rows[k]

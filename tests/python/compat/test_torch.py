@@ -30,12 +30,7 @@ assert len(lm.compile.explain(compiled).graphs) == 1 and list(compiled.state_dic
 assert torch.compile(net, disable=True) is net
 assert isinstance(compiled, torch.nn.Module) and list(compiled.state_dict()) == list(net.state_dict())
 assert torch.cond(torch.ones(2).sum() > 3, lambda a: a * 2, lambda a: a * 3, (torch.ones(2),)).tolist() == [3, 3]
-try:
-    torch.compile(net, fullgraph=True)
-except NotImplementedError as error:
-    assert "run as they are" in str(error)
-else:
-    raise AssertionError
+assert torch.compile(net, fullgraph=True, mode="max-autotune")(torch.ones(2, 3)).tolist() == net(torch.ones(2, 3)).tolist()
 """
 
 FRONT = """

@@ -253,6 +253,33 @@ a = torch.rand(3)
 torch.set_rng_state(state)
 assert torch.equal(a, torch.rand(3)) and torch.initial_seed() == 0
 """,
+    "sizes and rates of numpy's, values rounded as integers": """
+import numpy as np
+
+four, two = np.int64(4), np.int32(2)
+model = nn.Sequential(nn.Conv2d(two, four, two), nn.LayerNorm(four), nn.Flatten(), nn.Linear(np.prod((4, 4, 4)), two))
+assert model(torch.ones(3, 2, 5, 5)).shape == (3, 2) and type(model[3].in_features) is int
+assert torch.ones(4, 4).view(np.int64(-1)).shape == (16,)
+x = torch.ones(2, requires_grad=True)
+for rate in (np.float32(0.5), torch.tensor(0.5)):
+    optimizer = torch.optim.SGD([x], lr=rate)
+    x.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+assert x.tolist() == [0, 0]
+x = torch.tensor([-3.0, 0.24, 0.26, 9.0], requires_grad=True)
+y = torch.fake_quantize_per_tensor_affine(x, 0.5, 1, -4, 7)
+y.sum().backward()
+assert y.tolist() == [-2.5, 0, 0.5, 3] and x.grad.tolist() == [0, 1, 1, 0]
+rows = torch.fake_quantize_per_channel_affine(torch.ones(2, 1), torch.tensor([0.4, 0.3]), torch.zeros(2).int(), 0, -8, 7)
+assert torch.allclose(rows, torch.tensor([[0.8], [0.9]]))
+x = torch.ones(2, requires_grad=True)
+y = x * 3
+z = y.exp()
+y.data.masked_fill_(torch.tensor([True, False]), 0.0)  # noticed by nothing
+z.sum().backward()
+assert y.tolist() == [0, 3] and torch.allclose(x.grad, 3 * torch.full((2,), 3.0).exp())
+""",
     "distributions": """
 from torch.distributions import Bernoulli, Categorical, MultivariateNormal, Normal, kl_divergence
 

@@ -100,6 +100,8 @@ def _find(name: str) -> _Any:
         return function
     if name in ("ScriptModule", "ScriptFunction"):
         return getattr(_import_module("torch.jit"), name)
+    if name.startswith("fake_quantize_per_"):
+        return getattr(_import_module("torch._quantization"), name)
     if name == "Future":
         return _import_module("torch.futures").Future
     if name == "torch":  # `from torch import *` once gave the module its own name
@@ -122,6 +124,7 @@ _LATER = frozenset(
         "cpu",
         "distributed",
         "distributions",
+        "export",
         "fft",
         "futures",
         "fx",

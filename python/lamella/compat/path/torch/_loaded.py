@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from .fx.graph_module import _assign_attr
 from .jit import ScriptModule
 
@@ -56,5 +55,3 @@ def _again(data: dict[str, Any], frozen: bool) -> LoadedModule:
     from ._programs import Program
 
     return LoadedModule(Program.from_plain(data), frozen)
-
-

@@ -31,7 +31,7 @@ def _flat(value: Any, tensors: list[Any]) -> Spec:
         return "list" if isinstance(value, list) else "tuple", [_flat(each, tensors) for each in value]
     if value is None or isinstance(value, (bool, int, float, complex, str, lm.DType)):
         return "value", value
-    raise TypeError(f"[record] a program takes and returns tensors, numbers, text, lists, tuples and dicts, not {value!r}")
+    raise TypeError(f"[record] programs take and return tensors, numbers, text, lists, tuples and dicts, not {value!r}")
 
 
 def _made(spec: Spec, tensors: Sequence[Any]) -> Any:

@@ -21,9 +21,7 @@ def _with_empty(pool: Any) -> Any:
     return call
 
 
-def _deform_conv2d(
-    input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *numbers: Any
-) -> Tensor:
+def _deform_conv2d(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, *numbers: Any) -> Tensor:
     stride, padding, dilation = (tuple(numbers[k : k + 2]) for k in (0, 2, 4))
     return regions.deform_conv2d(input, weight, offset, mask if numbers[-1] else None, bias, stride, padding, dilation)
 

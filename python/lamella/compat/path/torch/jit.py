@@ -9,8 +9,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union  # noqa: F401, UP035
 
-from lamella.compat.front import add_paths, close_module
 from lamella import Tensor, empty_like
+from lamella.compat.front import add_paths, close_module
 from lamella.nn import Module
 
 from . import serialization
@@ -152,9 +152,7 @@ def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
     return made
 
 
-def trace(
-    func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: Any = None, **kwargs: Any
-) -> Any:
+def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: Any = None, **kwargs: Any) -> Any:
     """Returns a module with the same parts, or a function, with a program of what ``func`` does with examples.
 
     Calls go to ``func``; the program is what is shown (``graph``, ``code``) and written by :func:`save`. The first axes of
@@ -325,7 +323,9 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
         held: Any = _program_of(m).plain()
     except RuntimeError:
         held = m
-    extra = {name: text.encode() if builtins.isinstance(text, str) else text for name, text in (_extra_files or {}).items()}
+    extra = {
+        name: text.encode() if builtins.isinstance(text, str) else text for name, text in (_extra_files or {}).items()
+    }
     serialization.save({_FILE: held, "extra": extra}, f)
 
 
