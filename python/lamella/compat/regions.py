@@ -1,7 +1,7 @@
 """Operators of detectors over boxes of images: suppression, pooling of regions, deformable convolution.
 
-Boxes are ``(x1, y1, x2, y2)``, regions ``(image, x1, y1, x2, y2)``. Pooling is separable: each cell of a region is a sum
-over rows and columns of its image, weighted by the product of a number for the row and one for the column.
+Boxes are ``(x1, y1, x2, y2)``, regions ``(image, x1, y1, x2, y2)``. Pooling is separable: each cell of a region is a
+sum over rows and columns of its image, weighted by the product of a number for the row and one for the column.
 """
 
 from __future__ import annotations
@@ -169,22 +169,20 @@ def roi_pool(x: Tensor, rois: Tensor, scale: float, height: int, width: int) -> 
     """
     boxes = _round(_boxes(rois, scale))
     lengths = np.maximum(boxes[:, 2:] - boxes[:, :2] + 1.0, 1.0)
-    rows = _bins(boxes[:, 1] - 0.0, lengths[:, 1], height, x.shape[2])
-    columns = _bins(boxes[:, 0] - 0.0, lengths[:, 0], width, x.shape[3])
+    rows = _bins(boxes[:, 1], lengths[:, 1], height, x.shape[2])
+    columns = _bins(boxes[:, 0], lengths[:, 0], width, x.shape[3])
+    nothing = lm.zeros((x.shape[1],), dtype=x.dtype, device=x.device)
     made = []
     for k, image in enumerate(rois.detach().numpy()[:, 0].astype(np.int64)):
-        cells = [
-            lm.max(
-                x[int(image)][:, row.argmax() : row.argmax() + row.sum()][:, :, column.argmax() :][
-                    :, :, : column.sum()
-                ],
-                axis=(1, 2),
-            )
-            if row.any() and column.any()
-            else lm.zeros((x.shape[1],), dtype=x.dtype, device=x.device)
-            for row in rows[k]
-            for column in columns[k]
-        ]
+        cells = []
+        for row in rows[k]:
+            for column in columns[k]:
+                (down,), (right,) = np.nonzero(row), np.nonzero(column)
+                if not down.size or not right.size:
+                    cells.append(nothing)
+                    continue
+                part = x[int(image), :, int(down[0]) : int(down[-1]) + 1, int(right[0]) : int(right[-1]) + 1]
+                cells.append(lm.max(part, axis=(1, 2)))
         made.append(lm.reshape(lm.stack(cells, axis=1), (x.shape[1], height, width)))
     return lm.stack(made) if made else lm.zeros((0, x.shape[1], height, width), dtype=x.dtype, device=x.device)
 

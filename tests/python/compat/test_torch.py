@@ -30,7 +30,8 @@ assert len(lm.compile.explain(compiled).graphs) == 1 and list(compiled.state_dic
 assert torch.compile(net, disable=True) is net
 assert isinstance(compiled, torch.nn.Module) and list(compiled.state_dict()) == list(net.state_dict())
 assert torch.cond(torch.ones(2).sum() > 3, lambda a: a * 2, lambda a: a * 3, (torch.ones(2),)).tolist() == [3, 3]
-assert torch.compile(net, fullgraph=True, mode="max-autotune")(torch.ones(2, 3)).tolist() == net(torch.ones(2, 3)).tolist()
+whole = torch.compile(net, fullgraph=True, mode="max-autotune")
+assert whole(torch.ones(2, 3)).tolist() == net(torch.ones(2, 3)).tolist()
 """
 
 FRONT = """

@@ -271,7 +271,8 @@ x = torch.tensor([-3.0, 0.24, 0.26, 9.0], requires_grad=True)
 y = torch.fake_quantize_per_tensor_affine(x, 0.5, 1, -4, 7)
 y.sum().backward()
 assert y.tolist() == [-2.5, 0, 0.5, 3] and x.grad.tolist() == [0, 1, 1, 0]
-rows = torch.fake_quantize_per_channel_affine(torch.ones(2, 1), torch.tensor([0.4, 0.3]), torch.zeros(2).int(), 0, -8, 7)
+steps, zeros = torch.tensor([0.4, 0.3]), torch.zeros(2).int()
+rows = torch.fake_quantize_per_channel_affine(torch.ones(2, 1), steps, zeros, 0, -8, 7)
 assert torch.allclose(rows, torch.tensor([[0.8], [0.9]]))
 x = torch.ones(2, requires_grad=True)
 y = x * 3

@@ -230,8 +230,8 @@ def export(
         mod: the module.
         args: positional arguments.
         kwargs: named arguments.
-        dynamic_shapes: for each argument its axes of any size, by their numbers: ``{"x": {0: Dim("batch")}}``. Those that
-            are ``Dim.AUTO`` get the size of the example where the module asks for it.
+        dynamic_shapes: for each argument its axes of any size, by their numbers: ``{"x": {0: Dim("batch")}}``. Those
+            that are ``Dim.AUTO`` get the size of the example where the module asks for it.
         strict: not used.
         options: not used.
 

@@ -135,9 +135,9 @@ def _of_module(module: Module, recorded: Any) -> Any:
 
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-    """Returns a function or class itself, and of a module one with the same parts that :func:`save` writes as a program.
+    """Returns a function or class itself, and of a module one with the same parts.
 
-    What the program does is recorded with the arguments of the first call.
+    :func:`save` writes it as a program. What the program does is recorded with the arguments of the first call.
     """
     if not builtins.isinstance(obj, Module) or builtins.isinstance(obj, ScriptModule):
         return obj
@@ -155,8 +155,8 @@ def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
 def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: Any = None, **kwargs: Any) -> Any:
     """Returns a module with the same parts, or a function, with a program of what ``func`` does with examples.
 
-    Calls go to ``func``; the program is what is shown (``graph``, ``code``) and written by :func:`save`. The first axes of
-    all inputs may have any size where the function does not ask for them.
+    Calls go to ``func``; the program is what is shown (``graph``, ``code``) and written by :func:`save`. The first axes
+    of all inputs may have any size where the function does not ask for them.
 
     Args:
         func: a function or module.
