@@ -235,7 +235,7 @@ def deform_conv2d(
             index = lm.astype(lm.clip(at_y, 0, h - 1) * w + lm.clip(at_x, 0, w - 1), lm.int64)
             share = (1.0 - lm.abs(y - at_y)) * (1.0 - lm.abs(z - at_x)) * lm.astype(inside, x.dtype)
             index = lm.reshape(index, (n, g, 1, places * rows * columns))
-            index = lm.broadcast_to(index, (n, g, c // g, places * rows * columns))
+            index = index + lm.zeros((c // g, 1), dtype=lm.int64, device=x.device)
             found = lm.take_along_axis(flat[:, :, :, 0], index, axis=3)
             read = read + lm.reshape(found, (n, g, c // g, places, rows, columns)) * lm.expand_dims(share, axis=2)
     if mask is not None:
