@@ -20,7 +20,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 def per_axis(layer: str, name: str, value: Size, axes: int) -> tuple[int, ...]:
     """Reads one number for each of ``axes`` axes; TypeError or ValueError naming the layer and the argument."""
-    numbers = tuple(value) if isinstance(value, Iterable) and not is_int(value) else (value,) * axes
+    numbers: Any = tuple(value) if isinstance(value, Iterable) and not is_int(value) else (value,) * axes
     if not all(map(is_int, numbers)):
         raise TypeError(f"[{layer}] {name} is an int or {axes} of them, not {value!r}")
     if len(numbers) != axes:

@@ -269,6 +269,7 @@ def check_number(
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"[{name}] {option} is a number, not {type(value).__name__}")
+    value = float(value)
     if not (low < value if open_low else low <= value) or not value < below:
         left = "(" if open_low else "["
         raise ValueError(f"[{name}] {option} is in {left}{low:g}, {below:g}), not {value}")

@@ -227,7 +227,6 @@ def test_the_front(script, tmp_path):
     ("statement", "error", "text"),
     [
         ("import torch; torch.nosuch", "AttributeError", "'torch.nosuch'"),
-        ("import torch; torch.export", "AttributeError", "'torch.export': lamella.export and torch.onnx.export write"),
         ("from torch.ao.quantization import prepare", "ImportError", "'torch.ao.quantization.prepare'"),
         ("from torch.utils import bottleneck", "ImportError", "'torch.utils.bottleneck'"),
         ("from torch.utils.cpp_extension import SyclExtension", "ImportError", "cpp_extension.SyclExtension'"),

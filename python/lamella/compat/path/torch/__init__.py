@@ -58,12 +58,7 @@ __version__ = "2.6.0+lamella"
 _raise_runtime_errors()
 _lm._C._promote_by_rank(True)
 
-_missing = _close(
-    "torch",
-    {
-        "torch.export": "lamella.export and torch.onnx.export write models",
-    },
-)
+_missing = _close("torch")
 
 from . import _dtypes, _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words
 from ._plain import layout, memory_format

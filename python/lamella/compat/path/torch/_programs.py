@@ -294,5 +294,5 @@ def _view(self: Symbol, *shape: Any) -> Tensor:
 
 
 tensor_view: Any = Tensor.view  # type: ignore[attr-defined]
-Symbol.view = Symbol.reshape = _view  # type: ignore[attr-defined,method-assign]
+Symbol.view = Symbol.reshape = _view  # type: ignore[attr-defined,method-assign,assignment]
 Symbol.size = _SizeOfSymbol()  # type: ignore[assignment,method-assign]

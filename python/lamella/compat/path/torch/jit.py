@@ -64,6 +64,13 @@ class _Compiled(ScriptModule):
 
     _recorded: Any
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the module; the first arguments of a script are noted, without their elements."""
+        if self.__dict__["_recorded"] is None:
+            like = tree_map(lambda x: empty_like(x) if builtins.isinstance(x, Tensor) else x, (args, kwargs))
+            self.__dict__["_recorded"] = _Examples(*like)
+        return super().__call__(*args, **kwargs)
+
     @property
     def graph(self) -> Any:
         """The steps, as a graph of ``torch.fx``; of a script, after its first call."""
@@ -86,7 +93,7 @@ class _Compiled(ScriptModule):
         return _again, (kind, state)
 
 
-def _again(kind: type, state: dict[str, Any]) -> Any:
+def _again(kind: Any, state: dict[str, Any]) -> Any:
     made = kind.__new__(kind)
     made.__dict__.update(state)
     return made
@@ -141,15 +148,7 @@ def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
     """
     if not builtins.isinstance(obj, Module) or builtins.isinstance(obj, ScriptModule):
         return obj
-    made = _of_module(obj, None)
-
-    def note(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        handle.remove()
-        like = tree_map(lambda x: empty_like(x) if builtins.isinstance(x, Tensor) else x, (given, named))
-        made.__dict__["_recorded"] = _Examples(*like)
-
-    handle = made.register_forward_pre_hook(note, with_kwargs=True)
-    return made
+    return _of_module(obj, None)
 
 
 def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: Any = None, **kwargs: Any) -> Any:
