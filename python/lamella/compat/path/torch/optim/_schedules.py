@@ -65,7 +65,7 @@ def _own_attributes(self: Native) -> dict[str, Any]:
     if type(self).__module__.startswith(("lamella.", "torch.")):
         return {}
     bases = [each for each in type(self).__mro__ if each.__module__.startswith(("lamella.", "torch."))]
-    known = {name for each in bases for name in inspect.signature(each.__init__).parameters}
+    known = {name for each in bases for name in inspect.signature(each).parameters}
     own = {name: value for name, value in vars(self).items() if name not in {"optimizer", "epoch", *known}}
     return {name: value for name, value in own.items() if isinstance(value, (bool, int, float, str))}
 
