@@ -16,7 +16,7 @@ from lamella import _C, _tree
 from lamella._C import DType, Tensor
 
 from ._special import FUNCTIONAL, exchange_handler
-from ._symbol import SAMPLE_SIZES, SMALL_SIZES, Symbol
+from ._symbol import SAMPLE_SIZES, SMALL_SIZES, Symbol, refuse_unknown
 
 if TYPE_CHECKING:
     from ._graph import Graph
@@ -129,7 +129,12 @@ class Recorder(RecorderBase):
         self.inline_layer: Callable[[Any, Sequence[Any], dict[str, Any]], Any] | None = None
 
     def operator(self, name: str, in_place: bool, values: Sequence[Any]) -> Any:
-        """Records a built-in operator, or leaves it to be run now."""
+        """Records a built-in operator, or leaves it to be run now.
+
+        Raises:
+            RuntimeError: a number among the arguments is a size that is known only when the graph runs.
+        """
+        refuse_unknown(values)
         op = self._operator(getattr(lm.ops.lamella, name))
         out = values[-1] if len(values) > len(op.names) else None
         if not self._takes(op, values):
@@ -409,11 +414,13 @@ def _index_text(key: Any) -> tuple[str, list[Tensor]]:
         if item is None:
             return "None"
         if isinstance(item, slice):
+            refuse_unknown((item.start, item.stop, item.step))
             parts = ["" if part is None else str(part.__index__()) for part in (item.start, item.stop, item.step)]
             return f"{parts[0]}:{parts[1]}" + (f":{parts[2]}" if parts[2] else "")
         if isinstance(item, (Tensor, list, tuple, np.ndarray, bool)):
             tensors.append(item if isinstance(item, Tensor) else lm.asarray(item))
             return "%"
+        refuse_unknown((item,))
         return str(item.__index__())
 
     items = [text(item) for item in (key if isinstance(key, tuple) else (key,))]

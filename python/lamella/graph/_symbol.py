@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lamella import _C
@@ -51,6 +51,13 @@ class UnknownSize(int):
 
 
 _UNKNOWN = UnknownSize(-1)
+
+
+def refuse_unknown(values: Iterable[Any]) -> None:
+    """Raises RuntimeError if one of the values is the size of an axis that is known only when the graph runs."""
+    for value in values:
+        if type(value) is UnknownSize:
+            value._refuse()
 
 
 class Symbol(Tensor):

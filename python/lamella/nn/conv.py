@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import lamella as lm
 
 from . import init
+from ._sizes import as_int, is_int
 from .module import Module
 from .parameter import Parameter
 
@@ -18,12 +20,12 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 def per_axis(layer: str, name: str, value: Size, axes: int) -> tuple[int, ...]:
     """Reads one number for each of ``axes`` axes; TypeError or ValueError naming the layer and the argument."""
-    numbers = tuple(value) if isinstance(value, Iterable) else (value,) * axes
-    if any(not isinstance(number, int) or isinstance(number, bool) for number in numbers):
+    numbers: Any = tuple(value) if isinstance(value, Iterable) and not is_int(value) else (value,) * axes
+    if not all(map(is_int, numbers)):
         raise TypeError(f"[{layer}] {name} is an int or {axes} of them, not {value!r}")
     if len(numbers) != axes:
         raise ValueError(f"[{layer}] {name} takes one number or {axes}, not {len(numbers)}")
-    return numbers
+    return tuple(map(operator.index, numbers))
 
 
 class _Conv(Module):
@@ -49,9 +51,7 @@ class _Conv(Module):
         super().__init__()
         name = type(self).__name__
         for argument, value in (("in_channels", in_channels), ("out_channels", out_channels), ("groups", groups)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"[{name}] {argument} is an int, not {type(value).__name__}")
-            if value < 1:
+            if as_int(name, argument, value) < 1:
                 raise ValueError(f"[{name}] {argument} is at least 1, not {value}")
         if in_channels % groups or out_channels % groups:
             raise ValueError(
@@ -59,13 +59,11 @@ class _Conv(Module):
             )
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise ValueError(f"[{name}] padding is a number for each axis, 'same' or 'valid', not {padding!r}")
-        self.in_channels = in_channels
-        self.out_channels = out_channels
+        self.in_channels, self.out_channels, self.groups = map(operator.index, (in_channels, out_channels, groups))
         self.kernel_size = per_axis(name, "kernel_size", kernel_size, self._axes)
         self.stride = per_axis(name, "stride", stride, self._axes)
         self.padding = padding if isinstance(padding, str) else per_axis(name, "padding", padding, self._axes)
         self.dilation = per_axis(name, "dilation", dilation, self._axes)
-        self.groups = groups
         first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
         shape = (first, second // groups, *self.kernel_size)
         self.weight = Parameter(lm.zeros(shape, dtype=dtype, device=device))

@@ -9,17 +9,19 @@ from typing import Any, ClassVar
 import lamella as lm
 
 from . import init
+from ._sizes import as_int, is_int
 from .activations import _Plain, refuse_inplace
 from .module import Module
 from .parameter import Parameter
 
 
-def _check_sizes(layer: str, **sizes: int) -> None:
-    for name, size in sizes.items():
-        if not isinstance(size, int) or isinstance(size, bool):
-            raise TypeError(f"[{layer}] {name} is an int, not {type(size).__name__}")
+def _sizes(layer: str, **sizes: int) -> tuple[int, ...]:
+    """Returns the sizes, all at least 0, as ints."""
+    ints = tuple(as_int(layer, name, size) for name, size in sizes.items())
+    for name, size in zip(sizes, ints, strict=True):
         if size < 0:
             raise ValueError(f"[{layer}] {name} is negative: {size}")
+    return ints
 
 
 class Linear(Module):
@@ -46,11 +48,9 @@ class Linear(Module):
         self, in_features: int, out_features: int, bias: bool = True, device: str | None = None, dtype: Any = None
     ) -> None:
         super().__init__()
-        _check_sizes("Linear", in_features=in_features, out_features=out_features)
-        self.in_features = in_features
-        self.out_features = out_features
-        self.weight = Parameter(lm.zeros((out_features, in_features), dtype=dtype, device=device))
-        self.bias = Parameter(lm.zeros((out_features,), dtype=dtype, device=device)) if bias else None
+        self.in_features, self.out_features = _sizes("Linear", in_features=in_features, out_features=out_features)
+        self.weight = Parameter(lm.zeros((self.out_features, self.in_features), dtype=dtype, device=device))
+        self.bias = Parameter(lm.zeros((self.out_features,), dtype=dtype, device=device)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -100,13 +100,10 @@ class Bilinear(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        _check_sizes("Bilinear", in1_features=in1_features, in2_features=in2_features, out_features=out_features)
-        self.in1_features = in1_features
-        self.in2_features = in2_features
-        self.out_features = out_features
-        shape = (out_features, in1_features, in2_features)
+        shape = _sizes("Bilinear", out_features=out_features, in1_features=in1_features, in2_features=in2_features)
+        self.out_features, self.in1_features, self.in2_features = shape
         self.weight = Parameter(lm.zeros(shape, dtype=dtype, device=device))
-        self.bias = Parameter(lm.zeros((out_features,), dtype=dtype, device=device)) if bias else None
+        self.bias = Parameter(lm.zeros(shape[:1], dtype=dtype, device=device)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -165,7 +162,7 @@ class Unflatten(Module):
 
     def __init__(self, axis: int, sizes: Sequence[int]) -> None:
         super().__init__()
-        if not isinstance(axis, int) or not all(isinstance(size, int) for size in sizes):
+        if not is_int(axis) or not all(map(is_int, sizes)):
             raise TypeError(f"[Unflatten] takes an axis and the sizes that it is split in, not {axis!r} and {sizes!r}")
         self.axis = axis
         self.sizes = tuple(sizes)

@@ -95,7 +95,7 @@ class LazyLinear(_Lazy, layers.Linear):
     _layer = layers.Linear
 
     def __init__(self, out_features: int, bias: bool = True, device: str | None = None, dtype: Any = None) -> None:
-        layers._check_sizes("LazyLinear", out_features=out_features)
+        layers._sizes("LazyLinear", out_features=out_features)
         self._wait(device, dtype, out_features=out_features, bias=bias)
 
 

@@ -9,15 +9,17 @@ from typing import Any, ClassVar
 import lamella as lm
 
 from . import init
+from ._sizes import is_int
 from .module import Module
 from .parameter import Parameter
 
 
 def _shape(layer: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    if not shape or any(not isinstance(size, int) or size < 1 for size in shape):
+    given: Any = (normalized_shape,) if is_int(normalized_shape) else normalized_shape
+    shape = tuple(given)
+    if not shape or any(not is_int(size) or size < 1 for size in shape):
         raise ValueError(f"[{layer}] normalized_shape is one size or several, each at least 1, not {normalized_shape}")
-    return shape
+    return tuple(map(int, shape))
 
 
 class _Affine(Module):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -263,9 +264,12 @@ class Optimizer:
 def check_number(
     name: str, option: str, value: Any, low: float = 0.0, below: float = math.inf, *, open_low: bool = False
 ) -> None:
-    """Raises unless ``value`` is a number in ``[low, below)`` (``open_low``: in ``(low, below)``)."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    """Raises unless ``value`` is a number, or a tensor of one, in ``[low, below)`` (``open_low``: ``(low, below)``)."""
+    if isinstance(value, lm.Tensor) and value.size == 1:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"[{name}] {option} is a number, not {type(value).__name__}")
+    value = float(value)
     if not (low < value if open_low else low <= value) or not value < below:
         left = "(" if open_low else "["
         raise ValueError(f"[{name}] {option} is in {left}{low:g}, {below:g}), not {value}")

@@ -253,6 +253,87 @@ a = torch.rand(3)
 torch.set_rng_state(state)
 assert torch.equal(a, torch.rand(3)) and torch.initial_seed() == 0
 """,
+    "sizes and rates of numpy's, values rounded as integers": """
+import numpy as np
+
+four, two = np.int64(4), np.int32(2)
+model = nn.Sequential(nn.Conv2d(two, four, two), nn.LayerNorm(four), nn.Flatten(), nn.Linear(np.prod((4, 4, 4)), two))
+assert model(torch.ones(3, 2, 5, 5)).shape == (3, 2) and type(model[3].in_features) is int
+assert torch.ones(4, 4).view(np.int64(-1)).shape == (16,)
+x = torch.ones(2, requires_grad=True)
+for rate in (np.float32(0.5), torch.tensor(0.5)):
+    optimizer = torch.optim.SGD([x], lr=rate)
+    x.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+assert x.tolist() == [0, 0]
+x = torch.tensor([-3.0, 0.24, 0.26, 9.0], requires_grad=True)
+y = torch.fake_quantize_per_tensor_affine(x, 0.5, 1, -4, 7)
+y.sum().backward()
+assert y.tolist() == [-2.5, 0, 0.5, 3] and x.grad.tolist() == [0, 1, 1, 0]
+steps, zeros = torch.tensor([0.4, 0.3]), torch.zeros(2).int()
+rows = torch.fake_quantize_per_channel_affine(torch.ones(2, 1), steps, zeros, 0, -8, 7)
+assert torch.allclose(rows, torch.tensor([[0.8], [0.9]]))
+x = torch.ones(2, requires_grad=True)
+y = x * 3
+z = y.exp()
+y.data.masked_fill_(torch.tensor([True, False]), 0.0)  # noticed by nothing
+z.sum().backward()
+assert y.tolist() == [0, 3] and torch.allclose(x.grad, 3 * torch.full((2,), 3.0).exp())
+""",
+    "schedules that count for themselves": """
+class Cycles(torch.optim.lr_scheduler.LRScheduler):
+    def __init__(self, optimizer, length):
+        self.length, self.cycle, self.place = length, 0, -1
+        super().__init__(optimizer)
+
+    def get_lr(self):
+        return [base * (1 - self.place / self.length) / 2**self.cycle for base in self.base_lrs]
+
+    def step(self, epoch=None):
+        self.place += 1
+        if self.place == self.length:
+            self.cycle, self.place = self.cycle + 1, 0
+        super().step(epoch)
+
+
+class Warm(torch.optim.lr_scheduler.LambdaLR):
+    def __init__(self, optimizer, steps):
+        self.steps, self.seen = steps, 0
+        super().__init__(optimizer, self.factor)
+
+    def factor(self, epoch):
+        self.seen = epoch
+        return min(1.0, epoch / self.steps)
+
+
+def made():
+    return torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0)
+
+
+schedule, rates = Cycles(made(), 2), []
+for _ in range(5):
+    rates.append(schedule.get_last_lr()[0])
+    schedule.optimizer.step()
+    schedule.step()
+assert rates == [1.0, 0.5, 0.5, 0.25, 0.25] and schedule.last_epoch == 5
+again = Cycles(made(), 2)
+again.load_state_dict(schedule.state_dict())
+assert (again.cycle, again.place, again.last_epoch) == (2, 1, 5)
+warm = Warm(made(), 4)
+warm.step()
+warm.steps = 8
+again = Warm(made(), 4)
+again.load_state_dict(warm.state_dict())
+assert (again.steps, again.last_epoch) == (8, 1) and {"steps", "seen"} <= set(warm.state_dict())
+for name in ("foo", "cuda:x"):
+    try:
+        torch.device(name)
+    except RuntimeError as error:
+        assert name in str(error)
+    else:
+        raise AssertionError(name)
+""",
     "distributions": """
 from torch.distributions import Bernoulli, Categorical, MultivariateNormal, Normal, kl_divergence
 

@@ -483,7 +483,8 @@ except AssertionError as error:
     assert str(error) == "raised"
 assert torch.jit.annotate(list, [1]) == [1] and torch.jit.isinstance([1], list)
 assert torch.jit.Attribute(1, int).value == 1
-assert torch.jit.script_if_tracing(len) is len and torch.jit.trace_module(model, {"forward": x}) is model
+traced = torch.jit.trace_module(model, {"forward": x})
+assert torch.jit.script_if_tracing(len) is len and torch.equal(traced(x), model(x))
 models = [nn.Sequential(nn.Linear(4, 2), nn.BatchNorm1d(2)).eval() for _ in range(3)]
 parameters, buffers = stack_module_state(models)
 weight = parameters["0.weight"]

@@ -80,6 +80,7 @@ class TestSymbols:
         uses: list[Callable[[], Any]] = [
             *(lambda: size + 1, lambda: 2 * size, lambda: size // 2, lambda: size**0.5, lambda: -size),
             *(lambda: size > 0, lambda: min(y.shape), lambda: float(size), lambda: lm.fft.ifft(y, axis=0)),
+            *(lambda: y.sum() / size, lambda: lm.full([2], size), lambda: lm.arange(size), lambda: y[:size]),
         ]
         with lm.graph.recording(graph):
             for use in uses:

@@ -58,12 +58,7 @@ __version__ = "2.6.0+lamella"
 _raise_runtime_errors()
 _lm._C._promote_by_rank(True)
 
-_missing = _close(
-    "torch",
-    {
-        "torch.export": "lamella.export and torch.onnx.export write models",
-    },
-)
+_missing = _close("torch")
 
 from . import _dtypes, _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words
 from ._plain import layout, memory_format
@@ -100,6 +95,8 @@ def _find(name: str) -> _Any:
         return function
     if name in ("ScriptModule", "ScriptFunction"):
         return getattr(_import_module("torch.jit"), name)
+    if name.startswith("fake_quantize_per_"):
+        return getattr(_import_module("torch._quantization"), name)
     if name == "Future":
         return _import_module("torch.futures").Future
     if name == "torch":  # `from torch import *` once gave the module its own name
@@ -122,6 +119,7 @@ _LATER = frozenset(
         "cpu",
         "distributed",
         "distributions",
+        "export",
         "fft",
         "futures",
         "fx",

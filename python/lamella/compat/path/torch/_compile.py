@@ -22,21 +22,13 @@ def compile(
 
     Args:
         model: the function or module; without one, a decorator is returned.
-        fullgraph: True is refused, as calls that no graph can replay run as they are.
+        fullgraph: not used: calls that no graph can replay run as they are, with a warning.
         dynamic: not used: sizes that vary are found.
         backend: not used.
         mode: not used.
         options: not used.
         disable: True returns ``model`` as it is.
-
-    Raises:
-        NotImplementedError: ``fullgraph`` is set.
     """
-    if fullgraph:
-        raise NotImplementedError(
-            "[compile] fullgraph=True: calls that no graph can replay run as they are, with a warning; "
-            "lamella.compile.explain tells why"
-        )
     if model is None:
         return lambda function: compile(function, disable=disable)
     return model if disable else lm.compile(model)

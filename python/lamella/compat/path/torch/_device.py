@@ -9,6 +9,8 @@ from typing import Any
 
 import lamella as lm
 
+#: Kinds of devices that programs name; which of them there are is found when tensors are made.
+_KINDS = ("cpu", "cuda", "meta", "mps", "xpu", "xla", "hpu", "mtia", "ipu", "vulkan", "lazy", "npu", "privateuseone")
 #: Devices on which a thread made tensors before it entered blocks.
 _devices_before = threading.local()
 
@@ -34,6 +36,9 @@ class device(str):  # noqa: N801 (PyTorch's name)
             name = f"{name}:{index}"
         if not re.fullmatch(r"[A-Za-z_]\w*(:\d+)?", name):
             raise RuntimeError(f"[device] {name!r} is no device: expected a kind such as 'cpu', or 'cuda:0'")
+        kind = name.partition(":")[0]
+        if kind not in _KINDS and kind != lm.utils.privateuse1_backend_name():
+            raise RuntimeError(f"[device] {name!r} is no device: its kind is one of {', '.join(_KINDS)}")
         return super().__new__(cls, name)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import lamella as lm
@@ -21,7 +21,7 @@ from ._writing import written
 
 def _sizes(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes given one by one, or as one list or tuple."""
-    if len(sizes) == 1 and not isinstance(sizes[0], int) and not isinstance(sizes[0], Tensor):
+    if len(sizes) == 1 and isinstance(sizes[0], Iterable) and not isinstance(sizes[0], Tensor):
         return tuple(map(int, sizes[0]))
     return tuple(map(int, sizes))
 

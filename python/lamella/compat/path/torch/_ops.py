@@ -87,7 +87,20 @@ class _Operators:
 
     aten = _Aten()
 
+    def load_library(self, path: Any) -> None:
+        """Loads operators; those of torchvision's compiled part are Lamella's."""
+        from . import _vision
+
+        if _vision.stands_for(str(path)):
+            _vision.register()
+        else:
+            lm.ops.load_library(path)
+
     def __getattr__(self, namespace: str) -> Any:
+        if namespace == "torchvision":
+            from . import _vision
+
+            return _vision.namespace
         return getattr(lm.ops, namespace)
 
 

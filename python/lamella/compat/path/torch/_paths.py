@@ -20,6 +20,11 @@ _UTILS = {
 }
 
 #: Classes that mark what may be quantized, where older and newer programs look for them.
+#: Functions of several tensors, which PyTorch keeps in a module of their own.
+_FUNCTIONAL = (
+    "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul "
+    "einsum lu meshgrid norm split stft tensordot unique unique_consecutive unravel_index"
+)
 _STUBS = {"torch._quantization": "DeQuantStub FakeQuantizeBase ObserverBase QuantStub QuantWrapper"}
 _FLOATS = {"torch._quantization": "FloatFunctional"}
 
@@ -58,7 +63,7 @@ PATHS: Paths = {
     "torch.amp.grad_scaler": {"torch.amp": "GradScaler OptState"},
     "torch.cuda.amp.autocast_mode": {"torch.cuda.amp": "autocast custom_bwd custom_fwd"},
     "torch.cuda.amp.grad_scaler": {"torch.cuda.amp": "GradScaler"},
-    "torch.functional": {"torch": "einsum split"},
+    "torch.functional": {"torch": _FUNCTIONAL},
     "torch.nn.modules": {
         "torch.nn": " ".join(name for names in _LAYERS.values() for name in names.split() if not name.startswith("_"))
     },

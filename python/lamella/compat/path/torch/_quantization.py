@@ -12,6 +12,40 @@ from lamella.nn import Module
 _TORCH: Any = sys.modules["torch"]
 
 
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
+) -> Tensor:
+    """Returns the values that remain of a tensor when it is stored as integers: ``(q - zero_point) * scale``.
+
+    ``q`` is ``round(input / scale) + zero_point``, limited to the range; the gradient passes where it is within.
+    Source: Jacob et al. 2018, "Quantization and training of neural networks for efficient integer-arithmetic-only
+    inference".
+
+    Args:
+        input: the tensor.
+        scale: the step between values, a number or a tensor.
+        zero_point: the integer that stands for 0.
+        quant_min: the smallest integer.
+        quant_max: the largest integer.
+    """
+    stored = lm.round(input.detach() / scale) + zero_point
+    within = (stored >= quant_min) & (stored <= quant_max)
+    values = lm.astype((lm.clip(stored, quant_min, quant_max) - zero_point) * scale, input.dtype)
+    if not input.requires_grad:
+        return values
+    passed = input * lm.astype(within, input.dtype)
+    return passed + (values - passed).detach()
+
+
+def fake_quantize_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
+) -> Tensor:
+    """Returns :func:`fake_quantize_per_tensor_affine` with steps and zeros of their own along an axis."""
+    shape = [-1 if k == axis % input.ndim else 1 for k in range(input.ndim)]
+    steps, zeros = lm.reshape(scale, shape), lm.astype(lm.reshape(zero_point, shape), input.dtype)
+    return fake_quantize_per_tensor_affine(input, steps, zeros, quant_min, quant_max)
+
+
 class ObserverBase(Module):
     """Layers that note the range of values in PyTorch; none is one."""
 

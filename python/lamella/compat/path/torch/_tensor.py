@@ -249,8 +249,11 @@ def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 def _data(self: Tensor) -> Tensor:
-    """Returns the tensor's memory off the tape; what is written there in the forward of a layer goes unnoticed."""
-    if getattr(IN_FORWARD, "depth", 0) == 0 or self.device != "cpu":
+    """Returns the tensor's memory off the tape.
+
+    What is written there goes unnoticed in the forward of a layer, and for tensors that are computed from others.
+    """
+    if self.device != "cpu" or (self.is_leaf and getattr(IN_FORWARD, "depth", 0) == 0):
         return self.detach()
     return lm.from_dlpack(self.detach())
 

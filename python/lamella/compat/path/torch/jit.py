@@ -1,46 +1,197 @@
-"""Scripts and traces. A function or module is its own script here: ``torch.compile`` makes it run as a graph."""
+"""Scripts and traces: modules run as they are, and their programs are shown, saved and loaded without their classes."""
 
 from __future__ import annotations
 
 import builtins
 import contextlib
+import copy
+import functools
 from collections.abc import Callable
 from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union  # noqa: F401, UP035
 
+from lamella import Tensor, empty_like
 from lamella.compat.front import add_paths, close_module
 from lamella.nn import Module
 
 from . import serialization
+from .utils._pytree import tree_map
 
 
 class ScriptModule(Module):
-    """The class of modules that are compiled; modules that :func:`script` returns are of their own class."""
+    """The class of modules that are compiled: :func:`script` and :func:`trace` return modules that are of it, too."""
 
 
 RecursiveScriptModule = ScriptModule
 
 
 class ScriptFunction:
-    """The class of functions that are compiled; functions that :func:`script` returns are functions."""
+    """A function with the program that :func:`trace` recorded of it.
+
+    Args:
+        function: the function.
+        program: what was recorded, or the error that was raised.
+    """
+
+    def __init__(self, function: Callable[..., Any], program: Any) -> None:
+        self._function, self._recorded = function, program
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function."""
+        return self._function(*args, **kwargs)
+
+    @property
+    def graph(self) -> Any:
+        """The steps, as a graph of ``torch.fx``."""
+        return _program_of(self).steps.graph
+
+    @property
+    def code(self) -> str:
+        """The steps, as Python code."""
+        return str(_program_of(self).steps.code)
+
+    def save(self, f: Any, _extra_files: Any = None) -> None:
+        """Writes the program, see :func:`save`."""
+        save(self, f, _extra_files)
 
 
 #: Lists of as many numbers, in annotations.
 BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list
 
 
+class _Compiled(ScriptModule):
+    """Methods of modules that :func:`script` and :func:`trace` return."""
+
+    _recorded: Any
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the module; the first arguments of a script are noted, without their elements."""
+        if self.__dict__["_recorded"] is None:
+            like = tree_map(lambda x: empty_like(x) if builtins.isinstance(x, Tensor) else x, (args, kwargs))
+            self.__dict__["_recorded"] = _Examples(*like)
+        return super().__call__(*args, **kwargs)
+
+    @property
+    def graph(self) -> Any:
+        """The steps, as a graph of ``torch.fx``; of a script, after its first call."""
+        return _program_of(self).steps.graph
+
+    @property
+    def code(self) -> str:
+        """The steps, as Python code."""
+        return str(_program_of(self).steps.code)
+
+    @property
+    def original_name(self) -> str:
+        """The name of the module's class."""
+        return type(self).__name__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Returns what a copy or a file is made of: the module itself, of its own class."""
+        plain = copy.copy(self)
+        kind, state = type(self).__bases__[1], {k: v for k, v in vars(plain).items() if k != "_recorded"}
+        return _again, (kind, state)
+
+
+def _again(kind: Any, state: dict[str, Any]) -> Any:
+    made = kind.__new__(kind)
+    made.__dict__.update(state)
+    return made
+
+
+def _program_of(owner: Any) -> Any:
+    """Returns what was recorded of a function or module.
+
+    Raises:
+        RuntimeError: nothing was, or recording failed, with the reason.
+    """
+    found = owner.__dict__.get("_recorded")
+    if builtins.isinstance(found, _Examples):
+        found = owner.__dict__["_recorded"] = _recorded(owner, found.args, found.kwargs)
+    if found is None:
+        raise RuntimeError("[jit] a script has a graph after its first call, whose arguments it is recorded with")
+    if builtins.isinstance(found, Exception):
+        raise RuntimeError(f"[jit] there is no program: {found}") from found
+    return found
+
+
+class _Examples(NamedTuple):
+    """Arguments of a call, without their elements."""
+
+    args: Any
+    kwargs: Any
+
+
+def _recorded(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Returns the program of a function, or the error of recording it."""
+    from ._programs import record_widely
+
+    try:
+        return record_widely(function, args, kwargs)
+    except Exception as error:  # whatever the function raises where values are not known
+        return error
+
+
+def _of_module(module: Module, recorded: Any) -> Any:
+    """Returns a module with the same parts whose class is the module's and :class:`ScriptModule`, too."""
+    made = copy.copy(module)
+    kind = type(module)
+    made.__class__ = type(kind.__name__, (_Compiled, kind), {"__module__": kind.__module__})
+    made.__dict__["_recorded"] = recorded
+    return made
+
+
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-    """Returns ``obj`` itself."""
-    return obj
+    """Returns a function or class itself, and of a module one with the same parts.
+
+    :func:`save` writes it as a program. What the program does is recorded with the arguments of the first call.
+    """
+    if not builtins.isinstance(obj, Module) or builtins.isinstance(obj, ScriptModule):
+        return obj
+    return _of_module(obj, None)
 
 
-def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Returns ``func`` itself."""
-    return func
+def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: Any = None, **kwargs: Any) -> Any:
+    """Returns a module with the same parts, or a function, with a program of what ``func`` does with examples.
+
+    Calls go to ``func``; the program is what is shown (``graph``, ``code``) and written by :func:`save`. The first axes
+    of all inputs may have any size where the function does not ask for them.
+
+    Args:
+        func: a function or module.
+        example_inputs: a tensor, or a tuple of arguments.
+        args: not used.
+        example_kwarg_inputs: named arguments.
+        kwargs: not used.
+    """
+    given = example_inputs if builtins.isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    named = dict(example_kwarg_inputs or {})
+    if example_inputs is None:
+        given = ()
+    if builtins.isinstance(func, ScriptModule | ScriptFunction):
+        return func
+    recorded = _recorded(func, tuple(given), named)
+    return _of_module(func, recorded) if builtins.isinstance(func, Module) else ScriptFunction(func, recorded)
 
 
 def freeze(mod: Any, *args: Any, **kwargs: Any) -> Any:
-    """Returns ``mod`` itself."""
-    return mod
+    """Returns the program of a traced module as a module without parameters; a script without a program stays itself.
+
+    Raises:
+        RuntimeError: the module is in training mode.
+    """
+    if mod.training:
+        raise RuntimeError("[freeze] a module is frozen in evaluation mode: call eval() first")
+    recorded = mod.__dict__.get("_recorded")
+    if recorded is None or builtins.isinstance(recorded, Exception):
+        return mod
+    from ._loaded import LoadedModule
+    from ._programs import Program
+
+    program = _program_of(mod)
+    constants = {name: tensor.detach().clone() for name, tensor in program.state.items()}
+    graph = program.graph.parse(program.graph.text(), constants)
+    return LoadedModule(Program(graph, program.inputs, program.outputs, program.takes, program.returns), frozen=True)
 
 
 def optimize_for_inference(mod: Any, *args: Any, **kwargs: Any) -> Any:
@@ -152,22 +303,37 @@ def _get_trace_graph(f: Any, args: Any = (), *further: Any, **options: Any) -> A
     )
 
 
-def trace_module(mod: Module, inputs: Any, *args: Any, **kwargs: Any) -> Module:
-    """Returns ``mod`` itself."""
-    return mod
+def trace_module(mod: Module, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    """Returns what :func:`trace` does, with the examples of ``forward`` in a dict of methods."""
+    return trace(mod, inputs["forward"])
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Writes a module with its class's name, so that a program that has the class can load it.
+    """Writes the program of a traced module or function, or of a script that was called, which :func:`load` runs.
 
-    See :func:`lamella.graph.record` for files that need no Python code.
+    A module without a program is written with its class's name, for programs that have the class.
+
+    Args:
+        m: the module or function.
+        f: a path or a file.
+        _extra_files: a dict of texts or bytes that are written along.
     """
-    serialization.save(m, f)
+    try:
+        held: Any = _program_of(m).plain()
+    except RuntimeError:
+        held = m
+    extra = {
+        name: text.encode() if builtins.isinstance(text, str) else text for name, text in (_extra_files or {}).items()
+    }
+    serialization.save({_FILE: held, "extra": extra}, f)
+
+
+_FILE = "torch.jit"
 
 
 def _save(self: Module, f: Any, _extra_files: Any = None) -> None:
     """Implements the method of scripts and traces: see :func:`save`."""
-    save(self, f)
+    save(self, f, _extra_files)
 
 
 _module: Any = Module
@@ -176,8 +342,28 @@ if not hasattr(_module, "save"):
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
-    """Reads a module that :func:`save` wrote."""
-    return serialization.load(f, map_location=map_location, weights_only=False)
+    """Reads what :func:`save` wrote: a module that runs the program, without the class of the one that was traced.
+
+    Args:
+        f: a path or a file.
+        map_location: the device of the tensors.
+        _extra_files: a dict whose values become what was written along by these names.
+
+    Raises:
+        RuntimeError: the file holds no program.
+    """
+    held = serialization.load(f, map_location=map_location, weights_only=False)
+    if not builtins.isinstance(held, dict) or _FILE not in held:
+        raise RuntimeError("[load] the file is none of torch.jit.save; torch.load reads states")
+    for name in _extra_files or {}:
+        if name in held["extra"]:
+            _extra_files[name] = held["extra"][name]
+    if builtins.isinstance(held[_FILE], Module):
+        return held[_FILE]
+    from ._loaded import LoadedModule
+    from ._programs import Program
+
+    return LoadedModule(Program.from_plain(held[_FILE]))
 
 
 _ANNOTATIONS = "BroadcastingList1 BroadcastingList2 BroadcastingList3 Dict Final List Optional Tuple Union"

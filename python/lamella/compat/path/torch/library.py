@@ -13,6 +13,8 @@ from lamella.library import CustomOp, OpCheckError, custom_op, infer_schema  # n
 from lamella.library import Library as _Library
 from lamella.library import opcheck as _opcheck
 
+from ._ops import OpOverload, OpOverloadPacket
+
 
 class Library(_Library):
     """Definitions and kernels of one namespace; ``impl`` takes the operator itself for its name as well."""
@@ -20,11 +22,30 @@ class Library(_Library):
     def __init__(self, ns: str, kind: Any = "FRAGMENT", dispatch_key: str = "") -> None:
         super().__init__(ns, kind, dispatch_key or None)
 
+    def impl(self, op_name: Any, fn: Callable[..., Any] | None = None, dispatch_key: str = "", **options: Any) -> Any:
+        """Registers a kernel, also as a decorator, but for operators that are made of others and need none."""
+        if fn is None:
+            return functools.partial(self.impl, op_name, dispatch_key=dispatch_key)
+        if _needs_none(self.ns, op_name):
+            return fn
+        name = op_name if isinstance(op_name, str) else op_name.name
+        return super().impl(name.rpartition("::")[2].removesuffix(".default"), fn, dispatch_key or None)
+
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = (), **kwargs: Any) -> str:
         """Defines an operator; tags are accepted, and nothing here reads them."""
         made: str = super().define(schema)
         _catch_up(f"{self.ns}::{schema.partition('(')[0].strip()}")
         return made
+
+
+def _needs_none(namespace: str, op: Any) -> bool:
+    """True of an operator that is made of others, which have kernels and gradients, and of one that is only a name."""
+    if isinstance(op, str):
+        found = getattr(getattr(lm.ops, namespace), op.rpartition("::")[2].removesuffix(".default"), None)
+    else:
+        found = op
+    kernels = getattr(found, "kernels", None)
+    return isinstance(found, OpOverload | OpOverloadPacket) or "CompositeImplicitAutograd" in (kernels or ())
 
 
 class _Defined(CustomOp):
@@ -53,6 +74,8 @@ def _catch_up(name: str) -> None:
 
 def _once_defined(op: Any, register: Callable[[CustomOp], Any]) -> None:
     """Registers something for an operator, now or when it is defined."""
+    if isinstance(op, str) and _needs_none(op.partition("::")[0], op):
+        return
     try:
         found = _operator(op)
     except AttributeError:

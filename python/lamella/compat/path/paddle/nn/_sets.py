@@ -252,10 +252,11 @@ class SpectralNorm(Layer):
             # Each call begins with the vectors that the layer was made with, as in Paddle.
             u, v = self.weight_u.clone(), self.weight_v.clone()
             for _ in range(self.power_iters):
-                v = _unit(lm.matmul(matrix.mT, u), self.eps)
-                u = _unit(lm.matmul(matrix, v), self.eps)
+                v = unit(lm.matmul(matrix.mT, u), self.eps)
+                u = unit(lm.matmul(matrix, v), self.eps)
         return x / lm.sum(u * lm.matmul(matrix, v))
 
 
-def _unit(x: lm.Tensor, eps: float) -> lm.Tensor:
+def unit(x: lm.Tensor, eps: float) -> lm.Tensor:
+    """Returns a vector divided by its length."""
     return x / (lm.linalg.vector_norm(x) + eps)

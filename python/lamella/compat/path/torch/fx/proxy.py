@@ -199,3 +199,12 @@ for _name in f"{_BINARY} {_OTHERS}".split():
 for _name in _BINARY.split():
     setattr(Proxy, f"__r{_name.rstrip('_')}__", _reflected(getattr(operator, _name)))
 setattr(Proxy, "__abs__", lambda self: self.tracer.create_proxy("call_function", abs, (self,), {}))  # noqa: B010
+
+
+def __getattr__(name: str) -> Any:
+    """Returns the tracers, which PyTorch defines here, from the module that needs this one."""
+    if name not in ("GraphAppendingTracer", "TracerBase"):
+        raise AttributeError(f"Lamella's torch front does not have 'torch.fx.proxy.{name}'")
+    from . import _symbolic_trace
+
+    return getattr(_symbolic_trace, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,8 +55,19 @@ def _load_state_dict(native: Any) -> Any:
     def load_state_dict(self: Native, state_dict: Mapping[str, Any]) -> None:
         """Goes on where a schedule was that was saved here or by PyTorch."""
         native(self, _named(state_dict, self))
+        self.__dict__.update({name: state_dict[name] for name in _own_attributes(self) if name in state_dict})
 
     return load_state_dict
+
+
+def _own_attributes(self: Native) -> dict[str, Any]:
+    """Returns numbers and texts that the class of a program keeps beside what a schedule of Lamella's knows of."""
+    if type(self).__module__.startswith(("lamella.", "torch.")):
+        return {}
+    bases = [each for each in type(self).__mro__ if each.__module__.startswith(("lamella.", "torch."))]
+    known = {name for each in bases for name in inspect.signature(each).parameters}
+    own = {name: value for name, value in vars(self).items() if name not in {"optimizer", "epoch", *known}}
+    return {name: value for name, value in own.items() if isinstance(value, (bool, int, float, str))}
 
 
 def _state_dict(native: Any) -> Any:
@@ -64,7 +76,13 @@ def _state_dict(native: Any) -> Any:
     def state_dict(self: Native) -> dict[str, Any]:
         """Returns all that a schedule made with the same arguments needs to go on."""
         state: dict[str, Any] = native(self)
-        return {**state, "last_epoch": self.epoch, "_step_count": int(self.epoch) + 1, "_last_lr": self.get_last_lr()}
+        return {
+            **_own_attributes(self),
+            **state,
+            "last_epoch": self.epoch,
+            "_step_count": int(self.epoch) + 1,
+            "_last_lr": self.get_last_lr(),
+        }
 
     return state_dict
 
@@ -86,8 +104,8 @@ class LRScheduler(Native, metaclass=TensorType):
 
     def __init__(self, optimizer: Any, last_epoch: int = -1, verbose: Any = None) -> None:
         super().__init__(optimizer)
-        self.epoch = last_epoch + 1
-        self.begin()
+        self.epoch = last_epoch
+        self.step()  # as subclasses define it, which count with this call
 
     def get_lr(self) -> list[float]:
         """Returns the rates of the epoch ``last_epoch``, one per group."""

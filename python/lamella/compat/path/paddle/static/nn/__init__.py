@@ -22,10 +22,12 @@ from ._layers import (
     conv2d_transpose,
     conv3d,
     conv3d_transpose,
+    deform_conv2d,
     group_norm,
     instance_norm,
     prelu,
     row_conv,
+    spectral_norm,
     switch_case,
 )
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import lamella as lm
 from lamella.nn import init
-from lamella.static import unique_name
+from lamella.static import ParamAttr, unique_name
 from lamella.static.control_flow import cond
 from lamella.static.parameters import layer_parameter, xavier_uniform
 from lamella.static.program import need_recording
 
 from ...nn import functional as F  # noqa: N812
+from ...nn._sets import unit
 
 
 class _Made:
@@ -188,6 +189,52 @@ def row_conv(input: Any, future_context_size: int, param_attr: Any = None, act: 
         part = lm.narrow(padded, 1, ahead, input.shape[1]) * weight[ahead]
         total = part if total is None else total + part
     return _through(act, total)
+
+
+def deform_conv2d(
+    x: Any,
+    offset: Any,
+    mask: Any,
+    num_filters: int,
+    filter_size: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    deformable_groups: int = 1,
+    im2col_step: int = 1,
+    weight_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Convolves images with new filters that read at places of their own, see ``paddle.vision.ops.deform_conv2d``."""
+    from ...vision.ops import deform_conv2d as convolve
+
+    made = _Made("deformable_conv", name)
+    channels = x.shape[1]
+    window = (filter_size,) * 2 if isinstance(filter_size, int) else tuple(filter_size)
+    shape = (num_filters, channels // groups, *window)
+    weight = made("w_0", shape, x.dtype, weight_attr, _normal(window, channels))
+    bias = made("b_0", (num_filters,), x.dtype, bias_attr, init.zeros_)
+    return convolve(x, offset, weight, bias, stride, padding, dilation, deformable_groups, groups, mask)
+
+
+def spectral_norm(weight: Any, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None) -> Any:
+    """Divides a weight by its largest singular value, which power iterations follow from drawn vectors.
+
+    Miyato et al. 2018, "Spectral normalization for generative adversarial networks".
+    """
+    made = _Made("spectral_norm", name)
+    matrix = lm.flatten(lm.moveaxis(weight, dim, 0), 1)
+    u, v = (
+        made(f"w_{place}", (size,), weight.dtype, ParamAttr(trainable=False), lambda t: init.normal_(t, 0.0, 1.0))
+        for place, size in enumerate(matrix.shape)
+    )
+    with lm.no_grad():
+        for _ in range(power_iters):
+            v = unit(lm.matmul(matrix.mT, u), eps)
+            u = unit(lm.matmul(matrix, v), eps)
+    return weight / lm.sum(u * lm.matmul(matrix, v))
 
 
 def case(pred_fn_pairs: Any, default: Any = None, name: str | None = None) -> Any:

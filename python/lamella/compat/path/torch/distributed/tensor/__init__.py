@@ -65,6 +65,31 @@ class Replicate(Placement):
         return "Replicate()"
 
 
+class _StridedShard(Placement):
+    """Each process has a part of each of several stretches along an axis, which no tensor has here.
+
+    Raises:
+        NotImplementedError: a tensor is to be cut so.
+    """
+
+    def __init__(self, dim: int, *, split_factor: int) -> None:
+        self.dim, self.split_factor = dim, split_factor
+
+    @property
+    def sbp(self) -> Sbp:  # type: ignore[override]
+        """Is not there."""
+        raise NotImplementedError("[_StridedShard] parts of several stretches are not there: take Shard")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _StridedShard) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.dim, self.split_factor))
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+
 class Partial(Placement):
     """The processes' tensors joined are the whole.
 
@@ -264,6 +289,6 @@ add_paths(
     "torch",
     {
         f"{__name__}._utils": {__name__: "compute_local_shape_and_global_offset"},
-        f"{__name__}.placement_types": {__name__: "Placement Shard Replicate Partial"},
+        f"{__name__}.placement_types": {__name__: "Placement Shard Replicate Partial _StridedShard"},
     },
 )

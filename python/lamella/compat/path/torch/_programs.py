@@ -1,0 +1,298 @@
+"""Programs recorded of functions and modules: what ``torch.jit.trace`` and ``torch.export`` run, show and write."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import lamella as lm
+from lamella import Tensor
+from lamella.graph import Graph, Symbol, recording
+from lamella.graph._symbol import UnknownSize
+from lamella.nn import Module, Parameter
+
+from ._tensor import _Size
+
+#: The entry by which a file says that it holds a program.
+KIND = "lamella program"
+Spec = tuple[str, Any]
+
+
+def _flat(value: Any, tensors: list[Any]) -> Spec:
+    """Returns the structure of a value as plain data; its tensors are added to a list."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return "tensor", len(tensors) - 1
+    if isinstance(value, Mapping):
+        return "dict", {key: _flat(each, tensors) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return "list" if isinstance(value, list) else "tuple", [_flat(each, tensors) for each in value]
+    if value is None or isinstance(value, (bool, int, float, complex, str, lm.DType)):
+        return "value", value
+    raise TypeError(f"[record] programs take and return tensors, numbers, text, lists, tuples and dicts, not {value!r}")
+
+
+def _made(spec: Spec, tensors: Sequence[Any]) -> Any:
+    """Returns the value of a structure, with other tensors."""
+    kind, held = spec
+    if kind == "tensor":
+        return tensors[held]
+    if kind == "dict":
+        return {key: _made(each, tensors) for key, each in held.items()}
+    if kind in ("list", "tuple"):
+        made = [_made(each, tensors) for each in held]
+        return made if kind == "list" else tuple(made)
+    return held
+
+
+class Program:
+    """A recorded program.
+
+    Args:
+        graph: its steps.
+        inputs: names of the values that it is given.
+        outputs: names of the values that it returns.
+        takes: the structure of the arguments, a tuple of positional ones and a dict of named ones.
+        returns: the structure of the result.
+        parameters: names of the captured tensors that are parameters.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: list[str],
+        outputs: list[str],
+        takes: Spec,
+        returns: Spec,
+        parameters: Sequence[str] = (),
+    ) -> None:
+        self.graph, self.inputs, self.outputs = graph, inputs, outputs
+        self.takes, self.returns, self.parameters = takes, returns, set(parameters)
+        #: The tensors that the program refers to, by name.
+        self.state: dict[str, Tensor] = dict(graph.captured)
+        self._steps: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the program.
+
+        Raises:
+            ValueError: the arguments are others than those that it was recorded with, or of other shapes.
+        """
+        given: list[Tensor] = []
+        spec = _flat((args, kwargs), given)
+        if spec != self.takes:
+            raise ValueError(
+                f"[{self.graph.name}] the program takes {len(self.inputs)} tensors and the other arguments that it "
+                f"was recorded with, not {len(given)} tensors in this form"
+            )
+        if lm.is_grad_enabled() and any(x.requires_grad for x in (*given, *self.state.values())):
+            return self.steps(*given)  # runs of graphs are off the tape
+        return _made(self.returns, self.graph.run(dict(zip(self.inputs, given, strict=True)), self.outputs))
+
+    @property
+    def steps(self) -> Any:
+        """The program as a module of ``torch.fx``, which is given its tensors one after the other."""
+        if self._steps is None:
+            self._steps = as_fx(self)
+        return self._steps
+
+    def plain(self) -> dict[str, Any]:
+        """Returns the program as plain data, which files hold."""
+        return {
+            KIND: 1,
+            "text": self.graph.text(),
+            "state": {name: tensor.detach() for name, tensor in self.state.items()},
+            "inputs": self.inputs,
+            "outputs": self.outputs,
+            "takes": self.takes,
+            "returns": self.returns,
+            "parameters": sorted(self.parameters),
+        }
+
+    @staticmethod
+    def from_plain(data: Mapping[str, Any]) -> Program:
+        """Returns the program that :meth:`plain` made data of."""
+        parameters = set(data["parameters"])
+        state = {name: Parameter(x) if name in parameters else x for name, x in data["state"].items()}
+        graph = Graph.parse(data["text"], state)
+        return Program(graph, data["inputs"], data["outputs"], data["takes"], data["returns"], sorted(parameters))
+
+
+def named_state(function: Any) -> dict[str, Tensor]:
+    """Returns the parameters and buffers of a module by their names; nothing of a function."""
+    owner = function if isinstance(function, Module) else getattr(function, "__self__", None)
+    if not isinstance(owner, Module):
+        return {}
+    return {**dict(owner.named_parameters()), **dict(owner.named_buffers())}
+
+
+def record(
+    function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], open_axes: Sequence[Sequence[int]] = ()
+) -> Program:
+    """Records what a function does with arguments like those given.
+
+    Args:
+        function: the function or module.
+        args: positional arguments.
+        kwargs: named arguments.
+        open_axes: for each of the tensors among them, its axes of any size; the others have the size that they have.
+
+    Raises:
+        TypeError: an argument or a result is neither a tensor nor plain data.
+        ValueError, RuntimeError: the function decides by values, or computes with the sizes of open axes.
+    """
+    examples: list[Tensor] = []
+    takes = _flat((tuple(args), dict(kwargs)), examples)
+    module = function if isinstance(function, Module) else getattr(function, "__self__", None)
+    graph = Graph(getattr(function, "__name__", type(function).__name__))
+    inputs = []
+    for k, example in enumerate(examples):
+        free = open_axes[k] if k < len(open_axes) else ()
+        shape = [-1 if axis in free else size for axis, size in enumerate(example.shape)]
+        inputs.append(graph.input(f"x{k}" if len(examples) > 1 else "x", example.dtype, shape))
+    given_args, given_kwargs = _made(takes, inputs)
+    found: list[Any] = []
+    with recording(graph):
+        returns = _flat(function(*given_args, **given_kwargs), found)
+    outputs = [x if isinstance(x, Symbol) else graph.capture(x) for x in found]
+    parameters = []
+    names = {id(tensor): name for name, tensor in named_state(module).items()}
+    for name, tensor in graph.captured.items():
+        wanted = names.get(id(tensor))
+        symbol = graph.symbol(name)
+        if wanted is not None and wanted not in graph:
+            symbol.name = name = wanted
+        if isinstance(tensor, Parameter):
+            parameters.append(name)
+    return Program(graph, [x.name for x in inputs], [x.name for x in outputs], takes, returns, parameters)
+
+
+def record_widely(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Program:
+    """Records with the first axes of all tensors of any size, where that can be done, otherwise of those they have."""
+    tensors: list[Tensor] = []
+    _flat((args, dict(kwargs)), tensors)
+    if any(x.ndim for x in tensors):
+        try:
+            return record(function, args, kwargs, [(0,) if x.ndim else () for x in tensors])
+        except Exception:  # the function asks for a size, in one of many ways
+            pass
+    return record(function, args, kwargs)
+
+
+def as_fx(program: Program, lifted: Mapping[str, str] | None = None) -> Any:
+    """Returns the program as a module of ``torch.fx``: each operator is a call of it in ``torch.ops``.
+
+    Args:
+        program: the program.
+        lifted: names of inputs by those of tensors that are inputs, before the others; by default none are.
+
+    Raises:
+        NotImplementedError: a step is a function of Python's, or a gradient.
+    """
+    from . import fx
+
+    graph = fx.Graph()
+    nodes: dict[str, Any] = {}
+    for name in program.state if lifted else ():
+        nodes[name] = graph.placeholder((lifted or {})[name])
+    for name in program.inputs:
+        nodes[name] = graph.placeholder(name)
+    for name in program.state if not lifted else ():
+        nodes[name] = graph.get_attr(name)
+
+    def of(value: Any) -> Any:
+        if isinstance(value, Symbol):
+            return nodes[value.name]
+        return [of(each) for each in value] if isinstance(value, list) else value
+
+    for step in program.graph.nodes:
+        if step.kind != "operator":
+            raise NotImplementedError(f"[fx] the step '{step.op}' is a {step.kind}, which is no operator")
+        _add(graph, nodes, step, of)
+    result = _made(program.returns, [nodes[name] for name in program.outputs])
+    graph.output(result)
+    made = fx.GraphModule({} if lifted else program.state, graph, program.graph.name)
+    made.train(False)
+    return made
+
+
+def _add(graph: Any, nodes: dict[str, Any], step: Any, of: Any) -> None:
+    """Adds a step of a program to a graph of ``torch.fx``, and its results to ``nodes``."""
+    namespace, _, name = step.op.partition("::")
+    word, _, overload = name.partition(".")
+    call: Any = getattr(getattr(lm.ops, namespace), word)
+    call = getattr(call, overload) if overload else call
+    args, kwargs, values, skipped = [], {}, dict(step.arguments), False
+    for argument, _type, has_default, default, keyword_only, _alias in call.arguments:
+        value = values[argument]
+        if has_default and not isinstance(value, Tensor) and value == default:
+            skipped = True  # those behind it go by their names
+        elif keyword_only or skipped:
+            kwargs[argument] = of(value)
+        else:
+            args.append(of(value))
+    made = graph.call_function(call, tuple(args), kwargs)
+    made.meta["where"] = step.where
+    if len(step.list_sizes) == 1 and step.list_sizes[0] < 0:
+        if step.results[0] is not None:
+            nodes[step.results[0].name] = made
+        return
+    place = 0
+    for k, count in enumerate(step.list_sizes):
+        holder = made if len(step.list_sizes) == 1 else graph.call_function(operator.getitem, (made, k))
+        if count < 0:
+            if step.results[place] is not None:
+                nodes[step.results[place].name] = holder
+            place += 1
+            continue
+        for item in range(count):
+            if step.results[place] is not None:
+                nodes[step.results[place].name] = graph.call_function(operator.getitem, (holder, item))
+            place += 1
+
+
+class _SizeOfSymbol(_Size):
+    """``x.size()`` and ``x.size(dim)`` of a value of a program."""
+
+    def __get__(self, x: Any, owner: type) -> Any:
+        if x is None:
+            return self
+        return _Count(x)
+
+
+class _Count(int):
+    def __new__(cls, x: Symbol) -> _Count:
+        shape = x._graph._described(x._id).shape
+        made = super().__new__(cls, -1 if -1 in shape else math.prod(shape))
+        made.symbol = x
+        return made
+
+    symbol: Symbol
+
+    def __call__(self, dim: int | None = None) -> Any:
+        shape = self.symbol.shape
+        return shape if dim is None else shape[dim]
+
+
+def _view(self: Symbol, *shape: Any) -> Tensor:
+    """Implements view() and reshape() of a value of a program.
+
+    The number that -1 stands for is found beside one size that is known only in runs.
+    """
+    given = shape if len(shape) != 1 or not isinstance(shape[0], (list, tuple)) else tuple(shape[0])
+    if len(given) == 1 and isinstance(given[0], lm.DType):
+        return tensor_view(self, *given)
+    known = [int(size) for size in given if not isinstance(size, UnknownSize)]
+    if len(known) == len(given) - 1 and -1 in known:
+        of_all = [int(size) for size in self.shape if not isinstance(size, UnknownSize)]
+        if len(of_all) == len(self.shape) - 1:
+            rest = math.prod(of_all) // -math.prod(known)
+            given = tuple(rest if not isinstance(size, UnknownSize) and size == -1 else size for size in given)
+    return lm.reshape(self, tuple(-1 if isinstance(size, UnknownSize) else int(size) for size in given))
+
+
+tensor_view: Any = Tensor.view  # type: ignore[attr-defined]
+Symbol.view = Symbol.reshape = _view  # type: ignore[attr-defined,method-assign,assignment]
+Symbol.size = _SizeOfSymbol()  # type: ignore[assignment,method-assign]

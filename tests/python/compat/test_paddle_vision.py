@@ -1,0 +1,61 @@
+"""Paddle's operators of detectors, eagerly and in static programs, through the front."""
+
+from support import extensions
+
+PROGRAM = """
+import numpy as np
+import paddle
+from lamella.compat import regions
+from paddle.vision import ops
+
+rng = np.random.default_rng(3)
+corners = rng.random((6, 2)) * 4
+boxes = paddle.to_tensor(np.concatenate([corners, corners + 3], axis=1).astype("float32"))
+scores = paddle.to_tensor(rng.random(6).astype("float32"))
+kinds = paddle.to_tensor(np.arange(6) % 2)
+kept = ops.nms(boxes, 0.2, scores, kinds, [0, 1]).numpy()
+for kind in (0, 1):
+    own = np.flatnonzero(np.arange(6) % 2 == kind)
+    alone = own[ops.nms(paddle.to_tensor(boxes.numpy()[own]), 0.2, paddle.to_tensor(scores.numpy()[own])).numpy()]
+    assert [k for k in kept if k % 2 == kind] == alone.tolist()
+assert ops.nms(boxes, 0.2, scores, kinds, [0, 1], 2).tolist() == kept[:2].tolist()
+assert ops.nms(boxes, 0.2).numpy()[0] == 0
+
+x = paddle.to_tensor(rng.normal(size=(2, 4, 7, 8)).astype("float32"))
+rois = paddle.concat([paddle.to_tensor([[0.0]] * 4 + [[1.0]] * 2), boxes], axis=1)
+counts = paddle.to_tensor([4, 2])
+aligned = regions.roi_align(x, rois, 1.0, 2, 2, -1, True)
+assert np.array_equal(ops.roi_align(x, boxes, counts, 2).numpy(), aligned.numpy())
+assert np.array_equal(ops.RoIPool((2, 3))(x, boxes, counts).numpy(), regions.roi_pool(x, rois, 1.0, 2, 3).numpy())
+layer = ops.DeformConv2D(4, 6, 3, padding=1)
+still = layer(x, paddle.zeros([2, 18, 7, 8]), paddle.ones([2, 9, 7, 8]))
+plain = paddle.nn.functional.conv2d(x, layer.weight, layer.bias, padding=1)
+assert np.allclose(still.numpy(), plain.numpy(), atol=1e-5)
+
+paddle.enable_static()
+main, startup = paddle.static.Program(), paddle.static.Program()
+matrix = rng.normal(size=(3, 4, 2)).astype("float32")
+with paddle.static.program_guard(main, startup):
+    images = paddle.static.data("x", [None, 4, 7, 8], "float32")
+    offset = paddle.static.data("offset", [None, 18, 7, 8], "float32")
+    mask = paddle.static.data("mask", [None, 9, 7, 8], "float32")
+    constant = paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(0.1))
+    y = paddle.static.nn.deform_conv2d(images, offset, mask, 6, 3, padding=1, weight_attr=constant)
+    assign = paddle.ParamAttr(initializer=paddle.nn.initializer.Assign(matrix))
+    weight = paddle.static.create_parameter([3, 4, 2], "float32", attr=assign)
+    normed = paddle.static.nn.spectral_norm(weight, dim=1, power_iters=50)
+executor = paddle.static.Executor()
+executor.run(startup)
+feed = {"x": x.numpy(), "offset": np.zeros((2, 18, 7, 8), "float32"), "mask": np.full((2, 9, 7, 8), 0.5, "float32")}
+found, normed = executor.run(main, feed=feed, fetch_list=[y, normed])
+padded = np.pad(x.numpy().sum(1), ((0, 0), (1, 1), (1, 1)))
+windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2)).sum((-1, -2))
+assert np.allclose(found, 0.05 * windows[:, None], atol=1e-5) and found.shape == (2, 6, 7, 8)
+largest = np.linalg.norm(np.moveaxis(matrix, 1, 0).reshape(4, -1), 2)
+assert np.allclose(normed, matrix / largest, atol=1e-4)
+"""
+
+
+def test_operators_of_detectors(tmp_path):
+    extensions.write(tmp_path, {"program.py": PROGRAM})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

@@ -1,0 +1,126 @@
+"""Recorded programs through the front: torch.jit's and torch.export's, shown, trained, saved and loaded."""
+
+import pytest
+
+from support import extensions
+
+HEAD = """
+import copy, io, subprocess, sys
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.last = nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 5)
+        self.register_buffer("shift", torch.ones(5))
+
+    def forward(self, x, *, scale=None):
+        y = torch.relu(self.norm(self.conv(x))).mean((2, 3)).view(x.size(0), -1)
+        y = self.last(y) + self.shift
+        return y if scale is None else {"y": y * scale, "n": 3}
+
+    def seven(self):
+        return 7
+
+
+net, x = Net().eval(), torch.randn(2, 1, 8, 8)
+
+
+def fails(kind, call):
+    try:
+        call()
+    except kind as error:
+        return str(error)
+    raise AssertionError
+"""
+
+PROGRAMS = {
+    "traces": """
+traced = torch.jit.trace(net, x)
+assert isinstance(traced, torch.jit.ScriptModule) and traced.seven() == 7 and torch.equal(traced(x), net(x))
+assert list(traced.state_dict()) == list(net.state_dict()) and "conv2d" in traced.code and "conv2d" in str(traced.graph)
+traced.save("net.pt", _extra_files={"note": "hi"})
+extra = {"note": ""}
+loaded = torch.jit.load("net.pt", _extra_files=extra)
+assert extra["note"] == b"hi" and torch.equal(loaded(x), net(x)) and loaded.original_name == "Net"
+assert loaded(torch.ones(7, 1, 8, 8)).shape == (7, 5)  # the first axis is of any size
+assert set(dict(loaded.named_parameters())) == set(dict(net.named_parameters()))
+optimizer = torch.optim.SGD(loaded.parameters(), lr=0.1)
+losses = []
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = loaded(x).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+assert losses[0] > losses[1] > losses[2]
+assert torch.equal(copy.deepcopy(loaded)(x), loaded(x)) and torch.equal(copy.deepcopy(traced)(x), traced(x))
+line = "import torch; print(torch.jit.load('net.pt')(torch.ones(1, 1, 8, 8)).shape)"
+assert "[1, 5]" in subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True).stdout
+memory = io.BytesIO()
+torch.jit.save(torch.jit.trace(lambda a, b: a @ b + 1, (torch.ones(2, 3), torch.ones(3, 4))), memory)
+memory.seek(0)
+assert torch.jit.load(memory)(torch.ones(2, 3), torch.ones(3, 4)).tolist() == [[4.0] * 4] * 2
+torch.save(net.state_dict(), "state.pt")
+assert "torch.jit.save" in fails(RuntimeError, lambda: torch.jit.load("state.pt"))
+assert "1 tensors" in fails(ValueError, lambda: loaded(x, x))
+""",
+    "scripts and frozen modules": """
+script = torch.jit.script(net)
+assert "first call" in fails(RuntimeError, lambda: script.graph)
+script(x)
+script.save("script.pt")
+assert torch.equal(torch.jit.load("script.pt")(x), net(x)) and "linear" in script.code
+frozen = torch.jit.freeze(script)
+assert not list(frozen.parameters()) and torch.equal(frozen(x), net(x))
+with torch.no_grad():
+    net.shift += 1
+assert not torch.equal(frozen(x), net(x)) and torch.equal(script(x), net(x))
+assert "eval" in fails(RuntimeError, lambda: torch.jit.freeze(torch.jit.script(Net())))
+
+
+class Decides(nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+decides = torch.jit.trace(Decides(), torch.ones(2))
+assert decides(-torch.ones(2)).tolist() == [1, 1] and "no program" in fails(RuntimeError, lambda: decides.graph)
+""",
+    "export": """
+from torch.export import Dim, ExportedProgram, export, load, save
+
+program = export(net, (x,), dynamic_shapes={"x": {0: Dim("batch", min=1)}})
+assert isinstance(program, ExportedProgram) and program.range_constraints == {"batch": (1, None)}
+signature = program.graph_signature
+assert set(signature.parameters) == set(dict(net.named_parameters())) and signature.user_inputs == ("x",)
+assert set(signature.buffers) == {"norm.running_mean", "norm.running_var", "shift"}
+kinds = [node.op for node in program.graph.nodes]
+assert kinds.count("placeholder") == len(program.state_dict) + 1 and "linear" in program.graph_module.code
+module = program.module()
+assert torch.equal(module(x), net(x)) and module(torch.ones(9, 1, 8, 8)).shape == (9, 5)
+save(program, "net.pt2")
+assert torch.equal(load("net.pt2").module()(x), net(x)) and "RuntimeError" not in str(program)
+assert "module()" in fails(RuntimeError, lambda: program(x))
+named = export(net, (x,), {"scale": torch.tensor(2.0)}).module()(x, scale=torch.tensor(3.0))
+assert named["n"] == 3 and torch.equal(named["y"], net(x) * 3)
+
+
+class Sizes(nn.Module):
+    def forward(self, x):
+        return x.sum() / x.shape[0]
+
+
+assert "recorded" in fails(RuntimeError, lambda: export(Sizes(), (x,), dynamic_shapes=({0: Dim("n")},)))
+assert export(Sizes(), (x,), dynamic_shapes=({0: Dim.AUTO},)).module()(x).item() == (x.sum() / 2).item()
+fails(TypeError, lambda: export(len, (x,)))
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs(program, tmp_path):
+    extensions.write(tmp_path, {"program.py": HEAD + PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
