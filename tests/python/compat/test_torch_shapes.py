@@ -146,6 +146,34 @@ def turned(x):
 for _ in range(2):
     assert turned(torch.arange(6.0).view(2, 3)).tolist() == [[1.0, 7.0], [3.0, 9.0], [5.0, 11.0]]
 """,
+    "vectors": """
+matrices = torch.eye(5).repeat(3, 1, 1) * 2
+vectors = torch.arange(15.0).reshape(3, 5)
+for _ in range(2):
+    assert torch.linalg.solve(matrices, vectors).equal(vectors / 2)
+    assert torch.linalg.solve_ex(matrices, vectors)[0].equal(vectors / 2)
+# A batch of as many matrices as they have rows: each row is a vector, too.
+assert torch.linalg.solve(torch.diag_embed(vectors + 1), vectors).equal(vectors / (vectors + 1))
+assert torch.linalg.solve(torch.eye(5), torch.ones(5, 2)).shape == (5, 2)
+""",
+    "transforms": """
+x = torch.randn(4, 3)
+for _ in range(2):
+    assert torch.fft.fftn(x, s=5, dim=0).equal(torch.fft.fft(x, 5, 0))
+    assert torch.fft.ifftn(x, None, 0).equal(torch.fft.ifft(x, dim=0))
+    assert torch.fft.rfft2(x, None, (-2, -1), "ortho").equal(torch.fft.rfft2(x, norm="ortho"))
+""",
+    "no axis": """
+x = torch.arange(10.0).reshape(2, 5)
+assert torch.take_along_dim(x, torch.tensor([[3, 1]])).tolist() == [3.0, 1.0]
+assert x.take_along_dim(x.argmax(1, keepdim=True), 1).tolist() == [[4.0], [9.0]]
+assert tuple(torch.nanmedian(torch.tensor(2.0), dim=-1)) == (torch.tensor(2.0), torch.tensor(0))
+assert [each.tolist() for each in torch.nonzero(torch.tensor(3.0), as_tuple=True)] == [[0]]
+assert [each.shape for each in torch.atleast_2d(torch.tensor(1.0), torch.ones(3))] == [(1, 1), (1, 3)]
+edges = torch.tensor([1.0, 3.0])
+assert torch.bucketize(torch.tensor([0.0, 3.0, 9.0]), edges, out_int32=True).dtype == torch.int32
+assert torch.bucketize(3.0, edges, right=True).item() == 2
+""",
 }
 
 
@@ -154,34 +182,3 @@ def test_shapes(program, tmp_path):
     head = "import copy, pickle\nimport torch\nfrom torch import nn\n"
     (tmp_path / "program.py").write_text(head + PROGRAMS[program])
     extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
-
-
-def test_solutions_for_a_vector_for_each_matrix() -> None:
-    matrices = torch.eye(5).repeat(3, 1, 1) * 2
-    vectors = torch.arange(15.0).reshape(3, 5)
-    for _ in range(2):
-        assert torch.linalg.solve(matrices, vectors).equal(vectors / 2)
-        assert torch.linalg.solve_ex(matrices, vectors)[0].equal(vectors / 2)
-    # A batch of as many matrices as they have rows: each row is a vector, too.
-    assert torch.linalg.solve(torch.diag_embed(vectors + 1), vectors).equal(vectors / (vectors + 1))
-    assert torch.linalg.solve(torch.eye(5), torch.ones(5, 2)).shape == (5, 2)
-
-
-def test_numbers_stand_for_lists_of_one_axis_in_transforms() -> None:
-    x = torch.randn(4, 3)
-    for _ in range(2):
-        assert torch.fft.fftn(x, s=5, dim=0).equal(torch.fft.fft(x, 5, 0))
-        assert torch.fft.ifftn(x, None, 0).equal(torch.fft.ifft(x, dim=0))
-        assert torch.fft.rfft2(x, None, (-2, -1), "ortho").equal(torch.fft.rfft2(x, norm="ortho"))
-
-
-def test_functions_of_no_axis_and_of_none() -> None:
-    x = torch.arange(10.0).reshape(2, 5)
-    assert torch.take_along_dim(x, torch.tensor([[3, 1]])).tolist() == [3.0, 1.0]
-    assert x.take_along_dim(x.argmax(1, keepdim=True), 1).tolist() == [[4.0], [9.0]]
-    assert tuple(torch.nanmedian(torch.tensor(2.0), dim=-1)) == (torch.tensor(2.0), torch.tensor(0))
-    assert [each.tolist() for each in torch.nonzero(torch.tensor(3.0), as_tuple=True)] == [[0]]
-    assert [each.shape for each in torch.atleast_2d(torch.tensor(1.0), torch.ones(3))] == [(1, 1), (1, 3)]
-    edges = torch.tensor([1.0, 3.0])
-    assert torch.bucketize(torch.tensor([0.0, 3.0, 9.0]), edges, out_int32=True).dtype == torch.int32
-    assert torch.bucketize(3.0, edges, right=True).item() == 2
