@@ -7,10 +7,12 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -293,8 +295,62 @@ class Mpi final : public Backend {
   std::atomic<bool> aborted_ = false;
 };
 
+/// The value of a variable of the environment; "" if there is none.
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// Keeps Open MPI from listening on all addresses of a machine that none of the processes has left, while it starts.
+class OnOneMachine {
+ public:
+  OnOneMachine() {
+    const std::string here = variable("OMPI_COMM_WORLD_LOCAL_SIZE");
+    is_set_ = !here.empty() && here == variable("OMPI_COMM_WORLD_SIZE") && variable(kComponents).empty();
+    if (is_set_) setenv(kComponents, "^tcp,ofi", 1);
+  }
+  OnOneMachine(const OnOneMachine&) = delete;
+  OnOneMachine& operator=(const OnOneMachine&) = delete;
+  ~OnOneMachine() {
+    if (is_set_) unsetenv(kComponents);
+  }
+
+ private:
+  /// Of Open MPI, how it moves bytes: by memory, of the ways that are left.
+  static constexpr const char* kComponents = "OMPI_MCA_btl";
+  bool is_set_ = false;
+};
+
+/// Calls MPI_Init_thread, which has no limit of time of its own, and does not return if another process ends meanwhile.
+int init_thread(Milliseconds timeout) {
+  struct Start {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<int> status;
+    int level = MPI_THREAD_SINGLE;
+  };
+  const auto start = std::make_shared<Start>();
+  const OnOneMachine here;
+  std::thread([start] {
+    int level = MPI_THREAD_SINGLE;
+    const int status = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+    const std::lock_guard lock(start->mutex);
+    start->level = level;
+    start->status = status;
+    start->changed.notify_all();
+  }).detach();
+  std::unique_lock lock(start->mutex);
+  if (!start->changed.wait_for(lock, timeout, [&] { return start->status.has_value(); })) {
+    gave_up = true;
+    fail<RuntimeError>("MPI_Init_thread has not returned within ", static_cast<double>(timeout.count()) / 1000.0,
+                       " s: a process has ended, or has not started MPI");
+  }
+  check(*start->status, "MPI_Init_thread");
+  return start->level;
+}
+
 /// Starts MPI in this process, if nobody else has; it ends with the process.
-void start_mpi() {
+void start_mpi(Milliseconds timeout) {
   int initialized = 0;
   MPI_Initialized(&initialized);
   int level = MPI_THREAD_SINGLE;
@@ -306,7 +362,7 @@ void start_mpi() {
     if (dladdr(reinterpret_cast<const void*>(&MPI_Init_thread), &library) && library.dli_fname) {
       dlopen(library.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
     }
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
+    level = init_thread(timeout);
     std::atexit([] {
       if (!gave_up) MPI_Finalize();
     });
@@ -318,7 +374,7 @@ void start_mpi() {
 
 std::unique_ptr<Backend> make(const BackendOptions& options) {
   const std::lock_guard lock(mutex());
-  start_mpi();
+  start_mpi(options.timeout);
   int rank = 0;
   int size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

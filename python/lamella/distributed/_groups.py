@@ -92,28 +92,23 @@ def init_process_group(
         debug = os.environ.get("LAMELLA_DISTRIBUTED_DEBUG", "0") not in ("", "0")
     address = address or os.environ.get("LAMELLA_DISTRIBUTED_ADDRESS", "")
     interface = interface or ("" if address else os.environ.get("GLOO_SOCKET_IFNAME", ""))
-    folder, store_address, store = "", "", None
+    store_address, store = "", None
     devices = "if_there" if backend is None else "none"
     if backend in _DEVICE_BACKENDS:
         _load(backend)
         devices, backend = "required", None
     if backend != "meta":
         backend = "self" if where.world_size == 1 else backend or _first_backend()
-        if backend == "mpi":
-            folder = _environment.machine_folder(where)
-        elif backend != "self":
+        if backend not in ("mpi", "self"):
             _check_address(where, address, interface)
-            folder, store_address, store = _meet(where, init_method, seconds)
+            store_address, store = _meet(where, init_method, seconds)
     try:
-        if folder:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
         group = _C._distributed_init(
             backend,
             where.rank,
             where.world_size,
             seconds,
             bool(debug),
-            folder,
             store_address,
             store,
             address,
@@ -121,10 +116,11 @@ def init_process_group(
             devices,
             _library(),
         )
-    except RuntimeError as error:
-        if re.match(r"\[\w+\] ", str(error)):  # Gloo's own messages begin with a place in its source
-            raise
-        raise RuntimeError(f"[init_process_group] {backend}: {error}") from error
+    except (RuntimeError, TimeoutError) as error:
+        text = str(error)
+        if not re.match(r"\[\w+\] ", text):  # Gloo's own messages begin with a place in its source
+            text = f"[init_process_group] {backend}: {text}"
+        raise RuntimeError(text) from error
     finally:
         if store is not None:
             store.close()
@@ -297,8 +293,8 @@ def _check_address(where: _environment.Place, address: str, interface: str) -> N
         )
 
 
-def _meet(where: _environment.Place, init_method: str | None, seconds: float) -> tuple[str, str, HttpStore | None]:
-    """Returns the folder that processes share, or "", and an address for Gloo's own stores, or a store."""
+def _meet(where: _environment.Place, init_method: str | None, seconds: float) -> tuple[str, HttpStore | None]:
+    """Returns an address for Gloo's own stores, or a store."""
     if init_method in (None, "env://"):
         init_method = _environment.meeting_point(where)
     url = urllib.parse.urlsplit(init_method)
@@ -307,11 +303,12 @@ def _meet(where: _environment.Place, init_method: str | None, seconds: float) ->
     except ValueError as error:
         raise ValueError(f"[init_process_group] {init_method!r} has no port: {error}") from error
     if url.scheme == "file" and url.path.startswith("/") and not url.netloc:
-        return url.path, f"file://{os.path.join(url.path, 'rendezvous')}", None
+        os.makedirs(url.path, mode=0o700, exist_ok=True)
+        return f"file://{os.path.join(url.path, 'rendezvous')}", None
     if url.scheme == "redis" and url.hostname:
-        return "", init_method, None
+        return init_method, None
     if url.scheme in ("http", "tcp") and url.hostname and port is not None:
-        return "", "", HttpStore(url.hostname, port, serve=where.rank == 0, seconds=seconds)
+        return "", HttpStore(url.hostname, port, serve=where.rank == 0, seconds=seconds)
     raise ValueError(
         f"[init_process_group] init_method is 'file:///folder', 'http://host:port' or 'redis://host:port', "
         f"not {init_method!r}"
