@@ -10,6 +10,7 @@ import re
 import urllib.parse
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Protocol
 
 from .. import _C
 from .._C import _ProcessGroup as ProcessGroup
@@ -27,6 +28,16 @@ _place: _environment.Place | None = None
 _numbers = itertools.count(1)
 #: The process that has made the groups: a copy that fork() makes of it has no part in them.
 _owner = 0
+
+
+class Store(Protocol):
+    """A table of values that processes share."""
+
+    def set(self, key: str, value: bytes) -> None:
+        """Stores a value."""
+
+    def get(self, key: str, seconds: float) -> bytes:
+        """Returns a value as soon as it is there; TimeoutError after these seconds."""
 
 
 def is_available(backend: str | None = None) -> bool:
@@ -47,6 +58,7 @@ def init_process_group(
     rank: int | None = None,
     world_size: int | None = None,
     init_method: str | None = None,
+    store: Store | None = None,
     address: str | None = None,
     interface: str | None = None,
     debug: bool | None = None,
@@ -69,6 +81,8 @@ def init_process_group(
         init_method: Where the processes meet: ``"file:///folder"``, a folder of the program that all see, or
             ``"http://host:port"``, an address of the machine of rank 0; ``"redis://host:port"`` where Gloo has it. By
             default what the environment says.
+        store: A table through which they meet instead: an object with ``set(key, value)`` and ``get(key, seconds)``, of
+            bytes; the latter waits for a value, and raises TimeoutError where none comes.
         address: The address that Gloo listens on; by default ``LAMELLA_DISTRIBUTED_ADDRESS``, or else 127.0.0.1.
         interface: The network interface whose address it listens on, in place of `address`; by default
             ``GLOO_SOCKET_IFNAME``.
@@ -92,7 +106,7 @@ def init_process_group(
         debug = os.environ.get("LAMELLA_DISTRIBUTED_DEBUG", "0") not in ("", "0")
     address = address or os.environ.get("LAMELLA_DISTRIBUTED_ADDRESS", "")
     interface = interface or ("" if address else os.environ.get("GLOO_SOCKET_IFNAME", ""))
-    store_address, store = "", None
+    store_address, served = "", None
     devices = "if_there" if backend is None else "none"
     if backend in _DEVICE_BACKENDS:
         _load(backend)
@@ -101,7 +115,9 @@ def init_process_group(
         backend = "self" if where.world_size == 1 else backend or _first_backend()
         if backend not in ("mpi", "self"):
             _check_address(where, address, interface)
-            store_address, store = _meet(where, init_method, seconds)
+            if store is None:
+                store_address, store = _meet(where, init_method, seconds)
+                served = store
     try:
         group = _C._distributed_init(
             backend,
@@ -122,8 +138,8 @@ def init_process_group(
             text = f"[init_process_group] {backend}: {text}"
         raise RuntimeError(text) from error
     finally:
-        if store is not None:
-            store.close()
+        if served is not None:
+            served.close()
     if not _owner:
         atexit.register(_leave_at_exit)
     _place, _owner = where, os.getpid()
