@@ -2,12 +2,14 @@
 
 #include <dlfcn.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -321,32 +323,49 @@ class OnOneMachine {
   bool is_set_ = false;
 };
 
-/// Calls MPI_Init_thread, which has no limit of time of its own, and does not return if another process ends meanwhile.
-int init_thread(Milliseconds timeout) {
-  struct Start {
+/// Has the process end, when it does, without what MPI does then, which may wait for the call that has not returned.
+void skip_the_end() {
+  on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        _exit(status);
+      },
+      nullptr);
+}
+
+/// Makes a call of MPI that has no limit of time of its own, and does not return where another process has ended;
+/// throws if the time passes. MPI is not to be used any more then.
+template <class Call>
+void call_within(Milliseconds timeout, const char* name, Call call) {
+  struct State {
     std::mutex mutex;
     std::condition_variable changed;
     std::optional<int> status;
-    int level = MPI_THREAD_SINGLE;
   };
-  const auto start = std::make_shared<Start>();
-  const OnOneMachine here;
-  std::thread([start] {
-    int level = MPI_THREAD_SINGLE;
-    const int status = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
-    const std::lock_guard lock(start->mutex);
-    start->level = level;
-    start->status = status;
-    start->changed.notify_all();
+  const auto state = std::make_shared<State>();
+  std::thread([state, call] {
+    const int status = call();
+    const std::lock_guard lock(state->mutex);
+    state->status = status;
+    state->changed.notify_all();
   }).detach();
-  std::unique_lock lock(start->mutex);
-  if (!start->changed.wait_for(lock, timeout, [&] { return start->status.has_value(); })) {
+  std::unique_lock lock(state->mutex);
+  if (!state->changed.wait_for(lock, timeout, [&] { return state->status.has_value(); })) {
     gave_up = true;
-    fail<RuntimeError>("MPI_Init_thread has not returned within ", static_cast<double>(timeout.count()) / 1000.0,
+    skip_the_end();
+    fail<RuntimeError>(name, " has not returned within ", static_cast<double>(timeout.count()) / 1000.0,
                        " s: a process has ended, or has not started MPI");
   }
-  check(*start->status, "MPI_Init_thread");
-  return start->level;
+  check(*state->status, name);
+}
+
+/// Ends MPI with the process, unless operations were given up.
+void finish_mpi(Milliseconds timeout) noexcept {
+  if (gave_up) return;
+  try {
+    call_within(timeout, "MPI_Finalize", MPI_Finalize);
+  } catch (const std::exception&) {  // the process ends all the same
+  }
 }
 
 /// Starts MPI in this process, if nobody else has; it ends with the process.
@@ -362,10 +381,16 @@ void start_mpi(Milliseconds timeout) {
     if (dladdr(reinterpret_cast<const void*>(&MPI_Init_thread), &library) && library.dli_fname) {
       dlopen(library.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
     }
-    level = init_thread(timeout);
-    std::atexit([] {
-      if (!gave_up) MPI_Finalize();
-    });
+    static int started_level = MPI_THREAD_SINGLE;
+    static Milliseconds limit{};
+    limit = timeout;
+    {
+      const OnOneMachine here;
+      call_within(timeout, "MPI_Init_thread",
+                  [] { return MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &started_level); });
+    }
+    level = started_level;
+    std::atexit([] { finish_mpi(limit); });
   }
   if (level < MPI_THREAD_SERIALIZED) {
     fail<RuntimeError>("MPI was started without threads: ask MPI_Init_thread for MPI_THREAD_SERIALIZED");
