@@ -211,7 +211,12 @@ void connect(distributed::GroupOptions& group, distributed::BackendFactory facto
     std::exception_ptr error;
     try {
       attempt->backend = factory(options);
-      attempt->progress = distributed::Progress::share(*attempt->backend, options.rank, options.size, options.timeout);
+      try {
+        attempt->progress =
+            distributed::Progress::share(*attempt->backend, options.rank, options.size, options.timeout);
+      } catch (const std::exception& cause) {
+        fail<RuntimeError>("a process has ended while they connect, or does not answer: ", cause.what());
+      }
     } catch (...) {
       error = std::current_exception();
     }
