@@ -81,8 +81,9 @@ def meeting_point(where: Place, environ: Mapping[str, str] = os.environ) -> str:
     # torchrun serves that port itself, in a language of its own.
     is_taken = environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     if "MASTER_ADDR" in environ and "MASTER_PORT" in environ and not (is_taken and folder):
-        host = environ["MASTER_ADDR"]
-        port = _number(environ, "MASTER_PORT") + is_taken
+        host, port = environ["MASTER_ADDR"], environ["MASTER_PORT"]
+        if is_taken:
+            port = str(_number(environ, "MASTER_PORT") + 1)
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
     if folder:
         return f"file://{folder}"
