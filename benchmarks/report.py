@@ -147,7 +147,9 @@ def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]]) -> 
         f"{versions}; {_threads(record)}; {record['rounds']} rounds of {record['batch_seconds']:g} s. "
         f"{_more_rounds(record)}Other processes took {load['others']:.1%} of the cores meanwhile, other machines "
         f"{load['stolen']:.1%}."
-        + (" The timed steps came before them, by the real-time class of the scheduler." if record.get("first") else ""),
+        + (
+            " The timed steps came before them, by the real-time class of the scheduler." if record.get("first") else ""
+        ),
         "Medians, with the quartiles in brackets; ratios are taken round by round.",
         markdown_table(table),
     ]
