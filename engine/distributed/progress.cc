@@ -65,7 +65,7 @@ class File {
   int number_;
 };
 
-/// What a process tells the others of its memory.
+/// Describes the memory that a process offers to the others.
 struct Offer {
   std::uint64_t machine = 0;
   std::int32_t process = 0;
@@ -91,7 +91,7 @@ std::unique_ptr<Progress> Progress::share(Backend& backend, int rank, int size, 
   if (first != all.end()) {
     const std::string path = str("/proc/", first->process, "/fd/", first->file);
     const File shared(open(path.c_str(), O_RDWR | O_CLOEXEC));
-    struct stat found {};
+    struct stat found{};
     // Another container of the machine may have another process of this number.
     if (shared.number() >= 0 && fstat(shared.number(), &found) == 0 && found.st_size == bytes) {
       made = std::make_unique<Progress>(shared.number(), rank, size);

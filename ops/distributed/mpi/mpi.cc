@@ -318,7 +318,8 @@ class OnOneMachine {
   }
 
  private:
-  /// Of Open MPI, how it moves bytes: by memory, of the ways that are left.
+  /// The variable that says which of its ways to move bytes Open MPI takes; what is left below is shared memory, and
+  /// networks without addresses.
   static constexpr const char* kComponents = "OMPI_MCA_btl";
   bool is_set_ = false;
 };

@@ -32,7 +32,7 @@ _Contexts = Callable[[], tuple[AbstractContextManager[Any], AbstractContextManag
 
 
 class _Around(threading.local):
-    """What this thread's functions run in, the outermost first."""
+    """Keeps what the functions of a thread run in, the outermost first."""
 
     def __init__(self) -> None:
         self.contexts: list[Callable[[], AbstractContextManager[Any]]] = []

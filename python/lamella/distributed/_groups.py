@@ -106,7 +106,7 @@ def init_process_group(
         debug = os.environ.get("LAMELLA_DISTRIBUTED_DEBUG", "0") not in ("", "0")
     address = address or os.environ.get("LAMELLA_DISTRIBUTED_ADDRESS", "")
     interface = interface or ("" if address else os.environ.get("GLOO_SOCKET_IFNAME", ""))
-    store_address, served = "", None
+    store_address, served = "", None  # the one that is served here while they connect
     devices = "if_there" if backend is None else "none"
     if backend in _DEVICE_BACKENDS:
         _load(backend)
@@ -116,8 +116,7 @@ def init_process_group(
         if backend not in ("mpi", "self"):
             _check_address(where, address, interface)
             if store is None:
-                store_address, store = _meet(where, init_method, seconds)
-                served = store
+                store_address, served = _meet(where, init_method, seconds)
     try:
         group = _C._distributed_init(
             backend,
@@ -126,7 +125,7 @@ def init_process_group(
             seconds,
             bool(debug),
             store_address,
-            store,
+            store or served,
             address,
             interface,
             devices,

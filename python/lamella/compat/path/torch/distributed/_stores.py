@@ -14,15 +14,16 @@ from typing import Any
 from lamella.distributed import DistributedError
 from lamella.distributed._store import HttpStore, Table, change
 
-#: What operations raise where another process failed, and the base of the others.
-DistError = DistBackendError = DistributedError
+#: Raised by operations where another process failed; the base of the others.
+DistError = DistributedError
+DistBackendError = DistributedError
 
 
-class DistStoreError(DistError):
+class DistStoreError(DistributedError):
     """A value did not come in time."""
 
 
-class DistNetworkError(DistError):
+class DistNetworkError(DistributedError):
     """The process that serves a table cannot be reached."""
 
 
