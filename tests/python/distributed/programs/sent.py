@@ -36,12 +36,10 @@ def net():
 TIMES = {"data": 2, 1: 2, 2: 2, 3: 3}
 STEPS = 3
 for way, times in TIMES.items():
-    model = net()
-    least = times * (n - 1) / n * sum(p.nbytes for p in model.parameters())
-    if way == "data":
-        model = dist.DistributedDataParallel(model)
-    else:
-        model = dist.FullyShardedDataParallel(model, stage=way)
+    plain = net()
+    least = times * (n - 1) / n * sum(p.nbytes for p in plain.parameters())
+    is_whole = way == "data"
+    model = dist.DistributedDataParallel(plain) if is_whole else dist.FullyShardedDataParallel(plain, stage=way)
     optimizer = lm.optim.SGD(model.parameters(), lr=0.1)
     before = 0
     for step in range(STEPS + 1):
