@@ -165,7 +165,7 @@ class FullyShardedDataParallel(Module):
                 del part._parameters[name]
         for number, flat in enumerate(self._exchange.flats):
             flat.compute_dtype, flat.reduce_dtype = self._dtypes
-            flat.replicas = self._replicas
+            flat.replicas = () if self._replicas is None else (self._replicas,)
             flat.settle(self._parameters, f"shard{number}")
         if self._is_named:  # the order is that of the model
             order = {listed[0]: number for number, listed in enumerate(names.values())}
