@@ -50,6 +50,50 @@ void check(int status, const char* call) {
   fail<RuntimeError>(call, ": ", std::string(message.data(), static_cast<std::size_t>(length)));
 }
 
+/// Has the process end, when it does, without what MPI does then, which may wait for the call that has not returned.
+void skip_the_end() {
+  on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        _exit(status);
+      },
+      nullptr);
+}
+
+/// Makes a call of MPI that has no limit of time of its own, and does not return where another process has ended;
+/// throws if the time passes. MPI is not to be used any more then.
+template <class Call>
+void call_within(Milliseconds timeout, const char* name, Call call) {
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<int> status;
+  };
+  const auto state = std::make_shared<State>();
+  std::thread([state, call] {
+    const int status = call();
+    const std::lock_guard lock(state->mutex);
+    state->status = status;
+    state->changed.notify_all();
+  }).detach();
+  std::unique_lock lock(state->mutex);
+  if (!state->changed.wait_for(lock, timeout, [&] { return state->status.has_value(); })) {
+    gave_up = true;
+    skip_the_end();
+    fail<RuntimeError>(name, " has not returned within ", static_cast<double>(timeout.count()) / 1000.0,
+                       " s: a process has ended, or has not started MPI");
+  }
+  check(*state->status, name);
+}
+
+/// Makes a group of processes by a call of MPI, within a time.
+template <class Call>
+MPI_Comm made_within(Milliseconds timeout, const char* name, Call call) {
+  const auto comm = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
+  call_within(timeout, name, [comm, call] { return call(comm.get()); });
+  return *comm;
+}
+
 /// The types whose numbers MPI hands to the functions below, by DType; MPI_DATATYPE_NULL for numbers of 16 bits, which
 /// are joined in float32.
 MPI_Datatype datatype_of(DType dtype) {
@@ -239,10 +283,11 @@ class Mpi final : public Backend {
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (ranks[i] == rank_) key = static_cast<int>(i);
     }
-    barrier(timeout);  // the call below has no limit of time
-    MPI_Comm comm = MPI_COMM_NULL;
+    barrier(timeout);  // waits for others without keeping MPI from other groups
     const std::lock_guard lock(mutex());
-    check(MPI_Comm_split(comm_, key < 0 ? MPI_UNDEFINED : 0, key, &comm), "MPI_Comm_split");
+    const MPI_Comm comm = made_within(timeout, "MPI_Comm_split", [from = comm_, key](MPI_Comm* made) {
+      return MPI_Comm_split(from, key < 0 ? MPI_UNDEFINED : 0, key, made);
+    });
     return comm == MPI_COMM_NULL ? nullptr : std::make_unique<Mpi>(comm);
   }
 
@@ -324,42 +369,6 @@ class OnOneMachine {
   bool is_set_ = false;
 };
 
-/// Has the process end, when it does, without what MPI does then, which may wait for the call that has not returned.
-void skip_the_end() {
-  on_exit(
-      [](int status, void*) {
-        std::fflush(nullptr);
-        _exit(status);
-      },
-      nullptr);
-}
-
-/// Makes a call of MPI that has no limit of time of its own, and does not return where another process has ended;
-/// throws if the time passes. MPI is not to be used any more then.
-template <class Call>
-void call_within(Milliseconds timeout, const char* name, Call call) {
-  struct State {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::optional<int> status;
-  };
-  const auto state = std::make_shared<State>();
-  std::thread([state, call] {
-    const int status = call();
-    const std::lock_guard lock(state->mutex);
-    state->status = status;
-    state->changed.notify_all();
-  }).detach();
-  std::unique_lock lock(state->mutex);
-  if (!state->changed.wait_for(lock, timeout, [&] { return state->status.has_value(); })) {
-    gave_up = true;
-    skip_the_end();
-    fail<RuntimeError>(name, " has not returned within ", static_cast<double>(timeout.count()) / 1000.0,
-                       " s: a process has ended, or has not started MPI");
-  }
-  check(*state->status, name);
-}
-
 /// Ends MPI with the process, unless operations were given up.
 void finish_mpi(Milliseconds timeout) noexcept {
   if (gave_up) return;
@@ -409,9 +418,8 @@ std::unique_ptr<Backend> make(const BackendOptions& options) {
     fail<RuntimeError>("MPI says that this process is rank ", rank, " of ", size, ", not ", options.rank, " of ",
                        options.size, ": start the program by mpirun or srun, and leave rank and world_size out");
   }
-  MPI_Comm comm = MPI_COMM_NULL;
-  check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
-  return std::make_unique<Mpi>(comm);
+  return std::make_unique<Mpi>(
+      made_within(options.timeout, "MPI_Comm_dup", [](MPI_Comm* made) { return MPI_Comm_dup(MPI_COMM_WORLD, made); }));
 }
 
 }  // namespace
