@@ -40,8 +40,10 @@ WAYS = {
 }
 
 
-def run_once(where: Environment, network: str, way: Way, seconds: float) -> dict[str, Any]:
+def run_once(where: Environment, network: str, way: Way, seconds: float, *, first: bool) -> dict[str, Any]:
     """Runs the processes of a way. Returns the losses of the first steps, and a step's seconds and processors' seconds.
+
+    With `first` the timed steps come before what else runs on the machine.
 
     Raises:
         SetupError: one of them failed.
@@ -50,6 +52,7 @@ def run_once(where: Environment, network: str, way: Way, seconds: float) -> dict
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [str(where.python), "-m", "benchmarks.parallel_worker", where.framework, network, way.kind, str(seconds)]
+    command += ["first"] * first
     processes = []
     try:
         for rank in range(way.processes):
@@ -114,6 +117,11 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="the processors' time of a process, which depends less on what else runs, in place of the clock's",
     )
+    parser.add_argument(
+        "--first",
+        action="store_true",
+        help="let the timed steps come before what else runs on the machine, which root may; such results are kept",
+    )
     parser.add_argument("-o", "--output", type=Path, help="folder for the JSON and Markdown files")
     parser.add_argument("--python", type=Path, help="the Python that has Lamella's requirements (.venv/bin/python)")
     parser.add_argument("--torch-python", type=Path, help="a Python that has PyTorch, in place of an environment")
@@ -160,7 +168,7 @@ def _run(options: argparse.Namespace) -> int:
             losses = {}
             for key in in_turn(keys, number):
                 name, _, way = key.partition(" ")
-                found = run_once(where[name], network, WAYS[way], options.batch)
+                found = run_once(where[name], network, WAYS[way], options.batch, first=options.first)
                 figures[network][key].append(found["processors" if options.processors else "seconds"])
                 losses[key] = found["losses"]
             failures += differences({key: losses[key] for key in keys}) if not number else []
@@ -177,10 +185,11 @@ def _run(options: argparse.Namespace) -> int:
         "rounds": options.rounds,
         "batch_seconds": options.batch,
         "clock": "processors" if options.processors else "wall",
+        "first": options.first,
         "seconds": figures,
         "failures": failures,
     }
-    busy = max(before.others, load.others) > BUSY
+    busy = max(before.others, load.others) > BUSY and not options.first
     partial = set(options.networks) < set(NETWORKS) or set(where) < set(FRAMEWORKS)
     folder = options.output or (SCRATCH if busy or partial or failures else RESULTS)
     path = write(record, table, folder, "-distributed-processors" if options.processors else "-distributed")

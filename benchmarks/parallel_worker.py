@@ -1,8 +1,9 @@
 """A process of a training step that several may share.
 
-`python -m benchmarks.parallel_worker FRAMEWORK NETWORK WAY SECONDS`: the way is "plain" or "ddp"; the processes are
-those that RANK and WORLD_SIZE tell of. Rank 0 prints, as JSON, the losses of the first steps, the seconds of one, and
-those that the processors took for it, in the mean over the processes.
+`python -m benchmarks.parallel_worker FRAMEWORK NETWORK WAY SECONDS [first]`: the way is "plain" or "ddp"; the processes
+are those that RANK and WORLD_SIZE tell of. Rank 0 prints, as JSON, the losses of the first steps, the seconds of one,
+and those that the processors took for it, in the mean over the processes. With "first" the timed steps come before what
+else runs on the machine, by the real-time class of its scheduler.
 """
 
 from __future__ import annotations
@@ -162,7 +163,13 @@ def step_of(framework: Any, network: Network, way: str, rank: int, size: int) ->
     return step
 
 
-def main(name: str, network: str, way: str, seconds: float) -> None:
+def schedule(policy: int, priority: int) -> None:
+    """Puts all threads of this process into a class of the scheduler."""
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setscheduler(int(thread), policy, os.sched_param(priority))
+
+
+def main(name: str, network: str, way: str, seconds: float, *, first: bool = False) -> None:
     """Prints losses and the time of a step."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a framework prints must not get into the answer
@@ -171,6 +178,8 @@ def main(name: str, network: str, way: str, seconds: float) -> None:
     step = step_of(framework, NETWORKS[network], way, rank, size)
     shared = framework.mean if way == "ddp" else float
     losses = [shared(step().item()) for _ in range(SHOWN)]
+    if first:
+        schedule(os.SCHED_RR, 1)
     start = time.perf_counter()
     for _ in range(SHOWN):
         step()
@@ -181,12 +190,14 @@ def main(name: str, network: str, way: str, seconds: float) -> None:
         step()
     taken = shared((time.perf_counter() - start) / count)
     processors = shared((time.process_time() - processors) / count)
+    if first:
+        schedule(os.SCHED_OTHER, 0)
     if rank == 0:
         print(json.dumps({"losses": losses, "seconds": taken, "processors": processors}), file=answers, flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), first=sys.argv[5:] == ["first"])
     # PyTorch's threads of Gloo may end the process by a signal as the interpreter ends, when all has been said.
     sys.stderr.flush()
     os._exit(0)

@@ -146,7 +146,10 @@ def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]]) -> 
         f"{machine['memory_gib']} GiB; {' '.join(machine['flags'])}; {machine['system']}, Linux {machine['kernel']}.",
         f"{versions}; {_threads(record)}; {record['rounds']} rounds of {record['batch_seconds']:g} s. "
         f"{_more_rounds(record)}Other processes took {load['others']:.1%} of the cores meanwhile, other machines "
-        f"{load['stolen']:.1%}.",
+        f"{load['stolen']:.1%}."
+        + (
+            " The timed steps came before them, by the real-time class of the scheduler." if record.get("first") else ""
+        ),
         "Medians, with the quartiles in brackets; ratios are taken round by round.",
         markdown_table(table),
     ]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "engine/core/error.h"
@@ -32,11 +33,7 @@ std::string listed(const std::vector<int>& numbers) {
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(GroupOptions options) : options_(std::move(options)) {
-  if (!options_.folder.empty() && options_.backend) {
-    progress_ = std::make_unique<Progress>(options_.folder + "/progress-" + options_.name, options_.rank, size());
-  }
-}
+ProcessGroup::ProcessGroup(GroupOptions options) : options_(std::move(options)) {}
 
 ProcessGroup::~ProcessGroup() { leave(); }
 
@@ -48,7 +45,7 @@ void ProcessGroup::leave() {
     has_left_ = true;
   }
   if (!is_idle && options_.backend) abort();
-  if (progress_) progress_->leave();
+  if (options_.progress) options_.progress->leave();
 }
 
 void ProcessGroup::abort() noexcept {
@@ -203,13 +200,13 @@ void ProcessGroup::execute(Work& work, Call& call) {
   try {
     usable_backend(call.op);
     try {
-      if (progress_) progress_->begin(call.sequence, call.op);
+      if (options_.progress) options_.progress->begin(call.sequence, call.op);
       if (is_debug()) compare_calls(call.op, call.sequence, call.text);
       call.backend->follow(call.begins_after);
       call.body(*call.backend, timeout());
-      if (progress_) progress_->end();
+      if (options_.progress) options_.progress->end();
     } catch (const Mismatch&) {
-      if (progress_) progress_->end();
+      if (options_.progress) options_.progress->end();
       throw;
     } catch (const std::exception& cause) {
       const std::string library = call.backend == options_.backend.get() ? backend_name() : device_backend_name();
@@ -247,12 +244,12 @@ void ProcessGroup::compare_calls(const char* op, std::uint64_t sequence, const s
 }
 
 std::string ProcessGroup::absentees(std::uint64_t sequence, bool in_time) const {
-  if (!progress_) return "";
+  if (!options_.progress) return "";
   // A process that is being killed closes its connections a little before the system shows it as ended.
   constexpr Milliseconds kStep{10};
-  for (int i = 0; in_time && i < 20 && !progress_->has_lost_one(); ++i) std::this_thread::sleep_for(kStep);
+  for (int i = 0; in_time && i < 20 && !options_.progress->has_lost_one(); ++i) std::this_thread::sleep_for(kStep);
   std::string text;
-  for (const Absentee& one : progress_->absent(sequence)) {
+  for (const Absentee& one : options_.progress->absent(sequence)) {
     text += str(text.empty() ? "" : "; ", "rank ", one.rank, " ", one.reason);
   }
   return text;
@@ -272,7 +269,7 @@ std::exception_ptr ProcessGroup::give_up(const char* op, std::uint64_t sequence,
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) failure_ = text;
   }
-  if (progress_) progress_->give_up();
+  if (options_.progress) options_.progress->give_up();
   // The others need not wait for their own time to pass.
   abort();
   return std::make_exception_ptr(DistributedError(str("[", op, "] ", title(), ": ", text)));
@@ -283,7 +280,6 @@ std::shared_ptr<ProcessGroup> ProcessGroup::subset(const std::string& name, cons
                        .backend_name = backend_name(),
                        .timeout = timeout(),
                        .debug = is_debug(),
-                       .folder = options_.folder,
                        .device_use = options_.device_use,
                        .device_library = options_.device_library};
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -295,10 +291,14 @@ std::shared_ptr<ProcessGroup> ProcessGroup::subset(const std::string& name, cons
   } else if (options_.backend) {
     const auto call = [&] { return str("ranks=[", listed(ranks), "]"); };
     // Shared with the operation, as an interrupt may end the wait before it.
-    const auto made = std::make_shared<std::unique_ptr<Backend>>();
-    const auto connect = [made, ranks](Backend& backend, Milliseconds limit) { *made = backend.subset(ranks, limit); };
+    const auto made = std::make_shared<std::pair<std::unique_ptr<Backend>, std::unique_ptr<Progress>>>();
+    const auto connect = [made, ranks, place = options.rank, size = static_cast<int>(ranks.size())](
+                             Backend& backend, Milliseconds limit) {
+      made->first = backend.subset(ranks, limit);
+      if (made->first) made->second = Progress::share(*made->first, place, size, limit);
+    };
     start("new_group", call, connect)->wait();
-    options.backend = std::move(*made);
+    std::tie(options.backend, options.progress) = std::move(*made);
   }
   return std::make_shared<ProcessGroup>(std::move(options));
 }

@@ -41,8 +41,8 @@ struct GroupOptions {
   Milliseconds timeout{};
   /// True if the processes compare their calls before each operation.
   bool debug = false;
-  /// Folder that the processes of a machine share, for the record of their progress; empty if there is none.
-  std::string folder = {};
+  /// Record of where the processes of this machine stand; null if there is none.
+  std::unique_ptr<Progress> progress = nullptr;
   /// Null for a group that no data passes through: on a process that is not a member, and for shapes alone.
   std::unique_ptr<Backend> backend = nullptr;
   DeviceUse device_use = DeviceUse::None;
@@ -128,7 +128,6 @@ class ProcessGroup {
   Lane& idle_lane();
 
   GroupOptions options_;
-  std::unique_ptr<Progress> progress_;
   mutable std::mutex mutex_;
   /// Number of operations that were started.
   std::uint64_t sequence_ = 0;

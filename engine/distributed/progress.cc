@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "engine/core/error.h"
@@ -49,23 +50,64 @@ bool process_has_ended(std::int32_t process) {
   return text[name_end + 2] == 'Z' || text[name_end + 2] == 'X';
 }
 
+/// A file that is closed at the end of its scope.
+class File {
+ public:
+  explicit File(int number) : number_(number) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (number_ >= 0) close(number_);
+  }
+  int number() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+/// Describes the memory that a process offers to the others.
+struct Offer {
+  std::uint64_t machine = 0;
+  std::int32_t process = 0;
+  /// Number of its file of memory; -1 if it has none.
+  std::int32_t file = -1;
+};
+
 }  // namespace
 
-Progress::Progress(const std::string& path, int rank, int size)
-    : path_(path), rank_(rank), size_(size), bytes_(sizeof(Record) * static_cast<std::size_t>(size)) {
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  void* memory = MAP_FAILED;
-  if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes_)) == 0) {
-    memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+std::unique_ptr<Progress> Progress::share(Backend& backend, int rank, int size, Milliseconds timeout) {
+  if (size == 1) return nullptr;
+  const auto count = static_cast<std::size_t>(size);
+  // Each offers some, and those of a machine take what the first of them offers.
+  const File own(memfd_create("lamella-progress", MFD_CLOEXEC));
+  Offer offer{.machine = this_machine(), .process = static_cast<std::int32_t>(getpid())};
+  const auto bytes = static_cast<off_t>(sizeof(Record) * count);
+  if (own.number() >= 0 && ftruncate(own.number(), bytes) == 0) offer.file = own.number();
+  std::vector<Offer> all(count);
+  backend.all_gather(&offer, all.data(), std::vector<std::size_t>(count, sizeof(Offer)), timeout);
+  const auto first =
+      std::ranges::find_if(all, [&](const Offer& one) { return one.machine == offer.machine && one.file >= 0; });
+  std::unique_ptr<Progress> made;
+  if (first != all.end()) {
+    const std::string path = str("/proc/", first->process, "/fd/", first->file);
+    const File shared(open(path.c_str(), O_RDWR | O_CLOEXEC));
+    struct stat found{};
+    // Another container of the machine may have another process of this number.
+    if (shared.number() >= 0 && fstat(shared.number(), &found) == 0 && found.st_size == bytes) {
+      made = std::make_unique<Progress>(shared.number(), rank, size);
+    }
   }
-  const int error = errno;
-  if (file >= 0) close(file);
+  backend.barrier(timeout);  // all have opened it
+  return made;
+}
+
+Progress::Progress(int file, int rank, int size)
+    : rank_(rank), size_(size), bytes_(sizeof(Record) * static_cast<std::size_t>(size)) {
+  void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) {
-    fail<RuntimeError>("[distributed] cannot share the file ", path, " between processes: ", std::strerror(error));
+    fail<RuntimeError>("[distributed] cannot share memory between processes: ", std::strerror(errno));
   }
   records_ = static_cast<Record*>(memory);
-  // The file may be that of an earlier program.
-  records_[rank].sequence = 0;
   records_[rank].machine = this_machine();
   records_[rank].process = static_cast<std::int32_t>(getpid());
   enter(State::Waiting);
@@ -79,13 +121,6 @@ Progress::~Progress() {
 void Progress::leave() noexcept {
   if (has_left_.exchange(true)) return;
   if (records_[rank_].state != State::GivenUp) enter(State::Left);
-  bool is_last = true;
-  for (int i = 0; i < size_; ++i) {
-    const State state = records_[i].state;
-    const bool is_there = state == State::Waiting || state == State::Running;
-    if (i != rank_ && is_there && !has_ended(records_[i])) is_last = false;
-  }
-  if (is_last) unlink(path_.c_str());
 }
 
 void Progress::enter(State state) noexcept { records_[rank_].state.store(state, std::memory_order_release); }
@@ -119,16 +154,14 @@ std::vector<Absentee> Progress::absent(std::uint64_t sequence) const {
   for (int i = 0; i < size_; ++i) {
     const Record& record = records_[i];
     const State state = record.state.load(std::memory_order_acquire);
-    if (i == rank_ || state == State::GivenUp) continue;
+    if (i == rank_ || state == State::Elsewhere || state == State::GivenUp) continue;
     const std::uint64_t reached = record.sequence;
     std::array<char, sizeof record.op> op{};
     std::memcpy(op.data(), record.op, op.size() - 1);
     const std::string where = reached == 0              ? std::string("before its first operation")
                               : state == State::Running ? str("in operation ", reached, ", ", op.data())
                                                         : str("after operation ", reached, ", ", op.data());
-    if (state == State::Unknown) {
-      found.push_back({i, "has not joined the group"});
-    } else if (state == State::Left) {
+    if (state == State::Left) {
       found.push_back({i, "left the group " + where});
     } else if (has_ended(record)) {
       found.push_back({i, "ended (killed, crashed or exited) " + where});

@@ -3,9 +3,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "engine/distributed/backend.h"
 
 namespace lamella::distributed {
 
@@ -15,13 +18,17 @@ struct Absentee {
   std::string reason;
 };
 
-/// Where each process of a group stands, in a file that all processes of one machine map: writing to it costs a store
-/// to memory. It is read when an operation has failed, to say which processes were not there. The process that leaves
-/// last removes it.
+/// Where each process of a group stands, in memory that all processes of one machine map: writing to it costs a store
+/// to memory. It is read when an operation has failed, to say which processes were not there. The memory has no name
+/// in any folder, and goes with the last process.
 class Progress {
  public:
-  /// Opens the file, or makes it, for a group of `size` processes. Throws RuntimeError if that fails.
-  Progress(const std::string& path, int rank, int size);
+  /// Shares memory with those processes of a group that run on this machine. All processes of the group call it
+  /// together. Returns null where the system does not let them, and for a group of one process.
+  static std::unique_ptr<Progress> share(Backend& backend, int rank, int size, Milliseconds timeout);
+  /// Maps a file of memory, which may be closed afterwards, for a group of `size` processes. Throws RuntimeError if
+  /// that fails.
+  Progress(int file, int rank, int size);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();
@@ -35,19 +42,20 @@ class Progress {
   /// Notes that this process has left the group, which its end does otherwise.
   void leave() noexcept;
 
-  /// Returns the processes that have not begun operation `sequence`, have left the group, or have ended.
+  /// Returns the processes of this machine that have not begun operation `sequence`, have left the group, or have
+  /// ended.
   std::vector<Absentee> absent(std::uint64_t sequence) const;
   /// True if one of the other processes has left the group or has ended.
   bool has_lost_one() const;
 
  private:
   struct Record;
-  enum class State : std::uint32_t { Unknown, Waiting, Running, GivenUp, Left };
+  /// Elsewhere is a process that does not map this memory: of another machine, say.
+  enum class State : std::uint32_t { Elsewhere, Waiting, Running, GivenUp, Left };
 
   void enter(State state) noexcept;
   bool has_ended(const Record& record) const;
 
-  std::string path_;
   int rank_;
   int size_;
   std::size_t bytes_;

@@ -199,24 +199,32 @@ class PythonStore : public distributed::Store {
 };
 
 /// Connects on a thread of its own, so that an interrupt can end the wait.
-std::unique_ptr<distributed::Backend> connect(distributed::BackendFactory factory,
-                                              const distributed::BackendOptions& options) {
+void connect(distributed::GroupOptions& group, distributed::BackendFactory factory,
+             const distributed::BackendOptions& options) {
   struct Attempt {
     distributed::Work work;
     std::unique_ptr<distributed::Backend> backend;
+    std::unique_ptr<distributed::Progress> progress;
   };
   const auto attempt = std::make_shared<Attempt>();
   std::thread([attempt, factory, options] {
     std::exception_ptr error;
     try {
       attempt->backend = factory(options);
+      try {
+        attempt->progress =
+            distributed::Progress::share(*attempt->backend, options.rank, options.size, options.timeout);
+      } catch (const std::exception& cause) {
+        fail<RuntimeError>("a process has ended while they connect, or does not answer: ", cause.what());
+      }
     } catch (...) {
       error = std::current_exception();
     }
     attempt->work.finish(std::move(error));
   }).detach();
   attempt->work.wait();
-  return std::move(attempt->backend);
+  group.backend = std::move(attempt->backend);
+  group.progress = std::move(attempt->progress);
 }
 
 distributed::DeviceUse read_device_use(PyObject* object, const Argument& argument) {
@@ -231,8 +239,8 @@ PyObject* init(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
   return guarded([&] {
     static const Signature signature(
         "init_process_group",
-        "backend, rank, size, timeout, debug, folder, store_address, store, address, interface, devices, library");
-    const auto values = signature.bound<12>(args, count, keywords);
+        "backend, rank, size, timeout, debug, store_address, store, address, interface, devices, library");
+    const auto values = signature.bound<11>(args, count, keywords);
     const auto text_of = [&](std::size_t i) { return read_string(values[i], {signature, i}); };
     const int rank = static_cast<int>(read<std::int64_t>(values[1], {signature, 1}));
     const int size = static_cast<int>(read<std::int64_t>(values[2], {signature, 2}));
@@ -242,22 +250,20 @@ PyObject* init(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
                                       .rank = rank,
                                       .timeout = timeout,
                                       .debug = read<bool>(values[4], {signature, 4}),
-                                      .folder = text_of(5),
-                                      .device_use = read_device_use(values[10], {signature, 10}),
-                                      .device_library = text_of(11)};
+                                      .device_use = read_device_use(values[9], {signature, 9}),
+                                      .device_library = text_of(10)};
     for (int i = 0; i < size; ++i) options.ranks.push_back(i);
     if (options.backend_name == "self") {
       options.backend = distributed::solo_backend();
     } else if (options.backend_name != "meta") {
-      const distributed::BackendFactory factory = distributed::load_backend(options.backend_name);
-      options.backend =
-          connect(factory, {.rank = rank,
-                            .size = size,
-                            .store_address = text_of(6),
-                            .store = values[7] == Py_None ? nullptr : std::make_shared<PythonStore>(values[7]),
-                            .address = text_of(8),
-                            .interface = text_of(9),
-                            .timeout = timeout});
+      connect(options, distributed::load_backend(options.backend_name),
+              {.rank = rank,
+               .size = size,
+               .store_address = text_of(5),
+               .store = values[6] == Py_None ? nullptr : std::make_shared<PythonStore>(values[6]),
+               .address = text_of(7),
+               .interface = text_of(8),
+               .timeout = timeout});
     }
     const auto group = std::make_shared<ProcessGroup>(std::move(options));
     distributed::add_group(group);
@@ -375,8 +381,7 @@ PyObject* start_barrier(PyObject*, PyObject* name) {
 
 PyMethodDef functions[] = {
     {"_distributed_init", as_c_function(init), METH_FASTCALL | METH_KEYWORDS,
-     "_distributed_init(backend, rank, size, timeout, debug, folder, store_address, store, address, interface, "
-     "devices, "
+     "_distributed_init(backend, rank, size, timeout, debug, store_address, store, address, interface, devices, "
      "library)\n--\n\n"
      "Connects to the other processes and makes the default group."},
     {"_distributed_new_group", as_c_function(new_group), METH_FASTCALL | METH_KEYWORDS,

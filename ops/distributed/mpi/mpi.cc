@@ -2,15 +2,19 @@
 
 #include <dlfcn.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -44,6 +48,50 @@ void check(int status, const char* call) {
   int length = 0;
   MPI_Error_string(status, message.data(), &length);
   fail<RuntimeError>(call, ": ", std::string(message.data(), static_cast<std::size_t>(length)));
+}
+
+/// Has the process end, when it does, without what MPI does then, which may wait for the call that has not returned.
+void skip_the_end() {
+  on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        _exit(status);
+      },
+      nullptr);
+}
+
+/// Makes a call of MPI that has no limit of time of its own, and does not return where another process has ended;
+/// throws if the time passes. MPI is not to be used any more then.
+template <class Call>
+void call_within(Milliseconds timeout, const char* name, Call call) {
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<int> status;
+  };
+  const auto state = std::make_shared<State>();
+  std::thread([state, call] {
+    const int status = call();
+    const std::lock_guard lock(state->mutex);
+    state->status = status;
+    state->changed.notify_all();
+  }).detach();
+  std::unique_lock lock(state->mutex);
+  if (!state->changed.wait_for(lock, timeout, [&] { return state->status.has_value(); })) {
+    gave_up = true;
+    skip_the_end();
+    fail<RuntimeError>(name, " has not returned within ", static_cast<double>(timeout.count()) / 1000.0,
+                       " s: a process has ended, or has not started MPI");
+  }
+  check(*state->status, name);
+}
+
+/// Makes a group of processes by a call of MPI, within a time.
+template <class Call>
+MPI_Comm made_within(Milliseconds timeout, const char* name, Call call) {
+  const auto comm = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
+  call_within(timeout, name, [comm, call] { return call(comm.get()); });
+  return *comm;
 }
 
 /// The types whose numbers MPI hands to the functions below, by DType; MPI_DATATYPE_NULL for numbers of 16 bits, which
@@ -235,10 +283,11 @@ class Mpi final : public Backend {
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (ranks[i] == rank_) key = static_cast<int>(i);
     }
-    barrier(timeout);  // the call below has no limit of time
-    MPI_Comm comm = MPI_COMM_NULL;
+    barrier(timeout);  // waits for others without keeping MPI from other groups
     const std::lock_guard lock(mutex());
-    check(MPI_Comm_split(comm_, key < 0 ? MPI_UNDEFINED : 0, key, &comm), "MPI_Comm_split");
+    const MPI_Comm comm = made_within(timeout, "MPI_Comm_split", [from = comm_, key](MPI_Comm* made) {
+      return MPI_Comm_split(from, key < 0 ? MPI_UNDEFINED : 0, key, made);
+    });
     return comm == MPI_COMM_NULL ? nullptr : std::make_unique<Mpi>(comm);
   }
 
@@ -293,8 +342,44 @@ class Mpi final : public Backend {
   std::atomic<bool> aborted_ = false;
 };
 
+/// The value of a variable of the environment; "" if there is none.
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// Keeps Open MPI from listening on all addresses of a machine that none of the processes has left, while it starts.
+class OnOneMachine {
+ public:
+  OnOneMachine() {
+    const std::string here = variable("OMPI_COMM_WORLD_LOCAL_SIZE");
+    is_set_ = !here.empty() && here == variable("OMPI_COMM_WORLD_SIZE") && variable(kComponents).empty();
+    if (is_set_) setenv(kComponents, "^tcp,ofi", 1);
+  }
+  OnOneMachine(const OnOneMachine&) = delete;
+  OnOneMachine& operator=(const OnOneMachine&) = delete;
+  ~OnOneMachine() {
+    if (is_set_) unsetenv(kComponents);
+  }
+
+ private:
+  /// The variable that says which of its ways to move bytes Open MPI takes; what is left below is shared memory, and
+  /// networks without addresses.
+  static constexpr const char* kComponents = "OMPI_MCA_btl";
+  bool is_set_ = false;
+};
+
+/// Ends MPI with the process, unless operations were given up.
+void finish_mpi(Milliseconds timeout) noexcept {
+  if (gave_up) return;
+  try {
+    call_within(timeout, "MPI_Finalize", MPI_Finalize);
+  } catch (const std::exception&) {  // the process ends all the same
+  }
+}
+
 /// Starts MPI in this process, if nobody else has; it ends with the process.
-void start_mpi() {
+void start_mpi(Milliseconds timeout) {
   int initialized = 0;
   MPI_Initialized(&initialized);
   int level = MPI_THREAD_SINGLE;
@@ -306,10 +391,16 @@ void start_mpi() {
     if (dladdr(reinterpret_cast<const void*>(&MPI_Init_thread), &library) && library.dli_fname) {
       dlopen(library.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
     }
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
-    std::atexit([] {
-      if (!gave_up) MPI_Finalize();
-    });
+    static int started_level = MPI_THREAD_SINGLE;
+    static Milliseconds limit{};
+    limit = timeout;
+    {
+      const OnOneMachine here;
+      call_within(timeout, "MPI_Init_thread",
+                  [] { return MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &started_level); });
+    }
+    level = started_level;
+    std::atexit([] { finish_mpi(limit); });
   }
   if (level < MPI_THREAD_SERIALIZED) {
     fail<RuntimeError>("MPI was started without threads: ask MPI_Init_thread for MPI_THREAD_SERIALIZED");
@@ -318,7 +409,7 @@ void start_mpi() {
 
 std::unique_ptr<Backend> make(const BackendOptions& options) {
   const std::lock_guard lock(mutex());
-  start_mpi();
+  start_mpi(options.timeout);
   int rank = 0;
   int size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -327,9 +418,8 @@ std::unique_ptr<Backend> make(const BackendOptions& options) {
     fail<RuntimeError>("MPI says that this process is rank ", rank, " of ", size, ", not ", options.rank, " of ",
                        options.size, ": start the program by mpirun or srun, and leave rank and world_size out");
   }
-  MPI_Comm comm = MPI_COMM_NULL;
-  check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
-  return std::make_unique<Mpi>(comm);
+  return std::make_unique<Mpi>(
+      made_within(options.timeout, "MPI_Comm_dup", [](MPI_Comm* made) { return MPI_Comm_dup(MPI_COMM_WORLD, made); }));
 }
 
 }  // namespace

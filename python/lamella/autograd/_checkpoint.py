@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Callable, Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -28,6 +29,34 @@ class CheckpointPolicy(enum.Enum):
 _SAVES = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
 _Policy = Callable[..., CheckpointPolicy | bool]
 _Contexts = Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]]
+
+
+class _Around(threading.local):
+    """Keeps what the functions of a thread run in, the outermost first."""
+
+    def __init__(self) -> None:
+        self.contexts: list[Callable[[], AbstractContextManager[Any]]] = []
+
+
+_around = _Around()
+
+
+@contextlib.contextmanager
+def running_again_in(context: Callable[[], AbstractContextManager[Any]]) -> Iterator[None]:
+    """Has checkpoints of what runs meanwhile enter a context, which the function makes, when they run again."""
+    _around.contexts.append(context)
+    try:
+        yield
+    finally:
+        _around.contexts.pop()
+
+
+@contextlib.contextmanager
+def _entered(contexts: Sequence[Callable[[], AbstractContextManager[Any]]]) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for context in contexts:
+            stack.enter_context(context())
+        yield
 
 
 def checkpoint(
@@ -153,16 +182,17 @@ class _Chain:
 class _Again:
     """Second call of a checkpoint's function. It holds no tensor of the first call's arguments."""
 
-    __slots__ = ("context", "function", "spec")
+    __slots__ = ("around", "context", "function", "spec")
 
     def __init__(self, function: Callable[..., Any], spec: Spec, context: AbstractContextManager[Any]) -> None:
         self.function = function
         self.spec = spec
         self.context = context
+        self.around = tuple(_around.contexts)
 
     def __call__(self, *tensors: Tensor) -> None:
         args, kwargs = rebuild(self.spec, tensors)
-        with self.context:
+        with _entered(self.around), self.context:
             self.function(*args, **kwargs)
 
 
@@ -205,6 +235,7 @@ class _Reentrant(PyLayer):
     ) -> Any:
         ctx.function = function
         ctx.spec = spec
+        ctx.around = tuple(_around.contexts)
         ctx.random = None
         ctx.wants = [x.requires_grad for x in tensors]
         ctx.save_for_backward(*tensors)
@@ -229,7 +260,7 @@ class _Reentrant(PyLayer):
         for x, wants in zip(inputs, ctx.wants, strict=True):
             x.requires_grad = wants
         args, kwargs = rebuild(ctx.spec, inputs)
-        with _C.enable_grad():
+        with _C.enable_grad(), _entered(ctx.around):
             again = (ctx.reads, _call, (ctx.function, args, kwargs))
             if ctx.random is None:
                 result = _C._call_comparing_reads(*again)

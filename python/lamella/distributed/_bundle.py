@@ -34,7 +34,8 @@ class Bundle(Flat):
         self, parameters: Sequence[_Listed], key: Any, group: ProcessGroup, mesh: placement | None = None
     ) -> None:
         self.key, self.unit, self._group = key, None, group.name
-        self.compute_dtype = self.reduce_dtype = self.replicas = None
+        self.compute_dtype = self.reduce_dtype = None
+        self.replicas = ()
         self.is_exact = False
         self.slots, self.size, self.padding = [], 0, 0
         #: For each parameter, the numbers of elements that the processes keep of it.

@@ -77,10 +77,15 @@ def meeting_point(where: Place, environ: Mapping[str, str] = os.environ) -> str:
     """
     if store := environ.get("LAMELLA_DISTRIBUTED_STORE"):
         return store
-    if "MASTER_ADDR" in environ and "MASTER_PORT" in environ:
-        host = environ["MASTER_ADDR"]
-        return f"http://{f'[{host}]' if ':' in host else host}:{environ['MASTER_PORT']}"
-    if folder := machine_folder(where, environ):
+    folder = machine_folder(where, environ)
+    # torchrun serves that port itself, in a language of its own.
+    is_taken = environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    if "MASTER_ADDR" in environ and "MASTER_PORT" in environ and not (is_taken and folder):
+        host, port = environ["MASTER_ADDR"], environ["MASTER_PORT"]
+        if is_taken:
+            port = str(_number(environ, "MASTER_PORT") + 1)
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if folder:
         return f"file://{folder}"
     if where.starter == "Slurm" and "SLURM_JOB_ID" in environ:
         return _slurm_address(where, environ)
@@ -93,14 +98,13 @@ def meeting_point(where: Place, environ: Mapping[str, str] = os.environ) -> str:
 
 def machine_folder(where: Place, environ: Mapping[str, str] = os.environ) -> str:
     """Returns a folder that a program's processes on one machine share, and that goes when it ends; "" for none."""
-    store = environ.get("LAMELLA_DISTRIBUTED_STORE", "")
-    if store.startswith("file://"):
-        return store.removeprefix("file://")
-    # mpirun makes a folder for each job, and removes it.
+    if where.local_world_size != where.world_size:
+        return ""
+    # mpirun makes a folder for each job, and torchrun one for each attempt, in which each process has its own.
     session = environ.get("PMIX_SERVER_TMPDIR", "")
-    if where.local_world_size == where.world_size and os.path.isdir(session):
-        return os.path.join(session, "lamella")
-    return ""
+    if error_file := environ.get("TORCHELASTIC_ERROR_FILE", ""):
+        session = os.path.dirname(os.path.dirname(error_file))
+    return os.path.join(session, "lamella") if os.path.isdir(session) else ""
 
 
 def _slurm_address(where: Place, environ: Mapping[str, str]) -> str:

@@ -122,8 +122,8 @@ class Flat:
         #: Dtypes of the whole, and of gradients that are sent; None for the shard's, and for that of the gradients.
         self.compute_dtype: Any = None
         self.reduce_dtype: Any = None
-        #: Name of the group of processes that keep the same part, of other samples; None where there are none.
-        self.replicas: str | None = None
+        #: Names of the groups of processes that keep the same part, of other samples: one for each axis of their array.
+        self.replicas: tuple[str, ...] = ()
         #: True while the whole is to have the shard's dtype.
         self.is_exact = False
         self.slots: list[Slot] = []
@@ -341,8 +341,8 @@ class Flat:
         with _C.no_grad():
             for work in self._reductions:
                 mean = work.wait()
-                if self.replicas is not None:
-                    mean = _C.distributed_all_reduce(mean, op="mean", group=self.replicas)
+                for replicas in self.replicas:
+                    mean = _C.distributed_all_reduce(mean, op="mean", group=replicas)
                 mean = mean.astype(self.own_dtype)
                 for x, part in zip(self.sources, mean.split(self._counts()), strict=True):
                     own = part.reshape(x.shape)

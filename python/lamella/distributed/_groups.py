@@ -10,6 +10,7 @@ import re
 import urllib.parse
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Protocol
 
 from .. import _C
 from .._C import _ProcessGroup as ProcessGroup
@@ -27,6 +28,16 @@ _place: _environment.Place | None = None
 _numbers = itertools.count(1)
 #: The process that has made the groups: a copy that fork() makes of it has no part in them.
 _owner = 0
+
+
+class Store(Protocol):
+    """A table of values that processes share."""
+
+    def set(self, key: str, value: bytes) -> None:
+        """Stores a value."""
+
+    def get(self, key: str, seconds: float) -> bytes:
+        """Returns a value as soon as it is there; TimeoutError after these seconds."""
 
 
 def is_available(backend: str | None = None) -> bool:
@@ -47,6 +58,7 @@ def init_process_group(
     rank: int | None = None,
     world_size: int | None = None,
     init_method: str | None = None,
+    store: Store | None = None,
     address: str | None = None,
     interface: str | None = None,
     debug: bool | None = None,
@@ -69,6 +81,8 @@ def init_process_group(
         init_method: Where the processes meet: ``"file:///folder"``, a folder of the program that all see, or
             ``"http://host:port"``, an address of the machine of rank 0; ``"redis://host:port"`` where Gloo has it. By
             default what the environment says.
+        store: A table through which they meet instead: an object with ``set(key, value)`` and ``get(key, seconds)``, of
+            bytes; the latter waits for a value, and raises TimeoutError where none comes.
         address: The address that Gloo listens on; by default ``LAMELLA_DISTRIBUTED_ADDRESS``, or else 127.0.0.1.
         interface: The network interface whose address it listens on, in place of `address`; by default
             ``GLOO_SOCKET_IFNAME``.
@@ -92,42 +106,39 @@ def init_process_group(
         debug = os.environ.get("LAMELLA_DISTRIBUTED_DEBUG", "0") not in ("", "0")
     address = address or os.environ.get("LAMELLA_DISTRIBUTED_ADDRESS", "")
     interface = interface or ("" if address else os.environ.get("GLOO_SOCKET_IFNAME", ""))
-    folder, store_address, store = "", "", None
+    store_address, served = "", None  # the one that is served here while they connect
     devices = "if_there" if backend is None else "none"
     if backend in _DEVICE_BACKENDS:
         _load(backend)
         devices, backend = "required", None
     if backend != "meta":
         backend = "self" if where.world_size == 1 else backend or _first_backend()
-        if backend == "mpi":
-            folder = _environment.machine_folder(where)
-        elif backend != "self":
+        if backend not in ("mpi", "self"):
             _check_address(where, address, interface)
-            folder, store_address, store = _meet(where, init_method, seconds)
+            if store is None:
+                store_address, served = _meet(where, init_method, seconds)
     try:
-        if folder:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
         group = _C._distributed_init(
             backend,
             where.rank,
             where.world_size,
             seconds,
             bool(debug),
-            folder,
             store_address,
-            store,
+            store or served,
             address,
             interface,
             devices,
             _library(),
         )
-    except RuntimeError as error:
-        if re.match(r"\[\w+\] ", str(error)):  # Gloo's own messages begin with a place in its source
-            raise
-        raise RuntimeError(f"[init_process_group] {backend}: {error}") from error
+    except (RuntimeError, TimeoutError) as error:
+        text = str(error)
+        if not re.match(r"\[\w+\] ", text):  # Gloo's own messages begin with a place in its source
+            text = f"[init_process_group] {backend}: {text}"
+        raise RuntimeError(text) from error
     finally:
-        if store is not None:
-            store.close()
+        if served is not None:
+            served.close()
     if not _owner:
         atexit.register(_leave_at_exit)
     _place, _owner = where, os.getpid()
@@ -297,8 +308,8 @@ def _check_address(where: _environment.Place, address: str, interface: str) -> N
         )
 
 
-def _meet(where: _environment.Place, init_method: str | None, seconds: float) -> tuple[str, str, HttpStore | None]:
-    """Returns the folder that processes share, or "", and an address for Gloo's own stores, or a store."""
+def _meet(where: _environment.Place, init_method: str | None, seconds: float) -> tuple[str, HttpStore | None]:
+    """Returns an address for Gloo's own stores, or a store."""
     if init_method in (None, "env://"):
         init_method = _environment.meeting_point(where)
     url = urllib.parse.urlsplit(init_method)
@@ -307,11 +318,12 @@ def _meet(where: _environment.Place, init_method: str | None, seconds: float) ->
     except ValueError as error:
         raise ValueError(f"[init_process_group] {init_method!r} has no port: {error}") from error
     if url.scheme == "file" and url.path.startswith("/") and not url.netloc:
-        return url.path, f"file://{os.path.join(url.path, 'rendezvous')}", None
+        os.makedirs(url.path, mode=0o700, exist_ok=True)
+        return f"file://{os.path.join(url.path, 'rendezvous')}", None
     if url.scheme == "redis" and url.hostname:
-        return "", init_method, None
+        return init_method, None
     if url.scheme in ("http", "tcp") and url.hostname and port is not None:
-        return "", "", HttpStore(url.hostname, port, serve=where.rank == 0, seconds=seconds)
+        return "", HttpStore(url.hostname, port, serve=where.rank == 0, seconds=seconds)
     raise ValueError(
         f"[init_process_group] init_method is 'file:///folder', 'http://host:port' or 'redis://host:port', "
         f"not {init_method!r}"

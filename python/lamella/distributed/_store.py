@@ -1,4 +1,4 @@
-"""A table of values over HTTP, through which processes on several machines find one another while they connect."""
+"""Tables of values: over HTTP, through which processes on several machines find one another, and of one process."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import urllib.parse
+from collections.abc import MutableMapping
 from typing import Any
 
 #: Values are addresses of processes; more is refused.
@@ -16,38 +17,99 @@ _MOST_BYTES = 1 << 20
 #: Seconds for which the server lets a request wait at most, and the header that says how many this one wants.
 _PATIENCE = 5.0
 _WAIT = "X-Wait"
+#: The header that names a change of :func:`change`.
+_CHANGE = "X-Change"
 
 
-class _Table:
+def change(values: MutableMapping[str, bytes], what: str, key: str, given: bytes) -> bytes:
+    """Changes a table, and returns what is asked for.
+
+    Args:
+        values: The table.
+        what: ``"set"``; ``"add"`` (a number to that of the key, 0 at first; returns the sum); ``"append"``;
+            ``"compare"`` (where the value is the expected one, or there is none and none is expected, sets another one;
+            returns the value that counts then); ``"delete"``, ``"has"`` (return ``b"1"`` or ``b"0"``); ``"count"``.
+        key: The key.
+        given: The value, the number, or the length of the expected value, a space, that value and the new one.
+
+    Raises:
+        ValueError: There is no such change, or the value is no number.
+    """
+    own = values.get(key)
+    if what == "set":
+        values[key] = given
+    elif what == "append":
+        values[key] = (own or b"") + given
+    elif what == "add":
+        values[key] = str(int(own or b"0") + int(given)).encode()
+        return values[key]
+    elif what == "compare":
+        size, _, rest = given.partition(b" ")
+        expected, new = rest[: int(size)], rest[int(size) :]
+        if own == expected or (own is None and not expected):
+            values[key] = own = new
+        return expected if own is None else own
+    elif what == "delete":
+        return str(int(values.pop(key, None) is not None)).encode()
+    elif what == "has":
+        return str(int(own is not None)).encode()
+    elif what == "count":
+        return str(len(values)).encode()
+    else:
+        raise ValueError(f"[Store] there is no change {what!r}")
+    return b""
+
+
+class Table:
+    """Values of one process, for all of its threads."""
+
     def __init__(self) -> None:
-        self.values: dict[str, bytes] = {}
-        self.changed = threading.Condition()
+        self._values: dict[str, bytes] = {}
+        self._changed = threading.Condition()
+
+    def change(self, what: str, key: str, given: bytes = b"") -> bytes:
+        """Changes the table as :func:`change` does."""
+        with self._changed:
+            found = change(self._values, what, key, given)
+            self._changed.notify_all()
+        return found
+
+    def read(self, key: str, seconds: float) -> bytes | None:
+        """Returns a value, waiting for it; None where there is none in time."""
+        with self._changed:
+            self._changed.wait_for(lambda: key in self._values, timeout=seconds)
+            return self._values.get(key)
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """PUT /key stores the body; GET /key returns it, waiting a while until it is there."""
+    """PUT /key stores the body; GET /key returns it, waiting a while until it is there; POST /key changes it."""
 
     server: _Server
     protocol_version = "HTTP/1.1"
 
     def do_PUT(self) -> None:
+        if (value := self._body()) is not None:
+            self.server.table.change("set", self.path, value)
+            self._answer(204)
+
+    def do_POST(self) -> None:
+        if (value := self._body()) is not None:
+            try:
+                self._answer(200, self.server.table.change(self.headers.get(_CHANGE, ""), self.path, value))
+            except ValueError:
+                self._answer(400)
+
+    def do_GET(self) -> None:
+        value = self.server.table.read(self.path, min(float(self.headers.get(_WAIT, "0")), _PATIENCE))
+        self._answer(404 if value is None else 200, value or b"")
+
+    def _body(self) -> bytes | None:
+        """Returns what was sent; None where it is too much, after saying so."""
         size = int(self.headers.get("Content-Length", "0"))
         if not 0 <= size <= _MOST_BYTES:
             self._answer(413)
-            return
-        value = self.rfile.read(size)
-        with self.server.table.changed:
-            self.server.table.values[self.path] = value
-            self.server.table.changed.notify_all()
-        self._answer(204)
-
-    def do_GET(self) -> None:
-        table = self.server.table
-        with table.changed:
-            wait = min(float(self.headers.get(_WAIT, "0")), _PATIENCE)
-            table.changed.wait_for(lambda: self.path in table.values, timeout=wait)
-            value = table.values.get(self.path)
-        self._answer(404 if value is None else 200, value or b"")
+            return None
+        return self.rfile.read(size)
 
     def _answer(self, status: int, body: bytes = b"") -> None:
         self.send_response(status)
@@ -65,7 +127,7 @@ class _Server(http.server.ThreadingHTTPServer):
     allow_reuse_address = True
 
     def __init__(self, host: str, port: int) -> None:
-        self.table = _Table()
+        self.table = Table()
         self.address_family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         super().__init__(address[:2], _Handler)  # type: ignore[arg-type]
 
@@ -115,6 +177,18 @@ class HttpStore:
                 f"[init_process_group] rank 0 does not answer at {self.host}:{self.port} in time ({self._refusal})"
             )
 
+    def change(self, what: str, key: str, given: bytes = b"") -> bytes:
+        """Changes the table as :func:`change` does, waiting for the server to come up.
+
+        Raises:
+            TimeoutError: It has not, within the time for it.
+            RuntimeError: The value is too large, or not one for this change.
+        """
+        found = self._request("POST", key, given, max(self._up_by, time.monotonic() + 1.0), what)
+        if found is None:
+            raise TimeoutError(f"[Store] {self.host}:{self.port} does not answer in time ({self._refusal})")
+        return found
+
     def get(self, key: str, seconds: float) -> bytes:
         """Returns the value of a key as soon as a process has set it.
 
@@ -136,7 +210,7 @@ class HttpStore:
             self._server.server_close()
             self._server = None
 
-    def _request(self, method: str, key: str, body: bytes, deadline: float) -> bytes | None:
+    def _request(self, method: str, key: str, body: bytes, deadline: float, what: str = "") -> bytes | None:
         """Returns the answer; None where there is none before the deadline."""
         path = "/" + urllib.parse.quote(key, safe="")
         self._refusal = None
@@ -144,7 +218,7 @@ class HttpStore:
             wait = min(left, _PATIENCE)
             connection = http.client.HTTPConnection(self.host, self.port, timeout=wait + 1.0)
             try:
-                connection.request(method, path, body, {_WAIT: f"{wait:.3f}"})
+                connection.request(method, path, body, {_WAIT: f"{wait:.3f}", _CHANGE: what})
                 answer = connection.getresponse()
                 value = answer.read()
                 if answer.status in (200, 204):

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _C, _tree
 from .._C import Tensor
 from ..autograd import saved_tensors_hooks
+from ..autograd._checkpoint import running_again_in
 from ..nn import Module, ModuleDict, ModuleList, Sequential
 from ._flat import Flat, Gathered, View
 from ._models import in_pass
@@ -213,13 +214,23 @@ class Unit:
     def _run(self, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if self.input_dtype is not None:
             args, kwargs = brought((args, kwargs), self.input_dtype)
+        with self._placed():
+            found = call(*args, **kwargs)
+            return found if self.output_dtype is None else brought(found, self.output_dtype)
+
+    @contextmanager
+    def _placed(self) -> Iterator[None]:
+        """Has the parameters in their places, also where a checkpoint runs a part of the module again in backward."""
+        if self._depth:
+            yield
+            return
         self.exchange.entered(self)
         self._depth += 1
         self.exchange.running.append(self)
         try:
             self._place()
-            found = call(*args, **kwargs)
-            return found if self.output_dtype is None else brought(found, self.output_dtype)
+            with running_again_in(self._placed):
+                yield
         finally:
             self._depth -= 1
             self.exchange.running.pop()
@@ -242,13 +253,15 @@ class Unit:
                     module.__dict__[name] = parameter
 
     def _remove(self) -> None:
-        # The model's own are the first that its backward pass asks for.
+        # The model's own are the first that its backward pass asks for. Where a checkpoint has run something again,
+        # their gradients come next, and drop them.
         keeps = self.exchange.stage < 3 or ((self._is_root or self.keeps) and _C.is_grad_enabled())
+        is_again = in_pass()
         for flat in self.flats:
             for slot in flat.slots:
                 for module, name in slot.places:
                     module.__dict__.pop(name, None)
-            if not keeps:
+            if not keeps and not (is_again and flat.is_trained):
                 flat.release()
 
 

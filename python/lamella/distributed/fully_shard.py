@@ -48,8 +48,8 @@ def fully_shard(
 
     Args:
         module: The module. Its parameters take the values of the first process.
-        placement: The processes, along one axis; all of them by default. Of two axes, each process keeps a part along
-            the second, and has other samples than those along the first, which keep the same part.
+        placement: The processes, along one axis; all of them by default. Of several axes, each process keeps a part
+            along the last, and has other samples than those along the others, which keep the same part.
         reshard_after_forward: False to keep the whole until backward; the outermost module always does.
         dtype: The dtype in which the module computes, to which floating inputs are brought.
         reduce_dtype: The dtype in which gradients are sent; by default that in which they were computed.
@@ -62,7 +62,7 @@ def fully_shard(
     Raises:
         TypeError: An argument is of another type.
         ValueError: The module has been given before, a parameter has no axes or is a global tensor over the same
-            processes, the placement has more than two axes, or the modules of the processes differ.
+            processes, or the modules of the processes differ.
         RuntimeError: This process is not in the placement.
     """
     check_module(module, "fully_shard")
@@ -70,8 +70,6 @@ def fully_shard(
         raise ValueError("[fully_shard] the module is cut already")
     device = next((p.device for p in module.parameters()), "cpu")
     mesh = Placement.all(device.partition(":")[0]) if placement is None else placement
-    if mesh.ndim > 2:
-        raise ValueError(f"[fully_shard] placement has one axis or two, not {mesh.ndim}")
     mesh.coordinate()
     dtypes = [None if one is None else floating(one, "fully_shard") for one in (dtype, reduce_dtype, output_dtype)]
     inner = [unit for part in module.modules() if (unit := unit_of(part)) is not None]
@@ -109,7 +107,7 @@ def fully_shard(
     made.input_dtype, made.output_dtype = dtypes[0], dtypes[2]
     for flat in flats:
         flat.compute_dtype, flat.reduce_dtype = dtypes[:2]
-        flat.replicas = groups[0].name if len(groups) > 1 and groups[0].size > 1 else None
+        flat.replicas = tuple(one.name for one in groups[:-1] if one.size > 1)
         flat.settle_in_place()
     for unit in inner:
         unit.move(exchange)

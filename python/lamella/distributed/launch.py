@@ -4,7 +4,8 @@ It starts nothing but processes with the variables that ``torchrun`` sets (``RAN
 ``LOCAL_WORLD_SIZE``, ``MASTER_ADDR``, ``MASTER_PORT``), and a private folder in which they meet. When one of them
 fails, it ends the others, says which one it was, and ends with its exit status, or starts all of them again where
 ``--restarts`` lets it; signals that it gets go to all of them.
-Processes that they have started, and that still run when all of them have ended, are killed.
+Processes that they have started, and that still run when all of them have ended, are killed. So are all of them, by a
+shell that waits for it, when the launcher itself is killed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,16 @@ _GRACE = 5.0
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 #: Of these, the ones after which the program is to end.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: Script of a shell that is told the numbers of process groups, and "ended" when these are no more. Where its input
+#: ends without that, it ends the groups, and removes the folder that it is given.
+_GUARD = """
+while read -r word; do
+  [ "$word" = ended ] && exit
+  groups="$groups -$word"
+done
+kill -s KILL -- $groups 2> /dev/null
+rm -rf -- "$0"
+"""
 
 
 class Launcher:
@@ -54,6 +65,7 @@ class Launcher:
         self.attempt = 0
         self.processes: list[subprocess.Popen[bytes]] = []
         self._printers: list[threading.Thread] = []
+        self._guard: subprocess.Popen[bytes] | None = None
         self._ends_at: float | None = None
         self._is_ending = False
         self._port = os.environ.get("MASTER_PORT") or str(_port())
@@ -77,6 +89,7 @@ class Launcher:
         """Runs the processes once."""
         folder = tempfile.mkdtemp(prefix="lamella-launch-")
         self.processes, self._printers, self._ends_at = [], [], None
+        self._guard = subprocess.Popen(["sh", "-c", _GUARD, folder], stdin=subprocess.PIPE, start_new_session=True)
         try:
             for rank in range(self.count):
                 self._start(rank, folder)
@@ -90,6 +103,14 @@ class Launcher:
             for printer in self._printers:
                 printer.join()
             shutil.rmtree(folder, ignore_errors=True)
+            self._tell_guard("ended")
+            self._guard.communicate()
+
+    def _tell_guard(self, word: str) -> None:
+        assert self._guard is not None and self._guard.stdin is not None
+        with contextlib.suppress(OSError):  # it may have been killed
+            self._guard.stdin.write(f"{word}\n".encode())
+            self._guard.stdin.flush()
 
     def _start(self, rank: int, folder: str) -> None:
         environ = dict(os.environ)
@@ -108,6 +129,7 @@ class Launcher:
         # Its own process group lets a signal reach the processes that it starts in turn.
         process = subprocess.Popen(self.command, env=environ, stdout=pipe, stderr=pipe, start_new_session=True)
         self.processes.append(process)
+        self._tell_guard(str(process.pid))
         for stream, to in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
             if stream is not None:
                 printer = threading.Thread(target=_print_lines, args=(stream, to, rank), daemon=True)

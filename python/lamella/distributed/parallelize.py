@@ -21,7 +21,7 @@ M = TypeVar("M", bound=Module)
 
 
 def _signature(given: SbpLike, mesh: placement, ndim: int, exact: bool, name: str) -> Signature:
-    """Returns the signatures of a tensor; an axis that it does not have is whole where a module was named."""
+    """Returns the signatures of a tensor; an axis that it does not have is whole where its own name was not given."""
     listed = [given] if isinstance(given, (Sbp, str)) else list(given)
     parsed = [sbps.parse(one) if isinstance(one, str) else one for one in listed]
     if not exact:
@@ -74,8 +74,9 @@ def layout_of(
     for name, table, key in _owners(module):
         signature = whole
         for pattern, given in wanted.items():
-            exact = fnmatchcase(name, pattern)
-            if exact or fnmatchcase(name.rpartition(".")[0], pattern) or fnmatchcase(name, pattern + ".*"):
+            exact = name == pattern
+            paths = name, name.rpartition(".")[0]
+            if any(fnmatchcase(path, pattern) for path in paths) or fnmatchcase(name, f"{pattern}.*"):
                 signature = _signature(given, mesh, table[key].ndim, exact, name)
                 if exact or signature != whole or _is_whole(given):
                     unused.discard(pattern)

@@ -221,8 +221,9 @@ class Pipeline(Module):
             TypeError: A number is none.
             ValueError: ``max_norm`` is below 0 or NaN, or the order is not above 0.
         """
-        cut_over = self.stage.sharing if isinstance(self.stage, FullyShardedDataParallel) else []
-        return clip_over(list(self.parameters()), max_norm, norm_type, [*cut_over, self._group])
+        if isinstance(self.stage, FullyShardedDataParallel):
+            return self.stage.clip_over(max_norm, norm_type, [self._group])
+        return clip_over(list(self.parameters()), max_norm, norm_type, [self._group])
 
     # ---- states
 

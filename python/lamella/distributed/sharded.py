@@ -165,7 +165,7 @@ class FullyShardedDataParallel(Module):
                 del part._parameters[name]
         for number, flat in enumerate(self._exchange.flats):
             flat.compute_dtype, flat.reduce_dtype = self._dtypes
-            flat.replicas = self._replicas
+            flat.replicas = () if self._replicas is None else (self._replicas,)
             flat.settle(self._parameters, f"shard{number}")
         if self._is_named:  # the order is that of the model
             order = {listed[0]: number for number, listed in enumerate(names.values())}
@@ -250,12 +250,17 @@ class FullyShardedDataParallel(Module):
             TypeError: A number is none.
             ValueError: ``max_norm`` is below 0 or NaN, or the order is not above 0.
         """
+        return self.clip_over(max_norm, norm_type, ())
+
+    def clip_over(self, max_norm: float, norm_type: float, groups: Sequence[str]) -> Tensor:
+        """Does what :meth:`clip_grad_norm_` does, for gradients that lie over further groups, such as a pipeline's."""
         split: dict[tuple[str, ...], list[Tensor]] = {}
         for flat in self._exchange.flats:
             split.setdefault(flat.split_over, []).extend(member.tensor for member in flat.members())
+        over = [*self.sharing, *groups]
         if list(split) in ([], [()]):
-            return clip_over(list(self.parameters()), max_norm, norm_type, self.sharing)
-        return clip_over_some(split, max_norm, norm_type, self.sharing)
+            return clip_over(list(self.parameters()), max_norm, norm_type, over)
+        return clip_over_some(split, max_norm, norm_type, over)
 
     @contextmanager
     def summon_full_params(self, writeback: bool = True, with_grads: bool = False) -> Iterator[None]:

@@ -34,6 +34,13 @@ def test_gloo_under_mpirun() -> None:
     assert "rank 0 of 2, gloo, sum 1" in done.stdout and "rank 1 of 2, gloo, sum 1" in done.stdout
 
 
+@needs_mpi
+def test_processes_of_mpi_on_one_machine_listen_nowhere() -> None:
+    done = by_mpirun("hello", 2, LAMELLA_TEST_BACKEND="mpi")
+    assert done.returncode == 0, done.stdout
+    assert "rank 0 of 2, mpi, sum 1" in done.stdout and "rank 1 of 2, mpi, sum 1" in done.stdout
+
+
 def test_shapes_alone_follow_from_the_group(request: pytest.FixtureRequest) -> None:
     request.addfinalizer(dist.destroy_process_group)
     group = dist.init_process_group("meta", rank=2, world_size=5)

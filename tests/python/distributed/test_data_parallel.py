@@ -21,6 +21,16 @@ def test_processes_train_as_one_does(tmp_path: Path) -> None:
     assert done.stdout.count("checked") == 2
 
 
+@needs_gloo
+@pytest.mark.skipif(sys.platform != "linux", reason="the bytes of connections are counted as Linux does")
+@pytest.mark.parametrize("n", [2, 3])
+def test_steps_send_no_more_than_they_must(n: int, tmp_path: Path) -> None:
+    """Plain data parallel ones, and those of the three stages of models in parts."""
+    done = together("sent", n, tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("checked") == n
+
+
 @needs_mpi
 def test_processes_train_as_one_does_over_mpi() -> None:
     done = by_mpirun("training", 2, LAMELLA_TEST_BACKEND="mpi")

@@ -70,7 +70,11 @@ def test_meeting_point(tmp_path) -> None:
     assert _environment.meeting_point(slurm, {**step, **named}) == "http://10.0.0.1:2950"
     with pytest.raises(RuntimeError, match="Slurm names no machines"):
         _environment.meeting_point(slurm, {**step, "SLURM_STEP_NODELIST": ""})
-    assert _environment.machine_folder(here, {"LAMELLA_DISTRIBUTED_STORE": "file:///a"}) == "/a"
-    assert _environment.machine_folder(spread, session) == ""
+    # The port is that of torchrun itself: its folder for the attempt, or the next port.
+    agent = {**named, "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_ERROR_FILE": f"{tmp_path}/0/error.json"}
+    assert _environment.meeting_point(here, agent) == f"file://{tmp_path}/lamella"
+    assert _environment.meeting_point(spread, agent) == "http://10.0.0.1:2951"
+    assert _environment.meeting_point(here, {**agent, "TORCHELASTIC_ERROR_FILE": ""}) == "http://10.0.0.1:2951"
+    assert _environment.meeting_point(here, {**agent, "TORCHELASTIC_USE_AGENT_STORE": ""}) == "http://10.0.0.1:2950"
     with pytest.raises(RuntimeError, match="4 processes have no place to meet"):
         _environment.meeting_point(spread, session)

@@ -83,6 +83,27 @@ def test_children_of_a_process_that_was_killed_are_ended(folder, capfd) -> None:
         time.sleep(0.01)
 
 
+def test_a_launcher_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "lamella.distributed.launch", "-n", "2", ENDING, "wait", "parent"]
+    process = subprocess.Popen(
+        command, env=environment(TMPDIR=tmp_path, LAST="wait"), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    said = ""
+    while said.count("line of") < 2 or "child" not in said:
+        said += process.stdout.readline()
+    assert list(tmp_path.iterdir())
+    process.kill()
+    assert process.wait(timeout=20) == -signal.SIGKILL
+    said += process.stdout.read()  # as long as one of them has it open
+    process.stdout.close()
+    child = int(said.partition("child ")[2].split()[0])
+    deadline = time.monotonic() + 20
+    while _runs(child) or list(tmp_path.iterdir()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def _runs(process: int) -> bool:
     """True if a process is there that has not ended."""
     try:

@@ -139,12 +139,26 @@ def test_shared_parameters_stay_shared() -> None:
     run(2, work)
 
 
+def test_a_star_leaves_what_has_no_such_axis_whole() -> None:
+    """A batch norm counts its batches in a tensor of no axes."""
+
+    def work(rank: int) -> None:
+        for pattern in ("*", "norm", "n*"):
+            model = nn.ModuleDict({"norm": nn.BatchNorm1d(4)})
+            parallelize(model, placement("cpu", [0, 1]), {pattern: "S(0)"})
+            found = {name: x.sbp[0].short for name, x in model.state_dict().items()}
+            assert found.pop("norm.num_batches_tracked") == "B" and set(found.values()) == {"S(0)"}
+
+    run(2, work)
+
+
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
         ({"nothing": "S(0)"}, r"fit no parameter of Linear that has the axis: \['nothing'\]"),
         ({"*": "B", "": "S(2)"}, r"fit no parameter of Linear that has the axis: \[''\]"),
         ({"weight": "S(2)"}, "out of range for a tensor of 2 axes"),
+        ({"w*": "S(2)"}, r"fit no parameter of Linear that has the axis: \['w\*'\]"),
         ({"weight": "P"}, "would be partial"),
         ({"weight": ("S(0)", "B")}, "2 signatures for a mesh of 1 axes"),
     ],

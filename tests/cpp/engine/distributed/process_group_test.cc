@@ -1,11 +1,12 @@
 #include "engine/distributed/process_group.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,7 +20,7 @@ namespace lamella::distributed {
 namespace {
 
 /// Two processes of which the other one never answers: operations wait until they are given up.
-class Silent final : public Backend {
+class Silent : public Backend {
  public:
   explicit Silent(std::shared_ptr<std::atomic<bool>> aborted) : aborted_(std::move(aborted)) {}
   void all_reduce(void*, std::size_t, DType, ReduceOp, Milliseconds timeout) override { wait(timeout); }
@@ -43,6 +44,16 @@ class Silent final : public Backend {
     fail<RuntimeError>("nobody is there");
   }
   std::shared_ptr<std::atomic<bool>> aborted_;
+};
+
+/// Two processes of which the other one says nothing of itself.
+class Paired final : public Silent {
+ public:
+  Paired() : Silent(std::make_shared<std::atomic<bool>>(false)) {}
+  void all_gather(const void* in, void* out, std::span<const std::size_t> bytes, Milliseconds) override {
+    std::memcpy(out, in, bytes[0]);
+  }
+  void barrier(Milliseconds) override {}
 };
 
 std::string nothing() { return ""; }
@@ -145,27 +156,35 @@ TEST(ProcessGroup, WithoutABackendMovesNoData) {
 }
 
 TEST(Progress, TellsWhereTheOthersStand) {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / ("progress-" + std::to_string(getpid()));
-  {
-    Progress own(path, 0, 4);
-    auto behind = std::make_unique<Progress>(path, 1, 4);
-    auto left = std::make_unique<Progress>(path, 2, 4);
-    own.begin(2, "all_reduce");
-    behind->begin(1, "barrier");
-    left->begin(2, "all_reduce");
-    left->end();
-    EXPECT_FALSE(own.has_lost_one());
-    left.reset();
-    EXPECT_TRUE(own.has_lost_one());
-    const std::vector<Absentee> found = own.absent(2);
-    ASSERT_EQ(found.size(), 3u);
-    EXPECT_EQ(found[0].reason, "is in operation 1, barrier");
-    EXPECT_EQ(found[1].reason, "left the group after operation 2, all_reduce");
-    EXPECT_EQ(found[2].reason, "has not joined the group");
-    behind->give_up();
-    EXPECT_EQ(own.absent(2).size(), 2u);
-  }
-  EXPECT_FALSE(std::filesystem::exists(path));  // the last one has removed it
+  constexpr int kMany = 1 << 16;  // bytes, more than the records of four processes
+  const int file = memfd_create("progress", MFD_CLOEXEC);
+  ASSERT_EQ(ftruncate(file, kMany), 0);
+  Progress own(file, 0, 4);
+  auto behind = std::make_unique<Progress>(file, 1, 4);
+  auto left = std::make_unique<Progress>(file, 2, 4);
+  close(file);
+  own.begin(2, "all_reduce");
+  behind->begin(1, "barrier");
+  left->begin(2, "all_reduce");
+  left->end();
+  EXPECT_FALSE(own.has_lost_one());
+  left.reset();
+  EXPECT_TRUE(own.has_lost_one());
+  const std::vector<Absentee> found = own.absent(2);  // the last process is on another machine
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].reason, "is in operation 1, barrier");
+  EXPECT_EQ(found[1].reason, "left the group after operation 2, all_reduce");
+  behind->give_up();
+  EXPECT_EQ(own.absent(2).size(), 1u);
+}
+
+TEST(Progress, IsSharedByProcessesThatSeeEachOther) {
+  EXPECT_EQ(Progress::share(*solo_backend(), 0, 1, Milliseconds(10)), nullptr);
+  Paired backend;
+  const std::unique_ptr<Progress> own = Progress::share(backend, 0, 2, Milliseconds(10));
+  ASSERT_NE(own, nullptr);
+  own->begin(1, "barrier");
+  EXPECT_TRUE(own->absent(1).empty());  // the other one does not run here
 }
 
 TEST(Groups, AreFoundByTheirNames) {

@@ -21,5 +21,7 @@ if what == "abort":
     os.abort()
 if what == "parent":
     print("child", subprocess.Popen(["sleep", "60"]).pid, flush=True)
+    if "LAST" in os.environ:
+        time.sleep(60)
     os.kill(os.getpid(), signal.SIGKILL)
 sys.exit(int(what))

@@ -43,6 +43,7 @@ if rank == 1:
     if what == "stall":
         time.sleep(30)
 begin = time.monotonic()
+print("waits", flush=True)
 try:
     dist.all_gather(x, sizes=[1000] * group.size)  # they need not tell each other first
 except dist.DistributedError as error:

@@ -211,18 +211,22 @@ def with_tensor_parallelism():
     expected, state = reference(2)
     x, t = batches()
     share = slice(8 // (n // 4) * replicas.rank, 8 // (n // 4) * (replicas.rank + 1))
-    parts = stages()
-    for part in parts[line.rank * 2 : line.rank * 2 + 2]:
-        names = {f"0.{name}" for name, _ in part.named_parameters()}
-        holder = lm.nn.Sequential(part)
-        dist.parallelize(holder, own, PLAN if any("attention" in name for name in names) else {})
-    wrap = (lambda stage: dist.DistributedDataParallel(stage, group=replicas)) if n > 4 else None
-    pipe = Pipeline(parts, 2, loss=loss_of, group=line, placement=own, wrap=wrap)
-    found = train(pipe, x[share], t[share])
-    np.testing.assert_allclose([norm for _, norm in found], [norm for _, norm in expected], rtol=1e-9)
-    losses = dist.all_reduce(lm.tensor([loss for loss, _ in found], dtype="float64"), "mean")
-    np.testing.assert_allclose(losses.numpy(), [loss for loss, _ in expected], rtol=1e-9)
-    same(pipe, state)
+    wraps = [None]
+    if n > 4:
+        wraps = [lambda stage: dist.DistributedDataParallel(stage, group=replicas)]
+        wraps += [lambda stage: dist.FullyShardedDataParallel(stage, stage=3, group=replicas)]
+    for wrap in wraps:
+        parts = stages()
+        for part in parts[line.rank * 2 : line.rank * 2 + 2]:
+            names = {f"0.{name}" for name, _ in part.named_parameters()}
+            holder = lm.nn.Sequential(part)
+            dist.parallelize(holder, own, PLAN if any("attention" in name for name in names) else {})
+        pipe = Pipeline(parts, 2, loss=loss_of, group=line, placement=own, wrap=wrap)
+        found = train(pipe, x[share], t[share])
+        np.testing.assert_allclose([norm for _, norm in found], [norm for _, norm in expected], rtol=1e-9)
+        losses = dist.all_reduce(lm.tensor([loss for loss, _ in found], dtype="float64"), "mean")
+        np.testing.assert_allclose(losses.numpy(), [loss for loss, _ in expected], rtol=1e-9)
+        same(pipe, state)
 
 
 def mistakes():

@@ -55,7 +55,10 @@ class Product(lm.PyLayer):
 
 
 class Layers(lm.nn.Module):
-    """Layers in a list, of which one is shared, one runs again in backward, one is frozen, and one has statistics."""
+    """Layers in a list, of which one is shared, one runs again in backward, one is frozen, and one has statistics.
+
+    A parameter of the model's own is used by what runs again, too.
+    """
 
     def __init__(self):
         super().__init__()
@@ -68,7 +71,7 @@ class Layers(lm.nn.Module):
     def forward(self, x):
         x = lm.checkpoint(lambda a: F.relu(self.middle[0](a)), self.first(x))
         x = squared(self.middle[2](self.middle[1](self.middle[0](x))))
-        return self.last(self.norm(Product.apply(x, self.scale)))
+        return self.last(self.norm(lm.checkpoint(lambda a: Product.apply(a, self.scale), x)))
 
 
 def made(name, seed):

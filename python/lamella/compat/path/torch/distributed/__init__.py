@@ -10,7 +10,7 @@ from importlib import import_module
 from lamella.compat.front import add_paths, close_module
 from lamella.distributed import ProcessGroup
 
-from . import _collectives, _groups, _point_to_point
+from . import _collectives, _groups, _point_to_point, _stores
 from ._collectives import (
     ReduceOp,
     Work,
@@ -63,14 +63,25 @@ from ._groups import (
     new_subgroups,
 )
 from ._point_to_point import P2POp, batch_isend_irecv, recv_object_list, send_object_list
+from ._stores import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    FileStore,
+    HashStore,
+    PrefixStore,
+    Store,
+    TCPStore,
+)
 from .device_mesh import DeviceMesh, init_device_mesh
 
 __all__ = sorted(
     name
     for name, value in globals().items()
-    if getattr(value, "__module__", "") in (_groups.__name__, _collectives.__name__, _point_to_point.__name__)
+    if getattr(value, "__module__", "") in {one.__name__ for one in (_groups, _collectives, _point_to_point, _stores)}
 )
-__all__ += ["DeviceMesh", "GradBucket", "ProcessGroup", "group", "init_device_mesh"]
+__all__ += ["DeviceMesh", "DistBackendError", "DistError", "GradBucket", "ProcessGroup", "group", "init_device_mesh"]
 
 _missing = close_module(__name__)
 

@@ -10,6 +10,8 @@ from typing import Any
 import lamella.distributed as native
 from lamella.distributed import ProcessGroup
 
+from ._stores import MeetingPoint
+
 
 class Backend(str):
     """The name of a backend, in lower case."""
@@ -94,7 +96,7 @@ def init_process_group(
         timeout: limit for connecting and for each operation.
         world_size: number of processes, where the environment does not say it.
         rank: the number of this process, likewise.
-        store: None.
+        store: a :class:`Store` through which the processes meet, in place of `init_method`.
         group_name: accepted; nothing changes.
         pg_options: accepted; nothing changes.
         device_id: accepted; nothing changes.
@@ -102,10 +104,9 @@ def init_process_group(
     Raises:
         RuntimeError: the backend is not there, or other processes have not come in time.
         ValueError: an argument, or a variable of the environment, makes no sense.
-        NotImplementedError: a store is given.
     """
-    if store is not None:
-        raise NotImplementedError("[init_process_group] store: give init_method, or MASTER_ADDR and MASTER_PORT")
+    if store is not None and (rank < 0 or world_size < 1 or init_method is not None):
+        raise ValueError("[init_process_group] a store goes with rank and world_size, and without init_method")
     size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", "1"))
     where = {"rank": rank if rank >= 0 else int(os.environ.get("RANK", "-1")), "world_size": size}
     if world_size <= 0 and rank < 0:
@@ -119,7 +120,8 @@ def init_process_group(
     elif chosen is None and names != [""] and size > 1:
         raise RuntimeError(f"[init_process_group] there is no backend '{backend}' for {size} processes: take 'gloo'")
     limit = {} if timeout is None else {"timeout": timeout}
-    native.init_process_group(chosen, init_method=init_method, **where, **limit)  # type: ignore[arg-type]
+    met = None if store is None else MeetingPoint(store)
+    native.init_process_group(chosen, init_method=init_method, store=met, **where, **limit)  # type: ignore[arg-type]
 
 
 def destroy_process_group(group: Any = None) -> None:
