@@ -21,6 +21,7 @@ PyObject* distributed_error = nullptr;
 PyObject* value_error_class = nullptr;
 PyObject* type_error_class = nullptr;
 PyObject* index_error_class = nullptr;
+PyObject* memory_error_class = nullptr;
 
 /// Returns the message with "[op] " in front, unless it names an operator itself, or only the allocator.
 std::string named(const char* op, std::string_view message) {
@@ -33,6 +34,7 @@ std::string named(const char* op, std::string_view message) {
 PyObject* value_errors() { return value_error_class ? value_error_class : PyExc_ValueError; }
 PyObject* type_errors() { return type_error_class ? type_error_class : PyExc_TypeError; }
 PyObject* index_errors() { return index_error_class ? index_error_class : PyExc_IndexError; }
+PyObject* memory_errors() { return memory_error_class ? memory_error_class : PyExc_MemoryError; }
 
 void raise(PyObject* type, const std::string& message) {
   // File names and other texts in the message may hold bytes that are not UTF-8.
@@ -68,10 +70,10 @@ void set_error(const char* op, const char* function) {
     raise(distributed_error ? distributed_error : PyExc_RuntimeError, named(op, error.what()));
   } catch (const OutOfMemoryError& error) {
     const SpareMemory spare;
-    raise(PyExc_MemoryError, named(caller, error.what()));
+    raise(memory_errors(), named(caller, error.what()));
   } catch (const std::bad_alloc&) {
     const SpareMemory spare;
-    raise(PyExc_MemoryError, out_of_memory_text(caller));
+    raise(memory_errors(), out_of_memory_text(caller));
   } catch (const std::out_of_range& error) {
     raise(index_errors(), named(op, error.what()));
   } catch (const std::logic_error& error) {  // invalid_argument, length_error, domain_error
@@ -150,10 +152,12 @@ void translate_other_exceptions(bool (*translator)() noexcept) noexcept { transl
 
 void raise_distributed_errors_as(PyObject* type) noexcept { distributed_error = type; }
 
-void raise_errors_as(PyObject* value_error, PyObject* type_error, PyObject* index_error) noexcept {
+void raise_errors_as(PyObject* value_error, PyObject* type_error, PyObject* index_error,
+                     PyObject* memory_error) noexcept {
   value_error_class = Py_NewRef(value_error);
   type_error_class = Py_NewRef(type_error);
   index_error_class = Py_NewRef(index_error);
+  memory_error_class = Py_NewRef(memory_error);
 }
 
 void add_note(const std::string& note) noexcept {

@@ -43,9 +43,10 @@ void translate_other_exceptions(bool (*translator)() noexcept) noexcept;
 /// Sets the class of the Python exceptions that stand for DistributedError; it lives as long as the process.
 void raise_distributed_errors_as(PyObject* type) noexcept;
 
-/// Sets the classes that are raised in place of ValueError, TypeError and IndexError, each a subclass of the one that
-/// it replaces; they live as long as the process.
-void raise_errors_as(PyObject* value_error, PyObject* type_error, PyObject* index_error) noexcept;
+/// Sets the classes that are raised in place of ValueError, TypeError, IndexError and MemoryError, each a subclass of
+/// the one that it replaces; they live as long as the process.
+void raise_errors_as(PyObject* value_error, PyObject* type_error, PyObject* index_error,
+                     PyObject* memory_error) noexcept;
 
 /// Adds a note to the exception that is set in Python; does nothing if that fails.
 void add_note(const std::string& note) noexcept;

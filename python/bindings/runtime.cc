@@ -121,14 +121,14 @@ PyObject* config(PyObject*, PyObject*) {
 
 PyObject* raise_errors_as_function(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
-    PyObject* const replaced[] = {PyExc_ValueError, PyExc_TypeError, PyExc_IndexError};
-    if (count != 3) fail<TypeError>("[raise_errors_as] takes 3 classes, got ", count);
-    for (std::size_t i = 0; i < 3; ++i) {
+    PyObject* const replaced[] = {PyExc_ValueError, PyExc_TypeError, PyExc_IndexError, PyExc_MemoryError};
+    if (count != 4) fail<TypeError>("[raise_errors_as] takes 4 classes, got ", count);
+    for (std::size_t i = 0; i < 4; ++i) {
       if (!PyType_Check(args[i]) || checked(PyObject_IsSubclass(args[i], replaced[i])) == 0)
         fail<TypeError>("[raise_errors_as] argument ", i + 1, " must be a subclass of ",
                         reinterpret_cast<PyTypeObject*>(replaced[i])->tp_name);
     }
-    raise_errors_as(args[0], args[1], args[2]);
+    raise_errors_as(args[0], args[1], args[2], args[3]);
     Py_RETURN_NONE;
   });
 }
@@ -162,8 +162,8 @@ PyMethodDef runtime_method_defs[] = {
     {"cuda_synchronize", cuda_synchronize, METH_NOARGS,
      "cuda_synchronize()\n--\n\nWaits for all work on CUDA devices."},
     {"_raise_errors_as", as_c_function(raise_errors_as_function), METH_FASTCALL,
-     "_raise_errors_as(value_error, type_error, index_error, /)\n--\n\nSets for the process the subclasses of "
-     "ValueError, TypeError and IndexError that are raised in their place."},
+     "_raise_errors_as(value_error, type_error, index_error, memory_error, /)\n--\n\nSets for the process the subclasses "
+     "of ValueError, TypeError, IndexError and MemoryError that are raised in their place."},
     {"_config", config, METH_NOARGS,
      "_config()\n--\n\nReturns how this library was built and what it runs on, as a dict."},
     {nullptr, nullptr, 0, nullptr},

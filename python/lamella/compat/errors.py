@@ -32,7 +32,26 @@ class _IndexError(IndexError, RuntimeError):
         return _again, ("index", self.args), self.__dict__ or None
 
 
-_CLASSES: dict[str, type[Exception]] = {"value": _ValueError, "type": _TypeError, "index": _IndexError}
+class OutOfMemoryError(MemoryError, RuntimeError):
+    """Memory that is not to be had; its text ends with what programs look for in PyTorch's."""
+
+    def __init__(self, *args: Any) -> None:
+        if len(args) == 1 and isinstance(args[0], str):
+            text = args[0]
+            words = "CUDA out of memory." if "cuda" in text else "DefaultCPUAllocator: can't allocate memory"
+            args = (text if words in text else f"{text} ({words})",)
+        super().__init__(*args)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, ("memory", self.args), self.__dict__ or None
+
+
+_CLASSES: dict[str, type[Exception]] = {
+    "value": _ValueError,
+    "type": _TypeError,
+    "index": _IndexError,
+    "memory": OutOfMemoryError,
+}
 
 
 def _again(kind: str, args: tuple[Any, ...]) -> Exception:
@@ -56,4 +75,4 @@ def as_runtime_error(error: ValueError) -> Exception:
 
 def raise_runtime_errors() -> None:
     """Makes what the compiled part raises in this process a ``RuntimeError``, besides what it is natively."""
-    _raise_errors_as(_ValueError, _TypeError, _IndexError)
+    _raise_errors_as(_ValueError, _TypeError, _IndexError, OutOfMemoryError)

@@ -321,7 +321,14 @@ a = torch.rand(2)
 torch.default_generator.manual_seed(3)
 assert torch.equal(a, torch.rand(2, generator=torch.default_generator))
 assert not isinstance(torch.ones(1), torch.cuda.FloatTensor) and isinstance(torch.ones(1), torch.FloatTensor)
-assert issubclass(torch.OutOfMemoryError, MemoryError) and torch.cuda.OutOfMemoryError is torch.OutOfMemoryError
+assert issubclass(torch.OutOfMemoryError, RuntimeError) and torch.cuda.OutOfMemoryError is torch.OutOfMemoryError
+try:
+    torch.zeros(1 << 50)
+except RuntimeError as error:
+    assert type(error) is torch.OutOfMemoryError and "DefaultCPUAllocator: can't allocate memory" in error.args[0]
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+else:
+    raise AssertionError("more memory than there is")
 assert isinstance(torch.compile(nn.Linear(1, 1)), torch._dynamo.eval_frame.OptimizedModule)
 from torch.distributions import Gamma, Independent, Normal
 for made in (Normal(torch.zeros(2), 1.0), Independent(Normal(torch.zeros(2), 1.0), 1), Gamma(torch.ones(2), 1.0)):

@@ -40,6 +40,7 @@ from lamella import (
 from lamella import float16 as half
 from lamella import float32 as float
 from lamella import float64 as double
+from lamella.compat.errors import OutOfMemoryError
 from lamella.compat.errors import raise_runtime_errors as _raise_runtime_errors
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close as _close
@@ -50,7 +51,6 @@ float16, float32, float64 = half, float, double
 short, int, long = int16, int32, int64
 cfloat, cdouble = complex64, complex128
 dtype = _lm.DType
-OutOfMemoryError = MemoryError
 newaxis = None
 
 __version__ = "2.6.0+lamella"

@@ -7,6 +7,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import cuda as _cuda
+from lamella.compat.errors import OutOfMemoryError  # noqa: F401
 from lamella.compat.front import close_module
 from lamella.cuda import (  # noqa: F401
     CUDAGraph,
@@ -32,7 +33,6 @@ from lamella.cuda import (  # noqa: F401
 from .. import _functions, _tensor_types, random
 from . import amp  # noqa: F401
 
-OutOfMemoryError = MemoryError
 StreamContext = stream
 _missing = close_module(__name__)
 
