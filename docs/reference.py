@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from docs.where_is import headers
+from docs import operator_facts
+from docs.where_is import ROOT, headers
 
 #: Modules of the reference, in its order, with what each page is about.
 MODULES = {
@@ -194,13 +195,20 @@ def operator_pages() -> dict[str, str]:
     for info in sorted(lm._C.operators(), key=lambda info: str(info["name"])):
         name = str(info["name"])
         function = getattr(lm._C, name)
-        family = files[name].parent.name if name in files else "others"
+        family = files[name].parent.name
         forms = [f"x.{name}(...)"] * bool(info["method"]) + [f"x.{name}_(...)"] * bool(info["in_place"])
         dtypes = ", ".join(map(str, info["dtypes"]))  # type: ignore[arg-type]
-        facts = [f"- Dtypes: {dtypes}", f"- Returns: `{info['returns']}`"]
+        call = operator_facts.example_call(info)
+        facts = [f"- Shapes: {operator_facts.shapes(info, call)}", f"- Dtypes: {dtypes}"]
+        facts += [f"- Returns: `{info['returns']}`"]
         facts += [f"- Also: {', '.join(f'`{form}`' for form in forms)}"] if forms else []
         facts += [f"- Example: `lm.{info['example']}`"] if info["example"] else []
         facts += [f"- Reference: `{info['reference']}`"] if info["reference"] else []
+        facts += [f"- Gradients: {operator_facts.gradients(info, call)}"]
+        facts += [f"- Source: `{files[name].relative_to(ROOT)}`"]
+        refused = operator_facts.refusals(info, call)
+        facts += ["", "**Raises**, as its example does with one argument changed:", ""]
+        facts += [f"- {error.given}: `{error.error}: {error.message}`" for error in refused]
         declaration = _laid_out(f"lamella.{name}{_signature(function)}")
         families.setdefault(family, []).append(
             f"## {name}\n\n```python\n{declaration}\n```\n\n{_spans(str(info['doc']))}\n\n" + "\n".join(facts) + "\n"
