@@ -83,7 +83,7 @@ def navigation(places: dict[Path, Path], reference: list[tuple[str, str]]) -> li
     builders = listed(for_builders)
     decisions = [page.as_posix() for page in places.values() if page.parent == Path("decisions")]
     return [
-        {"Start": ["index.md", "about.md"]},
+        {"Start": ["index.md", {"About": "about.md"}]},
         {"Guide": guide},
         {"Tutorials": tutorials},
         {"Reference": [{title: f"reference/{page}"} for title, page in reference]},
@@ -122,7 +122,13 @@ def settings(contents: list[Any]) -> dict[str, Any]:
         "site_dir": str(SITE / "html"),
         # Links lead to files, so that the site can be read from a folder.
         "use_directory_urls": False,
-        "theme": {"name": "material", "font": False, "palette": palette, "features": features},
+        "theme": {
+            "name": "material",
+            "custom_dir": str(ROOT / "docs" / "theme"),
+            "font": False,
+            "palette": palette,
+            "features": features,
+        },
         "plugins": ["search"],
         "markdown_extensions": [
             "tables",
@@ -153,7 +159,12 @@ def main() -> int:
     # JSON is YAML.
     (SITE / "mkdocs.yml").write_text(json.dumps(settings(contents), indent=1), encoding="utf-8")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(SITE / "mkdocs.yml")]
-    return subprocess.run(command, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}).returncode
+    status = subprocess.run(command, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}).returncode
+    if status == 0:
+        # Read from a folder, pages may load scripts only.
+        index = SITE / "html" / "search" / "search_index.json"
+        index.with_suffix(".js").write_text(f"var __index = {index.read_text('utf-8')}", encoding="utf-8")
+    return status
 
 
 if __name__ == "__main__":
