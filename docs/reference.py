@@ -216,6 +216,11 @@ def operator_pages() -> dict[str, str]:
     return {family: f"# Operators: {family}\n\n" + "\n".join(entries) for family, entries in sorted(families.items())}
 
 
+def searched(boost: float) -> str:
+    """Returns the head of a page that the search ranks higher (above 1) or lower than others."""
+    return f"---\nsearch:\n  boost: {boost:g}\n---\n\n"
+
+
 def write(folder: Path) -> list[tuple[str, str]]:
     """Writes all pages into a folder; returns the title and file name of each, in order."""
     import lamella as lm
@@ -228,6 +233,6 @@ def write(folder: Path) -> list[tuple[str, str]]:
         (folder / page).write_text(module_page(name, about, operators), encoding="utf-8")
         pages.append((name, page))
     for family, text in operator_pages().items():
-        (folder / f"operators-{family}.md").write_text(text, encoding="utf-8")
+        (folder / f"operators-{family}.md").write_text(searched(3) + text, encoding="utf-8")
         pages.append((f"Operators: {family}", f"operators-{family}.md"))
     return pages

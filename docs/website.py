@@ -72,23 +72,22 @@ def _links_of(text: str) -> Iterator[str]:
 def navigation(places: dict[Path, Path], reference: list[tuple[str, str]]) -> list[Any]:
     """Returns the site's contents, in the order of docs/index.md."""
     index = (ROOT / "docs" / "index.md").read_text("utf-8")
-    for_users, _, for_builders = index.partition("\nTo change Lamella itself")
-
-    def listed(part: str) -> list[str]:
-        found = [Path(os.path.normpath(ROOT / "docs" / link)) for link in _links_of(part)]
-        return [places[path].as_posix() for path in found if path in places]
-
-    guide = [page for page in listed(for_users) if not page.startswith("tutorials/")]
-    tutorials = [page for page in listed(for_users) if page.startswith("tutorials/")]
-    builders = listed(for_builders)
+    sections: dict[str, list[str]] = {}
+    for section in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
+        found = [Path(os.path.normpath(ROOT / "docs" / link)) for link in _links_of(section)]
+        sections[section.partition("\n")[0]] = [places[path].as_posix() for path in found if path in places]
+    *guide, tutorials, builders = sections.items()
+    listed = [{title.removeprefix("Operators: "): f"reference/{page}"} for title, page in reference]
+    operators = [entry for entry, (title, _) in zip(listed, reference, strict=True) if title.startswith("Operators: ")]
+    modules = [entry for entry in listed if entry not in operators]
     decisions = [page.as_posix() for page in places.values() if page.parent == Path("decisions")]
     return [
         {"Start": ["index.md", {"About": "about.md"}]},
-        {"Guide": guide},
-        {"Tutorials": tutorials},
-        {"Reference": [{title: f"reference/{page}"} for title, page in reference]},
+        {"Guide": [{title: pages} for title, pages in guide]},
+        {"Tutorials": tutorials[1]},
+        {"Reference": [{"Operators": operators}, {"Modules": modules}]},
         {
-            "Internals": [page for page in builders if page not in decisions]
+            "Internals": [page for page in builders[1] if page not in decisions]
             + [{"Decisions": decisions}, "changelog.md"]
         },
     ]
@@ -152,7 +151,10 @@ def main() -> int:
         target = SITE / "pages" / place
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.suffix == ".md":
-            target.write_text(rewritten(source.read_text("utf-8"), source, places), encoding="utf-8")
+            # Pages for users come first in a search.
+            history = place.parent.name in ("decisions", "benchmarks-results") or place.name == "changelog.md"
+            weight = reference.searched(0.2) if history else ""
+            target.write_text(weight + rewritten(source.read_text("utf-8"), source, places), encoding="utf-8")
         else:
             shutil.copyfile(source, target)
     contents = navigation(places, reference.write(SITE / "pages" / "reference"))
