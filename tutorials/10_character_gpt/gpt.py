@@ -260,8 +260,8 @@ def draw(history: list[dict[str, float]], text: np.ndarray, path: Path) -> None:
     common = -np.sum(shares * np.log(shares, where=shares > 0, out=np.zeros_like(shares)))
     for level, label in ((math.log(len(ALPHABET)), "all characters alike"), (common, "how common each is")):
         axes.axhline(level, color="0.6", linestyle=":")
-        axes.annotate(label, (1, level), (0, 3), ("axes fraction", "data"), "offset points", ha="right", color="0.4")
-    axes.set(xlabel="step", title="surprise at the next character (nats)", ylim=(0, None))
+        axes.annotate(label, (0.98, level), (0, 3), ("axes fraction", "data"), "offset points", ha="right", color="0.4")
+    axes.set(xlabel="step", title="surprise at the next character (nats)", ylim=(0, 5.2))
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=110)
