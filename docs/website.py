@@ -29,6 +29,8 @@ def pages() -> dict[Path, Path]:
         places[path] = Path("tutorials") / f"{path.parent.name}.md"
     for path in sorted((ROOT / "tutorials").glob("*/*.png")):
         places[path] = Path("tutorials") / path.parent.name / path.name
+    for path in sorted((ROOT / "docs" / "drawings").glob("*.svg")):
+        places[path] = Path("drawings") / path.name
     for pattern in ("*.md", "*.svg"):
         for path in sorted((ROOT / "benchmarks" / "results").glob(pattern)):
             places[path] = Path("benchmarks-results") / path.name
@@ -57,7 +59,8 @@ def rewritten(text: str, source: Path, places: dict[Path, Path]) -> str:
 
     def picture(match: re.Match[str]) -> str:
         found = target(match[2])
-        return f"![{match[1]}]({found})" if found else match[1]
+        # On a phone, a picture is small: it leads to itself.
+        return f"[![{match[1]}]({found})]({found})" if found else match[1]
 
     # Code keeps its brackets.
     parts = re.split(r"(```.*?```)", text, flags=re.DOTALL)
