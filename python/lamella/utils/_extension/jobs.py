@@ -101,6 +101,8 @@ def run(command: Command, verbose: bool) -> None:
             ending += " (out of memory? MAX_JOBS=1 needs the least)"
     else:
         ending = f"failed with exit status {done.returncode}"
+        if "fatal error: pybind11/" in output:
+            ending += " (Python modules in C++ need pybind11: pip install pybind11)"
     raise BuildError(f"{command.what}: the compiler {ending}\n{text}\n{output}")
 
 
