@@ -93,7 +93,7 @@ def nvcc() -> Compiler:
 
 
 def include_dirs(with_cuda: bool) -> list[str]:
-    """Returns the folders of Lamella's, Python's, pybind11's (the wheel's own, if it is not installed) and CUDA's headers."""
+    """Returns the folders of Lamella's, Python's, pybind11's (a wheel has them, too) and CUDA's headers."""
     folders = [*sysconfig.get_include(), python_sysconfig.get_path("include")]
     platform = python_sysconfig.get_path("platinclude")
     if platform not in folders:
