@@ -207,8 +207,8 @@ def other_wheel(
     tree = WORK / f"lamella-{version}"
     given = {
         **options,
-        "CMAKE_CXX_FLAGS": f"-isystem {headers / 'x86_64-linux-gnu' / f'python{version}'} -isystem {headers}",
-        "LAMELLA_PYTHON_HEADERS": str(headers / f"python{version}"),
+        # Of the module alone: what it is linked with is in the compiler's cache by then. The second has pyconfig.h.
+        "LAMELLA_PYTHON_HEADERS": f"{headers / f'python{version}'};{headers}",
         "LAMELLA_PYTHON_TAG": tag,
         "Python_EXECUTABLE": str(WORK / "tools" / "bin" / "python"),
     }
