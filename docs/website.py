@@ -29,7 +29,7 @@ def pages() -> dict[Path, Path]:
         places[path] = Path("tutorials") / f"{path.parent.name}.md"
     for path in sorted((ROOT / "tutorials").glob("*/*.png")):
         places[path] = Path("tutorials") / path.parent.name / path.name
-    for path in sorted((ROOT / "docs" / "drawings").glob("*.svg")):
+    for path in sorted((ROOT / "docs" / "drawings").iterdir()):
         places[path] = Path("drawings") / path.name
     for pattern in ("*.md", "*.svg"):
         for path in sorted((ROOT / "benchmarks" / "results").glob(pattern)):

@@ -210,7 +210,7 @@ class Profile:
         return Table(by, all_rows if rows is None else all_rows[:rows], len(all_rows), self.duration)
 
     def save_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes all calls as a trace, which ``chrome://tracing`` and ``ui.perfetto.dev`` show along an axis of time.
+        """Writes all calls as a trace in Chrome's format, which ``ui.perfetto.dev`` shows along an axis of time.
 
         The memory that tensors hold is a curve in it.
         """
