@@ -20,13 +20,18 @@ MODULES = {
     "lamella.nn.utils": "Parameters: clipping, vectors, normalization, pruning",
     "lamella.nn.utils.rnn": "Packed sequences",
     "lamella.nn.utils.parametrize": "Parametrizations",
+    "lamella.nn.utils.parametrizations": "Weights that are orthogonal, or of norm one",
+    "lamella.nn.utils.prune": "Pruning",
     "lamella.optim": "Optimizers",
     "lamella.optim.lr": "Learning rate schedules",
     "lamella.optim.swa_utils": "Averages of weights",
     "lamella.autograd": "Gradients, derivatives and checks",
+    "lamella.autograd.forward_ad": "Forward mode",
+    "lamella.autograd.graph": "Nodes, and what they save",
     "lamella.distributions": "Probability distributions",
     "lamella.data": "Datasets and loaders",
     "lamella.distributed": "Several processes",
+    "lamella.sbp": "Signatures of global tensors",
     "lamella.io": "Files",
     "lamella.random": "Random numbers",
     "lamella.linalg": "Linear algebra",
@@ -35,11 +40,14 @@ MODULES = {
     "lamella.amp": "Mixed precision",
     "lamella.graph": "Graphs",
     "lamella.static": "Static programs",
+    "lamella.static.nn": "Layers of static programs",
     "lamella.onnx": "Export to ONNX",
     "lamella.profiler": "Profiles",
     "lamella.library": "Operators of your own",
+    "lamella.user_op": "Operators in numpy",
     "lamella.utils": "Progress bars, and devices of extensions",
     "lamella.utils.cpp_extension": "Extensions",
+    "lamella.sysconfig": "Flags for compilers",
     "lamella.memory": "Memory",
     "lamella.cuda": "CUDA devices",
 }
@@ -166,7 +174,15 @@ def _entry(name: str, value: Any, level: int = 3) -> Iterator[str]:
 
 
 def _public(module: ModuleType) -> Iterable[str]:
-    names = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
+    def own(name: str) -> bool:
+        value = getattr(module, name)
+        home = str(getattr(value, "__module__", None) or module.__name__)
+        # A class of a file with an underscore is shown where it is imported.
+        package, private, _ = home.partition("._")
+        shown = inspect.isclass(value) and private and module.__name__.startswith(f"{package}.")
+        return not name.startswith("_") and (home.startswith(module.__name__) or bool(shown))
+
+    names = getattr(module, "__all__", None) or [name for name in dir(module) if own(name)]
     return sorted(names, key=str.lower)
 
 

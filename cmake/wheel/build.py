@@ -170,6 +170,8 @@ def settings(archive: Archive) -> tuple[dict[str, str], dict[str, str]]:
         "LAMELLA_BUNDLE_OPENBLAS": "ON",
         "LAMELLA_CPU_ISAS": "all",
         "LAMELLA_ONEDNN_ROOT": str(onednn(archive)),
+        "LAMELLA_PYTHON_HEADERS": "",
+        "LAMELLA_PYTHON_TAG": "",
         "LAMELLA_WERROR": "ON",
         "LAMELLA_WITH_CUDA": "OFF",
         # Those of this system want a newer glibc.
@@ -204,10 +206,11 @@ def other_wheel(
     headers = archive.package(f"libpython{version}-dev", HEADERS[version]) / "usr" / "include"
     digits = version.replace(".", "")
     tag = f"cpython-{digits}-x86_64-linux-gnu"
-    tree = WORK / f"lamella-{version}"
+    # In the tree of the first wheel, as all but the module is the same.
+    tree = WORK / "lamella"
     given = {
         **options,
-        # Of the module alone: what it is linked with is in the compiler's cache by then. The second has pyconfig.h.
+        # The second folder has pyconfig.h.
         "LAMELLA_PYTHON_HEADERS": f"{headers / f'python{version}'};{headers}",
         "LAMELLA_PYTHON_TAG": tag,
         "Python_EXECUTABLE": str(WORK / "tools" / "bin" / "python"),
