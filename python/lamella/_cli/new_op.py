@@ -39,5 +39,5 @@ def new_op(name: str, folder: Path | None) -> int:
     except OSError as error:
         raise UsageError(f"{str(folder)!r} cannot be written: {error.strerror}") from error
     print(f"{folder}: an operator {name}(x, alpha), its gradient and its tests. Build and test it:")
-    print(f"  cd {shlex.quote(str(folder))} && pip install --no-build-isolation . && python -m pytest tests")
+    print(f"  cd {shlex.quote(str(folder))} && pip install --no-build-isolation . && pytest tests")
     return 0
