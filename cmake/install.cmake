@@ -43,6 +43,15 @@ if(LAMELLA_BINDINGS)
   lamella_install("." include cmake lamella_python ${python})
   install(TARGETS _C LIBRARY DESTINATION . ${python})
   install(FILES ${LAMELLA_OUTPUT_DIR}/_C.pyi DESTINATION . ${python})
+  # With pybind11's headers an extension builds where there is nothing but the wheel and a compiler.
+  execute_process(
+    COMMAND ${Python_EXECUTABLE} -c "import importlib.metadata as m, pybind11; print(pybind11.get_include(), *(f.locate() for f in m.files('pybind11') if f.name == 'LICENSE'), sep=';', end='')"
+    OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(found)
+    list(POP_FRONT found folder)
+    install(DIRECTORY ${folder}/pybind11 DESTINATION extern ${python} FILES_MATCHING PATTERN "*.h")
+    install(FILES ${found} DESTINATION licenses RENAME pybind11-LICENSE ${python})
+  endif()
 endif()
 
 # Exports the CMake package for use from the build tree.

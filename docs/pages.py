@@ -101,7 +101,20 @@ def describe(name: str) -> str:
     signature = getattr(found, "__text_signature__", None)
     if signature is None and callable(found):
         signature = str(inspect.signature(found)).replace("'", "")  # annotations are texts
-    return f"lm.{name.removeprefix('lm.').removeprefix('lamella.')}{signature or ''}\n\n{inspect.getdoc(found) or ''}"
+    text = f"lm.{name.removeprefix('lm.').removeprefix('lamella.')}{signature or ''}\n\n{inspect.getdoc(found) or ''}"
+    infos = importlib.import_module("lamella")._C.operators()
+    info = next((info for info in infos if info["name"] == getattr(found, "__name__", "")), None)
+    if info is None:
+        return text
+    facts = importlib.import_module("docs.operator_facts")
+    call = facts.example_call(info)
+    refused = [f"  {error.given}: {error.error}: {error.message}" for error in facts.refusals(info, call)]
+    lines = [
+        f"Shapes: {facts.shapes(info, call)}.",
+        f"Gradients: {facts.gradients(info, call)}.",
+        "Raises, for example:",
+    ]
+    return "\n".join([text, "", *lines, *refused])
 
 
 def main(arguments: Sequence[str]) -> int:

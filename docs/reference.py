@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from docs.where_is import headers
+from docs import operator_facts
+from docs.where_is import ROOT, headers
 
 #: Modules of the reference, in its order, with what each page is about.
 MODULES = {
@@ -19,13 +20,18 @@ MODULES = {
     "lamella.nn.utils": "Parameters: clipping, vectors, normalization, pruning",
     "lamella.nn.utils.rnn": "Packed sequences",
     "lamella.nn.utils.parametrize": "Parametrizations",
+    "lamella.nn.utils.parametrizations": "Weights that are orthogonal, or of norm one",
+    "lamella.nn.utils.prune": "Pruning",
     "lamella.optim": "Optimizers",
     "lamella.optim.lr": "Learning rate schedules",
     "lamella.optim.swa_utils": "Averages of weights",
     "lamella.autograd": "Gradients, derivatives and checks",
+    "lamella.autograd.forward_ad": "Forward mode",
+    "lamella.autograd.graph": "Nodes, and what they save",
     "lamella.distributions": "Probability distributions",
     "lamella.data": "Datasets and loaders",
     "lamella.distributed": "Several processes",
+    "lamella.sbp": "Signatures of global tensors",
     "lamella.io": "Files",
     "lamella.random": "Random numbers",
     "lamella.linalg": "Linear algebra",
@@ -34,11 +40,14 @@ MODULES = {
     "lamella.amp": "Mixed precision",
     "lamella.graph": "Graphs",
     "lamella.static": "Static programs",
+    "lamella.static.nn": "Layers of static programs",
     "lamella.onnx": "Export to ONNX",
     "lamella.profiler": "Profiles",
     "lamella.library": "Operators of your own",
+    "lamella.user_op": "Operators in numpy",
     "lamella.utils": "Progress bars, and devices of extensions",
     "lamella.utils.cpp_extension": "Extensions",
+    "lamella.sysconfig": "Flags for compilers",
     "lamella.memory": "Memory",
     "lamella.cuda": "CUDA devices",
 }
@@ -165,7 +174,15 @@ def _entry(name: str, value: Any, level: int = 3) -> Iterator[str]:
 
 
 def _public(module: ModuleType) -> Iterable[str]:
-    names = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
+    def own(name: str) -> bool:
+        value = getattr(module, name)
+        home = str(getattr(value, "__module__", None) or module.__name__)
+        # A class of a file with an underscore is shown where it is imported.
+        package, private, _ = home.partition("._")
+        shown = inspect.isclass(value) and private and module.__name__.startswith(f"{package}.")
+        return not name.startswith("_") and (home.startswith(module.__name__) or bool(shown))
+
+    names = getattr(module, "__all__", None) or [name for name in dir(module) if own(name)]
     return sorted(names, key=str.lower)
 
 
@@ -194,18 +211,30 @@ def operator_pages() -> dict[str, str]:
     for info in sorted(lm._C.operators(), key=lambda info: str(info["name"])):
         name = str(info["name"])
         function = getattr(lm._C, name)
-        family = files[name].parent.name if name in files else "others"
+        family = files[name].parent.name
         forms = [f"x.{name}(...)"] * bool(info["method"]) + [f"x.{name}_(...)"] * bool(info["in_place"])
         dtypes = ", ".join(map(str, info["dtypes"]))  # type: ignore[arg-type]
-        facts = [f"- Dtypes: {dtypes}", f"- Returns: `{info['returns']}`"]
+        call = operator_facts.example_call(info)
+        facts = [f"- Shapes: {operator_facts.shapes(info, call)}", f"- Dtypes: {dtypes}"]
+        facts += [f"- Returns: `{info['returns']}`"]
         facts += [f"- Also: {', '.join(f'`{form}`' for form in forms)}"] if forms else []
         facts += [f"- Example: `lm.{info['example']}`"] if info["example"] else []
         facts += [f"- Reference: `{info['reference']}`"] if info["reference"] else []
+        facts += [f"- Gradients: {operator_facts.gradients(info, call)}"]
+        facts += [f"- Source: `{files[name].relative_to(ROOT)}`"]
+        refused = operator_facts.refusals(info, call)
+        facts += ["", "**Raises**, as its example does with one argument changed:", ""]
+        facts += [f"- {error.given}: `{error.error}: {error.message}`" for error in refused]
         declaration = _laid_out(f"lamella.{name}{_signature(function)}")
         families.setdefault(family, []).append(
             f"## {name}\n\n```python\n{declaration}\n```\n\n{_spans(str(info['doc']))}\n\n" + "\n".join(facts) + "\n"
         )
     return {family: f"# Operators: {family}\n\n" + "\n".join(entries) for family, entries in sorted(families.items())}
+
+
+def searched(boost: float) -> str:
+    """Returns the head of a page that the search ranks higher (above 1) or lower than others."""
+    return f"---\nsearch:\n  boost: {boost:g}\n---\n\n"
 
 
 def write(folder: Path) -> list[tuple[str, str]]:
@@ -220,6 +249,6 @@ def write(folder: Path) -> list[tuple[str, str]]:
         (folder / page).write_text(module_page(name, about, operators), encoding="utf-8")
         pages.append((name, page))
     for family, text in operator_pages().items():
-        (folder / f"operators-{family}.md").write_text(text, encoding="utf-8")
+        (folder / f"operators-{family}.md").write_text(searched(3) + text, encoding="utf-8")
         pages.append((f"Operators: {family}", f"operators-{family}.md"))
     return pages

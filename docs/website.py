@@ -29,6 +29,8 @@ def pages() -> dict[Path, Path]:
         places[path] = Path("tutorials") / f"{path.parent.name}.md"
     for path in sorted((ROOT / "tutorials").glob("*/*.png")):
         places[path] = Path("tutorials") / path.parent.name / path.name
+    for path in sorted((ROOT / "docs" / "drawings").iterdir()):
+        places[path] = Path("drawings") / path.name
     for pattern in ("*.md", "*.svg"):
         for path in sorted((ROOT / "benchmarks" / "results").glob(pattern)):
             places[path] = Path("benchmarks-results") / path.name
@@ -57,7 +59,8 @@ def rewritten(text: str, source: Path, places: dict[Path, Path]) -> str:
 
     def picture(match: re.Match[str]) -> str:
         found = target(match[2])
-        return f"![{match[1]}]({found})" if found else match[1]
+        # On a phone, a picture is small: it leads to itself.
+        return f"[![{match[1]}]({found})]({found})" if found else match[1]
 
     # Code keeps its brackets.
     parts = re.split(r"(```.*?```)", text, flags=re.DOTALL)
@@ -72,23 +75,22 @@ def _links_of(text: str) -> Iterator[str]:
 def navigation(places: dict[Path, Path], reference: list[tuple[str, str]]) -> list[Any]:
     """Returns the site's contents, in the order of docs/index.md."""
     index = (ROOT / "docs" / "index.md").read_text("utf-8")
-    for_users, _, for_builders = index.partition("\nTo change Lamella itself")
-
-    def listed(part: str) -> list[str]:
-        found = [Path(os.path.normpath(ROOT / "docs" / link)) for link in _links_of(part)]
-        return [places[path].as_posix() for path in found if path in places]
-
-    guide = [page for page in listed(for_users) if not page.startswith("tutorials/")]
-    tutorials = [page for page in listed(for_users) if page.startswith("tutorials/")]
-    builders = listed(for_builders)
+    sections: dict[str, list[str]] = {}
+    for section in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
+        found = [Path(os.path.normpath(ROOT / "docs" / link)) for link in _links_of(section)]
+        sections[section.partition("\n")[0]] = [places[path].as_posix() for path in found if path in places]
+    *guide, tutorials, builders = sections.items()
+    listed = [{title.removeprefix("Operators: "): f"reference/{page}"} for title, page in reference]
+    operators = [entry for entry, (title, _) in zip(listed, reference, strict=True) if title.startswith("Operators: ")]
+    modules = [entry for entry in listed if entry not in operators]
     decisions = [page.as_posix() for page in places.values() if page.parent == Path("decisions")]
     return [
-        {"Start": ["index.md", "about.md"]},
-        {"Guide": guide},
-        {"Tutorials": tutorials},
-        {"Reference": [{title: f"reference/{page}"} for title, page in reference]},
+        {"Start": ["index.md", {"About": "about.md"}]},
+        {"Guide": [{title: pages} for title, pages in guide]},
+        {"Tutorials": tutorials[1]},
+        {"Reference": [{"Operators": operators}, {"Modules": modules}]},
         {
-            "Internals": [page for page in builders if page not in decisions]
+            "Internals": [page for page in builders[1] if page not in decisions]
             + [{"Decisions": decisions}, "changelog.md"]
         },
     ]
@@ -122,7 +124,13 @@ def settings(contents: list[Any]) -> dict[str, Any]:
         "site_dir": str(SITE / "html"),
         # Links lead to files, so that the site can be read from a folder.
         "use_directory_urls": False,
-        "theme": {"name": "material", "font": False, "palette": palette, "features": features},
+        "theme": {
+            "name": "material",
+            "custom_dir": str(ROOT / "docs" / "theme"),
+            "font": False,
+            "palette": palette,
+            "features": features,
+        },
         "plugins": ["search"],
         "markdown_extensions": [
             "tables",
@@ -146,14 +154,22 @@ def main() -> int:
         target = SITE / "pages" / place
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.suffix == ".md":
-            target.write_text(rewritten(source.read_text("utf-8"), source, places), encoding="utf-8")
+            # Pages for users come first in a search.
+            history = place.parent.name in ("decisions", "benchmarks-results") or place.name == "changelog.md"
+            weight = reference.searched(0.2) if history else ""
+            target.write_text(weight + rewritten(source.read_text("utf-8"), source, places), encoding="utf-8")
         else:
             shutil.copyfile(source, target)
     contents = navigation(places, reference.write(SITE / "pages" / "reference"))
     # JSON is YAML.
     (SITE / "mkdocs.yml").write_text(json.dumps(settings(contents), indent=1), encoding="utf-8")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", str(SITE / "mkdocs.yml")]
-    return subprocess.run(command, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}).returncode
+    status = subprocess.run(command, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}).returncode
+    if status == 0:
+        # Read from a folder, pages may load scripts only.
+        index = SITE / "html" / "search" / "search_index.json"
+        index.with_suffix(".js").write_text(f"var __index = {index.read_text('utf-8')}", encoding="utf-8")
+    return status
 
 
 if __name__ == "__main__":

@@ -29,9 +29,11 @@ def headers() -> dict[str, Path]:
     """Returns the header of each operator by the operator's name."""
     found: dict[str, Path] = {}
     for path in sorted(OPS.rglob("*.h")):
-        for match in re.finditer(r'\.name\s*=\s*(?:kName\w*|Conv\w*|"(\w+)")', text(path)):
-            if match[1]:
-                found[match[1]] = path
+        for match in re.finditer(r'\.name\s*=\s*"(\w+)"', text(path)):
+            found[match[1]] = path
+        # Operators of 1, 2 and 3 dimensions are a template, with a list of names.
+        for match in re.finditer(r"\bkNames\w*\[\d*\] = \{([^}]+)\}", text(path)):
+            found |= dict.fromkeys(re.findall(r'"(\w+)"', match[1]), path)
     return found
 
 

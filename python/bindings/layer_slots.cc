@@ -1,9 +1,12 @@
 #include "python/bindings/layer_slots.h"
 
 #include <atomic>
+#include <string_view>
 
+#include "engine/autograd/trace/profile.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/method.h"
+#include "python/bindings/profile.h"
 #include "python/bindings/py_ref.h"
 
 namespace lamella::python {
@@ -50,7 +53,11 @@ PyObject* call_layer(PyObject* layer, PyObject* args, PyObject* kwargs) {
   const int hooked = all_hooked.load(std::memory_order_relaxed) ? 1 : PyDict_Contains(attributes.get(), names[0]);
   if (hooked < 0) return nullptr;
   const PyRef method = PyRef::adopt(PyObject_GetAttr(layer, names[1 + hooked]));
-  return method ? PyObject_Call(method.get(), args, kwargs) : nullptr;
+  if (!method) return nullptr;
+  if (hooked) return PyObject_Call(method.get(), args, kwargs);  // a profile measures that method itself
+  const autograd::ProfileSpan span(autograd::ProfileEvent::Kind::Scope,
+                                   autograd::active_profile() ? name_of_layer(layer) : std::string_view());
+  return PyObject_Call(method.get(), args, kwargs);
 }
 
 /// Has a class call a function in C where it would call a method of its base's.

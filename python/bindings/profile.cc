@@ -110,12 +110,19 @@ void change_profiled_threads(int change) {
   if ((before == 0) != (profiled_threads == 0)) exchange_slots(before == 0);
 }
 
-PyObject* start_profile(PyObject*, PyObject* with_lines) {
+/// Paths of the modules of the model that this thread profiles, by their addresses as Python's numbers; null if none.
+thread_local constinit PyObject* layer_paths = nullptr;
+
+PyObject* start_profile(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
+    PyObject* with_lines = nullptr;
+    PyObject* paths = nullptr;
+    if (!PyArg_ParseTuple(args, "OO!", &with_lines, &PyDict_Type, &paths)) return nullptr;
     if (autograd::active_profile()) fail<RuntimeError>("[profiler] this thread is profiled already");
     auto profile = std::make_unique<Profile>(Adapted<bool>::from(with_lines));
     change_profiled_threads(1);
     autograd::exchange_profile(profile.release());
+    layer_paths = Py_NewRef(paths);
     Py_RETURN_NONE;
   });
 }
@@ -138,6 +145,7 @@ PyObject* stop_profile(PyObject*, PyObject*) {
     if (!autograd::active_profile()) fail<RuntimeError>("[profiler] this thread is not profiled");
     const std::unique_ptr<Profile> profile(autograd::exchange_profile(nullptr));
     change_profiled_threads(-1);
+    Py_CLEAR(layer_paths);
     const PyRef events =
         list_from(profile->events(), [](const ProfileEvent& event) { return described(event).release(); });
     const PyRef names = list_from(profile->names(), [](const std::string& name) { return text_of(name).release(); });
@@ -172,7 +180,7 @@ PyObject* leave_scope(PyObject*, PyObject* event) {
 }
 
 PyMethodDef profile_method_defs[] = {
-    {"_start_profile", start_profile, METH_O, nullptr},
+    {"_start_profile", start_profile, METH_VARARGS, nullptr},
     {"_stop_profile", stop_profile, METH_NOARGS, nullptr},
     {"_enter_profiled_scope", enter_scope, METH_O, nullptr},
     {"_leave_profiled_scope", leave_scope, METH_O, nullptr},
@@ -180,6 +188,15 @@ PyMethodDef profile_method_defs[] = {
 };
 
 }  // namespace
+
+std::string_view name_of_layer(PyObject* layer) {
+  const PyRef address = PyRef::adopt(PyLong_FromVoidPtr(layer));
+  PyObject* const path = address && layer_paths ? PyDict_GetItemWithError(layer_paths, address.get()) : nullptr;
+  Py_ssize_t size = 0;
+  const char* const text = path ? PyUnicode_AsUTF8AndSize(path, &size) : nullptr;
+  PyErr_Clear();
+  return text ? std::string_view(text, static_cast<std::size_t>(size)) : Py_TYPE(layer)->tp_name;
+}
 
 PyMethodDef* profile_functions() {
   for_each_slot([]<class Slot>(const char* name) { Slot::remember(name); });

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import lamella as lm
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -98,8 +100,6 @@ def test_docstrings_become_markdown(reference: Any) -> None:
 
 
 def test_the_reference_has_all_operators_and_modules(reference: Any, tmp_path: Path) -> None:
-    import lamella as lm
-
     pages = reference.write(tmp_path)
     text = {page: (tmp_path / page).read_text(encoding="utf-8") for _, page in pages}
     operators = "\n".join(text[page] for page in text if page.startswith("operators-"))
@@ -108,3 +108,27 @@ def test_the_reference_has_all_operators_and_modules(reference: Any, tmp_path: P
     assert "### Linear\n" in text["lamella-nn.md"] and "### AdamW\n" in text["lamella-optim.md"]
     assert "(self" not in text["lamella-optim-lr.md"] and "'float'" not in text["lamella-optim-lr.md"]
     assert reference.markdown(inspect.getdoc(lm.nn.Linear) or "") in text["lamella-nn.md"]
+
+
+def test_every_operator_names_shapes_gradients_errors_and_source(reference: Any, tmp_path: Path) -> None:
+    text = "\n".join(reference.operator_pages().values())
+    entries = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert len(entries) == len(lm._C.operators())
+    for entry in entries:
+        facts = set(re.findall(r"^- (\w+): \S", entry, re.MULTILINE))
+        assert facts >= {"Shapes", "Dtypes", "Returns", "Gradients", "Source"}, entry
+        assert re.search(r"^- .*: `\w+Error: \[\w+\] .+`$", entry, re.MULTILINE), entry
+
+
+def test_facts_of_operators_are_what_they_do(reference: Any) -> None:
+    facts = reference.operator_facts
+    infos = {info["name"]: info for info in lm._C.operators()}
+    matmul = facts.example_call(infos["matmul"])
+    assert facts.shapes(infos["matmul"], matmul) == "`[2, 3], [3, 4] → [2, 4]`, for example"
+    assert facts.gradients(infos["matmul"], matmul) == "`a`, `b`"
+    (inner,) = [
+        r for r in facts.refusals(infos["matmul"], matmul) if "inner sizes" in r.message and r.given.startswith("`a`")
+    ]
+    assert inner == ("`a` of shape [2, 6]", "ValueError", "[matmul] inner sizes 6 and 3 differ (a: [2, 6], b: [3, 4])")
+    assert facts.gradients(infos["argmax"], facts.example_call(infos["argmax"])) == "none in the example"
+    assert facts.shapes(infos["add"], facts.example_call(infos["add"])) == "any that broadcast, to the result's"

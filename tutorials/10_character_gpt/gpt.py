@@ -245,8 +245,8 @@ def write(model: GPT, beginning: str, count: int, cached: bool, temperature: flo
     return decode(text[0].numpy())
 
 
-def draw(history: list[dict[str, float]], path: Path) -> None:
-    """The loss by step, on the text that was learned from and on held-out text."""
+def draw(history: list[dict[str, float]], text: np.ndarray, path: Path) -> None:
+    """The loss by step, on the text that was learned from and on held-out text, and that of knowing less."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
@@ -256,7 +256,12 @@ def draw(history: list[dict[str, float]], path: Path) -> None:
     axes = figure.subplots()
     for name, label in (("loss", "a training batch"), ("held out", "held-out text")):
         axes.plot([row["step"] for row in history], [row[name] for row in history], label=label)
-    axes.set(xlabel="step", title="surprise at the next character (nats)")
+    shares = np.bincount(text, minlength=len(ALPHABET)) / len(text)
+    common = -np.sum(shares * np.log(shares, where=shares > 0, out=np.zeros_like(shares)))
+    for level, label in ((math.log(len(ALPHABET)), "all characters alike"), (common, "how common each is")):
+        axes.axhline(level, color="0.6", linestyle=":")
+        axes.annotate(label, (0.98, level), (0, 3), ("axes fraction", "data"), "offset points", ha="right", color="0.4")
+    axes.set(xlabel="step", title="surprise at the next character (nats)", ylim=(0, 5.2))
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=110)
@@ -280,7 +285,7 @@ def main() -> int:
     print(f"{len(text) + len(held_out_text):,} characters; {sum(p.size for p in model.parameters()):,} parameters")
     options.out.mkdir(parents=True, exist_ok=True)
     history = train(model, training, held_out, steps, options.out)
-    draw(history, options.out / "loss.png")
+    draw(history, text, options.out / "loss.png")
 
     model.eval()
     for beginning in ("def read(self", "class ", "    if not isinstance("):

@@ -160,8 +160,8 @@ def adapt(network: minilm.MiniLM, rank: int = 8) -> list[nn.Parameter]:
     return [parameter for parameter in network.parameters() if not parameter.stop_gradient]
 
 
-def fine_tune(network, tokenizer, pairs, steps: int, batch: int, out: Path) -> None:
-    """Brings each name nearer to its own sentence than to the others of a batch.
+def fine_tune(network, tokenizer, pairs, steps: int, batch: int, out: Path) -> list[float]:
+    """Brings each name nearer to its own sentence than to the others of a batch. Returns the losses.
 
     Source: van den Oord et al. 2018, "Representation learning with contrastive predictive coding".
     """
@@ -192,24 +192,32 @@ def fine_tune(network, tokenizer, pairs, steps: int, batch: int, out: Path) -> N
     network.eval()
     adapters = {name: value for name, value in network.state_dict().items() if name.endswith((".down", ".up"))}
     lm.io.save(adapters, out / "adapters.safetensors")
-    draw(losses, out / "fine_tuning.png")
+    return losses
 
 
-def draw(losses: list[float], path: Path) -> None:
-    """The loss by step, and its running mean."""
+def draw(losses: list[float], found: dict[str, np.ndarray], path: Path) -> None:
+    """The loss by step, and how often the right sentence was among the nearest ones."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         print("no picture: matplotlib is not installed")
         return
-    figure = Figure(figsize=(6, 3.5), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(losses, alpha=0.3)
+    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
     width = min(10, len(losses))
-    axes.plot(range(width - 1, len(losses)), np.convolve(losses, np.full(width, 1 / width), "valid"))
-    axes.set(xlabel="step", title="is this sentence about this function?  (loss)")
-    axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=110)
+    means = np.convolve(losses, np.full(width, 1 / width), "valid")
+    left.plot(range(1, len(losses) + 1), losses, alpha=0.3, label="a batch")
+    left.plot(range(width, len(losses) + 1), means, color="C0", label=f"mean of {width}")
+    left.set(xlabel="step", title="is this sentence about this function?  (loss)")
+    nearest = np.arange(1, 101)
+    for label, places in found.items():
+        right.plot(nearest, [100 * np.mean(places < count) for count in nearest], label=label)
+    right.set(xscale="log", xlabel="sentences that are looked at", title="the right one is among the nearest (%)")
+    right.set_xticks([1, 3, 10, 30, 100], ["1", "3", "10", "30", "100"])
+    for axes in (left, right):
+        axes.grid(alpha=0.3)
+        axes.legend()
+    figure.savefig(path, dpi=100)
 
 
 def report(title: str, found: np.ndarray) -> None:
@@ -243,9 +251,10 @@ def main() -> int:
     print(f"{len(pairs)} functions to learn from, {len(held_out)} of other files to find; {' -- '.join(held_out[0])}")
     before = ranks(network, tokenizer, held_out)
     report("as published", before)
-    fine_tune(network, tokenizer, pairs, steps, batch, options.out)
+    losses = fine_tune(network, tokenizer, pairs, steps, batch, options.out)
     after = ranks(network, tokenizer, held_out)
     report("fine-tuned", after)
+    draw(losses, {"as published": before, "fine-tuned": after}, options.out / "fine_tuning.png")
     print(f"fine_tuning.png and adapters.safetensors are in {options.out}")
     better = np.mean(after == 0) > np.mean(before == 0)
     return 0 if near and (better or options.short) else 1

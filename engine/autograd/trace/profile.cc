@@ -16,9 +16,10 @@ std::int64_t Profile::now() noexcept {
 }
 
 std::uint32_t Profile::position_of(std::string_view name) {
-  const auto [found, is_new] = name_positions_.try_emplace(std::string(name), names_.size());
-  if (is_new) names_.emplace_back(name);
-  return found->second;
+  if (const auto found = name_positions_.find(name); found != name_positions_.end()) [[likely]]
+    return found->second;
+  names_.emplace_back(name);
+  return name_positions_.emplace(name, static_cast<std::uint32_t>(names_.size() - 1)).first->second;
 }
 
 std::uint32_t Profile::position_of(SourceLine line) {

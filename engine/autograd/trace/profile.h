@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -60,7 +62,12 @@ class Profile {
   std::vector<ProfileEvent> events_;
   std::vector<std::string> names_;
   std::vector<SourceLine> lines_;
-  std::unordered_map<std::string, std::uint32_t> name_positions_;
+  /// Hashes texts of both kinds alike, so that a name is looked up without a copy.
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+  };
+  std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> name_positions_;
   std::unordered_map<const char*, std::unordered_map<std::int32_t, std::uint32_t>> line_positions_;
 };
 

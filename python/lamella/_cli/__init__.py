@@ -17,7 +17,7 @@ class UsageError(Exception):
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lamella", description=__doc__.partition(": ")[2].capitalize())
     parser.add_argument("--version", action="version", version=f"lamella {lm.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     commands.add_parser("info", help="tells versions, libraries, devices and the compiler")
 
@@ -50,8 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--seed", type=int, default=0, help="of the random numbers")
 
     convert = commands.add_parser("convert", help="converts a file of tensors: .safetensors, .npz, and from .pt, .pth")
-    convert.add_argument("source", type=Path, metavar="FROM")
-    convert.add_argument("target", type=Path, metavar="TO")
+    convert.add_argument("source", type=Path, metavar="FROM", help="the file to read")
+    convert.add_argument("target", type=Path, metavar="TO", help="the file to write, .safetensors or .npz")
     convert.add_argument("--dtype", default=None, help="of the floating tensors, such as float16; unchanged by default")
     return parser
 
@@ -81,7 +81,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status: 0, 1 where a check failed, 2 for a mistake on the command line."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        parser.print_help(sys.stderr)
+        return 2
     try:
         return _run(arguments)
     except UsageError as error:

@@ -42,15 +42,24 @@ def _layer(target: str) -> Any:
         raise UsageError(f"expected FILE.py:NAME or package.module:NAME, got {target!r}")
     try:
         module = _module(place)
+    except UsageError:
+        raise
     except ImportError as error:
         raise UsageError(f"{place!r} cannot be imported: {error}") from error
+    except Exception as error:  # whatever the user's file does
+        raise UsageError(f"{place!r} cannot be imported: {type(error).__name__}: {error}") from error
     found = module
     for part in name.split("."):
         if not hasattr(found, part):
             raise UsageError(f"there is no {name!r} in {place}")
         found = getattr(found, part)
+    if not callable(found):
+        raise UsageError(f"{name} is {found!r}: neither a layer nor a function")
     if isinstance(found, type) and issubclass(found, lm.nn.Module):
-        return found()
+        try:
+            return found()
+        except TypeError as error:
+            raise UsageError(f"{name} is made without arguments: {error}; name an object or a function") from error
     return found
 
 
@@ -77,7 +86,10 @@ def check(target: str, arguments: list[str], seed: int) -> int:
     """Checks a layer at random arguments and prints the outcome of each check; returns 1 if one failed."""
     rng = np.random.default_rng(seed)
     layer = _layer(target)
-    given = [_argument(text, rng) for text in arguments]
+    try:
+        given = [_argument(text, rng) for text in arguments]
+    except MemoryError as error:
+        raise UsageError(f"the arguments do not fit into memory: {' '.join(arguments)}") from error
     if not any(isinstance(x, lm.Tensor) and not x.stop_gradient for x in given):
         raise UsageError("give at least one floating tensor as an argument, such as [4,3]")
     report = lm.autograd.check_layer(layer, *given, raise_exception=False)

@@ -38,9 +38,17 @@ def convert(source: Path, target: Path, dtype: str | None) -> int:
         raise UsageError(f"{dtype!r} is no floating dtype")
     try:
         state = lm.io.load_torch(source) if source.suffix in (".pt", ".pth", ".bin") else lm.io.load(source)
-        lm.io.save(state if to is None else _cast(state, to), target)
-    except (ValueError, TypeError, OSError) as error:
+    except OSError as error:
+        raise UsageError(f"{str(source)!r} cannot be read: {error.strerror or error}") from error
+    except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from error
-    tensors, size = _count(state)
-    print(f"{tensors} tensors, {size / 1e6:.3g} MB: {source} to {target}")
+    written = state if to is None else _cast(state, to)
+    try:
+        lm.io.save(written, target)
+    except OSError as error:
+        raise UsageError(f"{str(target)!r} cannot be written: {error.strerror or error}") from error
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error)) from error
+    tensors, size = _count(written)
+    print(f"{tensors} tensor{'s' * (tensors != 1)}, {size / 1e6:.3g} MB: {source} to {target}")
     return 0

@@ -47,6 +47,12 @@ class Net(lm.nn.Module):
     def forward(self, x):
         return self.linear(x)
 
+class Wide(lm.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+
+NUMBER = 3
+
 class inner:
     @staticmethod
     def scaled(x, mask, axis=0):
@@ -111,14 +117,20 @@ def test_check(
         (["check", "{layers}:Half", "[2]:int64"], "give at least one floating tensor"),
         (["check", "{layers}:Half", "[2]:float7"], "there is no dtype 'float7'"),
         (["check", "{layers}:Half", "[2", "x"], "'[2' is neither a shape"),
+        (["check", "{layers}:NUMBER", "[2]"], "NUMBER is 3: neither a layer nor a function"),
+        (["check", "{layers}:Wide", "[2]"], "Wide is made without arguments"),
+        (["check", "{folder}/broken.py:Half", "[2]"], "broken.py' cannot be imported: SyntaxError"),
         (["bench", "nothing"], "there is no benchmark 'nothing'"),
         (["new-op", "My-Op"], "'My-Op' cannot be a name"),
         (["new-op", "lambda"], "'lambda' cannot be a name"),
         (["new-op", "numpy"], "'numpy' is the name of another package"),
+        (["new-op", "json"], "'json' is the name of another package"),
         (["new-op", "mine", "--path", "{folder}"], "exists already"),
+        (["new-op", "mine", "--path", "{layers}/mine"], "cannot be written: Not a directory"),
         (["convert", "nowhere.npz", "x.npz"], "no file 'nowhere.npz'"),
         (["convert", "{layers}", "x.npz"], ".py"),
         (["convert", "{weights}", "{folder}/x.txt"], ".txt"),
+        (["convert", "{weights}", "{folder}/none/x.npz"], "x.npz' cannot be written: No such file or directory"),
         (["convert", "{weights}", "{folder}/x.npz", "--dtype", "int8"], "'int8' is no floating dtype"),
     ],
 )
@@ -128,6 +140,7 @@ def test_mistakes_are_told_in_one_line(
     folder = Path(layers).parent
     weights = folder / "weights.npz"
     lm.io.save({"w": lm.ones([2])}, weights)
+    (folder / "broken.py").write_text("def broken(:", encoding="utf-8")
     given = [
         a.replace("{layers}", layers).replace("{folder}", str(folder)).replace("{weights}", str(weights))
         for a in arguments
@@ -135,6 +148,11 @@ def test_mistakes_are_told_in_one_line(
     assert main(given) == 2
     told = capsys.readouterr().err
     assert text in told and told.startswith(f"lamella {arguments[0]}: ") and told.count("\n") == 1
+
+
+def test_without_a_command_it_tells_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "new-op" in capsys.readouterr().err
 
 
 def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

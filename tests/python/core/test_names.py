@@ -1,6 +1,7 @@
 """Names of PyTorch and Paddle that have another name here: what errors say of them, and what the page says."""
 
 import copy
+import importlib
 import json
 import pickle
 import re
@@ -128,3 +129,13 @@ def test_the_page_has_the_names():
                     seen += 1
                     assert _names.FUNCTIONS[name] == native, (name, native)
     assert seen > 35, seen
+
+
+def test_the_page_for_those_who_come_from_others_names_what_is_there():
+    text = PAGE.with_name("coming-from-others.md").read_text("utf-8")
+    cells = [line.split("|")[2] for line in text.splitlines() if line.startswith("| ")]
+    paths = re.findall(r"(?<![\w.])(?:lm\.|(?=nn\.|optim\.))((?!ops\.user_op)\w+(?:\.\w+)*)", " ".join(cells))
+    assert len(paths) > 60
+    importlib.import_module("lamella.utils.cpp_extension")
+    for path in paths:
+        there(path)

@@ -101,6 +101,10 @@ def run(command: Command, verbose: bool) -> None:
             ending += " (out of memory? MAX_JOBS=1 needs the least)"
     else:
         ending = f"failed with exit status {done.returncode}"
+        if "fatal error: pybind11/" in output:
+            ending += " (Python modules in C++ need pybind11: pip install pybind11)"
+        elif "fatal error: Python.h" in output:
+            ending += " (Python's headers are missing: on Debian, apt install python3-dev)"
     raise BuildError(f"{command.what}: the compiler {ending}\n{text}\n{output}")
 
 

@@ -93,7 +93,7 @@ def nvcc() -> Compiler:
 
 
 def include_dirs(with_cuda: bool) -> list[str]:
-    """Returns the folders of Lamella's, Python's, pybind11's (where it is installed) and CUDA's headers."""
+    """Returns the folders of Lamella's, Python's, pybind11's (a wheel has them, too) and CUDA's headers."""
     folders = [*sysconfig.get_include(), python_sysconfig.get_path("include")]
     platform = python_sysconfig.get_path("platinclude")
     if platform not in folders:
@@ -103,7 +103,9 @@ def include_dirs(with_cuda: bool) -> list[str]:
 
         folders.append(pybind11.get_include())
     except ImportError:
-        pass  # an extension of registered operators alone needs no pybind11
+        # An extension of registered operators alone needs none.
+        bundled = Path(sysconfig.get_lib()) / "extern"
+        folders += [str(bundled)] * bundled.exists()
     if with_cuda:
         home = cuda_home()
         if home is not None:
