@@ -1,4 +1,4 @@
-"""What operators do to shapes and what they refuse, found by calling them: each line of the reference is an outcome."""
+"""Finds what operators do to shapes and what they refuse by calling them: each line of the reference is an outcome."""
 
 from __future__ import annotations
 

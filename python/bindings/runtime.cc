@@ -162,7 +162,8 @@ PyMethodDef runtime_method_defs[] = {
     {"cuda_synchronize", cuda_synchronize, METH_NOARGS,
      "cuda_synchronize()\n--\n\nWaits for all work on CUDA devices."},
     {"_raise_errors_as", as_c_function(raise_errors_as_function), METH_FASTCALL,
-     "_raise_errors_as(value_error, type_error, index_error, memory_error, /)\n--\n\nSets for the process the subclasses "
+     "_raise_errors_as(value_error, type_error, index_error, memory_error, /)\n--\n\nSets for the process the "
+     "subclasses "
      "of ValueError, TypeError, IndexError and MemoryError that are raised in their place."},
     {"_config", config, METH_NOARGS,
      "_config()\n--\n\nReturns how this library was built and what it runs on, as a dict."},

@@ -31,8 +31,8 @@ struct NormKernels {
                               std::int64_t columns) = nullptr;
   void (*dots_of_columns)(const T* x, const T* dy, const T* center, T* sum, T* dot, std::int64_t rows,
                           std::int64_t columns) = nullptr;
-  void (*combine_columns)(const T* x, const T* center, const T* rstd, const T* dy, const T* a, const T* b, const T* c, T* dx,
-                          std::int64_t rows, std::int64_t columns) = nullptr;
+  void (*combine_columns)(const T* x, const T* center, const T* rstd, const T* dy, const T* a, const T* b, const T* c,
+                          T* dx, std::int64_t rows, std::int64_t columns) = nullptr;
 };
 
 struct NormTable {

@@ -44,7 +44,7 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 
 
 class InputKind(enum.Enum):
-    """What an input of a graph is."""
+    """Kind of an input of a graph."""
 
     USER_INPUT = 1
     PARAMETER = 2

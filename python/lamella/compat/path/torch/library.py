@@ -22,7 +22,9 @@ class Library(_Library):
     def __init__(self, ns: str, kind: Any = "FRAGMENT", dispatch_key: str = "") -> None:
         super().__init__(ns, kind, dispatch_key or None)
 
-    def impl(self, op_name: Any, fn: Callable[..., Any] | None = None, dispatch_key: str = "", **options: Any) -> Any:
+    def impl(  # type: ignore[override]
+        self, op_name: Any, fn: Callable[..., Any] | None = None, dispatch_key: str = "", **options: Any
+    ) -> Any:
         """Registers a kernel, also as a decorator, but for operators that are made of others and need none."""
         if fn is None:
             return functools.partial(self.impl, op_name, dispatch_key=dispatch_key)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import lamella as lm
 from lamella import Tensor
 from lamella.compat.tables.torch_functions import LINALG as _TABLE
 
@@ -61,8 +62,8 @@ def _by_columns(name: str, A: Any, B: Any, named: dict[str, Any]) -> Any:  # noq
     solved = _made(name)
     if not isinstance(B, Tensor) or B.ndim < 2 or list(B.shape) != list(A.shape)[:-1]:
         return solved(A, B, **named)
-    found = solved(A, B.unsqueeze(-1), **named)
-    return found.squeeze(-1) if isinstance(found, Tensor) else type(found)(found[0].squeeze(-1), *found[1:])
+    found = solved(A, lm.expand_dims(B, -1), **named)
+    return lm.squeeze(found, -1) if isinstance(found, Tensor) else type(found)(lm.squeeze(found[0], -1), *found[1:])
 
 
 def solve(A: Any, B: Any, *, left: bool = True, **named: Any) -> Any:  # noqa: N803 (PyTorch's names)
