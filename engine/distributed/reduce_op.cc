@@ -43,6 +43,7 @@ void join_all(void* out, const void* a, const void* b, std::size_t count) {
   const auto* const x1 = static_cast<const T*>(b);
   // The result may lie where an operand does, element on element, which a check for overlap would take for a reason to
   // join one by one.
+// NOLINTNEXTLINE(clang-diagnostic-unknown-pragmas)
 #pragma GCC ivdep
   for (std::size_t i = 0; i < count; ++i) y[i] = join<kOp, T>(x0[i], x1[i]);
 }

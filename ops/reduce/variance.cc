@@ -140,7 +140,7 @@ Tensor spread(const Tensor& x, const Dims& axes, double divisor, const char* op)
     for (std::int64_t& axis : behind) axis += static_cast<std::int64_t>(hidden.size());
     return hide_in_place(spread<kRoot>(physical(x, hidden), behind, divisor, op), hidden);
   }
-  const Tensor out = empty(reduced_shape(x, axes, false), x.dtype(), x.device());
+  Tensor out = empty(reduced_shape(x, axes, false), x.dtype(), x.device());
   if (out.device().is_meta() || out.numel() == 0) return out;
   if (!x.device().is_cpu() || x.numel() == 0) {
     const Tensor squares = x.numel() == 0 ? zeros_like(out) : sum(square(centered(x, axes)), axes);

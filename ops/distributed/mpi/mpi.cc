@@ -14,7 +14,6 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -67,23 +66,25 @@ void call_within(Milliseconds timeout, const char* name, Call call) {
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
-    std::optional<int> status;
+    bool has_returned = false;
+    int status = 0;
   };
   const auto state = std::make_shared<State>();
   std::thread([state, call] {
     const int status = call();
     const std::lock_guard lock(state->mutex);
     state->status = status;
+    state->has_returned = true;
     state->changed.notify_all();
   }).detach();
   std::unique_lock lock(state->mutex);
-  if (!state->changed.wait_for(lock, timeout, [&] { return state->status.has_value(); })) {
+  if (!state->changed.wait_for(lock, timeout, [&] { return state->has_returned; })) {
     gave_up = true;
     skip_the_end();
     fail<RuntimeError>(name, " has not returned within ", static_cast<double>(timeout.count()) / 1000.0,
                        " s: a process has ended, or has not started MPI");
   }
-  check(*state->status, name);
+  check(state->status, name);
 }
 
 /// Makes a group of processes by a call of MPI, within a time.
