@@ -174,6 +174,18 @@ edges = torch.tensor([1.0, 3.0])
 assert torch.bucketize(torch.tensor([0.0, 3.0, 9.0]), edges, out_int32=True).dtype == torch.int32
 assert torch.bucketize(3.0, edges, right=True).item() == 2
 """,
+    "sums": """
+x = torch.tensor([[200, 100], [1, 0]], dtype=torch.uint8)
+for made, wanted in (
+    (x.sum(), 301), (torch.sum(x, 0), [201, 100]), (x.prod(1), [20000, 0]), (x.cumsum(0), [[200, 100], [201, 100]]),
+    (torch.cumprod(x, 1), [[200, 20000], [1, 0]]), (x.trace(), 200), (torch.nansum(x), 301),
+):
+    assert made.dtype == torch.int64 and made.tolist() == wanted, made
+assert x.all().dtype == x.any(1).dtype == torch.uint8 and x.any(1).tolist() == [1, 1] and not x.all()
+assert (x > 0).all(dim=1, keepdim=True).tolist() == [[True], [False]] and x.sum(dtype=torch.float32).item() == 301
+assert torch.arange(0.1, -7.9, -4.0, dtype=torch.int64).tolist() == [0, -4]
+assert torch.arange(0, 2, 0.5, dtype=torch.int64).tolist() == [0, 0, 0, 0] and torch.arange(2.5).tolist() == [0, 1, 2]
+""",
 }
 
 

@@ -250,6 +250,10 @@ from ._plain import (
 )
 from ._printing import set_printoptions
 from ._reductions import (
+    all,
+    any,
+    cumprod,
+    cumsum,
     histogram,
     max,
     mean,
@@ -258,13 +262,16 @@ from ._reductions import (
     mode,
     msort,
     nanmedian,
+    nansum,
     nonzero,
     norm,
+    prod,
     searchsorted,
     sort,
     std,
     std_mean,
     sum,
+    trace,
     unique,
     var,
     var_mean,

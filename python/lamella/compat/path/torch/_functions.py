@@ -137,7 +137,15 @@ def arange(
     out: Tensor | None = None,
 ) -> Tensor:
     """Numbers from start (0 where only one is given) up to end, which is not included."""
-    made = written(lm.arange(start, end, step, dtype=dtype, device=device), out)
+    start, end = (0, start) if end is None else (start, end)
+    whole = dtype is not None and lm.isdtype(dtype, "integral")
+    if whole and any(isinstance(each, float) and not each.is_integer() for each in (start, end, step)):
+        # As many as there are between the numbers as they are given, in steps of whole ones.
+        count = max(0, math.ceil((end - start) / step))
+        made = lm.arange(count, dtype=dtype, device=device) * int(step) + int(start)
+    else:
+        made = lm.arange(start, end, step, dtype=dtype, device=device)
+    made = written(made, out)
     return made.requires_grad_() if requires_grad else made
 
 

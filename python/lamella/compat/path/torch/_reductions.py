@@ -18,10 +18,61 @@ def _axes(dim: Any) -> Any:
     return (tuple(dim) or None) if isinstance(dim, (list, tuple)) else dim
 
 
+_UNSIGNED = frozenset({lm.uint8, lm.uint16, lm.uint32})
+
+
+def _sum_dtype(x: Tensor, dtype: Any) -> Any:
+    """The dtype of sums and products: int64 for small unsigned integers, too, where the array API has uint64."""
+    return lm.int64 if dtype is None and x.dtype in _UNSIGNED else dtype
+
+
 @with_numpy_words
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The sum along axes, or of all elements."""
-    return lm.sum(input, _axes(dim), keepdim, dtype=dtype, out=out)
+    return lm.sum(input, _axes(dim), keepdim, dtype=_sum_dtype(input, dtype), out=out)
+
+
+@with_numpy_words
+def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The sum of what is not NaN along axes, or of all elements."""
+    return written(lm.nansum(input, _axes(dim), keepdim, dtype=_sum_dtype(input, dtype)), out)
+
+
+@with_numpy_words
+def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The product along an axis, or of all elements."""
+    return written(lm.prod(input, dim, keepdim, dtype=_sum_dtype(input, dtype)), out)
+
+
+@with_numpy_words
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The sums of an element and those before it along an axis."""
+    return written(lm.cumsum(input, dim, dtype=_sum_dtype(input, dtype)), out)
+
+
+@with_numpy_words
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
+    """The products of an element and those before it along an axis."""
+    return written(lm.cumprod(input, dim, dtype=_sum_dtype(input, dtype)), out)
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+    return lm.linalg.trace(input, dtype=_sum_dtype(input, None))
+
+
+@with_numpy_words
+def all(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """Whether all elements are true, along axes or at all: uint8 for uint8, else bool."""
+    found = lm.all(input, _axes(dim), keepdim)
+    return written(found.astype(lm.uint8) if input.dtype == lm.uint8 else found, out)
+
+
+@with_numpy_words
+def any(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """Whether an element is true, along axes or at all: uint8 for uint8, else bool."""
+    found = lm.any(input, _axes(dim), keepdim)
+    return written(found.astype(lm.uint8) if input.dtype == lm.uint8 else found, out)
 
 
 @with_numpy_words

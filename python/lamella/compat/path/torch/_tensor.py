@@ -479,7 +479,7 @@ _WRITTEN = {
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided cross is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
     P: "masked_fill matmul mm repeat_interleave spmm",
-    R: "max mean median min mode msort nanmedian nonzero norm sort std sum unique var histogram",
+    R: "max mean median min mode msort nanmedian nonzero norm sort std sum trace unique var histogram",
 }
 for _module, _names in _WRITTEN.items():
     for _name in _names.split():
