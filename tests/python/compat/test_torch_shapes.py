@@ -186,6 +186,17 @@ assert (x > 0).all(dim=1, keepdim=True).tolist() == [[True], [False]] and x.sum(
 assert torch.arange(0.1, -7.9, -4.0, dtype=torch.int64).tolist() == [0, -4]
 assert torch.arange(0, 2, 0.5, dtype=torch.int64).tolist() == [0, 0, 0, 0] and torch.arange(2.5).tolist() == [0, 1, 2]
 """,
+    "copies": """
+x = torch.arange(6.0).reshape(2, 3)
+for made, view in (
+    (torch.permute_copy(x, (1, 0)), x.permute(1, 0)), (torch.t_copy(x), x.t()), (torch.unsqueeze_copy(x, 0), x[None]),
+    (torch.transpose_copy(x, 0, 1), x.T), (torch.view_copy(x, (6,)), x.view(6)), (torch.select_copy(x, 0, 1), x[1]),
+    (torch.diagonal_copy(x), x.diagonal()), (torch.expand_copy(x, (2, 2, 3)), x.expand(2, 2, 3)),
+    (torch.unbind_copy(x)[1], x[1]), (torch.split_copy(x, 1)[0], x[:1]),
+    (torch.unfold_copy(x, 1, 2, 1), x.unfold(1, 2, 1)),
+):
+    assert made.equal(view) and made.data_ptr() != x.data_ptr()
+""",
 }
 
 

@@ -40,6 +40,30 @@ def in_place(name: str) -> Callable[..., Tensor] | None:
     return function
 
 
+#: Methods that return views, of which there are functions that copy.
+_VIEWS = frozenset(
+    (
+        *("as_strided", "detach", "diagonal", "expand", "narrow", "permute", "select", "split", "split_with_sizes"),
+        *("squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "view_as_complex", "view_as_real"),
+    )
+)
+
+
+def copied(name: str) -> Callable[..., Any] | None:
+    """Returns ``torch.permute_copy`` and its kin: what a method that returns views returns, in new memory, or None."""
+    view = name.removesuffix("_copy")
+    if view == name or view not in _VIEWS:
+        return None
+
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        made = getattr(input, view)(*args, **kwargs)
+        return tuple(map(lm.clone, made)) if isinstance(made, (tuple, list)) else lm.clone(made)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``input.{view}(...)``, in new memory."
+    return function
+
+
 def _assert(condition: Any, message: str) -> None:
     """AssertionError where the condition does not hold.
 
