@@ -72,7 +72,8 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     """Returns ``true_fn(*operands)`` where ``pred`` holds, ``false_fn(*operands)`` otherwise.
 
     As a part of a graph, a static program or an exported model it is a node with both branches, of which each run
-    takes one. Gradients flow through the branch that was taken.
+    takes one. Gradients flow through the branch that was taken. Under :func:`lamella.vmap`, where ``pred`` differs
+    from example to example, both branches are computed for all examples, and each gets the results of its own.
 
     Args:
         pred: a bool, or a tensor of one element.
@@ -83,11 +84,13 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     Raises:
         TypeError: ``pred`` or a result is neither a tensor nor a number, or a branch is no function.
         ValueError: ``pred`` has more than one element; or, in a graph, the branches give different structures, dtypes
-            or shapes, which the message names.
+            or shapes, which the message names; so for examples of a batch.
     """
     _check_functions("cond", true_fn=true_fn, false_fn=false_fn)
     _check_scalar("cond", "pred", pred)
     operands = _tuple_of("cond", "operands", operands)
+    if _differs(pred):
+        return _cond_by_example(pred, true_fn, false_fn, operands)
     if isinstance(pred, Symbol):
         return _record_cond(pred, true_fn, false_fn, operands)
     if isinstance(pred, Tensor) and isinstance(recorder := _C._recorder(), lm.graph._recorder.RecorderBase):
@@ -96,6 +99,41 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
             return found
     leaves, structure = _leaves("cond", "the result", (true_fn if pred else false_fn)(*operands))
     return structure.build(leaves)
+
+
+def _differs(x: Any) -> bool:
+    """True if a value differs from example to example of a batch."""
+    return isinstance(x, Tensor) and bool(_C._hidden_axes(x))
+
+
+def _chosen(wanted: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Returns a for the examples that want it, b for the others; both have one dtype and shape."""
+    return lm.where(lm.reshape(wanted, []) != 0, a, b)
+
+
+def _cond_by_example(
+    pred: Tensor, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: tuple[Any, ...]
+) -> Any:
+    """Computes both branches for all examples of a batch and gives each the results of its own."""
+    leaves, structure = _leaves("cond", "the result of true_fn", true_fn(*operands))
+    found = structure.leaves_of(false_fn(*operands))
+    if found is None:
+        raise ValueError("[cond] true_fn and false_fn return different structures")
+    others, _ = _leaves("cond", "the result of false_fn", found)
+    for a, b, path in zip(leaves, others, structure.paths(), strict=True):
+        if _types_of(a) != _types_of(b):
+            raise ValueError(
+                f"[cond] the result{path} of true_fn is {_types_of(a)}, and that of false_fn {_types_of(b)}: pred "
+                "differs from example to example, whose results have one dtype and shape"
+            )
+    return structure.build([_chosen(pred, a, b) for a, b in zip(leaves, others, strict=True)])
+
+
+def _any_example(x: Tensor) -> bool:
+    """True if a tensor of one element is true for an example of a batch."""
+    for level, size in reversed(_C._hidden_axes(x)):
+        x = _C._show_axis(x, 0, level, size)
+    return bool(lm.any(x))
 
 
 def _views(result: Any) -> Any:
@@ -116,7 +154,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carry: 
     """Replaces ``carry`` by ``body_fn(*carry)`` as long as ``cond_fn(*carry)`` holds, and returns it.
 
     As a part of a graph, a static program or an exported model it is a node. Gradients flow back through the
-    iterations, each of which is recorded.
+    iterations, each of which is recorded. Under :func:`lamella.vmap`, where the condition differs from example to
+    example, it goes on until it holds for none, and the carry of an example stays what it was when its own ended.
 
     Args:
         cond_fn: takes the parts of the carry, and returns a bool or a tensor of one element.
@@ -145,12 +184,17 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carry: 
         found = recorder.control_flow("while_loop", _loop_of_views, (cond_fn, body_fn, structure.build(leaves)))
         if found is not NotImplemented:
             return found
+    running: Tensor | None = None  # of the examples of a batch, those whose loop has not ended
     while True:
         wanted = cond_fn(*structure.build(leaves))
         _check_scalar("while_loop", "the condition", wanted)
-        if not wanted:
+        if running is not None or _differs(wanted):
+            wanted = lm.reshape(lm.asarray(wanted), []) != 0
+            running = wanted if running is None else lm.logical_and(running, wanted)
+        if not (wanted if running is None else _any_example(running)):
             return structure.build(leaves)
-        leaves = _next_carry(leaves, structure, body_fn(*structure.build(leaves)))
+        made = _next_carry(leaves, structure, body_fn(*structure.build(leaves)))
+        leaves = made if running is None else [_chosen(running, a, b) for a, b in zip(made, leaves, strict=True)]
 
 
 def _next_carry(leaves: list[Tensor], structure: _tree.Structure, returned: Any) -> list[Tensor]:

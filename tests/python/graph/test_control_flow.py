@@ -315,3 +315,40 @@ def test_an_exception_within_a_branch_names_it():
     with lm.graph.recording(graph), pytest.raises(ValueError, match="matmul") as raised:
         lm.cond(x.sum() > 0, lambda: x @ lm.ones([4]), lambda: x)
     assert any("true_fn" in note for note in raised.value.__notes__)
+
+
+def test_examples_of_a_batch_take_branches_of_their_own() -> None:
+    def function(x: lm.Tensor) -> Any:
+        return lm.cond(x.sum() > 0, lambda x: {"a": x * 2, "b": 1.0}, lambda x: {"a": x * x, "b": 2.0}, (x,))
+
+    rows = np.array([[1.0, 2.0], [-3.0, 1.0], [0.0, 0.0], [4.0, -1.0]], "float32")
+    found = lm.vmap(function)(lm.asarray(rows))
+    wanted = [function(lm.asarray(row)) for row in rows]
+    np.testing.assert_array_equal(found["a"].numpy(), np.stack([each["a"].numpy() for each in wanted]))
+    assert found["b"].tolist() == [each["b"].item() for each in wanted]
+    x = lm.tensor(rows, stop_gradient=False)
+    gradient = lm.grad(lm.vmap(lambda x: function(x)["a"])(x).sum(), x)
+    np.testing.assert_array_equal(gradient.numpy(), np.where(rows.sum(1, keepdims=True) > 0, 2, 2 * rows))
+    with pytest.raises(ValueError, match=r"float32\[2\].*float32\[\].*from example to example"):
+        lm.vmap(lambda x: lm.cond(x.sum() > 0, lambda x: x, lambda x: x.sum(), (x,)))(x)
+    with pytest.raises(ValueError, match="different structures"):
+        lm.vmap(lambda x: lm.cond(x.sum() > 0, lambda x: x, lambda x: (x, x), (x,)))(x)
+
+
+def test_loops_of_a_batch_end_one_by_one() -> None:
+    def count(limit: lm.Tensor, start: lm.Tensor) -> Any:
+        return lm.while_loop(lambda i, x: x < limit, lambda i, x: (i + 1, x * x + 1), (0, start))
+
+    starts = np.array([0.0, 1.0, 2.0, 50.0], "float32")
+    limits = np.array([5.0, 30.0], "float32")
+    steps, ends = lm.vmap(lambda limit: lm.vmap(lambda x: count(limit, x))(lm.asarray(starts)))(lm.asarray(limits))
+    for i, limit in enumerate(limits):
+        for k, start in enumerate(starts):
+            step, end = count(lm.asarray(limit), lm.asarray(start))
+            assert (steps[i, k].item(), ends[i, k].item()) == (step.item(), end.item())
+    x = lm.tensor(starts, stop_gradient=False)
+    one = lm.asarray(30.0)
+    gradient = lm.grad(lm.vmap(lambda x: count(one, x)[1])(x).sum(), x)
+    for k, start in enumerate(starts):
+        leaf = lm.tensor(start, stop_gradient=False)
+        assert gradient[k].item() == lm.grad(count(one, leaf)[1] * 1, leaf).item()
