@@ -51,9 +51,9 @@ Tensor variables_of(const Tensor& given, const char* op) {
 Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::optional<Tensor>& fweights,
                  const std::optional<Tensor>& aweights) {
   Tensor x = variables_of(given, info.name);
+  if (aweights && is_floating(aweights->dtype())) x = cast(x, promote_types(x.dtype(), aweights->dtype()));
   // Sums of products may be beyond the range of float16 where the covariances are not.
   if (is_half(x.dtype())) return cast(call(cast(x, DType::Float32), correction, fweights, aweights), x.dtype());
-  if (aweights && is_floating(aweights->dtype())) x = cast(x, promote_types(x.dtype(), aweights->dtype()));
   const std::int64_t observations = x.size(1);
   const DType real_numbers = real_dtype(x.dtype());
   std::optional<Tensor> weights;

@@ -1,6 +1,7 @@
 #include "ops/nn/pool.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -14,6 +15,7 @@
 #include "ops/nn/pad.h"
 #include "ops/nn/pool_layers.h"
 #include "ops/nn/spatial.h"
+#include "ops/reduce/extremum.h"
 #include "ops/reduce/norm_range.h"
 #include "ops/reduce/power_norm.h"
 #include "ops/reduce/sum.h"
@@ -127,10 +129,12 @@ std::array<Tensor, 2> max_adaptive(const OpInfo& info, std::size_t axes, const T
   return {without_batch_axis(found[0], x), places ? without_batch_axis(found[1], x) : Tensor()};
 }
 
-/// True if sums of powers over the windows of x on the CPU are beyond the range of numbers.
-bool has_lost_powers(const Tensor& sums, const Tensor& x, const SharedPlan& plan, const char* op) {
-  if (!sums.device().is_cpu() || is_batched(sums)) return false;
+/// True if sums of powers over the windows of x on the CPU are beyond the range of numbers. Not for powers of negative
+/// numbers that keep the sign: their sums are no norms.
+bool has_lost_powers(const Tensor& sums, double p, const Tensor& x, const SharedPlan& plan, const char* op) {
+  if (!sums.device().is_cpu() || is_batched(sums) || x.numel() == 0) return false;
   const autograd::NoGrad no_grad;
+  if (std::fmod(p, 2) != 0 && *cast(min(x), DType::Float64).data<double>() < 0) return false;
   bool lost = false;
   visit<DTypeSet{DType::Float32, DType::Float64}>(sums.dtype(), op, [&]<class T> {
     const std::span<const T> all(sums.data<T>(), static_cast<std::size_t>(sums.numel()));
@@ -204,7 +208,7 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
   const Setting setting = read_setting(N, kernel_size, stride, {0}, {1}, ceil_mode, info.name);
   const SharedPlan plan = plan_windows(batched, setting, PoolDivisor::None, info.name);
   const Tensor sums = pool_sum(power_or_zero(batched, norm_type), plan, info.name);
-  const Tensor y = has_lost_powers(sums, batched, plan, info.name)
+  const Tensor y = has_lost_powers(sums, norm_type, batched, plan, info.name)
                        ? window_norms(batched, norm_type, setting, info.name)
                        : root_or_zero(sums, norm_type);
   return without_batch_axis(y, x);

@@ -321,6 +321,7 @@ a = torch.rand(2)
 torch.default_generator.manual_seed(3)
 assert torch.equal(a, torch.rand(2, generator=torch.default_generator))
 assert not isinstance(torch.ones(1), torch.cuda.FloatTensor) and isinstance(torch.ones(1), torch.FloatTensor)
+import pickle
 assert issubclass(torch.OutOfMemoryError, RuntimeError) and torch.cuda.OutOfMemoryError is torch.OutOfMemoryError
 try:
     torch.zeros(1 << 50)
