@@ -183,6 +183,11 @@ for made, wanted in (
     assert made.dtype == torch.int64 and made.tolist() == wanted, made
 assert x.all().dtype == x.any(1).dtype == torch.uint8 and x.any(1).tolist() == [1, 1] and not x.all()
 assert (x > 0).all(dim=1, keepdim=True).tolist() == [[True], [False]] and x.sum(dtype=torch.float32).item() == 301
+a, b = torch.tensor([7, -7, 7, -7, 2**53 + 1, 0]), torch.tensor([2, 2, -2, -2, 1, 3])
+out = torch.empty(6, dtype=torch.int64)
+assert torch.div(a, b, rounding_mode="trunc", out=out) is out and out.tolist() == [3, -3, -3, 3, 2**53 + 1, 0]
+assert torch.div(torch.tensor([-7.0]), 2, rounding_mode="trunc", out=torch.empty(1)).tolist() == [-3.0]
+assert a.div(-2, rounding_mode="trunc").tolist() == [-3, 3, -3, 3, -(2**52), 0]
 assert torch.arange(0.1, -7.9, -4.0, dtype=torch.int64).tolist() == [0, -4]
 assert torch.arange(0, 2, 0.5, dtype=torch.int64).tolist() == [0, 0, 0, 0] and torch.arange(2.5).tolist() == [0, 1, 2]
 """,

@@ -331,9 +331,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
         return lm.floor_divide(input, other, out=out)
     if rounding_mode != "trunc":
         raise RuntimeError(f"[div] rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
-    quotient = lm.trunc(lm.divide(input, other))
-    dtype = lm.result_type(input, other)
-    return quotient.astype(dtype) if lm.isdtype(dtype, "integral") else quotient
+    if not lm.isdtype(lm.result_type(input, other), "integral"):
+        return written(lm.trunc(lm.divide(input, other)), out)
+    # Whole numbers are divided as such: quotients of large ones have no exact floating form.
+    uneven = lm.remainder(input, other) != 0
+    return written(lm.floor_divide(input, other) + (uneven & ((input < 0) != (other < 0))), out)
 
 
 divide = div

@@ -10,6 +10,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._writing import written
+
 
 class layout(str):  # noqa: N801 (PyTorch's name)
     """Layout of a tensor in memory."""
@@ -55,8 +57,10 @@ def copied(name: str) -> Callable[..., Any] | None:
     if view == name or view not in _VIEWS:
         return None
 
-    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         made = getattr(input, view)(*args, **kwargs)
+        if out is not None:
+            return written(made, out)
         return tuple(map(lm.clone, made)) if isinstance(made, (tuple, list)) else lm.clone(made)
 
     function.__name__ = function.__qualname__ = name

@@ -63,14 +63,14 @@ def trace(input: Tensor) -> Tensor:
 
 @with_numpy_words
 def all(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
-    """Whether all elements are true, along axes or at all: uint8 for uint8, else bool."""
+    """True where all elements along axes, or at all, are: uint8 for uint8, else bool."""
     found = lm.all(input, _axes(dim), keepdim)
     return written(found.astype(lm.uint8) if input.dtype == lm.uint8 else found, out)
 
 
 @with_numpy_words
 def any(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
-    """Whether an element is true, along axes or at all: uint8 for uint8, else bool."""
+    """True where an element along axes, or at all, is: uint8 for uint8, else bool."""
     found = lm.any(input, _axes(dim), keepdim)
     return written(found.astype(lm.uint8) if input.dtype == lm.uint8 else found, out)
 

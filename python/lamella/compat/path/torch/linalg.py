@@ -13,6 +13,7 @@ from lamella.compat.tables.torch_functions import LINALG as _TABLE
 
 from . import _words
 from ._taking_over import taken_over
+from ._writing import written
 
 
 class LinAlgError(RuntimeError, ValueError):
@@ -59,11 +60,13 @@ def _by_columns(name: str, A: Any, B: Any, named: dict[str, Any]) -> Any:  # noq
     In PyTorch ``B`` of the shape of ``A`` without its last axis is a batch of vectors, where the array API has vectors
     of one axis only.
     """
-    solved = _made(name)
+    solved, out = _made(name), named.pop("out", None)
     if not isinstance(B, Tensor) or B.ndim < 2 or list(B.shape) != list(A.shape)[:-1]:
-        return solved(A, B, **named)
+        return written(solved(A, B, **named), out)
     found = solved(A, lm.expand_dims(B, -1), **named)
-    return lm.squeeze(found, -1) if isinstance(found, Tensor) else type(found)(lm.squeeze(found[0], -1), *found[1:])
+    if isinstance(found, Tensor):
+        return written(lm.squeeze(found, -1), out)
+    return written(type(found)(lm.squeeze(found[0], -1), *found[1:]), out)
 
 
 def solve(A: Any, B: Any, *, left: bool = True, **named: Any) -> Any:  # noqa: N803 (PyTorch's names)
