@@ -41,6 +41,18 @@ DType compute_dtype(const ElementwiseOp& op, std::span<const Operand* const> ope
   refuse_dtype(dtype, op.info->dtypes, op.info->name);
 }
 
+/// True if integers, some of them of 32 bits or more, become floating numbers.
+bool are_wide_integers(const ElementwiseOp& op, std::span<const Operand* const> operands, DType dtype) {
+  if (dtype != kDefaultFloat || !op.info->dtypes.contains(DType::Float64)) return false;
+  bool wide = false;
+  for (const Operand* operand : operands.subspan(op.mask_input ? 1 : 0)) {
+    if (operand->is_number()) continue;
+    if (is_differentiable(operand->tensor().dtype())) return false;
+    wide |= is_wide_integer(operand->tensor().dtype());
+  }
+  return wide;
+}
+
 void check_devices(const ElementwiseOp& op, std::span<const Operand* const> operands) {
   const Tensor* decisive = nullptr;
   for (const Operand* operand : operands) {
@@ -299,9 +311,16 @@ Tensor call(const ElementwiseOp& op, const Operands&... operands) {
   }
   const DType dtype = compute_dtype(op, list);
   check_devices(op, list);
-  bool mask = op.mask_input;
-  return std::apply([&](const auto&... converted) { return dispatch(op, converted.tensor()...); },
-                    std::tuple{Converted(op, operands, dtype, std::exchange(mask, false))...});
+  const auto in = [&](DType computed) {
+    bool mask = op.mask_input;
+    return std::apply([&](const auto&... converted) { return dispatch(op, converted.tensor()...); },
+                      std::tuple{Converted(op, operands, computed, std::exchange(mask, false))...});
+  };
+  if (are_wide_integers(op, list, dtype)) [[unlikely]] {
+    const Tensor y = in(DType::Float64);
+    return y.dtype() == DType::Float64 ? cast(y, dtype) : y;
+  }
+  return in(dtype);
 }
 
 }  // namespace

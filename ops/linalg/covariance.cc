@@ -50,6 +50,10 @@ Tensor variables_of(const Tensor& given, const char* op) {
 
 Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::optional<Tensor>& fweights,
                  const std::optional<Tensor>& aweights) {
+  if (given.defined() && is_wide_integer(given.dtype())) {
+    const Tensor y = call(cast(given, DType::Float64), correction, fweights, aweights);
+    return aweights && aweights->dtype() == DType::Float64 ? y : cast(y, kDefaultFloat);
+  }
   Tensor x = variables_of(given, info.name);
   if (aweights && is_floating(aweights->dtype())) x = cast(x, promote_types(x.dtype(), aweights->dtype()));
   // Sums of products may be beyond the range of float16 where the covariances are not.
@@ -88,6 +92,7 @@ Tensor Cov::call(const Tensor& given, std::int64_t correction, const std::option
 }
 
 Tensor CorrCoef::call(const Tensor& given) {
+  if (given.defined() && is_wide_integer(given.dtype())) return cast(call(cast(given, DType::Float64)), kDefaultFloat);
   const Tensor x = variables_of(given, info.name);
   // Divided by their lengths before they are multiplied: the products may be beyond the range of numbers.
   const Tensor apart = centered(x, Dims{1});

@@ -2,6 +2,7 @@
 
 #include "engine/runtime/pinned.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/order.h"
@@ -91,6 +92,10 @@ Tensor as_floating(const Tensor& x, std::string_view op) {
   return is_floating(x.dtype()) ? x : cast(x, kDefaultFloat);
 }
 
+bool are_wide_integers(const Tensor& a, const Tensor& b) {
+  if (!a.defined() || !b.defined() || is_differentiable(a.dtype()) || is_differentiable(b.dtype())) return false;
+  return is_wide_integer(a.dtype()) || is_wide_integer(b.dtype());
+}
 Tensor as_inexact(const Tensor& x, std::string_view op) {
   check_defined(x, op);
   return is_differentiable(x.dtype()) ? x : cast(x, kDefaultFloat);

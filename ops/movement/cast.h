@@ -76,6 +76,8 @@ inline Tensor to_device(const Tensor& x, Device device) { return ToDevice::call(
 Tensor as_floating(const Tensor& x, std::string_view op);
 /// Returns x if it is floating or complex, or x cast to the default floating dtype if it is an integer or bool.
 Tensor as_inexact(const Tensor& x, std::string_view op);
+/// True if both are integers or bools, and one is_wide_integer(). False if one is undefined.
+bool are_wide_integers(const Tensor& a, const Tensor& b);
 /// Returns an operand as a tensor of `dtype`; a number becomes a 0-d tensor on the CPU.
 Tensor in_dtype(const Operand& operand, DType dtype);
 

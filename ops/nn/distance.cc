@@ -137,6 +137,8 @@ Tensor Cdist::call(const Tensor& x1, const Tensor& x2, double p) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Cdist>(x1, x2, p);
   check_p(p, info.name);
+  if (are_wide_integers(x1, x2))
+    return cast(call(cast(x1, DType::Float64), cast(x2, DType::Float64), p), kDefaultFloat);
   const Tensor a = as_floating(x1, info.name);
   const Tensor b = as_floating(x2, info.name);
   if (is_half(a.dtype()) && is_half(b.dtype()))
@@ -158,6 +160,8 @@ Tensor Pdist::call(const Tensor& given, double p) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Pdist>(given, p);
   check_p(p, info.name);
+  if (given.defined() && is_wide_integer(given.dtype()))
+    return cast(call(cast(given, DType::Float64), p), kDefaultFloat);
   const Tensor x = as_floating(given, info.name);
   if (x.ndim() != 2) fail<ValueError>("[pdist] takes a matrix, got shape ", x.shape());
   if (is_half(x.dtype())) return cast(call(cast(x, DType::Float32), p), x.dtype());
@@ -170,6 +174,8 @@ Tensor Pdist::call(const Tensor& given, double p) {
 Tensor Dist::call(const Tensor& x1, const Tensor& x2, double p) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Dist>(x1, x2, p);
+  if (are_wide_integers(x1, x2))
+    return cast(call(cast(x1, DType::Float64), cast(x2, DType::Float64), p), kDefaultFloat);
   const Tensor difference = subtract(as_inexact(x1, info.name), as_inexact(x2, info.name));
   const Tensor flat = reshape(is_complex(difference.dtype()) ? abs(difference) : difference, {-1});
   if (p >= 0) return cast(norm_of(cast(flat, promote_types(flat.dtype(), DType::Float32)), p), flat.dtype());

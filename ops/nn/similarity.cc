@@ -12,6 +12,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 
 namespace lamella {
 
@@ -40,6 +41,9 @@ Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, doub
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<PairwiseDistance>(x1, x2, p, eps, keepdims);
   if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p must be a number, got NaN");
+  if (are_wide_integers(x1, x2)) {
+    return cast(call(cast(x1, DType::Float64), cast(x2, DType::Float64), p, eps, keepdims), kDefaultFloat);
+  }
   const Tensor difference = as_inexact(x1, info.name) - as_inexact(x2, info.name) + eps;
   if (difference.ndim() == 0) fail<ValueError>("[pairwise_distance] x1 and x2 need an axis, got 0-d tensors");
   return linalg::vector_norm(difference, Dims{-1}, keepdims, p);

@@ -20,6 +20,7 @@
 #include "ops/support/caches.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -208,16 +209,19 @@ Tensor Softmax::call(const Tensor& x, std::int64_t axis, std::optional<DType> dt
   if (dtype) return call(cast_first(x, *dtype, info), axis, std::nullopt);
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Softmax>(x, axis, dtype);
+  if (x.defined() && is_wide_integer(x.dtype())) return cast(call(cast(x, DType::Float64), axis, dtype), kDefaultFloat);
   return along_axis<false>(x, axis, info);
 }
 Tensor LogSoftmax::call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
   if (dtype) return call(cast_first(x, *dtype, info), axis, std::nullopt);
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<LogSoftmax>(x, axis, dtype);
+  if (x.defined() && is_wide_integer(x.dtype())) return cast(call(cast(x, DType::Float64), axis, dtype), kDefaultFloat);
   return along_axis<true>(x, axis, info);
 }
 Tensor Softmin::call(const Tensor& x, std::int64_t axis, std::optional<DType> dtype) {
   if (dtype) return call(cast_first(x, *dtype, info), axis, std::nullopt);
+  if (x.defined() && is_wide_integer(x.dtype())) return cast(call(cast(x, DType::Float64), axis, dtype), kDefaultFloat);
   return along_axis<false>(-as_floating(x, info.name), axis, info);
 }
 

@@ -31,7 +31,8 @@ Tensor double_areas(const OpInfo& info, const Tensor& given, const std::optional
   };
   Tensor sums = add(earlier(y, from_end), later(y, from_end));
   if (!x) return sums;
-  const Tensor places = as_inexact(*x, info.name);
+  const bool wide = x->defined() && is_wide_integer(x->dtype());
+  const Tensor places = wide ? cast(*x, DType::Float64) : as_inexact(*x, info.name);
   if (places.ndim() == 0) fail<ValueError>("[", info.name, "] x needs an axis, got a 0-d tensor");
   Tensor steps;
   if (places.ndim() == 1) {
@@ -46,19 +47,19 @@ Tensor double_areas(const OpInfo& info, const Tensor& given, const std::optional
   if (places.size(places.ndim() == 1 ? 0 : from_end) != y.size(from_end))
     fail<ValueError>("[", info.name, "] x and y must have the same length along the axis, got the shapes ",
                      places.shape(), " and ", y.shape());
-  return multiply(sums, steps);
+  return multiply(sums, wide ? cast(steps, real_dtype(sums.dtype())) : steps);
 }
 
 }  // namespace
 
 std::vector<Tensor> VarMean::call(const Tensor& x, const std::optional<Dims>& axis, double correction, bool keepdims) {
   const Tensor values = as_inexact(x, info.name);
-  return {var(values, axis, correction, keepdims), mean(values, axis, keepdims)};
+  return {var(x, axis, correction, keepdims), mean(values, axis, keepdims)};
 }
 
 std::vector<Tensor> StdMean::call(const Tensor& x, const std::optional<Dims>& axis, double correction, bool keepdims) {
   const Tensor values = as_inexact(x, info.name);
-  return {Std::call(values, axis, correction, keepdims), mean(values, axis, keepdims)};
+  return {Std::call(x, axis, correction, keepdims), mean(values, axis, keepdims)};
 }
 
 std::vector<Tensor> AMinMax::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {

@@ -213,6 +213,8 @@ template <bool kRoot>
 Tensor variance(const OpInfo& info, const Tensor& given, const std::optional<Dims>& axis, double correction,
                 bool keepdims) {
   check_defined(given, info.name);
+  if (is_wide_integer(given.dtype()))
+    return cast(variance<kRoot>(info, cast(given, DType::Float64), axis, correction, keepdims), kDefaultFloat);
   // The variance of complex numbers is the sum of the variances of their parts.
   if (is_complex(given.dtype())) {
     Tensor sum = add(variance<false>(info, real(given), axis, correction, keepdims),

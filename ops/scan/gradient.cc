@@ -7,6 +7,7 @@
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 
 namespace lamella {
 namespace {
@@ -38,7 +39,9 @@ Tensor evenly_spaced(const Line& f, const Operand& h, bool second_order) {
 Tensor at_places(const Line& f, const Tensor& places, bool second_order) {
   Dims shape(f.x.ndim(), 1);
   shape[static_cast<std::size_t>(f.axis)] = f.n - 1;
-  const Tensor steps = reshape(diff(as_inexact(places, "gradient")), shape);
+  const bool wide = is_wide_integer(places.dtype());
+  const Tensor apart = diff(wide ? cast(places, DType::Float64) : as_inexact(places, "gradient"));
+  const Tensor steps = reshape(wide ? cast(apart, real_dtype(f.x.dtype())) : apart, shape);
   const Line step{steps, f.axis, f.n - 1};
   const Tensor before = step.at(0, f.n - 2);
   const Tensor after = step.at(1, f.n - 2);
@@ -63,6 +66,11 @@ std::vector<Tensor> NumericalGradient::call(const Tensor& given,
                                             const std::optional<std::vector<HeldOperand>>& given_spacing,
                                             const std::optional<Dims>& axis, std::int64_t edge_order) {
   check_defined(given, info.name);
+  if (is_wide_integer(given.dtype())) {
+    std::vector<Tensor> found = call(cast(given, DType::Float64), given_spacing, axis, edge_order);
+    for (Tensor& x : found) x = cast(x, kDefaultFloat);
+    return found;
+  }
   const std::vector<HeldOperand> spacing = given_spacing.value_or(std::vector<HeldOperand>{Scalar(1)});
   const Tensor x = as_inexact(given, info.name);
   if (edge_order != 1 && edge_order != 2) fail<ValueError>("[gradient] edge_order must be 1 or 2, got ", edge_order);

@@ -16,4 +16,8 @@ constexpr DType complex_dtype(DType dtype) {
 /// True for the dtypes of 16 bits, whose sums and products are computed in float32 and rounded once.
 constexpr bool is_half(DType dtype) { return dtype == DType::Float16 || dtype == DType::BFloat16; }
 
+/// True for integers of 32 and 64 bits, whose differences are lost in float32 where they are large. What becomes of
+/// them in floating numbers is computed in float64 and rounded once.
+constexpr bool is_wide_integer(DType dtype) { return Integral.contains(dtype) && item_size(dtype) >= 4; }
+
 }  // namespace lamella
