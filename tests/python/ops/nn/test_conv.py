@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import lamella as lm
+from support.default_device import ON_CPU
 
 from ..draws import complex_numbers, integers, slope
 
@@ -416,3 +417,47 @@ def test_convolutions_of_integers_wrap_around_and_broadcast_dtypes() -> None:
     assert lm.conv1d(x, lm.ones([1, 1, 1], dtype="int32")).dtype.name == "int32"
     assert lm.conv1d(lm.ones([0, 1, 3], dtype="int64"), lm.ones([2, 1, 2], dtype="int64")).shape == (0, 2, 2)
     assert lm.autograd.vmap(lm.conv1d)(x[None], lm.ones([1, 1, 1, 2], dtype="int8")).tolist() == [[[[-56, -56]]]]
+
+
+#: Shapes with more outputs than a sum of products takes at once, the kernels' shapes, and settings.
+LONG: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, int]]] = [
+    ((1, 1, 600_001), (2, 1, 3), {"stride": 2, "padding": 3, "dilation": 2}),
+    ((1, 2, 401, 1303), (2, 1, 3, 2), {"padding": 2, "dilation": 3, "groups": 2}),
+    ((5, 1, 300, 301), (1, 1, 2, 3), {"padding": 1}),
+    ((1, 1, 60, 71, 170), (1, 1, 3, 2, 2), {"padding": 2, "stride": 1}),
+]
+
+
+LARGE = pytest.mark.skipif(not ON_CPU, reason="millions of places take minutes on an emulated device")
+
+
+@LARGE
+@pytest.mark.parametrize(
+    ("shape", "kernel", "setting", "dtype"),
+    [(*case, "float32") for case in LONG] + [(*LONG[0], dtype) for dtype in ("bfloat16", "float16")],
+    ids=str,
+)
+def test_gradients_of_kernels_that_meet_many_places(
+    shape: tuple[int, ...], kernel: tuple[int, ...], setting: dict[str, int], dtype: str, rng: np.random.Generator
+) -> None:
+    """The sums are taken in parts: each part reads the inputs that its outputs met."""
+    conv = FORWARD[len(shape) - 2]
+    x = lm.tensor(rng.standard_normal(shape), dtype=dtype)
+    w = lm.tensor(rng.standard_normal(kernel), dtype=dtype, stop_gradient=False)
+    wide = w.detach().astype("float64")
+    wide.stop_gradient = False
+    y = conv(x, w, **setting)
+    dy = lm.tensor(rng.standard_normal(y.shape), dtype=dtype)
+    found = lm.grad(y, w, grad_outputs=dy).astype("float64").numpy()
+    exact = lm.grad(conv(x.astype("float64"), wide, **setting), wide, grad_outputs=dy.astype("float64")).numpy()
+    scale = np.sqrt(y.size / y.shape[1])  # the size of a sum of so many random numbers
+    np.testing.assert_allclose(found, exact, atol=scale * (2e-5 if dtype == "float32" else 0.02))
+
+
+@LARGE
+def test_a_kernel_that_meets_four_million_places() -> None:
+    """A float32 that 1.3 is added to one after the other is 2 % off by then."""
+    w = lm.zeros([1, 1, 3, 3])
+    w.stop_gradient = False
+    y = lm.conv2d(lm.full([1, 1, 2000, 2000], 1.3), w)
+    np.testing.assert_allclose(lm.grad(y.sum(), w).numpy() / y.size, np.full([1, 1, 3, 3], 1.3), rtol=4e-3)
