@@ -15,55 +15,27 @@
 namespace lamella::python {
 namespace {
 
-/// Cache entry for the line number of an instruction in a code object: finding it means reading the line table from its
-/// start.
-struct KnownLine {
+/// Cache entry for an instruction of a code object: to find its line number, the line table is read from its start.
+struct KnownInstruction {
   PyCodeObject* code = nullptr;  ///< owned, so that no other code object can reuse its address
   int instruction = -1;
-  SourceLine line;
+  HostFrame frame{};
+  bool in_package = false;
 };
 
-StateMutex known_lines_mutex;
-std::array<KnownLine, 128>& known_lines() {
-  static auto* lines = new std::array<KnownLine, 128>;  // never destroyed: it holds Python objects
-  return *lines;
+StateMutex known_mutex;
+std::array<KnownInstruction, 256>& known_instructions() {
+  static auto* known = new std::array<KnownInstruction, 256>;  // never destroyed: it holds Python objects
+  return *known;
 }
 
-const char* intern_file(PyObject* name) {
+const char* intern(PyObject* name) {
   static std::mutex mutex;
   static auto* names = new std::unordered_set<std::string>;
   const char* text = PyUnicode_AsUTF8(name);
   if (!text) PyErr_Clear();
   const std::lock_guard lock(mutex);
   return names->emplace(text ? text : "?").first->c_str();
-}
-
-SourceLine current_line() {
-  if (!PyGILState_Check()) return {};
-  PyFrameObject* frame = PyEval_GetFrame();
-  if (!frame) return {};
-  PyCodeObject* code = PyFrame_GetCode(frame);
-  const int instruction = PyFrame_GetLasti(frame);
-  KnownLine& known =
-      known_lines()[(reinterpret_cast<std::uintptr_t>(code) / 64 + static_cast<unsigned>(instruction) / 2) % 128];
-  KnownLine found;
-  {
-    const std::lock_guard lock(known_lines_mutex);
-    if (known.code == code && known.instruction == instruction) [[likely]]
-      found.line = known.line;
-  }
-  if (found.line) [[likely]] {
-    Py_DECREF(code);
-    return found.line;
-  }
-  found = {code, instruction, {intern_file(code->co_filename), PyFrame_GetLineNumber(frame)}};
-  const SourceLine line = found.line;
-  {
-    const std::lock_guard lock(known_lines_mutex);
-    std::swap(known, found);  // the entry owns the reference now
-  }
-  Py_XDECREF(found.code);
-  return line;
 }
 
 /// Returns the folder of the package with a slash behind it; empty if it is not known.
@@ -76,20 +48,56 @@ std::string package_folder() {
   return text.substr(0, text.rfind('/') + 1);
 }
 
+struct Place {
+  HostFrame frame;
+  bool in_package;
+};
+
+/// Returns where a frame of Python is.
+Place place_of(PyFrameObject* frame) {
+  PyCodeObject* const code = PyFrame_GetCode(frame);
+  const int instruction = PyFrame_GetLasti(frame);
+  KnownInstruction& entry =
+      known_instructions()[(reinterpret_cast<std::uintptr_t>(code) / 64 + static_cast<unsigned>(instruction) / 2) %
+                           known_instructions().size()];
+  {
+    const std::lock_guard lock(known_mutex);
+    if (entry.code == code && entry.instruction == instruction) [[likely]] {
+      const Place place{entry.frame, entry.in_package};
+      Py_DECREF(code);
+      return place;
+    }
+  }
+  static const auto* const folder = new std::string(package_folder());
+  const char* const file = intern(code->co_filename);
+  KnownInstruction found{code, instruction, {file, intern(code->co_name), PyFrame_GetLineNumber(frame)}};
+  found.in_package = !folder->empty() && std::string_view(file).starts_with(*folder);
+  const Place place{found.frame, found.in_package};
+  {
+    const std::lock_guard lock(known_mutex);
+    std::swap(entry, found);  // the entry owns the reference now
+  }
+  Py_XDECREF(found.code);
+  return place;
+}
+
+SourceLine current_line() {
+  if (!PyGILState_Check()) return {};
+  PyFrameObject* const frame = PyEval_GetFrame();
+  if (!frame) return {};
+  const Place place = place_of(frame);
+  return {place.frame.file, place.frame.line};
+}
+
 std::size_t stack(HostFrame* frames, std::size_t capacity) {
   if (!PyGILState_Check()) return 0;
-  static const auto* const folder = new std::string(package_folder());
   std::size_t count = 0;
   PyRef frame = PyRef::share(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame && count < capacity) {
     auto* const raw = reinterpret_cast<PyFrameObject*>(frame.get());
-    const PyRef code = PyRef::adopt(reinterpret_cast<PyObject*>(PyFrame_GetCode(raw)));
-    const auto* const body = reinterpret_cast<PyCodeObject*>(code.get());
-    const char* const file = intern_file(body->co_filename);
-    if (folder->empty() || std::string_view(file).substr(0, folder->size()) != *folder) {
-      frames[count++] = {file, intern_file(body->co_name), PyFrame_GetLineNumber(raw)};
-    }
-    frame = PyRef::adopt(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
+    const Place place = place_of(raw);
+    if (!place.in_package) frames[count++] = place.frame;
+    if (count < capacity) frame = PyRef::adopt(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
   }
   return count;
 }

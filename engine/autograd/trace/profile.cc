@@ -4,6 +4,7 @@
 
 #include "engine/autograd/graph/node.h"
 #include "engine/core/allocator.h"
+#include "engine/core/small_blocks.h"
 
 namespace lamella::autograd {
 
@@ -24,7 +25,7 @@ std::uint32_t Profile::position_of(std::string_view name) {
 
 std::uint32_t Profile::position_of(SourceLine line) {
   if (!line) return 0;
-  const auto [found, is_new] = line_positions_[line.file].try_emplace(line.line, lines_.size());
+  const auto [found, is_new] = line_positions_.try_emplace(line, lines_.size());
   if (is_new) lines_.push_back(line);
   return found->second;
 }
@@ -47,7 +48,8 @@ void Profile::finish(std::size_t at) {
   ProfileEvent& event = events_[at];
   event.end = end;
   event.last_node = event.kind == ProfileEvent::Kind::Backward ? event.first_node + 1 : next_node_number();
-  event.allocated = memory_stats(Device(DeviceType::CPU)).allocated;
+  // memory_stats() would also add up what is reserved.
+  event.allocated = allocator(Device(DeviceType::CPU)).stats().allocated + lamella::detail::small_block_bytes();
   --depth_;
 }
 

@@ -68,7 +68,18 @@ class Profile {
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
   };
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> name_positions_;
-  std::unordered_map<const char*, std::unordered_map<std::int32_t, std::uint32_t>> line_positions_;
+  struct LineHash {
+    std::size_t operator()(const SourceLine& line) const noexcept {
+      return std::hash<const char*>()(line.file) ^ static_cast<std::size_t>(line.line) * 0x9E3779B97F4A7C15u;
+    }
+  };
+  struct SameLine {
+    bool operator()(const SourceLine& a, const SourceLine& b) const noexcept {
+      return a.file == b.file && a.line == b.line;
+    }
+  };
+  /// File names are interned, and compared by address.
+  std::unordered_map<SourceLine, std::uint32_t, LineHash, SameLine> line_positions_;
 };
 
 namespace detail {
