@@ -155,26 +155,28 @@ std::pair<Tensor, ConvSetting> inputs_of(const Tensor& x, const ConvSetting& set
   return {narrow(x, along, begin, end - begin), part};
 }
 
-/// Computes the transpose with respect to the weight, a sum over all examples and outputs. Long ones are halved, so
-/// that the halves' sums, in float32 for narrower dtypes, are added pairwise.
-Tensor plain_weight(const Tensor& x, const Tensor& y, const ConvSetting& setting, const Dims& kernel) {
-  const std::int64_t examples = y.shape()[0];
-  const std::int64_t sums = y.numel() / std::max<std::int64_t>(1, y.shape()[1]);
-  if (sums <= kLongestSum || x.device().is_meta() || (x.dtype() != DType::Float32 && !is_half(x.dtype())))
-    return weight_in_one(x, y, setting, kernel);
-  if (x.dtype() != DType::Float32) {
-    const Tensor wide = plain_weight(cast(x, DType::Float32), cast(y, DType::Float32), setting, kernel);
-    return cast(wide, x.dtype());
-  }
-  const auto axis = static_cast<std::size_t>(std::ranges::max_element(y.shape().begin() + 2, y.shape().end()) -
-                                             (y.shape().begin() + 2));
+/// Number of products that are added to each element of the weight's gradient.
+std::int64_t addends_of(const Tensor& y) { return y.numel() / std::max<std::int64_t>(1, y.shape()[1]); }
+
+/// Computes the transpose with respect to the weight, in float32, by halves whose sums are added.
+Tensor weight_in_halves(const Tensor& x, const Tensor& y, const ConvSetting& setting, const Dims& kernel) {
+  if (addends_of(y) <= kLongestSum) return cast(weight_in_one(x, y, setting, kernel), DType::Float32);
+  const bool by_examples = y.shape()[0] > 1;
+  const auto axis = std::ranges::max_element(y.shape().begin() + 2, y.shape().end()) - y.shape().begin();
   const auto part = [&](std::int64_t start, std::int64_t count) {
-    if (examples > 1) return plain_weight(narrow(x, 0, start, count), narrow(y, 0, start, count), setting, kernel);
-    const auto [inputs, read] = inputs_of(x, setting, kernel, axis, start, count);
-    return plain_weight(inputs, narrow(y, static_cast<std::int64_t>(axis) + 2, start, count), read, kernel);
+    if (by_examples) return weight_in_halves(narrow(x, 0, start, count), narrow(y, 0, start, count), setting, kernel);
+    const auto [inputs, read] = inputs_of(x, setting, kernel, static_cast<std::size_t>(axis - 2), start, count);
+    return weight_in_halves(inputs, narrow(y, axis, start, count), read, kernel);
   };
-  const std::int64_t size = examples > 1 ? examples : y.shape()[axis + 2];
+  const std::int64_t size = y.shape()[by_examples ? 0 : static_cast<std::size_t>(axis)];
   return add(part(0, size / 2), part(size / 2, size - size / 2));
+}
+
+/// Computes the transpose with respect to the weight, a sum over all examples and outputs.
+Tensor plain_weight(const Tensor& x, const Tensor& y, const ConvSetting& setting, const Dims& kernel) {
+  const bool rounds = x.dtype() == DType::Float32 || is_half(x.dtype());
+  if (addends_of(y) <= kLongestSum || !rounds || !x.device().is_cpu()) return weight_in_one(x, y, setting, kernel);
+  return cast(weight_in_halves(x, y, setting, kernel), x.dtype());
 }
 
 // ---- batched: hidden axes become examples, channels or groups

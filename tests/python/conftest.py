@@ -12,6 +12,32 @@ import numpy as np
 import pytest
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --cases."""
+    parser.addoption(
+        "--cases", type=int, default=None, metavar="N", help="run N of the cases of each test that has more, far apart"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what --cases does not ask for; pytest tells how many tests were deselected."""
+    most = config.getoption("--cases")
+    if most is None:
+        return
+    if most < 1:
+        raise pytest.UsageError(f"--cases is a number of at least 1, not {most}")
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {
+        cases[i * (len(cases) - 1) // max(most - 1, 1)].nodeid
+        for cases in tests.values()
+        for i in (range(most) if len(cases) > most else ())
+    } | {item.nodeid for cases in tests.values() if len(cases) <= most for item in cases}
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+    items[:] = [item for item in items if item.nodeid in kept]
+
+
 def pytest_configure() -> None:
     """Makes tensors on LAMELLA_TEST_DEVICE, if it is set, before the tests' modules make any."""
     if os.environ.get("LAMELLA_TEST_DEVICE"):
