@@ -129,7 +129,7 @@ def draw(history: list[dict[str, float]], counts: np.ndarray, path: Path) -> Non
     rate.plot(epochs, [row["lr"] for row in history], color="gray", linestyle=":", label="learning rate")
     rate.set_yticks([])
     lines = [*left.get_lines(), *rate.get_lines()]
-    left.legend(lines, [line.get_label() for line in lines], loc="lower center")
+    left.legend(lines, [line.get_label() for line in lines], loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3)
     # Only mistakes are colored: on a common scale the diagonal would hide them.
     mistakes = counts - np.diag(np.diag(counts))
     right.imshow(mistakes, cmap="Reds", vmin=0, vmax=max(3, mistakes.max()))
