@@ -80,11 +80,10 @@ def gradient(info: dict[str, Any], header: Path) -> str:
 
 
 def tests(header: Path) -> str:
-    """Returns the file, or else the folder, of the tests of an operator."""
+    """Returns the file or the folder of an operator's tests; that of the tables for all operators if it has neither."""
     family, stem = header.parent.name, header.stem
-    file = TESTS / family / f"test_{stem}.py"
-    found = file if file.exists() else TESTS / family
-    return found.relative_to(ROOT).as_posix()
+    places = (TESTS / family / f"test_{stem}.py", TESTS / family, ROOT / "tests" / "cpp" / "ops" / family, TESTS)
+    return next(place for place in places if place.exists()).relative_to(ROOT).as_posix()
 
 
 def table() -> str:

@@ -1,7 +1,7 @@
 """Lamella: deep learning where every layer can be your own.
 
 Everything differentiable is a function with a forward and a backward: a built-in operator, a :class:`PyLayer` written
-in Python, a ``Function<T>`` written in C++. All are recorded on one tape, in the same way and at the same cost::
+in Python, a ``Function<T>`` written in C++. All are recorded on one tape, by the same code::
 
     import lamella as lm
 

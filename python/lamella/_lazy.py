@@ -24,7 +24,7 @@ def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[
 
     def load(name: str) -> Any:
         if name not in places:
-            sentence = of_module(name) if package == "lamella" else None
+            sentence = of_module(name, package.removeprefix("lamella").lstrip("."))
             raise AttributeError(
                 f"module '{package}' has no attribute '{name}'" + (f": {sentence}" if sentence else "")
             )

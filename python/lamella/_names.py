@@ -99,15 +99,29 @@ PHRASES = {
     "float": "lm.float32",
     "half": "lm.float16",
     "int": "lm.int32",
+    "get_default_dtype": "lm.float32, which Python's floats become",
     "is_tensor": "isinstance(x, lm.Tensor)",
     "load": "lm.io.load(path)",
     "long": "lm.int64",
     "manual_seed": "lm.seed(n)",
     "numel": "x.size",
     "save": "lm.io.save(state, path)",
+    "set_default_dtype": "dtype= where a tensor is made, as in lm.zeros(shape, dtype=lm.float64)",
     "short": "lm.int16",
     "special": "lm itself: lm.erf, lm.i0, lm.gammainc",
     "t": "x.T",
+}
+
+#: Names of packages of ``torch`` that the package of the same name here lacks, with what to write.
+PACKAGES = {
+    "autograd": {
+        "Function": "lm.PyLayer",
+        "Variable": "lm.tensor(data, stop_gradient=False)",
+        "profiler": "lm.profiler",
+    },
+    "nn": {"DataParallel": "lm.distributed.DistributedDataParallel, in a process for each device"},
+    "optim": {"lr_scheduler": "lm.optim, where all schedules are, such as lm.optim.StepLR"},
+    "utils": {"checkpoint": "lm.checkpoint(function, x)", "data": "lm.data"},
 }
 
 #: Methods of PyTorch's tensors that are not functions of ``FUNCTIONS``, with what to write.
@@ -201,8 +215,11 @@ def _check_arguments(kind: Any, given: dict[str, Any]) -> None:
             raise TypeError(f"[{kind.__name__}] PyTorch's argument {word} is called {native} here")
 
 
-def of_module(name: str) -> str | None:
-    """Returns the sentence for ``lm.name``; None where it is no name of the table."""
+def of_module(name: str, package: str) -> str | None:
+    """Returns the sentence for a name that a package lacks, of which "" is ``lm``; None where it is in no table."""
+    if package:
+        phrase = PACKAGES.get(package, {}).get(name)
+        return f"for PyTorch's {package}.{name} write {phrase}" if phrase else None
     for framework, functions in (("PyTorch", FUNCTIONS), ("Paddle", PADDLE)):
         if name in functions:
             return f"{framework}'s {name} is called lm.{functions[name]} here"

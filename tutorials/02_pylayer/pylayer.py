@@ -1,4 +1,4 @@
-"""A walk through PyLayer: what a layer of your own can do, and what it is told when it does something wrong."""
+"""A walk through PyLayer: what a layer of your own can do, and the errors that mistakes lead to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def show(title: str) -> None:
     print(f"\n--- {title}")
 
 
-# 1. A layer: forward computes, backward says how a change of the output is a change of the input.
+# 1. A layer: forward computes the output, backward turns the gradient of the output into that of the input.
 
 
 class Cube(lm.PyLayer):
@@ -34,7 +34,7 @@ print("cube:", y.tolist(), " gradient:", x.grad.tolist())
 assert x.grad.tolist() == [3.0, 12.0, 27.0]
 
 
-# 2. Is the gradient right? Compare it with what happens when the input moves a little.
+# 2. Is the gradient right? Compare it with how much the output changes when the input moves a little.
 
 
 def finite_differences(function, x: np.ndarray, step: float = 1e-6) -> np.ndarray:
@@ -57,7 +57,7 @@ print(f"largest difference: {difference:.1e}")
 assert difference < 1e-6
 
 
-# 3. Arguments of any type, by position or by name. What is no tensor travels as an attribute of ctx.
+# 3. Arguments of any type, by position or by name. What is not a tensor becomes an attribute of ctx.
 
 
 class Power(lm.PyLayer):
@@ -84,7 +84,7 @@ assert x.grad.tolist() == [4.0, 32.0, 108.0]
 
 
 class Polar(lm.PyLayer):
-    """From an angle and a radius to a point; also returns the number of points, which is no tensor."""
+    """Turns angles and radii into points. Also returns the number of points, which is not a tensor."""
 
     @staticmethod
     def forward(ctx, angle, radius):
@@ -150,7 +150,7 @@ class DoubleInPlace(lm.PyLayer):
 
 show("in place")
 leaf = lm.tensor([1.0, 2.0], stop_gradient=False)
-x = leaf + 0  # a leaf that wants a gradient may not be overwritten: take a result
+x = leaf + 0  # the leaf itself wants a gradient and may not be overwritten; the result of an operation may
 y = DoubleInPlace.apply(x)
 y.sum().backward()
 print("the input itself is now", x.tolist(), " gradient:", leaf.grad.tolist())
@@ -193,7 +193,7 @@ print("of the cube:", second.tolist())
 assert second.tolist() == [6.0, 12.0]
 
 
-# 9. Mistakes, and what you are told.
+# 9. Mistakes, and the errors that they lead to.
 
 
 class TooMany(lm.PyLayer):

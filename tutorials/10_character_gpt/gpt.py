@@ -64,7 +64,7 @@ class Windows(data.Dataset):
         return lm.asarray(rows[:, :-1]), lm.asarray(rows[:, 1:])
 
 
-# 2. The network: attention that looks back only, and remembers what it has seen when it writes.
+# 2. The network: causal attention, with a cache of keys and values for writing.
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Attention(nn.Module):
         q, k, v = lm.unstack(qkv)
         if cache is not None:
             k, v = cache.extend(k, v)
-        # One new character sees all that the cache holds; several at once see those before each.
+        # A single new character may see everything in the cache. Several at once need the causal mask.
         y = lm.scaled_dot_product_attention(q, k, v, is_causal=length > 1)
         return self.out(y.permute_dims([0, 2, 1, 3]).reshape([batch, length, width]))
 
@@ -141,7 +141,8 @@ class GPT(nn.Module):
         self.norm = nn.LayerNorm(sizes.width)
         for name, parameter in self.named_parameters():
             if parameter.ndim == 2:
-                # What is added to the stream of all blocks begins small, so that the sum does not grow with depth.
+                # Layers whose output is added to the residual stream begin smaller, so that the sum does not grow with
+                # the number of blocks.
                 added = name.endswith(("attention.out.weight", "network.2.weight"))
                 nn.init.normal_(parameter, 0.0, 0.02 / math.sqrt(2 * sizes.layers) if added else 0.02)
 
@@ -157,7 +158,7 @@ class GPT(nn.Module):
         x = self.letters(text) + self.places(place)
         for number, block in enumerate(self.blocks):
             x = block(x, None if caches is None else caches[number])
-        # Letters are read and written by one table.
+        # The embedding of the letters is also the weight of the last layer.
         return self.norm(x) @ self.letters.weight.mT
 
 
@@ -214,7 +215,7 @@ def train(model: GPT, training: Windows, held_out: Windows, steps: int, out: Pat
     return history
 
 
-# 4. Writing: with a cache each new character is looked at once; without one, all are looked at again each time.
+# 4. Writing. With a cache the network computes each character once, without one all characters again each time.
 
 
 @lm.no_grad()
@@ -246,7 +247,7 @@ def write(model: GPT, beginning: str, count: int, cached: bool, temperature: flo
 
 
 def draw(history: list[dict[str, float]], text: np.ndarray, path: Path) -> None:
-    """The loss by step, on the text that was learned from and on held-out text, and that of knowing less."""
+    """The loss by step on training and held-out text, beside the losses of two simple guesses."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:

@@ -36,11 +36,11 @@ def load_data(seed: int) -> tuple[data.TensorDataset, data.TensorDataset]:
     )
 
 
-# 2. The network: convolutions see a pixel with its neighbors, wherever in the image it is.
+# 2. The network: a convolution applies the same weights to every pixel and its neighbors.
 
 
 def block(inputs: int, outputs: int) -> nn.Module:
-    """A convolution that keeps the image's size, a norm over the batch, and a bend."""
+    """A convolution that keeps the image's size, batch normalization, and a ReLU."""
     return nn.Sequential(nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU())
 
 
@@ -77,7 +77,7 @@ def augmented(images: lm.Tensor) -> lm.Tensor:
     return lm.grid_sample(images, lm.affine_grid(rows, images.shape, align_corners=False), align_corners=False)
 
 
-# 4. Training, and what is right on images that were held out.
+# 4. Training, and counting mistakes on held-out images.
 
 
 def train_epoch(network: Network, loader: data.DataLoader, optimizer: optim.Optimizer, schedule: optim.LRScheduler):
@@ -129,8 +129,8 @@ def draw(history: list[dict[str, float]], counts: np.ndarray, path: Path) -> Non
     rate.plot(epochs, [row["lr"] for row in history], color="gray", linestyle=":", label="learning rate")
     rate.set_yticks([])
     lines = [*left.get_lines(), *rate.get_lines()]
-    left.legend(lines, [line.get_label() for line in lines], loc="lower center")
-    # Mistakes are rare: the diagonal would drown them in one color scale.
+    left.legend(lines, [line.get_label() for line in lines], loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3)
+    # Only mistakes are colored: on a common scale the diagonal would hide them.
     mistakes = counts - np.diag(np.diag(counts))
     right.imshow(mistakes, cmap="Reds", vmin=0, vmax=max(3, mistakes.max()))
     for row in range(10):

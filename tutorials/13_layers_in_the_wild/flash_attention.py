@@ -113,5 +113,5 @@ def run(out: Path, short: bool) -> None:
     for axis in (panels[0].xaxis, panels[0].yaxis):
         axis.set_major_formatter("{x:g}")
     panels[0].grid(alpha=0.3)
-    panels[0].legend(loc="lower right")
+    panels[0].legend(loc="upper left", fontsize="small")
     pictures.save(figure, out / "flash_attention.png")

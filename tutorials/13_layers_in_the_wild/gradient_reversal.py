@@ -12,7 +12,9 @@ from lamella import nn, optim
 
 
 class Reverse(lm.PyLayer):
-    """Gives its input, and turns the gradient round: what is before it learns to do badly what is behind it.
+    """Returns its input unchanged, and reverses the gradient.
+
+    The layers before it then learn to make worse what the layers behind it learn to do better.
 
     Source: Ganin and Lempitsky 2015, "Unsupervised domain adaptation by backpropagation".
     """

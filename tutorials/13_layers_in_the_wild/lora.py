@@ -110,6 +110,6 @@ def run(out: Path, short: bool) -> None:
     panels[0].axhline(upright, color="gray", linestyle=":", label="upright digits, base network")
     panels[0].set_xscale("log", base=2)
     panels[0].set_xticks(ranks, [str(rank) for rank in ranks])
-    panels[0].set(xlabel="rank", title="accuracy on held-out digits")
+    panels[0].set(xlabel="rank", title="held-out accuracy, and share of parameters")
     panels[0].legend(loc="center left")
     pictures.save(figure, out / "lora.png")

@@ -106,7 +106,7 @@ def run(out: Path, short: bool) -> None:
         for way in ways:
             megabytes, gradients[way] = step(depth, way, rows)
             held[way].append(megabytes)
-        # Going back by subtraction rounds a little differently than coming forth by addition.
+        # The subtractions on the way back round a little differently from the additions on the way there.
         off = max(
             (lm.abs(a - b).max() / lm.abs(a).max()).item()
             for a, b in zip(gradients["plain"], gradients["reversible"], strict=True)

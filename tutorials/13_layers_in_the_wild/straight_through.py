@@ -11,10 +11,10 @@ from lamella import data, nn, optim
 
 
 class Quantize(lm.PyLayer):
-    """Rounds numbers to the nearest of ``2 ** bits`` levels from -limit to limit; gradients pass as if it had not.
+    """Rounds numbers to the nearest of ``2 ** bits`` levels from -limit to limit, with the gradient of the identity.
 
-    Rounding is flat between its steps, so that its derivative would stop all learning. Where a number was within the
-    limits, the gradient is let through as it is; beyond them, it stops, so that numbers do not run away.
+    Rounding is flat between its steps: its true derivative is 0, and nothing would be learned. So the gradient of a
+    number within the limits passes unchanged. Beyond the limits it is 0, to keep the numbers from growing further.
 
     Source: Bengio et al. 2013, "Estimating or propagating gradients through stochastic neurons"; Hubara et al. 2016,
     "Quantized neural networks".
@@ -40,7 +40,7 @@ class QuantizedLinear(nn.Linear):
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         if self.bits is None:
             return lm.linear(x, self.weight, self.bias)
-        # Two typical sizes of a weight: with four levels or less, a wider range would leave most weights none.
+        # Twice the mean magnitude. With two or four levels, a wider range would round most weights to the same one.
         limit = 2 * lm.abs(self.weight.detach()).mean().item()
         return lm.linear(x, Quantize.apply(self.weight, limit, self.bits), self.bias)
 
@@ -97,9 +97,9 @@ def run(out: Path, short: bool) -> None:
     x.stop_gradient = False
     y = Quantize.apply(x, 1.0, 2)
     y.sum().backward()
-    panels[0].plot(x.tolist(), y.tolist(), label="two bits")
-    panels[0].plot(x.tolist(), x.grad.tolist(), label="gradient let through")
-    panels[0].set(title="the layer")
+    panels[0].plot(x.tolist(), y.tolist(), label="output, with two bits")
+    panels[0].plot(x.tolist(), x.grad.tolist(), label="gradient that passes")
+    panels[0].set(xlabel="weight", title="the layer")
     panels[0].legend()
     bits, rounded, trained = zip(*rows, strict=True)
     panels[1].plot(bits, rounded, "o-", label="rounded after training")

@@ -34,12 +34,13 @@ def load_data(seed: int) -> tuple[np.ndarray, np.ndarray]:
 def spread(shades: lm.Tensor) -> lm.Tensor:
     """Returns each pixel as a random number within its shade, from 0 to 1.
 
-    A density of numbers from 0 to 1 could otherwise become infinite at the shades, and learn nothing else.
+    Without that, a density over the numbers from 0 to 1 could grow without limit at the 17 shades themselves, and
+    training would learn nothing else.
     """
     return (shades + lm.rand_like(shades)) / SHADES
 
 
-# 2. The model: an encoder from an image to a distribution of two numbers z, a decoder from z to one of images.
+# 2. The model: an encoder from an image to a distribution of z, a few numbers, and a decoder from z to one of images.
 
 
 class VAE(nn.Module):
@@ -50,6 +51,7 @@ class VAE(nn.Module):
 
     def __init__(self, latent: int = 2, width: int = 256) -> None:
         super().__init__()
+        self.latent = latent
         self.encoder = nn.Sequential(
             nn.Linear(64, width), nn.SiLU(), nn.Linear(width, width), nn.SiLU(), nn.Linear(width, 2 * latent)
         )
@@ -71,11 +73,11 @@ class VAE(nn.Module):
 
     def prior(self) -> distributions.Distribution:
         """Returns the distribution of z before an image has been seen."""
-        zeros = lm.zeros([2])
-        return distributions.Independent(distributions.Normal(zeros, lm.ones([2])), 1)
+        zeros = lm.zeros([self.latent])
+        return distributions.Independent(distributions.Normal(zeros, lm.ones_like(zeros)), 1)
 
     def forward(self, images: lm.Tensor) -> tuple[lm.Tensor, lm.Tensor]:
-        """Returns, for each image, how well it is drawn again, and what its z tells beyond the prior.
+        """Returns, for each image, the log density of its reconstruction, and what its z tells beyond the prior.
 
         The first minus the second is a lower bound of the logarithm of the image's density.
         """
@@ -147,7 +149,7 @@ def draw(model: VAE, shades: lm.Tensor, digits: np.ndarray, history: list[float]
     figure = Figure(figsize=(13, 8.6), layout="constrained")
     axes = figure.subplot_mosaic([["bound", "plane", "map"], ["scale", "again", "samples"]])
     axes["bound"].plot(range(1, len(history) + 1), history)
-    axes["bound"].set(title="bound of the log density", xlabel="epoch")
+    axes["bound"].set(title="bound of the log density (nats)", xlabel="epoch")
     axes["bound"].grid(alpha=0.3)
 
     z = posterior.mean.numpy()
@@ -155,20 +157,21 @@ def draw(model: VAE, shades: lm.Tensor, digits: np.ndarray, history: list[float]
     figure.colorbar(shown, ax=axes["plane"], ticks=range(10))
     axes["plane"].set(title="held-out digits on the plane of z", aspect="equal")
 
-    axes["scale"].hist(posterior.base_dist.scale.numpy(), bins=30, label=["first number", "second number"])
-    axes["scale"].set(title="how finely z is told: scale of its distribution")
+    axes["scale"].hist(posterior.base_dist.scale[:, :2].numpy(), bins=30, label=["first number", "second number"])
+    axes["scale"].set(title="how precisely the encoder knows z", xlabel="standard deviation", ylabel="images")
     axes["scale"].legend()
 
     # Places of equal probability under the prior, so that no part of the plane is shown too large.
     places = distributions.Normal(0.0, 1.0).icdf(lm.linspace(0.01, 0.99, 17))
     down, across = lm.meshgrid(lm.flip(places), places, indexing="ij")
-    grid = lm.stack([across.ravel(), down.ravel()], axis=1)
+    others = lm.zeros([down.size, model.latent - 2])
+    grid = lm.concat([lm.stack([across.ravel(), down.ravel()], axis=1), others], axis=1)
     again = model.decode(posterior.mean[:50]).mean
     pairs = lm.stack([images[:50].reshape([5, 10, 64]), again.reshape([5, 10, 64])], axis=1).reshape([100, 64])
     for name, title, pictures, columns in (
         ("map", "images by their place on the plane", model.decode(grid).mean, 17),
-        ("again", "held-out images, and each drawn again below it", pairs, 10),
-        ("samples", "samples", model.decode(model.prior().sample([100])).mean, 10),
+        ("again", "held-out images, each reconstructed below", pairs, 10),
+        ("samples", "new images, from random z", model.decode(model.prior().sample([100])).mean, 10),
     ):
         axes[name].imshow(tiled(pictures, columns), cmap="gray_r")
         axes[name].set(title=title, xticks=[], yticks=[])

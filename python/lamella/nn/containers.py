@@ -6,7 +6,7 @@ import operator
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Self, overload
 
-from .module import Module
+from .module import Module, _no_module
 
 
 class _Numbered(Module):
@@ -28,7 +28,7 @@ class _Numbered(Module):
 
     def __setitem__(self, index: int, module: Module) -> None:
         if not isinstance(module, Module):
-            raise TypeError(f"[{type(self).__name__}] item {index} is {type(module).__name__}, not a Module")
+            raise TypeError(f"[{type(self).__name__}] item {index} is {_no_module(module)}")
         self._modules[list(self._modules)[index]] = module
 
     def __delitem__(self, index: int | slice) -> None:
@@ -65,7 +65,7 @@ class _Numbered(Module):
     def insert(self, index: int, module: Module) -> Self:
         """Puts a module before the one at ``index``, as a list does."""
         if not isinstance(module, Module):
-            raise TypeError(f"[{type(self).__name__}] item {index} is {type(module).__name__}, not a Module")
+            raise TypeError(f"[{type(self).__name__}] item {index} is {_no_module(module)}")
         members = list(self._modules.items())
         # A name that no member has, until all are numbered anew.
         members.insert(operator.index(index), (str(len(members)), module))

@@ -169,7 +169,7 @@ class Module(Stateful, Movable):
         """Registers a submodule under a name that need not be a Python identifier."""
         _check_name(self, "add_module", name)
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"[add_module] '{name}' is {type(module).__name__}, not a Module")
+            raise TypeError(f"[add_module] '{name}' is {_no_module(module)}")
         _claim(self, name, self._modules)
         self._modules[name] = module
 
@@ -378,6 +378,17 @@ def _computed(module: Module, name: str) -> Computed | None:
     table = module.__dict__["_modules"].get("parametrizations")
     found = None if table is None else table._modules.get(name)
     return found if isinstance(found, Computed) else None
+
+
+def _no_module(value: Any) -> str:
+    """Returns what a value is that was given for a module, and what to write instead."""
+    if not isinstance(value, type):
+        hint = ": call it in the forward of a module" if callable(value) else ""
+        return f"{type(value).__name__}, not a Module{hint}"
+    if issubclass(value, Module):
+        return f"the class {value.__name__}, not a Module: write {value.__name__}(...)"
+    hint = f": call {value.__name__}.apply in the forward of a module" if issubclass(value, lm.PyLayer) else ""
+    return f"the class {value.__name__}, not a Module{hint}"
 
 
 def _check_name(module: Module, op: str, name: str) -> None:

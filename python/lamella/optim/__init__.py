@@ -1,6 +1,6 @@
 """Optimizers, learning rate schedules and averages of weights; the page docs/optimizers.md shows them."""
 
-from .. import _names
+from .. import _lazy, _names
 from . import lr, swa_utils
 from .adadelta import Adadelta
 from .adafactor import Adafactor
@@ -42,5 +42,7 @@ __all__ = [
     *lr.__all__,
     "swa_utils",
 ]
+
+__getattr__, _ = _lazy.loader(__name__, {})
 
 _names.explain_arguments(lr.LRScheduler)

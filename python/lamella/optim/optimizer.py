@@ -47,6 +47,8 @@ class Optimizer:
         if isinstance(params, (lm.Tensor, Mapping)):
             kind = type(params).__name__
             raise TypeError(f"[{type(self).__name__}] params is an iterable of tensors or of groups, not one {kind}")
+        if isinstance(params, lm.nn.Module):
+            raise TypeError(f"[{type(self).__name__}] params are tensors, not a module: give its parameters()")
         listed = list(params)
         if not listed:
             raise ValueError(f"[{type(self).__name__}] there are no parameters to train")

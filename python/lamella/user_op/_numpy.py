@@ -142,6 +142,9 @@ def numpy_op(
             raise TypeError(f"[{name}] takes {len(given)} tensors ({', '.join(given)}), {len(tensors)} were given")
         builder = user_op_builder(name).Op(name)
         for each, x in zip(given, tensors, strict=True):
+            if not isinstance(x, Tensor):
+                kind = type(x).__name__
+                raise TypeError(f"[{name}] {each}: expected a Tensor, got {kind}: lm.asarray({each}) makes one")
             builder.Input(each, [x])
         results = builder.Build().InferAndTryRun().RemoteBlobList()
         return results[0] if len(results) == 1 else tuple(results)

@@ -5,6 +5,7 @@ Extensions are built by :mod:`lamella.utils.cpp_extension`; the other names here
 
 from __future__ import annotations
 
+from .. import _lazy
 from ..progress import progress
 from ._devices import (
     device_module,
@@ -22,3 +23,5 @@ __all__ = [
     "register_device_module",
     "rename_privateuse1_backend",
 ]
+
+__getattr__, _ = _lazy.loader(__name__, {"cpp_extension": [], "tensorboard": []})

@@ -49,6 +49,20 @@ def test_what_else_to_write(name):
         there(path)
 
 
+@pytest.mark.parametrize(
+    ("package", "name"), [(package, name) for package, names in _names.PACKAGES.items() for name in names]
+)
+def test_what_packages_lack(package, name):
+    module = importlib.import_module(f"lamella.{package}")
+    assert not hasattr(module, name)
+    with pytest.raises(AttributeError, match=rf"for PyTorch's {package}.{name} write ") as caught:
+        getattr(module, name)
+    for path in re.findall(r"\blm\.([\w.]+)", str(caught.value)):
+        there(path)
+    with pytest.raises(AttributeError, match=rf"module 'lamella.{package}' has no attribute 'nosuch'$"):
+        module.nosuch  # noqa: B018
+
+
 @pytest.mark.parametrize("name", [*_names.METHODS, *_names.FUNCTIONS])
 def test_methods_that_tensors_lack(name):
     x = lm.ones((2, 2))

@@ -228,8 +228,17 @@ def test_containers():
     assert isinstance(net[:2], nn.Sequential) and len(net[:2]) == 2 and net[:2][0] is net[0]
     net[1] = nn.Tanh()
     assert isinstance(net[1], nn.Tanh)
-    with pytest.raises(TypeError, match="not a Module"):
-        net[1] = lm.tanh
+    for given, words in (
+        (lm.tanh, r"item 1 is \w+, not a Module: call it in the forward of a module"),
+        (nn.ReLU, r"item 1 is the class ReLU, not a Module: write ReLU\(...\)"),
+        (type("Mine", (lm.PyLayer,), {}), r"item 1 is the class Mine, .* call Mine.apply in the forward of a module"),
+        (int, r"item 1 is the class int, not a Module$"),
+        (3, r"item 1 is int, not a Module$"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            net[1] = given
+        with pytest.raises(TypeError, match=words.replace("item 1", "'1'")):
+            nn.Sequential(nn.Linear(2, 3), given)
     with pytest.raises(IndexError):
         net[3]
     named = nn.Sequential({"a": nn.Linear(2, 2), "b": nn.ReLU()})

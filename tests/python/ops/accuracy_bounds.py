@@ -40,23 +40,23 @@ class LeftOut:
 
 LEFT_OUT: tuple[LeftOut, ...] = (
     LeftOut(
-        ("gelu_erf",), (3,), lambda x: abs(x) == 2, "2, -2", "a zero of the derivative, of which nothing is a share"
+        ("gelu_erf",), (3,), lambda x: abs(x) == 2, "2, -2", "the derivative is 0 there: no relative error is defined"
     ),
-    LeftOut(("ndtr",), (3,), lambda x: abs(x) == 1, "1, -1", "a zero of the derivative, of which nothing is a share"),
+    LeftOut(("ndtr",), (3,), lambda x: abs(x) == 1, "1, -1", "the derivative is 0 there: no relative error is defined"),
     LeftOut(
         ("sinc",),
         (3,),
         lambda x: 1e38 < abs(x) < 1e39 or abs(x) > 5e307,
         "above a third of the largest",
-        "pi times that overflows",
+        "pi * x overflows",
     ),
 )
 
-TAIL = "a tail is an exponential of a square, whose rounding counts as often as the square is large"
+TAIL = "the tail is an exponential of a square; the relative error of the square is multiplied by the square"
 BETWEEN = "in float64, between the series near 0 and those far from it, differences of nearly equal values"
-ZERO = "near a zero an error of the size of the parts is many times what is left"
-RESULT = "the slope of sigmoid reads its result, which is rounded to 16 bits"
-PHASE = "the argument of an oscillation is rounded, and counts as often as it is large"
+ZERO = "near a zero, terms cancel: their rounding errors are large beside what is left"
+RESULT = "the slope of sigmoid is computed from its result, which is rounded to 16 bits"
+PHASE = "it oscillates: the relative error of a large argument is multiplied by the argument"
 
 #: Twice what was measured on a processor with AVX-512, rounded up to a power of 2, and at least 4, or 1 in 16 bits.
 BOUNDS: dict[str, Bound] = {

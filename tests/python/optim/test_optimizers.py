@@ -326,6 +326,11 @@ def test_zero_grad_drops_or_clears():
     [
         (lambda p: optim.SGD([], lr=0.1), ValueError, "no parameters"),
         (lambda p: optim.SGD(p, lr=0.1), TypeError, "not one Parameter"),
+        (
+            lambda p: optim.SGD(lm.nn.Linear(2, 2)),
+            TypeError,
+            r"\[SGD\] params are tensors, not a module: give its parameters\(\)",
+        ),
         (lambda p: optim.SGD([1.0]), TypeError, "parameter 0 is float"),
         (lambda p: optim.SGD([p * 2]), ValueError, "not a leaf"),
         (lambda p: optim.SGD([p, p]), ValueError, "already"),

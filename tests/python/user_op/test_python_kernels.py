@@ -123,6 +123,8 @@ def test_several_inputs_and_outputs():
     assert (y.tolist(), z.tolist()) == ([10], [7])
     with pytest.raises(TypeError, match=r"takes 2 tensors \(a, b\), 1 were given"):
         op(leaf([2.0]))
+    with pytest.raises(TypeError, match=r"b: expected a Tensor, got ndarray: lm.asarray\(b\) makes one"):
+        op(lm.ones([2]), np.ones(2))
 
 
 def test_infer():
