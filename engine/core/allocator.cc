@@ -182,7 +182,8 @@ CachingAllocator& allocator(Device device) {
   } else if (const AllocatorFactory factory = registry.factories[type]) {
     made = factory(device);
   } else {
-    fail<RuntimeError>("[allocate] this build of Lamella has no memory for device ", device);
+    fail<RuntimeError>("[allocate] this build of Lamella has no memory for device ", device,
+                       device.type == DeviceType::CUDA ? ": it was built without CUDA" : "");
   }
   slot.store(made, std::memory_order_release);
   return *made;

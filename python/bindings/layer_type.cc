@@ -135,8 +135,12 @@ bool keeps_numbers(PyObject* context, const Call& call) {
   return false;
 }
 
-void check_outputs(std::span<Tensor* const> outputs, const Layer& layer) {
-  if (outputs.empty()) fail<ValueError>("[", layer.type->tp_name, "] forward returned no tensor");
+/// `kind`: the type of what forward returned.
+void check_outputs(std::span<Tensor* const> outputs, const Layer& layer, const PyTypeObject* kind) {
+  if (!outputs.empty()) return;
+  const bool is_array = std::string_view(kind->tp_name) == "numpy.ndarray";
+  fail<ValueError>("[", layer.type->tp_name, "] forward returned no tensor, but ", kind->tp_name,
+                   is_array ? ": make a tensor of it by lamella.asarray()" : "");
 }
 
 /// Records a call, or computes its tangents. `duals` is null if no input has a tangent; a call that is not recorded has
@@ -165,9 +169,10 @@ PyObject* apply_recorded(const Layer& layer, const Call& call, Inputs& inputs, a
     raw->escaped = autograd::modes().escaped;
     if (raw->escaped) raw->keeps_numbers = keeps_numbers(context.get(), call);
   }
+  const PyTypeObject* const kind = Py_TYPE(result.get());
   LayerOutputs outputs(std::move(result));
   const std::span<Tensor* const> tensors = outputs.tensors();
-  check_outputs(tensors, layer);
+  check_outputs(tensors, layer, kind);
   for (const Tensor* y : tensors) raw->ctx.output_metas.emplace_back(*y);
   if (duals) [[unlikely]] {
     duals->connect_outputs(node, raw->ctx, recording, inputs.tensors, tensors, layer.dialect);
@@ -192,9 +197,10 @@ PyObject* apply_unrecorded(const Layer& layer, const Call& call, const Inputs& i
     const autograd::ForwardScope scope(false);
     result = run_forward(layer, held.context.get(), call, inputs);
   }
+  const PyTypeObject* const kind = Py_TYPE(result.get());
   LayerOutputs outputs(std::move(result));
   const std::span<Tensor* const> tensors = outputs.tensors();
-  check_outputs(tensors, layer);
+  check_outputs(tensors, layer, kind);
   autograd::finish_unrecorded(ctx, inputs.tensors, tensors, layer.dialect);
   if (autograd::is_tracing()) [[unlikely]] {
     for (const Tensor* y : tensors) autograd::note_departure(layer.type->tp_name, inputs.tensors, *y);
@@ -274,6 +280,16 @@ PyObject* undefined_jvp(PyObject*, PyObject*, PyObject*) {
   return nullptr;
 }
 
+int init(PyObject* layer, PyObject* args, PyObject* keywords) {
+  return guarded([&] {
+    if (PyTuple_GET_SIZE(args) > 0 || (keywords && PyDict_GET_SIZE(keywords) > 0)) {
+      const char* const name = Py_TYPE(layer)->tp_name;
+      fail<TypeError>("[", name, "] a layer is called by its apply: ", name, ".apply(...)");
+    }
+    return 0;
+  });
+}
+
 PyMethodDef methods[] = {
     {"apply", as_c_function(apply), METH_CLASS | METH_FASTCALL | METH_KEYWORDS,
      "apply($type, /, *args, **kwargs)\n--\n\n"
@@ -298,6 +314,7 @@ PyTypeObject* make_layer_type() {
   add_capture_point(methods[0], "layer");
   static PyType_Slot slots[] = {
       {Py_tp_methods, methods},
+      {Py_tp_init, reinterpret_cast<void*>(init)},
       {Py_tp_doc, const_cast<char*>(
                       "Base of a layer with a gradient of its own: a subclass defines static forward(ctx, ...) and "
                       "backward(ctx, *grads)\n"

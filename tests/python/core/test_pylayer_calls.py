@@ -213,6 +213,27 @@ def test_no_tensor_returned(result, recorded):
         Empty.apply(leaf(1.0) if recorded else lm.asarray([1.0]))
 
 
+def test_what_was_returned_in_place_of_a_tensor_is_named():
+    class Array(lm.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return x.detach().numpy()
+
+    with pytest.raises(ValueError, match=r"no tensor, but numpy.ndarray: make a tensor of it by lamella.asarray"):
+        Array.apply(leaf(1.0))
+
+
+def test_a_layer_is_not_called_by_its_class():
+    class Double(lm.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+    with pytest.raises(TypeError, match=r"\[Double\] a layer is called by its apply: Double.apply\(...\)"):
+        Double(leaf(1.0))
+    assert isinstance(Double(), lm.PyLayer)
+
+
 def test_setup_context():
     class Scale(lm.PyLayer):
         @staticmethod
