@@ -75,6 +75,7 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, std::optional<std:
     return without_tangent(primal, at);
   }();
   set_tangent(dual, at, tangent);
+  lend_tangent(dual, at);
   return dual;
 }
 

@@ -91,7 +91,7 @@ void write_entry(const Tensor& x, Tangent entry) {
   MetaExtras& extras = meta.make_extras();
   SmallVector<Tangent, 1> entries;
   for (const Tangent& old : extras.tangents) {
-    if (old.level != entry.level && !(old.value && !old.value->defined())) entries.push_back(old);
+    if (old.level != entry.level && !old.has_ended()) entries.push_back(old);
   }
   const auto* const at = std::ranges::find_if(entries, [&](const Tangent& old) { return old.level > entry.level; });
   entries.insert(at, std::move(entry));
@@ -119,6 +119,19 @@ Tangent current_entry(const Tensor& x, std::uint64_t level) {
 }
 
 Tensor value_of(const Tangent& entry) { return entry.value ? *entry.value : Tensor(); }
+
+/// Returns `whole` (undefined: zeros), a tangent of `base`, with that of the view `x` in its place.
+Tensor with_part(const Tensor& whole, const Tensor& base, const Tensor& x, const Tensor& tangent) {
+  const ViewGeometry geometry(base, x);
+  const bool all = geometry.shape == geometry.base_shape && geometry.strides == geometry.base_strides &&
+                   geometry.base_hides.empty() && geometry.view_hides.empty() &&
+                   geometry.base_in_parts == geometry.view_in_parts;
+  if (all) return tangent;
+  Tensor result = whole.defined() ? primitives().clear_view(whole, geometry) : Tensor();
+  if (!tangent.defined()) return result;
+  const Tensor part = primitives().place_view(tangent, geometry);
+  return result.defined() ? primitives().add(result, part) : part;
+}
 
 void add_level(Levels& levels, std::uint64_t level) {
   const auto* const at = std::ranges::lower_bound(levels, level);
@@ -242,6 +255,22 @@ void set_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent) {
   write_entry(x, {level, tangent.defined() ? live->keep(tangent) : nullptr, whole.writes});
 }
 
+void lend_tangent(const Tensor& dual, std::uint64_t level) {
+  LiveLevel* const live = find_visible(level);
+  if (!live || !is_tracked(dual)) return;
+  const Tensor base = base_of(dual);
+  Tangent entry = read_entry(base, level);
+  const Tensor tangent = tangent_of(dual, level);
+  Tensor whole;
+  {
+    const HideLevels hide(level);
+    whole = with_part(entry.lent ? *entry.lent : value_of(entry), base, dual, tangent);
+  }
+  entry.level = level;
+  (entry.value ? entry.value : entry.lent) = live->keep(whole);
+  write_entry(base, std::move(entry));
+}
+
 Tangent make_tangent(std::uint64_t level, const Tensor& tangent) {
   LiveLevel* const live = find_visible(level);
   return {level, live ? live->keep(tangent) : nullptr, 0};
@@ -268,16 +297,10 @@ void write_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent) 
   }
   const Tensor base = base_of(x);
   const Tangent before = current_entry(base, level);
-  const Tensor old = value_of(before);
   Tensor whole;
   {
     const HideLevels hide(level);
-    const ViewGeometry geometry(base, x);
-    if (old.defined()) whole = primitives().clear_view(old, geometry);
-    if (tangent.defined()) {
-      const Tensor part = primitives().place_view(tangent, geometry);
-      whole = whole.defined() ? primitives().add(whole, part) : part;
-    }
+    whole = with_part(before.lent ? *before.lent : value_of(before), base, x, tangent);
   }
   write_entry(base, {level, kept(whole), before.writes + 1});
   write_entry(x, {level, kept(tangent), before.writes + 1});
@@ -311,7 +334,7 @@ void note_dual_writes(const Tensor& base, const Tensor& view) {
     const std::lock_guard lock(meta->lock);
     if (!meta->extras) return;
     for (const Tangent& entry : meta->extras->tangents) {
-      if (entry.writes != 0 && !(entry.value && !entry.value->defined())) written.push_back(entry.level);
+      if (entry.writes != 0 && !entry.has_ended()) written.push_back(entry.level);
     }
   }
   for (const std::uint64_t level : written) write_entry(view, {level, nullptr, read_entry(base, level).writes});
