@@ -92,7 +92,9 @@ def _slots(module: Module) -> Iterator[tuple[str, _Slot]]:
                 yield f"{name}.{path}", slot
 
 
-def _places(module: Module, given: Mapping[str, Tensor | None], tie_weights: bool, strict: bool) -> dict[str, list[_Slot]]:
+def _places(
+    module: Module, given: Mapping[str, Tensor | None], tie_weights: bool, strict: bool
+) -> dict[str, list[_Slot]]:
     """Returns the places in which each given tensor goes."""
     slots = dict(_slots(module))
     if unknown := [name for name in given if name not in slots]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from lamella.autograd import functional_call
 from torch import Tensor, nn
 from torch.func import (
     functionalize,
@@ -21,6 +20,8 @@ from torch.func import (
     vjp,
     vmap,
 )
+
+from lamella.autograd import functional_call
 
 __all__ = [
     "FunctionalModule",

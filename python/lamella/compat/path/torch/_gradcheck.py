@@ -139,9 +139,7 @@ def gradgradcheck(
     )
 
 
-def _check_forward(
-    func: Callable[..., Any], inputs: Any, eps: float, atol: float, rtol: float, batched: bool
-) -> None:
+def _check_forward(func: Callable[..., Any], inputs: Any, eps: float, atol: float, rtol: float, batched: bool) -> None:
     """Compares derivatives of forward mode with central differences, along random directions of each input."""
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     places = [i for i, x in enumerate(given) if isinstance(x, lm.Tensor) and x.requires_grad]

@@ -169,6 +169,11 @@ def _new(name: str) -> Any:
     def method(self: Tensor, *size: Any, **kwargs: Any) -> Tensor:
         kwargs = {"dtype": self.dtype, "device": self.device, **kwargs}
         made: Tensor = getattr(sys.modules["torch"], name)(*size, **kwargs)
+        # Under vmap the tensor may get what differs from example to example: it has one part for each, as its maker.
+        if lm._C._hidden_axes(self) and self.size:
+            one = lm.zeros_like(lm.reshape(self.detach(), (-1,))[0], dtype=made.dtype)
+            with lm.no_grad():
+                return (lm.broadcast_to(one, made.shape) + made).requires_grad_(made.requires_grad)
         return made
 
     return method

@@ -15,6 +15,7 @@ from . import _underivable
 from ._taking_over import DOUBLE, taken_over
 from ._writing import written
 
+
 class Names(_Names):
     """The names of a module; functions without a derivative refuse one."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,6 +59,30 @@ class Variable(metaclass=_VariableType):
         return data.detach().requires_grad_(requires_grad)
 
 
+class set_multithreading_enabled(contextlib.ContextDecorator):  # noqa: N801 (PyTorch's name)
+    """A block, or from here on: accepted, as a backward pass runs on the thread that calls it."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+def increment_version(tensor: Any) -> None:
+    """Counts a write into tensors' memory that the tape could not see: what saved them for backward is told.
+
+    Args:
+        tensor: a tensor, or several.
+    """
+    for each in _list(tensor):
+        if not each.is_inference():
+            each.detach().reshape(-1)[:0].zero_()
+
+
 def _list(tensors: Any) -> Any:
     return None if tensors is None else [tensors] if _functions.is_tensor(tensors) else list(tensors)
 
@@ -109,7 +134,9 @@ def grad(
         RuntimeError: there is nothing to differentiate, or an input is not used.
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("[grad] materialize_grads=True gives zeros for unused inputs: allow_unused is True or not given")
+        raise ValueError(
+            "[grad] materialize_grads=True gives zeros for unused inputs: allow_unused is True or not given"
+        )
     wanted = _list(inputs)
     found = lm.autograd.grad(
         _list(outputs),

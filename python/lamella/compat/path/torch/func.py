@@ -149,9 +149,7 @@ def functional_call(
     """
     given = parameter_and_buffer_dicts
     names = {
-        name
-        for listed in (module.named_parameters, module.named_buffers)
-        for name, _ in listed(remove_duplicate=False)
+        name for listed in (module.named_parameters, module.named_buffers) for name, _ in listed(remove_duplicate=False)
     }
     mappings = [given] if isinstance(given, Mapping) else list(given)
     unknown = [name for mapping in mappings for name in mapping if name not in names]

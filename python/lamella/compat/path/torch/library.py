@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import enum
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import lamella as lm
@@ -14,6 +16,23 @@ from lamella.library import Library as _Library
 from lamella.library import opcheck as _opcheck
 
 from ._ops import OpOverload, OpOverloadPacket
+
+
+class Tag(enum.Enum):
+    """Marks of operators for compilers, which definitions may be given; nothing here reads them."""
+
+    core = enum.auto()
+    data_dependent_output = enum.auto()
+    dynamic_output_shape = enum.auto()
+    flexible_layout = enum.auto()
+    generated = enum.auto()
+    inplace_view = enum.auto()
+    needs_fixed_stride_order = enum.auto()
+    nondeterministic_bitwise = enum.auto()
+    nondeterministic_seeded = enum.auto()
+    pointwise = enum.auto()
+    pt2_compliant_tag = enum.auto()
+    view_copy = enum.auto()
 
 
 class Library(_Library):
@@ -38,6 +57,20 @@ class Library(_Library):
         made: str = super().define(schema)
         _catch_up(f"{self.ns}::{schema.partition('(')[0].strip()}")
         return made
+
+    def _destroy(self) -> None:
+        """Takes the definitions and kernels back."""
+        self.reset()
+
+
+@contextlib.contextmanager
+def _scoped_library(ns: str, kind: str = "FRAGMENT", dispatch_key: str = "") -> Iterator[Library]:
+    """A library whose definitions and kernels last for a block."""
+    library = Library(ns, kind, dispatch_key)
+    try:
+        yield library
+    finally:
+        library._destroy()
 
 
 def _needs_none(namespace: str, op: Any) -> bool:
