@@ -83,7 +83,7 @@ class _JvpContext:
 
 
 def _jvp(jvp: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a jvp that returns one tangent for each of forward's results: that of what is no tensor does not count."""
+    """Returns a jvp that returns one tangent for each of forward's results, whatever it is for what is no tensor."""
     code = getattr(jvp, "__code__", None)
     wanted = 0 if code is None else code.co_argcount - len(jvp.__defaults__ or ()) - 1  # type: ignore[attr-defined]
 
@@ -127,11 +127,7 @@ class InplaceFunction(Function):
 
 
 def _save_for_forward(self: Any, *tensors: Tensor | None) -> None:
-    """Keeps tensors for the layer's ``jvp``, which finds them as ``ctx.saved_tensors``.
-
-    Args:
-        tensors: inputs and results of forward, or None.
-    """
+    """Keeps tensors, or None, for the layer's ``jvp``, which finds them as ``ctx.saved_tensors``."""
     for each in tensors:
         if each is not None and not isinstance(each, Tensor):
             raise TypeError(f"[save_for_forward] expected tensors or None, got {type(each).__name__}")

@@ -67,7 +67,13 @@ def grad_and_value(
 
 
 def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Returns a function that gives the gradient of ``func``, whose result is one number: see :func:`grad_and_value`."""
+    """Returns a function that gives the gradient of ``func``, whose result is one number; see :func:`grad_and_value`.
+
+    Args:
+        func: see there.
+        argnums: see there.
+        has_aux: see there.
+    """
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
