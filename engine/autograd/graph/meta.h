@@ -22,11 +22,6 @@ struct Tangent {
   /// Number of writes in place that have moved this tangent; for a view, number of writes into its base that it has
   /// seen.
   std::uint32_t writes = 0;
-  /// For a base without a tangent: those of the duals that were made of its memory, placed where they lie. A write
-  /// through a view of a dual moves a part of it and leaves the rest; see lend_tangent().
-  std::shared_ptr<Tensor> lent = nullptr;
-
-  bool has_ended() const noexcept { return (value && !value->defined()) || (lent && !lent->defined()); }
 };
 
 /// Gradient that retain_grad() keeps. The tensor owns it; the node that fills it refers to it weakly.

@@ -32,10 +32,31 @@ class LiveLevel {
     return value;
   }
 
+  /// Returns the tangents of the duals that were made of the memory of a base without one, placed where they lie.
+  Tensor lent(const Tensor& base) {
+    const Lent* const found = find_lent(base);
+    return found ? found->whole : Tensor();
+  }
+
+  void lend(const Tensor& base, const Tensor& whole) {
+    if (Lent* const found = find_lent(base)) {
+      found->whole = whole;
+      return;
+    }
+    std::vector<Tensor> freed;  // after the walk over the list
+    std::erase_if(lent_, [&](Lent& old) {
+      const bool gone = meta_of(old) == nullptr;
+      if (gone) freed.push_back(std::move(old.whole));
+      return gone;
+    });
+    lent_.push_back({presence_of(base), whole});
+  }
+
   void end() {
     ended_ = true;
     // Frees the tensors after the walk over the list, as that may run code of the host language.
     std::vector<Tensor> freed;
+    for (Lent& old : std::exchange(lent_, {})) freed.push_back(std::move(old.whole));
     for (const auto& weak : values_) {
       if (const auto value = weak.lock()) freed.push_back(std::exchange(*value, Tensor()));
     }
@@ -45,10 +66,38 @@ class LiveLevel {
  private:
   static constexpr std::size_t kFirstSweep = 256;
 
+  struct Lent {
+    std::shared_ptr<Presence> base;
+    Tensor whole;
+  };
+
+  static std::shared_ptr<Presence> presence_of(const Tensor& x) {
+    AutogradMeta& meta = make_meta(x);
+    const std::lock_guard lock(meta.lock);
+    std::shared_ptr<Presence>& presence = meta.make_extras().presence;
+    if (!presence) {
+      presence = std::make_shared<Presence>();
+      presence->meta = &meta;
+    }
+    return presence;
+  }
+  static const AutogradMeta* meta_of(const Lent& lent) {
+    const std::lock_guard lock(lent.base->lock);
+    return lent.base->meta;
+  }
+
+  Lent* find_lent(const Tensor& base) {
+    const AutogradMeta* const meta = peek_meta(base);
+    if (!meta || lent_.empty()) return nullptr;
+    const auto found = std::ranges::find_if(lent_, [&](const Lent& each) { return meta_of(each) == meta; });
+    return found == lent_.end() ? nullptr : &*found;
+  }
+
   const std::uint64_t number_;
   std::atomic<bool> ended_{false};
   std::vector<std::weak_ptr<Tensor>> values_;
   std::size_t sweep_at_ = kFirstSweep;
+  std::vector<Lent> lent_;
 };
 
 namespace {
@@ -91,7 +140,7 @@ void write_entry(const Tensor& x, Tangent entry) {
   MetaExtras& extras = meta.make_extras();
   SmallVector<Tangent, 1> entries;
   for (const Tangent& old : extras.tangents) {
-    if (old.level != entry.level && !old.has_ended()) entries.push_back(old);
+    if (old.level != entry.level && !(old.value && !old.value->defined())) entries.push_back(old);
   }
   const auto* const at = std::ranges::find_if(entries, [&](const Tangent& old) { return old.level > entry.level; });
   entries.insert(at, std::move(entry));
@@ -259,16 +308,18 @@ void lend_tangent(const Tensor& dual, std::uint64_t level) {
   LiveLevel* const live = find_visible(level);
   if (!live || !is_tracked(dual)) return;
   const Tensor base = base_of(dual);
-  Tangent entry = read_entry(base, level);
   const Tensor tangent = tangent_of(dual, level);
+  const Tangent own = read_entry(base, level);
   Tensor whole;
   {
     const HideLevels hide(level);
-    whole = with_part(entry.lent ? *entry.lent : value_of(entry), base, dual, tangent);
+    whole = with_part(own.writes == 0 ? live->lent(base) : value_of(own), base, dual, tangent);
   }
-  entry.level = level;
-  (entry.value ? entry.value : entry.lent) = live->keep(whole);
-  write_entry(base, std::move(entry));
+  if (own.writes == 0) {
+    live->lend(base, whole);
+  } else {
+    write_entry(base, {level, live->keep(whole), own.writes});
+  }
 }
 
 Tangent make_tangent(std::uint64_t level, const Tensor& tangent) {
@@ -300,7 +351,7 @@ void write_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent) 
   Tensor whole;
   {
     const HideLevels hide(level);
-    whole = with_part(before.lent ? *before.lent : value_of(before), base, x, tangent);
+    whole = with_part(before.writes == 0 && !before.value ? live->lent(base) : value_of(before), base, x, tangent);
   }
   write_entry(base, {level, kept(whole), before.writes + 1});
   write_entry(x, {level, kept(tangent), before.writes + 1});
@@ -334,7 +385,7 @@ void note_dual_writes(const Tensor& base, const Tensor& view) {
     const std::lock_guard lock(meta->lock);
     if (!meta->extras) return;
     for (const Tangent& entry : meta->extras->tangents) {
-      if (entry.writes != 0 && !entry.has_ended()) written.push_back(entry.level);
+      if (entry.writes != 0 && !(entry.value && !entry.value->defined())) written.push_back(entry.level);
     }
   }
   for (const std::uint64_t level : written) write_entry(view, {level, nullptr, read_entry(base, level).writes});

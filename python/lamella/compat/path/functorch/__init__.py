@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-from torch.func import (
+import torch  # type: ignore[import-not-found]
+from torch import Tensor, nn  # type: ignore[import-not-found]
+from torch.func import (  # type: ignore[import-not-found]
     functionalize,
     grad,
     grad_and_value,

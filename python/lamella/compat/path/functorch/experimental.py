@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torch import Tensor, cond
-from torch.func import functionalize, hessian, jacfwd, jvp, replace_all_batch_norm_modules_, vmap
-from torch.utils._pytree import tree_flatten
+from torch import Tensor, cond  # type: ignore[import-not-found]
+from torch.func import (  # type: ignore[import-not-found]
+    functionalize,
+    hessian,
+    jacfwd,
+    jvp,
+    replace_all_batch_norm_modules_,
+    vmap,
+)
+from torch.utils._pytree import tree_flatten  # type: ignore[import-not-found]
 
 __all__ = [
     "chunk_vmap",

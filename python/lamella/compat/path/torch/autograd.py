@@ -19,6 +19,7 @@ from lamella.autograd import (  # noqa: F401
     set_grad_enabled,
 )
 from lamella.autograd import PyLayerContext as FunctionCtx  # noqa: F401
+from lamella.autograd.graph import GradientEdge
 from lamella.compat.front import close_module
 
 from . import _functions
@@ -84,7 +85,10 @@ def increment_version(tensor: Any) -> None:
 
 
 def _list(tensors: Any) -> Any:
-    return None if tensors is None else [tensors] if _functions.is_tensor(tensors) else list(tensors)
+    """Returns what is given as a list: a tensor and a place on the tape, which is a tuple, stand for themselves."""
+    if tensors is None:
+        return None
+    return [tensors] if isinstance(tensors, GradientEdge) or _functions.is_tensor(tensors) else list(tensors)
 
 
 def backward(
