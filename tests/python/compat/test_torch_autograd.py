@@ -213,6 +213,24 @@ for early, times in ((True, 1), (False, 2)):
 (leaf, number) = detach_variable((x * 1, 2))
 assert leaf.is_leaf and leaf.requires_grad and number == 2
 """,
+    "mixed precision": """
+import warnings
+
+x = torch.ones(2, 3)
+layer = nn.Linear(3, 3)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    assert layer(x).dtype == torch.addmm(layer.bias, x, layer.weight).dtype == torch.bfloat16
+    with torch.cpu.amp.autocast(enabled=False):
+        assert layer(x).dtype == torch.float32
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        with torch.autocast("cpu", dtype=torch.float32):
+            assert layer(x).dtype == torch.float32
+    assert len(noted) == 1
+with torch.cpu.amp.autocast():
+    assert layer(x).dtype == torch.bfloat16
+raises(RuntimeError, lambda: torch.autocast("not a device"))
+""",
     "libraries for a while": """
 with torch.library._scoped_library("for_a_while") as library:
     library.define("twice(Tensor x) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
