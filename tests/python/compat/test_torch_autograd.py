@@ -164,6 +164,19 @@ weight = torch.ones(2, 3)
 given = {"weight": weight, "bias": None, "of another": weight}
 assert torch.equal(functional_call(layer, given, x), x @ weight.T) and set(given) == {"weight", "bias", "of another"}
 raises(RuntimeError, lambda: functional_call(layer, given, x, strict=True))
+raises(RuntimeError, lambda: functional_call(layer, {"weight": weight}, x, strict=True))
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.factor = torch.ones(())
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x) * self.factor * getattr(self.layer, "second", 1)
+scaled = Scaled()
+got = torch.nn.utils.stateless.functional_call(scaled, {"factor": torch.tensor(2.0), "layer.second": 3}, (x,))
+assert torch.allclose(got, 6 * layer(x)) and scaled.factor.item() == 1 and not hasattr(layer, "second")
 
 layers = [nn.Linear(3, 2) for _ in range(2)]
 call, params, buffers = functorch.combine_state_for_ensemble(layers)

@@ -149,8 +149,8 @@ def _check_forward(func: Callable[..., Any], inputs: Any, eps: float, atol: floa
         arguments = [x.detach().clone() if isinstance(x, lm.Tensor) else x for x in given]
         for i, x in zip(places, chosen, strict=True):
             arguments[i] = x
-        found = tree_leaves(func(*arguments))
-        return tuple(y for y in found if isinstance(y, lm.Tensor) and (y.is_floating_point() or y.is_complex()))
+        found = [y for y in tree_leaves(func(*arguments)) if isinstance(y, lm.Tensor)]
+        return tuple(y for y in found if lm.isdtype(y.dtype, ("real floating", "complex floating")))
 
     def pushed(*directions: Any) -> tuple[Any, ...]:
         return tuple(transforms.jvp(outputs, tuple(x.clone() for x in points), directions)[1])
@@ -177,7 +177,7 @@ def _check_forward(func: Callable[..., Any], inputs: Any, eps: float, atol: floa
 def _directions(points: tuple[Any, ...]) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Two directions for each point, along which the others stay: an imaginary one, too, where it is complex."""
     for place, point in enumerate(points):
-        for factor in (1, 1j) if point.is_complex() else (1, -0.5):
-            real = point.real.dtype if point.is_complex() else point.dtype
+        for factor in (1, 1j) if lm.isdtype(point.dtype, "complex floating") else (1, -0.5):
+            real = point.real.dtype if lm.isdtype(point.dtype, "complex floating") else point.dtype
             moved = (lm.randn(point.shape, dtype=real) * factor).astype(point.dtype)
             yield place, tuple(moved if i == place else lm.zeros_like(x) for i, x in enumerate(points))

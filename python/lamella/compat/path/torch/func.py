@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import lamella as lm
@@ -142,8 +143,8 @@ def functional_call(
 
     Args:
         module: the module.
-        parameter_and_buffer_dicts: tensors by dotted name, or several such mappings. Names that the module does not
-            have change nothing, unless ``strict``.
+        parameter_and_buffer_dicts: tensors by dotted name, or several such mappings. A name that is no parameter's or
+            buffer's is an attribute of the module during the call, unless ``strict``.
         args: the positional arguments: a tuple, or the only one.
         kwargs: the keyword arguments.
         tie_weights: a tensor that the module holds under several names is replaced under all of them.
@@ -164,13 +165,39 @@ def functional_call(
     known: Any = given
     if unknown:
         known = [{name: value for name, value in mapping.items() if name in names} for mapping in mappings]
+    extra = {name: mapping[name] for mapping in mappings for name in unknown if name in mapping}
     try:
-        return lm.autograd.functional_call(module, known, args, kwargs, tie_weights=tie_weights, strict=strict)
+        with _attributes_set(module, extra):
+            return lm.autograd.functional_call(module, known, args, kwargs, tie_weights=tie_weights, strict=strict)
+    except ValueError as error:
+        if strict and "strict=True" in str(error):
+            raise RuntimeError(str(error)) from None
+        raise
     finally:
         # What forward put in a tensor's place is stored in the mapping.
         for mapping, used in zip(mappings, known, strict=True) if unknown else ():
             if isinstance(mapping, MutableMapping):
                 mapping.update(used)
+
+
+@contextlib.contextmanager
+def _attributes_set(module: lm.nn.Module, values: Mapping[str, Any]) -> Iterator[None]:
+    """Gives modules attributes, by dotted names, for a block: what forward reads that is no parameter or buffer."""
+    places = []
+    for name in values:
+        path, _, attribute = name.rpartition(".")
+        owner = module.get_submodule(path)
+        places.append((owner, attribute, attribute in vars(owner), vars(owner).get(attribute)))
+    try:
+        for (owner, attribute, _, _), value in zip(places, values.values(), strict=True):
+            vars(owner)[attribute] = value
+        yield
+    finally:
+        for owner, attribute, was_there, before in places:
+            if was_there:
+                vars(owner)[attribute] = before
+            else:
+                vars(owner).pop(attribute, None)
 
 
 def stack_module_state(models: list[lm.nn.Module]) -> tuple[dict[str, lm.Tensor], dict[str, lm.Tensor]]:
