@@ -3,6 +3,7 @@
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
+#include "engine/autograd/tangents/lending.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {

@@ -7,6 +7,7 @@
 #include "engine/autograd/graph/place.h"
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/graph/view_geometry.h"
+#include "engine/autograd/tangents/lending.h"
 #include "engine/core/error.h"
 #include "engine/core/thread_state.h"
 

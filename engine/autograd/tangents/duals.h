@@ -83,9 +83,6 @@ bool has_tangents(const Tensor& x);
 Tensor tangent_of(const Tensor& x, std::uint64_t level);
 /// Gives x a tangent, or takes it away (an undefined one). Does nothing where the level is hidden.
 void set_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent);
-/// Has the base of a dual's memory remember the dual's tangent, which it has not itself. A view of the dual is, to the
-/// tape, a view of that base: a write through it takes the rest of the dual's tangent from there.
-void lend_tangent(const Tensor& dual, std::uint64_t level);
 /// Returns an entry of a tensor's tangents that holds `tangent`; one without a value where the level is hidden.
 Tangent make_tangent(std::uint64_t level, const Tensor& tangent);
 /// Gives `to`, an alias of `from`, the tangents of `from`.
