@@ -153,6 +153,8 @@ raises(RuntimeError, lambda: grad(loss, argnums=1)(x))
 assert torch.equal(jacrev(torch.square, chunk_size=2)(x[0]), jacfwd(torch.square, randomness="same")(x[0]))
 assert torch.equal(chunk_vmap(loss, chunks=3)(torch.arange(7.0)), torch.arange(7.0) ** 2)
 
+assert vmap(lambda x: x, out_dims=(1,))(x).shape == (3, 2) and vmap(lambda x: (x,), out_dims=(1,))(x)[0].shape == (3, 2)
+
 def filled(x, y):
     made = x.new_zeros(2)
     made[0] = y

@@ -21,8 +21,32 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """Returns a function that computes ``func``, which is written for one example, for each of a batch."""
-    return lm.vmap(func, in_dims, out_dims, randomness, chunk_size)
+    """Returns a function that computes ``func``, which is written for one example, for each of a batch.
+
+    Args:
+        func: takes one example, and returns tensors.
+        in_dims: the axis of each argument along which the examples lie, None for what is the same for all.
+        out_dims: where they lie in the results; a tuple of one axis may stand for that of a lone tensor.
+        randomness: "error", "different" or "same": what random numbers do.
+        chunk_size: how many examples are computed at once.
+    """
+    if type(out_dims) is not tuple or len(out_dims) != 1:
+        return lm.vmap(func, in_dims, out_dims, randomness, chunk_size)
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        lone = False
+
+        def listed(*args: Any, **kwargs: Any) -> Any:
+            nonlocal lone
+            result = func(*args, **kwargs)
+            lone = isinstance(result, lm.Tensor)
+            return (result,) if lone else result
+
+        results = lm.vmap(listed, in_dims, out_dims, randomness, chunk_size)(*args, **kwargs)
+        return results[0] if lone else results
+
+    return mapped
 
 
 def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Any:
