@@ -245,6 +245,15 @@ def test_a_write_through_a_view_of_a_dual_leaves_the_rest_of_its_tangent(recordi
         assert tangent(x) == [2, 0, 0, 2] and tangent(x[3:]) == [2]
 
 
+def test_detach_in_place_drops_tangents() -> None:
+    with fwad.dual_level(), fwad.dual_level():
+        x = fwad.make_dual(vec(1, 2), vec(3, 4)) * 2
+        assert tangent(x) == [6, 8]
+        assert x.detach_() is x and tangent(x) is None and tangent(x * x) is None
+        x += fwad.make_dual(vec(1, 1), vec(1, 0))
+        assert tangent(x) == [1, 0]
+
+
 def test_duals_of_parts_of_one_tensor_keep_their_tangents() -> None:
     whole = vec(1, 2, 3, 4)
     with fwad.dual_level():

@@ -115,6 +115,7 @@ assert torch.is_inference(made) and not torch.is_inference(weight)
 """,
     "checks of gradients": """
 from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd.gradcheck import GradcheckError
 
 x = torch.rand(3, dtype=torch.double, requires_grad=True)
 z = torch.rand(2, dtype=torch.cdouble, requires_grad=True)
@@ -134,7 +135,7 @@ class Forward(torch.autograd.Function):
 
 alone = dict(check_forward_ad=True, check_backward_ad=False)
 assert gradcheck(Forward.apply, (x, 2), **alone)
-raises(torch.autograd.gradcheck.GradcheckError, lambda: gradcheck(Forward.apply, (x, 3), **alone))
+raises(GradcheckError, lambda: gradcheck(Forward.apply, (x, 3), **alone))
 assert not gradcheck(Forward.apply, (x, 3), raise_exception=False, **alone)
 raises(ValueError, lambda: gradcheck(torch.sin, (x,), check_backward_ad=False))
 """,
