@@ -104,6 +104,13 @@ a = torch.tensor(1.0, requires_grad=True)
 assert second.item() == 0 and torch.autograd.grad(second, x, materialize_grads=True)[0].item() == 0
 raises(ValueError, lambda: torch.autograd.grad(x * a, x, allow_unused=False, materialize_grads=True))
 
+number = x * 0.5j
+raises(RuntimeError, number.backward)
+raises(RuntimeError, lambda: torch.autograd.grad(number, x))
+raises(RuntimeError, lambda: torch.autograd.backward([x * 1, number], [torch.tensor(1.0), None]))
+number.backward(torch.tensor(2j))
+assert x.grad.item() == 1 and not torch.is_neg(x)
+
 weight = torch.ones(3, requires_grad=True)
 y = weight.exp()
 torch.autograd.graph.increment_version([weight, y])

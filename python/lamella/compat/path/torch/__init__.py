@@ -213,6 +213,7 @@ from ._matrices import (
     is_conj,
     is_deterministic_algorithms_warn_only_enabled,
     is_inference,
+    is_neg,
     is_warn_always_enabled,
     lu,
     narrow_copy,

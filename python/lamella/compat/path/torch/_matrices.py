@@ -94,6 +94,11 @@ def is_inference(input: Tensor) -> bool:
     return input.is_inference()
 
 
+def is_neg(input: Tensor) -> bool:
+    """False: negated tensors have memory of their own."""
+    return False
+
+
 def is_conj(input: Tensor) -> bool:
     """False: conjugate tensors have memory of their own."""
     return False

@@ -270,6 +270,8 @@ def _backward(self: Tensor, *args: Any, **named: Any) -> None:
     """Implements Tensor.backward(), whose gradient goes by that name."""
     if "gradient" in named:
         named["grad"] = named.pop("gradient")
+    if not args and named.get("grad") is None and self.dtype in (lm.complex64, lm.complex128):
+        raise RuntimeError("[backward] a complex number has no gradient to begin with: give one, or take a real part")
     _native_backward(self, *args, **named)
 
 

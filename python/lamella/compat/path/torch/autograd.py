@@ -91,6 +91,14 @@ def _list(tensors: Any) -> Any:
     return [tensors] if isinstance(tensors, GradientEdge) or _functions.is_tensor(tensors) else list(tensors)
 
 
+def _refuse_complex(op: str, outputs: list[Any], seeds: list[Any] | None) -> None:
+    """Raises ``RuntimeError`` for a complex output without a gradient to begin with."""
+    for i, y in enumerate(outputs):
+        seeded = seeds is not None and (i >= len(seeds) or seeds[i] is not None)
+        if not seeded and getattr(y, "dtype", None) in (lm.complex64, lm.complex128):
+            raise RuntimeError(f"[{op}] output {i} is complex, and has no gradient to begin with: give one")
+
+
 def backward(
     tensors: Any,
     grad_tensors: Any = None,
@@ -100,9 +108,11 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Adds the gradients of ``tensors`` to those of the leaves, or only of ``inputs``."""
+    outputs, seeds = _list(tensors), _list(grad_variables if grad_tensors is None else grad_tensors)
+    _refuse_complex("backward", outputs, seeds)
     lm.autograd.backward(
-        _list(tensors),
-        _list(grad_variables if grad_tensors is None else grad_tensors),
+        outputs,
+        seeds,
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
         inputs=_list(inputs),
@@ -141,11 +151,12 @@ def grad(
         raise ValueError(
             "[grad] materialize_grads=True gives zeros for unused inputs: allow_unused is True or not given"
         )
-    wanted = _list(inputs)
+    wanted, results, seeds = _list(inputs), _list(outputs), _list(grad_outputs)
+    _refuse_complex("grad", results, seeds)
     found = lm.autograd.grad(
-        _list(outputs),
+        results,
         wanted,
-        _list(grad_outputs),
+        seeds,
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
         allow_unused=True if materialize_grads else allow_unused,
