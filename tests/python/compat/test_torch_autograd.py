@@ -259,6 +259,25 @@ with torch.library._scoped_library("for_a_while") as library:
     library.define("twice(Tensor x) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
     library.impl("twice", lambda x: x * 2, "CPU")
     assert torch.ops.for_a_while.twice(torch.ones(2)).tolist() == [2, 2]
+
+older = torch.library.Library("older_forms", "DEF")
+
+@torch.library.define(older, "twice(Tensor x) -> Tensor")
+def twice(x):
+    return x * 2
+
+torch.library.define("older_forms::thrice", "(Tensor x) -> Tensor", lib=older)
+
+@torch.library.impl(older, "thrice", "CPU")
+def thrice(x):
+    return x * 3
+
+assert torch.ops.older_forms.twice(torch.ones(1)).item() == 2 == twice(1)
+assert torch.ops.older_forms.thrice(torch.ones(1)).item() == 3 == thrice(1)
+
+def half(x: torch.Tensor) -> torch.Tensor:
+    return x / 2
+assert torch.library.infer_schema(half, op_name="half", mutates_args=()) == "half(Tensor x) -> Tensor"
 raises(RuntimeError, lambda: torch.ops.for_a_while.twice(torch.ones(2)))
 """,
 }
