@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "engine/autograd/graph/place.h"
+#include "engine/autograd/graph/presence.h"
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/graph/view_geometry.h"
 #include "engine/autograd/tangents/lending.h"
@@ -67,21 +68,12 @@ class LiveLevel {
  private:
   static constexpr std::size_t kFirstSweep = 256;
 
+  /// Tangents of the duals that were made of the memory of a base.
   struct Lent {
     std::shared_ptr<Presence> base;
     Tensor whole;
   };
 
-  static std::shared_ptr<Presence> presence_of(const Tensor& x) {
-    AutogradMeta& meta = make_meta(x);
-    const std::lock_guard lock(meta.lock);
-    std::shared_ptr<Presence>& presence = meta.make_extras().presence;
-    if (!presence) {
-      presence = std::make_shared<Presence>();
-      presence->meta = &meta;
-    }
-    return presence;
-  }
   static const AutogradMeta* meta_of(const Lent& lent) {
     const std::lock_guard lock(lent.base->lock);
     return lent.base->meta;

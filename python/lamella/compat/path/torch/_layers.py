@@ -58,10 +58,11 @@ def _backward(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def call(ctx: Any, *grads: Any) -> Any:
-        if not ctx.__dict__:
+        own = getattr(ctx, "__dict__", None)
+        if not own:
             return backward(ctx, *grads)
-        ctx.__dict__.pop(_FOR_JVP, None)  # kept for as long as other saved tensors are
-        places = ctx.__dict__.get(_PLACES)
+        own.pop(_FOR_JVP, None)  # kept for as long as other saved tensors are
+        places = own.get(_PLACES)
         if places is not None:
             rest = iter(grads)
             grads = tuple(next(rest, None) if place else None for place in places)
@@ -76,10 +77,13 @@ class _JvpContext:
     __slots__ = ("_ctx",)
 
     def __init__(self, ctx: Any) -> None:
-        self._ctx = ctx
+        object.__setattr__(self, "_ctx", ctx)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ctx, _FOR_JVP if name == "saved_tensors" else name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._ctx, name, value)
 
 
 def _jvp(jvp: Callable[..., Any]) -> Callable[..., Any]:
