@@ -18,7 +18,7 @@ CheckpointError = RuntimeError
 
 
 class _Settings(threading.local):
-    """What a thread's checkpoints do unless a call says otherwise."""
+    """Defaults of a thread's checkpoints."""
 
     early_stop = True
 
