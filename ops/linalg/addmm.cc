@@ -20,6 +20,7 @@
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
@@ -176,10 +177,14 @@ Tensor Inner::call(const Tensor& x1, const Tensor& x2) {
 }
 
 Tensor Addmm::call(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Addmm>(input, mat1, mat2, beta, alpha);
   return added(input, product(mat1, 2, mat2, 2, info.name), beta, alpha, info.name);
 }
 
 Tensor Addmv::call(const Tensor& input, const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Addmv>(input, mat, vec, beta, alpha);
   return added(input, product(mat, 2, vec, 1, info.name), beta, alpha, info.name);
 }
 
@@ -208,10 +213,14 @@ Tensor Addr::call(const Tensor& input, const Tensor& vec1, const Tensor& vec2, S
 }
 
 Tensor Baddbmm::call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Baddbmm>(input, batch1, batch2, beta, alpha);
   return added(input, product(batch1, 3, batch2, 3, info.name), beta, alpha, info.name);
 }
 
 Tensor Addbmm::call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha) {
+  if (autograd::autocast_active()) [[unlikely]]
+    return call_in_autocast<Addbmm>(input, batch1, batch2, beta, alpha);
   const Tensor products = product(batch1, 3, batch2, 3, info.name);
   return added(input, Sum::call(products, Dims{0}, false, products.dtype()), beta, alpha, info.name);
 }

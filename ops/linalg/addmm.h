@@ -58,7 +58,8 @@ struct Addmm {
                                .parameters = "input, mat1, mat2, /, *, beta=1, alpha=1",
                                .example = "addmm(ones([2]), ones([3, 4]), ones([4, 2]))",
                                .reference = "beta * input + alpha * (mat1 @ mat2)",
-                               .dtypes = Numeric};
+                               .dtypes = Numeric,
+                               .autocast = Autocast::Lower};
   /// Throws ValueError if mat1 and mat2 are not matrices of matching shapes, or if input does not broadcast to their
   /// product.
   static Tensor call(const Tensor& input, const Tensor& mat1, const Tensor& mat2, Scalar beta, Scalar alpha);
@@ -70,7 +71,8 @@ struct Addmv {
                                .parameters = "input, mat, vec, /, *, beta=1, alpha=1",
                                .example = "addmv(ones([2]), ones([2, 3]), ones([3]))",
                                .reference = "beta * input + alpha * (mat @ vec)",
-                               .dtypes = Numeric};
+                               .dtypes = Numeric,
+                               .autocast = Autocast::Lower};
   static Tensor call(const Tensor& input, const Tensor& mat, const Tensor& vec, Scalar beta, Scalar alpha);
 };
 
@@ -91,7 +93,8 @@ struct Baddbmm {
       .parameters = "input, batch1, batch2, /, *, beta=1, alpha=1",
       .example = "baddbmm(ones([2]), ones([4, 3, 2]), ones([4, 2, 2]))",
       .reference = "beta * input + alpha * (batch1 @ batch2)",
-      .dtypes = Numeric};
+      .dtypes = Numeric,
+      .autocast = Autocast::Lower};
   static Tensor call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha);
 };
 
@@ -103,7 +106,8 @@ struct Addbmm {
       .parameters = "input, batch1, batch2, /, *, beta=1, alpha=1",
       .example = "addbmm(ones([2]), ones([4, 3, 2]), ones([4, 2, 2]))",
       .reference = "beta * input + alpha * (batch1 @ batch2).sum(0)",
-      .dtypes = Numeric};
+      .dtypes = Numeric,
+      .autocast = Autocast::Lower};
   static Tensor call(const Tensor& input, const Tensor& batch1, const Tensor& batch2, Scalar beta, Scalar alpha);
 };
 

@@ -108,7 +108,11 @@ GradcheckResult check_forward_derivatives(const TensorFunction& func, std::span<
       v[c] = 1;
       if (options.fast_mode) v = random_components(count, 2 * w, 0.5);
       std::vector<Tensor> at;
-      for (const Tensor& x : inputs) at.push_back(copy_in_layout(x));
+      for (const Tensor& x : inputs) {
+        at.push_back(copy_in_layout(x));
+        // The function may compute gradients itself, as gradgradcheck()'s does.
+        if (wants_gradient(x)) at.back().set_requires_grad(true);
+      }
       std::vector<Tensor> outputs;
       const std::vector<Tensor> tangents = column(func, at, i, from_components(v, inputs[i]), outputs);
       const std::vector<Components> expected = f.directional_differences(w, v, options.eps);

@@ -131,9 +131,9 @@ PyMethodDef own_methods[] = {
      "detach($self, /)\n--\n\nReturns a tensor on the same memory, off the tape."},
     {"detach_", detach_in_place, METH_NOARGS,
      "detach_($self, /)\n--\n\n"
-     "Takes the tensor itself off the tape, so that it becomes a leaf that wants no gradient, and returns it. "
-     "RuntimeError for a view that\n"
-     "follows the tensor whose memory it shows."},
+     "Takes the tensor itself off the tape, so that it becomes a leaf that wants no gradient and has no tangents, and "
+     "returns it.\n"
+     "RuntimeError for a view that follows the tensor whose memory it shows."},
     {"requires_grad_", as_c_function(requires_grad_), METH_FASTCALL | METH_KEYWORDS,
      "requires_grad_($self, requires_grad=True)\n--\n\nSets requires_grad, and returns the tensor itself."},
     {"is_inference", plain<[](const Tensor& x) { return PyBool_FromLong((x->flags & TensorImpl::kInference) != 0); }>,

@@ -7,23 +7,12 @@
 #include "engine/autograd/backward/hooks.h"
 #include "engine/autograd/graph/hook_table.h"
 #include "engine/autograd/graph/meta.h"
+#include "engine/autograd/graph/presence.h"
 #include "engine/autograd/graph/running_pass.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {
 namespace {
-
-/// Returns the presence of a leaf, by which hooks can look it up without keeping it alive.
-std::shared_ptr<Presence> presence_of(const Tensor& leaf) {
-  AutogradMeta& meta = make_meta(leaf);
-  const std::lock_guard lock(meta.lock);
-  auto& presence = meta.make_extras().presence;
-  if (!presence) {
-    presence = std::make_shared<Presence>();
-    presence->meta = &meta;
-  }
-  return presence;
-}
 
 /// Tensors of one hook. They hold the group through their hooks, so it must hold none of them.
 struct Group {

@@ -3,6 +3,7 @@
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/layers/function.h"
 #include "engine/autograd/tangents/duals.h"
+#include "engine/autograd/tangents/lending.h"
 #include "engine/core/error.h"
 
 namespace lamella::autograd {
@@ -75,6 +76,7 @@ Tensor make_dual(const Tensor& primal, const Tensor& tangent, std::optional<std:
     return without_tangent(primal, at);
   }();
   set_tangent(dual, at, tangent);
+  lend_tangent(dual, at);
   return dual;
 }
 

@@ -50,7 +50,7 @@ struct MetaExtras {
   std::shared_ptr<HookList> hooks;
   std::shared_ptr<HookTable<AccumulatedHook>> accumulated_hooks;
   std::shared_ptr<RetainedGrad> retained;
-  /// Set for a leaf that a hook on several tensors waits for.
+  /// Set where somebody looks the tensor up without keeping it alive; see presence_of().
   std::shared_ptr<Presence> presence;
   /// Tangents in the order of their levels.
   SmallVector<Tangent, 1> tangents;

@@ -157,8 +157,9 @@ void detach_in_place(const Tensor& x) {
   x->flags &= static_cast<std::uint8_t>(~TensorImpl::kDerived);
   AutogradMeta* const meta = peek_meta(x);
   if (!meta) return;
-  Ref<Node> dropped;  // both are freed after the lock, as that may run code of the host language
+  Ref<Node> dropped;  // all are freed after the lock, as that may run code of the host language
   Tensor before;
+  SmallVector<Tangent, 1> tangents;
   const std::lock_guard lock(meta->lock);
   if (meta->kept_output) meta->weak_node = WeakNode();
   meta->kept_output = false;
@@ -166,6 +167,7 @@ void detach_in_place(const Tensor& x) {
   meta->output_nr = 0;
   std::swap(meta->grad_fn, dropped);
   before = keep_as_leaf(*meta);
+  if (meta->extras) std::swap(meta->extras->tangents, tangents);
 }
 
 }  // namespace lamella::autograd

@@ -5,8 +5,10 @@
 #include <mutex>
 
 #include "engine/autograd/graph/place.h"
+#include "engine/autograd/graph/presence.h"
 #include "engine/autograd/graph/primitives.h"
 #include "engine/autograd/graph/view_geometry.h"
+#include "engine/autograd/tangents/lending.h"
 #include "engine/core/error.h"
 #include "engine/core/thread_state.h"
 
@@ -32,10 +34,31 @@ class LiveLevel {
     return value;
   }
 
+  /// Returns the tangents of the duals that were made of the memory of a base without one, placed where they lie.
+  Tensor lent(const Tensor& base) {
+    const Lent* const found = find_lent(base);
+    return found ? found->whole : Tensor();
+  }
+
+  void lend(const Tensor& base, const Tensor& whole) {
+    if (Lent* const found = find_lent(base)) {
+      found->whole = whole;
+      return;
+    }
+    std::vector<Tensor> freed;  // after the walk over the list
+    std::erase_if(lent_, [&](Lent& old) {
+      const bool gone = meta_of(old) == nullptr;
+      if (gone) freed.push_back(std::move(old.whole));
+      return gone;
+    });
+    lent_.push_back({presence_of(base), whole});
+  }
+
   void end() {
     ended_ = true;
     // Frees the tensors after the walk over the list, as that may run code of the host language.
     std::vector<Tensor> freed;
+    for (Lent& old : std::exchange(lent_, {})) freed.push_back(std::move(old.whole));
     for (const auto& weak : values_) {
       if (const auto value = weak.lock()) freed.push_back(std::exchange(*value, Tensor()));
     }
@@ -45,10 +68,29 @@ class LiveLevel {
  private:
   static constexpr std::size_t kFirstSweep = 256;
 
+  /// Tangents of the duals that were made of the memory of a base.
+  struct Lent {
+    std::shared_ptr<Presence> base;
+    Tensor whole;
+  };
+
+  static const AutogradMeta* meta_of(const Lent& lent) {
+    const std::lock_guard lock(lent.base->lock);
+    return lent.base->meta;
+  }
+
+  Lent* find_lent(const Tensor& base) {
+    const AutogradMeta* const meta = peek_meta(base);
+    if (!meta || lent_.empty()) return nullptr;
+    const auto found = std::ranges::find_if(lent_, [&](const Lent& each) { return meta_of(each) == meta; });
+    return found == lent_.end() ? nullptr : &*found;
+  }
+
   const std::uint64_t number_;
   std::atomic<bool> ended_{false};
   std::vector<std::weak_ptr<Tensor>> values_;
   std::size_t sweep_at_ = kFirstSweep;
+  std::vector<Lent> lent_;
 };
 
 namespace {
@@ -119,6 +161,19 @@ Tangent current_entry(const Tensor& x, std::uint64_t level) {
 }
 
 Tensor value_of(const Tangent& entry) { return entry.value ? *entry.value : Tensor(); }
+
+/// Returns `whole` (undefined: zeros), a tangent of `base`, with that of the view `x` in its place.
+Tensor with_part(const Tensor& whole, const Tensor& base, const Tensor& x, const Tensor& tangent) {
+  const ViewGeometry geometry(base, x);
+  const bool all = geometry.shape == geometry.base_shape && geometry.strides == geometry.base_strides &&
+                   geometry.base_hides.empty() && geometry.view_hides.empty() &&
+                   geometry.base_in_parts == geometry.view_in_parts;
+  if (all) return tangent;
+  Tensor result = whole.defined() ? primitives().clear_view(whole, geometry) : Tensor();
+  if (!tangent.defined()) return result;
+  const Tensor part = primitives().place_view(tangent, geometry);
+  return result.defined() ? primitives().add(result, part) : part;
+}
 
 void add_level(Levels& levels, std::uint64_t level) {
   const auto* const at = std::ranges::lower_bound(levels, level);
@@ -242,6 +297,24 @@ void set_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent) {
   write_entry(x, {level, tangent.defined() ? live->keep(tangent) : nullptr, whole.writes});
 }
 
+void lend_tangent(const Tensor& dual, std::uint64_t level) {
+  LiveLevel* const live = find_visible(level);
+  if (!live || !is_tracked(dual)) return;
+  const Tensor base = base_of(dual);
+  const Tensor tangent = tangent_of(dual, level);
+  const Tangent own = read_entry(base, level);
+  Tensor whole;
+  {
+    const HideLevels hide(level);
+    whole = with_part(own.writes == 0 ? live->lent(base) : value_of(own), base, dual, tangent);
+  }
+  if (own.writes == 0) {
+    live->lend(base, whole);
+  } else {
+    write_entry(base, {level, live->keep(whole), own.writes});
+  }
+}
+
 Tangent make_tangent(std::uint64_t level, const Tensor& tangent) {
   LiveLevel* const live = find_visible(level);
   return {level, live ? live->keep(tangent) : nullptr, 0};
@@ -268,16 +341,10 @@ void write_tangent(const Tensor& x, std::uint64_t level, const Tensor& tangent) 
   }
   const Tensor base = base_of(x);
   const Tangent before = current_entry(base, level);
-  const Tensor old = value_of(before);
   Tensor whole;
   {
     const HideLevels hide(level);
-    const ViewGeometry geometry(base, x);
-    if (old.defined()) whole = primitives().clear_view(old, geometry);
-    if (tangent.defined()) {
-      const Tensor part = primitives().place_view(tangent, geometry);
-      whole = whole.defined() ? primitives().add(whole, part) : part;
-    }
+    whole = with_part(before.writes == 0 && !before.value ? live->lent(base) : value_of(before), base, x, tangent);
   }
   write_entry(base, {level, kept(whole), before.writes + 1});
   write_entry(x, {level, kept(tangent), before.writes + 1});

@@ -31,11 +31,12 @@ def _places(op: str, device_type: str | None) -> list[int]:
 class autocast:  # noqa: N801
     """Lets operators choose the precision they compute in, in a ``with`` block or in a decorated function.
 
-    Products of matrices, linear layers and convolutions cast what they get to ``dtype``; exponentials, logarithms,
-    powers, sums, softmax, normalization and losses cast float16 and bfloat16 to float32; all else promotes as ever.
-    float64 stays what it is. The casts are recorded, so gradients have the dtypes of the tensors they belong to. A
-    parameter is cast once in the outermost block and the copy used again, until the parameter changes or the block
-    ends. Backward passes run without autocast, in the dtypes that forward chose, wherever they are started.
+    Products of matrices, also those added to something, linear layers and convolutions cast what they get to ``dtype``;
+    exponentials, logarithms, powers, sums, softmax, normalization and losses cast float16 and bfloat16 to float32; all
+    else promotes as ever. float64 stays what it is. The casts are recorded, so gradients have the dtypes of the tensors
+    they belong to. A parameter is cast once in the outermost block and the copy used again, until the parameter changes
+    or the block ends. Backward passes run without autocast, in the dtypes that forward chose, wherever they are
+    started.
 
     Args:
         device_type: ``"cpu"`` or ``"cuda"``: whose tensors; ``None`` for both.

@@ -207,8 +207,9 @@ class CustomOp:
 
         Args:
             backward: ``backward(ctx, *grads)`` gets a gradient for each result, a list of them for a result that is a
-                list (``Tensor[]``), and returns one for each argument, a list for a list, None for those that have
-                none. Written with operators that have gradients, it has gradients of every order.
+                list (``Tensor[]``), None for one that is no tensor, and returns one for each argument, a list for a
+                list, None for those that have none. Written with operators that have gradients, it has gradients of
+                every order.
             setup_context: ``setup_context(ctx, inputs, output)`` keeps what backward needs; with keyword-only
                 arguments ``setup_context(ctx, inputs, keyword_only_inputs, output)``.
 
@@ -239,11 +240,11 @@ class CustomOp:
         below = self._op.below_autograd
         setup_context, backward, vmap = self._setup_context, self._backward, self._vmap
         results = [kind for _, kind, _ in self._op.results]
-        has_lists = any(kind.endswith("]") for kind in results)
+        has_others = any(kind != "Tensor" for kind in results)
 
         def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
             output = below(*args, **kwargs)
-            if has_lists:
+            if has_others:
                 ctx._result_lengths = _lengths(results, output)
             if setup_context is not None:
                 if kwargs:
@@ -255,8 +256,9 @@ class CustomOp:
         def grouped(ctx: Any, *grads: Any) -> Any:
             assert backward is not None
             rest = iter(grads)
+            lengths = ctx._result_lengths
             return backward(
-                ctx, *(next(rest) if length is None else [*islice(rest, length)] for length in ctx._result_lengths)
+                ctx, *(None if n is None else next(rest) if n == _TENSOR else [*islice(rest, n)] for n in lengths)
             )
 
         def missing(ctx: Any, *grads: Any) -> Any:
@@ -264,7 +266,7 @@ class CustomOp:
                 f"[{self._name}] no gradient is registered for {self._name}; register one with register_autograd(...)"
             )
 
-        rule = missing if backward is None else grouped if has_lists else backward
+        rule = missing if backward is None else grouped if has_others else backward
         members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(rule)}
         if vmap is not None:
             members["vmap"] = staticmethod(vmap)
@@ -272,16 +274,19 @@ class CustomOp:
         self._implement("Autograd", layer.apply, for_recording=vmap is None)
 
 
+#: Stands for a result that is a tensor among the lengths of lists.
+_TENSOR = -1
+
+
 def _lengths(results: list[str], output: Any) -> list[int | None]:
-    """Returns, for each result that has gradients, the length of a list of tensors, and None for a tensor."""
+    """Returns the length of each result that is a list of tensors, and None for what is no tensor either."""
     values = [output] if len(results) == 1 else output
     lengths: list[int | None] = []
     for kind, value in zip(results, values, strict=True):
-        if kind.endswith("]"):
-            if kind.startswith("Tensor"):
-                lengths.append(sum(isinstance(item, _C.Tensor) for item in value))
-        elif isinstance(value, _C.Tensor):
-            lengths.append(None)
+        if kind.startswith("Tensor") and kind.endswith("]"):
+            lengths.append(sum(isinstance(item, _C.Tensor) for item in value))
+        else:
+            lengths.append(_TENSOR if isinstance(value, _C.Tensor) else None)
     return lengths
 
 

@@ -25,7 +25,13 @@ def test_products_compute_in_low_precision(dtype: lm.DType) -> None:
         y = lm.matmul(a, b)
         z = lm.linear(a, b.T, bias)
         c = lm.conv2d(parameter(1, 2, 5, 5), parameter(3, 2, 3, 3))
-    assert y.dtype == z.dtype == c.dtype == dtype
+        added = [
+            lm.addmm(bias, a, b),
+            lm.addmv(parameter(4), a, parameter(5)),
+            lm.baddbmm(bias, a[None], b[None]),
+            lm.addbmm(bias, a[None], b[None]),
+        ]
+    assert {y.dtype, z.dtype, c.dtype, *(total.dtype for total in added)} == {dtype}
     np.testing.assert_allclose(y.detach().to("float32").numpy(), (a @ b).detach().numpy(), atol=0.1)
     y.to("float32").sum().backward()
     assert a.grad is not None and a.grad.dtype == lm.float32

@@ -230,6 +230,61 @@ def test_views_share_tangents_with_their_base(recording: bool) -> None:
         assert tangent(last) is None or tangent(last) == [0, 0]
 
 
+@pytest.mark.parametrize("recording", [True, False])
+def test_a_write_through_a_view_of_a_dual_leaves_the_rest_of_its_tangent(recording: bool) -> None:
+    with lm.set_grad_enabled(recording), fwad.dual_level():
+        x = fwad.make_dual(vec(1, 2, 3, 4), vec(1, 1, 1, 1))
+        part = x[1:3]
+        part *= 3
+        assert tangent(part) == [3, 3] and tangent(x) == [1, 3, 3, 1]
+        part.fill_(0)
+        assert tangent(x) == [1, 0, 0, 1] and x.detach().tolist() == [1, 0, 0, 4]
+        x[0] += 5
+        assert tangent(x) == [1, 0, 0, 1]
+        x *= 2
+        assert tangent(x) == [2, 0, 0, 2] and tangent(x[3:]) == [2]
+
+
+def test_detach_in_place_drops_tangents() -> None:
+    with fwad.dual_level(), fwad.dual_level():
+        x = fwad.make_dual(vec(1, 2), vec(3, 4)) * 2
+        assert tangent(x) == [6, 8]
+        assert x.detach_() is x and tangent(x) is None and tangent(x * x) is None
+        x += fwad.make_dual(vec(1, 1), vec(1, 0))
+        assert tangent(x) == [1, 0]
+
+
+def test_duals_of_parts_of_one_tensor_keep_their_tangents() -> None:
+    whole = vec(1, 2, 3, 4)
+    with fwad.dual_level():
+        first = fwad.make_dual(whole[:2], vec(1, 1))
+        second = fwad.make_dual(whole[2:], vec(5, 6))
+        assert tangent(whole) is None
+        first *= 3
+        assert tangent(first) == [3, 3] and tangent(second) == [5, 6]
+        part = second[:1]
+        part *= 2
+        assert tangent(second) == [10, 6] and tangent(first) == [3, 3]
+    assert whole.tolist() == [3, 6, 6, 4]
+    assert tangent(first) is None and tangent(whole) is None
+
+
+def test_functions_that_write_into_views_of_their_argument() -> None:
+    def f(x: lm.Tensor) -> lm.Tensor:
+        x[::2] *= x[1::2]
+        return x
+
+    x = np.arange(1.0, 7.0)
+    jacobian = np.eye(6)
+    jacobian[[0, 2, 4], [0, 2, 4]] = x[1::2]
+    jacobian[[0, 2, 4], [1, 3, 5]] = x[::2]
+    np.testing.assert_array_equal(jacfwd(lambda x: f(x.clone()))(lm.asarray(x)).numpy(), jacobian)
+    t = np.array([1.0, 0, 2, 0, 0, 3])
+    np.testing.assert_array_equal(jvp(f, (lm.tensor(x),), (lm.asarray(t),))[1].numpy(), jacobian @ t)
+    each = lm.vmap(lambda x, t: jvp(f, (x,), (t,))[1])(lm.tensor(np.stack([x, x])), lm.asarray(np.stack([t, 2 * t])))
+    np.testing.assert_array_equal(each.numpy(), [jacobian @ t, jacobian @ t * 2])
+
+
 def test_a_dual_value_reaches_a_plain_base_through_a_view() -> None:
     with fwad.dual_level():
         base = lm.zeros([2, 2], dtype="float64")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lamella as lm
-from lamella.autograd import gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jvp, vjp
+from lamella.autograd import gradcheck, gradgradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jvp, vjp
 from support.tensors import vec
 
 
@@ -90,6 +90,40 @@ def test_gradcheck(fast: bool) -> None:
     assert gradcheck(Wrong.apply, x, fast_mode=fast)
     with pytest.raises(RuntimeError, match="forward-mode derivative of output 0"):
         gradcheck(Wrong.apply, x, **options)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_gradgradcheck_of_forward_mode(fast: bool) -> None:
+    x = vec(0.5, 1.5, grad=True)
+    for f in (lm.exp, lm.sin, lambda x: x * x * x, lambda x: lm.outer(x, x)):
+        assert gradgradcheck(f, x, check_forward_ad=True, fast_mode=fast)
+
+    class Wrong(lm.PyLayer):
+        @staticmethod
+        def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, dy: lm.Tensor) -> lm.Tensor:
+            return Slope.apply(ctx.saved_tensors[0]) * dy
+
+    class Slope(lm.PyLayer):
+        @staticmethod
+        def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx: Any, dy: lm.Tensor) -> lm.Tensor:
+            return 2 * dy
+
+        @staticmethod
+        def jvp(ctx: Any, dx: lm.Tensor) -> lm.Tensor:
+            return 3 * dx
+
+    assert gradgradcheck(Wrong.apply, x, fast_mode=fast)
+    with pytest.raises(RuntimeError, match="forward-mode derivative of the gradient"):
+        gradgradcheck(Wrong.apply, x, check_forward_ad=True, fast_mode=fast)
 
 
 def through_checkpoint(g: Callable[..., Any]) -> Callable[..., Any]:

@@ -31,7 +31,7 @@ class _Slot(NamedTuple):
 
 def functional_call(
     module: Module,
-    params_and_buffers: Mapping[str, Tensor] | Sequence[Mapping[str, Tensor]],
+    params_and_buffers: Mapping[str, Tensor | None] | Sequence[Mapping[str, Tensor | None]],
     args: Any = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -48,7 +48,8 @@ def functional_call(
 
     Args:
         module: a :class:`lamella.nn.Module`.
-        params_and_buffers: tensors by dotted name, as ``named_parameters`` gives them, or several such mappings.
+        params_and_buffers: tensors by dotted name, as ``named_parameters`` gives them, or several such mappings. None
+            stands for no tensor, as where a layer is without a bias.
             A tensor that ``forward`` puts in a given one's place (a buffer set anew) is stored there in turn.
         args: the positional arguments: a tuple, or the only one.
         kwargs: the keyword arguments.
@@ -63,13 +64,13 @@ def functional_call(
         ValueError: a name is unknown (or missing, with ``strict``), is given twice, or names that are tied are given
             different tensors.
     """
-    given: dict[str, Tensor] = {}
+    given: dict[str, Tensor | None] = {}
     sources: dict[str, Any] = {}
     for mapping in [params_and_buffers] if isinstance(params_and_buffers, Mapping) else params_and_buffers:
         for name, tensor in mapping.items():
             if name in given:
                 raise ValueError(f"[functional_call] '{name}' is given twice")
-            if not isinstance(tensor, Tensor):
+            if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(f"[functional_call] '{name}' is {type(tensor).__name__}: expected a Tensor")
             given[name] = tensor
             sources[name] = mapping
@@ -91,7 +92,9 @@ def _slots(module: Module) -> Iterator[tuple[str, _Slot]]:
                 yield f"{name}.{path}", slot
 
 
-def _places(module: Module, given: Mapping[str, Tensor], tie_weights: bool, strict: bool) -> dict[str, list[_Slot]]:
+def _places(
+    module: Module, given: Mapping[str, Tensor | None], tie_weights: bool, strict: bool
+) -> dict[str, list[_Slot]]:
     """Returns the places in which each given tensor goes."""
     slots = dict(_slots(module))
     if unknown := [name for name in given if name not in slots]:
@@ -126,7 +129,7 @@ def _places(module: Module, given: Mapping[str, Tensor], tie_weights: bool, stri
 
 @contextmanager
 def _replaced(
-    places: Mapping[str, list[_Slot]], given: Mapping[str, Tensor], sources: Mapping[str, Any]
+    places: Mapping[str, list[_Slot]], given: Mapping[str, Tensor | None], sources: Mapping[str, Any]
 ) -> Iterator[None]:
     """Puts the given tensors in their places for a block."""
     before = [(slot, slot.tensor()) for slots in places.values() for slot in slots]

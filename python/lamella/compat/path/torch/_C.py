@@ -10,11 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from lamella import DType, Generator, Tensor  # noqa: F401
+from lamella.autograd import Node
 from lamella.compat.front import close_module
 from lamella.utils import privateuse1_backend_name as _get_privateuse1_backend_name  # noqa: F401
 
 from . import overrides
 from ._device import device
+from ._printing import node_name
 from ._size import Size  # noqa: F401
 from .linalg import LinAlgError as _LinAlgError  # noqa: F401
 
@@ -35,6 +37,24 @@ class Graph:
 
 class Value:
     """The class of what is computed in these."""
+
+
+class _KindOfNode(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, Node) and node_name(str(value.name)) == cls.__name__
+
+
+class _KindsOfNodes:
+    """Classes of the nodes of the graph, by the names that PyTorch gives these: ``AccumulateGrad``."""
+
+    def __getattr__(self, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = vars(self)[name] = _KindOfNode(name, (), {"__doc__": f"The class of nodes called {name}."})
+        return made
+
+
+_functions = _KindsOfNodes()
 
 
 class DispatchKey(enum.Enum):

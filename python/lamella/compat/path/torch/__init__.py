@@ -99,6 +99,8 @@ def _find(name: str) -> _Any:
         return getattr(_import_module("torch._quantization"), name)
     if name == "Future":
         return _import_module("torch.futures").Future
+    if name == "Tag":
+        return _import_module("torch.library").Tag
     if name == "torch":  # `from torch import *` once gave the module its own name
         return _sys.modules[__name__]
     if name == _lm.utils.privateuse1_backend_name() and hasattr(_lm, name):  # the devices of an extension
@@ -210,6 +212,8 @@ from ._matrices import (
     get_num_interop_threads,
     is_conj,
     is_deterministic_algorithms_warn_only_enabled,
+    is_inference,
+    is_neg,
     is_warn_always_enabled,
     lu,
     narrow_copy,

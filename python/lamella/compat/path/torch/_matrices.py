@@ -89,6 +89,16 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return lm.narrow(input, dim, start, length).clone()
 
 
+def is_inference(input: Tensor) -> bool:
+    """True for a tensor that was made in a block of ``inference_mode``."""
+    return input.is_inference()
+
+
+def is_neg(input: Tensor) -> bool:
+    """False: negated tensors have memory of their own."""
+    return False
+
+
 def is_conj(input: Tensor) -> bool:
     """False: conjugate tensors have memory of their own."""
     return False

@@ -82,6 +82,50 @@ class _Aten:
         return made
 
 
+#: Operators of ``aten`` by Lamella's names of them, where these differ.
+_FORMS = {
+    "add": "add.Tensor",
+    "broadcast_to": "expand.default",
+    "cast": "_to_copy.default",
+    "concat": "cat.default",
+    "conv1d": "convolution.default",
+    "conv2d": "convolution.default",
+    "conv3d": "convolution.default",
+    "divide": "div.Tensor",
+    "index": "index.Tensor",
+    "layer_norm": "native_layer_norm.default",
+    "log_softmax": "_log_softmax.default",
+    "multiply": "mul.Tensor",
+    "negative": "neg.default",
+    "permute_dims": "permute.default",
+    "reshape": "view.default",
+    "scaled_dot_product_attention": "_scaled_dot_product_flash_attention.default",
+    "slice": "slice.Tensor",
+    "softmax": "_softmax.default",
+    "subtract": "sub.Tensor",
+}
+
+
+def overload_of(name: str, tensors: tuple[Tensor, ...]) -> Any:
+    """Returns the operator that PyTorch would call where Lamella calls one: an attribute of ``torch.ops``.
+
+    Args:
+        name: Lamella's name of the operator, or that of a registered one with its namespace.
+        tensors: what it is called with.
+    """
+    namespace, _, short = name.rpartition("::")
+    if namespace:
+        return getattr(getattr(ops, namespace), short).default
+    if name == "matmul":
+        form = "mm.default" if all(x.ndim == 2 for x in tensors) else "bmm.default"
+    elif name == "linear":
+        form = "addmm.default" if len(tensors) == 3 else "mm.default"
+    else:
+        form = _FORMS.get(name, f"{name}.default")
+    packet, _, overload = form.rpartition(".")
+    return getattr(getattr(ops.aten, packet), overload)
+
+
 class _Operators:
     """The operators of all namespaces."""
 

@@ -44,7 +44,9 @@ PATHS: Paths = {
             "_tuple_postprocess"
         )
     },
-    "torch.autograd.grad_mode": {"torch.autograd": "enable_grad inference_mode no_grad set_grad_enabled"},
+    "torch.autograd.grad_mode": {
+        "torch.autograd": "enable_grad inference_mode no_grad set_grad_enabled set_multithreading_enabled"
+    },
     "torch.autograd.gradcheck": {"torch.autograd": "GradcheckError gradcheck gradgradcheck"},
     "torch.autograd.graph": {
         "lamella.autograd": (
@@ -52,6 +54,7 @@ PATHS: Paths = {
             "saved_tensors_hooks"
         ),
         "lamella.autograd.graph": "GradientEdge get_gradient_edge",
+        "torch.autograd": "increment_version",
     },
     "torch.autograd.profiler": {"torch.profiler": "EventList emit_nvtx format_time profile record_function"},
     "torch.autograd.variable": {"torch.autograd": "Variable"},

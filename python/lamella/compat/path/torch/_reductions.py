@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import lamella as lm
 from lamella import Tensor
 
 from . import _functions as F  # noqa: N812
+from . import _underivable
 from ._words import with_numpy_words
 from ._writing import written
 
@@ -231,6 +233,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 @with_numpy_words
+@functools.partial(_underivable.refusing, "unique")
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:

@@ -169,6 +169,11 @@ def _new(name: str) -> Any:
     def method(self: Tensor, *size: Any, **kwargs: Any) -> Tensor:
         kwargs = {"dtype": self.dtype, "device": self.device, **kwargs}
         made: Tensor = getattr(sys.modules["torch"], name)(*size, **kwargs)
+        # Under vmap the tensor may get what differs from example to example: it has one part for each, as its maker.
+        if lm._C._hidden_axes(self) and self.size:
+            one = lm.zeros_like(lm.reshape(self.detach(), (-1,))[0], dtype=made.dtype)
+            with lm.no_grad():
+                return (lm.broadcast_to(one, made.shape) + made).requires_grad_(made.requires_grad)
         return made
 
     return method
@@ -265,6 +270,8 @@ def _backward(self: Tensor, *args: Any, **named: Any) -> None:
     """Implements Tensor.backward(), whose gradient goes by that name."""
     if "gradient" in named:
         named["grad"] = named.pop("gradient")
+    if not args and named.get("grad") is None and self.dtype in (lm.complex64, lm.complex128):
+        raise RuntimeError("[backward] a complex number has no gradient to begin with: give one, or take a real part")
     _native_backward(self, *args, **named)
 
 

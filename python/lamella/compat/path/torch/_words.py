@@ -8,10 +8,22 @@ from typing import Any
 
 from lamella._names import ARGUMENTS
 from lamella.compat.dialect import Dialect, by_other_names
-from lamella.compat.names import Names, serve  # noqa: F401
+from lamella.compat.names import Names as _Names
+from lamella.compat.names import serve  # noqa: F401
 
+from . import _underivable
 from ._taking_over import DOUBLE, taken_over
 from ._writing import written
+
+
+class Names(_Names):
+    """The names of a module; functions without a derivative refuse one."""
+
+    def make(self, name: str) -> Any:
+        """Returns what has the name."""
+        made = super().make(name)
+        return _underivable.refusing(name, made) if name in _underivable.PLACES else made
+
 
 #: PyTorch's words by what they are called natively: the first word counts where there are several.
 WORDS: dict[str, tuple[str, ...]] = {

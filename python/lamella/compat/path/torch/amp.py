@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 import enum
+import warnings
 from typing import Any
 
 import lamella as lm
-from lamella.amp import autocast, custom_bwd, custom_fwd  # noqa: F401
+from lamella.amp import custom_bwd, custom_fwd  # noqa: F401
 from lamella.amp import is_autocast_enabled as _is_autocast_enabled
 from lamella.compat.front import close_module
+
+
+class autocast(lm.amp.autocast):  # noqa: N801
+    """Lets operators choose the precision they compute in: :class:`lamella.amp.autocast`.
+
+    Args:
+        device_type: ``"cpu"`` or ``"cuda"``: whose tensors.
+        dtype: bfloat16 or float16. Another one, such as float32, switches autocast off, with a warning.
+        enabled: False ends autocast for an inner block.
+        cache_enabled: False casts parameters anew in each call; ``None`` leaves it as it is.
+
+    Raises:
+        RuntimeError: for another kind of device.
+    """
+
+    def __init__(
+        self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
+        if dtype not in (None, lm.bfloat16, lm.float16):
+            if enabled:
+                warnings.warn(f"[autocast] dtype {dtype} is none to cast to: autocast is off", stacklevel=2)
+            dtype, enabled = None, False
+        try:
+            super().__init__(device_type, dtype, bool(enabled), cache_enabled)
+        except ValueError as error:
+            raise RuntimeError(str(error)) from None
 
 
 class OptState(enum.Enum):

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
+import enum
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import lamella as lm
 from lamella._tree import TensorTree
 from lamella.compat.front import close_module
-from lamella.library import CustomOp, OpCheckError, custom_op, infer_schema  # noqa: F401
+from lamella.library import CustomOp, OpCheckError, custom_op  # noqa: F401
 from lamella.library import Library as _Library
+from lamella.library import infer_schema as _infer_schema
 from lamella.library import opcheck as _opcheck
 
 from ._ops import OpOverload, OpOverloadPacket
+
+
+class Tag(enum.Enum):
+    """Marks of operators for compilers, which definitions may be given; nothing here reads them."""
+
+    core = enum.auto()
+    data_dependent_output = enum.auto()
+    dynamic_output_shape = enum.auto()
+    flexible_layout = enum.auto()
+    generated = enum.auto()
+    inplace_view = enum.auto()
+    needs_fixed_stride_order = enum.auto()
+    nondeterministic_bitwise = enum.auto()
+    nondeterministic_seeded = enum.auto()
+    pointwise = enum.auto()
+    pt2_compliant_tag = enum.auto()
+    view_copy = enum.auto()
 
 
 class Library(_Library):
@@ -38,6 +58,20 @@ class Library(_Library):
         made: str = super().define(schema)
         _catch_up(f"{self.ns}::{schema.partition('(')[0].strip()}")
         return made
+
+    def _destroy(self) -> None:
+        """Takes the definitions and kernels back."""
+        self.reset()
+
+
+@contextlib.contextmanager
+def _scoped_library(ns: str, kind: str = "FRAGMENT", dispatch_key: str = "") -> Iterator[Library]:
+    """A library whose definitions and kernels last for a block."""
+    library = Library(ns, kind, dispatch_key)
+    try:
+        yield library
+    finally:
+        library._destroy()
 
 
 def _needs_none(namespace: str, op: Any) -> bool:
@@ -189,23 +223,62 @@ def _run_backward(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> st
 _fragments: list[_Library] = []
 
 
-def define(name: str, schema: str, **kwargs: Any) -> None:
-    """Defines an operator: ``define("ns::name", "(Tensor x) -> Tensor")``."""
+def define(name: Any, schema: str, alias_analysis: str = "", **kwargs: Any) -> Any:
+    """Defines an operator: ``define("ns::name", "(Tensor x) -> Tensor")``.
+
+    Args:
+        name: the operator's name, or in an older form the library that defines it; that returns a decorator of the
+            function which is its kernel.
+        schema: the arguments and results; in the older form with the name in front.
+        alias_analysis: accepted.
+        **kwargs: ``lib``, ``tags``: accepted.
+    """
+    if isinstance(name, Library):
+        name.define(schema, alias_analysis)
+        return functools.partial(_implemented, name, schema.partition("(")[0].strip(), "")
     namespace, _, short = name.partition("::")
     library = _Library(namespace)
     library.define(short + schema)
     _fragments.append(library)
     _catch_up(name)
+    return None
 
 
-def impl(name: str, types: str | Iterable[str], func: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
-    """Gives an operator a kernel for device types, or for the key "default", which is all of them."""
+def impl(name: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
+    """Gives an operator a kernel: ``@impl("ns::name", "cpu")``.
+
+    Args:
+        name: the operator's name, or in an older form the library that has it: ``@impl(library, "name", "CPU")``.
+        types: a type of devices, several, or "default", which is all of them; in the older form the operator's name.
+        func: the kernel; left out where this is used as a decorator. In the older form the key of the dispatcher.
+        lib: accepted.
+    """
+    if isinstance(name, Library):
+        return functools.partial(_implemented, name, types, func or "")
     if func is None:
         return functools.partial(impl, name, types)
     keys = [types] if isinstance(types, str) else list(types)
     for key in keys:
         _operator(name).register_kernel(None if key == "default" else key.lower(), func)
     return func
+
+
+def _implemented(library: Library, name: Any, key: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    library.impl(name, function, key)
+    return function
+
+
+def infer_schema(
+    prototype_function: Callable[..., Any], /, *, mutates_args: Any = (), op_name: str | None = None
+) -> str:
+    """Returns the schema of a function by its annotations, with a name in front where one is given.
+
+    Args:
+        prototype_function: with annotations for all parameters and the result.
+        mutates_args: the names of the tensors that it writes into.
+        op_name: the name.
+    """
+    return (op_name or "") + _infer_schema(prototype_function, mutates_args=mutates_args)
 
 
 __getattr__ = close_module(__name__)

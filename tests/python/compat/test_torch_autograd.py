@@ -1,0 +1,304 @@
+"""What programs of PyTorch do with gradients beside backward(), through the front."""
+
+import pytest
+
+from support import extensions
+
+PROGRAMS = {
+    "custom functions": """
+class Both(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, k, times=1):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x, x * k)
+        ctx.k = k
+        return k, x * x * k, None, "name", x * 3
+
+    @staticmethod
+    def backward(ctx, *grads):
+        assert [g is None for g in grads] == [True, False, True, True, False]
+        (x,) = ctx.saved_tensors
+        return 2 * x * ctx.k * grads[1] + 3 * grads[4], None
+
+    @staticmethod
+    def jvp(ctx, t, k, times):
+        assert k is None and times is None
+        x, product = ctx.saved_tensors
+        return None, 2 * product * t, None, None, 3 * t
+
+x = torch.tensor(3.0, requires_grad=True)
+k, square, none, name, triple = Both.apply(x, 5)
+assert (k, none, name) == (5, None, "name")
+(square + triple).backward()
+assert x.grad.item() == 33
+with forward_ad.dual_level():
+    results = Both.apply(forward_ad.make_dual(torch.tensor(3.0), torch.tensor(2.0)), 5)
+    assert [forward_ad.unpack_dual(results[i]).tangent.item() for i in (1, 4)] == [60, 6]
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x**2, x.item() * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.slope = output[1]
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dy, nothing):
+        assert nothing is None
+        return dy * ctx.slope
+
+assert not Square.generate_vmap_rule
+assert torch.autograd.grad(Square.apply(x)[0], x)[0].item() == 6
+
+called = []
+class Late(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, dy):
+        torch.autograd.Variable._execution_engine.queue_callback(lambda: called.append(x.grad is not None))
+        return dy
+
+x.grad = None
+Late.apply(x).backward()
+assert called == [True]
+""",
+    "functions without a derivative": """
+a = torch.tensor([1.5, 2.0], requires_grad=True)
+x = torch.tensor([2.0, 3.0])
+calls = [
+    lambda a: torch.igamma(a, x),
+    lambda a: torch.igammac(input=a, other=x),
+    lambda a: a.igamma(x),
+    lambda a: torch.special.gammainc(a, x),
+    lambda a: torch.special.gammaincc(a, x),
+    lambda a: torch.nextafter(x, a),
+    lambda a: a.unique(),
+    lambda a: torch.unique(a, return_counts=True)[0],
+    lambda a: torch.geqrf(torch.outer(a, a))[0],
+    lambda a: torch.linalg.ldl_factor(torch.outer(a, a)).LD,
+]
+for call in calls:
+    raises(NotImplementedError, lambda: (call(a).sum() + a.sum()).backward())
+    with forward_ad.dual_level():
+        raises(NotImplementedError, lambda: call(forward_ad.make_dual(a.detach(), torch.ones(2))))
+    with torch.no_grad():
+        assert not call(a).requires_grad
+z = x.clone().requires_grad_()
+torch.igamma(a, z).sum().backward(inputs=[z])
+density = torch.exp((a - 1) * torch.log(x) - x - torch.lgamma(a))
+assert torch.allclose(z.grad, density.detach())
+values, counts = torch.unique(a, return_counts=True)
+assert counts.tolist() == [1, 1] and not counts.requires_grad
+""",
+    "gradients of unused inputs": """
+x = torch.tensor(0.5, requires_grad=True)
+a = torch.tensor(1.0, requires_grad=True)
+(slope,) = torch.autograd.grad(x * a, x, create_graph=True)
+(second,) = torch.autograd.grad(slope, x, create_graph=True, materialize_grads=True)
+assert second.item() == 0 and torch.autograd.grad(second, x, materialize_grads=True)[0].item() == 0
+raises(ValueError, lambda: torch.autograd.grad(x * a, x, allow_unused=False, materialize_grads=True))
+
+number = x * 0.5j
+raises(RuntimeError, number.backward)
+raises(RuntimeError, lambda: torch.autograd.grad(number, x))
+raises(RuntimeError, lambda: torch.autograd.backward([x * 1, number], [torch.tensor(1.0), None]))
+number.backward(torch.tensor(2j))
+assert x.grad.item() == 1 and not torch.is_neg(x)
+
+weight = torch.ones(3, requires_grad=True)
+y = weight.exp()
+torch.autograd.graph.increment_version([weight, y])
+raises(RuntimeError, y.sum().backward)
+with torch.autograd.set_multithreading_enabled(False), torch.inference_mode():
+    made = torch.ones(2)
+    torch.autograd.graph.increment_version(made)
+assert torch.is_inference(made) and not torch.is_inference(weight)
+""",
+    "checks of gradients": """
+from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd.gradcheck import GradcheckError
+
+x = torch.rand(3, dtype=torch.double, requires_grad=True)
+z = torch.rand(2, dtype=torch.cdouble, requires_grad=True)
+every = dict(check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True, masked=False)
+assert gradcheck(torch.sin, (x,), **every) and gradcheck(lambda z: z * z, (z,), **every)
+assert gradgradcheck(torch.exp, (x,), check_fwd_over_rev=True, gen_non_contig_grad_outputs=True)
+
+class Forward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x * 2
+
+    @staticmethod
+    def jvp(ctx, t, factor):
+        return t * ctx.factor
+
+alone = dict(check_forward_ad=True, check_backward_ad=False)
+assert gradcheck(Forward.apply, (x, 2), **alone)
+raises(GradcheckError, lambda: gradcheck(Forward.apply, (x, 3), **alone))
+assert not gradcheck(Forward.apply, (x, 3), raise_exception=False, **alone)
+raises(ValueError, lambda: gradcheck(torch.sin, (x,), check_backward_ad=False))
+""",
+    "functions of functions": """
+import functorch
+from functorch.experimental import chunk_vmap
+from torch.func import functional_call, grad, jacfwd, jacrev, stack_module_state, vmap
+
+x = torch.arange(6.0).reshape(2, 3)
+def loss(x):
+    "Of a vector."
+    return (x**2).sum()
+
+assert grad(loss).__name__ == "loss" and grad(loss, argnums=-1)(x[1]).tolist() == [6, 8, 10]
+raises(RuntimeError, lambda: grad(loss, argnums=1)(x))
+assert torch.equal(jacrev(torch.square, chunk_size=2)(x[0]), jacfwd(torch.square, randomness="same")(x[0]))
+assert torch.equal(chunk_vmap(loss, chunks=3)(torch.arange(7.0)), torch.arange(7.0) ** 2)
+
+assert vmap(lambda x: x, out_dims=(1,))(x).shape == (3, 2) and vmap(lambda x: (x,), out_dims=(1,))(x)[0].shape == (3, 2)
+
+def filled(x, y):
+    made = x.new_zeros(2)
+    made[0] = y
+    return made
+assert vmap(filled)(x, torch.ones(2)).tolist() == [[1, 0], [1, 0]]
+
+layer = nn.Linear(3, 2)
+weight = torch.ones(2, 3)
+given = {"weight": weight, "bias": None, "of another": weight}
+assert torch.equal(functional_call(layer, given, x), x @ weight.T) and set(given) == {"weight", "bias", "of another"}
+raises(RuntimeError, lambda: functional_call(layer, given, x, strict=True))
+raises(RuntimeError, lambda: functional_call(layer, {"weight": weight}, x, strict=True))
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.factor = torch.ones(())
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x) * self.factor * getattr(self.layer, "second", 1)
+scaled = Scaled()
+got = torch.nn.utils.stateless.functional_call(scaled, {"factor": torch.tensor(2.0), "layer.second": 3}, (x,))
+assert torch.allclose(got, 6 * layer(x)) and scaled.factor.item() == 1 and not hasattr(layer, "second")
+
+layers = [nn.Linear(3, 2) for _ in range(2)]
+call, params, buffers = functorch.combine_state_for_ensemble(layers)
+assert torch.allclose(vmap(call, (0, 0, None))(params, buffers, x), torch.stack([layer(x) for layer in layers]))
+layers[0].bias.requires_grad_(False)
+raises(RuntimeError, lambda: stack_module_state(layers))
+
+network = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+call, params, buffers = functorch.make_functional_with_buffers(network)
+assert torch.equal(call(params, buffers, x), network(x))
+raises(RuntimeError, lambda: functorch.make_functional(network))
+torch.func.replace_all_batch_norm_modules_(network)
+assert not list(network.buffers())
+call, params = functorch.make_functional(network, disable_autograd_tracking=True)
+assert torch.equal(call(params, x), network(x)) and not any(p.requires_grad for p in params)
+""",
+    "checkpoints": """
+from functools import partial
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+from torch.utils.checkpoint import detach_variable, set_checkpoint_early_stop
+
+x = torch.randn(2, 3, requires_grad=True)
+layer, seen = nn.Linear(3, 3), []
+def block(x):
+    return (layer(x).sin() @ torch.ones(3, 3)).exp()
+def policy(context, op, *tensors):
+    seen.append(op)
+    return CheckpointPolicy.MUST_SAVE if op is torch.ops.aten.mm.default else CheckpointPolicy.PREFER_RECOMPUTE
+(wanted,) = torch.autograd.grad(block(x).sum(), x)
+for chosen in (policy, [torch.ops.aten.addmm.default, torch.ops.aten.mm.default]):
+    contexts = partial(create_selective_checkpoint_contexts, chosen)
+    y = checkpoint(block, x, use_reentrant=False, debug=True, context_fn=contexts)
+    assert torch.allclose(torch.autograd.grad(y.sum(), x)[0], wanted)
+aten = torch.ops.aten
+assert seen == [aten.addmm.default, aten.sin.default, aten.mm.default, aten.exp.default]
+
+def two(x):
+    y = x.sin()
+    seen.append("between")
+    return y.sum()
+for early, times in ((True, 1), (False, 2)):
+    seen.clear()
+    with set_checkpoint_early_stop(early):
+        y = checkpoint(two, x, use_reentrant=False)
+    y.backward()
+    assert len(seen) == times, seen
+(leaf, number) = detach_variable((x * 1, 2))
+assert leaf.is_leaf and leaf.requires_grad and number == 2
+""",
+    "mixed precision": """
+import warnings
+
+x = torch.ones(2, 3)
+layer = nn.Linear(3, 3)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    assert layer(x).dtype == torch.addmm(layer.bias, x, layer.weight).dtype == torch.bfloat16
+    with torch.cpu.amp.autocast(enabled=False):
+        assert layer(x).dtype == torch.float32
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        with torch.autocast("cpu", dtype=torch.float32):
+            assert layer(x).dtype == torch.float32
+    assert len(noted) == 1
+with torch.cpu.amp.autocast():
+    assert layer(x).dtype == torch.bfloat16
+raises(RuntimeError, lambda: torch.autocast("not a device"))
+""",
+    "libraries for a while": """
+with torch.library._scoped_library("for_a_while") as library:
+    library.define("twice(Tensor x) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
+    library.impl("twice", lambda x: x * 2, "CPU")
+    assert torch.ops.for_a_while.twice(torch.ones(2)).tolist() == [2, 2]
+
+older = torch.library.Library("older_forms", "DEF")
+
+@torch.library.define(older, "twice(Tensor x) -> Tensor")
+def twice(x):
+    return x * 2
+
+torch.library.define("older_forms::thrice", "(Tensor x) -> Tensor", lib=older)
+
+@torch.library.impl(older, "thrice", "CPU")
+def thrice(x):
+    return x * 3
+
+assert torch.ops.older_forms.twice(torch.ones(1)).item() == 2 == twice(1)
+assert torch.ops.older_forms.thrice(torch.ones(1)).item() == 3 == thrice(1)
+
+def half(x: torch.Tensor) -> torch.Tensor:
+    return x / 2
+assert torch.library.infer_schema(half, op_name="half", mutates_args=()) == "half(Tensor x) -> Tensor"
+raises(RuntimeError, lambda: torch.ops.for_a_while.twice(torch.ones(2)))
+""",
+}
+
+HEAD = """
+import torch
+import torch.nn as nn
+from torch.autograd import forward_ad
+
+torch.manual_seed(0)
+
+def raises(kind, call):
+    try:
+        call()
+    except kind:
+        return
+    raise AssertionError(f"{kind.__name__} was not raised")
+"""
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_gradients(program, tmp_path):
+    extensions.write(tmp_path, {"program.py": HEAD + PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
