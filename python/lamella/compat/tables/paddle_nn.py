@@ -5,7 +5,6 @@ FUNCTIONAL = """
 mish relu6 softsign tanhshrink
 celu(x, alpha=1.0)
 elu(x, alpha=1.0)
-silu(x)
 elu_(x, alpha=1.0) -> elu
 leaky_relu(x, negative_slope=0.01)
 log_sigmoid
@@ -31,7 +30,6 @@ binary_cross_entropy(input, label, weight=None, reduction="mean")
 binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None)
 cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean")
 hinge_embedding_loss(input, label, margin=1.0, reduction="mean")
-kl_div(input, label, reduction="mean", log_target=False)
 l1_loss(input, label, reduction="mean")
 margin_ranking_loss(input, other, label, margin=0.0, reduction="mean")
 nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean")

@@ -33,14 +33,12 @@ from lamella import (
     nan,
     no_grad,
     pi,
-    seed,
     set_grad_enabled,
     uint8,
     uint16,
     uint32,
     uint64,
 )
-from lamella import seed as manual_seed
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import callable_path as _callable_path
 from lamella.compat.front import close as _close
@@ -128,6 +126,8 @@ def _find(name: str) -> _Any:
         return getattr(_import_module(f"{__name__}.amp"), name)
     if (function := _in_place(name)) is not None:
         return function
+    if name in _MATRIX_METHODS.split():
+        return getattr(linalg, name)
     if name == "DataParallel":
         return _import_module(f"{__name__}._parallel").DataParallel
     if name in ("Model", "flops", "summary"):  # with metrics and loaders, which need numpy
@@ -217,7 +217,17 @@ from ._functions import (
 from ._functions import (
     concat as cat,
 )
-from ._generators import Generator, LazyGuard, Size, check_shape, disable_compat, disable_signal_handler, enable_compat
+from ._generators import (
+    Generator,
+    LazyGuard,
+    Size,
+    check_shape,
+    disable_compat,
+    disable_signal_handler,
+    enable_compat,
+    seed,
+)
+from ._generators import seed as manual_seed
 from ._like_torch import (
     as_strided,
     as_tensor,
@@ -238,7 +248,7 @@ from ._like_torch import (
     swapdims,
     to_dlpack,
 )
-from ._matrices import histogramdd, vander
+from ._matrices import histogramdd, tensordot, vander
 from ._methods import over as _over
 from ._more import (
     bucketize,
@@ -293,6 +303,8 @@ from ._plain import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
+    bitwise_left_shift,
+    bitwise_right_shift,
     broadcast_shape,
     broadcast_tensors,
     frac,
@@ -300,10 +312,13 @@ from ._plain import (
     is_complex,
     is_empty,
     is_integer,
+    isin,
     kthvalue,
     log_normal,
     put_along_axis,
+    rand_like,
     randint_like,
+    randn_like,
     repeat_interleave,
     select_scatter,
     set_printoptions,

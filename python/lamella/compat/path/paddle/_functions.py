@@ -396,8 +396,15 @@ def grad(
     """Returns the gradients of ``outputs`` with respect to ``inputs``, as a list."""
     if not only_inputs or no_grad_vars:
         raise NotImplementedError("[grad] Lamella's paddle front takes neither only_inputs=False nor no_grad_vars")
-    found = lm.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+    ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    given = [grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs or [None] * len(ends)
+    found = lm.grad(ends, inputs, ones_for_none(ends, given), retain_graph, create_graph, allow_unused)
     return [found] if isinstance(found, Tensor) or found is None else list(found)
+
+
+def ones_for_none(ends: Sequence[Tensor], weights: Sequence[Tensor | None]) -> list[Tensor]:
+    """Returns the gradients to begin with: that of the sum of a tensor's elements where none is given."""
+    return [lm.ones_like(end) if weight is None else weight for end, weight in zip(ends, weights, strict=True)]
 
 
 def get_default_dtype() -> str:

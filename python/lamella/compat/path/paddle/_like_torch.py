@@ -83,6 +83,12 @@ def swapaxes(x: Tensor, perm: Any, axis1: int | None = None, name: str | None = 
 swapdims = swapaxes
 
 
+def repeat(x: Tensor, *repeats: Any) -> Tensor:
+    """The tensor several times along its axes; the numbers of times may come in one list."""
+    listed = repeats[0] if len(repeats) == 1 and isinstance(repeats[0], (list, tuple)) else repeats
+    return lm.tile(x, tuple(int(each) for each in listed))
+
+
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements in order along the first axis."""
     made = lm.sort(input, axis=0)

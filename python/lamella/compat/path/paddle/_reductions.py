@@ -152,7 +152,8 @@ def median(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg"
         x: the elements.
         axis: the axis; None for all elements.
         keepdim: keeps the axis.
-        mode: "avg", or "min" for the smaller of the two; along an axis, its place comes second then.
+        mode: "avg", or "min" for the smaller of the two; along one axis, its place comes second then. In a row with
+            numbers that are none, it is the first of these.
         name: not used.
 
     Raises:
@@ -168,9 +169,10 @@ def median(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg"
     if lm.isdtype(x.dtype, "real floating"):
         missing = lm.any(lm.isnan(rows), axis=-1)
         values = [lm.where(missing, lm.full_like(each, float("nan")), each) for each in values]
+        places = [lm.where(missing, lm.argmax(lm.isnan(rows).astype("int32"), axis=-1), each) for each in places]
     if mode == "min":
         first = _with_axes(values[0], axes, keepdim)
-        return first if axis is None else (first, _with_axes(places[0], axes, keepdim))
+        return (first, _with_axes(places[0], axes, keepdim)) if isinstance(axis, int) else first
     return _with_axes((values[0] + values[1]) / 2, axes, keepdim)
 
 
@@ -198,7 +200,7 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
         found.append((lm.squeeze(lm.take_along_axis(rows, place, axis=-1), -1), lm.squeeze(place, -1)))
     if mode == "min":
         first = _with_axes(found[0][0], axes, keepdim)
-        return first if axis is None else (first, _with_axes(found[0][1], axes, keepdim))
+        return (first, _with_axes(found[0][1], axes, keepdim)) if isinstance(axis, int) else first
     return _with_axes((found[0][0] + found[1][0]) / 2, axes, keepdim)
 
 

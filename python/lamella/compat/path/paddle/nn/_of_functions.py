@@ -21,8 +21,9 @@ def layer_of(name: str, function: Callable[..., Any], inputs: int = 1, **fixed: 
         inputs: number of the tensors.
         fixed: settings that are not the layer's.
     """
-    parameters = list(inspect.signature(function).parameters.values())[inputs:]
-    words = [each for each in parameters if each.name not in fixed and each.name != "out"]
+    parameters = list(inspect.signature(function).parameters.values())
+    words = [each for each in parameters[inputs:] if each.name not in fixed and each.name != "out"]
+    called = [each.name for each in parameters[:inputs]]
     signature = inspect.Signature(words)
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807
@@ -32,8 +33,10 @@ def layer_of(name: str, function: Callable[..., Any], inputs: int = 1, **fixed: 
         settings = {word: value for word, value in given.arguments.items() if word != "name"}
         self.__dict__["_settings"] = settings | fixed
 
-    def forward(self: Any, *tensors: Any) -> Any:
-        return function(*tensors, **self._settings)
+    def forward(self: Any, *tensors: Any, **named: Any) -> Any:
+        if unknown := set(named) - set(called):
+            raise TypeError(f"[{name}] takes {', '.join(called)}, not {', '.join(sorted(unknown))}")
+        return function(*tensors, **named, **self._settings)
 
     def extra_repr(self: Any) -> str:
         return ", ".join(f"{word}={value}" for word, value in self._settings.items())

@@ -28,6 +28,7 @@ from ._losses import (  # noqa: F401
     maxout,
     multi_label_soft_margin_loss,
     npair_loss,
+    reduced,
     sequence_mask,
     sigmoid_focal_loss,
     temporal_shift,
@@ -93,9 +94,39 @@ def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
     return lm.sigmoid(x)
 
 
-def gelu(x: Tensor, approximate: bool = False, name: str | None = None) -> Tensor:
-    """Returns the Gaussian error linear unit."""
-    return lm.gelu(x, approximate="tanh" if approximate else "none")
+def gelu(x: Tensor, approximate: bool | str = False, name: str | None = None) -> Tensor:
+    """Returns the Gaussian error linear unit, by the hyperbolic tangent where ``approximate`` is True or "tanh".
+
+    Raises:
+        ValueError: ``approximate`` is another word than "tanh" and "none".
+    """
+    if approximate not in (True, False, "tanh", "none"):
+        raise ValueError(f"[gelu] approximate is 'tanh' or 'none', True or False, not {approximate!r}")
+    return lm.gelu(x, approximate="tanh" if approximate in (True, "tanh") else "none")
+
+
+def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
+    """``x * sigmoid(x)``, written over ``x`` where ``inplace``."""
+    made = lm.silu(x)
+    return x.copy_(made) if inplace else made
+
+
+def kl_div(
+    input: Tensor, label: Tensor, reduction: str = "mean", log_target: bool = False, name: str | None = None
+) -> Tensor:
+    """The divergence of ``label`` from probabilities whose logarithms are ``input``.
+
+    A label that is not above 0 counts nothing. "batchmean" divides the sum by the number of examples.
+    """
+    if log_target:
+        return lm.kl_div(input, label, reduction, True)
+    # The place of others is taken by one whose term is 0, and which passes no gradient on.
+    counts = lm.greater(label, 0)
+    inside = lm.where(counts, label, lm.ones_like(label))
+    terms = lm.where(counts, inside * (lm.log(inside) - input), lm.zeros_like(input))
+    if reduction == "batchmean":
+        return lm.sum(terms) / max(input.shape[0] if input.ndim else 1, 1)
+    return reduced("kl_div", terms, reduction)
 
 
 def softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:

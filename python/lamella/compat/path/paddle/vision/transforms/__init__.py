@@ -278,7 +278,7 @@ class RandomErasing(BaseTransform):
     def _apply_image(self, image: Any) -> Any:
         if random.random() >= self.prob:
             return image
-        height, width = image.shape[-2:] if isinstance(image, lm.Tensor) else F.size_of(image)
+        height, width = F.size_of(image)
         for _ in range(10):
             area = height * width * random.uniform(*self.scale)
             proportion = math.exp(random.uniform(*map(math.log, self.ratio)))

@@ -18,12 +18,22 @@ _GRAY = np.array([0.299, 0.587, 0.114], np.float32)
 
 
 def of_array(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function of arrays that takes images of Pillow, and gives such ones for them, too."""
+    """Returns a function of arrays that takes images of Pillow, and gives such ones for them, too.
+
+    Of tensors, whose axes are ``(..., channels, height, width)``, it gives tensors.
+    """
 
     @functools.wraps(function)
     def call(img: Any, *args: Any, **named: Any) -> Any:
         if isinstance(img, np.ndarray):
             return function(img, *args, **named)
+        if isinstance(img, lm.Tensor):
+            if img.ndim > 3:
+                return lm.stack([call(each, *args, **named) for each in lm.unstack(img)])
+            values = img.detach().cpu().numpy()
+            changed = function(values.transpose(1, 2, 0) if values.ndim == 3 else values, *args, **named)
+            changed = changed.transpose(2, 0, 1) if changed.ndim == 3 else changed
+            return lm.tensor(np.ascontiguousarray(changed)).to(img.device)
         from PIL import Image
 
         made = function(np.asarray(img), *args, **named)
@@ -94,6 +104,8 @@ def _pair(size: Any) -> tuple[int, int]:
 
 def size_of(img: Any) -> tuple[int, int]:
     """Returns the height and width of an image."""
+    if isinstance(img, lm.Tensor):
+        return tuple(img.shape[-2:])
     return tuple(img.shape[:2]) if isinstance(img, np.ndarray) else tuple(img.size[::-1])
 
 
