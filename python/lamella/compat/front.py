@@ -119,7 +119,7 @@ class _Path(Shown):
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
-            return [each for each in self._listed() if hasattr(self, each)]
+            return [each for each in self._listed() if getattr(self, each, None) is not None]
         own = _names_of(self)
         home = own.get("_homes", {}).get(name)
         others = () if name.startswith("_") else own.get("_others", ())

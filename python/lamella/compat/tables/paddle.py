@@ -62,7 +62,6 @@ vsplit(x, num_or_indices)
 complex(real, imag)
 polar(abs, angle)
 logspace(start, stop, num, base=10.0, dtype=None)
-finfo iinfo
 cdist(x, y, p=2.0)
 cartesian_prod(x)
 combinations(x, r=2, with_replacement=False)

@@ -78,6 +78,7 @@ _LATER = frozenset(
     [
         "amp",
         "callbacks",
+        "device",
         "distributed",
         "distribution",
         "fft",
@@ -139,6 +140,7 @@ __getattr__ = _serve(_NAMES, _find)
 
 from . import _tensor, autograd, linalg, nn, optimizer, regularizer, static, utils
 from ._attributes import ParamAttr, create_parameter
+from ._default_dtype import get_default_dtype, set_default_dtype
 from ._functions import (
     abs,
     add,
@@ -163,7 +165,6 @@ from ._functions import (
     floor_divide,
     full,
     full_like,
-    get_default_dtype,
     get_device,
     grad,
     greater_equal,
@@ -248,6 +249,7 @@ from ._like_torch import (
     swapdims,
     to_dlpack,
 )
+from ._limits import finfo, iinfo
 from ._matrices import histogramdd, tensordot, vander
 from ._methods import over as _over
 from ._more import (
@@ -269,7 +271,6 @@ from ._more import (
     scale,
     scatter,
     searchsorted,
-    set_default_dtype,
     set_device,
     shape,
     standard_normal,

@@ -407,11 +407,6 @@ def ones_for_none(ends: Sequence[Tensor], weights: Sequence[Tensor | None]) -> l
     return [lm.ones_like(end) if weight is None else weight for end, weight in zip(ends, weights, strict=True)]
 
 
-def get_default_dtype() -> str:
-    """Returns the dtype of new floating-point tensors."""
-    return "float32"
-
-
 def get_device() -> str:
     """Returns the device of new tensors."""
     return "cpu"

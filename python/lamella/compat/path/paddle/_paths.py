@@ -45,7 +45,6 @@ PATHS: Paths = {
     "paddle.base.executor": {"paddle.static": "Executor global_scope scope_guard"},
     "paddle.base.framework": {"paddle": "in_dynamic_mode", "paddle.static": f"Variable name_scope {_FRAMEWORK}"},
     "paddle.base.param_attr": {"paddle": "ParamAttr"},
-    "paddle.device": {"paddle": "get_device is_compiled_with_cuda"},
     "paddle.framework": {"paddle": "*", "paddle.static": "*"},
     "paddle.framework.dtype": {"paddle": _DTYPES},
     "paddle.framework.framework": {"paddle": "get_default_dtype set_default_dtype"},

@@ -19,7 +19,7 @@ from lamella.graph import Symbol
 
 from . import _functions as F  # noqa: N812
 from . import _like_torch as L  # noqa: N812
-from . import _matrices, _methods
+from . import _matrices, _methods, _printing
 from . import _more as M  # noqa: N812
 from . import _parts as P  # noqa: N812
 from . import _plain as Q  # noqa: N812
@@ -158,6 +158,7 @@ def add(name: str, function: Callable[..., Any]) -> None:
     _item(name, of_two_meanings(name, function))
 
 
+_printing.install(_item)
 _item("set_value", _set_value)
 _item("shape", property(_shape, doc="The sizes of the axes, as a list."))
 _symbol: Any = Symbol

@@ -12,15 +12,19 @@ from lamella.static import ParamAttr, default_startup_program, in_dynamic_mode, 
 from lamella.static.program import paused
 
 from .._attributes import ParamAttr as PaddleAttr
+from .._default_dtype import get_default_dtype
 from . import initializer
 
 
 class Layer(Module):
     """The base of layers and networks, with Paddle's method names."""
 
-    def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
+    #: Dtype of parameters that are made without one.
+    _dtype = property(lambda self: self.__dict__.get("_own_dtype") or get_default_dtype())
+
+    def __init__(self, name_scope: str | None = None, dtype: Any = None) -> None:
         super().__init__()
-        self.__dict__["_name_scope"] = name_scope
+        self.__dict__.update(_name_scope=name_scope, _own_dtype=dtype)
 
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:  # type: ignore[override]
         """Returns the parameters as a list."""
@@ -135,7 +139,8 @@ class Layer(Module):
         usual = initializer.global_initializer(is_bias) or default_initializer
         fill = options.initializer or usual or (initializer.Constant() if is_bias else xavier)
         with paused():
-            parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype), stop_gradient=not options.trainable)
+            zeros = lm.zeros(tuple(shape), dtype=dtype or self._dtype)
+            parameter = Parameter(zeros, stop_gradient=not options.trainable)
             fill(parameter)
         if isinstance(options, PaddleAttr):
             options.mark(parameter)

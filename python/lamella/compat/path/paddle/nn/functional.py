@@ -147,6 +147,20 @@ def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | 
     return loss if reduction == "none" else lm.mean(loss) if reduction == "mean" else lm.sum(loss)
 
 
+def nll_loss(
+    input: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """The cost of classes by the logarithms of their probabilities; ``label`` may keep the axis of classes."""
+    if label.ndim == input.ndim and label.shape[1] == 1:
+        label = lm.squeeze(label, 1)
+    return lm.nll_loss(input, label, weight, ignore_index, reduction)
+
+
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
     """Returns the squared difference of two tensors, element by element."""
     return lm.square(input - label)
