@@ -7,7 +7,7 @@ What static programs use as well, and functions whose values differ, are written
 FUNCTIONS = """
 acos acosh angle asin asinh atan ceil conj cosh deg2rad digamma erf erfinv expm1 floor i0 i0e i1 i1e
 imag isreal lgamma log10 log1p log2 rad2deg real reciprocal rsqrt sigmoid sign signbit sinh tan trunc
-atan2 bitwise_and bitwise_or bitwise_xor copysign fmax fmin gcd heaviside hypot lcm ldexp logaddexp logical_xor
+bitwise_and bitwise_or bitwise_xor fmax fmin gcd heaviside hypot lcm ldexp logaddexp logical_xor
 nextafter atanh
 round(x, decimals=0)
 logit(x, eps=None)
@@ -68,7 +68,6 @@ combinations(x, r=2, with_replacement=False)
 cumulative_trapezoid(y, x=None, dx=1.0, axis=-1)
 trapezoid(y, x=None, dx=1.0, axis=-1)
 diagonal_scatter(x, y, offset=0, axis1=0, axis2=1)
-frexp(x)
 gammainc(x, y)
 gammaincc(x, y)
 isneginf(x)

@@ -82,6 +82,7 @@ _LATER = frozenset(
         "distributed",
         "distribution",
         "fft",
+        "geometric",
         "incubate",
         "io",
         "jit",
@@ -301,6 +302,7 @@ from ._parts import (
 from ._paths import PATHS as _PATHS
 from ._plain import (
     add_n,
+    atan2,
     atleast_1d,
     atleast_2d,
     atleast_3d,
@@ -308,7 +310,9 @@ from ._plain import (
     bitwise_right_shift,
     broadcast_shape,
     broadcast_tensors,
+    copysign,
     frac,
+    frexp,
     index_add,
     is_complex,
     is_empty,

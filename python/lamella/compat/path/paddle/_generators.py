@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import lamella as lm
+from lamella.static.program import paused
 
 
 class Generator:
@@ -85,6 +88,13 @@ class LazyGuard:
 
     def __exit__(self, *error: Any) -> None:
         return None
+
+
+@contextmanager
+def guard(place: Any = None) -> Iterator[None]:
+    """Computes at once within a ``with`` block, as programs of this front do everywhere but in recorded programs."""
+    with paused():
+        yield
 
 
 def check_shape(

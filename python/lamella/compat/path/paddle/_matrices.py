@@ -66,8 +66,8 @@ def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> T
     Args:
         x: a tensor.
         y: a tensor.
-        axes: the number of the last axes of ``x`` and of the first ones of ``y``; or axes of both, in one list; or a list
-            for each, of which the shorter one goes on as the longer one does.
+        axes: the number of the last axes of ``x`` and of the first ones of ``y``; or axes of both, in one list; or a
+            list for each, of which the shorter one goes on as the longer one does.
         name: not used.
     """
     if isinstance(axes, Tensor):

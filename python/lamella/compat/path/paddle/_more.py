@@ -147,6 +147,8 @@ def scale(
     x: Tensor, scale: Any = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Any = None, name: Any = None
 ) -> Tensor:
     """``scale * x + bias``, or ``scale * (x + bias)``, in the dtype of ``x``; ``act`` names a function of it."""
+    if not lm.isdtype(x.dtype, ("real floating", "complex floating")):  # numbers are taken in the dtype of x, too
+        scale, bias = (each if isinstance(each, Tensor) else int(each) for each in (scale, bias))
     made = x * scale + bias if bias_after_scale else (x + bias) * scale
     made = lm.cast(made, x.dtype)
     return made if act is None else getattr(lm.nn.functional, act)(made)

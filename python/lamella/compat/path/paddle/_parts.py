@@ -155,6 +155,34 @@ def set_cuda_rng_state(state_list: Sequence[Any]) -> None:
     """Takes what :func:`get_cuda_rng_state` returned."""
 
 
+def create_array(dtype: Any, initialized_list: Sequence[Tensor] | None = None) -> list[Tensor]:
+    """Returns a list of tensors, which grows as it is written to."""
+    return list(initialized_list or ())
+
+
+def array_write(x: Tensor, i: Any, array: list[Tensor] | None = None) -> list[Tensor]:
+    """Puts a tensor at a place of a list, or behind its last one, and returns the list.
+
+    Raises:
+        IndexError: the place is beyond that.
+    """
+    place, made = int(i), [] if array is None else array
+    if not 0 <= place <= len(made):
+        raise IndexError(f"[array_write] place {place} is beyond the end of {len(made)} tensors")
+    made[place : place + 1] = [x]
+    return made
+
+
+def array_read(array: Sequence[Tensor], i: Any) -> Tensor:
+    """Returns the tensor at a place of a list."""
+    return array[int(i)]
+
+
+def array_length(array: Sequence[Tensor]) -> int:
+    """Returns the number of tensors in a list."""
+    return len(array)
+
+
 _flags: dict[str, Any] = {}
 
 

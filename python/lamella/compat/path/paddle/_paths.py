@@ -8,11 +8,10 @@ _DTYPES = "bool complex64 complex128 float16 float32 float64 int8 int16 int32 in
 _FRAMEWORK = "Program default_main_program default_startup_program program_guard"
 _PROGRAMS = f"{_FRAMEWORK} Executor Scope Variable append_backward global_scope gradients name_scope scope_guard"
 _GRAD_MODES = "enable_grad is_grad_enabled no_grad set_grad_enabled"
-_TENSOR = "attribute creation einsum linalg logic manipulation math ops random search stat".split()
-_LAYERS = "activation common container conv distance layers loss norm pooling rnn transformer vision".split()
-_FUNCTIONS = (
-    "activation common conv distance extension flash_attention input loss norm pooling sparse_attention vision".split()
-)
+_ARRAYS = "array_length array_read array_write create_array"
+_TENSOR = "array attribute creation einsum linalg logic manipulation math ops random search stat"
+_LAYERS = "activation common container conv distance layers loss norm pooling rnn transformer vision"
+_FUNCTIONS = "activation common conv distance extension input loss norm pooling vision"
 _INITIALIZERS = {
     "assign": "Assign",
     "constant": "Constant",
@@ -39,8 +38,8 @@ PATHS: Paths = {
     "paddle.base.backward": {"paddle.static": "append_backward gradients"},
     "paddle.base.compiler": {"paddle.static": "CompiledProgram"},
     "paddle.base.core": {"paddle": "CPUPlace CUDAPlace is_compiled_with_cuda", "paddle.static": "Scope"},
-    "paddle.base.dygraph": {"paddle": f"grad {_GRAD_MODES}", "paddle.nn": "Layer"},
-    "paddle.base.dygraph.base": {"paddle": f"grad {_GRAD_MODES}"},
+    "paddle.base.dygraph": {"paddle": f"grad {_GRAD_MODES}", "paddle.nn": "Layer", "paddle._generators": "guard"},
+    "paddle.base.dygraph.base": {"paddle": f"grad {_GRAD_MODES}", "paddle._generators": "guard"},
     "paddle.base.data_feeder": {"lamella.static": "DataFeeder"},
     "paddle.base.executor": {"paddle.static": "Executor global_scope scope_guard"},
     "paddle.base.framework": {"paddle": "in_dynamic_mode", "paddle.static": f"Variable name_scope {_FRAMEWORK}"},
@@ -50,10 +49,10 @@ PATHS: Paths = {
     "paddle.framework.framework": {"paddle": "get_default_dtype set_default_dtype"},
     "paddle.framework.io": {"paddle": "load save"},
     "paddle.framework.random": {"paddle": "get_rng_state seed set_rng_state"},
-    **{f"paddle.nn.functional.{name}": {"paddle.nn.functional": "*"} for name in _FUNCTIONS},
+    **{f"paddle.nn.functional.{name}": {"paddle.nn.functional": "*"} for name in _FUNCTIONS.split()},
     **{f"paddle.nn.initializer.{name}": {"paddle.nn.initializer": names} for name, names in _INITIALIZERS.items()},
     "paddle.nn.layer": {"paddle.nn": "*"},
-    **{f"paddle.nn.layer.{name}": {"paddle.nn": "*"} for name in _LAYERS},
+    **{f"paddle.nn.layer.{name}": {"paddle.nn": "*"} for name in _LAYERS.split()},
     "paddle.nn.loss": {"paddle.nn": "*"},
     "paddle.static.input": {"paddle.static": "InputSpec data"},
     "paddle.static.nn.control_flow": {"paddle.static.nn": "cond while_loop"},
@@ -63,6 +62,9 @@ PATHS: Paths = {
     "paddle.optimizer.momentum": {"paddle.optimizer": "Momentum"},
     "paddle.optimizer.optimizer": {"paddle.optimizer": "Optimizer"},
     "paddle.optimizer.sgd": {"paddle.optimizer": "SGD"},
-    "paddle.tensor": {"paddle": "*"},
-    **{f"paddle.tensor.{name}": {"paddle": "*", "paddle.linalg": "*"} for name in _TENSOR},
+    "paddle.tensor": {"paddle": "*", "paddle._parts": _ARRAYS},
+    **{
+        f"paddle.tensor.{name}": {"paddle": "*", "paddle.linalg": "*", "paddle._parts": _ARRAYS}
+        for name in _TENSOR.split()
+    },
 }

@@ -67,6 +67,28 @@ def log_normal(mean: Any = 1.0, std: Any = 2.0, shape: Any = None, name: str | N
 rand_like, randn_like = placed(_named(lm.rand_like)), placed(_named(lm.randn_like))
 
 
+_FLOATS = ("real floating", "complex floating")
+
+
+def atan2(x: Tensor, y: Any, name: str | None = None) -> Tensor:
+    """The angle of the point (y, x); float64 for integers."""
+    if not lm.isdtype(x.dtype, _FLOATS) and not (isinstance(y, Tensor) and lm.isdtype(y.dtype, _FLOATS)):
+        x = x.astype("float64")
+    return lm.atan2(x, y)
+
+
+def copysign(x: Tensor, y: Any, name: str | None = None) -> Tensor:
+    """``x`` with the signs of ``y``; integers stay integers."""
+    made = lm.copysign(x, y)
+    return made if lm.isdtype(x.dtype, _FLOATS) else made.astype(x.dtype)
+
+
+def frexp(x: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The digits, in [0.5, 1), and the exponents of 2, both as floats."""
+    digits, exponents = lm.frexp(x)
+    return digits, exponents.astype(digits.dtype)
+
+
 def bitwise_left_shift(
     x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None, name: str | None = None
 ) -> Tensor:

@@ -65,6 +65,8 @@ def jacobian(ys: Any, xs: Any, batch_axis: int | None = None) -> Any:
 
 
 def _gradient(y: Any, x: Any) -> Any:
+    if y.stop_gradient:  # no function of x
+        return lm.zeros_like(x)
     begin = [lm.ones_like(y)]
     return lm.autograd.grad([y], [x], begin, retain_graph=True, create_graph=True, materialize_grads=True)[0]
 

@@ -9,7 +9,7 @@ from typing import Any
 import lamella as lm
 from lamella.compat.front import close_module
 
-from ._functions import get_device, is_compiled_with_cuda  # noqa: F401
+from ._functions import get_device, is_compiled_with_cuda
 from ._more import set_device
 from ._parts import get_rng_state, set_rng_state  # noqa: F401
 

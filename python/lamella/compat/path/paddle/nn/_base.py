@@ -110,6 +110,19 @@ class Layer(Module):
         """Returns the buffers as a list."""
         return list(super().buffers(recurse=include_sublayers))
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # As in Paddle a tensor that is no parameter belongs to the layer, as a buffer that is not saved.
+        if type(value) is lm.Tensor and self._is_new(name):
+            self.register_buffer(name, value, persistable=False)
+        else:
+            super().__setattr__(name, value)
+
+    def _is_new(self, name: str) -> bool:
+        own = self.__dict__
+        if "_buffers" not in own or name in own or hasattr(type(self), name):
+            return False
+        return not any(name in own[table] for table in ("_buffers", "_parameters", "_modules"))
+
     def add_sublayer(self, name: str, sublayer: Module) -> Module:
         """Registers a sublayer."""
         self.add_module(name, sublayer)
@@ -159,6 +172,14 @@ class Layer(Module):
         """Gives parameters and buffers of floating-point numbers a dtype, and returns the layer."""
         self.to(dtype)
         return self
+
+    def float16(self) -> Layer:
+        """Gives parameters and buffers of floating-point numbers the dtype float16, and returns the layer."""
+        return self.astype("float16")
+
+    def bfloat16(self) -> Layer:
+        """Gives parameters and buffers of floating-point numbers the dtype bfloat16, and returns the layer."""
+        return self.astype("bfloat16")
 
     def get_sublayer(self, target: str) -> Module:
         """Returns the layer at a dotted path, itself for ""."""

@@ -161,6 +161,11 @@ def nll_loss(
     return lm.nll_loss(input, label, weight, ignore_index, reduction)
 
 
+def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
+    """The magnitude of the difference of two tensors, which may be broadcast."""
+    return reduced("l1_loss", lm.abs(input - label), reduction)
+
+
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
     """Returns the squared difference of two tensors, element by element."""
     return lm.square(input - label)
@@ -332,6 +337,29 @@ def scaled_dot_product_attention(
     options: Any = (attn_mask, dropout_p if training else 0.0, is_causal)
     found = lm.scaled_dot_product_attention(q, k, v, *options, scale=scale)
     return lm.swapaxes(found, 1, 2)
+
+
+def flash_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout: float = 0.0,
+    causal: bool = False,
+    return_softmax: bool = False,
+    *,
+    fixed_seed_offset: Any = None,
+    rng_name: str = "",
+    training: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, None]:
+    """Returns the attention of :func:`scaled_dot_product_attention`, and None in the place of its weights.
+
+    Raises:
+        NotImplementedError: ``return_softmax`` is True.
+    """
+    if return_softmax:
+        raise NotImplementedError("[flash_attention] Lamella's paddle front keeps no weights of attention")
+    return scaled_dot_product_attention(query, key, value, None, dropout, causal, training), None
 
 
 def flash_attn_qkvpacked(
