@@ -1,4 +1,4 @@
-"""Values, dtypes and shapes that the paddle front gives where Paddle's differ from those that Lamella gives natively."""
+"""Values, dtypes and shapes of the paddle front where Paddle's differ from those that Lamella gives natively."""
 
 import subprocess
 import sys

@@ -8,7 +8,7 @@ _DTYPES = "bool complex64 complex128 float16 float32 float64 int8 int16 int32 in
 _FRAMEWORK = "Program default_main_program default_startup_program program_guard"
 _PROGRAMS = f"{_FRAMEWORK} Executor Scope Variable append_backward global_scope gradients name_scope scope_guard"
 _GRAD_MODES = "enable_grad is_grad_enabled no_grad set_grad_enabled"
-_ARRAYS = "array_length array_read array_write create_array"
+_OF_TENSORS = {"paddle": "*", "paddle._parts": "array_length array_read array_write create_array"}
 _TENSOR = "array attribute creation einsum linalg logic manipulation math ops random search stat"
 _LAYERS = "activation common container conv distance layers loss norm pooling rnn transformer vision"
 _FUNCTIONS = "activation common conv distance extension input loss norm pooling vision"
@@ -62,9 +62,6 @@ PATHS: Paths = {
     "paddle.optimizer.momentum": {"paddle.optimizer": "Momentum"},
     "paddle.optimizer.optimizer": {"paddle.optimizer": "Optimizer"},
     "paddle.optimizer.sgd": {"paddle.optimizer": "SGD"},
-    "paddle.tensor": {"paddle": "*", "paddle._parts": _ARRAYS},
-    **{
-        f"paddle.tensor.{name}": {"paddle": "*", "paddle.linalg": "*", "paddle._parts": _ARRAYS}
-        for name in _TENSOR.split()
-    },
+    "paddle.tensor": _OF_TENSORS,
+    **{f"paddle.tensor.{name}": {**_OF_TENSORS, "paddle.linalg": "*"} for name in _TENSOR.split()},
 }

@@ -127,9 +127,10 @@ class DataLoader:
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Any]:
-        batches = iter(self._loader)
+        with paused():  # what reads examples is no part of a program that is recorded
+            batches = iter(self._loader)
         while True:
-            with paused():  # what reads examples is no part of a program that is recorded
+            with paused():
                 batch = next(batches, None)
             if batch is None:
                 return

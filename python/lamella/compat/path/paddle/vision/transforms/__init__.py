@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import lamella as lm
 from lamella.compat.front import close_module
 
 from . import functional as F  # noqa: N812
