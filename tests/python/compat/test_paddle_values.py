@@ -96,6 +96,52 @@ NUMBERS = {
         assert paddle.scale(i, 2.5).tolist() == [10, -6]
         assert paddle.increment(paddle.to_tensor(2)).item() == 3
         """,
+    "dtypes of reductions": """
+        i, u, h = tensor([3, 2], "int32"), tensor([3, 2], "uint8"), tensor([1.0, 3.0], "float16")
+        made = [paddle.prod(i), paddle.cumprod(i, 0), paddle.dot(i, i), paddle.nansum(h, dtype="int32"),
+                paddle.prod(h, dtype="int32")]
+        assert [each.dtype for each in made] == [paddle.int32] * 5
+        assert paddle.cumsum(u).dtype == paddle.int64 and paddle.median(h).dtype == paddle.float32
+        assert paddle.nanmean(i).item() == 2.5 and paddle.prod(tensor([True], "bool")).dtype == paddle.int64
+        """,
+    "products of all elements, and middles of none": """
+        x, y = rng.normal(size=(2, 3)), rng.normal(size=(2, 1))
+        assert_allclose(paddle.outer(tensor(x, "float64"), tensor(y, "float64")).numpy(), np.outer(x, y))
+        nothing = paddle.zeros([0, 3])
+        for middle in (paddle.median, paddle.nanmedian):
+            assert np.isnan(middle(nothing).item()) and middle(nothing, axis=1).shape == [0]
+            assert np.isnan(middle(nothing, axis=0, keepdim=True).numpy()).all()
+            assert [each.shape for each in middle(nothing, axis=0, mode="min")] == [[3], [3]]
+        """,
+    "arguments of methods that write over their tensor": """
+        start = rng.normal(size=(3, 3)).astype("float32")
+        first, row = paddle.to_tensor([0]), tensor([[1.0, 2.0, 3.0]])
+        for name, args, named in (
+            ("triu", (1,), {}), ("tril", (), {"diagonal": -1}), ("index_fill", (first, 0, 4.0), {}),
+            ("index_add", (first, 0, row), {}), ("scatter", (first, row), {}), ("scatter", (first, row, False), {}),
+            ("add", (), {"y": row}), ("clip", (), {"min": -0.5, "max": 0.5}), ("lerp", (row,), {"weight": 0.25}),
+        ):
+            x = tensor(start)
+            assert getattr(x, name + "_")(*args, **named) is x
+            assert_allclose(x.numpy(), getattr(tensor(start), name)(*args, **named).numpy(), err_msg=name)
+        x = paddle.zeros([500])
+        assert -3 <= x.uniform_(min=-3.0, max=-2.0).min().item() and x.max().item() < -2
+        assert x.uniform_(0.0, 1.0, 7).tolist() == paddle.zeros([500]).uniform_(0.0, 1.0, seed=7).tolist()
+        assert abs(x.exponential_(lam=4.0).mean().item() - 0.25) < 0.05 and x.geometric_(probs=0.5).min().item() == 1
+        w = tensor([1.0, 2.0], wanted=True)
+        y = w * 3
+        y.multiply_(y=tensor([2.0, 4.0]))
+        y.sum().backward()
+        assert w.grad.tolist() == [6.0, 12.0]
+        assert x.copy_(paddle.ones([500]), True) is x and x.sum().item() == 500
+        """,
+    "shares in a tensor": """
+        x = tensor(rng.normal(size=(2, 5)), "float64")
+        shares = tensor([0.25, 0.5], "float64")
+        for keepdim in (False, True):
+            wanted = np.quantile(x.numpy(), [0.25, 0.5], axis=1, keepdims=keepdim)
+            assert_allclose(paddle.quantile(x, shares, axis=1, keepdim=keepdim).numpy(), wanted)
+        """,
     "bits moved down": """
         i = tensor([-8, 8], "int32")
         one = tensor([1, 1], "int32")

@@ -289,6 +289,7 @@ from ._parts import (
     get_rng_state,
     multiplex,
     norm,
+    outer,
     scatter_nd,
     scatter_nd_add,
     set_cuda_rng_state,

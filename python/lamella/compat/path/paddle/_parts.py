@@ -99,7 +99,13 @@ def as_complex(x: Tensor, name: str | None = None) -> Tensor:
 
 def dot(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """The scalar product of vectors, or of the rows of matrices."""
-    return lm.sum(x * y, axis=-1)
+    products = x * y
+    return lm.cast(lm.sum(products, axis=-1), products.dtype)
+
+
+def outer(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    """The products of the elements of ``x`` with those of ``y``, in their order: a row for each of the first."""
+    return lm.outer(lm.reshape(x, (-1,)), lm.reshape(y, (-1,)))
 
 
 def norm(

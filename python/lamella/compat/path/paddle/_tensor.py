@@ -19,7 +19,7 @@ from lamella.graph import Symbol
 
 from . import _functions as F  # noqa: N812
 from . import _like_torch as L  # noqa: N812
-from . import _matrices, _methods, _printing
+from . import _matrices, _methods, _overwriting, _printing
 from . import _more as M  # noqa: N812
 from . import _parts as P  # noqa: N812
 from . import _plain as Q  # noqa: N812
@@ -208,7 +208,10 @@ for _module, _names in {
         "rand_like randint_like randn_like repeat_interleave select_scatter take take_along_axis topk "
         "unique_consecutive unstack view view_as"
     ),
-    P: ("as_complex as_real cross dot multiplex norm scatter_nd scatter_nd_add shard_index slice stanh strided_slice"),
+    P: (
+        "as_complex as_real cross dot multiplex norm outer scatter_nd scatter_nd_add shard_index slice stanh "
+        "strided_slice"
+    ),
     M: (
         "bucketize diag equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank "
         "scale scatter unbind unique"
@@ -224,6 +227,8 @@ for _module, _names in {
 add("take_along_dim", Q.take_along_axis)
 for _name, _value in _methods.METHODS.items():
     _item(_name, of_two_meanings(_name, _value) if callable(_value) else _value)
+for _name, _value in list(_overwriting.methods(METHODS)):
+    _item(_name, _value)
 
 _symbol.persistable = property(_persistable, doc="True if the variable keeps its value from run to run.")
 _symbol.is_parameter = property(_is_parameter, doc="True for a parameter.")
