@@ -144,7 +144,7 @@ def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
 
 
 def scale(
-    x: Tensor, scale: Any = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Any = None, name: Any = None
+    x: Tensor, scale: Any = 1.0, bias: Any = 0.0, bias_after_scale: bool = True, act: Any = None, name: Any = None
 ) -> Tensor:
     """``scale * x + bias``, or ``scale * (x + bias)``, in the dtype of ``x``; ``act`` names a function of it."""
     if not lm.isdtype(x.dtype, ("real floating", "complex floating")):  # numbers are taken in the dtype of x, too

@@ -100,7 +100,7 @@ class Layer(Module):
         named = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         return ((n, m) for n, m in named if (include_self or m is not self) and m not in passed)
 
-    def register_buffer(
+    def register_buffer(  # type: ignore[override]
         self, name: str, tensor: lm.Tensor | None, persistable: bool = True, *, persistent: bool | None = None
     ) -> None:
         """Keeps a tensor that is no parameter; in the state where it is ``persistable``."""

@@ -105,7 +105,7 @@ def _pair(size: Any) -> tuple[int, int]:
 def size_of(img: Any) -> tuple[int, int]:
     """Returns the height and width of an image."""
     if isinstance(img, lm.Tensor):
-        return tuple(img.shape[-2:])
+        return int(img.shape[-2]), int(img.shape[-1])
     return tuple(img.shape[:2]) if isinstance(img, np.ndarray) else tuple(img.size[::-1])
 
 
