@@ -82,7 +82,7 @@ for name, (options, count) in COUNTS.items():
 small = models.mobilenet_v2(scale=0.35, num_classes=3)
 small.eval()
 assert small(paddle.ones([2, 3, 32, 32])).shape == [2, 3]
-assert models.mobilenet_v1(scale=0.25, num_classes=0)(paddle.ones([1, 3, 32, 32])).shape == [1, 256, 1, 1]
+assert models.mobilenet_v1(scale=0.25, num_classes=0)(paddle.ones([2, 3, 32, 32])).shape == [2, 256, 1, 1]
 grouped = models.ResNet(models.BottleneckBlock, 50, 4, num_classes=2, groups=2)
 assert grouped.layer1[0].conv2.weight.shape == [8, 4, 3, 3]
 for wrong in (lambda: models.ResNet(models.BasicBlock, 18, 128), lambda: models.ResNet(models.BasicBlock, 19)):
