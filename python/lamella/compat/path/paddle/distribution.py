@@ -147,15 +147,15 @@ class Bernoulli(_of("Bernoulli", _native.Bernoulli, "probs")):  # type: ignore[m
     """1 with the probability ``probs``, else 0."""
 
     def rsample(self, shape: Any = (), temperature: float = 1.0) -> lm.Tensor:
-        """Draws numbers between 0 and 1 through which gradients reach the probability.
+        """Draws numbers through which gradients reach the probability; their sigmoids lie between 0 and 1.
 
-        The sigmoid of its logit and of logistic noise over the ``temperature``: near to 0 and 1 where that is low
-        (Maddison et al. 2017, "The concrete distribution").
+        The logit and logistic noise over the ``temperature``: far from 0 where that is low (Maddison et al. 2017, "The
+        concrete distribution").
         """
         logit = lm.log(self.probs) - lm.log1p(-self.probs)
         tiny = 1e-7
         noise = lm.clip(lm.rand((*shape, *self.batch_shape), dtype=logit.dtype), tiny, 1 - tiny)
-        return lm.sigmoid((logit + lm.log(noise) - lm.log1p(-noise)) / temperature)
+        return (logit + lm.log(noise) - lm.log1p(-noise)) / temperature
 
     def cdf(self, value: Any) -> lm.Tensor:
         """Returns the probability of numbers up to values: a step at 0, and one at 1."""

@@ -182,7 +182,7 @@ class ResNet(Layer):
         return self.fc(self.flatten(x)) if self.num_classes > 0 else x
 
 
-def _resnet(name: str, depth: int, **fixed: int) -> Callable[..., Layer]:
+def _resnet(name: str, depth: int, **fixed: Any) -> Callable[..., Layer]:
     block = BottleneckBlock if depth >= 50 else BasicBlock
     return maker(name, lambda **options: ResNet(block, depth, **fixed, **options))
 
