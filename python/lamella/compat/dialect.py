@@ -150,8 +150,9 @@ def make_function(
     except ValueError:  # a function in C without a text for its signature takes what it takes
         return native
     parameters = _derived(natives, dialect) if signature is None else parse_signature(signature)
-    if "out" in dialect.extra and all(each.name != "out" and each.kind is not _STARS for each in parameters):
-        parameters.append(Parameter("out", _NAMED, "None"))
+    for word in {"out", "name"} & set(dialect.extra):
+        if all(each.name != word and each.kind is not _STARS for each in parameters):
+            parameters.append(Parameter(word, _NAMED, "None"))
     helpers = {"_native": native, "_sizes": _sizes, **dialect.helpers}
     named, body = _with_other_names(parameters, dialect, name, helpers)
     head = _head(named)
@@ -290,6 +291,8 @@ def make_class(
         members["__class_getitem__"] = classmethod(GenericAlias)
     if not any(each.kind in (_STAR, _STARS) for each in natives):
         parameters = _derived(natives, dialect) if signature is None else parse_signature(signature)
+        if "name" in dialect.extra and all(each.name != "name" and each.kind is not _STARS for each in parameters):
+            parameters.append(Parameter("name", _NAMED, "None"))
         helpers = {"_native_init": native.__init__, "_sizes": _sizes, **dialect.helpers}  # type: ignore[misc]
         body: list[str] = []
         arguments = _arguments(parameters, natives, dialect, name, helpers, body)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
-#: For each path of a module, its names and the module of the front (or of Lamella) that defines each.
+#: For each path of a module, its names and the module of the front (or of Lamella) that defines each. Of ``*`` it has
+#: whatever else that module has.
 Paths = Mapping[str, Mapping[str, str]]
 
 
@@ -106,17 +107,29 @@ class _Path(Shown):
     def __init__(self, name: str, homes: Mapping[str, str], missing: Callable[[str], Any]) -> None:
         super().__init__(name, f"A path of {name.partition('.')[0]}'s: its names are those of {', '.join(homes)}.")
         self.__path__: list[str] = []
-        self._homes = {each: home for home, names in homes.items() for each in names.split()}
-        self._later = lambda: self._homes
+        self._homes = {each: home for home, names in homes.items() for each in names.split() if each != "*"}
+        self._others = [home for home, names in homes.items() if "*" in names.split()]
+        self._later = self._listed
         self._missing = missing
+
+    def _listed(self) -> list[str]:
+        homes = map(importlib.import_module, self._others)
+        public = [name for home in homes for name in dir(home) if not name.startswith("_")]
+        return list(dict.fromkeys([*self._homes, *public]))
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
-            return [each for each in self._homes if hasattr(self, each)]
-        home = _names_of(self).get("_homes", {}).get(name)
-        if home is None:
+            return [each for each in self._listed() if getattr(self, each, None) is not None]
+        own = _names_of(self)
+        home = own.get("_homes", {}).get(name)
+        others = () if name.startswith("_") else own.get("_others", ())
+        for each in others if home is None else (home,):
+            found = importlib.import_module(each)
+            if home is not None or hasattr(found, name):
+                value = getattr(found, name)
+                break
+        else:
             return self._missing(name)
-        value = getattr(importlib.import_module(home), name)
         setattr(self, name, value)
         return value
 

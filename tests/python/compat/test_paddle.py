@@ -78,7 +78,7 @@ LAYERS = {
                 return dy
 
         y, shape = Shaped.apply(leaf([[1.0, 2.0]]))
-        assert shape == [1, 2] and type(shape) is list and y.shape == [1, 2]
+        assert shape == [1, 2] == y.shape and shape == (1, 2) and isinstance(shape, list)
         """,
     "no tensor at all": """
         class Bare(PyLayer):

@@ -59,3 +59,48 @@ assert np.allclose(normed, matrix / largest, atol=1e-4)
 def test_operators_of_detectors(tmp_path):
     extensions.write(tmp_path, {"program.py": PROGRAM})
     extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
+
+
+NETWORKS = """
+import numpy as np
+import paddle
+from paddle.vision import models
+
+#: Numbers of weights that are trained, as the networks' authors and their common tables count them.
+COUNTS = {
+    "mobilenet_v1": ({}, 4_231_976),
+    "mobilenet_v2": ({}, 3_504_872),
+    "resnext50_32x4d": ({}, 25_028_904),
+    "resnet18": ({}, 11_689_512),
+    "vgg16": ({"num_classes": 0}, 14_714_688),
+    "vgg11": ({"num_classes": 0, "batch_norm": True}, 9_220_480 + 2 * 2752),
+}
+for name, (options, count) in COUNTS.items():
+    network = getattr(models, name)(**options)
+    assert sum(p.size for p in network.parameters() if not p.stop_gradient) == count, name
+
+small = models.mobilenet_v2(scale=0.35, num_classes=3)
+small.eval()
+assert small(paddle.ones([2, 3, 32, 32])).shape == [2, 3]
+assert models.mobilenet_v1(scale=0.25, num_classes=0)(paddle.ones([2, 3, 32, 32])).shape == [2, 256, 1, 1]
+grouped = models.ResNet(models.BottleneckBlock, 50, 4, num_classes=2, groups=2)
+assert grouped.layer1[0].conv2.weight.shape == [8, 4, 3, 3]
+for wrong in (lambda: models.ResNet(models.BasicBlock, 18, 128), lambda: models.ResNet(models.BasicBlock, 19)):
+    try:
+        wrong()
+    except ValueError as error:
+        assert "128" in str(error) or "19" in str(error)
+    else:
+        raise AssertionError
+try:
+    models.vgg16(pretrained=True)
+except NotImplementedError as error:
+    assert "vgg16" in str(error)
+else:
+    raise AssertionError
+"""
+
+
+def test_networks(tmp_path):
+    extensions.write(tmp_path, {"program.py": NETWORKS})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

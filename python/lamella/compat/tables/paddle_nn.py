@@ -5,7 +5,6 @@ FUNCTIONAL = """
 mish relu6 softsign tanhshrink
 celu(x, alpha=1.0)
 elu(x, alpha=1.0)
-silu(x)
 elu_(x, alpha=1.0) -> elu
 leaky_relu(x, negative_slope=0.01)
 log_sigmoid
@@ -31,10 +30,7 @@ binary_cross_entropy(input, label, weight=None, reduction="mean")
 binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None)
 cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean")
 hinge_embedding_loss(input, label, margin=1.0, reduction="mean")
-kl_div(input, label, reduction="mean", log_target=False)
-l1_loss(input, label, reduction="mean")
 margin_ranking_loss(input, other, label, margin=0.0, reduction="mean")
-nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean")
 soft_margin_loss(input, label, reduction="mean")
 triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-06, swap=False, reduction="mean")
 rrelu(x, lower=0.125, upper=0.3333333333333333, training=True)
@@ -67,7 +63,6 @@ LogSoftmax(axis=-1)
 Maxout(groups, axis=1)
 Mish
 ReLU6
-Silu -> SiLU
 Swish -> SiLU
 Softplus(beta=1, threshold=20)
 Softshrink(threshold=0.5)
@@ -85,10 +80,7 @@ BCELoss(weight=None, reduction="mean")
 BCEWithLogitsLoss(weight=None, reduction="mean", pos_weight=None)
 CosineEmbeddingLoss(margin=0, reduction="mean")
 HingeEmbeddingLoss(margin=1.0, reduction="mean")
-KLDivLoss(reduction="mean", log_target=False)
-L1Loss(reduction="mean")
 MarginRankingLoss(margin=0.0, reduction="mean")
-NLLLoss(weight=None, ignore_index=-100, reduction="mean")
 SoftMarginLoss(reduction="mean")
 TripletMarginLoss(margin=1.0, p=2.0, epsilon=1e-06, swap=False, reduction="mean")
 FeatureAlphaDropout(p=0.5)
@@ -101,7 +93,6 @@ MultiLabelSoftMarginLoss(weight=None, reduction="mean")
 MultiLabelMarginLoss(reduction="mean")
 MultiMarginLoss(p=1, margin=1.0, weight=None, reduction="mean")
 TripletMarginWithDistanceLoss(distance_function=None, margin=1.0, swap=False, reduction="mean")
-SiLU(inplace=False)
 CircularPad1D(padding, data_format="NCL") -> CircularPad1d
 CircularPad1d(padding, data_format="NCL")
 CircularPad2D(padding, data_format="NCHW") -> CircularPad2d

@@ -33,14 +33,12 @@ from lamella import (
     nan,
     no_grad,
     pi,
-    seed,
     set_grad_enabled,
     uint8,
     uint16,
     uint32,
     uint64,
 )
-from lamella import seed as manual_seed
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import callable_path as _callable_path
 from lamella.compat.front import close as _close
@@ -80,9 +78,11 @@ _LATER = frozenset(
     [
         "amp",
         "callbacks",
+        "device",
         "distributed",
         "distribution",
         "fft",
+        "geometric",
         "incubate",
         "io",
         "jit",
@@ -128,6 +128,8 @@ def _find(name: str) -> _Any:
         return getattr(_import_module(f"{__name__}.amp"), name)
     if (function := _in_place(name)) is not None:
         return function
+    if name in _MATRIX_METHODS.split():
+        return getattr(linalg, name)
     if name == "DataParallel":
         return _import_module(f"{__name__}._parallel").DataParallel
     if name in ("Model", "flops", "summary"):  # with metrics and loaders, which need numpy
@@ -139,6 +141,7 @@ __getattr__ = _serve(_NAMES, _find)
 
 from . import _tensor, autograd, linalg, nn, optimizer, regularizer, static, utils
 from ._attributes import ParamAttr, create_parameter
+from ._default_dtype import get_default_dtype, set_default_dtype
 from ._functions import (
     abs,
     add,
@@ -163,7 +166,6 @@ from ._functions import (
     floor_divide,
     full,
     full_like,
-    get_default_dtype,
     get_device,
     grad,
     greater_equal,
@@ -217,7 +219,17 @@ from ._functions import (
 from ._functions import (
     concat as cat,
 )
-from ._generators import Generator, LazyGuard, Size, check_shape, disable_compat, disable_signal_handler, enable_compat
+from ._generators import (
+    Generator,
+    LazyGuard,
+    Size,
+    check_shape,
+    disable_compat,
+    disable_signal_handler,
+    enable_compat,
+    seed,
+)
+from ._generators import seed as manual_seed
 from ._like_torch import (
     as_strided,
     as_tensor,
@@ -238,7 +250,8 @@ from ._like_torch import (
     swapdims,
     to_dlpack,
 )
-from ._matrices import histogramdd, vander
+from ._limits import finfo, iinfo
+from ._matrices import histogramdd, tensordot, vander
 from ._methods import over as _over
 from ._more import (
     bucketize,
@@ -259,7 +272,6 @@ from ._more import (
     scale,
     scatter,
     searchsorted,
-    set_default_dtype,
     set_device,
     shape,
     standard_normal,
@@ -277,6 +289,7 @@ from ._parts import (
     get_rng_state,
     multiplex,
     norm,
+    outer,
     scatter_nd,
     scatter_nd_add,
     set_cuda_rng_state,
@@ -290,20 +303,28 @@ from ._parts import (
 from ._paths import PATHS as _PATHS
 from ._plain import (
     add_n,
+    atan2,
     atleast_1d,
     atleast_2d,
     atleast_3d,
+    bitwise_left_shift,
+    bitwise_right_shift,
     broadcast_shape,
     broadcast_tensors,
+    copysign,
     frac,
+    frexp,
     index_add,
     is_complex,
     is_empty,
     is_integer,
+    isin,
     kthvalue,
     log_normal,
     put_along_axis,
+    rand_like,
     randint_like,
+    randn_like,
     repeat_interleave,
     select_scatter,
     set_printoptions,

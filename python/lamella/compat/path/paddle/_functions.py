@@ -8,6 +8,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+from lamella.compat.elements import become
 
 from ._matrices import matmul  # noqa: F401
 
@@ -123,12 +124,29 @@ bernoulli = _named(lm.bernoulli)
 
 
 def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
-    """Returns a new tensor that holds a copy of ``data``."""
+    """Returns a new tensor that holds a copy of ``data``.
+
+    Arrays of float64 within a list become float32, as Python's floats do. Integers want no gradient whatever
+    ``stop_gradient`` says.
+    """
     tensor = lm.tensor(data, dtype=dtype)
+    if dtype is None and tensor.dtype == lm.float64 and isinstance(data, (list, tuple)) and not _holds_tensors(data):
+        tensor = tensor.astype(lm.float32)
     if place is not None:
-        tensor = tensor.to(str(place))
-    tensor.stop_gradient = stop_gradient
+        tensor = tensor.to(device_name(place))
+    if not stop_gradient and lm.isdtype(tensor.dtype, ("real floating", "complex floating")):
+        tensor.stop_gradient = False
     return tensor
+
+
+def _holds_tensors(data: Any) -> bool:
+    return isinstance(data, Tensor) or (isinstance(data, (list, tuple)) and any(map(_holds_tensors, data)))
+
+
+def device_name(place: Any) -> str:
+    """Returns Lamella's name of a device that is given by a place, or by Paddle's name."""
+    name = str(getattr(place, "device", place))
+    return "cpu" if name == "gpu_pinned" else name.replace("gpu", "cuda")
 
 
 def placed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -140,7 +158,7 @@ def placed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     ) -> Tensor:
         made = function(*args, **named)
         if device is not None:
-            made = made.to(str(device).replace("gpu", "cuda"))
+            made = made.to(device_name(device))
         if requires_grad:
             made.stop_gradient = False
         return made
@@ -251,7 +269,10 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
     """Returns a copy of ``x``, in ``output`` where that is given."""
     copied = x.clone() if isinstance(x, Tensor) else lm.tensor(x)
-    return copied if output is None else output.copy_(copied)
+    if output is None:
+        return copied
+    same = tuple(copied.shape) == tuple(output.shape) and copied.dtype == output.dtype
+    return output.copy_(copied) if same else become(output, copied)
 
 
 def clone(x: Tensor, name: str | None = None) -> Tensor:
@@ -294,6 +315,8 @@ def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     old = tuple(x.shape)
     asked = _shape(shape)
     new: list[int] = [old[i] if n == 0 and i < len(old) else n for i, n in enumerate(asked)]
+    if 0 in old and 0 not in new and -1 not in new:
+        new = list(asked)  # without elements a size of 0 may be meant as such
     if new.count(-1) == 2 and -1 in asked and old.count(-1) == 1:
         # One axis keeps a size that is known when the program runs: what is left can be told from the other sizes.
         rest = [n for n in old if n != -1]
@@ -323,8 +346,10 @@ def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
 
 def unsqueeze(x: Tensor, axis: Any, name: str | None = None) -> Tensor:
     """``x`` with axes of size 1 put in, one after the other."""
+    if isinstance(axis, Tensor):
+        axis = axis.tolist()
     for a in [axis] if isinstance(axis, int) else axis:
-        x = lm.expand_dims(x, a)
+        x = lm.expand_dims(x, int(a))
     return x
 
 
@@ -396,13 +421,15 @@ def grad(
     """Returns the gradients of ``outputs`` with respect to ``inputs``, as a list."""
     if not only_inputs or no_grad_vars:
         raise NotImplementedError("[grad] Lamella's paddle front takes neither only_inputs=False nor no_grad_vars")
-    found = lm.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
+    ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    given = [grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs or [None] * len(ends)
+    found = lm.grad(ends, inputs, ones_for_none(ends, given), retain_graph, create_graph, allow_unused)
     return [found] if isinstance(found, Tensor) or found is None else list(found)
 
 
-def get_default_dtype() -> str:
-    """Returns the dtype of new floating-point tensors."""
-    return "float32"
+def ones_for_none(ends: Sequence[Tensor], weights: Sequence[Tensor | None]) -> list[Tensor]:
+    """Returns the gradients to begin with: that of the sum of a tensor's elements where none is given."""
+    return [lm.ones_like(end) if weight is None else weight for end, weight in zip(ends, weights, strict=True)]
 
 
 def get_device() -> str:

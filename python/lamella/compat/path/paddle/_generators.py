@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import lamella as lm
+from lamella.static.program import paused
 
 
 class Generator:
@@ -13,6 +16,13 @@ class Generator:
 
     def __init__(self, device: Any = None) -> None:
         self.native = lm.Generator()
+
+    @classmethod
+    def of(cls, native: Any) -> Generator:
+        """Returns the generator that stands for one of Lamella's."""
+        made = cls.__new__(cls)
+        made.native = native
+        return made
 
     def manual_seed(self, seed: int) -> Generator:
         """Begins the numbers of a seed."""
@@ -32,15 +42,32 @@ class Generator:
         self.native.set_state(state)
 
 
+def seed(seed: int) -> Generator:
+    """Begins the numbers of a seed anew, on all devices, and returns the generator of the CPU."""
+    lm.seed(int(seed))
+    return Generator.of(lm.random.default_generator("cpu"))
+
+
 class Size(list[int]):
-    """Sizes of axes, as a list."""
+    """Sizes of axes: a list, which equals tuples of the same numbers, too."""
 
     def numel(self) -> int:
         """Returns the number of elements."""
         return math.prod(self)
 
+    def __eq__(self, other: object) -> bool:
+        return list.__eq__(self, list(other) if isinstance(other, tuple) else other) is True
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __add__(self, other: Any) -> Any:
         return Size(list.__add__(self, list(other)))
+
+    def __radd__(self, other: Any) -> Any:
+        return Size([*other, *self])
 
     def __mul__(self, count: Any) -> Size:
         return Size(list.__mul__(self, count))
@@ -61,6 +88,13 @@ class LazyGuard:
 
     def __exit__(self, *error: Any) -> None:
         return None
+
+
+@contextmanager
+def guard(place: Any = None) -> Iterator[None]:
+    """Computes at once within a ``with`` block, as programs of this front do everywhere but in recorded programs."""
+    with paused():
+        yield
 
 
 def check_shape(

@@ -8,9 +8,9 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.elements import strided
 
+from ._functions import device_name, to_tensor
 from ._functions import divide as div  # noqa: F401
 from ._functions import subtract as sub  # noqa: F401
-from ._functions import to_tensor
 
 
 def tensor(
@@ -27,7 +27,7 @@ def as_tensor(
     if not isinstance(data, Tensor):
         return to_tensor(data, dtype, device, not requires_grad)
     made = data if dtype is None or data.dtype == lm.DType(dtype) else data.astype(dtype)
-    return made if device is None else made.to(str(device))
+    return made if device is None else made.to(device_name(device))
 
 
 def asarray(
@@ -64,7 +64,7 @@ def range(
         start, end = 0, start
     count = int((float(end) - float(start)) / float(step)) + 1
     made = (lm.arange(count, dtype="float64") * step + start).astype(dtype or "float32")
-    made = made if device is None else made.to(str(device))
+    made = made if device is None else made.to(device_name(device))
     made.stop_gradient = not requires_grad
     return made if out is None else out.copy_(made)
 
@@ -81,6 +81,12 @@ def swapaxes(x: Tensor, perm: Any, axis1: int | None = None, name: str | None = 
 
 
 swapdims = swapaxes
+
+
+def repeat(x: Tensor, *repeats: Any) -> Tensor:
+    """The tensor several times along its axes; the numbers of times may come in one list."""
+    listed = repeats[0] if len(repeats) == 1 and isinstance(repeats[0], (list, tuple)) else repeats
+    return lm.tile(x, tuple(int(each) for each in listed))
 
 
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:

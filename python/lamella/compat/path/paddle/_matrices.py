@@ -53,7 +53,33 @@ def lu_solve(b: Tensor, lu: Tensor, pivots: Tensor, trans: str = "N", name: str 
 
 def lstsq(x: Tensor, y: Tensor, rcond: float | None = None, driver: str | None = None, name: Any = None) -> Any:
     """Returns the solution that makes ``x @ solution - y`` least, its squared residuals, ranks and singular values."""
-    return tuple(lm.linalg.lstsq(x, y, rtol=rcond, driver=driver or "gelsy"))  # type: ignore[arg-type]
+    solution, residuals, rank, values = lm.linalg.lstsq(x, y, rtol=rcond, driver=driver or "gelsy")  # type: ignore[arg-type]
+    # Paddle leaves the residuals of square systems out, too.
+    if x.shape[-2] <= x.shape[-1]:
+        residuals = lm.empty((0,), dtype=x.dtype)
+    return solution, residuals, rank.astype("int32"), values
+
+
+def tensordot(x: Tensor, y: Tensor, axes: Any = 2, name: str | None = None) -> Tensor:
+    """Sums of products along axes of two tensors.
+
+    Args:
+        x: a tensor.
+        y: a tensor.
+        axes: the number of the last axes of ``x`` and of the first ones of ``y``; or axes of both, in one list; or a
+            list for each, of which the shorter one goes on as the longer one does.
+        name: not used.
+    """
+    if isinstance(axes, Tensor):
+        axes = axes.tolist()
+    if isinstance(axes, int):
+        return lm.tensordot(x, y, axes=axes)
+    listed = [each.tolist() if isinstance(each, Tensor) else each for each in axes]
+    nested = any(isinstance(each, (list, tuple)) for each in listed)
+    parts = [list(each) if isinstance(each, (list, tuple)) else [each] for each in listed] if nested else [listed]
+    first, second = parts[0], parts[-1]
+    both = [*first, *second[len(first) :]], [*second, *first[len(second) :]]
+    return lm.tensordot(x, y, axes=both)
 
 
 def slogdet(x: Tensor, name: str | None = None) -> Tensor:

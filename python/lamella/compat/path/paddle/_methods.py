@@ -13,6 +13,9 @@ from lamella import Tensor
 from lamella.compat.elements import become, strided
 from lamella.static import unique_name
 
+from ._functions import device_name
+
+_native_to: Any = Tensor.to
 #: Dtypes by the methods that return a tensor in them.
 CASTS = {
     **dict.fromkeys(("bool",), lm.bool),
@@ -76,6 +79,32 @@ def over(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     method.__name__ = name
     method.__doc__ = f"{name[:-1]}(), written over the tensor."
     return method
+
+
+def to(self: Tensor, *args: Any, **named: Any) -> Tensor:
+    """Returns the tensor on a device, in a dtype, or in both as another tensor has them.
+
+    Args:
+        self: the tensor.
+        args: a place or its name, a dtype or its name, or a tensor; bools, which mean nothing here, may stand behind.
+        named: ``device``, ``dtype``, ``other``, ``blocking`` and ``non_blocking``.
+
+    Raises:
+        TypeError: something else is given.
+    """
+    if unknown := set(named) - {"device", "dtype", "other", "blocking", "non_blocking", "copy_tensor"}:
+        raise TypeError(f"[to] takes device, dtype, other and blocking, not {', '.join(sorted(unknown))}")
+    made = self
+    for each in (*args, *(named.get(word) for word in ("other", "device", "dtype"))):
+        if each is None or isinstance(each, bool):
+            continue
+        if isinstance(each, Tensor):
+            made = _native_to(made, each.device).astype(each.dtype)
+        elif isinstance(each, lm.DType) or each in CASTS:
+            made = made.astype(CASTS.get(each, each))
+        else:
+            made = _native_to(made, device_name(each))
+    return made
 
 
 def apply(self: Tensor, func: Callable[[Tensor], Tensor]) -> Tensor:
@@ -230,6 +259,7 @@ def _retain_grads(self: Tensor) -> None:
 #: The methods and properties by their names.
 METHODS: dict[str, Any] = {
     **{name: _cast(dtype) for name, dtype in CASTS.items()},
+    "to": to,
     "type_as": lambda self, other: lm.cast(self, other.dtype),
     "new_empty": _new(0),
     "new_zeros": _new(0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from typing import Any
 
@@ -139,13 +140,15 @@ def unique(
 
 def increment(x: Tensor, value: float = 1.0, name: str | None = None) -> Tensor:
     """Adds a number to ``x``, in place."""
-    return x.add_(value)
+    return x.add_(value if lm.isdtype(x.dtype, ("real floating", "complex floating")) else int(value))
 
 
 def scale(
-    x: Tensor, scale: Any = 1.0, bias: float = 0.0, bias_after_scale: bool = True, act: Any = None, name: Any = None
+    x: Tensor, scale: Any = 1.0, bias: Any = 0.0, bias_after_scale: bool = True, act: Any = None, name: Any = None
 ) -> Tensor:
     """``scale * x + bias``, or ``scale * (x + bias)``, in the dtype of ``x``; ``act`` names a function of it."""
+    if not lm.isdtype(x.dtype, ("real floating", "complex floating")):  # numbers are taken in the dtype of x, too
+        scale, bias = (each if isinstance(each, Tensor) else int(each) for each in (scale, bias))
     made = x * scale + bias if bias_after_scale else (x + bias) * scale
     made = lm.cast(made, x.dtype)
     return made if act is None else getattr(lm.nn.functional, act)(made)
@@ -182,21 +185,12 @@ def set_device(device: str) -> str:
     return device
 
 
-def set_default_dtype(d: Any) -> None:
-    """Takes "float32".
-
-    Raises:
-        NotImplementedError: for another dtype: give it where tensors are made.
-    """
-    if lm.DType(d) != lm.float32:
-        raise NotImplementedError("[set_default_dtype] numbers without a dtype are float32 here: give tensors a dtype")
-
-
 def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
-    """Writes an object in Paddle's format: pickled, with arrays in place of tensors."""
+    """Writes an object in Paddle's format: pickled, with arrays in place of tensors. Folders of the path are made."""
     if hasattr(path, "write"):
         pickle.dump(_arrays(obj), path, protocol=protocol)
         return
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     with open(path, "wb") as file:
         pickle.dump(_arrays(obj), file, protocol=protocol)
 

@@ -99,7 +99,13 @@ def as_complex(x: Tensor, name: str | None = None) -> Tensor:
 
 def dot(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """The scalar product of vectors, or of the rows of matrices."""
-    return lm.sum(x * y, axis=-1)
+    products = x * y
+    return lm.cast(lm.sum(products, axis=-1), products.dtype)
+
+
+def outer(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
+    """The products of the elements of ``x`` with those of ``y``, in their order: a row for each of the first."""
+    return lm.outer(lm.reshape(x, (-1,)), lm.reshape(y, (-1,)))
 
 
 def norm(
@@ -153,6 +159,34 @@ def get_cuda_rng_state() -> list[Any]:
 
 def set_cuda_rng_state(state_list: Sequence[Any]) -> None:
     """Takes what :func:`get_cuda_rng_state` returned."""
+
+
+def create_array(dtype: Any, initialized_list: Sequence[Tensor] | None = None) -> list[Tensor]:
+    """Returns a list of tensors, which grows as it is written to."""
+    return list(initialized_list or ())
+
+
+def array_write(x: Tensor, i: Any, array: list[Tensor] | None = None) -> list[Tensor]:
+    """Puts a tensor at a place of a list, or behind its last one, and returns the list.
+
+    Raises:
+        IndexError: the place is beyond that.
+    """
+    place, made = int(i), [] if array is None else array
+    if not 0 <= place <= len(made):
+        raise IndexError(f"[array_write] place {place} is beyond the end of {len(made)} tensors")
+    made[place : place + 1] = [x]
+    return made
+
+
+def array_read(array: Sequence[Tensor], i: Any) -> Tensor:
+    """Returns the tensor at a place of a list."""
+    return array[int(i)]
+
+
+def array_length(array: Sequence[Tensor]) -> int:
+    """Returns the number of tensors in a list."""
+    return len(array)
 
 
 _flags: dict[str, Any] = {}

@@ -8,6 +8,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._functions import _named, normal, placed
+
 
 def in_place(name: str) -> Callable[..., Tensor] | None:
     """Returns ``paddle.exp_`` and its kin: the function of the method of a tensor that writes over it, or None."""
@@ -57,9 +59,61 @@ def is_empty(x: Tensor, name: str | None = None) -> Tensor:
     return lm.tensor(x.size == 0)
 
 
-def log_normal(mean: float = 1.0, std: float = 2.0, shape: Any = None, name: str | None = None) -> Tensor:
-    """Numbers whose logarithms are normal with this mean and deviation."""
-    return lm.exp(lm.normal(tuple(shape or ()), mean, std))
+def log_normal(mean: Any = 1.0, std: Any = 2.0, shape: Any = None, name: str | None = None) -> Tensor:
+    """Numbers whose logarithms are normal with this mean and deviation, which may be tensors."""
+    return lm.exp(normal(mean, std, shape))
+
+
+rand_like, randn_like = placed(_named(lm.rand_like)), placed(_named(lm.randn_like))
+
+
+_FLOATS = ("real floating", "complex floating")
+
+
+def atan2(x: Tensor, y: Any, name: str | None = None) -> Tensor:
+    """The angle of the point (y, x); float64 for integers."""
+    if not lm.isdtype(x.dtype, _FLOATS) and not (isinstance(y, Tensor) and lm.isdtype(y.dtype, _FLOATS)):
+        x = x.astype("float64")
+    return lm.atan2(x, y)
+
+
+def copysign(x: Tensor, y: Any, name: str | None = None) -> Tensor:
+    """``x`` with the signs of ``y``; integers stay integers."""
+    made = lm.copysign(x, y)
+    return made if lm.isdtype(x.dtype, _FLOATS) else made.astype(x.dtype)
+
+
+def frexp(x: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The digits, in [0.5, 1), and the exponents of 2, both as floats."""
+    digits, exponents = lm.frexp(x)
+    return digits, exponents.astype(digits.dtype)
+
+
+def bitwise_left_shift(
+    x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None, name: str | None = None
+) -> Tensor:
+    """The bits of ``x`` moved ``y`` places up; both ways to do so are one here."""
+    made = lm.bitwise_left_shift(x, y)
+    return made if out is None else out.copy_(made)
+
+
+def bitwise_right_shift(
+    x: Tensor, y: Tensor, is_arithmetic: bool = True, out: Tensor | None = None, name: str | None = None
+) -> Tensor:
+    """The bits of ``x`` moved ``y`` places down; in the place of the first come its sign, or zeros."""
+    if is_arithmetic or not lm.isdtype(x.dtype, "signed integer"):
+        made = lm.bitwise_right_shift(x, y)
+    else:
+        unsigned = f"u{x.dtype.name}"
+        made = lm.bitwise_right_shift(x.astype(unsigned), y.astype(unsigned)).astype(x.dtype)
+    return made if out is None else out.copy_(made)
+
+
+def isin(
+    x: Tensor, test_x: Tensor, assume_unique: bool = False, invert: bool = False, name: str | None = None
+) -> Tensor:
+    """True for the elements that are among those of ``test_x``, or that are not; however often these occur."""
+    return lm.isin(x, test_x, invert=invert)
 
 
 def randint_like(x: Tensor, low: int = 0, high: int | None = None, dtype: Any = None, name: Any = None) -> Tensor:

@@ -20,6 +20,11 @@ def _in_dtype(x: Tensor, dtype: Any) -> Tensor:
     return x if dtype is None else lm.cast(x, dtype)
 
 
+def _in_own(made: Tensor, x: Tensor) -> Tensor:
+    """Returns what was made of integers in their dtype; that of bools as it is."""
+    return lm.cast(made, x.dtype) if lm.isdtype(x.dtype, "integral") else made
+
+
 def _reduction(name: str) -> Callable[..., Tensor]:
     native = getattr(lm, name.replace("am", "m"))
 
@@ -31,9 +36,15 @@ def _reduction(name: str) -> Callable[..., Tensor]:
     return call
 
 
-all, any, max, min, amax, amin, logsumexp, count_nonzero, nanmean = map(
-    _reduction, ("all", "any", "max", "min", "amax", "amin", "logsumexp", "count_nonzero", "nanmean")
+all, any, max, min, amax, amin, logsumexp, count_nonzero = map(
+    _reduction, ("all", "any", "max", "min", "amax", "amin", "logsumexp", "count_nonzero")
 )
+
+
+def nanmean(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
+    """The mean of the elements that are numbers, along axes or of all; float32 for integers."""
+    x = x if lm.isdtype(x.dtype, "real floating") else x.astype(lm.float32)
+    return lm.nanmean(x, axis=axes_of(axis), keepdims=keepdim)
 
 
 def mean(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None) -> Tensor:
@@ -49,12 +60,13 @@ def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, n
 
 def nansum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The sum of the elements that are numbers, see :func:`sum`."""
-    return lm.nansum(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim)
+    return _in_dtype(lm.nansum(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim), dtype)
 
 
 def prod(x: Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = None, name: str | None = None) -> Tensor:
-    """The product along axes, or of all elements, of ``x`` cast to ``dtype``."""
-    return lm.prod(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim)
+    """The product along axes, or of all elements, of ``x`` cast to ``dtype``; bools multiply as int64."""
+    x = _in_dtype(x, dtype)
+    return _in_own(lm.prod(x, axis=axes_of(axis), keepdims=keepdim), x)
 
 
 def std(
@@ -104,12 +116,18 @@ def _flat(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
 
 def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """The sums up to each element along an axis, or of all elements in their order."""
-    return lm.cumsum(*_flat(x, axis), dtype=dtype)
+    made = lm.cumsum(*_flat(x, axis), dtype=dtype)
+    # Sums of integers without signs are int64, as all others.
+    return made.astype("int64") if dtype is None and made.dtype == lm.uint64 else made
 
 
 def cumprod(x: Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """The products up to each element along an axis, or of all elements in their order."""
-    return lm.cumprod(*_flat(x, dim), dtype=dtype)
+    return (
+        _in_own(lm.cumprod(*_flat(x, dim), dtype=dtype), x)
+        if dtype is None
+        else lm.cumprod(*_flat(x, dim), dtype=dtype)
+    )
 
 
 def logcumsumexp(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
@@ -152,7 +170,8 @@ def median(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg"
         x: the elements.
         axis: the axis; None for all elements.
         keepdim: keeps the axis.
-        mode: "avg", or "min" for the smaller of the two; along an axis, its place comes second then.
+        mode: "avg", or "min" for the smaller of the two; along one axis, its place comes second then. In a row with
+            numbers that are none, it is the first of these.
         name: not used.
 
     Raises:
@@ -160,18 +179,28 @@ def median(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg"
     """
     if mode not in ("avg", "min"):
         raise ValueError(f"[median] mode is 'avg' or 'min', not {mode!r}")
-    if mode == "avg" and not lm.isdtype(x.dtype, "real floating"):
+    if mode == "avg" and x.dtype != lm.float64:
         x = x.astype(lm.float32)
+    if not x.size:
+        return _of_nothing(x, axis, keepdim, mode)
     rows, axes = _joined(x, axis)
     order = lm.argsort(rows, axis=-1, stable=True)
     places, values = _middle(rows, order, tuple(rows.shape)[-1])
     if lm.isdtype(x.dtype, "real floating"):
         missing = lm.any(lm.isnan(rows), axis=-1)
         values = [lm.where(missing, lm.full_like(each, float("nan")), each) for each in values]
+        places = [lm.where(missing, lm.argmax(lm.isnan(rows).astype("int32"), axis=-1), each) for each in places]
     if mode == "min":
         first = _with_axes(values[0], axes, keepdim)
-        return first if axis is None else (first, _with_axes(places[0], axes, keepdim))
+        return (first, _with_axes(places[0], axes, keepdim)) if isinstance(axis, int) else first
     return _with_axes((values[0] + values[1]) / 2, axes, keepdim)
+
+
+def _of_nothing(x: Tensor, axis: Any, keepdim: bool, mode: str) -> Any:
+    """Returns what stands for the middle where there are no elements, and for its place."""
+    shape = lm.sum(x, axis=axes_of(axis), keepdims=keepdim).shape
+    made = lm.full(tuple(shape), float("nan"), dtype=x.dtype)
+    return (made, lm.zeros_like(made, dtype="int64")) if mode == "min" and isinstance(axis, int) else made
 
 
 def _middle(rows: Tensor, order: Tensor, count: int) -> tuple[list[Tensor], list[Tensor]]:
@@ -188,6 +217,8 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
     if not lm.isdtype(x.dtype, "real floating"):
         made = median(x, axis, keepdim, mode)
         return made.astype(x.dtype) if mode == "avg" else made
+    if not x.size:
+        return _of_nothing(x, axis, keepdim, mode)
     rows, axes = _joined(x, axis)
     # Numbers come first in order; the middle depends on how many there are.
     order = lm.argsort(rows, axis=-1, stable=True)
@@ -198,7 +229,7 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
         found.append((lm.squeeze(lm.take_along_axis(rows, place, axis=-1), -1), lm.squeeze(place, -1)))
     if mode == "min":
         first = _with_axes(found[0][0], axes, keepdim)
-        return first if axis is None else (first, _with_axes(found[0][1], axes, keepdim))
+        return (first, _with_axes(found[0][1], axes, keepdim)) if isinstance(axis, int) else first
     return _with_axes((found[0][0] + found[1][0]) / 2, axes, keepdim)
 
 
@@ -222,6 +253,8 @@ def _quantile(native: Callable[..., Tensor]) -> Callable[..., Tensor]:
         name: str | None = None,
     ) -> Tensor:
         rows, axes = _joined(x, axis)
+        if isinstance(q, Tensor) and q.ndim:
+            q = q.tolist()
         if isinstance(q, (list, tuple)):
             made = [_with_axes(native(rows, each, axis=-1, interpolation=interpolation), axes, keepdim) for each in q]
             return lm.stack(made)

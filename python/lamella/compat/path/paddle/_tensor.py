@@ -19,11 +19,12 @@ from lamella.graph import Symbol
 
 from . import _functions as F  # noqa: N812
 from . import _like_torch as L  # noqa: N812
-from . import _matrices, _methods
+from . import _matrices, _methods, _overwriting, _printing
 from . import _more as M  # noqa: N812
 from . import _parts as P  # noqa: N812
 from . import _plain as Q  # noqa: N812
 from . import _reductions as R  # noqa: N812
+from ._generators import Size
 
 _native_shape: Any = Tensor.__dict__["shape"]
 _native_symbol_shape: Any = Symbol.__dict__["shape"]
@@ -36,9 +37,9 @@ _native_array: Any = Tensor.__array__
 
 
 def _shape(self: Tensor) -> Any:
-    """Implements Tensor.shape: a list; to Lamella's own modules, which compare it with tuples, a tuple."""
+    """Implements Tensor.shape: a list; to Lamella's own modules, which take it for a tuple, a tuple."""
     sizes: tuple[int, ...] = _native_shape.__get__(self)
-    return sizes if sys._getframe(1).f_globals.get("__name__", "").startswith("lamella.") else list(sizes)
+    return sizes if sys._getframe(1).f_globals.get("__name__", "").startswith("lamella.") else Size(sizes)
 
 
 def _set_trainable(self: Tensor, value: bool) -> None:
@@ -50,9 +51,12 @@ def _symbol_shape(self: Symbol) -> list[int]:
 
 
 def _backward(self: Tensor, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:
-    """Computes the gradients of all leaves; where nothing wants one there is nothing to do, and no error."""
+    """Computes the gradients of all leaves, of the sum of elements where no ``grad_tensor`` weighs them.
+
+    Where nothing wants one there is nothing to do, and no error.
+    """
     if not self.stop_gradient:
-        _native_backward(self, grad_tensor, retain_graph)
+        _native_backward(self, lm.ones_like(self) if grad_tensor is None else grad_tensor, retain_graph)
 
 
 def _numpy(self: Tensor) -> Any:
@@ -154,6 +158,7 @@ def add(name: str, function: Callable[..., Any]) -> None:
     _item(name, of_two_meanings(name, function))
 
 
+_printing.install(_item)
 _item("set_value", _set_value)
 _item("shape", property(_shape, doc="The sizes of the axes, as a list."))
 _symbol: Any = Symbol
@@ -179,6 +184,7 @@ _item("numpy", _numpy)
 _item("__array__", _array)
 _item("gradient", _gradient)
 _item("clear_gradient", _clear_gradient)
+_item("clear_grad", of_two_meanings("clear_grad", _clear_gradient))
 _item("trainable", property(lambda self: not self.stop_gradient, _set_trainable, doc="True if it wants a gradient."))
 _item("item", _item_of)
 _item("__getitem__", _getitem)
@@ -194,15 +200,19 @@ for _module, _names in {
         "remainder subtract where"
     ),
     L: (
-        "as_strided div histogram_bin_edges msort permute reduce_as slice_scatter softmax sub swapaxes swapdims "
+        "as_strided div histogram_bin_edges msort permute reduce_as repeat slice_scatter softmax sub swapaxes swapdims "
         "to_dlpack"
     ),
     Q: (
-        "add_n atleast_1d atleast_2d atleast_3d broadcast_shape broadcast_tensors frac index_add is_complex is_empty "
-        "is_integer kthvalue put_along_axis randint_like repeat_interleave select_scatter take take_along_axis topk "
+        "add_n atan2 atleast_1d atleast_2d atleast_3d bitwise_left_shift bitwise_right_shift broadcast_shape "
+        "broadcast_tensors copysign frac frexp index_add is_complex is_empty is_integer isin kthvalue put_along_axis "
+        "rand_like randint_like randn_like repeat_interleave select_scatter take take_along_axis topk "
         "unique_consecutive unstack view view_as"
     ),
-    P: ("as_complex as_real cross dot multiplex norm scatter_nd scatter_nd_add shard_index slice stanh strided_slice"),
+    P: (
+        "as_complex as_real cross dot multiplex norm outer scatter_nd scatter_nd_add shard_index slice stanh "
+        "strided_slice"
+    ),
     M: (
         "bucketize diag equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank "
         "scale scatter unbind unique"
@@ -211,13 +221,15 @@ for _module, _names in {
         "amax amin count_nonzero cummax cummin cumprod cumsum histogram logcumsumexp logsumexp median mode nanmean "
         "nanmedian nanquantile nansum quantile std trace var"
     ),
-    _matrices: "histogramdd matmul vander lstsq lu lu_solve lu_unpack pinv qr slogdet",
+    _matrices: "histogramdd matmul tensordot vander lstsq lu lu_solve lu_unpack pinv qr slogdet",
 }.items():
     for _name in _names.split():
         add(_name, getattr(_module, _name))
 add("take_along_dim", Q.take_along_axis)
 for _name, _value in _methods.METHODS.items():
     _item(_name, of_two_meanings(_name, _value) if callable(_value) else _value)
+for _name, _value in list(_overwriting.methods(METHODS)):
+    _item(_name, _value)
 
 _symbol.persistable = property(_persistable, doc="True if the variable keeps its value from run to run.")
 _symbol.is_parameter = property(_is_parameter, doc="True for a parameter.")

@@ -13,7 +13,8 @@ from lamella.compat.front import close_module
 class auto_cast(lm.amp.autocast):  # noqa: N801 (Paddle's name)
     """Products and convolutions in a 16-bit dtype within a ``with`` block.
 
-    Lists of operators, and the level "O2", are accepted: which operators compute in 16 bits is Lamella's choice.
+    Lists of operators, and the level "O2", are accepted: which operators compute in 16 bits is Lamella's choice. On the
+    CPU a block in float16 changes nothing, as in Paddle; there the dtype is bfloat16.
     """
 
     def __init__(
@@ -27,7 +28,9 @@ class auto_cast(lm.amp.autocast):  # noqa: N801 (Paddle's name)
     ) -> None:
         if level not in ("O0", "OD", "O1", "O2"):
             raise ValueError(f"[auto_cast] level is 'O0', 'OD', 'O1' or 'O2', not {level!r}")
-        super().__init__("cuda" if lm.cuda.is_available() else "cpu", dtype, enable and level != "O0")
+        kind = "cuda" if lm.cuda.is_available() else "cpu"
+        enable = enable and level != "O0" and (kind != "cpu" or lm.DType(dtype) != lm.float16)
+        super().__init__(kind, dtype, enable)
 
 
 class GradScaler(lm.amp.GradScaler):
@@ -201,8 +204,8 @@ amp_decorate = decorate
 
 
 def is_float16_supported(device: Any = None) -> bool:
-    """True: products in float16 are computed everywhere."""
-    return True
+    """True where products in float16 are computed as such: not on the CPU."""
+    return bool(lm.cuda.is_available()) and "cpu" not in str(device)
 
 
 def is_bfloat16_supported(device: Any = None) -> bool:

@@ -8,6 +8,8 @@ import lamella as lm
 from lamella.autograd import PyLayerContext, saved_tensors_hooks  # noqa: F401
 from lamella.compat.front import close_module
 
+from ._functions import ones_for_none
+
 
 class PyLayer(lm.PyLayer):
     """A layer whose forward and backward are static methods; see :class:`lamella.PyLayer`.
@@ -30,8 +32,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool = False)
         raise ValueError(f"[backward] {len(tensors)} tensors, {len(given)} gradients")
     wanted = [i for i, tensor in enumerate(tensors) if not tensor.stop_gradient]
     if wanted:
-        begin = None if given is None else [given[i] for i in wanted]
-        lm.autograd.backward([tensors[i] for i in wanted], begin, retain_graph)
+        weights = [None if given is None else given[i] for i in wanted]
+        ends = [tensors[i] for i in wanted]
+        lm.autograd.backward(ends, ones_for_none(ends, weights), retain_graph)
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -62,6 +65,8 @@ def jacobian(ys: Any, xs: Any, batch_axis: int | None = None) -> Any:
 
 
 def _gradient(y: Any, x: Any) -> Any:
+    if y.stop_gradient:  # no function of x
+        return lm.zeros_like(x)
     begin = [lm.ones_like(y)]
     return lm.autograd.grad([y], [x], begin, retain_graph=True, create_graph=True, materialize_grads=True)[0]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import lamella as lm
 from lamella import distributions as _native
-from lamella.compat.front import close_module
-from lamella.distributions import (  # noqa: F401
+from lamella.compat.front import add_paths, close_module
+
+from ._transforms import (  # noqa: F401
     AbsTransform,
     AffineTransform,
+    ChainTransform,
     ExpTransform,
     IndependentTransform,
     PowerTransform,
@@ -21,7 +24,13 @@ from lamella.distributions import (  # noqa: F401
     TanhTransform,
     Transform,
 )
-from lamella.distributions import ComposeTransform as ChainTransform  # noqa: F401
+
+#: Modules in which Paddle defines its distributions.
+_MODULES = """
+bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet distribution exponential
+exponential_family gamma geometric gumbel independent kl laplace lkj_cholesky lognormal multinomial
+multivariate_normal normal poisson student_t transform transformed_distribution uniform
+"""
 
 
 def _tensor(value: Any) -> lm.Tensor:
@@ -31,10 +40,14 @@ def _tensor(value: Any) -> lm.Tensor:
 
 
 class Distribution:
-    """The methods of all distributions, which are those of one of Lamella's."""
+    """The methods of all distributions, which are those of one of Lamella's.
+
+    Values that cannot occur are no errors, as in Paddle.
+    """
 
     def __init__(self, native: Any) -> None:
         self._distribution = native
+        native._validate_args = False
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -75,7 +88,7 @@ class Distribution:
 
     def log_prob(self, value: Any) -> lm.Tensor:
         """Returns the logarithm of the density, or of the probability, of values."""
-        return self._distribution.log_prob(value)
+        return self._distribution.log_prob(_tensor(value))
 
     def prob(self, value: Any) -> lm.Tensor:
         """Returns the density, or the probability, of values."""
@@ -87,11 +100,11 @@ class Distribution:
 
     def cdf(self, value: Any) -> lm.Tensor:
         """Returns the probability of less."""
-        return self._distribution.cdf(value)
+        return self._distribution.cdf(_tensor(value))
 
     def icdf(self, value: Any) -> lm.Tensor:
         """Returns the value below which lies a probability."""
-        return self._distribution.icdf(value)
+        return self._distribution.icdf(_tensor(value))
 
     def kl_divergence(self, other: Distribution) -> lm.Tensor:
         """Returns the Kullback-Leibler divergence from another distribution."""
@@ -116,22 +129,84 @@ def _of(name: str, native: type, parameters: str) -> Any:
 
 Normal = _of("Normal", _native.Normal, "loc scale")
 Uniform = _of("Uniform", _native.Uniform, "low high")
-Bernoulli = _of("Bernoulli", _native.Bernoulli, "probs")
 Beta = _of("Beta", _native.Beta, "alpha beta")
 Cauchy = _of("Cauchy", _native.Cauchy, "loc scale")
 Dirichlet = _of("Dirichlet", _native.Dirichlet, "concentration")
 Exponential = _of("Exponential", _native.Exponential, "rate")
 Gamma = _of("Gamma", _native.Gamma, "concentration rate")
-Geometric = _of("Geometric", _native.Geometric, "probs")
 Gumbel = _of("Gumbel", _native.Gumbel, "loc scale")
 Laplace = _of("Laplace", _native.Laplace, "loc scale")
 LogNormal = _of("LogNormal", _native.LogNormal, "loc scale")
 MultivariateNormal = _of("MultivariateNormal", _native.MultivariateNormal, "loc covariance_matrix")
-Poisson = _of("Poisson", _native.Poisson, "rate")
-Binomial = _of("Binomial", _native.Binomial, "total_count probs")
 Chi2 = _of("Chi2", _native.Chi2, "df")
 ContinuousBernoulli = _of("ContinuousBernoulli", _native.ContinuousBernoulli, "probs")
 StudentT = _of("StudentT", _native.StudentT, "df loc scale")
+
+
+class Bernoulli(_of("Bernoulli", _native.Bernoulli, "probs")):  # type: ignore[misc]
+    """1 with the probability ``probs``, else 0."""
+
+    def rsample(self, shape: Any = (), temperature: float = 1.0) -> lm.Tensor:
+        """Draws numbers through which gradients reach the probability; their sigmoids lie between 0 and 1.
+
+        The logit and logistic noise over the ``temperature``: far from 0 where that is low (Maddison et al. 2017, "The
+        concrete distribution").
+        """
+        logit = lm.log(self.probs) - lm.log1p(-self.probs)
+        tiny = 1e-7
+        noise = lm.clip(lm.rand((*shape, *self.batch_shape), dtype=logit.dtype), tiny, 1 - tiny)
+        return (logit + lm.log(noise) - lm.log1p(-noise)) / temperature
+
+    def cdf(self, value: Any) -> lm.Tensor:
+        """Returns the probability of numbers up to values: a step at 0, and one at 1."""
+        values = _tensor(value)
+        steps = lm.where(values < 1, 1 - self.probs, lm.ones_like(self.probs))
+        return lm.where(values < 0, lm.zeros_like(steps), steps)
+
+
+class Geometric(_of("Geometric", _native.Geometric, "probs")):  # type: ignore[misc]
+    """The number of failures before the first success."""
+
+    def pmf(self, k: Any) -> lm.Tensor:
+        """Returns the probability of counts."""
+        return self.prob(k)
+
+    def log_pmf(self, k: Any) -> lm.Tensor:
+        """Returns the logarithm of the probability of counts."""
+        return self.log_prob(k)
+
+    def rsample(self, shape: Any = (), seed: int = 0) -> lm.Tensor:
+        """Draws samples, through which no gradient passes."""
+        return self.sample(shape)
+
+
+class _Counts(Distribution):
+    """Counts whose entropy is a sum over all that are likely."""
+
+    def _most(self) -> int:
+        """Returns a count beyond which the probability is 0, or nearly so."""
+        raise TypeError(f"[{type(self).__name__}] the class names no largest count")
+
+    def entropy(self) -> lm.Tensor:
+        """Returns the entropy, ``-sum(p * log(p))`` over the counts."""
+        counts = lm.arange(self._most() + 1, dtype=self.mean.dtype)
+        logs = self.log_prob(lm.reshape(counts, (-1,) + (1,) * len(self.batch_shape)))
+        return -lm.sum(lm.where(logs > -math.inf, lm.exp(logs) * logs, lm.zeros_like(logs)), axis=0)
+
+
+class Poisson(_Counts, _of("Poisson", _native.Poisson, "rate")):  # type: ignore[misc]
+    """Counts of independent events of which there are ``rate`` in the mean."""
+
+    def _most(self) -> int:
+        mean = float(lm.max(self.rate))
+        return int(mean + 30 * math.sqrt(mean + 1))
+
+
+class Binomial(_Counts, _of("Binomial", _native.Binomial, "total_count probs")):  # type: ignore[misc]
+    """The number of successes among ``total_count`` tries."""
+
+    def _most(self) -> int:
+        return int(lm.max(self.total_count))
 
 
 class Categorical(Distribution):
@@ -165,6 +240,10 @@ class Categorical(Distribution):
         return lm.take_along_axis(shares, lm.broadcast_to(value, (*shares.shape[:-1], value.shape[-1])), axis=-1)
 
     prob = probs
+
+    def kl_divergence(self, other: Distribution) -> lm.Tensor:
+        """Returns the divergence from another distribution, with 1 for the axis of classes."""
+        return lm.expand_dims(kl_divergence(self, other), -1)
 
 
 class Multinomial(Distribution):
@@ -231,4 +310,5 @@ def kl_divergence(p: Distribution, q: Distribution) -> lm.Tensor:
     return _native.kl_divergence(p._distribution, q._distribution)
 
 
+add_paths("paddle", {f"{__name__}.{name}": {__name__: "*"} for name in _MODULES.split()})
 __getattr__ = close_module(__name__)

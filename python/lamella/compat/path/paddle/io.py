@@ -8,6 +8,7 @@ from typing import Any
 
 from lamella.compat.names import Names, serve
 from lamella.compat.tables.paddle import DATA as _TABLE
+from lamella.static.program import paused
 
 from . import _words
 
@@ -126,7 +127,13 @@ class DataLoader:
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Any]:
-        for batch in self._loader:
+        with paused():  # what reads examples is no part of a program that is recorded
+            batches = iter(self._loader)
+        while True:
+            with paused():
+                batch = next(batches, None)
+            if batch is None:
+                return
             yield list(batch) if isinstance(batch, tuple) else batch
 
     def __call__(self) -> Iterator[Any]:

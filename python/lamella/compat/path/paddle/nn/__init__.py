@@ -57,6 +57,8 @@ from ._of_functions import (  # noqa: F401
     CrossEntropyLoss,
     CTCLoss,
     GroupNorm,
+    KLDivLoss,
+    L1Loss,
     LocalResponseNorm,
     LPPool1D,
     LPPool1d,
@@ -68,8 +70,11 @@ from ._of_functions import (  # noqa: F401
     MaxUnPool1D,
     MaxUnPool2D,
     MaxUnPool3D,
+    NLLLoss,
     PixelShuffle,
     PixelUnshuffle,
+    SiLU,
+    Silu,
     SmoothL1Loss,
     Unfold,
     Upsample,
@@ -135,6 +140,9 @@ class Sequential(Layer, lm.nn.Sequential):
             name, layer = layer if isinstance(layer, (tuple, list)) else (str(index), layer)
             self.add_module(name, layer)
 
+    def __getitem__(self, index: Any) -> Any:
+        return self._modules[index] if isinstance(index, str) else super().__getitem__(index)
+
 
 class LayerList(Layer, lm.nn.ModuleList):
     """A list of layers."""
@@ -143,6 +151,10 @@ class LayerList(Layer, lm.nn.ModuleList):
         Layer.__init__(self)
         for layer in sublayers or ():
             self.append(layer)
+
+    def insert(self, index: int, sublayer: Any) -> None:  # type: ignore[override]
+        """Puts a layer before place ``index``."""
+        super().insert(index, sublayer)
 
 
 Module, ModuleDict, ModuleList, Parameter = Layer, LayerDict, LayerList, lm.nn.Parameter
@@ -192,7 +204,7 @@ class Dropout(Layer):
 class GELU(Layer):
     """The Gaussian error linear unit."""
 
-    def __init__(self, approximate: bool = False, name: str | None = None) -> None:
+    def __init__(self, approximate: bool | str = False, name: str | None = None) -> None:
         super().__init__()
         self.approximate = approximate
 

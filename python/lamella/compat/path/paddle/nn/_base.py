@@ -12,27 +12,116 @@ from lamella.static import ParamAttr, default_startup_program, in_dynamic_mode, 
 from lamella.static.program import paused
 
 from .._attributes import ParamAttr as PaddleAttr
+from .._default_dtype import get_default_dtype
 from . import initializer
 
 
 class Layer(Module):
     """The base of layers and networks, with Paddle's method names."""
 
-    def __init__(self, name_scope: str | None = None, dtype: Any = "float32") -> None:
+    #: Dtype of parameters that are made without one.
+    _dtype = property(lambda self: self.__dict__.get("_own_dtype") or get_default_dtype())
+
+    def __init__(self, name_scope: str | None = None, dtype: Any = None) -> None:
         super().__init__()
-        self.__dict__["_name_scope"] = name_scope
+        self.__dict__.update(_name_scope=name_scope, _own_dtype=dtype)
 
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:  # type: ignore[override]
         """Returns the parameters as a list."""
         return list(super().parameters(recurse=include_sublayers))
 
+    def named_parameters(  # type: ignore[override]
+        self,
+        prefix: str = "",
+        include_sublayers: bool = True,
+        remove_duplicate: bool = True,
+        *,
+        recurse: bool | None = None,
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Yields the parameters with their names, and a path before each."""
+        return super().named_parameters(prefix, include_sublayers if recurse is None else recurse, remove_duplicate)
+
+    def named_buffers(  # type: ignore[override]
+        self,
+        prefix: str = "",
+        include_sublayers: bool = True,
+        remove_duplicate: bool = True,
+        *,
+        recurse: bool | None = None,
+    ) -> Iterator[tuple[str, lm.Tensor]]:
+        """Yields the buffers with their names, see :meth:`named_parameters`."""
+        return super().named_buffers(prefix, include_sublayers if recurse is None else recurse, remove_duplicate)
+
+    def state_dict(  # type: ignore[override]
+        self,
+        destination: dict[str, Any] | None = None,
+        include_sublayers: bool = True,
+        structured_name_prefix: str = "",
+        use_hook: bool = True,
+        keep_vars: bool = True,
+        *,
+        prefix: str = "",
+    ) -> dict[str, Any]:
+        """Returns the parameters and persistable buffers themselves by their names.
+
+        Args:
+            destination: a dict to put them into.
+            include_sublayers: False leaves those of sublayers out.
+            structured_name_prefix: stands before each name as it is.
+            use_hook: not used.
+            keep_vars: False gives tensors on the same memory that want no gradient.
+            prefix: a path that stands, with a dot, before each name.
+        """
+        found = super().state_dict(prefix, keep_vars=keep_vars)
+        if not include_sublayers:
+            own = {f"{prefix}.{name}" if prefix else name for name in (*self._parameters, *self._buffers)}
+            found = {name: value for name, value in found.items() if name in own}
+        if structured_name_prefix:
+            found = {structured_name_prefix + name: value for name, value in found.items()}
+        if destination is None:
+            return found
+        destination.update(found)
+        return destination
+
     def sublayers(self, include_self: bool = False) -> list[Module]:
         """Returns all layers below this one."""
         return [module for module in self.modules() if include_self or module is not self]
 
-    def named_sublayers(self, prefix: str = "", include_self: bool = False) -> Iterator[tuple[str, Module]]:
-        """Returns all layers below this one with their names."""
-        return ((n, m) for n, m in self.named_modules(prefix) if include_self or m is not self)
+    def named_sublayers(
+        self,
+        prefix: str = "",
+        include_self: bool = False,
+        layers_set: set[Any] | None = None,
+        *,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Module]]:
+        """Returns all layers below this one with their names, but for those of ``layers_set``."""
+        passed = layers_set or ()
+        named = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        return ((n, m) for n, m in named if (include_self or m is not self) and m not in passed)
+
+    def register_buffer(  # type: ignore[override]
+        self, name: str, tensor: lm.Tensor | None, persistable: bool = True, *, persistent: bool | None = None
+    ) -> None:
+        """Keeps a tensor that is no parameter; in the state where it is ``persistable``."""
+        super().register_buffer(name, tensor, persistable if persistent is None else persistent)
+
+    def buffers(self, include_sublayers: bool = True) -> list[lm.Tensor]:  # type: ignore[override]
+        """Returns the buffers as a list."""
+        return list(super().buffers(recurse=include_sublayers))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # As in Paddle a tensor that is no parameter belongs to the layer, as a buffer that is not saved.
+        if type(value) is lm.Tensor and self._is_new(name):
+            self.register_buffer(name, value, persistable=False)
+        else:
+            super().__setattr__(name, value)
+
+    def _is_new(self, name: str) -> bool:
+        own = self.__dict__
+        if "_buffers" not in own or name in own or hasattr(type(self), name):
+            return False
+        return not any(name in own[table] for table in ("_buffers", "_parameters", "_modules"))
 
     def add_sublayer(self, name: str, sublayer: Module) -> Module:
         """Registers a sublayer."""
@@ -63,7 +152,8 @@ class Layer(Module):
         usual = initializer.global_initializer(is_bias) or default_initializer
         fill = options.initializer or usual or (initializer.Constant() if is_bias else xavier)
         with paused():
-            parameter = Parameter(lm.zeros(tuple(shape), dtype=dtype), stop_gradient=not options.trainable)
+            zeros = lm.zeros(tuple(shape), dtype=dtype or self._dtype)
+            parameter = Parameter(zeros, stop_gradient=not options.trainable)
             fill(parameter)
         if isinstance(options, PaddleAttr):
             options.mark(parameter)
@@ -82,6 +172,14 @@ class Layer(Module):
         """Gives parameters and buffers of floating-point numbers a dtype, and returns the layer."""
         self.to(dtype)
         return self
+
+    def float16(self) -> Layer:
+        """Gives parameters and buffers of floating-point numbers the dtype float16, and returns the layer."""
+        return self.astype("float16")
+
+    def bfloat16(self) -> Layer:
+        """Gives parameters and buffers of floating-point numbers the dtype bfloat16, and returns the layer."""
+        return self.astype("bfloat16")
 
     def get_sublayer(self, target: str) -> Module:
         """Returns the layer at a dotted path, itself for ""."""
@@ -106,5 +204,6 @@ class Layer(Module):
         return self.register_forward_hook(hook)
 
     def clear_gradients(self, set_to_zero: bool = True) -> None:
-        """Drops the gradients of all parameters."""
-        self.zero_grad()
+        """Makes the gradients of all parameters zeros, or drops them."""
+        for parameter in self.parameters():
+            parameter.clear_gradient(set_to_zero)  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ import lamella as lm
 from lamella import Tensor
 
 from ._base import Layer
-from ._losses import _reduced
+from ._losses import reduced
 
 
 def hsigmoid_loss(
@@ -99,7 +99,7 @@ def margin_cross_entropy(
     right = lm.arange(logits.shape[1]) == column
     scores = scale * lm.where(right, less, logits)
     loss = -lm.take_along_axis(lm.log_softmax(scores, axis=1), column, axis=1)
-    made = _reduced("margin_cross_entropy", loss, reduction or "none")
+    made = reduced("margin_cross_entropy", loss, reduction or "none")
     return (made, lm.softmax(scores, axis=1)) if return_softmax else made
 
 
@@ -130,7 +130,7 @@ def adaptive_log_softmax_with_loss(
         label: the classes, ``(n,)``, the frequent ones first.
         head_weight: of the classes below the first cutoff, and of the clusters of others, ``(features, count)``.
         tail_weights: for each cluster, two matrices, one behind the other.
-        cutoffs: the first class of each cluster, and the number of classes.
+        cutoffs: the first class of each cluster, and the number of classes, which need not be there.
         head_bias: of the columns of ``head_weight``.
         name: not used.
     """
@@ -140,7 +140,8 @@ def adaptive_log_softmax_with_loss(
     column = lm.expand_dims(label.astype("int64"), 1)
     found = lm.take_along_axis(head, lm.clip(column, 0, first - 1), axis=1)
     for number, (one, two) in enumerate(tail_weights):
-        low, high = cutoffs[number], cutoffs[number + 1]
+        low = cutoffs[number]
+        high = low + two.shape[1]
         tail = lm.log_softmax(lm.matmul(lm.matmul(input, one), two), axis=1)
         place = lm.clip(column - low, 0, high - low - 1)
         inside = lm.logical_and(column >= low, column < high)
@@ -186,7 +187,7 @@ def rnnt_loss(
     last = lm.stack(rows, axis=1) + pauses
     each = lm.arange(input.shape[0])
     loss = -last[each, input_lengths.astype("int64") - 1, label_lengths.astype("int64")]
-    return _reduced("rnnt_loss", loss, reduction)
+    return reduced("rnnt_loss", loss, reduction)
 
 
 class RNNTLoss(Layer):

@@ -23,12 +23,14 @@ def cross_entropy(
     """Returns the cross entropy of scores, or without ``use_softmax`` of probabilities, and classes.
 
     Classes are integers in the shape of ``input`` without ``axis``, or with 1 for its size; where ``soft_label``, they
-    are probabilities in the shape of ``input``. Those and smoothed ones weigh as the mean of their classes' weights.
+    are probabilities in the shape of ``input``, and so may those be that are smoothed. Those and smoothed ones weigh as
+    the mean of their classes' weights.
     Examples whose class is ``ignore_index`` count nothing.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"[cross_entropy] reduction is 'mean', 'sum' or 'none', not {reduction!r}")
     axis = axis % input.ndim
+    soft_label = soft_label or (label_smoothing > 0 and label.shape == input.shape and label.shape[axis] != 1)
     if soft_label or label_smoothing:
         return _soft(input, label, weight, ignore_index, reduction, soft_label, axis, use_softmax, label_smoothing)
     keeps_axis = label.ndim == input.ndim

@@ -35,8 +35,8 @@ class _BatchNorm(Layer):
         if bias_attr is not False:
             self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
         # As in Paddle these are parameters, which are not trained.
-        self._mean = lm.nn.Parameter(lm.zeros((num_features,)), stop_gradient=True)
-        self._variance = lm.nn.Parameter(lm.ones((num_features,)), stop_gradient=True)
+        self._mean = lm.nn.Parameter(lm.zeros((num_features,), dtype=self._dtype), stop_gradient=True)
+        self._variance = lm.nn.Parameter(lm.ones((num_features,), dtype=self._dtype), stop_gradient=True)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Normalizes each channel by the batch, in evaluation by the running mean and variance."""

@@ -8,7 +8,12 @@ import lamella as lm
 from lamella import Tensor
 
 
-def _reduced(name: str, loss: Tensor, reduction: str) -> Tensor:
+def reduced(name: str, loss: Tensor, reduction: str) -> Tensor:
+    """Returns the mean of costs, their sum, or themselves ("none").
+
+    Raises:
+        ValueError: ``reduction`` is another word.
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"[{name}] reduction is 'mean', 'sum' or 'none', not {reduction!r}")
     return loss if reduction == "none" else lm.mean(loss) if reduction == "mean" else lm.sum(loss)
@@ -50,7 +55,7 @@ def sigmoid_focal_loss(
     p = lm.sigmoid(logit)
     right = p * label + (1 - p) * (1 - label)
     loss = (alpha * label + (1 - alpha) * (1 - label)) * (1 - right) ** gamma * cost
-    return _reduced("sigmoid_focal_loss", loss if normalizer is None else loss / normalizer, reduction)
+    return reduced("sigmoid_focal_loss", loss if normalizer is None else loss / normalizer, reduction)
 
 
 def npair_loss(anchor: Tensor, positive: Tensor, labels: Tensor, l2_reg: float = 0.002) -> Tensor:

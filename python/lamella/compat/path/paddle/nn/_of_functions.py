@@ -21,8 +21,9 @@ def layer_of(name: str, function: Callable[..., Any], inputs: int = 1, **fixed: 
         inputs: number of the tensors.
         fixed: settings that are not the layer's.
     """
-    parameters = list(inspect.signature(function).parameters.values())[inputs:]
-    words = [each for each in parameters if each.name not in fixed and each.name != "out"]
+    parameters = list(inspect.signature(function).parameters.values())
+    words = [each for each in parameters[inputs:] if each.name not in fixed and each.name != "out"]
+    called = [each.name for each in parameters[:inputs]]
     signature = inspect.Signature(words)
 
     def __init__(self: Any, *args: Any, **named: Any) -> None:  # noqa: N807
@@ -32,8 +33,10 @@ def layer_of(name: str, function: Callable[..., Any], inputs: int = 1, **fixed: 
         settings = {word: value for word, value in given.arguments.items() if word != "name"}
         self.__dict__["_settings"] = settings | fixed
 
-    def forward(self: Any, *tensors: Any) -> Any:
-        return function(*tensors, **self._settings)
+    def forward(self: Any, *tensors: Any, **named: Any) -> Any:
+        if unknown := set(named) - set(called):
+            raise TypeError(f"[{name}] takes {', '.join(called)}, not {', '.join(sorted(unknown))}")
+        return function(*tensors, **named, **self._settings)
 
     def extra_repr(self: Any) -> str:
         return ", ".join(f"{word}={value}" for word, value in self._settings.items())
@@ -67,6 +70,10 @@ PixelUnshuffle = layer_of("PixelUnshuffle", F.pixel_unshuffle)
 ChannelShuffle = layer_of("ChannelShuffle", F.channel_shuffle)
 LocalResponseNorm = layer_of("LocalResponseNorm", F.local_response_norm)
 CrossEntropyLoss = layer_of("CrossEntropyLoss", F.cross_entropy, 2)
+KLDivLoss = layer_of("KLDivLoss", F.kl_div, 2)
+L1Loss = layer_of("L1Loss", F.l1_loss, 2)
+NLLLoss = layer_of("NLLLoss", F.nll_loss, 2)
+SiLU = Silu = layer_of("Silu", F.silu)
 SmoothL1Loss = layer_of("SmoothL1Loss", F.smooth_l1_loss, 2)
 Upsample = layer_of("Upsample", F.interpolate, 1, antialias=False)
 UpsamplingNearest2D = layer_of(

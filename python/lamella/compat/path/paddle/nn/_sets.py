@@ -136,7 +136,8 @@ class BiRNN(Layer):
     def __init__(self, cell_fw: Layer, cell_bw: Layer, time_major: bool = False) -> None:
         super().__init__()
         self.cell_fw, self.cell_bw = cell_fw, cell_bw
-        self.rnn_fw, self.rnn_bw = RNN(cell_fw, False, time_major), RNN(cell_bw, True, time_major)
+        # Apart from the sublayers, as the state names each cell once.
+        self.__dict__.update(rnn_fw=RNN(cell_fw, False, time_major), rnn_bw=RNN(cell_bw, True, time_major))
 
     def forward(self, inputs: lm.Tensor, initial_states: Any = None, sequence_length: Any = None) -> Any:
         """Returns the outputs of all steps, and the last states of both."""

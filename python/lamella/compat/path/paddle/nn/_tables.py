@@ -9,6 +9,7 @@ from typing import Any
 import lamella as lm
 
 from .._attributes import ParamAttr
+from .._functions import device_name
 from . import functional, initializer
 from ._base import Layer
 
@@ -53,7 +54,7 @@ class Embedding(Layer):
                 self.weight.copy_(_weight)
         self.weight.stop_gradient = self.weight.stop_gradient or _freeze
         if device is not None:
-            self.to(str(device))
+            self.to(device_name(device))
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x`` with a last axis of size ``embedding_dim``."""

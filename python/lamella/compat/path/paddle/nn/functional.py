@@ -28,6 +28,7 @@ from ._losses import (  # noqa: F401
     maxout,
     multi_label_soft_margin_loss,
     npair_loss,
+    reduced,
     sequence_mask,
     sigmoid_focal_loss,
     temporal_shift,
@@ -93,9 +94,39 @@ def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
     return lm.sigmoid(x)
 
 
-def gelu(x: Tensor, approximate: bool = False, name: str | None = None) -> Tensor:
-    """Returns the Gaussian error linear unit."""
-    return lm.gelu(x, approximate="tanh" if approximate else "none")
+def gelu(x: Tensor, approximate: bool | str = False, name: str | None = None) -> Tensor:
+    """Returns the Gaussian error linear unit, by the hyperbolic tangent where ``approximate`` is True or "tanh".
+
+    Raises:
+        ValueError: ``approximate`` is another word than "tanh" and "none".
+    """
+    if approximate not in (True, False, "tanh", "none"):
+        raise ValueError(f"[gelu] approximate is 'tanh' or 'none', True or False, not {approximate!r}")
+    return lm.gelu(x, approximate="tanh" if approximate in (True, "tanh") else "none")
+
+
+def silu(x: Tensor, inplace: bool = False, name: str | None = None) -> Tensor:
+    """``x * sigmoid(x)``, written over ``x`` where ``inplace``."""
+    made = lm.silu(x)
+    return x.copy_(made) if inplace else made
+
+
+def kl_div(
+    input: Tensor, label: Tensor, reduction: str = "mean", log_target: bool = False, name: str | None = None
+) -> Tensor:
+    """The divergence of ``label`` from probabilities whose logarithms are ``input``.
+
+    A label that is not above 0 counts nothing. "batchmean" divides the sum by the number of examples.
+    """
+    if log_target:
+        return lm.kl_div(input, label, reduction, True)
+    # The place of others is taken by one whose term is 0, and which passes no gradient on.
+    counts = lm.greater(label, 0)
+    inside = lm.where(counts, label, lm.ones_like(label))
+    terms = lm.where(counts, inside * (lm.log(inside) - input), lm.zeros_like(input))
+    if reduction == "batchmean":
+        return lm.sum(terms) / max(input.shape[0] if input.ndim else 1, 1)
+    return reduced("kl_div", terms, reduction)
 
 
 def softmax(x: Tensor, axis: int = -1, dtype: Any = None, name: str | None = None) -> Tensor:
@@ -114,6 +145,25 @@ def mse_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | 
         return lm.mse_loss(input, label, reduction=reduction)
     loss = lm.square(input - label)
     return loss if reduction == "none" else lm.mean(loss) if reduction == "mean" else lm.sum(loss)
+
+
+def nll_loss(
+    input: Tensor,
+    label: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """The cost of classes by the logarithms of their probabilities; ``label`` may keep the axis of classes."""
+    if label.ndim == input.ndim and label.shape[1] == 1:
+        label = lm.squeeze(label, 1)
+    return lm.nll_loss(input, label, weight, ignore_index, reduction)
+
+
+def l1_loss(input: Tensor, label: Tensor, reduction: str = "mean", name: str | None = None) -> Tensor:
+    """The magnitude of the difference of two tensors, which may be broadcast."""
+    return reduced("l1_loss", lm.abs(input - label), reduction)
 
 
 def square_error_cost(input: Tensor, label: Tensor) -> Tensor:
@@ -287,6 +337,29 @@ def scaled_dot_product_attention(
     options: Any = (attn_mask, dropout_p if training else 0.0, is_causal)
     found = lm.scaled_dot_product_attention(q, k, v, *options, scale=scale)
     return lm.swapaxes(found, 1, 2)
+
+
+def flash_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout: float = 0.0,
+    causal: bool = False,
+    return_softmax: bool = False,
+    *,
+    fixed_seed_offset: Any = None,
+    rng_name: str = "",
+    training: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, None]:
+    """Returns the attention of :func:`scaled_dot_product_attention`, and None in the place of its weights.
+
+    Raises:
+        NotImplementedError: ``return_softmax`` is True.
+    """
+    if return_softmax:
+        raise NotImplementedError("[flash_attention] Lamella's paddle front keeps no weights of attention")
+    return scaled_dot_product_attention(query, key, value, None, dropout, causal, training), None
 
 
 def flash_attn_qkvpacked(

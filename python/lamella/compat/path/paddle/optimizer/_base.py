@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import lamella as lm
@@ -31,6 +31,16 @@ class Optimizer(lm.optim.Optimizer):
         self._penalty = weight_decay if isinstance(weight_decay, L1Decay) else None
         self._rate = rate(learning_rate)
         self._spread()
+
+    def add_param_group(self, group: Any) -> None:
+        """Adds tensors with options of their own, which may be called as Paddle's arguments are."""
+        if isinstance(group, Mapping) and "betas" in self.defaults and {"beta1", "beta2"} & set(group):
+            usual = dict(zip(("beta1", "beta2"), self.defaults["betas"], strict=True))
+            own = {word: group.get(word, value) for word, value in usual.items()}
+            group = {word: value for word, value in group.items() if word not in own} | {"betas": tuple(own.values())}
+        if isinstance(group, Mapping) and "eps" in self.defaults and "epsilon" in group:
+            group = {("eps" if word == "epsilon" else word): value for word, value in group.items()}
+        super().add_param_group(group)
 
     @property
     def _learning_rate(self) -> Any:
@@ -113,8 +123,10 @@ class Optimizer(lm.optim.Optimizer):
     set_dict = set_state_dict
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
-        """Drops the gradients."""
-        self.zero_grad()
+        """Makes the gradients zeros, so that the next step goes on by momentum and decay, or drops them."""
+        self.zero_grad(set_to_none=not set_to_zero)
+
+    clear_gradients = clear_grad
 
     def get_lr(self) -> float:
         """Returns the learning rate."""
@@ -157,12 +169,30 @@ class Optimizer(lm.optim.Optimizer):
         no_grad_set: Any = None,
         callbacks: Any = None,
     ) -> Any:
-        """Adds the gradients of ``loss`` to its program and returns each parameter with its gradient."""
-        return static.append_backward(loss, parameters, no_grad_set, callbacks)
+        """Adds the gradients of ``loss`` to its program and returns each parameter with its gradient.
+
+        Outside of a program the gradients are those that ``loss.backward()`` has left.
+        """
+        if isinstance(loss, static.Variable):
+            return static.append_backward(loss, parameters, no_grad_set, callbacks)
+        listed = [p for group in self.param_groups for p in group["params"]] if parameters is None else parameters
+        return [(parameter, parameter.grad) for parameter in listed if parameter.grad is not None]
 
     def apply_gradients(self, params_grads: Any) -> list[Any]:
-        """Adds a step along gradients that :meth:`backward` has added to their program."""
-        static.apply_gradients(self, params_grads)
+        """Adds a step along gradients that :meth:`backward` has added to their program, or makes one outside of it."""
+        if any(isinstance(gradient, static.Variable) for _, gradient in params_grads):
+            static.apply_gradients(self, params_grads)
+            return []
+        given = {id(parameter): gradient for parameter, gradient in params_grads}
+        members = [p for group in self.param_groups for p in group["params"]]
+        kept = [p.grad for p in members]
+        try:
+            for parameter in members:
+                parameter.grad = given.get(id(parameter))
+            self.step()
+        finally:
+            for parameter, gradient in zip(members, kept, strict=True):
+                parameter.grad = gradient
         return []
 
 

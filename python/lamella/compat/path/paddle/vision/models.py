@@ -19,6 +19,20 @@ from ..nn import (
     ReLU,
     Sequential,
 )
+from ._networks import (  # noqa: F401
+    VGG,
+    AlexNet,
+    MobileNetV1,
+    MobileNetV2,
+    alexnet,
+    maker,
+    mobilenet_v1,
+    mobilenet_v2,
+    vgg11,
+    vgg13,
+    vgg16,
+    vgg19,
+)
 
 
 class LeNet(Layer):
@@ -49,8 +63,18 @@ class BasicBlock(Layer):
 
     expansion = 1
 
-    def __init__(self, inplanes: int, planes: int, stride: int = 1, downsample: Layer | None = None) -> None:
+    def __init__(
+        self,
+        inplanes: int,
+        planes: int,
+        stride: int = 1,
+        downsample: Layer | None = None,
+        groups: int = 1,
+        base_width: int = 64,
+    ) -> None:
         super().__init__()
+        if (groups, base_width) != (1, 64):
+            raise ValueError(f"[BasicBlock] groups is 1 and base_width 64, not {groups} and {base_width}")
         self.conv1 = Conv2D(inplanes, planes, 3, padding=1, stride=stride, bias_attr=False)
         self.bn1 = BatchNorm2D(planes)
         self.relu = ReLU()
@@ -69,13 +93,22 @@ class BottleneckBlock(Layer):
 
     expansion = 4
 
-    def __init__(self, inplanes: int, planes: int, stride: int = 1, downsample: Layer | None = None) -> None:
+    def __init__(
+        self,
+        inplanes: int,
+        planes: int,
+        stride: int = 1,
+        downsample: Layer | None = None,
+        groups: int = 1,
+        base_width: int = 64,
+    ) -> None:
         super().__init__()
-        self.conv1 = Conv2D(inplanes, planes, 1, bias_attr=False)
-        self.bn1 = BatchNorm2D(planes)
-        self.conv2 = Conv2D(planes, planes, 3, padding=1, stride=stride, bias_attr=False)
-        self.bn2 = BatchNorm2D(planes)
-        self.conv3 = Conv2D(planes, planes * self.expansion, 1, bias_attr=False)
+        width = planes * base_width // 64 * groups
+        self.conv1 = Conv2D(inplanes, width, 1, bias_attr=False)
+        self.bn1 = BatchNorm2D(width)
+        self.conv2 = Conv2D(width, width, 3, padding=1, stride=stride, groups=groups, bias_attr=False)
+        self.bn2 = BatchNorm2D(width)
+        self.conv3 = Conv2D(width, planes * self.expansion, 1, bias_attr=False)
         self.bn3 = BatchNorm2D(planes * self.expansion)
         self.relu = ReLU()
         self.downsample = downsample
@@ -96,15 +129,26 @@ class ResNet(Layer):
     Args:
         block: :class:`BasicBlock` or :class:`BottleneckBlock`.
         depth: number of layers: 18, 34, 50, 101 or 152.
+        width: channels of a group within the first blocks (Zagoruyko & Komodakis 2016, "Wide residual networks").
         num_classes: number of scores; 0 ends before them.
         with_pool: True takes the mean over each image.
+        groups: number of groups of channels (Xie et al. 2016, "Aggregated residual transformations").
     """
 
-    def __init__(self, block: Any, depth: int = 50, num_classes: int = 1000, with_pool: bool = True) -> None:
+    def __init__(
+        self,
+        block: Any,
+        depth: int = 50,
+        width: int = 64,
+        num_classes: int = 1000,
+        with_pool: bool = True,
+        groups: int = 1,
+    ) -> None:
         super().__init__()
         if depth not in _DEPTHS:
             raise ValueError(f"[ResNet] depth is one of {', '.join(map(str, _DEPTHS))}, not {depth!r}")
         self.num_classes, self.with_pool, self.inplanes = num_classes, with_pool, 64
+        self.groups, self.base_width = groups, width
         self.conv1 = Conv2D(3, 64, 7, stride=2, padding=3, bias_attr=False)
         self.bn1 = BatchNorm2D(64)
         self.relu = ReLU()
@@ -123,9 +167,10 @@ class ResNet(Layer):
             downsample = Sequential(
                 Conv2D(self.inplanes, outside, 1, stride=stride, bias_attr=False), BatchNorm2D(outside)
             )
-        layers = [block(self.inplanes, planes, stride, downsample)]
+        inside: dict[str, int] = {"groups": self.groups, "base_width": self.base_width}
+        layers = [block(self.inplanes, planes, stride, downsample, **inside)]
         self.inplanes = outside
-        return Sequential(*layers, *(block(outside, planes) for _ in range(blocks - 1)))
+        return Sequential(*layers, *(block(outside, planes, **inside) for _ in range(blocks - 1)))
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns scores ``(n, num_classes)`` of images ``(n, 3, height, width)``."""
@@ -137,18 +182,18 @@ class ResNet(Layer):
         return self.fc(self.flatten(x)) if self.num_classes > 0 else x
 
 
-def _resnet(depth: int, block: Any) -> Callable[..., ResNet]:
-    def resnet(pretrained: bool = False, **options: Any) -> ResNet:
-        if pretrained:
-            raise NotImplementedError(f"[resnet{depth}] nothing is fetched from the network: load a file of weights")
-        return ResNet(block, depth, **options)
-
-    resnet.__name__ = resnet.__qualname__ = f"resnet{depth}"
-    resnet.__doc__ = f"Returns a :class:`ResNet` of {depth} layers."
-    return resnet
+def _resnet(name: str, depth: int, **fixed: Any) -> Callable[..., Layer]:
+    block = BottleneckBlock if depth >= 50 else BasicBlock
+    return maker(name, lambda **options: ResNet(block, depth, **fixed, **options))
 
 
-resnet18, resnet34 = (_resnet(depth, BasicBlock) for depth in (18, 34))
-resnet50, resnet101, resnet152 = (_resnet(depth, BottleneckBlock) for depth in (50, 101, 152))
+resnet18, resnet34, resnet50, resnet101, resnet152 = (_resnet(f"resnet{depth}", depth) for depth in _DEPTHS)
+wide_resnet50_2, wide_resnet101_2 = (_resnet(f"wide_resnet{depth}_2", depth, width=128) for depth in (50, 101))
+resnext50_32x4d, resnext101_32x4d, resnext152_32x4d = (
+    _resnet(f"resnext{depth}_32x4d", depth, width=4, groups=32) for depth in (50, 101, 152)
+)
+resnext50_64x4d, resnext101_64x4d, resnext152_64x4d = (
+    _resnet(f"resnext{depth}_64x4d", depth, width=4, groups=64) for depth in (50, 101, 152)
+)
 
 __getattr__ = close_module(__name__)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import lamella as lm
 from lamella.compat.front import close_module
 
 from . import functional as F  # noqa: N812
@@ -278,7 +277,7 @@ class RandomErasing(BaseTransform):
     def _apply_image(self, image: Any) -> Any:
         if random.random() >= self.prob:
             return image
-        height, width = image.shape[-2:] if isinstance(image, lm.Tensor) else F.size_of(image)
+        height, width = F.size_of(image)
         for _ in range(10):
             area = height * width * random.uniform(*self.scale)
             proportion = math.exp(random.uniform(*map(math.log, self.ratio)))

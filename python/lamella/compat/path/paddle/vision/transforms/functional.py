@@ -18,12 +18,22 @@ _GRAY = np.array([0.299, 0.587, 0.114], np.float32)
 
 
 def of_array(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function of arrays that takes images of Pillow, and gives such ones for them, too."""
+    """Returns a function of arrays that takes images of Pillow, and gives such ones for them, too.
+
+    Of tensors, whose axes are ``(..., channels, height, width)``, it gives tensors.
+    """
 
     @functools.wraps(function)
     def call(img: Any, *args: Any, **named: Any) -> Any:
         if isinstance(img, np.ndarray):
             return function(img, *args, **named)
+        if isinstance(img, lm.Tensor):
+            if img.ndim > 3:
+                return lm.stack([call(each, *args, **named) for each in lm.unstack(img)])
+            values = img.detach().cpu().numpy()
+            changed = function(values.transpose(1, 2, 0) if values.ndim == 3 else values, *args, **named)
+            changed = changed.transpose(2, 0, 1) if changed.ndim == 3 else changed
+            return lm.tensor(np.ascontiguousarray(changed)).to(img.device)
         from PIL import Image
 
         made = function(np.asarray(img), *args, **named)
@@ -94,6 +104,8 @@ def _pair(size: Any) -> tuple[int, int]:
 
 def size_of(img: Any) -> tuple[int, int]:
     """Returns the height and width of an image."""
+    if isinstance(img, lm.Tensor):
+        return int(img.shape[-2]), int(img.shape[-1])
     return tuple(img.shape[:2]) if isinstance(img, np.ndarray) else tuple(img.size[::-1])
 
 
@@ -140,42 +152,58 @@ def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
 
 @of_array
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
-    """Returns an image with its numbers times a factor."""
-    return like(img.astype(np.float32) * brightness_factor, img)
+    """Returns an image with its numbers times a factor; those of 8 bits are cut, not rounded, as Pillow cuts them."""
+    return _cut(img.astype(np.float32) * np.float32(brightness_factor), img)
 
 
 @of_array
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
     """Returns an image with the distances from its mean brightness times a factor."""
-    mean = np.float32(img.mean() if img.ndim == 2 else (img[..., :3] @ _GRAY).mean())
-    return like(mean + (img.astype(np.float32) - mean) * contrast_factor, img)
+    mean = np.float32(img.mean() if img.ndim == 2 else _gray_of(img).mean())
+    mean = np.floor(mean + np.float32(0.5)) if img.dtype == np.uint8 else mean
+    return _cut(mean + (img.astype(np.float32) - mean) * np.float32(contrast_factor), img)
 
 
 @of_array
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
     """Returns an image with the distances from its gray times a factor."""
-    gray = (img[..., :3] @ _GRAY)[..., None]
-    return like(gray + (img.astype(np.float32) - gray) * saturation_factor, img)
+    gray = _gray_of(img)[..., None]
+    return _cut(gray + (img.astype(np.float32) - gray) * np.float32(saturation_factor), img)
+
+
+def _gray_of(img: np.ndarray) -> np.ndarray:
+    """Returns the brightness of colors, in whole numbers where they are such."""
+    gray = img[..., :3] @ _GRAY
+    return np.rint(gray) if img.dtype == np.uint8 else gray
+
+
+def _cut(values: np.ndarray, img: np.ndarray) -> np.ndarray:
+    """Returns floats in the dtype of an image: 8 bits hold the whole part of what they can."""
+    return np.clip(values, 0, 255).astype(np.uint8) if img.dtype == np.uint8 else values.astype(img.dtype)
 
 
 @of_array
 def adjust_hue(img: Any, hue_factor: float) -> Any:
-    """Returns an image whose colors are turned by a share of the circle of colors, between -0.5 and 0.5.
+    """Returns an image whose hues are turned by a share of the circle of colors, between -0.5 and 0.5.
 
-    In YIQ coordinates a turn of the hue is one of the two color axes.
+    Saturation and value stay, in the hexcone model (Smith 1978, "Color gamut transform pairs").
 
     Raises:
         ValueError: the factor is beyond a half.
     """
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"[adjust_hue] hue_factor is between -0.5 and 0.5, not {hue_factor}")
-    to_yiq = np.array([[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], np.float32)
-    angle = 2 * math.pi * hue_factor
-    turn = np.array(
-        [[1, 0, 0], [0, math.cos(angle), -math.sin(angle)], [0, math.sin(angle), math.cos(angle)]], np.float32
+    colors = img[..., :3].astype(np.float32)
+    value = colors.max(axis=-1, keepdims=True)
+    chroma = value - colors.min(axis=-1, keepdims=True)
+    red, green, blue = np.split(colors, 3, axis=-1)
+    over = np.where(chroma == 0, 1, chroma)
+    hue = np.where(
+        value == red, (green - blue) / over, np.where(value == green, (blue - red) / over + 2, (red - green) / over + 4)
     )
-    whole = np.linalg.inv(to_yiq) @ turn @ to_yiq
-    return like(img.astype(np.float32) @ whole.T.astype(np.float32), img)
+    place = (np.array([5, 3, 1], np.float32) + hue + 6 * np.float32(hue_factor)) % 6
+    turned = value - chroma * np.clip(np.minimum(place, 4 - place), 0, 1)
+    return like(np.concatenate([turned, img[..., 3:]], axis=-1), img)
 
 
 @of_array

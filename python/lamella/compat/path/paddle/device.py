@@ -1,0 +1,88 @@
+"""Devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import lamella as lm
+from lamella.compat.front import close_module
+
+from ._functions import get_device, is_compiled_with_cuda
+from ._more import set_device
+from ._parts import get_rng_state, set_rng_state  # noqa: F401
+
+
+def device_count() -> int:
+    """Returns the number of GPUs."""
+    return int(lm.cuda.device_count()) if lm.cuda.is_available() else 0
+
+
+def is_available() -> bool:
+    """True if there is a GPU."""
+    return device_count() > 0
+
+
+def get_all_device_type() -> list[str]:
+    """Returns the kinds of devices that programs can name."""
+    return ["cpu", "gpu"] if is_compiled_with_cuda() else ["cpu"]
+
+
+def get_available_device() -> list[str]:
+    """Returns the devices of this machine."""
+    return ["cpu", *(f"gpu:{number}" for number in range(device_count()))]
+
+
+def get_all_custom_device_type() -> list[str]:
+    """Returns no kinds: there are no devices beside CPU and GPU."""
+    return []
+
+
+get_available_custom_device = get_all_custom_device_type
+
+
+def _never(name: str) -> Any:
+    def function(*args: Any) -> bool:
+        return False
+
+    function.__name__ = name
+    function.__doc__ = "False: such devices, and such builds, are not served."
+    return function
+
+
+is_compiled_with_xpu = _never("is_compiled_with_xpu")
+is_compiled_with_ipu = _never("is_compiled_with_ipu")
+is_compiled_with_cinn = _never("is_compiled_with_cinn")
+is_compiled_with_rocm = _never("is_compiled_with_rocm")
+is_compiled_with_distribute = _never("is_compiled_with_distribute")
+is_compiled_with_custom_device = _never("is_compiled_with_custom_device")
+
+
+def get_cudnn_version() -> None:
+    """Returns None: cuDNN is not used."""
+
+
+def synchronize(device: Any = None) -> None:
+    """Waits until the GPU has done what it was given."""
+    if is_available():
+        lm.cuda.synchronize()
+
+
+def manual_seed(seed: int) -> None:
+    """Begins the numbers of a seed anew."""
+    lm.seed(int(seed))
+
+
+@contextmanager
+def device_guard(device: Any = "cpu") -> Iterator[None]:
+    """Makes new tensors on a device within a ``with`` block."""
+    before = get_device()
+    set_device(device)
+    try:
+        yield
+    finally:
+        set_device(before)
+
+
+__getattr__ = close_module(__name__)
