@@ -214,7 +214,7 @@ LinearLR MultiStepLR MultiplicativeLR OneCycleLR PolynomialLR ReduceLROnPlateau 
 """
 
 #: ``torch.optim.swa_utils``.
-SWA = "SWALR update_bn"
+SWA = "update_bn"
 
 #: ``torch.utils.data``.
 DATA = """
