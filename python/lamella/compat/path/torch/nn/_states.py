@@ -16,7 +16,6 @@ from lamella.nn._state import _EXTRA, StateDictError
 
 _EXTRA_STATE_KEY_SUFFIX = _EXTRA
 _IncompatibleKeys = lm.nn.IncompatibleKeys
-_native_state_dict: Any = Module.state_dict
 _native_load: Any = Module.load_state_dict
 
 
@@ -44,8 +43,7 @@ def state_dict(self: Module, *args: Any, destination: Any = None, prefix: str = 
         return _saved(self, destination, prefix, keep_vars)
     for path, module in self.named_modules(prefix=prefix[:-1], remove_duplicate=False):
         versions[path] = {"version": module._version}
-    state = _native_state_dict(self, **({"keep_vars": True} if keep_vars else {}))
-    destination.update((prefix + name, value) for name, value in state.items())
+    self._save(destination, prefix, keep_vars)
     return destination
 
 
