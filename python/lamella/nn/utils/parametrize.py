@@ -135,7 +135,7 @@ def register_parametrization(
     Args:
         module: the module.
         tensor_name: the name of its parameter or buffer.
-        parametrization: a module that maps a tensor to one of the same shape and dtype.
+        parametrization: a module that maps a tensor to one of the same shape and dtype; it gets the module's mode.
         unsafe: True to check neither shape nor dtype.
 
     Returns:
@@ -153,6 +153,7 @@ def register_parametrization(
     original = getattr(module, tensor_name) if stacked else table.get(tensor_name)
     if original is None:
         raise ValueError(f"[{op}] {type(module).__name__} has no parameter or buffer '{tensor_name}'")
+    parametrization.train(module.training)
     if stacked:
         entry: Any = module._modules["parametrizations"]._modules[tensor_name]  # type: ignore[union-attr]
         with lm.no_grad():

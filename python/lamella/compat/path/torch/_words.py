@@ -42,6 +42,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "A": ("a", "x"),
     "B": ("b",),
     "pivots": ("pivots",),
+    "unflattened_size": ("sizes",),
     "input1": ("x1",),
     "input2": ("x2",),
     "logits": ("x",),

@@ -64,6 +64,15 @@ def _saved(self: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     return destination
 
 
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Takes a prefix off the names of a state, which is changed in place, and off those of its metadata."""
+    for name in [each for each in state_dict if each.startswith(prefix)]:
+        state_dict[name.removeprefix(prefix)] = state_dict.pop(name)
+    versions: dict[str, Any] = getattr(state_dict, "_metadata", None) or {}
+    for path in [each for each in versions if f"{each}.".startswith(prefix)]:
+        versions[path[len(prefix) :]] = versions.pop(path)
+
+
 def _save_to_state_dict(self: Any, destination: Any, prefix: str, keep_vars: bool) -> None:
     """Writes the module's own parameters and buffers, without those of its parts."""
     for name, place in self._places():

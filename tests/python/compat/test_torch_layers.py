@@ -1,0 +1,63 @@
+"""Layers and draws of PyTorch through the front: what programs give them, and old states."""
+
+import pytest
+
+from support import extensions
+
+PROGRAMS = {
+    "draws into tensors": """
+whole = lambda *args, **named: torch.empty(2000, dtype=torch.long).random_(*args, **named)
+for drawn, low, high in [
+    (whole(10), 0, 10), (whole(2, 10), 2, 10), (whole(to=10), 0, 10), (whole(**{"from": 2, "to": 10}), 2, 10),
+    (whole(2, to=10), 2, 10), (torch.empty(2000).random_(5), 0, 5),
+]:
+    assert sorted(set(drawn.tolist())) == list(range(low, high))
+assert int(whole().min()) >= 0 and int(whole().max()) > 2**60
+assert set(torch.empty(99, dtype=torch.bool).random_().tolist()) == {True, False}
+drawn = torch.empty(2000).uniform_(**{"from": 1.0, "to": 3.0})
+assert 1 <= drawn.min() < 1.1 and 2.9 < drawn.max() < 3
+for arguments, named in [((1, 2, 3), {}), ((1,), {"from": 0}), ((), {"low": 1})]:
+    try:
+        whole(*arguments, **named)
+    except TypeError:
+        continue
+    raise AssertionError((arguments, named))
+""",
+    "tables of rows on the memory of tensors": """
+for kind in (nn.Embedding, nn.EmbeddingBag):
+    rows = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+    layer = kind.from_pretrained(rows, max_norm=1.0)
+    layer(torch.tensor([[0, 1]]))
+    assert torch.allclose(rows, torch.tensor([[0.6, 0.8], [0.3, 0.4]])) and not layer.weight.requires_grad
+trained = nn.Embedding.from_pretrained(torch.ones(3, 2), freeze=False, padding_idx=0)
+assert trained.weight.requires_grad and trained.padding_idx == 0
+assert nn.Embedding.from_pretrained(torch.tensor([[1, 2], [3, 4]]))(torch.tensor([1])).tolist() == [[3, 4]]
+""",
+    "losses of other shapes": """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for loss in (nn.MSELoss(), nn.L1Loss(), F.mse_loss, F.l1_loss):
+        assert loss(torch.ones(3, 1), torch.zeros(3)) == 1
+    for loss in (nn.SmoothL1Loss(), nn.HuberLoss()):
+        assert loss(torch.ones(3, 1), torch.zeros(3)) == 0.5
+assert len(caught) == 6 and "broadcast" in str(caught[0].message)
+assert isinstance(nn.MSELoss(), nn.modules.loss._Loss) and F.mse_loss(torch.ones(2), torch.zeros(2)) == 1
+""",
+    "old states": """
+norm = nn.BatchNorm1d(2)
+state = norm.state_dict()
+del state["num_batches_tracked"]
+assert str(norm.load_state_dict(state)) == "<All keys matched successfully>"
+state = nn.Sequential(nn.Linear(1, 1)).state_dict(prefix="module.")
+nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+assert list(state) == ["0.weight", "0.bias"] and list(state._metadata) == ["", "0"]
+assert nn.Unflatten(dim=1, unflattened_size=(2, 2))(torch.ones(1, 4)).shape == (1, 2, 2)
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_layers(program, tmp_path):
+    head = "import warnings\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+    extensions.write(tmp_path, {"program.py": head + PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
