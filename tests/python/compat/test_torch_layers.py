@@ -43,6 +43,17 @@ with warnings.catch_warnings(record=True) as caught:
 assert len(caught) == 6 and "broadcast" in str(caught[0].message)
 assert isinstance(nn.MSELoss(), nn.modules.loss._Loss) and F.mse_loss(torch.ones(2), torch.zeros(2)) == 1
 """,
+    "distributions": """
+D = torch.distributions
+parts = [D.transforms.ExpTransform(), D.transforms.AffineTransform(0.0, 2.0)]
+joined = D.transforms.CatTransform(parts, dim=1, lengths=[1, 1])
+stacked = D.transforms.StackTransform(parts, dim=1)
+assert torch.allclose(joined(torch.ones(1, 2)), stacked(torch.ones(1, 2))) and joined.dim == stacked.dim == 1
+torch.set_default_dtype(torch.float64)
+assert D.Bernoulli(0.3).probs.dtype == D.Normal(0, 1).sample().dtype == torch.float64
+torch.set_default_dtype(torch.float32)
+assert D.Normal(0, 1).loc.dtype == torch.float32
+""",
     "old states": """
 norm = nn.BatchNorm1d(2)
 state = norm.state_dict()
