@@ -144,6 +144,19 @@ class Halved(S.StepLR):
 
 close(rates([Halved(optimizer(), 2, 0.1)], 4), [1.0, 0.5, 0.025, 0.0125])
 """,
+    "states of optimizers": """
+o = optimizer(momentum=0.9)
+o.state["seen"] = 3
+o.param_groups[0]["params"][0].grad = torch.ones(1)
+o.step()
+state = pickle.loads(pickle.dumps(o.state_dict()))
+for name in ("maximize", "nesterov"):  # a version that did not have them
+    del state["param_groups"][0][name]
+named = torch.optim.SGD([("weight", nn.Parameter(torch.ones(1)))], lr=1.0, momentum=0.9)
+named.load_state_dict(state)
+group = named.param_groups[0]
+assert group["param_names"] == ["weight"] and group["maximize"] is False and named.state["seen"] == 3
+""",
     "rates that are tensors": """
 rate = torch.tensor(0.5)
 o = optimizer(rate)
