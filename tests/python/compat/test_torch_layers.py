@@ -54,6 +54,70 @@ assert D.Bernoulli(0.3).probs.dtype == D.Normal(0, 1).sample().dtype == torch.fl
 torch.set_default_dtype(torch.float32)
 assert D.Normal(0, 1).loc.dtype == torch.float32
 """,
+    "names of arguments": """
+one = torch.ones
+for called in (
+    lambda: nn.Linear(2, 3)(input=one(1, 2)), lambda: nn.Embedding(3, 2)(input=torch.tensor([1])),
+    lambda: nn.Conv2d(1, 1, 1)(input=one(1, 1, 1, 1)), lambda: nn.ReLU(inplace=True)(input=one(1)),
+    lambda: nn.BatchNorm1d(2)(input=one(2, 2)), lambda: nn.Sequential(nn.Tanh())(input=one(1)),
+    lambda: nn.LSTM(1, 1)(input=one(1, 1, 1), hx=None)[0], lambda: nn.GRUCell(1, 1)(input=one(1, 1), hx=None),
+    lambda: nn.Bilinear(1, 1, 1)(input1=one(1, 1), input2=one(1, 1)), lambda: nn.MSELoss()(input=one(1), target=one(1)),
+    lambda: nn.PoissonNLLLoss()(log_input=one(1), target=one(1)), lambda: nn.MaxPool1d(1)(input=one(1, 1, 1)),
+    lambda: nn.LazyLinear(2)(input=one(1, 2)), lambda: nn.Dropout2d()(input=one(1, 1, 1, 1)),
+):
+    assert isinstance(called(), torch.Tensor)
+
+
+class Scaled(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+assert Scaled(1, 1)(x=one(1)).shape == (1,)
+""",
+    "names of attributes": """
+layer = nn.Softmax(dim=0)
+layer.dim = 1
+assert layer(torch.zeros(1, 2)).tolist() == [[0.5, 0.5]] and pickle.loads(pickle.dumps(layer)).dim == 1
+layer = nn.Flatten()
+layer.start_dim = 0
+assert layer(torch.ones(2, 2)).shape == (4,) and layer.end_dim == -1
+assert nn.Unflatten(1, (2, 2)).unflattened_size == (2, 2) and nn.ConvTranspose2d(1, 1, 1).transposed
+assert nn.RNN(1, 1).mode == "RNN_TANH" and [len(each) for each in nn.LSTM(1, 1, 2).all_weights] == [4, 4]
+""",
+    "packed sequences": """
+packed = nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 1), torch.tensor([1, 3]), enforce_sorted=False)
+for made, dtype in (
+    (packed.double(), torch.float64), (packed.to("cpu", torch.float16), torch.float16), (packed.cpu(), torch.float32),
+    (packed.to(device="cpu", dtype=torch.float64), torch.float64), (packed.long(), torch.int64),
+    (packed.to(torch.zeros(1, dtype=torch.float64)), torch.float64),
+):
+    assert made.data.dtype == dtype and made.sorted_indices.tolist() == packed.sorted_indices.tolist()
+""",
+    "calls with other tensors": """
+class Shifted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        return x * self.weight + getattr(self, "shift", 0)
+
+
+layer = Shifted()
+call = torch.func.functional_call
+assert call(layer, {"weight": torch.tensor([2.0]), "shift": torch.tensor([3.0])}, torch.ones(1)) == 5
+assert not hasattr(layer, "shift") and call(layer, {"weight": torch.zeros(1)}, (torch.ones(1),)) == 0
+layer.shift = 1
+assert call(layer, [{"shift": torch.tensor([3.0])}, {"weight": torch.zeros(1)}], torch.ones(1)) == 3
+assert layer.shift == 1
+try:
+    call(layer, {"weight": torch.ones(1), "other": torch.ones(1)}, torch.ones(1), strict=True)
+except (ValueError, RuntimeError) as error:
+    assert "other" in str(error)
+else:
+    raise AssertionError
+""",
     "old states": """
 norm = nn.BatchNorm1d(2)
 state = norm.state_dict()
@@ -69,6 +133,6 @@ assert nn.Unflatten(dim=1, unflattened_size=(2, 2))(torch.ones(1, 4)).shape == (
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_layers(program, tmp_path):
-    head = "import warnings\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+    head = "import pickle\nimport warnings\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
     extensions.write(tmp_path, {"program.py": head + PROGRAMS[program]})
     extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

@@ -2,12 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import lamella as lm
-from lamella.autograd import functional_call, jacfwd, jacrev, jvp, linearize, vjp  # noqa: F401
+from lamella.autograd import functional_call as _functional_call
+from lamella.autograd import jacfwd, jacrev, jvp, linearize, vjp  # noqa: F401
 from lamella.compat.front import close_module
+
+
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = (),
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """Calls a module with tensors in the place of its own, see :func:`lamella.autograd.functional_call`.
+
+    Args:
+        module: the module.
+        parameter_and_buffer_dicts: tensors by dotted name, or several such mappings. Without ``strict``, names that the
+            module does not have are attributes during the call.
+        args: the positional arguments: a tuple, or the only one.
+        kwargs: the keyword arguments.
+        tie_weights: a tensor that the module holds under several names is replaced under all of them.
+        strict: every parameter and buffer must be given, and no other name.
+    """
+    if strict:
+        return _functional_call(module, parameter_and_buffer_dicts, args, kwargs, tie_weights=tie_weights, strict=True)
+    given = parameter_and_buffer_dicts
+    dicts = [dict(each) for each in ([given] if isinstance(given, Mapping) else given)]
+    added = []
+    for each in dicts:
+        for name in list(each):
+            path, _, last = name.rpartition(".")
+            owner = module.get_submodule(path)
+            if last not in owner._parameters and last not in owner._buffers:
+                added.append((vars(owner), last, each.pop(name)))
+    kept = [(place, name, place[name]) for place, name, _ in added if name in place]
+    for place, name, value in added:
+        place[name] = value
+    try:
+        return _functional_call(module, dicts, args, kwargs, tie_weights=tie_weights)
+    finally:
+        for place, name, _ in added:
+            place.pop(name, None)
+        for place, name, value in kept:
+            place[name] = value
 
 
 def vmap(

@@ -1,4 +1,4 @@
-"""Layers of tensors of programs, on the memory of these, and layers of old states."""
+"""Layers of tensors of programs, on the memory of these; layers of old states; attributes by PyTorch's names."""
 
 from __future__ import annotations
 
@@ -46,3 +46,47 @@ def _before_own_load(self: Any, state: dict[str, Any], prefix: str, *told: Any) 
 
 _norms: Any = _BatchNorm
 _norms._before_own_load = _before_own_load
+
+#: PyTorch's names of attributes of layers, by the native ones.
+_ATTRIBUTES: dict[str, dict[str, str]] = {
+    **{name: {"axis": "dim"} for name in ("Softmax", "LogSoftmax", "Softmin", "GLU", "CosineSimilarity")},
+    "Flatten": {"start_axis": "start_dim", "stop_axis": "end_dim"},
+    "Unflatten": {"axis": "dim", "sizes": "unflattened_size"},
+    "PairwiseDistance": {"keepdims": "keepdim", "p": "norm"},
+    "SyncBatchNorm": {"group": "process_group"},
+}
+#: Attributes that are the same for all objects of a class.
+_CONSTANTS: dict[str, dict[str, Any]] = {
+    **{f"Conv{n}d": {"transposed": False, "output_padding": (0,) * n} for n in (1, 2, 3)},
+    **{f"ConvTranspose{n}d": {"transposed": True, "padding_mode": "zeros"} for n in (1, 2, 3)},
+    "Embedding": {"sparse": False},
+    "EmbeddingBag": {"sparse": False, "scale_grad_by_freq": False},
+    "GRU": {"mode": "GRU"},
+    "LSTM": {"mode": "LSTM"},
+    "ReLU6": {"min_val": 0.0, "max_val": 6.0},
+}
+
+
+def _alias(name: str) -> property:
+    return property(lambda self: getattr(self, name), lambda self, value: setattr(self, name, value))
+
+
+def _all_weights(self: Any) -> list[list[Any]]:
+    """Returns the parameters of a recurrent layer, those of each layer and direction in a list."""
+    parts: dict[str, list[Any]] = {}
+    for name, parameter in self.named_parameters(recurse=False):
+        parts.setdefault(name[name.rindex("_l") :], []).append(parameter)
+    return list(parts.values())
+
+
+for _name, _names in _ATTRIBUTES.items():
+    for _own, _theirs in _names.items():
+        setattr(getattr(lm.nn, _name), _theirs, _alias(_own))
+for _name, _values in _CONSTANTS.items():
+    for _own, _value in _values.items():
+        setattr(getattr(lm.nn, _name), _own, _value)
+_recurrent: Any = lm.nn.RNN
+_recurrent.mode = property(lambda self: f"RNN_{self.nonlinearity.upper()}")
+for _recurrent in (lm.nn.RNN, lm.nn.LSTM, lm.nn.GRU):
+    _recurrent.all_weights = property(_all_weights)
+    _recurrent._flat_weights = property(lambda self: [each for part in self.all_weights for each in part])

@@ -106,14 +106,14 @@ class InPlace:
 
     inplace = False
 
-    def forward(self, x: lm.Tensor, *args: Any, **kwargs: Any) -> Any:
-        """Returns the function of ``x``; where ``inplace`` is set, in the memory of ``x``."""
+    def forward(self, input: lm.Tensor, *args: Any, **kwargs: Any) -> Any:
+        """Returns the function of ``input``; where ``inplace`` is set, in the memory of ``input``."""
         native: Any = self._native  # type: ignore[attr-defined]
         if not self.inplace:
-            return native.forward(self, x, *args, **kwargs)
+            return native.forward(self, input, *args, **kwargs)
         if isinstance(self, lm.nn.ReLU):
-            return lm.relu_(x)
-        return x.copy_(native.forward(self, x.clone()))
+            return lm.relu_(input)
+        return input.copy_(native.forward(self, input.clone()))
 
 
 def _to(self: Module, *args: Any, **kwargs: Any) -> Module:

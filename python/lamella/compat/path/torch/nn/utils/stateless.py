@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lamella.autograd import functional_call  # noqa: F401
 from lamella.compat.front import close_module
+
+from ...func import functional_call  # noqa: F401
 
 __getattr__ = close_module(__name__)
