@@ -94,6 +94,16 @@ for made, dtype in (
 ):
     assert made.data.dtype == dtype and made.sorted_indices.tolist() == packed.sorted_indices.tolist()
 """,
+    "comparisons of strides": """
+pairs = torch.arange(6.0).reshape(2, 3)
+torch.testing.assert_close(pairs.t().contiguous().t(), pairs, check_stride=False, check_layout=True)
+try:
+    torch.testing.assert_close(pairs.t().contiguous().t(), pairs, check_stride=True)
+except AssertionError as error:
+    assert "strides" in str(error)
+else:
+    raise RuntimeError
+""",
     "calls with other tensors": """
 class Shifted(nn.Module):
     def __init__(self):
