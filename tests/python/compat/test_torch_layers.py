@@ -135,6 +135,10 @@ del state["num_batches_tracked"]
 assert str(norm.load_state_dict(state)) == "<All keys matched successfully>"
 state = nn.Sequential(nn.Linear(1, 1)).state_dict(prefix="module.")
 nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+file = io.BytesIO()
+torch.save(dict(state), file, _use_new_zipfile_serialization=False)
+file.seek(0)
+assert torch.equal(torch.load(file)["0.weight"], state["0.weight"])
 assert list(state) == ["0.weight", "0.bias"] and list(state._metadata) == ["", "0"]
 assert nn.Unflatten(dim=1, unflattened_size=(2, 2))(torch.ones(1, 4)).shape == (1, 2, 2)
 """,
@@ -143,6 +147,6 @@ assert nn.Unflatten(dim=1, unflattened_size=(2, 2))(torch.ones(1, 4)).shape == (
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_layers(program, tmp_path):
-    head = "import pickle\nimport warnings\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+    head = "import io, pickle, warnings\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
     extensions.write(tmp_path, {"program.py": head + PROGRAMS[program]})
     extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

@@ -161,10 +161,11 @@ def register_parametrization(
         entry.add_module(str(len(entry)), parametrization)
         return module
     entry = ParametrizationList([parametrization], original, unsafe)
+    entry.train(module.training)
     with lm.no_grad():
         _compare(op, entry(), original, unsafe)
     if module._modules.get("parametrizations") is None:
-        module.add_module("parametrizations", ModuleDict())
+        module.add_module("parametrizations", ModuleDict().train(module.training))
     del table[tensor_name]
     transient = tensor_name in module._transient
     module._transient.discard(tensor_name)

@@ -189,6 +189,6 @@ def _named_attribute(name: str) -> property:
 for _kind in (optim.CosineAnnealingLR, optim.CosineAnnealingWarmRestarts):
     for _name in ("t_max",) if _kind is optim.CosineAnnealingLR else ("t_0", "t_mult"):
         setattr(_kind, _NAMES[_name], _named_attribute(_name))
-for _kind in (optim.SequentialLR, optim.ChainedScheduler):
-    _any: Any = _kind
+for _composed in (optim.SequentialLR, optim.ChainedScheduler):
+    _any: Any = _composed
     _any._schedulers = _named_attribute("schedulers")
