@@ -83,8 +83,11 @@ def seed_all(seed: int) -> None:
 
 
 def seed_of(base: int, number: int) -> int:
-    """Returns a seed for one batch of an epoch. Neighbors are far apart (the step is 2**64 over the golden ratio)."""
-    return (base + (number + 1) * 0x9E3779B97F4A7C15) % 2**64
+    """Returns a seed for one batch of an epoch, which fits into int64.
+
+    Neighbors are far apart (the step is 2**64 over the golden ratio).
+    """
+    return (base + (number + 1) * 0x9E3779B97F4A7C15) % 2**63
 
 
 def _watch_parent(parent: int) -> None:
@@ -153,7 +156,7 @@ class _Worker:
         global _info
         settings = self._settings
         self._epoch, self._base = epoch, base
-        seed = (base + self._number) % 2**64
+        seed = (base + self._number) % 2**63
         _info = WorkerInfo(self._number, settings.num_workers, seed, settings.dataset)
         if self._failed:
             return

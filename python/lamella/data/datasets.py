@@ -86,7 +86,7 @@ class TensorDataset(Dataset[tuple[Any, ...]]):
 
 
 class Subset(Dataset[Any]):
-    """Part of a dataset: sample ``i`` is ``dataset[indices[i]]``."""
+    """Part of a dataset: sample ``i`` is ``dataset[indices[i]]``; of a list, what the dataset has for one."""
 
     def __init__(self, dataset: Any, indices: Sequence[int] | np.ndarray) -> None:
         self.dataset = dataset
@@ -95,11 +95,16 @@ class Subset(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.indices)
 
-    def __getitem__(self, index: int) -> Any:
-        return self.dataset[self.indices[index]]
+    def __getitem__(self, index: int | list[int]) -> Any:
+        return self.dataset[[self._place(each) for each in index] if isinstance(index, list) else self._place(index)]
 
     def __getitems__(self, indices: Indices) -> list[Any]:
-        return samples_of(self.dataset, [self.indices[index] for index in listed(indices)])
+        return samples_of(self.dataset, [self._place(index) for index in listed(indices)])
+
+    def _place(self, index: int) -> int:
+        """Returns the dataset's own index, an int where the indices are an array."""
+        place: Any = self.indices[index]
+        return place.item() if isinstance(place, np.generic) else place
 
     def __getbatch__(self, indices: Indices) -> Any:
         if isinstance(self.indices, range) and isinstance(indices, range):

@@ -24,6 +24,11 @@ EULER = 0.57721566490153286061
 _T = TypeVar("_T")
 
 
+def dtype_of_numbers() -> Any:
+    """Returns the dtype of parameters that are given as numbers or integers only, float32."""
+    return lm.float32
+
+
 def as_tensors(owner: str, **values: Parameter) -> list[Tensor]:
     """Returns parameters as floating tensors of one dtype.
 
@@ -39,9 +44,9 @@ def as_tensors(owner: str, **values: Parameter) -> list[Tensor]:
                 raise TypeError(f"[{owner}] {name}: expected real numbers, got {value.dtype.name}")
         elif isinstance(value, bool) or not isinstance(value, (int, float)):
             raise TypeError(f"[{owner}] {name}: expected a Tensor or a number, got {type(value).__name__}")
-    dtype = lm.result_type(*tensors) if tensors else lm.float32
+    dtype = lm.result_type(*tensors) if tensors else dtype_of_numbers()
     if not lm.isdtype(dtype, "real floating"):
-        dtype = lm.float32
+        dtype = dtype_of_numbers()
     device = str(tensors[0].device) if tensors else "cpu"
     return [
         (value if value.dtype == dtype else value.astype(dtype))

@@ -64,9 +64,8 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         value = self._checked(value)
         if self._given == "probs":
             return lm.xlogy(value, self.probs) + lm.xlog1py(1 - value, -self.probs)
-        # max(x, 0) - value x cancels exactly where the other outcome is impossible but for rounding.
         x = self.logits
-        return (value * x - lm.relu(x)) + lm.log_sigmoid(lm.abs(x))
+        return value * lm.log_sigmoid(x) + (1 - value) * lm.log_sigmoid(-x)
 
     def entropy(self) -> Tensor:
         """Returns the entropy."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import lamella as lm
@@ -206,10 +207,8 @@ class Binomial(ProbsOrLogits, Distribution):
         ways = lm.lgamma(n + 1) - lm.lgamma(value + 1) - lm.lgamma(n - value + 1)
         if self._given == "probs":
             return ways + lm.xlogy(value, self.probs) + lm.xlog1py(n - value, -self.probs)
-        # The likelier outcome is the one whose logarithm is near 0.
         x = self.logits
-        rarer = lm.where(x > 0, n - value, value)
-        return ways + n * lm.log_sigmoid(lm.abs(x)) - rarer * lm.abs(x)
+        return ways + value * lm.log_sigmoid(x) + (n - value) * lm.log_sigmoid(-x)
 
     def entropy(self) -> Tensor:
         """Returns the entropy, a sum over all counts; see :meth:`enumerate_support`."""
@@ -232,7 +231,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     """The number of successes before a number of failures.
 
     Args:
-        total_count: The number of failures to stop at, above 0; it need not be an integer.
+        total_count: The number of failures to stop at, at least 0; it need not be an integer.
         probs: The probability of a success, in [0, 1); or
         logits: ``log(p / (1 - p))`` of it.
         validate_args: See :class:`Distribution`.
@@ -242,7 +241,7 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     """
 
     arg_constraints: ClassVar[ConstraintsByName] = {
-        "total_count": constraints.positive,
+        "total_count": constraints.nonnegative,
         "probs": constraints.half_open_interval(0.0, 1.0),
         "logits": constraints.real,
     }
@@ -283,14 +282,17 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     def sample(self, shape: Shape = (), *, generator: Generator | None = None) -> Tensor:
         """Returns draws of Poisson distributions, the rates of which are draws of a gamma distribution."""
         with lm.no_grad():
-            rates = lm.gamma(None, expanded(self.total_count, self._extended_shape(shape)), generator=generator)
-            return lm.poisson(rates * self._odds, generator=generator)
+            n = expanded(self.total_count, self._extended_shape(shape))
+            rates = lm.gamma(None, lm.where(n > 0, n, 1.0), generator=generator)
+            return lm.poisson(lm.where(n > 0, rates, 0.0) * self._odds, generator=generator)
 
     @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
         n = self.total_count
-        ways = lm.lgamma(n + value) - lm.lgamma(value + 1) - lm.lgamma(n)
+        some = lm.where(n > 0, n, 1.0)
+        ways = lm.lgamma(some + value) - lm.lgamma(value + 1) - lm.lgamma(some)
+        ways = lm.where(n > 0, ways, lm.where(value > 0, -math.inf, 0.0))
         if self._given == "probs":
             return ways + lm.xlogy(value, self.probs) + n * lm.log1p(-self.probs)
         return ways + value * lm.log_sigmoid(self.logits) + n * lm.log_sigmoid(-self.logits)

@@ -297,11 +297,15 @@ class Module(Stateful, Movable):
     # ---- mode and gradients
 
     def train(self, mode: bool = True) -> Self:
-        """Puts the module and all below it in training mode, or with False in evaluation mode."""
+        """Puts the module and all below it in training mode, or with False in evaluation mode.
+
+        Parts are asked by this method, so that a class may keep its part in one mode.
+        """
         if not isinstance(mode, bool):
             raise TypeError(f"[train] mode is a bool, not {type(mode).__name__}")
-        for module in self.modules():
-            module.training = mode
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
         return self
 
     def eval(self) -> Self:

@@ -217,7 +217,7 @@ class _TrackedNorm(_ChannelNorm):
     def _count(self) -> float:
         """Counts a batch, in training, and returns its share in the running statistics."""
         momentum = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.num_batches_tracked is not None:
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
             with lm.no_grad():
                 self.num_batches_tracked.add_(1)
             if self.momentum is None:
@@ -227,6 +227,12 @@ class _TrackedNorm(_ChannelNorm):
     def _uses_input(self) -> bool:
         """True if the statistics are those of the input."""
         return self.training or self.running_mean is None or self.running_var is None
+
+    def _statistics(self) -> tuple[lm.Tensor | None, lm.Tensor | None]:
+        """Returns the running statistics that a call reads or writes; none where they are not to follow batches."""
+        if self.training and not self.track_running_stats:
+            return None, None
+        return self.running_mean, self.running_var
 
     def extra_repr(self) -> str:
         """Returns the layer's settings, to be printed."""
@@ -250,17 +256,24 @@ class _InstanceNorm(_TrackedNorm):
         super().__init__()
         self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype)
 
+    def _uses_input(self) -> bool:
+        return not self.track_running_stats or super()._uses_input()
+
+    def _statistics(self) -> tuple[lm.Tensor | None, lm.Tensor | None]:
+        return (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
+
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``, or of one example."""
         self._check(x)
         single = x.ndim == self._ndims[0]
+        mean, variance = self._statistics()
         y = lm.instance_norm(
             lm.expand_dims(x) if single else x,
             self.weight,
             self.bias,
             self.eps,
-            running_mean=self.running_mean,
-            running_var=self.running_var,
+            running_mean=mean,
+            running_var=variance,
             use_input_stats=self._uses_input(),
             momentum=self._count(),
         )
@@ -324,8 +337,7 @@ class _BatchNorm(_TrackedNorm):
         momentum = self._count()
         return lm.batch_norm(
             x,
-            self.running_mean,
-            self.running_var,
+            *self._statistics(),
             self.weight,
             self.bias,
             self._uses_input(),
@@ -394,8 +406,7 @@ class SyncBatchNorm(_BatchNorm):
         if group.size == 1:
             return super().forward(x)
         self._check(x)
-        statistics = self.running_mean, self.running_var
-        return batch_norm_over(x, *statistics, self.weight, self.bias, self._count(), self.eps, group)
+        return batch_norm_over(x, *self._statistics(), self.weight, self.bias, self._count(), self.eps, group)
 
     def _check(self, x: lm.Tensor) -> None:
         if x.ndim < 2:

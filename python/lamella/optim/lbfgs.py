@@ -155,7 +155,7 @@ class _Run:
             slope = _dot(gradient, direction)
             if not slope < -group["tolerance_change"]:
                 break
-            length = group["lr"]
+            length = float(group["lr"])  # a number of its own, where the option is a tensor
             if state.get("n_iter", 0) == 0:
                 length *= min(1.0, 1.0 / float(lm.sum(lm.abs(gradient))))
             state["prev_flat_grad"] = gradient

@@ -29,7 +29,7 @@ class Optimizer:
     Attributes:
         param_groups: the groups; an option (``group["lr"] = 0.01``) may be changed between steps.
         state: what the optimizer remembers of each tensor, by ``id(tensor)``; copies and pickles of the optimizer
-            have it for their own tensors.
+            have it for their own tensors. Under a name, a subclass remembers what belongs to no tensor.
 
     A subclass defines ``check(group)``, which raises on options that make no sense, and either
     ``update(parameter, gradient, state, group)``, called with recording off for each tensor with a gradient, or
@@ -43,7 +43,7 @@ class Optimizer:
     def __init__(self, params: Iterable[lm.Tensor] | Iterable[Group], defaults: Group) -> None:
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self.state: dict[int, dict[str, Any]] = {}
+        self.state: dict[Any, Any] = {}
         if isinstance(params, (lm.Tensor, Mapping)):
             kind = type(params).__name__
             raise TypeError(f"[{type(self).__name__}] params is an iterable of tensors or of groups, not one {kind}")
@@ -178,7 +178,8 @@ class Optimizer:
         """
         position = {id(p): i for i, p in enumerate(self._parameters())}
         groups = [{**g, "params": [position[id(p)] for p in g["params"]]} for g in self.param_groups]
-        return {"state": {position[key]: dict(value) for key, value in self.state.items()}, "param_groups": groups}
+        of_tensors = {position[key]: dict(value) for key, value in self.state.items() if isinstance(key, int)}
+        return {"state": {**of_tensors, **self._beside()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes over a state that :meth:`state_dict` gave; everything is checked before anything changes.
@@ -212,8 +213,11 @@ class Optimizer:
             kept = {"initial_lr": ours["initial_lr"]} if "initial_lr" in ours else {}
             groups.append({**kept, **theirs, "params": ours["params"]})
             self.check(groups[-1])
-        state = {}
+        state: dict[Any, Any] = {}
         for position, values in state_dict["state"].items():
+            if isinstance(position, str):
+                state[position] = values
+                continue
             if position not in parameters:
                 raise ValueError(f"[{name}] the state holds values for tensor {position}, which is in no group")
             parameter = parameters[position]
@@ -222,13 +226,15 @@ class Optimizer:
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns the state for copies and pickles, keyed by the position of each tensor, as a copy has another id."""
-        return {**self.__dict__, "state": [self.state.get(id(p)) for p in self._parameters()]}
+        remembered = [self.state.get(id(p)) for p in self._parameters()]
+        return {**self.__dict__, "state": remembered, "_beside_tensors": self._beside()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Takes over what :meth:`__getstate__` gave, for the tensors that the groups hold now."""
-        self.__dict__.update(state)
+        beside = state.get("_beside_tensors", {})
+        self.__dict__.update((name, value) for name, value in state.items() if name != "_beside_tensors")
         remembered = zip(self._parameters(), state["state"], strict=True)
-        self.state = {id(p): values for p, values in remembered if values is not None}
+        self.state = {**{id(p): values for p, values in remembered if values is not None}, **beside}
 
     def __copy__(self) -> Self:
         """Returns an optimizer of the same tensors, with options and state of its own."""
@@ -236,8 +242,14 @@ class Optimizer:
         made.__dict__.update(self.__dict__)
         made.defaults = dict(self.defaults)
         made.param_groups = [{**group, "params": list(group["params"])} for group in self.param_groups]
-        made.state = {key: {name: copy.copy(value) for name, value in s.items()} for key, s in self.state.items()}
+        of_tensors = {key: s for key, s in self.state.items() if isinstance(key, int)}
+        copied = {key: {name: copy.copy(value) for name, value in s.items()} for key, s in of_tensors.items()}
+        made.state = {**copied, **{key: copy.copy(value) for key, value in self._beside().items()}}
         return made
+
+    def _beside(self) -> dict[Any, Any]:
+        """Returns what a subclass remembers of no tensor, by names."""
+        return {key: value for key, value in self.state.items() if isinstance(key, str)}
 
     def _fitted(self, value: Any, parameter: lm.Tensor, key: str) -> Any:
         """Returns a copy of one remembered value, in the dtype and on the device of its parameter."""

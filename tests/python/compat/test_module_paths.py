@@ -253,6 +253,7 @@ LAYERS = """
 import torch
 
 modules = {name: module for name, module in __import__("sys").modules.items() if name.startswith("torch.nn.modules.")}
+del modules["torch.nn.modules.utils"]  # functions
 named = ((name, path) for path, module in modules.items() for name in module.__all__)
 homes = {name: path for name, path in named if not name.startswith(("_", "register_"))}
 named = {name: getattr(torch.nn, name) for name in torch.nn.__all__}

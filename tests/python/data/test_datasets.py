@@ -208,3 +208,21 @@ def test_copies_and_pickles_have_the_same_samples(name: str) -> None:
 def test_what_is_refused(make, error, message) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_parts_give_ints_and_lists() -> None:
+    kinds: list[type] = []
+
+    class Asked(lm.data.Dataset[Any]):
+        def __len__(self) -> int:
+            return 6
+
+        def __getitem__(self, index: Any) -> Any:
+            kinds.append(type(index))
+            return index
+
+    part = lm.data.random_split(Asked(), [4, 2])[0]
+    assert len({part[i] for i in range(4)}) == 4 and set(kinds) == {int}
+    rows = lm.arange(10)
+    nested = Subset(Subset(rows, list(range(5, 10))), [4, 0])
+    assert nested[[0, 1]].tolist() == [9, 5] and int(nested[1]) == 5

@@ -8,6 +8,7 @@ from distribution_cases import CASES
 from scipy import stats
 
 import lamella as lm
+from lamella import distributions as D
 from support.numeric import differences
 
 TOLERANCE = {"float64": 1e-10, "float32": 3e-5}
@@ -216,3 +217,29 @@ def test_large_parameters_keep_the_digits_of_float32(name):
         doubled = [make(*(x.astype("float64") for x in vars(d).values() if isinstance(x, lm.Tensor))) for d in (p, q)]
         wanted = lm.distributions.kl_divergence(*doubled).item()
         np.testing.assert_allclose(lm.distributions.kl_divergence(p, q).item(), wanted, rtol=1e-5)
+
+
+LOGITS = {
+    # By the distribution of logits x: the derivative of its log_prob(k) by x, given the probability p of a success.
+    "bernoulli": (lambda x: D.Bernoulli(logits=x), lambda k, p: k - p),
+    "binomial": (lambda x: D.Binomial(1, logits=x), lambda k, p: k - p),
+    "negative binomial": (lambda x: D.NegativeBinomial(2.0, logits=x), lambda k, p: k * (1 - p) - 2 * p),
+    "geometric": (lambda x: D.Geometric(logits=x), lambda k, p: (1 - p) - k * p),
+}
+
+
+@pytest.mark.parametrize("name", LOGITS)
+def test_gradients_by_logits(name):
+    make, slope = LOGITS[name]
+    for k in (0.0, 1.0):
+        x = lm.tensor([0.0, 1e-8, 1.5, -2.0, 40.0, -40.0], stop_gradient=False)
+        lm.sum(make(x).log_prob(lm.full([6], k))).backward()
+        p = 1 / (1 + np.exp(-x.detach().numpy().astype(np.float64)))
+        np.testing.assert_allclose(x.grad.numpy(), slope(k, p), rtol=1e-5, atol=1e-6)
+
+
+def test_no_failure_to_wait_for():
+    d = D.NegativeBinomial(lm.tensor([0.0, 2.0]), probs=0.3)
+    np.testing.assert_allclose(d.log_prob(lm.zeros([2])).numpy(), [0.0, 2 * np.log(0.7)], rtol=1e-6)
+    assert d.log_prob(lm.ones([2])).numpy()[0] == -np.inf
+    assert not lm.any(d.sample((50,))[:, 0] != 0) and d.mean.tolist()[0] == 0

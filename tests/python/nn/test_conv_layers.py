@@ -261,3 +261,17 @@ def test_sync_batch_norm() -> None:
     assert shared.weight is alone.weight and shared.running_var is alone.running_var
     with pytest.raises(ValueError, match=r"\[SyncBatchNorm\] x has at least 2 axes"):
         shared(lm.ones((4,)))
+
+
+@pytest.mark.parametrize("kind", [nn.BatchNorm1d, nn.InstanceNorm1d])
+def test_statistics_that_are_no_longer_tracked(kind, rng):
+    layer = kind(3, track_running_stats=True)
+    x = lm.asarray(rng.standard_normal((4, 3, 5)).astype("float32"))
+    layer(x)
+    before = layer.running_mean.tolist(), layer.running_var.tolist(), layer.num_batches_tracked.item()
+    layer.track_running_stats = False
+    of_batch = layer(x)
+    assert (layer.running_mean.tolist(), layer.running_var.tolist(), layer.num_batches_tracked.item()) == before
+    layer.eval()
+    # Batch norm still has statistics for evaluation; instance norm goes by each example.
+    assert bool(lm.all(layer(x) == of_batch)) == (kind is nn.InstanceNorm1d)

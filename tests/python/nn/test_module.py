@@ -100,6 +100,16 @@ def test_a_module_without_init_says_so():
         nn.Module()(1)
 
 
+def test_a_part_may_keep_its_mode():
+    class Frozen(nn.Module):
+        def train(self, mode=True):
+            return super().train(False)
+
+    net = nn.Sequential(nn.Sequential(Frozen(), nn.ReLU()))
+    net.train()
+    assert [module.training for module in net.modules()] == [True, True, False, True]
+
+
 def test_mode_reaches_every_module():
     net = nn.Sequential(nn.Dropout(0.5), nn.Sequential(nn.Dropout(0.5)))
     assert net.eval() is net

@@ -342,3 +342,23 @@ def test_a_training_goes_on_from_a_file(name: str, tmp_path: Any) -> None:
     second[1].load_state_dict(state["optimizer"])
     second[2].load_state_dict(state["schedule"])
     assert advance(*second) == advance(*first)
+
+
+def test_what_belongs_to_no_tensor():
+    class Counting(optim.SGD):
+        def step(self, closure=None):
+            self.state["steps"] = self.state.get("steps", 0) + 1
+            return super().step(closure)
+
+    def made():
+        optimizer = Counting([nn.Parameter([1.0])], lr=0.1, momentum=0.9)
+        optimizer.param_groups[0]["params"][0].grad = lm.ones([1])
+        return optimizer
+
+    one = made()
+    one.step()
+    loaded = made()
+    loaded.load_state_dict(one.state_dict())
+    for other in (loaded, copy.copy(one), copy.deepcopy(one)):
+        other.step()
+        assert other.state["steps"] == 2 and one.state["steps"] == 1

@@ -195,3 +195,22 @@ def test_a_search_that_ends_early_returns_the_lowest_point():
     evaluate, seen = line(lambda t: math.nan, lambda t: math.nan)
     start = Point(0.0, 0.0, -1.0, None)
     assert strong_wolfe(evaluate, start, 1.0, 1e-12, 5) is start
+
+
+def test_a_rate_that_is_a_tensor():
+    found = []
+    for rate in (0.5, lm.tensor(0.5)):
+        x = nn.Parameter([3.0, -1.0])
+        optimizer = optim.LBFGS([x], lr=rate)
+
+        def closure(x=x, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = lm.sum(lm.square(lm.square(x) - 1.0))
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        optimizer.step(closure)
+        found.append(x.tolist())
+        assert float(optimizer.param_groups[0]["lr"]) == 0.5
+    assert found[0] == found[1]

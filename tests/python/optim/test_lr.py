@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+import lamella as lm
 from lamella import nn, optim
 from lamella.optim import lr
 
@@ -306,6 +307,14 @@ def test_schedules_of_users():
     assert rates(schedule, 3) == [[0.8, 0.1], [0.4, 0.05], [0.2, 0.025]]
     with pytest.raises(NotImplementedError, match=r"\[LRScheduler\] the schedule defines no rate"):
         lr.LRScheduler(made()).step()
+
+
+def test_a_rate_that_is_a_tensor_may_be_written_into():
+    rate = lm.tensor(0.5)
+    optimizer = optim.SGD([nn.Parameter([1.0])], lr=rate)
+    schedule = lr.StepLR(optimizer, 2)
+    rate.fill_(7.0)
+    assert schedule.base_lrs == [0.5] and optimizer.param_groups[0]["initial_lr"] == 0.5
 
 
 ERRORS = {

@@ -38,7 +38,10 @@ _ConvTransposeNd -> conv._TransposedConv
 AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout
 _DropoutNd -> layers._Dropout
 """,
-    "flatten": "Flatten Unflatten",
+    "flatten": """
+Flatten
+Unflatten(dim, unflattened_size)
+""",
     "fold": "Fold Unfold",
     "instancenorm": """
 InstanceNorm1d InstanceNorm2d InstanceNorm3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d
@@ -214,7 +217,7 @@ LinearLR MultiStepLR MultiplicativeLR OneCycleLR PolynomialLR ReduceLROnPlateau 
 """
 
 #: ``torch.optim.swa_utils``.
-SWA = "SWALR update_bn"
+SWA = "update_bn"
 
 #: ``torch.utils.data``.
 DATA = """

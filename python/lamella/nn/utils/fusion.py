@@ -70,7 +70,7 @@ def fuse_conv_bn_weights(
         else:
             factors = lm.reshape(scale, (-1, 1))
         weight = conv_w * lm.reshape(factors, (*factors.shape, *ones))
-        return _parameter(weight, conv_w), _parameter(bias, conv_w)
+        return _parameter(weight, conv_w), _parameter(bias, conv_w if conv_b is None else conv_b)
 
 
 def fuse_linear_bn_eval(linear: Linear, bn: Module) -> Linear:

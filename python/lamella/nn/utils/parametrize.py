@@ -135,7 +135,7 @@ def register_parametrization(
     Args:
         module: the module.
         tensor_name: the name of its parameter or buffer.
-        parametrization: a module that maps a tensor to one of the same shape and dtype.
+        parametrization: a module that maps a tensor to one of the same shape and dtype; it gets the module's mode.
         unsafe: True to check neither shape nor dtype.
 
     Returns:
@@ -153,6 +153,7 @@ def register_parametrization(
     original = getattr(module, tensor_name) if stacked else table.get(tensor_name)
     if original is None:
         raise ValueError(f"[{op}] {type(module).__name__} has no parameter or buffer '{tensor_name}'")
+    parametrization.train(module.training)
     if stacked:
         entry: Any = module._modules["parametrizations"]._modules[tensor_name]  # type: ignore[union-attr]
         with lm.no_grad():
@@ -160,10 +161,11 @@ def register_parametrization(
         entry.add_module(str(len(entry)), parametrization)
         return module
     entry = ParametrizationList([parametrization], original, unsafe)
+    entry.train(module.training)
     with lm.no_grad():
         _compare(op, entry(), original, unsafe)
     if module._modules.get("parametrizations") is None:
-        module.add_module("parametrizations", ModuleDict())
+        module.add_module("parametrizations", ModuleDict().train(module.training))
     del table[tensor_name]
     transient = tensor_name in module._transient
     module._transient.discard(tensor_name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import lamella as lm
+
 from ..optimizer import Optimizer
 
 
@@ -82,7 +84,8 @@ class LRScheduler:
     def _take_groups(self) -> None:
         """Begins with the groups that are new."""
         for group in self.optimizer.param_groups[len(self.base_lrs) :]:
-            group.setdefault("initial_lr", group["lr"])
+            rate = group["lr"]  # a tensor may be written into later
+            group.setdefault("initial_lr", rate.item() if isinstance(rate, lm.Tensor) else rate)
             self.base_lrs.append(group["initial_lr"])
 
     def _check_state(self, state: Any) -> None:

@@ -243,3 +243,10 @@ def test_what_is_refused():
     assert {name: tensor.tolist() for name, tensor in layer.state_dict().items()} == state
     parametrize.register_parametrization(layer, "weight", Longer(), unsafe=True)
     assert layer.weight.shape == (6, 3)
+
+
+def test_a_parametrization_gets_the_mode_of_its_module():
+    layer = nn.Linear(2, 2).eval()
+    for _ in range(2):
+        parametrize.register_parametrization(layer, "weight", nn.Identity())
+    assert [module.training for module in layer.modules()] == [False] * len(list(layer.modules()))

@@ -112,6 +112,7 @@ def _find(name: str) -> _Any:
 _LATER = frozenset(
     [
         "_C",
+        "__future__",
         "__config__",
         "_ops",
         "_dynamo",

@@ -84,6 +84,7 @@ PATHS: Paths = {
         "torch.nn._attention": "_get_activation_fn",
     },
     "torch.nn.modules.utils": {
+        "torch.nn._states": "consume_prefix_in_state_dict_if_present",
         "torch.nn._tuples": "_ntuple _pair _quadruple _reverse_repeat_tuple _single _triple",
     },
     "torch.nn.parameter": {

@@ -78,7 +78,10 @@ def set_data(self: Tensor, value: Tensor) -> None:
         return
     with lm.no_grad():
         if self.is_leaf:
+            grad = self.grad
             become(self, value.detach())
+            if grad is not None and self.grad is None and grad.shape == self.shape:  # of another dtype or device
+                self.grad = grad.to(self.device).astype(self.dtype)
         elif value.shape == self.shape and value.dtype == self.dtype:
             self.detach().copy_(value)
         else:

@@ -24,6 +24,7 @@ from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
 from . import _writing
 from ._device import device
+from ._drawn import METHODS as _DRAWN
 from ._memory import TypedStorage, UntypedStorage
 from ._plain import IN_FORWARD
 from ._printing import text_of
@@ -366,6 +367,7 @@ _put("storage_offset", lambda self: _place_of(self)[1] // self.dtype.itemsize)
 _put("element_size", lambda self: self.dtype.itemsize)
 _put("stride", lambda self, dim=None: tuple(self.strides) if dim is None else self.strides[dim])
 _put("type", _type)
+_put("_grad", property(lambda self: self.grad, lambda self, value: setattr(self, "grad", value), doc="See ``grad``."))
 _put("type_as", lambda self, other: _native_astype(self, other.dtype, copy=False))
 _put("is_cuda", property(lambda self: self.device.startswith("cuda"), doc="True if the tensor is on a GPU."))
 _put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tensor is on the CPU."))
@@ -374,7 +376,7 @@ for _name in ["xpu", "xla", "ipu", "mtia", "vulkan", "mps", "sparse", "quantized
     _put(f"is_{_name}", property(lambda self: False, doc="False: there are no such tensors here."))
 _put("layout", property(lambda self: P.layout("strided"), doc="All tensors are strided."))
 _put("data", property(_data, set_data, doc="A tensor on the same memory, off the tape."))
-for _name, _method in _RESHAPED.items():
+for _name, _method in {**_RESHAPED, **_DRAWN}.items():
     _put(_name, _method)
 _put("new_empty_strided", lambda self, size, stride, **options: _new("empty")(self, size, **options))
 _put("__contains__", _contains)

@@ -54,6 +54,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "A": ("a", "x"),
     "B": ("b",),
     "pivots": ("pivots",),
+    "unflattened_size": ("sizes",),
     "input1": ("x1",),
     "input2": ("x2",),
     "logits": ("x",),
@@ -171,8 +172,11 @@ SCHEDULERS = Dialect(
     ignored=frozenset({"verbose"}),
     # Programs give counts as floats, too.
     before={
-        name: f"if isinstance({name}, float) and {name}.is_integer(): {name} = int({name})"
-        for name in ("step_size", "T_max", "total_iters")
+        "last_epoch": "self._goes_on = last_epoch not in (-1, None)",
+        **{
+            name: f"if isinstance({name}, float) and {name}.is_integer(): {name} = int({name})"
+            for name in ("step_size", "T_max", "total_iters")
+        },
     },
     after={"last_epoch": "self._begin_after(last_epoch)"},
     extra={"last_epoch": "", "verbose": ""},

@@ -72,7 +72,12 @@ class PyTorchFileReader:
 
 
 def save(
-    obj: Any, f: str | os.PathLike[str] | IO[bytes], pickle_module: Any = None, pickle_protocol: int = DEFAULT_PROTOCOL
+    obj: Any,
+    f: str | os.PathLike[str] | IO[bytes],
+    pickle_module: Any = None,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
 ) -> None:
     """Writes an object with all its tensors to a file.
 
@@ -81,6 +86,8 @@ def save(
         f: a path, or a file that is open for writing.
         pickle_module: not used.
         pickle_protocol: the pickle's version.
+        _use_new_zipfile_serialization: not used: files are archives, as all versions of today read them.
+        _disable_byteorder_record: True leaves out what says in which order bytes are.
     """
     storages: dict[Any, tuple[str, Tensor]] = {}
     text = io.BytesIO()
@@ -90,7 +97,8 @@ def save(
         name = os.path.splitext(os.path.basename(os.fspath(f)))[0] or name
     with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(f"{name}/data.pkl", text.getvalue())
-        archive.writestr(f"{name}/byteorder", "little")
+        if not _disable_byteorder_record:
+            archive.writestr(f"{name}/byteorder", "little")
         for key, tensor in storages.values():
             archive.writestr(f"{name}/data/{key}", written(tensor))
         archive.writestr(f"{name}/version", "3\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from lamella.distributions import constraints, kl, transforms
 from lamella.distributions.multivariate_normal import mahalanobis, precision_to_scale_tril
 from lamella.distributions.transforms.transform import InverseTransform
 
+from .._default_dtype import get_default_dtype
 from .._size import Size
 
 _batch_mahalanobis, _precision_to_scale_tril = mahalanobis, precision_to_scale_tril
@@ -102,6 +104,13 @@ _half: Any = native.HalfNormal
 _half.base_dist = property(lambda self: native.Normal(lm.zeros_like(self.scale), self.scale), doc="That of x in |x|.")
 _half = native.HalfCauchy
 _half.base_dist = property(lambda self: native.Cauchy(lm.zeros_like(self.scale), self.scale), doc="That of x in |x|.")
+
+_support: Any = importlib.import_module("lamella.distributions._support")
+_support.dtype_of_numbers = get_default_dtype
+for _part in (transforms.CatTransform, transforms.StackTransform):
+    _any: Any = _part
+    _any.__init__ = by_other_names(_part.__init__, {"axis": "dim"})
+    _any.dim = property(lambda self: self.axis, doc="The axis.")
 
 _inverse: Any = InverseTransform
 _inverse._inv = property(lambda self: self.inv, doc="The transform that this one inverts.")

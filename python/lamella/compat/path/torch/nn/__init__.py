@@ -9,7 +9,7 @@ from lamella.compat.front import show_all as _show_all
 from lamella.compat.tables import torch_nn as _tables
 
 from .. import _words
-from . import _attention, _module, _states, attention, functional, grad, init, parallel, utils  # noqa: F401
+from . import _arguments, _attention, _layers, _module, _states, attention, functional, grad, init, parallel, utils  # noqa: F401
 from ._attention import (  # noqa: F401
     MultiheadAttention,
     Transformer,
@@ -32,16 +32,17 @@ _NAMES = _words.Names(
 )
 __getattr__ = _words.serve(_NAMES)
 _NAMES.stand_for_all()
+_arguments.rename(_NAMES.native(_name) for _name in _NAMES)
 _show_all(__name__, lambda: _NAMES)
 
 
 class _InCeilMode:
     """Pools of p-norms whose last windows count as whole ones in ``ceil_mode``."""
 
-    def forward(self, x: _lm.Tensor) -> _lm.Tensor:
+    def forward(self, input: _lm.Tensor) -> _lm.Tensor:
         """Returns the norms of windows."""
         layer: _Any = self
-        made: _lm.Tensor = layer._pool(x, layer.norm_type, layer.kernel_size, layer.stride, layer.ceil_mode)
+        made: _lm.Tensor = layer._pool(input, layer.norm_type, layer.kernel_size, layer.stride, layer.ceil_mode)
         return made
 
 
@@ -66,6 +67,31 @@ class LPPool3d(_InCeilMode, _NAMES.make("LPPool3d")):  # type: ignore[misc]
 class Dropout2d(_NAMES.make("Dropout2d")):  # type: ignore[misc]
     """Drops whole channels in training; see :func:`torch.nn.functional.dropout2d`."""
 
-    def forward(self, x: _lm.Tensor) -> _lm.Tensor:
-        """Returns ``x`` with channels dropped, or in evaluation mode ``x`` itself."""
-        return functional.dropout2d(x, self.p, self.training, self.inplace)
+    def forward(self, input: _lm.Tensor) -> _lm.Tensor:
+        """Returns ``input`` with channels dropped, or in evaluation mode ``input`` itself."""
+        return functional.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class _Broadcasting:
+    """Losses that broadcast an input and a target of different shapes, and warn."""
+
+    def forward(self, input: _lm.Tensor, target: _lm.Tensor) -> _lm.Tensor:
+        """Returns the loss."""
+        made: _lm.Tensor = super().forward(*functional.of_one_shape(input, target))  # type: ignore[misc]
+        return made
+
+
+class MSELoss(_Broadcasting, _NAMES.make("MSELoss")):  # type: ignore[misc]
+    """See :class:`lamella.nn.MSELoss`."""
+
+
+class L1Loss(_Broadcasting, _NAMES.make("L1Loss")):  # type: ignore[misc]
+    """See :class:`lamella.nn.L1Loss`."""
+
+
+class SmoothL1Loss(_Broadcasting, _NAMES.make("SmoothL1Loss")):  # type: ignore[misc]
+    """See :class:`lamella.nn.SmoothL1Loss`."""
+
+
+class HuberLoss(_Broadcasting, _NAMES.make("HuberLoss")):  # type: ignore[misc]
+    """See :class:`lamella.nn.HuberLoss`."""

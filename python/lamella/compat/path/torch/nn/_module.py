@@ -14,6 +14,8 @@ from lamella.nn import Module
 from .._stand_ins import TensorType, Uninhabited
 from .._taking_over import DOUBLE
 from .._tensor_types import AnyTensor
+from ._conversions import METHODS as _CONVERSIONS
+from ._hooks_of_one import ATTRIBUTES as _HOOKS
 from ._printing import text_of
 from ._states import METHODS as _STATES
 
@@ -104,14 +106,14 @@ class InPlace:
 
     inplace = False
 
-    def forward(self, x: lm.Tensor, *args: Any, **kwargs: Any) -> Any:
-        """Returns the function of ``x``; where ``inplace`` is set, in the memory of ``x``."""
+    def forward(self, input: lm.Tensor, *args: Any, **kwargs: Any) -> Any:
+        """Returns the function of ``input``; where ``inplace`` is set, in the memory of ``input``."""
         native: Any = self._native  # type: ignore[attr-defined]
         if not self.inplace:
-            return native.forward(self, x, *args, **kwargs)
+            return native.forward(self, input, *args, **kwargs)
         if isinstance(self, lm.nn.ReLU):
-            return lm.relu_(x)
-        return x.copy_(native.forward(self, x.clone()))
+            return lm.relu_(input)
+        return input.copy_(native.forward(self, input.clone()))
 
 
 def _to(self: Module, *args: Any, **kwargs: Any) -> Module:
@@ -194,21 +196,6 @@ def _share_memory(self: Module) -> Module:
     return share_module(self)
 
 
-def _apply(self: Module, fn: Callable[[lm.Tensor], lm.Tensor], recurse: bool = True) -> Module:
-    """Replaces the parameters and buffers by functions of themselves."""
-    for module in self.modules() if recurse else [self]:
-        for name, parameter in module._parameters.items():
-            if parameter is not None:
-                with lm.no_grad():
-                    made = fn(parameter)
-                if made is not parameter:
-                    module._parameters[name] = Parameter(made, requires_grad=parameter.requires_grad)
-        for name, buffer in module._buffers.items():
-            if buffer is not None:
-                module._buffers[name] = fn(buffer)
-    return self
-
-
 def _compile(self: Module, *args: Any, **kwargs: Any) -> None:
     """Makes calls of the module run as graphs."""
     self.__dict__["forward"] = lm.compile(self.forward)
@@ -223,16 +210,6 @@ def _keys_text(self: Any) -> str:
 
 _incompatible: Any = lm.nn.IncompatibleKeys
 _incompatible.__repr__ = _keys_text
-
-
-def _hooks(kind: str) -> property:
-    """Returns the property of modules that shows their hooks of a kind, by their keys."""
-
-    def shown(self: Module) -> dict[int, Callable[..., Any]]:
-        table: Any = self._hook_table or {}
-        return {key: entry.hook for key, entry in table.get(kind, {}).items()}
-
-    return property(shown)
 
 
 _native_member: Any = lm.nn.Sequential.__getitem__
@@ -260,21 +237,16 @@ def _put_missing(name: str, method: Any) -> None:
         _put(name, method)
 
 
-for _name, _method in _STATES.items():
+for _name, _method in {**_STATES, **_CONVERSIONS, **_HOOKS}.items():
     _put(_name, _method)
 _put("to", _to)
 _put("zero_grad", _zero_grad)
 _put("named_parameters", _all_names(_native_named_parameters, "_parameters"))
 _put("named_buffers", _all_names(_native_named_buffers, "_buffers"))
 _put("type", _type)
-_put("_forward_pre_hooks", _hooks("forward_pre"))
-_put("_forward_hooks", _hooks("forward"))
-_put("_backward_pre_hooks", _hooks("backward_pre"))
-_put("_backward_hooks", _hooks("backward"))
 _put("register_module", Module.add_module)
 _put("share_memory", _share_memory)
 _put("compile", _compile)
-_put("_apply", _apply)
 _put("_get_name", lambda self: type(self).__name__)
 _put("_call_impl", lambda self, *args, **kwargs: self(*args, **kwargs))
 _put("__repr__", text_of)

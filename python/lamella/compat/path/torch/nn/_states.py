@@ -16,7 +16,6 @@ from lamella.nn._state import _EXTRA, StateDictError
 
 _EXTRA_STATE_KEY_SUFFIX = _EXTRA
 _IncompatibleKeys = lm.nn.IncompatibleKeys
-_native_state_dict: Any = Module.state_dict
 _native_load: Any = Module.load_state_dict
 
 
@@ -44,8 +43,7 @@ def state_dict(self: Module, *args: Any, destination: Any = None, prefix: str = 
         return _saved(self, destination, prefix, keep_vars)
     for path, module in self.named_modules(prefix=prefix[:-1], remove_duplicate=False):
         versions[path] = {"version": module._version}
-    state = _native_state_dict(self, **({"keep_vars": True} if keep_vars else {}))
-    destination.update((prefix + name, value) for name, value in state.items())
+    self._save(destination, prefix, keep_vars)
     return destination
 
 
@@ -64,6 +62,15 @@ def _saved(self: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     for hook in self._hooks_of("state_dict"):
         hook(self, destination, prefix, {})
     return destination
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Takes a prefix off the names of a state, which is changed in place, and off those of its metadata."""
+    for name in [each for each in state_dict if each.startswith(prefix)]:
+        state_dict[name.removeprefix(prefix)] = state_dict.pop(name)
+    versions: dict[str, Any] = getattr(state_dict, "_metadata", None) or {}
+    for path in [each for each in versions if f"{each}.".startswith(prefix)]:
+        versions[path[len(prefix) :]] = versions.pop(path)
 
 
 def _save_to_state_dict(self: Any, destination: Any, prefix: str, keep_vars: bool) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -148,7 +150,38 @@ def gaussian_nll_loss(
     return lm.gaussian_nll_loss(input, target, var, full, eps, reduction)
 
 
-__getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.functional", _TABLE, _words.FUNCTIONS)]))
+def of_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns what a loss compares, broadcast where the shapes differ; a warning says so, as that is seldom meant."""
+    if input.shape == target.shape:
+        return input, target
+    warnings.warn(
+        f"a loss compares an input of the shape {list(input.shape)} with a target of the shape {list(target.shape)}, "
+        "which are broadcast",
+        stacklevel=3,
+    )
+    first, second = lm.broadcast_arrays(input, target)
+    return first, second
+
+
+_find = _words.serve(_words.Names(__name__, [("lamella.nn.functional", _TABLE, _words.FUNCTIONS)]))
+
+
+def _broadcasting(name: str) -> Callable[..., Tensor]:
+    native: Callable[..., Tensor] = _find(name)
+
+    @functools.wraps(native)
+    def loss(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if isinstance(input, Tensor) and isinstance(target, Tensor):
+            input, target = of_one_shape(input, target)
+        return native(input, target, *args, **kwargs)
+
+    return loss
+
+
+mse_loss, l1_loss, smooth_l1_loss, huber_loss = map(
+    _broadcasting, ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+)
+__getattr__ = _find
 
 # The in-place functions of PyTorch are Lamella's, too, or write a result over their argument.
 _IN_PLACE = ["celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "rrelu_", "selu_", "threshold_"]

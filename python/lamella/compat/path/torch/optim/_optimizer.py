@@ -45,6 +45,11 @@ def _load_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
     groups = [dict(group) for group in state["param_groups"]]
     unknown = [{name: group.pop(name) for name in set(group) - known} for group in groups]
     own = [{name: group.pop(name) for name in set(group) - known} for group in self.param_groups]
+    for group, options, before in zip(groups, unknown, own, strict=False):
+        if "param_names" in before:  # of a state without names
+            options.setdefault("param_names", before["param_names"])
+        for name in self.defaults:  # states of before there was an option
+            group.setdefault(name, self.defaults[name])
     try:
         _native_load(self, {**state, "param_groups": groups})
     except Exception:

@@ -1,43 +1,77 @@
-"""Adds to schedules as PyTorch's have it: a last epoch, steps to an epoch, and rates of a program's own."""
+"""Adds to schedules as PyTorch's have it: states with all settings, a last epoch, and rates of a program's own."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from lamella import optim
 from lamella.optim import LRScheduler as Native
 from lamella.optim import ReduceLROnPlateau
 
 from ..nn._module import TensorType
+from . import _rates
 
-_native_step: Any = Native.step
-
-
-def _begin_after(self: Native, last_epoch: int | None) -> None:
-    """Goes on behind an epoch; -1 or None begins anew."""
-    if last_epoch not in (-1, None):
-        self.epoch = int(last_epoch) + 1  # type: ignore[arg-type]
-        self.begin()
-
-
-def _step(self: Native, epoch: float | None = None) -> None:
-    """Begins the next epoch, or the one that is named."""
-    if epoch is None:
-        _native_step(self)
-        return
-    self.epoch = epoch  # type: ignore[assignment]  # a part of an epoch, in warm restarts
-    self.begin()
+#: PyTorch's names of attributes, by the native ones.
+_NAMES = {
+    "t_max": "T_max",
+    "t_0": "T_0",
+    "t_mult": "T_mult",
+    "base_momenta": "base_momentums",
+    "max_momenta": "max_momentums",
+}
+#: Attributes that hold schedules, or that a state has under names of its own.
+_APART = frozenset({"optimizer", "epoch", "base_lrs", "schedulers", "lr_lambdas", "milestones"})
 
 
-def _get_lr(self: Native) -> list[float]:
-    """Returns the rates of this epoch."""
-    return [options["lr"] for options in self.options(self.epoch)]
+def _is_plain(value: Any) -> bool:
+    """True for what a state may hold: numbers, texts, None, and lists and dicts of these."""
+    if isinstance(value, Mapping):
+        return all(_is_plain(each) for pair in value.items() for each in pair)
+    if isinstance(value, (list, tuple)):
+        return all(_is_plain(each) for each in value)
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _settings(self: Native) -> dict[str, Any]:
+    """Returns what a schedule was told and what it counted, under PyTorch's names."""
+    found = {
+        _NAMES.get(name, name): value
+        for name, value in vars(self).items()
+        if name not in _APART and not name.startswith("_") and _is_plain(value)
+    }
+    if isinstance(self, optim.MultiStepLR):
+        found["milestones"] = Counter(self.milestones)
+    if isinstance(self, optim.LambdaLR):
+        found["lr_lambdas"] = [_remembered(function) for function in self.lr_lambdas]
+    return found
+
+
+def _remembered(function: Callable[..., Any]) -> dict[str, Any] | None:
+    """Returns the attributes of a callable object, None for a function."""
+    own = getattr(function, "__dict__", None)
+    return dict(own) if own is not None and not isinstance(function, type(_remembered)) else None
+
+
+def _restore(self: Native, state: Mapping[str, Any]) -> None:
+    """Takes over the settings of a state, as far as the schedule has them."""
+    own = vars(self)
+    for name, theirs in _NAMES.items():
+        if name in own and theirs in state:
+            own[name] = state[theirs]
+    own.update((name, state[name]) for name in _settings(self) if name in own and name in state and name not in _APART)
+    if isinstance(self, optim.MultiStepLR) and "milestones" in state:
+        self.milestones = sorted(Counter(state["milestones"]).elements())
+    if isinstance(self, optim.LambdaLR):
+        for function, remembered in zip(self.lr_lambdas, state.get("lr_lambdas", ()), strict=False):
+            if remembered is not None:
+                function.__dict__.update(remembered)
 
 
 def _named(state: Mapping[str, Any], schedule: Native) -> dict[str, Any]:
     """Returns a state that was saved here or by PyTorch under the names of both."""
-    made = {"base_lrs": list(schedule.base_lrs), **state}
+    made = {"base_lrs": list(schedule.base_lrs), **_settings(schedule), **state}
     for one, other in (("last_epoch", "epoch"), ("_last_lr", "lrs"), ("_schedulers", "schedulers")):
         if one in made or other in made:
             made[one] = made[other] = made[other] if other in made else made[one]
@@ -53,31 +87,28 @@ def _named(state: Mapping[str, Any], schedule: Native) -> dict[str, Any]:
 
 def _load_state_dict(native: Any) -> Any:
     def load_state_dict(self: Native, state_dict: Mapping[str, Any]) -> None:
-        """Goes on where a schedule was that was saved here or by PyTorch."""
-        native(self, _named(state_dict, self))
-        self.__dict__.update({name: state_dict[name] for name in _own_attributes(self) if name in state_dict})
+        """Goes on where a schedule was that was saved here or by PyTorch; the rates are those of the optimizer."""
+        state = _named(state_dict, self)
+        self.__dict__["_goes_on"] = True
+        try:
+            native(self, state)
+        finally:
+            del self.__dict__["_goes_on"]
+        _restore(self, state)
+        for part, each in zip(getattr(self, "schedulers", ()), state.get("schedulers", ()), strict=False):
+            _restore(part, each)
 
     return load_state_dict
 
 
-def _own_attributes(self: Native) -> dict[str, Any]:
-    """Returns numbers and texts that the class of a program keeps beside what a schedule of Lamella's knows of."""
-    if type(self).__module__.startswith(("lamella.", "torch.")):
-        return {}
-    bases = [each for each in type(self).__mro__ if each.__module__.startswith(("lamella.", "torch."))]
-    known = {name for each in bases for name in inspect.signature(each).parameters}
-    own = {name: value for name, value in vars(self).items() if name not in {"optimizer", "epoch", *known}}
-    return {name: value for name, value in own.items() if isinstance(value, (bool, int, float, str))}
-
-
 def _state_dict(native: Any) -> Any:
-    """Returns state_dict() that also has the epoch under PyTorch's names, so that a schedule goes on there, too."""
+    """Returns state_dict() with all settings, and the epoch under PyTorch's names, so that it goes on there, too."""
 
     def state_dict(self: Native) -> dict[str, Any]:
-        """Returns all that a schedule made with the same arguments needs to go on."""
+        """Returns all that a schedule needs to go on, with what it was told."""
         state: dict[str, Any] = native(self)
         return {
-            **_own_attributes(self),
+            **_settings(self),
             **state,
             "last_epoch": self.epoch,
             "_step_count": int(self.epoch) + 1,
@@ -136,9 +167,10 @@ def _set_epoch(self: Native, value: int) -> None:
 
 
 native: Any = Native
-native._begin_after = _begin_after
-native.step = _step
-native.get_lr = _get_lr
+native._begin_after = _rates.go_on_after
+native.step = _rates.step
+native.begin = _rates.begin
+native.get_lr = _rates.get_lr
 native.load_state_dict = _load_state_dict(Native.load_state_dict)
 plateau: Any = ReduceLROnPlateau
 plateau.load_state_dict = _load_state_dict(ReduceLROnPlateau.load_state_dict)
@@ -146,3 +178,17 @@ native.state_dict = _state_dict(Native.state_dict)
 native.last_epoch = property(lambda self: self.epoch, _set_epoch, doc="The epoch, from 0.")
 native._last_lr = property(Native.get_last_lr, doc="The rates now, one per group.")
 native._step_count = property(lambda self: int(self.epoch) + 1, doc="Number of steps, with that of the constructor.")
+
+
+def _named_attribute(name: str) -> property:
+    return property(
+        lambda self: getattr(self, name), lambda self, value: setattr(self, name, value), doc=f"See ``{name}``."
+    )
+
+
+for _kind in (optim.CosineAnnealingLR, optim.CosineAnnealingWarmRestarts):
+    for _name in ("t_max",) if _kind is optim.CosineAnnealingLR else ("t_0", "t_mult"):
+        setattr(_kind, _NAMES[_name], _named_attribute(_name))
+for _composed in (optim.SequentialLR, optim.ChainedScheduler):
+    _any: Any = _composed
+    _any._schedulers = _named_attribute("schedulers")

@@ -70,7 +70,11 @@ def _averaged_model() -> type:
     return AveragedModel
 
 
-_find = _words.serve(_words.Names(__name__, [("lamella.optim.swa_utils", _TABLE, _words.PLAIN)]))
+_LINES = [
+    ("lamella.optim.swa_utils", "SWALR", _words.SCHEDULERS),
+    ("lamella.optim.swa_utils", _TABLE, _words.PLAIN),
+]
+_find = _words.serve(_words.Names(__name__, _LINES))
 
 
 def __getattr__(name: str) -> Any:

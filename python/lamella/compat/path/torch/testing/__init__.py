@@ -27,11 +27,14 @@ def assert_close(
     equal_nan: bool = False,
     check_dtype: bool = True,
     check_device: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
     msg: str | None = None,
 ) -> None:
     """AssertionError where two tensors, numbers, or lists or dicts of these differ by more than the tolerances.
 
-    Without tolerances they are those of the dtype; integers have to be equal.
+    Without tolerances they are those of the dtype; integers have to be equal. Tensors have one layout here, which is
+    the same for all; ``check_stride`` compares their strides.
     """
     if isinstance(actual, (list, tuple)):
         if not isinstance(expected, (list, tuple)) or len(actual) != len(expected):
@@ -53,6 +56,8 @@ def assert_close(
         raise AssertionError(msg or f"dtype {actual.dtype}, expected {expected.dtype}")
     if check_device and actual.device != expected.device:
         raise AssertionError(msg or f"device {actual.device}, expected {expected.device}")
+    if check_stride and actual.stride() != expected.stride():  # type: ignore[attr-defined]
+        raise AssertionError(msg or f"strides {actual.stride()}, expected {expected.stride()}")  # type: ignore[attr-defined]
     import numpy as np  # imported late: programs that compare nothing do without it
 
     usual = max(_TOLERANCES.get(x.dtype, (0.0, 0.0)) for x in (actual, expected))

@@ -46,6 +46,11 @@ class RemovableHandle(metaclass=_HandleType):
         self.remove()
 
 
+# The key of a hook in the dictionaries of its module.
+_of_modules: Any = _hooks.ModuleHookHandle
+_of_modules.id = property(lambda self: self._key)
+
+
 def unserializable_hook(function: Callable[..., Any]) -> Callable[..., Any]:
     """Marks a hook that is lost in a file, which a warning says when its tensor is saved."""
     function.__torch_unserializable__ = True  # type: ignore[attr-defined]

@@ -1,0 +1,92 @@
+"""Layers of tensors of programs, on the memory of these; layers of old states; attributes by PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lamella as lm
+from lamella.nn.norm import _BatchNorm
+
+from ._module import Parameter
+
+
+def _from_pretrained(cls: Any, embeddings: lm.Tensor, freeze: bool = True, *settings: Any, **named: Any) -> Any:
+    """Makes a layer whose table is a tensor, in the memory of which rows are limited and trained.
+
+    Args:
+        cls: the class of the layer.
+        embeddings: the table, of shape ``(rows, size)``.
+        freeze: False lets it be trained.
+        settings: arguments of the class behind its sizes.
+        named: arguments of the class by their names.
+
+    Raises:
+        ValueError: the table has not two axes.
+    """
+    if embeddings.ndim != 2:
+        raise ValueError(f"[{cls.__name__}] a table has two axes, not the shape {list(embeddings.shape)}")
+    made = cls(*embeddings.shape, *settings, device="meta", **named)
+    made.weight = Parameter(embeddings, requires_grad=not freeze)
+    return made
+
+
+for _kind in (lm.nn.Embedding, lm.nn.EmbeddingBag):
+    _any: Any = _kind
+    _any.from_pretrained = classmethod(_from_pretrained)
+
+_native_before_load: Any = _BatchNorm._before_own_load
+
+
+def _before_own_load(self: Any, state: dict[str, Any], prefix: str, *told: Any) -> None:
+    """Takes states of before batches were counted, too."""
+    _native_before_load(self, state, prefix, *told)
+    if self.num_batches_tracked is not None and f"{prefix}running_mean" in state:
+        state.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
+
+
+_norms: Any = _BatchNorm
+_norms._before_own_load = _before_own_load
+
+#: PyTorch's names of attributes of layers, by the native ones.
+_ATTRIBUTES: dict[str, dict[str, str]] = {
+    **{name: {"axis": "dim"} for name in ("Softmax", "LogSoftmax", "Softmin", "GLU", "CosineSimilarity")},
+    "Flatten": {"start_axis": "start_dim", "stop_axis": "end_dim"},
+    "Unflatten": {"axis": "dim", "sizes": "unflattened_size"},
+    "PairwiseDistance": {"keepdims": "keepdim", "p": "norm"},
+    "SyncBatchNorm": {"group": "process_group"},
+}
+#: Attributes that are the same for all objects of a class.
+_CONSTANTS: dict[str, dict[str, Any]] = {
+    **{f"Conv{n}d": {"transposed": False, "output_padding": (0,) * n} for n in (1, 2, 3)},
+    **{f"ConvTranspose{n}d": {"transposed": True, "padding_mode": "zeros"} for n in (1, 2, 3)},
+    "Embedding": {"sparse": False},
+    "EmbeddingBag": {"sparse": False, "scale_grad_by_freq": False},
+    "GRU": {"mode": "GRU"},
+    "LSTM": {"mode": "LSTM"},
+    "ReLU6": {"min_val": 0.0, "max_val": 6.0},
+}
+
+
+def _alias(name: str) -> property:
+    return property(lambda self: getattr(self, name), lambda self, value: setattr(self, name, value))
+
+
+def _all_weights(self: Any) -> list[list[Any]]:
+    """Returns the parameters of a recurrent layer, those of each layer and direction in a list."""
+    parts: dict[str, list[Any]] = {}
+    for name, parameter in self.named_parameters(recurse=False):
+        parts.setdefault(name[name.rindex("_l") :], []).append(parameter)
+    return list(parts.values())
+
+
+for _name, _names in _ATTRIBUTES.items():
+    for _own, _theirs in _names.items():
+        setattr(getattr(lm.nn, _name), _theirs, _alias(_own))
+for _name, _values in _CONSTANTS.items():
+    for _own, _value in _values.items():
+        setattr(getattr(lm.nn, _name), _own, _value)
+_recurrent: Any = lm.nn.RNN
+_recurrent.mode = property(lambda self: f"RNN_{self.nonlinearity.upper()}")
+for _recurrent in (lm.nn.RNN, lm.nn.LSTM, lm.nn.GRU):
+    _recurrent.all_weights = property(_all_weights)
+    _recurrent._flat_weights = property(lambda self: [each for part in self.all_weights for each in part])

@@ -1,0 +1,124 @@
+"""Rates of schedules that follow what an optimizer's groups have now, as PyTorch's do.
+
+Natively, a rate is a function of the epoch and of the first rate. PyTorch's schedules multiply the present rate by the
+ratio of two epochs, so that several of one optimizer act together and a rate that a program sets is gone on from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from lamella import Tensor, optim
+from lamella.optim import LRScheduler as Native
+
+#: Schedules whose rate is a floor plus a function of the epoch times what the first rate has above it: the floors.
+_FLOORS: dict[type, str | None] = {
+    optim.StepLR: None,
+    optim.MultiStepLR: None,
+    optim.ExponentialLR: None,
+    optim.ConstantLR: None,
+    optim.LinearLR: None,
+    optim.PolynomialLR: "end_lr",
+    optim.CosineAnnealingLR: "eta_min",
+}
+
+
+def _number(value: Any) -> float:
+    return float(value.item()) if isinstance(value, Tensor) else float(value)
+
+
+def _followed(self: Native) -> list[float] | None:
+    """Returns the rates of this epoch that follow the present ones; None for a schedule that has its own rates."""
+    epoch, now = self.epoch, [_number(rate) for rate in self.get_last_lr()]
+    if isinstance(self, optim.MultiplicativeLR):
+        if epoch == 0:
+            return now
+        return [rate * function(epoch) for rate, function in zip(now, self.lr_lambdas, strict=True)]
+    names = [name for kind, name in _FLOORS.items() if isinstance(self, kind)]
+    if not names:
+        return None
+    floor = 0.0 if names[0] is None else float(getattr(self, names[0]))
+    factor = self.rate(floor + 1.0, epoch) - floor
+    if epoch == 0:
+        return [rate if factor == 1.0 else floor + (rate - floor) * factor for rate in now]
+    before = self.rate(floor + 1.0, epoch - 1) - floor
+    found = []
+    for rate, base in zip(now, self.base_lrs, strict=True):
+        if rate == self.rate(base, epoch - 1):  # nobody else has set it
+            found.append(self.rate(base, epoch))
+        elif abs(before) < 1e-12:  # at the floor, from which no ratio leads away
+            found.append(rate + (base - floor) * factor)
+        else:
+            found.append(floor + (rate - floor) * (factor / before))
+    return found
+
+
+def _put(self: Native, rates: list[Any]) -> None:
+    """Gives each group its rate, in the memory of the present one if that is a tensor."""
+    for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(_number(rate))
+        else:
+            group["lr"] = rate
+
+
+def get_lr(self: Native) -> list[float]:
+    """Returns the rates of this epoch; within a step of a schedule, those that follow the present ones."""
+    found = _followed(self) if self.__dict__.get("_within_step") else None
+    return [options["lr"] for options in self.options(self.epoch)] if found is None else found
+
+
+def begin(self: Native) -> None:
+    """Sets the options of this epoch, unless a schedule is made that goes on behind an epoch."""
+    if self.__dict__.get("_goes_on"):
+        self._take_groups()
+    elif self.epoch == 0 and _is_made_by_ratios(self):
+        follow(self)
+    else:
+        _set_options(self)
+
+
+def _is_made_by_ratios(self: Native) -> bool:
+    return any(isinstance(self, kind) for kind in (*_FLOORS, optim.MultiplicativeLR))
+
+
+def _set_options(self: Native) -> None:
+    """Sets the options of this epoch, without regard to the present rates."""
+    self._take_groups()
+    options = self.options(self.epoch)
+    for group, each in zip(self.optimizer.param_groups, options, strict=True):
+        group.update((name, value) for name, value in each.items() if name != "lr")
+    _put(self, [each["lr"] for each in options])
+
+
+def follow(self: Native) -> None:
+    """Sets the rates of this epoch as get_lr() has them, which programs may define."""
+    asks: Callable[..., Any] = type(self).get_lr  # type: ignore[attr-defined]
+    if asks is get_lr and not _is_made_by_ratios(self):
+        _set_options(self)
+        return
+    self._take_groups()
+    self.__dict__["_within_step"] = True
+    try:
+        rates = asks(self)
+    finally:
+        del self.__dict__["_within_step"]
+    _put(self, rates)
+
+
+def step(self: Native, epoch: float | None = None) -> None:
+    """Begins the next epoch, or the one that is named, whose rates do not depend on the present ones."""
+    self.epoch = self.epoch + 1 if epoch is None else epoch  # type: ignore[assignment]  # a part, in warm restarts
+    if epoch is None or type(self).get_lr is not get_lr:  # type: ignore[attr-defined]
+        follow(self)
+    else:
+        _set_options(self)
+
+
+def go_on_after(self: Native, last_epoch: int | None) -> None:
+    """Goes on behind an epoch; -1 or None begins anew."""
+    self.__dict__.pop("_goes_on", None)
+    if last_epoch not in (-1, None):
+        self.epoch = int(last_epoch)  # type: ignore[arg-type]
+        self.step()

@@ -1,0 +1,152 @@
+"""Layers and draws of PyTorch through the front: what programs give them, and old states."""
+
+import pytest
+
+from support import extensions
+
+PROGRAMS = {
+    "draws into tensors": """
+whole = lambda *args, **named: torch.empty(2000, dtype=torch.long).random_(*args, **named)
+for drawn, low, high in [
+    (whole(10), 0, 10), (whole(2, 10), 2, 10), (whole(to=10), 0, 10), (whole(**{"from": 2, "to": 10}), 2, 10),
+    (whole(2, to=10), 2, 10), (torch.empty(2000).random_(5), 0, 5),
+]:
+    assert sorted(set(drawn.tolist())) == list(range(low, high))
+assert int(whole().min()) >= 0 and int(whole().max()) > 2**60
+assert set(torch.empty(99, dtype=torch.bool).random_().tolist()) == {True, False}
+drawn = torch.empty(2000).uniform_(**{"from": 1.0, "to": 3.0})
+assert 1 <= drawn.min() < 1.1 and 2.9 < drawn.max() < 3
+for arguments, named in [((1, 2, 3), {}), ((1,), {"from": 0}), ((), {"low": 1})]:
+    try:
+        whole(*arguments, **named)
+    except TypeError:
+        continue
+    raise AssertionError((arguments, named))
+""",
+    "tables of rows on the memory of tensors": """
+for kind in (nn.Embedding, nn.EmbeddingBag):
+    rows = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+    layer = kind.from_pretrained(rows, max_norm=1.0)
+    layer(torch.tensor([[0, 1]]))
+    assert torch.allclose(rows, torch.tensor([[0.6, 0.8], [0.3, 0.4]])) and not layer.weight.requires_grad
+trained = nn.Embedding.from_pretrained(torch.ones(3, 2), freeze=False, padding_idx=0)
+assert trained.weight.requires_grad and trained.padding_idx == 0
+assert nn.Embedding.from_pretrained(torch.tensor([[1, 2], [3, 4]]))(torch.tensor([1])).tolist() == [[3, 4]]
+""",
+    "losses of other shapes": """
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for loss in (nn.MSELoss(), nn.L1Loss(), F.mse_loss, F.l1_loss):
+        assert loss(torch.ones(3, 1), torch.zeros(3)) == 1
+    for loss in (nn.SmoothL1Loss(), nn.HuberLoss()):
+        assert loss(torch.ones(3, 1), torch.zeros(3)) == 0.5
+assert len(caught) == 6 and "broadcast" in str(caught[0].message)
+assert isinstance(nn.MSELoss(), nn.modules.loss._Loss) and F.mse_loss(torch.ones(2), torch.zeros(2)) == 1
+""",
+    "distributions": """
+D = torch.distributions
+parts = [D.transforms.ExpTransform(), D.transforms.AffineTransform(0.0, 2.0)]
+joined = D.transforms.CatTransform(parts, dim=1, lengths=[1, 1])
+stacked = D.transforms.StackTransform(parts, dim=1)
+assert torch.allclose(joined(torch.ones(1, 2)), stacked(torch.ones(1, 2))) and joined.dim == stacked.dim == 1
+torch.set_default_dtype(torch.float64)
+assert D.Bernoulli(0.3).probs.dtype == D.Normal(0, 1).sample().dtype == torch.float64
+torch.set_default_dtype(torch.float32)
+assert D.Normal(0, 1).loc.dtype == torch.float32
+""",
+    "names of arguments": """
+one = torch.ones
+for called in (
+    lambda: nn.Linear(2, 3)(input=one(1, 2)), lambda: nn.Embedding(3, 2)(input=torch.tensor([1])),
+    lambda: nn.Conv2d(1, 1, 1)(input=one(1, 1, 1, 1)), lambda: nn.ReLU(inplace=True)(input=one(1)),
+    lambda: nn.BatchNorm1d(2)(input=one(2, 2)), lambda: nn.Sequential(nn.Tanh())(input=one(1)),
+    lambda: nn.LSTM(1, 1)(input=one(1, 1, 1), hx=None)[0], lambda: nn.GRUCell(1, 1)(input=one(1, 1), hx=None),
+    lambda: nn.Bilinear(1, 1, 1)(input1=one(1, 1), input2=one(1, 1)), lambda: nn.MSELoss()(input=one(1), target=one(1)),
+    lambda: nn.PoissonNLLLoss()(log_input=one(1), target=one(1)), lambda: nn.MaxPool1d(1)(input=one(1, 1, 1)),
+    lambda: nn.LazyLinear(2)(input=one(1, 2)), lambda: nn.Dropout2d()(input=one(1, 1, 1, 1)),
+):
+    assert isinstance(called(), torch.Tensor)
+
+
+class Scaled(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+assert Scaled(1, 1)(x=one(1)).shape == (1,)
+""",
+    "names of attributes": """
+layer = nn.Softmax(dim=0)
+layer.dim = 1
+assert layer(torch.zeros(1, 2)).tolist() == [[0.5, 0.5]] and pickle.loads(pickle.dumps(layer)).dim == 1
+layer = nn.Flatten()
+layer.start_dim = 0
+assert layer(torch.ones(2, 2)).shape == (4,) and layer.end_dim == -1
+assert nn.Unflatten(1, (2, 2)).unflattened_size == (2, 2) and nn.ConvTranspose2d(1, 1, 1).transposed
+assert nn.RNN(1, 1).mode == "RNN_TANH" and [len(each) for each in nn.LSTM(1, 1, 2).all_weights] == [4, 4]
+""",
+    "packed sequences": """
+packed = nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 1), torch.tensor([1, 3]), enforce_sorted=False)
+for made, dtype in (
+    (packed.double(), torch.float64), (packed.to("cpu", torch.float16), torch.float16), (packed.cpu(), torch.float32),
+    (packed.to(device="cpu", dtype=torch.float64), torch.float64), (packed.long(), torch.int64),
+    (packed.to(torch.zeros(1, dtype=torch.float64)), torch.float64),
+):
+    assert made.data.dtype == dtype and made.sorted_indices.tolist() == packed.sorted_indices.tolist()
+""",
+    "comparisons of strides": """
+pairs = torch.arange(6.0).reshape(2, 3)
+torch.testing.assert_close(pairs.t().contiguous().t(), pairs, check_stride=False, check_layout=True)
+try:
+    torch.testing.assert_close(pairs.t().contiguous().t(), pairs, check_stride=True)
+except AssertionError as error:
+    assert "strides" in str(error)
+else:
+    raise RuntimeError
+""",
+    "calls with other tensors": """
+class Shifted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        return x * self.weight + getattr(self, "shift", 0)
+
+
+layer = Shifted()
+call = torch.func.functional_call
+assert call(layer, {"weight": torch.tensor([2.0]), "shift": torch.tensor([3.0])}, torch.ones(1)) == 5
+assert not hasattr(layer, "shift") and call(layer, {"weight": torch.zeros(1)}, (torch.ones(1),)) == 0
+layer.shift = 1
+assert call(layer, [{"shift": torch.tensor([3.0])}, {"weight": torch.zeros(1)}], torch.ones(1)) == 3
+assert layer.shift == 1
+try:
+    call(layer, {"weight": torch.ones(1), "other": torch.ones(1)}, torch.ones(1), strict=True)
+except (ValueError, RuntimeError) as error:
+    assert "other" in str(error)
+else:
+    raise AssertionError
+""",
+    "old states": """
+norm = nn.BatchNorm1d(2)
+state = norm.state_dict()
+del state["num_batches_tracked"]
+assert str(norm.load_state_dict(state)) == "<All keys matched successfully>"
+state = nn.Sequential(nn.Linear(1, 1)).state_dict(prefix="module.")
+nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+file = io.BytesIO()
+torch.save(dict(state), file, _use_new_zipfile_serialization=False)
+file.seek(0)
+assert torch.equal(torch.load(file)["0.weight"], state["0.weight"])
+assert list(state) == ["0.weight", "0.bias"] and list(state._metadata) == ["", "0"]
+assert nn.Unflatten(dim=1, unflattened_size=(2, 2))(torch.ones(1, 4)).shape == (1, 2, 2)
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_layers(program, tmp_path):
+    head = "import io, pickle, warnings\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+    extensions.write(tmp_path, {"program.py": head + PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

@@ -1,0 +1,174 @@
+"""Schedules of PyTorch through the front: several of one optimizer, rates that programs set, and their states."""
+
+import pytest
+
+from support import extensions
+
+HEAD = """
+import copy, math, pickle
+import torch
+from torch import nn
+from torch.optim import lr_scheduler as S
+from torch.optim.swa_utils import SWALR
+
+
+def optimizer(lr=1.0, **options):
+    return torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=lr, **options)
+
+
+def rates(schedules, epochs):
+    seen, group = [], schedules[0].optimizer.param_groups[0]
+    for _ in range(epochs):
+        seen.append(float(group["lr"]))
+        schedules[0].optimizer.step()
+        for schedule in schedules:
+            schedule.step()
+    return seen
+
+
+def close(got, wanted):
+    assert len(got) == len(wanted) and all(abs(a - b) < 1e-9 for a, b in zip(got, wanted)), (got, wanted)
+
+
+FORMS = {
+    "step": (lambda o: S.StepLR(o, 3, 0.5), lambda e: 0.5 ** (e // 3)),
+    "milestones": (lambda o: S.MultiStepLR(o, [2, 2, 5], 0.5), lambda e: 0.5 ** (2 * (e >= 2) + (e >= 5))),
+    "exponential": (lambda o: S.ExponentialLR(o, 0.9), lambda e: 0.9**e),
+    "constant": (lambda o: S.ConstantLR(o, 0.25, 4), lambda e: 0.25 if e < 4 else 1.0),
+    "linear": (lambda o: S.LinearLR(o, 0.25, 0.5, 4), lambda e: 0.25 + 0.25 * min(e, 4) / 4),
+    "polynomial": (lambda o: S.PolynomialLR(o, 12, 2.0), lambda e: (1 - e / 12) ** 2),
+    "cosine": (lambda o: S.CosineAnnealingLR(o, 12), lambda e: (1 + math.cos(math.pi * e / 12)) / 2),
+    "factors": (
+        lambda o: S.MultiplicativeLR(o, lambda e: 0.9 if e % 2 else 0.8),
+        lambda e: 0.9 ** ((e + 1) // 2) * 0.8 ** (e // 2),
+    ),
+}
+"""
+
+PROGRAMS = {
+    "two of one optimizer multiply": """
+for one, (make, rate) in FORMS.items():
+    for other, (make_other, rate_other) in FORMS.items():
+        o = optimizer(0.3)
+        close(rates([make(o), make_other(o)], 9), [0.3 * rate(e) * rate_other(e) for e in range(9)])
+""",
+    "a rate that a program sets is gone on from": """
+for name, (make, rate) in FORMS.items():
+    o = optimizer()
+    schedule = make(o)
+    rates([schedule], 3)
+    o.param_groups[0]["lr"] *= 0.1
+    close(rates([schedule], 5), [0.1 * rate(e) for e in range(3, 8)])
+o = optimizer()
+schedule = S.LambdaLR(o, lambda e: 0.5**e)  # a function of the first rate
+o.param_groups[0]["lr"] = 7.0
+schedule.step()
+assert o.param_groups[0]["lr"] == 0.5
+""",
+    "from the floor of a cosine": """
+o = optimizer()
+schedule = S.CosineAnnealingLR(o, 4, eta_min=0.1)
+rates([schedule], 4)
+o.param_groups[0]["lr"] += 0.05
+schedule.step()
+assert abs(o.param_groups[0]["lr"] - (0.15 + 0.9 * (1 - math.cos(math.pi / 4)) / 2)) < 1e-9
+""",
+    "states hold settings": """
+cases = {
+    "step": (lambda o, k: S.StepLR(o, 2 + k, 0.5 - 0.1 * k), "step_size gamma"),
+    "milestones": (lambda o, k: S.MultiStepLR(o, [2 + k, 5, 5], 0.5), "milestones"),
+    "cosine": (lambda o, k: S.CosineAnnealingLR(o, 10 + k, eta_min=0.01 * k), "T_max eta_min"),
+    "restarts": (lambda o, k: S.CosineAnnealingWarmRestarts(o, 3 + k, 2, 0.1 * k), "T_0 T_mult eta_min"),
+    "linear": (lambda o, k: S.LinearLR(o, 0.5, 1.0 + k, 6 + k), "start_factor end_factor total_iters"),
+    "averaging": (lambda o, k: SWALR(o, 0.1 + k, 3 + k, "linear" if k else "cos"), "anneal_epochs anneal_strategy"),
+    "cycle": (lambda o, k: S.CyclicLR(o, 0.1, 1.0 + k, 2 + k, cycle_momentum=False), "max_lrs mode gamma"),
+}
+for name, (make, keys) in cases.items():
+    o = optimizer()
+    schedule = make(o, 0)
+    rates([schedule], 4)
+    other = optimizer()
+    again = make(other, 1)
+    state = pickle.loads(pickle.dumps(schedule.state_dict()))
+    assert set(keys.split()) <= set(state), (name, state)
+    other.load_state_dict(o.state_dict())
+    again.load_state_dict(state)
+    assert other.param_groups[0]["lr"] == o.param_groups[0]["lr"], name
+    close(rates([again], 6), rates([schedule], 6))
+plateau = S.ReduceLROnPlateau(optimizer(), "min", 0.5, patience=1)
+for value in (1.0, 2.0, 2.0, 2.0):
+    plateau.step(value)
+again = S.ReduceLROnPlateau(optimizer(), "max", 0.1, patience=7)
+again.load_state_dict(plateau.state_dict())
+assert (again.mode, again.factor, again.patience, again.num_bad_epochs) == ("min", 0.5, 1, plateau.num_bad_epochs)
+
+
+class Falling:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, epoch):
+        return self.factor**epoch
+
+
+state = S.LambdaLR(optimizer(), Falling(0.5)).state_dict()
+again = S.LambdaLR(optimizer(), Falling(0.9))
+again.load_state_dict(state)
+close(rates([again], 3), [1.0, 0.5, 0.25])
+assert S.LambdaLR(optimizer(), lambda e: 1.0).state_dict()["lr_lambdas"] == [None]
+""",
+    "the rates of a loaded state are the optimizer's": """
+o = optimizer()
+one, other = S.ExponentialLR(o, 0.5), S.StepLR(o, 2, 0.1)
+rates([one, other], 3)
+wanted = copy.deepcopy(o.param_groups[0]["lr"])
+again = S.ExponentialLR(optimizer(), 0.5)
+again.optimizer.load_state_dict(o.state_dict())
+again.load_state_dict(one.state_dict())
+assert again.optimizer.param_groups[0]["lr"] == wanted and again.last_epoch == 3
+again.step()
+close([again.optimizer.param_groups[0]["lr"]], [wanted * 0.5])
+""",
+    "behind an epoch": """
+o = optimizer(0.5)
+o.param_groups[0]["initial_lr"] = 1.0
+schedule = S.ExponentialLR(o, 0.5, last_epoch=2)  # made after three epochs: begins the next one
+assert schedule.last_epoch == 3
+close([o.param_groups[0]["lr"]], [0.25])
+""",
+    "rates of subclasses": """
+class Halved(S.StepLR):
+    def get_lr(self):
+        return [rate / 2 if self.last_epoch else rate for rate in super().get_lr()]
+
+
+close(rates([Halved(optimizer(), 2, 0.1)], 4), [1.0, 0.5, 0.025, 0.0125])
+""",
+    "states of optimizers": """
+o = optimizer(momentum=0.9)
+o.state["seen"] = 3
+o.param_groups[0]["params"][0].grad = torch.ones(1)
+o.step()
+state = pickle.loads(pickle.dumps(o.state_dict()))
+for name in ("maximize", "nesterov"):  # a version that did not have them
+    del state["param_groups"][0][name]
+named = torch.optim.SGD([("weight", nn.Parameter(torch.ones(1)))], lr=1.0, momentum=0.9)
+named.load_state_dict(state)
+group = named.param_groups[0]
+assert group["param_names"] == ["weight"] and group["maximize"] is False and named.state["seen"] == 3
+""",
+    "rates that are tensors": """
+rate = torch.tensor(0.5)
+o = optimizer(rate)
+schedule = S.ExponentialLR(o, 0.5)
+o.step(), schedule.step()
+assert o.param_groups[0]["lr"] is rate and rate.item() == 0.25
+assert schedule.base_lrs == [0.5] and float(o.param_groups[0]["initial_lr"]) == 0.5
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_schedules(program, tmp_path):
+    extensions.write(tmp_path, {"program.py": HEAD + PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
