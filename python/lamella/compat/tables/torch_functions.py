@@ -200,26 +200,22 @@ empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, 
 eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False)
 full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False)
 full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
-linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False)
-logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False)
 ones(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
 rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 rand_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
 randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 randn_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
-randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None)
 triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None)
 zeros(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
-bernoulli(input, *, generator=None, out=None)
 multinomial(input, num_samples, replacement=False, *, generator=None, out=None)
 poisson(input, *, generator=None)
 
 # The engine.
 are_deterministic_algorithms_enabled from_dlpack from_numpy get_num_threads inference_mode
-get_autocast_dtype set_autocast_dtype is_grad_enabled no_grad enable_grad set_grad_enabled promote_types result_type
+get_autocast_dtype set_autocast_dtype is_grad_enabled no_grad enable_grad set_grad_enabled promote_types
 set_num_threads
 istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, \
 length=None, return_complex=False)

@@ -63,8 +63,9 @@ _missing = _close("torch")
 from . import _dtypes, _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words
 from ._plain import layout, memory_format
 
-strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
-    layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
+strided = _plain.STRIDED
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
+    layout, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 )
 contiguous_format, preserve_format, channels_last, channels_last_3d = map(
     memory_format, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
@@ -142,6 +143,7 @@ from lamella.utils import register_device_module as _register_device_module
 
 from ._default_dtype import get_default_dtype, set_default_dtype, set_default_tensor_type
 from ._device import device, get_device_module
+from ._drawing import bernoulli, normal, randint, randint_like, randperm
 from ._dtypes import finfo, iinfo
 from ._functions import (
     Size,
@@ -175,12 +177,11 @@ from ._functions import (
     is_nonzero,
     is_same_size,
     is_tensor,
+    linspace,
+    logspace,
     manual_seed,
     meshgrid,
-    normal,
     numel,
-    randint,
-    randint_like,
     range,
     rsub,
     scalar_tensor,
@@ -242,10 +243,13 @@ from ._plain import (
     embedding,
     fill,
     get_device,
+    is_signed,
     masked_fill,
     matmul,
     mm,
+    put,
     repeat_interleave,
+    result_type,
     spmm,
 )
 from ._printing import set_printoptions
@@ -281,7 +285,7 @@ from ._symbols import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_ite, sy
 # isort: split
 
 _taking_over.open_functions(
-    globals(), (f"torch.{name}" for name in ("_functions", "_matrices", "_plain", "_reductions"))
+    globals(), (f"torch.{name}" for name in ("_drawing", "_functions", "_matrices", "_plain", "_reductions"))
 )
 
 from . import _attributes, _tensor

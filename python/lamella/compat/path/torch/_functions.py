@@ -5,6 +5,7 @@ All others are lines of :mod:`lamella.compat.tables.torch_functions`.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 from collections.abc import Iterable, Sequence
@@ -13,10 +14,10 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
-from ._memory import UntypedStorage
+from ._memory import TypedStorage, UntypedStorage
 from ._size import Size
 from ._words import with_numpy_words
-from ._writing import written
+from ._writing import written, written_in_a_row
 
 
 def _sizes(sizes: tuple[Any, ...]) -> tuple[int, ...]:
@@ -58,8 +59,16 @@ def _plain(data: Any, dtype: Any = None) -> tuple[Any, Any]:
     Tensors of one element in sequences are numbers. The dtype is that given; where there is none and a sequence holds
     tensors or what numpy has computed, it is that to which theirs, and those of Python's numbers, are promoted.
     """
+    if isinstance(data, TypedStorage):
+        if dtype not in (None, data.dtype):
+            raise RuntimeError(f"[tensor] memory of dtype {data.dtype.name} has no elements of {dtype.name}")
+        return data._elements(), data.dtype
     if isinstance(data, UntypedStorage):
-        return data._bytes, dtype
+        return TypedStorage(wrap_storage=data, dtype=lm.uint8 if dtype is None else dtype)._elements(), dtype
+    if isinstance(data, (bytearray, memoryview)):
+        import numpy as np
+
+        return np.asarray(memoryview(data)), dtype
     if isinstance(data, Tensor) or hasattr(data, "dtype") or isinstance(data, str) or not hasattr(data, "__iter__"):
         return data, dtype
     found: set[Any] = set()
@@ -97,10 +106,15 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """Returns a tensor of ``obj``, in memory of its own where ``copy`` is set."""
-    values, dtype = _plain(obj, dtype)
+    """Returns a tensor of ``obj``, in memory of its own where ``copy`` is set.
+
+    It is off the tape unless it is to want a gradient.
+    """
+    values, dtype = _plain(lm.from_dlpack(obj) if type(obj).__name__ == "PyCapsule" else obj, dtype)
     made = lm.asarray(values, dtype=dtype, device=device, copy=copy)
-    return made.requires_grad_() if requires_grad else made
+    if requires_grad:
+        return made if made.requires_grad else made.requires_grad_()
+    return made.detach() if made.requires_grad else made
 
 
 def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -145,46 +159,33 @@ def arange(
         made = lm.arange(count, dtype=dtype, device=device) * int(step) + int(start)
     else:
         made = lm.arange(start, end, step, dtype=dtype, device=device)
-    made = written(made, out)
+    made = written_in_a_row(made, out)
     return made.requires_grad_() if requires_grad else made
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, requires_grad: bool = False, **options: Any) -> Tensor:
-    """Integers in [low, high); ``randint(high, size)`` starts at 0."""
-    if size is None:
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
-    options.pop("layout", None), options.pop("pin_memory", None)
-    made = lm.randint(low, high, tuple(size), **options)
-    return made.requires_grad_() if requires_grad else made
-
-
-def randint_like(
-    input: Tensor, low: int = 0, high: int | None = None, *, dtype: Any = None, device: Any = None, **memory: Any
-) -> Tensor:
-    """Integers in [low, high), or [0, low), in the shape and dtype of a tensor; options of memory change nothing."""
-    low, high = (0, low) if high is None else (low, high)
-    made = lm.randint(low, high, tuple(input.shape), device=input.device if device is None else device)
-    return made.astype(input.dtype if dtype is None else dtype)
-
-
-def range(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
+def range(start: Any, end: Any, step: Any = 1, *, out: Tensor | None = None, **options: Any) -> Tensor:
     """Numbers from start to end, which is included, as floats."""
-    options.setdefault("dtype", lm.float32)
-    return lm.arange(start, end + step / 2, step, **options)
+    options.setdefault("dtype", lm.float32 if out is None else out.dtype)
+    return written_in_a_row(lm.arange(start, end + step / 2, step, **options), out)
 
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
-    """Normal numbers: of numbers in ``size``, of tensors in their shape."""
-    if size is not None:
-        requires_grad = options.pop("requires_grad", False)
-        made = lm.normal(tuple(size), mean, std, generator=generator, **options)
-        return made.requires_grad_() if requires_grad else made
-    of_tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
-    shape = lm.broadcast_shapes(*(x.shape for x in of_tensors))
-    drawn = lm.randn(shape, dtype=of_tensors[0].dtype, device=of_tensors[0].device, generator=generator)
-    return drawn * std + mean
+def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, **options: Any) -> Tensor:
+    """``steps`` numbers from start to end, at equal distances."""
+    return _spaced(lm.linspace, start, end, steps, options, out)
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, **options: Any) -> Tensor:
+    """Powers of ``base``, whose exponents are ``steps`` numbers from start to end at equal distances."""
+    return _spaced(functools.partial(lm.logspace, base=base), start, end, steps, options, out)
+
+
+def _spaced(native: Any, start: Any, end: Any, steps: int, options: dict[str, Any], out: Tensor | None) -> Tensor:
+    options.pop("layout", None), options.pop("pin_memory", None)
+    requires_grad = options.pop("requires_grad", False)
+    if options.get("dtype") is None and out is not None:
+        options["dtype"] = out.dtype
+    made = written_in_a_row(native(start, end, steps, **options), out)
+    return made.requires_grad_() if requires_grad else made
 
 
 # ---- the engine
@@ -425,7 +426,9 @@ atleast_1d, atleast_2d, atleast_3d = map(_of_all, ("atleast_1d", "atleast_2d", "
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts along an axis, at most so many."""
+    """Parts along an axis, at most so many; of an axis without elements, as many."""
+    if chunks > 0 and input.ndim and input.shape[dim] == 0:
+        return tuple(lm.narrow(input, dim, 0, 0) for _ in builtins.range(chunks))
     return tuple(lm.chunk(input, chunks, dim))
 
 
@@ -434,6 +437,10 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     whole = tensor.shape[dim]
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
+        if size < 0 or (size == 0 and whole):
+            raise RuntimeError(f"[split] parts have a size of 1 or more, not {size}, for an axis of {whole}")
+        if whole == 0:
+            return (lm.narrow(tensor, dim, 0, 0),)
         sizes = [size] * (whole // size) + ([whole % size] if whole % size else [])
     else:
         sizes = list(split_size_or_sections)
@@ -448,7 +455,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 def flip(input: Tensor, *axes: Any, dims: Any = ()) -> Tensor:
     """Returns the tensor with the order along axes turned around."""
-    return lm.flip(input, axis=_sizes(axes or (dims,)))
+    named = _sizes(axes or (dims,))
+    return lm.flip(input, axis=named) if input.ndim or any(each not in (0, -1) for each in named) else input.clone()
 
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
@@ -486,6 +494,8 @@ def scatter(
 ) -> Tensor:
     """A copy with elements of ``src``, or a number, at the places that ``index`` names along an axis."""
     source = value if src is None else src
+    if index.ndim != input.ndim and index.size == 0:
+        return lm.clone(input)
     if reduce is None:
         return lm.scatter(input, dim, index, source)
     if not isinstance(source, Tensor):

@@ -8,6 +8,8 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.elements import strided
 
+from ._elements import strided as view_in_memory
+
 
 class QR(NamedTuple):
     """Factors of a matrix: Q with orthonormal columns, R triangular."""
@@ -63,12 +65,14 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """Elements of the tensor's memory at steps of ``stride``: a copy, where PyTorch gives a view.
+    """A view of the tensor's memory at steps of ``stride``; of a tensor on the tape, a copy.
 
     Raises:
-        RuntimeError: the elements are others than those of ``input``, which has to be contiguous in some order of axes.
+        RuntimeError: the elements are not in the memory; on the tape, they are others than those of ``input``, which
+            has to be contiguous in some order of axes.
     """
-    return strided(input, size, stride, storage_offset or 0)
+    found = view_in_memory(input, size, stride, storage_offset)
+    return strided(input, size, stride, storage_offset or 0) if found is None else found
 
 
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:

@@ -227,7 +227,9 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The places of elements that are not 0: a matrix with a row for each, or a tensor for each axis."""
-    return tuple(lm.nonzero(lm.atleast_1d(input))) if as_tuple else lm.argwhere(input)
+    if as_tuple:
+        return tuple(lm.nonzero(lm.atleast_1d(input)))
+    return lm.argwhere(input) if input.ndim else lm.zeros((int(bool(input)), 0), dtype=lm.int64, device=input.device)
 
 
 @with_numpy_words

@@ -45,11 +45,16 @@ def _types(arguments: Iterable[Any]) -> Iterator[type]:
 
 
 def taken_over(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Returns what the first argument that takes the call over makes of it; NotImplemented where none does."""
+    """Returns what the first argument that takes the call over makes of it; NotImplemented where none does.
+
+    A result that does not fit into the tensors of ``out`` as it is, is made by itself and written over them.
+    """
     given = (*args, *kwargs.values())
     asked = list(takers(given))
     if not asked:
-        return NotImplemented
+        if (out := kwargs.get("out")) is None:
+            return NotImplemented
+        return written(function(*args, **{name: value for name, value in kwargs.items() if name != "out"}), out)
     args, kwargs = _as_given(function, args, kwargs)
     # Those of subclasses come before those of their base classes.
     asked.sort(key=lambda each: -len(type(each).__mro__))
@@ -90,12 +95,9 @@ def opened(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         except Exception:
             made = taken_over(call, args, kwargs)
-            if made is not NotImplemented:
-                return made
-            if "out" not in kwargs or "out" in inspect.signature(function).parameters:
+            if made is NotImplemented:
                 raise
-        out = kwargs.pop("out")
-        return written(function(*args, **kwargs), out)
+            return made
 
     return call
 

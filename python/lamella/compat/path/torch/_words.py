@@ -115,7 +115,12 @@ FUNCTIONS = Dialect(
     otherwise=taken_over,
 )
 #: Functions that write their result where they are told to.
-INTO = replace(FUNCTIONS, extra={**FUNCTIONS.extra, "out": ""})
+INTO = replace(
+    FUNCTIONS,
+    # What is made of nothing is made in the dtype of the tensor that it is written into.
+    before={**FUNCTIONS.before, "layout": "if out is not None and dtype is None: dtype = out.dtype"},
+    extra={**FUNCTIONS.extra, "out": ""},
+)
 #: Layers: they are made on a device and in a dtype.
 LAYERS = Dialect(
     WORDS,

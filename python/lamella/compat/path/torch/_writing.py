@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import lamella as lm
@@ -17,9 +18,38 @@ def written(made: Any, out: Any) -> Any:
         for each, place in zip(made, out, strict=True):
             written(each, place)
         return out
+    if made is out:
+        return out
+    if not can_cast(made.dtype, out.dtype):
+        raise RuntimeError(
+            f"[out] results of dtype {made.dtype.name} do not fit into a tensor of dtype {out.dtype.name}: give one of "
+            f"{made.dtype.name}"
+        )
     if tuple(out.shape) != tuple(made.shape):
         out.resize_(made.shape)
     return out.copy_(made)
+
+
+def written_in_a_row(made: Tensor, out: Tensor | None) -> Tensor:
+    """Returns numbers in a row, written over a tensor in any shape of as many elements."""
+    fits = out is not None and math.prod(out.shape) == math.prod(made.shape)
+    found: Tensor = written(lm.reshape(made, tuple(out.shape)) if fits else made, out)  # type: ignore[union-attr]
+    return found
+
+
+#: Kinds of numbers in the order in which one becomes the next.
+KINDS = ("bool", "integral", "real floating", "complex floating")
+
+
+@functools.cache
+def _kind_of(dtype: Any) -> int:
+    """Returns the place of a dtype's kind of numbers among :data:`KINDS`."""
+    return next(place for place, kind in enumerate(KINDS) if lm.isdtype(dtype, kind))
+
+
+def can_cast(from_: lm.DType, to: lm.DType) -> bool:
+    """True if numbers of a dtype may be written into tensors of another: floats into none of integers, and so on."""
+    return _kind_of(from_) <= _kind_of(to)
 
 
 #: Operators that write what they are given, or what is computed of it, over their tensor.
