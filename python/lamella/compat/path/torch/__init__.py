@@ -60,7 +60,7 @@ _lm._C._promote_by_rank(True)
 
 _missing = _close("torch")
 
-from . import _dtypes, _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words
+from . import _dtypes, _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words, _writing
 from ._plain import layout, memory_format
 
 strided = _plain.STRIDED
@@ -291,7 +291,7 @@ _taking_over.open_functions(
 from . import _attributes, _tensor
 from ._tensor_types import Tensor
 
-_install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=True)
+_install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=_writing.written)
 
 from . import (
     _utils,

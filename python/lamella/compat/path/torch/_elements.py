@@ -34,8 +34,8 @@ def mapped(self: Tensor, *others: Any) -> Tensor:
 
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """Returns the axes in the order of their strides, the one of the largest first."""
-    strides, shape = self.strides, tuple(self.shape)
-    return tuple(sorted(range(self.ndim), key=lambda axis: (-strides[axis], -shape[axis] if shape[axis] > 1 else 0)))
+    strides = self.strides
+    return tuple(sorted(range(self.ndim), key=lambda axis: -strides[axis]))
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:

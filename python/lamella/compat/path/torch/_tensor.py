@@ -205,7 +205,7 @@ def _scaled_in_place(native: Any) -> Any:
 
 
 def _div_in_place(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    return self.copy_(F.div(self.clone(), other, rounding_mode=rounding_mode))
+    return _writing.written(F.div(self.clone(), other, rounding_mode=rounding_mode), self)
 
 
 def _with_value(native: Any) -> Any:

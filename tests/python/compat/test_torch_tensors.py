@@ -1,0 +1,173 @@
+"""What makes, copies and writes tensors, through the front: random numbers, ``out=``, storages, copies, odd methods."""
+
+import pytest
+
+from support import extensions
+
+SETUP = """
+import copy, pickle
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+def refused(*calls, by=RuntimeError):
+    for place, call in enumerate(calls):
+        try:
+            call()
+        except by:
+            continue
+        raise AssertionError(f"call {place} raised nothing")
+"""
+
+PROGRAMS = {
+    "random": """
+x = torch.full((2000,), -1.0)
+for call, low, high in (
+    (lambda: x.random_(4), 0, 3), (lambda: x.random_(2, 5), 2, 4), (lambda: x.random_(to=3), 0, 2),
+    (lambda: x.random_(**{"from": 2, "to": 4}), 2, 3),
+):
+    call()
+    assert x.min() == low and x.max() == high, (low, high)
+assert x.long().random_().max() > 1000 and 0 < x.bool().random_().float().mean() < 1
+assert not x.bool().random_(0, 1).any()
+assert 2 < x.uniform_(to=3).max() < 3 and x.uniform_(**{"from": 2, "to": 3}).min() >= 2
+refused(lambda: x.random_(5, 2), lambda: x.uniform_(3, 1), lambda: x.byte().random_(0, 300))
+refused(lambda: x.random_(1, 2, 3), lambda: x.uniform_(until=3), by=TypeError)
+
+mean, kept = torch.full((2000,), 5.0), torch.zeros(2000)
+assert torch.normal(mean, 0.1, out=kept) is kept and kept.min() > 4 and torch.normal(0.0, 1.0, (3,), out=kept) is kept
+assert kept.shape == (3,) and torch.normal(5, torch.full((2,), 0.1)).min() > 4
+refused(lambda: torch.normal(mean, -1.0), lambda: torch.normal(0.0, -mean), lambda: torch.normal(0.0, -1.0, (2,)))
+assert 0.2 < torch.bernoulli(mean, 0.3).mean() < 0.4 and 0.2 < mean.bernoulli(p=0.3).mean() < 0.4
+
+for dtype in (torch.bool, torch.float32, torch.bfloat16, torch.int16):
+    made = torch.randint(0, 2, (200,), dtype=dtype)
+    assert made.dtype == dtype and made.double().unique().tolist() == [0, 1]
+    if dtype != torch.bool:
+        assert torch.randperm(5, dtype=dtype).dtype == dtype and torch.randperm(5, dtype=dtype).sum() == 10
+assert torch.randint(high=3, size=(50,)).unique().tolist() == [0, 1, 2]
+assert torch.randint(3, (4,), out=torch.empty(0, dtype=torch.int64)).shape == (4,)
+""",
+    "out": """
+a, b = torch.arange(6.0).reshape(2, 3), torch.full((2, 3), 2.0)
+for function, args in (
+    (torch.add, (a, b)), (torch.eq, (a, b)), (torch.div, (a, b)), (torch.sin, (a,)), (torch.sum, (a, 0)),
+    (torch.matmul, (a, b.t())), (torch.cat, ([a, b],)), (torch.cumsum, (a, 1)), (torch.linalg.pinv, (a,)),
+    (torch.where, (a > b, a, b)), (torch.bitwise_not, (a.int(),)), (torch.mean, (a, 1)), (torch.fft.fft, (a,)),
+):
+    wanted = function(*args)
+    for shape in ((0,), (7,), wanted.shape):  # results of another shape are written all the same
+        place = torch.empty(shape, dtype=wanted.dtype)
+        assert function(*args, out=place) is place and torch.equal(place, wanted), function
+    wider = torch.empty(0, dtype=torch.complex128)
+    assert function(*args, out=wider) is wider and torch.equal(wider, wanted.to(wider.dtype)), function
+values, places = torch.empty(0), torch.empty(0, dtype=torch.int64)
+for function, args in ((torch.max, (a, 1)), (torch.sort, (a,)), (torch.topk, (a, 2)), (torch.kthvalue, (a, 2))):
+    function(*args, out=(values, places))
+    assert torch.equal(values, function(*args)[0]) and torch.equal(places, function(*args)[1]), function
+
+whole = torch.zeros(2, 3, dtype=torch.int64)
+refused(lambda: torch.add(a, b, out=whole), lambda: torch.sin(a, out=whole), lambda: torch.mul(a, 1j, out=a))
+names = ("div_", "true_divide_", "mul_", "float_power_", "pow_")
+refused(*(lambda name=name: getattr(whole, name)(2.5) for name in names))
+refused(lambda: whole.sin_(), lambda: whole.logit_(), lambda: whole.div_(whole + 1))
+assert (whole == 0).all()
+
+for make in (
+    lambda out: torch.arange(4, out=out), lambda out: torch.range(0, 3, out=out),
+    lambda out: torch.linspace(0, 3, 4, out=out), lambda out: torch.logspace(0, 3, 4, 1.5, out=out),
+):  # numbers in a row fill a tensor of as many
+    rows = torch.zeros(2, 3)
+    make(rows[:, 1:])
+    assert rows[:, 0].tolist() == [0, 0] and rows[0, 1:].tolist() == make(torch.empty(4))[:2].tolist()
+for make in (torch.eye, torch.zeros, torch.ones, torch.arange):  # in the dtype of the tensor
+    assert make(2, out=torch.empty(0, dtype=torch.uint8)).dtype == torch.uint8
+""",
+    "storages": """
+x = torch.arange(6.0)
+for storage in (x.storage(), x.untyped_storage()):
+    y = torch.empty(0).set_(storage)
+    assert y.tolist() == x.tolist() and y.data_ptr() == x.data_ptr()
+y.set_(source=x.storage(), storage_offset=1, size=(2, 2), stride=(2, 1))
+y.zero_()
+assert x.tolist() == [0.0] * 5 + [5.0] and y.is_set_to(x[1:5].view(2, 2)) and not y.is_set_to(x)
+assert y.set_(x.storage(), 2, torch.Size([2, 2])).stride() == (2, 1)
+refused(lambda: y.set_(x.double()), lambda: y.set_(x.double().storage()), lambda: y.set_(x.storage(), 3, (4,)))
+
+numbers = torch.LongStorage([3, 1])
+assert numbers.tolist() == [3, 1] == torch.tensor(numbers).tolist() and torch.FloatStorage(3).tolist() == [0.0] * 3
+assert torch.TypedStorage(2, dtype=torch.int32).nbytes() == 8 and torch.UntypedStorage([1, 2]).tolist() == [1, 2]
+assert numbers.clone() != numbers == numbers and numbers.fill_(7).copy_(torch.LongStorage([4, 5])).tolist() == [4, 5]
+assert torch.tensor(torch.ones(2).untyped_storage(), dtype=torch.float32).tolist() == [1.0, 1.0]
+memory = bytearray(3)
+assert torch.asarray(memory).dtype == torch.uint8 and torch.asarray(memory).fill_(1).tolist() == list(memory)
+""",
+    "copies": """
+x = torch.ones(3, requires_grad=True)
+x.tag = [1]
+made = copy.copy(x)
+assert made is not x and made.requires_grad and made.is_leaf and made.grad is None and made.tag is x.tag
+made.detach().fill_(2)
+assert x.tolist() == [2.0] * 3
+deep = copy.deepcopy(x)
+assert deep.tag == [1] and deep.tag is not x.tag and deep.data_ptr() != x.data_ptr()
+weight = nn.Parameter(torch.ones(2))
+weight.tag = 3
+made = copy.copy(weight)
+assert type(made) is type(weight) and made.tag == 3 and made.data_ptr() == weight.data_ptr()
+optimizer = torch.optim.Adam([weight])
+weight.sum().backward()
+optimizer.step()
+before = [value.clone() for value in optimizer.state[weight].values() if torch.is_tensor(value)]
+copied = copy.copy(optimizer)
+optimizer.step()
+after = [value for value in copied.state[weight].values() if torch.is_tensor(value)]
+assert all(map(torch.equal, before, after))  # a copy of an optimizer goes its own way
+
+kept = (x * 2).detach().requires_grad_() * 3
+assert torch.asarray(kept).grad_fn is None and torch.asarray(kept, requires_grad=True) is kept
+""",
+    "elements": """
+x = torch.arange(6.0).reshape(2, 3)
+assert x.clone().map_(torch.ones(3), lambda a, b: a - b).tolist() == (x - 1).tolist()
+assert x.clone().map2_(x, torch.ones(2, 1), lambda a, b, c: a * b + c).tolist() == (x * x + 1).tolist()
+refused(lambda: x.map_(x, "no"), by=TypeError)
+refused(lambda: x.clone().map_(torch.ones(3, requires_grad=True), lambda a, b: b))
+assert x.t().dim_order() == (1, 0) and x.dim_order() == (0, 1)
+assert reversed(x).tolist() == x.flip(0, 1).tolist() and torch.flip(torch.tensor(1.0), [0]) == 1
+tall = torch.zeros(7, 3).fill_diagonal_(1, wrap=True)
+assert tall.nonzero().tolist() == [[0, 0], [1, 1], [2, 2], [4, 0], [5, 1], [6, 2]]
+refused(lambda: torch.zeros(2, 3, 4).fill_diagonal_(1))
+assert torch.put(x, torch.tensor([0, 5]), torch.tensor([7.0, 8.0])).flatten()[[0, 5]].tolist() == [7.0, 8.0]
+assert torch.is_signed(x) and not torch.is_signed(x.byte()) and x.new(size=(2, 1)).shape == (2, 1)
+assert torch.nonzero(torch.tensor(3)).shape == (1, 0) and torch.nonzero(torch.tensor(0)).shape == (0, 0)
+nothing = torch.empty(0, 2)
+assert len(nothing.chunk(3)) == 3 and len(nothing.split(2)) == 1 == len(nothing.split(0))
+refused(lambda: x.split(0), lambda: x.split(-1))
+assert torch.cat([torch.empty(0), torch.empty(0)], dim=1).shape == (0,)
+assert torch.equal(x.scatter(0, torch.tensor([], dtype=torch.int64), x), x)
+assert x.layout is torch.strided and x.int().type(torch.Tensor).dtype == torch.float32
+""",
+    "dtypes": """
+assert torch.float32.to_complex() == torch.complex64 and torch.complex128.to_real() == torch.float64
+assert torch.complex64.to_complex() == torch.complex64 and torch.int8.to_real() == torch.int8
+refused(lambda: torch.int32.to_complex())
+assert torch.result_type(1, 2.0) == torch.float32 and torch.result_type(True, 1j) == torch.complex64
+assert torch.result_type(torch.ones(1, dtype=torch.int32), 2) == torch.int32
+torch.set_default_dtype(torch.float64)
+assert torch.finfo().dtype == "float64" and torch.tensor(1j).dtype == torch.full((1,), 1j).dtype == torch.complex128
+assert torch.tensor(1j, dtype=torch.complex64).dtype == torch.complex64
+assert torch.linspace(0, 1, 2).dtype == torch.float64
+scaler = torch.amp.GradScaler("cpu", growth_factor=3.0)
+scaler.set_growth_interval(5)
+assert (scaler.get_growth_factor(), scaler.get_backoff_factor(), scaler.get_growth_interval()) == (3.0, 0.5, 5)
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_tensors(name, tmp_path):
+    extensions.write(tmp_path, {"program.py": SETUP + PROGRAMS[name]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
