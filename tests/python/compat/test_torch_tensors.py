@@ -150,6 +150,34 @@ assert torch.cat([torch.empty(0), torch.empty(0)], dim=1).shape == (0,)
 assert torch.equal(x.scatter(0, torch.tensor([], dtype=torch.int64), x), x)
 assert x.layout is torch.strided and x.int().type(torch.Tensor).dtype == torch.float32
 """,
+    "matrices": """
+x = torch.randn(2, 3, 4, dtype=torch.float64)
+for dim in ((0, 1), [1, 0], (0, 2), (-1, -3)):
+    seen, first = torch.norm(x, "nuc", dim), tuple(each % 3 for each in dim)
+    rest = ({0, 1, 2} - set(first)).pop()
+    wanted = [torch.linalg.svdvals(x.select(rest, place)).sum().item() for place in range(x.shape[rest])]
+    assert torch.allclose(seen, torch.tensor(wanted, dtype=torch.float64))
+    kept = torch.norm(x, "nuc", dim, keepdim=True)
+    assert [kept.shape[axis] for axis in first] == [1, 1] and torch.equal(kept.flatten(), seen)
+assert torch.equal(torch.nuclear_norm(x[0]), torch.norm(x[0], "nuc"))
+refused(lambda: torch.norm(x, "nuc"), lambda: torch.norm(x, "nuc", 0), lambda: torch.linalg.norm(x, dim=()))
+assert torch.norm_except_dim(x, 2, 1).shape == (1, 3, 1) and torch.frobenius_norm(x, 1).shape == (2, 4)
+assert torch.linalg.vector_norm(x, dim=()).shape == ()
+assert torch.linalg.vector_norm(x, dtype=torch.float32).dtype == torch.float32
+for order in (1, 2, float("inf")):
+    assert torch.linalg.norm(torch.empty(0, 3), order) == 0
+    assert torch.linalg.matrix_norm(torch.empty(2, 3, 0), order).tolist() == [0, 0]
+spread = torch.diag(torch.tensor([4.0, 2.0, 0.5]))
+assert torch.linalg.matrix_rank(spread, 1.0) == 2 == torch.linalg.matrix_rank(spread, tol=1.0)
+assert torch.linalg.pinv(spread, rcond=0.3).diagonal().tolist() == [0.25, 0.5, 0.0]
+assert torch.linalg.pinv(spread, 0.3).diagonal().tolist() == [0.25, 0.5, 0.0]
+nothing, r = torch.linalg.qr(x, mode="r")
+assert nothing.shape == (0,) and torch.allclose(r, torch.linalg.qr(x).R)
+assert torch.linalg.lstsq(spread, spread).residuals.shape == (0,)
+assert torch.equal(torch.einsum(x, [0, 1, 2], x, [0, 3, 2], [0, 1, 3]), torch.einsum("abc,adc->abd", x, x))
+refused(lambda: torch.inverse(torch.zeros(2, 2)), lambda: torch.eye(2).neg().cholesky(), by=torch.linalg.LinAlgError)
+assert torch.inverse(spread).diagonal().tolist() == [0.25, 0.5, 2.0]
+""",
     "dtypes": """
 assert torch.float32.to_complex() == torch.complex64 and torch.complex128.to_real() == torch.float64
 assert torch.complex64.to_complex() == torch.complex64 and torch.int8.to_real() == torch.int8

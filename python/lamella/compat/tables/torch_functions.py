@@ -170,14 +170,12 @@ dot(input, tensor)
 mv(input, vec)
 outer(input, vec2)
 matrix_exp
-cholesky(input, upper=False)
 cholesky_inverse(L, upper=False)
 cholesky_solve(B, L, upper=False)
 cross(input, other, dim=-1)
 det
 geqrf
 ger(input, vec2)
-inverse
 logdet
 lu_solve(b, LU_data, LU_pivots)
 lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+import string
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -361,11 +362,25 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     return lm.where(condition, input, other)
 
 
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """Sums of products by Einstein's notation; the operands may come in one list."""
+    if isinstance(equation, Tensor):
+        equation, operands = _equation(equation, *operands)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return lm.einsum(equation, *operands)
+
+
+def _equation(*given: Any) -> tuple[str, tuple[Tensor, ...]]:
+    """Returns einsum's equation and operands, where each operand has a list of numbers of its axes behind it."""
+    letters = string.ascii_uppercase + string.ascii_lowercase
+
+    def written_out(axes: Any) -> str:
+        return "".join("..." if each is ... else letters[each] for each in axes)
+
+    operands, result = given[: len(given) // 2 * 2], given[len(given) // 2 * 2 :]
+    equation = ",".join(map(written_out, operands[1::2]))
+    return equation + "".join(f"->{written_out(axes)}" for axes in result), operands[::2]
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:

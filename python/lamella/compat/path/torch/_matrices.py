@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import lamella as lm
@@ -37,6 +38,28 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
     if not compute_uv:
         u, vh = lm.zeros_like(u), lm.zeros_like(vh)
     return SVD(u, s, vh.mH)
+
+
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """The inverses of matrices.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is singular.
+    """
+    return _linalg().inv(input, out=out)
+
+
+def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
+    """The triangular factors of positive definite matrices.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is not positive definite.
+    """
+    return _linalg().cholesky(input, upper=upper, out=out)
+
+
+def _linalg() -> Any:
+    return import_module("torch.linalg")
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:  # noqa: N803 (PyTorch's name)

@@ -221,8 +221,29 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     """The p-norm of all elements, or along axes; "fro" is the Euclidean one."""
     x = input if dtype is None else input.astype(dtype)
     if p == "nuc":
-        return lm.linalg.matrix_norm(x, ord="nuc", keepdims=keepdim)
+        axes = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+        if len(axes) != 2:
+            raise RuntimeError(f"[norm] the nuclear norm is one of matrices: dim names two axes, not {axes}")
+        made = lm.linalg.matrix_norm(lm.moveaxis(x, axes, (-2, -1)), ord="nuc")
+        return lm.expand_dims(made, tuple(axis % x.ndim for axis in axes)) if keepdim else made
     return lm.linalg.vector_norm(x, axis=_axes(dim), keepdims=keepdim, ord=2 if p in ("fro", None) else p)
+
+
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of matrices, along the axes of ``dim``."""
+    return norm(input, "nuc", dim, keepdim)
+
+
+def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The Euclidean norm along axes, or of all elements."""
+    return norm(input, "fro", dim, keepdim)
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The norms along all axes but one, which keep their places; along all for -1."""
+    if dim == -1:
+        return norm(v, pow)
+    return norm(v, pow, tuple(axis for axis in range(v.ndim) if axis != dim), True)
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:

@@ -476,7 +476,7 @@ _WRITTEN = {
     F: "add adjoint allclose "
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
-    M: "as_strided cross is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
+    M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
     P: "masked_fill matmul mm repeat_interleave spmm",
     R: "max mean median min mode msort nanmedian nonzero norm sort std sum trace unique var histogram",
 }

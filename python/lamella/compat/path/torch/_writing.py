@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from typing import Any
 
 import lamella as lm
@@ -26,6 +27,9 @@ def written(made: Any, out: Any) -> Any:
             f"{made.dtype.name}"
         )
     if tuple(out.shape) != tuple(made.shape):
+        if math.prod(out.shape):
+            text = f"[out] a tensor of shape {list(out.shape)} is resized for a result of shape {list(made.shape)}"
+            warnings.warn(text, stacklevel=3)
         out.resize_(made.shape)
     return out.copy_(made)
 
