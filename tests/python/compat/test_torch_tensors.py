@@ -150,6 +150,34 @@ assert torch.cat([torch.empty(0), torch.empty(0)], dim=1).shape == (0,)
 assert torch.equal(x.scatter(0, torch.tensor([], dtype=torch.int64), x), x)
 assert x.layout is torch.strided and x.int().type(torch.Tensor).dtype == torch.float32
 """,
+    "reductions": """
+nan = float("nan")
+x = torch.tensor([[1.0, nan, 3.0], [4.0, 5.0, 6.0]])
+values, places = torch.median(x, 1)
+assert values.tolist()[1] == 5 and values[0].isnan() and places.tolist() == [1, 1]
+assert x.median(0, True).values.isnan().tolist() == [[False, True, False]]
+assert x.nanmedian(1).values.tolist() == [1.0, 5.0]
+assert torch.median(torch.empty(0)).isnan() and torch.nanmedian(torch.empty(0)).isnan()
+leaf = torch.tensor([[3.0, 1.0, 2.0]], requires_grad=True)
+leaf.median(1).values.sum().backward()
+assert leaf.grad.tolist() == [[0.0, 0.0, 1.0]]
+whole = torch.tensor([[3, 0], [2, 1]])
+for reduce, wanted in (
+    (torch.amax, 3), (torch.amin, 0), (torch.count_nonzero, 3), (torch.sum, 6), (lambda x, dim: x.amax(dim), 3),
+):  # no axes at all are all of them
+    assert reduce(whole, ()) == wanted == reduce(whole, dim=[]), reduce
+assert torch.nanmean(x, ()) == 19 / 5 and torch.logsumexp(torch.zeros(2, 2), ()) == torch.logsumexp(torch.zeros(4), 0)
+# Truth is that of each element then.
+assert torch.all(whole, ()).tolist() == [[True, False], [True, True]] == torch.any(whole, dim=[]).tolist()
+assert torch.searchsorted(torch.tensor([1, 2]), 1.5) == 1 and torch.searchsorted(torch.tensor([1.5, 2]), 2) == 1
+assert torch.histogram(torch.tensor([1.0, 1.0, 9.0]), 2, range=(1, 1)).bin_edges.tolist() == [0.5, 1.0, 1.5]
+assert torch.index_fill(whole, 0, torch.tensor([-1]), 9).tolist() == [[3, 0], [9, 9]]
+assert whole.clone().index_fill_(1, torch.tensor([-1, 0]), 7).tolist() == [[7, 7], [7, 7]]
+assert torch.where(torch.tensor([1, 0], dtype=torch.uint8), 1, 2).tolist() == [1, 2]
+assert torch.tensor([-1, 255], dtype=torch.uint8).tolist() == [255, 255]
+refused(lambda: torch.tensor(256, dtype=torch.uint8), lambda: torch.tensor(-256, dtype=torch.uint8))
+assert torch.median(whole, 1, out=None).values.tolist() == [0, 1]
+""",
     "matrices": """
 x = torch.randn(2, 3, 4, dtype=torch.float64)
 for dim in ((0, 1), [1, 0], (0, 2), (-1, -3)):

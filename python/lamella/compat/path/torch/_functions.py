@@ -47,7 +47,19 @@ def tensor(
 ) -> Tensor:
     """Returns a tensor with a copy of the data: numbers, arrays, tensors, or sequences of these."""
     values, dtype = _plain(data, dtype)
-    return lm.tensor(values, dtype=dtype, device=device, stop_gradient=not requires_grad)
+    try:
+        return lm.tensor(values, dtype=dtype, device=device, stop_gradient=not requires_grad)
+    except ValueError:
+        if dtype not in UNSIGNED:
+            raise
+        made = lm.tensor(values, dtype=lm.int64, device=device)
+        if made.size and (int(made.max()) > lm.iinfo(dtype).max or int(made.min()) < -lm.iinfo(dtype).max):
+            raise
+        return made.astype(dtype)  # negative numbers count from the end of the range
+
+
+#: Small dtypes of numbers that are not negative.
+UNSIGNED = frozenset({lm.uint8, lm.uint16, lm.uint32})
 
 
 #: Dtypes of Python's numbers.
@@ -359,6 +371,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         return tuple(lm.nonzero(condition))
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         input, other = lm.asarray(input), lm.asarray(other)
+    if condition.dtype == lm.uint8:  # masks of older programs
+        condition = condition.astype(lm.bool)
     return lm.where(condition, input, other)
 
 

@@ -189,6 +189,25 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
     return lm.result_type(tensor1, tensor2)
 
 
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """A copy with a number at places along an axis, which may be counted from its end."""
+    return lm.index_fill(input, dim, _from_the_front(input, dim, index), value)
+
+
+_native_index_fill: Any = Tensor.index_fill_
+
+
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Implements Tensor.index_fill_(): overwrites elements at places along an axis by a number."""
+    filled: Tensor = _native_index_fill(self, dim, _from_the_front(self, dim, index), value)
+    return filled
+
+
+def _from_the_front(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    count = x.shape[dim] if x.ndim else 1
+    return lm.where(index < 0, index + count, index)
+
+
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with elements of ``source`` at places among all elements, added to those there with ``accumulate``."""
     return lm.put(input, index, source, accumulate)

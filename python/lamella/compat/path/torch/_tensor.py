@@ -400,6 +400,7 @@ for _name in ("addcdiv_", "addcmul_"):
 for _name in (*_writing.OPERATORS, "__setitem__"):
     _put(_name, _writing.off_the_tape(getattr(Tensor, _name)))
 _put("masked_fill_", P.masked_fill_)
+_put("index_fill_", P.index_fill_)
 _native_tril: Any = Tensor.tril_
 _native_triu: Any = Tensor.triu_
 _put("tril_", lambda self, diagonal=0: _native_tril(self, k=diagonal))
@@ -419,7 +420,7 @@ for _name, _dtype in (
     _put(_name, _cast(_dtype))
 for _name in ("zeros", "ones", "empty", "full"):
     _put(f"new_{_name}", _new(_name))
-for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatter_reduce_", "softmax_"):
+for _name in ("index_add_", "index_copy_", "scatter_add_", "scatter_reduce_", "softmax_"):
     if hasattr(Tensor, _name):
         _put(_name, _writing.by_dim(getattr(Tensor, _name)))
 
@@ -477,8 +478,9 @@ _WRITTEN = {
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
-    P: "masked_fill matmul mm repeat_interleave spmm",
-    R: "max mean median min mode msort nanmedian nonzero norm sort std sum trace unique var histogram",
+    P: "index_fill masked_fill matmul mm repeat_interleave spmm",
+    R: "amax amin count_nonzero logsumexp max mean median min mode msort nanmean nanmedian nonzero norm sort std sum "
+    "trace unique var histogram",
 }
 for _module, _names in _WRITTEN.items():
     for _name in _names.split():
