@@ -75,6 +75,19 @@ refused(*(lambda name=name: getattr(whole, name)(2.5) for name in names))
 refused(lambda: whole.sin_(), lambda: whole.logit_(), lambda: whole.div_(whole + 1))
 assert (whole == 0).all()
 
+fixed = torch.ones(2, dtype=torch.float64)
+refused(lambda: fixed.div_(torch.ones(2, 1)), lambda: fixed.float_power_(torch.ones(2, 1)))  # keep their shape
+assert fixed.shape == (2,)
+try:
+    torch.fft.fft2(a, dim=(0, 0))
+except RuntimeError as error:  # of Python code as of the compiled part
+    assert isinstance(error, ValueError)
+else:
+    raise AssertionError("nothing was raised")
+assert torch.equal(torch.fft.fftn(a, norm=None), torch.fft.fftn(a)) and torch.equal(
+    torch.stft(a.flatten(), 4, return_complex=False), torch.view_as_real(torch.stft(a.flatten(), 4, return_complex=True))
+)
+
 for make in (
     lambda out: torch.arange(4, out=out), lambda out: torch.range(0, 3, out=out),
     lambda out: torch.linspace(0, 3, 4, out=out), lambda out: torch.logspace(0, 3, 4, 1.5, out=out),
@@ -177,6 +190,20 @@ assert torch.where(torch.tensor([1, 0], dtype=torch.uint8), 1, 2).tolist() == [1
 assert torch.tensor([-1, 255], dtype=torch.uint8).tolist() == [255, 255]
 refused(lambda: torch.tensor(256, dtype=torch.uint8), lambda: torch.tensor(-256, dtype=torch.uint8))
 assert torch.median(whole, 1, out=None).values.tolist() == [0, 1]
+""",
+    "lists": """
+first, second = torch.tensor([1.0, 2.0]), torch.tensor([[3.0]])
+tensors = [first, second]
+for made, wanted in (
+    (torch._foreach_pow(2, tensors), (2**first, 2**second)),
+    (torch._foreach_mul(tensors, scalar=3), (first * 3, second * 3)),
+    (torch._foreach_add(tensors, scalars=[1, 2]), (first + 1, second + 2)),
+    (torch._foreach_addcmul(tensors, tensors, tensors, scalars=[1, 2]), (first + first**2, second + 2 * second**2)),
+):
+    assert all(map(torch.equal, made, wanted))
+points = torch.tensor([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]])
+found = torch.histogramdd(points, [2, 2], weight=torch.tensor([1.0, 2.0, 4.0]))
+assert found.hist.tolist() == [[1.0, 0.0], [4.0, 2.0]] and len(found.bin_edges) == 2
 """,
     "matrices": """
 x = torch.randn(2, 3, 4, dtype=torch.float64)

@@ -211,11 +211,8 @@ get_autocast_dtype set_autocast_dtype is_grad_enabled no_grad enable_grad set_gr
 set_num_threads
 istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, \
 length=None, return_complex=False)
-stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, \
-onesided=None, return_complex=True)
 is_inference_mode_enabled
 unique_consecutive(input, return_inverse=False, return_counts=False, dim=None)
-histogramdd(input, bins, *, range=None, weight=None, density=False)
 svd_lowrank(A, q=6, niter=2, M=None)
 pca_lowrank(A, q=None, center=True, niter=2)
 

@@ -254,6 +254,7 @@ from ._plain import (
     repeat_interleave,
     result_type,
     spmm,
+    stft,
 )
 from ._printing import set_printoptions
 from ._reductions import (
@@ -266,6 +267,7 @@ from ._reductions import (
     cumsum,
     frobenius_norm,
     histogram,
+    histogramdd,
     logsumexp,
     max,
     mean,
@@ -302,7 +304,7 @@ _taking_over.open_functions(
 from . import _attributes, _tensor
 from ._tensor_types import Tensor
 
-_install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=_writing.written)
+_install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=_writing.over_itself)
 
 from . import (
     _utils,

@@ -208,6 +208,12 @@ def _from_the_front(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return lm.where(index < 0, index + count, index)
 
 
+def stft(input: Tensor, *args: Any, return_complex: bool | None = None, **named: Any) -> Tensor:
+    """The spectra of windows of a signal; ``return_complex=False`` gives real and imaginary parts along a last axis."""
+    made = lm.stft(input, *args, **named)
+    return lm.view_as_real(made) if return_complex is False else made
+
+
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with elements of ``source`` at places among all elements, added to those there with ``accumulate``."""
     return lm.put(input, index, source, accumulate)

@@ -323,6 +323,19 @@ def searchsorted(
     return found.astype(lm.int32) if out_int32 else found
 
 
+def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    """The numbers of points in boxes, and the edges of these along each axis."""
+    found = lm.histogramdd(input, bins, range=range, weights=weight, density=density)
+    return HistogramDD(found[0], tuple(found[1:]) if isinstance(found[1], Tensor) else tuple(found[1]))
+
+
+class HistogramDD(NamedTuple):
+    """Numbers of points in boxes, and the edges of these."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
 def histogram(input: Tensor, bins: Any = 10, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """The numbers of elements in bins, and the edges of these."""
     if range is not None and range[0] == range[1]:  # a bin around the number

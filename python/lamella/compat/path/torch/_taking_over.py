@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+from lamella.compat.errors import as_runtime_error
 
 from ._writing import written
 
@@ -68,6 +70,18 @@ def taken_over(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     )
 
 
+def otherwise(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Returns what another makes of a call that was refused.
+
+    What Lamella's Python code refuses is a RuntimeError, too, as what its compiled part refuses is.
+    """
+    made = taken_over(function, args, kwargs)
+    error = sys.exception()
+    if made is NotImplemented and type(error) is ValueError:
+        raise as_runtime_error(error) from error.__cause__
+    return made
+
+
 def _as_given(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -94,7 +108,7 @@ def opened(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except Exception:
-            made = taken_over(call, args, kwargs)
+            made = otherwise(call, args, kwargs)
             if made is not NotImplemented:
                 return made
             if kwargs.get("out", written) is not None:

@@ -205,7 +205,7 @@ def _scaled_in_place(native: Any) -> Any:
 
 
 def _div_in_place(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    return _writing.written(F.div(self.clone(), other, rounding_mode=rounding_mode), self)
+    return _writing.over_itself(F.div(self.clone(), other, rounding_mode=rounding_mode), self)
 
 
 def _with_value(native: Any) -> Any:
@@ -478,7 +478,7 @@ _WRITTEN = {
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
-    P: "index_fill masked_fill matmul mm repeat_interleave spmm",
+    P: "index_fill masked_fill matmul mm repeat_interleave spmm stft",
     R: "amax amin count_nonzero logsumexp max mean median min mode msort nanmean nanmedian nonzero norm sort std sum "
     "trace unique var histogram",
 }

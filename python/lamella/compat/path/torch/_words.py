@@ -10,7 +10,7 @@ from lamella._names import ARGUMENTS
 from lamella.compat.dialect import Dialect, by_other_names
 from lamella.compat.names import Names, serve  # noqa: F401
 
-from ._taking_over import DOUBLE, taken_over
+from ._taking_over import DOUBLE, otherwise
 from ._writing import written
 
 #: PyTorch's words by what they are called natively: the first word counts where there are several.
@@ -112,7 +112,7 @@ FUNCTIONS = Dialect(
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
     also=NUMPY,
     written=_WRITTEN,
-    otherwise=taken_over,
+    otherwise=otherwise,
 )
 #: Functions that write their result where they are told to.
 INTO = replace(

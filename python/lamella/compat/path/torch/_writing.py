@@ -21,17 +21,27 @@ def written(made: Any, out: Any) -> Any:
         return out
     if made is out:
         return out
-    if not can_cast(made.dtype, out.dtype):
-        raise RuntimeError(
-            f"[out] results of dtype {made.dtype.name} do not fit into a tensor of dtype {out.dtype.name}: give one of "
-            f"{made.dtype.name}"
-        )
+    _refuse_cast("out", made, out)
     if tuple(out.shape) != tuple(made.shape):
         if math.prod(out.shape):
             text = f"[out] a tensor of shape {list(out.shape)} is resized for a result of shape {list(made.shape)}"
             warnings.warn(text, stacklevel=3)
         out.resize_(made.shape)
     return out.copy_(made)
+
+
+def over_itself(made: Tensor, x: Tensor) -> Tensor:
+    """Overwrites a tensor by what was computed of it, which has its shape and fits into its dtype."""
+    _refuse_cast("copy_", made, x)
+    return x.copy_(made)
+
+
+def _refuse_cast(op: str, made: Tensor, place: Tensor) -> None:
+    if not can_cast(made.dtype, place.dtype):
+        raise RuntimeError(
+            f"[{op}] results of dtype {made.dtype.name} do not fit into a tensor of dtype {place.dtype.name}: give one "
+            f"of {made.dtype.name}"
+        )
 
 
 def written_in_a_row(made: Tensor, out: Tensor | None) -> Tensor:
