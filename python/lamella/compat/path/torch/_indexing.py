@@ -42,9 +42,9 @@ def indexed(native: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return native(self, index, *value)
         except ValueError as error:
-            if not value:  # shapes of indices that do not fit
+            if str(error).startswith("[index] shapes"):  # of indices, which do not fit to one another
                 raise IndexError(str(error)) from None
-            if not isinstance(value[0], Tensor) or value[0].shape[:1] != (1,):
+            if not value or not isinstance(value[0], Tensor) or value[0].shape[:1] != (1,):
                 raise
             return method(self, index, lm.squeeze(value[0], 0))
         except TypeError as error:
