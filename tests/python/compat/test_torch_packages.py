@@ -107,6 +107,10 @@ for wrong in (lambda: part.as_strided((25,), (1,)), lambda: part.float().require
 weight = torch.arange(6.0, requires_grad=True)
 weight.as_strided((2, 2), (2, 1)).sum().backward()
 assert weight.grad.tolist() == [1, 1, 1, 1, 0, 0]
+pair, tangent = torch.func.jvp(lambda x: (x * 2).as_strided((2,), (2,)), (weight.detach(),), (torch.ones(6),))
+assert pair.tolist() == [0, 4] and tangent.tolist() == [2, 2]
+assert torch.func.jacfwd(lambda x: x.as_strided((1,), (1,), 5))(weight.detach()).tolist() == [[0, 0, 0, 0, 0, 1]]
+assert torch.arange(6).as_strided_((2, 2), (1, 2)).tolist() == [[0, 2], [1, 3]]
 """,
     "classes": """
 from typing import TypeVar

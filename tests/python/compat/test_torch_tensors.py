@@ -160,7 +160,9 @@ nothing = torch.empty(0, 2)
 assert len(nothing.chunk(3)) == 3 and len(nothing.split(2)) == 1 == len(nothing.split(0))
 refused(lambda: x.split(0), lambda: x.split(-1))
 assert torch.cat([torch.empty(0), torch.empty(0)], dim=1).shape == (0,)
-assert torch.equal(x.scatter(0, torch.tensor([], dtype=torch.int64), x), x)
+none = torch.tensor([], dtype=torch.int64)
+assert torch.equal(x.scatter(0, none, x), x) and torch.equal(x.scatter_reduce(0, none, x, "sum"), x)
+assert torch.equal(x.clone().scatter_(0, none, x), x) and torch.equal(x.clone().scatter_add_(0, none, x), x)
 assert x.layout is torch.strided and x.int().type(torch.Tensor).dtype == torch.float32
 """,
     "reductions": """

@@ -253,6 +253,8 @@ from ._plain import (
     put,
     repeat_interleave,
     result_type,
+    scatter_add,
+    scatter_reduce,
     spmm,
     stft,
 )

@@ -80,6 +80,14 @@ def put_by_index(native: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _is_dual(x: Tensor) -> bool:
+    """True for a tensor with a tangent, which views of memory would lose."""
+    try:
+        return _C._unpack_dual(x)[1] is not None
+    except RuntimeError:  # outside of forward mode
+        return False
+
+
 def strided(x: Tensor, sizes: Any, steps: Any, first: int | None = None) -> Tensor | None:
     """Returns the view of memory at steps, or None for a tensor that has none of its own or is on the tape.
 
@@ -92,7 +100,7 @@ def strided(x: Tensor, sizes: Any, steps: Any, first: int | None = None) -> Tens
     Raises:
         RuntimeError: the elements are not all in the memory.
     """
-    if x.device == "meta" or (lm.is_grad_enabled() and x.requires_grad) or _C._recorder() is not None:
+    if x.device == "meta" or (lm.is_grad_enabled() and x.requires_grad) or _C._recorder() is not None or _is_dual(x):
         return None
     memory = _C._memory_as_bytes(x.detach())  # shares the memory, so that there is a place in it
     place = _C._shared_memory(x)

@@ -16,6 +16,7 @@ import lamella as lm
 from lamella import Tensor
 
 from ._memory import TypedStorage, UntypedStorage
+from ._plain import names_nothing
 from ._size import Size
 from ._words import with_numpy_words
 from ._writing import written, written_in_a_row
@@ -523,7 +524,7 @@ def scatter(
 ) -> Tensor:
     """A copy with elements of ``src``, or a number, at the places that ``index`` names along an axis."""
     source = value if src is None else src
-    if index.ndim != input.ndim and index.size == 0:
+    if names_nothing(input, index):
         return lm.clone(input)
     if reduce is None:
         return lm.scatter(input, dim, index, source)

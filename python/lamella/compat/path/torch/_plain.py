@@ -214,6 +214,25 @@ def stft(input: Tensor, *args: Any, return_complex: bool | None = None, **named:
     return lm.view_as_real(made) if return_complex is False else made
 
 
+def names_nothing(x: Tensor, index: Tensor) -> bool:
+    """True for places that are none at all, which may have other axes than the tensor."""
+    return index.ndim != x.ndim and index.size == 0
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy with elements of ``src`` added at the places that ``index`` names along an axis."""
+    return lm.clone(input) if names_nothing(input, index) else lm.scatter_add(input, dim, index, src)
+
+
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy with elements at places along an axis reduced with those of ``src``."""
+    if names_nothing(input, index):
+        return lm.clone(input)
+    return lm.scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
+
+
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with elements of ``source`` at places among all elements, added to those there with ``accumulate``."""
     return lm.put(input, index, source, accumulate)

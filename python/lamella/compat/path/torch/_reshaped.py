@@ -14,6 +14,7 @@ from lamella import Tensor
 from lamella.compat.elements import become
 
 from . import _functions as F  # noqa: N812
+from ._matrices import as_strided
 from ._memory import TypedStorage, UntypedStorage, contiguous_strides
 
 
@@ -108,6 +109,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
 METHODS: dict[str, Any] = {
     "squeeze_": _in_place("squeeze_", F.squeeze),
     "t_": _in_place("t_", F.t),
+    "as_strided_": _in_place("as_strided_", as_strided),
     "resize_": resize,
     "resize_as_": lambda self, the_template, *, memory_format=None: resize(self, the_template.shape),
     "set_": set_,

@@ -212,6 +212,8 @@ def _with_value(native: Any) -> Any:
     """Returns scatter_() that takes a number by the name of ``value``, and adds or multiplies where asked to."""
 
     def method(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+        if P.names_nothing(self, index):
+            return self
         if reduce is not None:
             return self.copy_(F.scatter(self.clone(), dim, index, src, value=value, reduce=reduce))
         return native(self, dim, index, value if src is None else src)
@@ -478,7 +480,7 @@ _WRITTEN = {
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
-    P: "index_fill masked_fill matmul mm repeat_interleave spmm stft",
+    P: "index_fill masked_fill matmul mm repeat_interleave scatter_add scatter_reduce spmm stft",
     R: "amax amin count_nonzero logsumexp max mean median min mode msort nanmean nanmedian nonzero norm sort std sum "
     "trace unique var histogram",
 }

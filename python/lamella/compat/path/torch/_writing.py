@@ -106,6 +106,9 @@ def by_dim(native: Any) -> Any:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if "dim" in kwargs:
             kwargs["axis"] = kwargs.pop("dim")
+        index = kwargs["index"] if "index" in kwargs else args[1] if len(args) > 1 else None
+        if isinstance(index, Tensor) and index.size == 0 and index.ndim != self.ndim:
+            return self  # places that are none at all
         return native(self, *args, **kwargs)
 
     return method
