@@ -152,7 +152,6 @@ from ._functions import (
     add,
     adjoint,
     allclose,
-    arange,
     as_tensor,
     asarray,
     atleast_1d,
@@ -177,12 +176,9 @@ from ._functions import (
     is_nonzero,
     is_same_size,
     is_tensor,
-    linspace,
-    logspace,
     manual_seed,
     meshgrid,
     numel,
-    range,
     rsub,
     scalar_tensor,
     scatter,
@@ -259,6 +255,7 @@ from ._plain import (
     stft,
 )
 from ._printing import set_printoptions
+from ._ranges import arange, linspace, logspace, range
 from ._reductions import (
     all,
     amax,
@@ -300,7 +297,7 @@ from ._symbols import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_ite, sy
 # isort: split
 
 _taking_over.open_functions(
-    globals(), (f"torch.{name}" for name in ("_drawing", "_functions", "_matrices", "_plain", "_reductions"))
+    globals(), (f"torch.{name}" for name in ("_drawing", "_functions", "_matrices", "_plain", "_ranges", "_reductions"))
 )
 
 from . import _attributes, _tensor

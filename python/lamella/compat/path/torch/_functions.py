@@ -5,7 +5,6 @@ All others are lines of :mod:`lamella.compat.tables.torch_functions`.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import math
 import string
@@ -19,7 +18,7 @@ from ._memory import TypedStorage, UntypedStorage
 from ._plain import names_nothing
 from ._size import Size
 from ._words import with_numpy_words
-from ._writing import written, written_in_a_row
+from ._writing import written
 
 
 def _sizes(sizes: tuple[Any, ...]) -> tuple[int, ...]:
@@ -149,56 +148,6 @@ def empty_strided(size: Any, stride: Any, **options: Any) -> Tensor:
     options.pop("layout", None), options.pop("pin_memory", None)
     requires_grad = options.pop("requires_grad", False)
     made = lm.empty(tuple(size), **options)
-    return made.requires_grad_() if requires_grad else made
-
-
-def arange(
-    start: Any = 0,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Numbers from start (0 where only one is given) up to end, which is not included."""
-    start, end = (0, start) if end is None else (start, end)
-    whole = dtype is not None and lm.isdtype(dtype, "integral")
-    if whole and any(isinstance(each, float) and not each.is_integer() for each in (start, end, step)):
-        # As many as there are between the numbers as they are given, in steps of whole ones.
-        count = max(0, math.ceil((end - start) / step))
-        made = lm.arange(count, dtype=dtype, device=device) * int(step) + int(start)
-    else:
-        made = lm.arange(start, end, step, dtype=dtype, device=device)
-    made = written_in_a_row(made, out)
-    return made.requires_grad_() if requires_grad else made
-
-
-def range(start: Any, end: Any, step: Any = 1, *, out: Tensor | None = None, **options: Any) -> Tensor:
-    """Numbers from start to end, which is included, as floats."""
-    options.setdefault("dtype", lm.float32 if out is None else out.dtype)
-    return written_in_a_row(lm.arange(start, end + step / 2, step, **options), out)
-
-
-def linspace(start: Any, end: Any, steps: int, *, out: Tensor | None = None, **options: Any) -> Tensor:
-    """``steps`` numbers from start to end, at equal distances."""
-    return _spaced(lm.linspace, start, end, steps, options, out)
-
-
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, **options: Any) -> Tensor:
-    """Powers of ``base``, whose exponents are ``steps`` numbers from start to end at equal distances."""
-    return _spaced(functools.partial(lm.logspace, base=base), start, end, steps, options, out)
-
-
-def _spaced(native: Any, start: Any, end: Any, steps: int, options: dict[str, Any], out: Tensor | None) -> Tensor:
-    options.pop("layout", None), options.pop("pin_memory", None)
-    requires_grad = options.pop("requires_grad", False)
-    if options.get("dtype") is None and out is not None:
-        options["dtype"] = out.dtype
-    made = written_in_a_row(native(start, end, steps, **options), out)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -458,7 +407,7 @@ atleast_1d, atleast_2d, atleast_3d = map(_of_all, ("atleast_1d", "atleast_2d", "
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts along an axis, at most so many; of an axis without elements, as many."""
     if chunks > 0 and input.ndim and input.shape[dim] == 0:
-        return tuple(lm.narrow(input, dim, 0, 0) for _ in builtins.range(chunks))
+        return tuple(lm.narrow(input, dim, 0, 0) for _ in range(chunks))
     return tuple(lm.chunk(input, chunks, dim))
 
 

@@ -78,7 +78,7 @@ logsumexp = _along_axes("logsumexp", lm.logsumexp, "The logarithm of sums of exp
 
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """How many elements along axes, or of all, are not 0."""
+    """The number of elements that are not 0 along axes, or of all."""
     return lm.count_nonzero(input, axis=_axes(dim))
 
 

@@ -1,4 +1,4 @@
-"""What deterministic operators do beside computing the same in each run."""
+"""Settings of deterministic operators."""
 
 from __future__ import annotations
 
