@@ -42,6 +42,7 @@ assert kept.shape == (3,) and torch.normal(5, torch.full((2,), 0.1)).min() > 4
 refused(lambda: torch.normal(mean, -1.0), lambda: torch.normal(0.0, -mean), lambda: torch.normal(0.0, -1.0, (2,)))
 assert 0.2 < torch.bernoulli(mean, 0.3).mean() < 0.4 and 0.2 < mean.bernoulli(p=0.3).mean() < 0.4
 
+assert torch.bernoulli(torch.ones(3), out=torch.empty(0, dtype=torch.uint8)).tolist() == [1, 1, 1]
 for dtype in (torch.bool, torch.float32, torch.bfloat16, torch.int16):
     made = torch.randint(0, 2, (200,), dtype=dtype)
     assert made.dtype == dtype and made.double().unique().tolist() == [0, 1]
@@ -149,7 +150,7 @@ assert x.clone().map2_(x, torch.ones(2, 1), lambda a, b, c: a * b + c).tolist() 
 refused(lambda: x.map_(x, "no"), by=TypeError)
 refused(lambda: x.clone().map_(torch.ones(3, requires_grad=True), lambda a, b: b))
 assert x.t().dim_order() == (1, 0) and x.dim_order() == (0, 1)
-assert reversed(x).tolist() == x.flip(0, 1).tolist() and torch.flip(torch.tensor(1.0), [0]) == 1
+assert reversed(x).tolist() == x.flip(0).tolist() and torch.flip(torch.tensor(1.0), [0]) == 1
 tall = torch.zeros(7, 3).fill_diagonal_(1, wrap=True)
 assert tall.nonzero().tolist() == [[0, 0], [1, 1], [2, 2], [4, 0], [5, 1], [6, 2]]
 refused(lambda: torch.zeros(2, 3, 4).fill_diagonal_(1))

@@ -86,7 +86,7 @@ def _refuse_negative(std: Any) -> None:
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
     """Zeros and ones, drawn with the elements as probabilities, or with ``p``."""
     drawn = lm.bernoulli(input if p is None else lm.full_like(input, p), generator=generator)
-    found: Tensor = written(drawn, out)
+    found: Tensor = written(drawn if out is None else drawn.astype(out.dtype), out)  # 0 and 1 fit into any dtype
     return found
 
 

@@ -66,8 +66,8 @@ def fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 def flipped(self: Tensor) -> Tensor:
-    """Implements ``reversed(x)``: the tensor with the order along all axes turned around."""
-    return lm.flip(self, axis=tuple(range(self.ndim))) if self.ndim else self
+    """Implements ``reversed(x)``: the tensor with the order along its first axis turned around."""
+    return lm.flip(self, axis=0) if self.ndim else self
 
 
 def put_by_index(native: Callable[..., Any]) -> Callable[..., Any]:
