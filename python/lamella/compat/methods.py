@@ -62,14 +62,21 @@ class _Later:
         return method.__get__(x, owner) if x is not None else method
 
 
-def install(names: Names, get: Callable[[str], Any], written: Iterable[str], *, in_place: bool = False) -> None:
+def install(
+    names: Names,
+    get: Callable[[str], Any],
+    written: Iterable[str],
+    *,
+    in_place: Callable[[Tensor, Tensor], Any] | None = None,
+) -> None:
     """Gives tensors the functions of a table, each when it is first asked for.
 
     Args:
         names: the names of the table.
         get: returns the function of a name.
         written: names of methods that are there already and stay.
-        in_place: gives them the forms that write over their tensor, too, which end in an underscore.
+        in_place: gives them the forms that write over their tensor, too, which end in an underscore: writes a result
+            over the tensor that is its second argument.
     """
 
     def later(name: str, native: Any) -> Callable[[], Any]:
@@ -82,7 +89,7 @@ def install(names: Names, get: Callable[[str], Any], written: Iterable[str], *, 
 
         return make
 
-    def over(name: str) -> Callable[[], Any]:
+    def over(name: str, write: Callable[[Tensor, Tensor], Any]) -> Callable[[], Any]:
         def make() -> Any:
             function = get(name)
 
@@ -93,7 +100,7 @@ def install(names: Names, get: Callable[[str], Any], written: Iterable[str], *, 
                         f"[{name}_] a tensor keeps its shape, {list(self.shape)} is not {list(made.shape)}: write "
                         f"x = x.{name}(...)"
                     )
-                return self.copy_(made)
+                return write(made, self)
 
             return method
 
@@ -103,5 +110,5 @@ def install(names: Names, get: Callable[[str], Any], written: Iterable[str], *, 
     for name in [*names, *kept]:
         if name not in kept:
             setattr(Tensor, name, _Later(name, later(name, own(name))))
-        if in_place and not hasattr(Tensor, f"{name}_"):
-            setattr(Tensor, f"{name}_", _Later(f"{name}_", over(name)))
+        if in_place is not None and not hasattr(Tensor, f"{name}_"):
+            setattr(Tensor, f"{name}_", _Later(f"{name}_", over(name, in_place)))

@@ -94,12 +94,23 @@ assert torch.equal(kept, torch.maximum(a, b))
 image = torch.arange(24).reshape(2, 4, 3).permute(2, 0, 1)  # channels come last in memory
 assert torch.equal(image.as_strided((3, 2, 4), (1, 12, 3)), image)
 assert image.as_strided((4,), (2,), 1).tolist() == [1, 3, 5, 7]
-try:
-    image[:, :, :2].as_strided((2,), (1,))
-except RuntimeError as error:
-    assert "contiguous" in str(error)
-else:
-    raise AssertionError
+part = image[:, :, :2]
+part.as_strided((2,), (1,)).zero_()  # a view of the memory, which has elements beside the part
+assert image[:2, 0, 0].tolist() == [0, 0] and part.as_strided((12,), (1,), 12).tolist() == list(range(12, 24))
+for wrong in (lambda: part.as_strided((25,), (1,)), lambda: part.float().requires_grad_().as_strided((25,), (1,))):
+    try:
+        wrong()
+    except RuntimeError:
+        pass
+    else:
+        raise AssertionError
+weight = torch.arange(6.0, requires_grad=True)
+weight.as_strided((2, 2), (2, 1)).sum().backward()
+assert weight.grad.tolist() == [1, 1, 1, 1, 0, 0]
+pair, tangent = torch.func.jvp(lambda x: (x * 2).as_strided((2,), (2,)), (weight.detach(),), (torch.ones(6),))
+assert pair.tolist() == [0, 4] and tangent.tolist() == [2, 2]
+assert torch.func.jacfwd(lambda x: x.as_strided((1,), (1,), 5))(weight.detach()).tolist() == [[0, 0, 0, 0, 0, 1]]
+assert torch.arange(6).as_strided_((2, 2), (1, 2)).tolist() == [[0, 2], [1, 3]]
 """,
     "classes": """
 from typing import TypeVar

@@ -66,8 +66,6 @@ isin(elements, test_elements, *, assume_unique=False, invert=False)
 # Reductions and what goes along an axis.
 all(input, dim=None, keepdim=False, *, out=None)
 any(input, dim=None, keepdim=False, *, out=None)
-amax(input, dim=None, keepdim=False, *, out=None)
-amin(input, dim=None, keepdim=False, *, out=None)
 aminmax(input, *, dim=None, keepdim=False)
 argmax(input, dim=None, keepdim=False)
 argmin(input, dim=None, keepdim=False)
@@ -77,7 +75,6 @@ bincount(input, weights=None, minlength=0)
 cdist(x1, x2, p=2.0, compute_mode=None)
 corrcoef
 cosine_similarity(x1, x2, dim=1, eps=1e-08)
-count_nonzero(input, dim=None)
 cov(input, *, correction=1, fweights=None, aweights=None)
 cummax cummin cumprod cumsum logcumsumexp
 cumulative_trapezoid(y, x=None, *, dx=1.0, dim=-1)
@@ -86,8 +83,6 @@ dist(input, other, p=2.0)
 histc(input, bins=100, min=0.0, max=0.0)
 kthvalue(input, k, dim=-1, keepdim=False)
 log_softmax(input, dim=-1, dtype=None)
-logsumexp(input, dim, keepdim=False, *, out=None)
-nanmean(input, dim=None, keepdim=False)
 nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear")
 nansum(input, dim=None, keepdim=False, *, dtype=None)
 pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False)
@@ -148,15 +143,12 @@ channel_shuffle(input, groups)
 gather(input, dim, index, *, sparse_grad=False, out=None)
 index_add(input, dim, index, source, *, alpha=1)
 index_copy(input, dim, index, source)
-index_fill(input, dim, index, value)
 index_put(input, indices, values, accumulate=False)
 index_reduce(input, dim, index, source, reduce, *, include_self=True)
 index_select(input, dim, index, *, out=None)
 masked_scatter(input, mask, source)
 masked_select(input, mask, *, out=None)
 nonzero_static(input, *, size, fill_value=-1)
-scatter_add(input, dim, index, src)
-scatter_reduce(input, dim, index, src, reduce, *, include_self=True)
 select(input, dim, index)
 select_scatter(input, src, dim, index)
 slice_scatter(input, src, dim=0, start=None, end=None, step=1)
@@ -170,14 +162,12 @@ dot(input, tensor)
 mv(input, vec)
 outer(input, vec2)
 matrix_exp
-cholesky(input, upper=False)
 cholesky_inverse(L, upper=False)
 cholesky_solve(B, L, upper=False)
 cross(input, other, dim=-1)
 det
 geqrf
 ger(input, vec2)
-inverse
 logdet
 lu_solve(b, LU_data, LU_pivots)
 lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)
@@ -200,34 +190,27 @@ empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, 
 eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False)
 full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False)
 full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
-linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False)
-logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False)
 ones(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
 rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 rand_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
 randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 randn_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
-randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None)
 triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None)
 zeros(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
-bernoulli(input, *, generator=None, out=None)
 multinomial(input, num_samples, replacement=False, *, generator=None, out=None)
 poisson(input, *, generator=None)
 
 # The engine.
 are_deterministic_algorithms_enabled from_dlpack from_numpy get_num_threads inference_mode
-get_autocast_dtype set_autocast_dtype is_grad_enabled no_grad enable_grad set_grad_enabled promote_types result_type
+get_autocast_dtype set_autocast_dtype is_grad_enabled no_grad enable_grad set_grad_enabled promote_types
 set_num_threads
 istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, \
 length=None, return_complex=False)
-stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, \
-onesided=None, return_complex=True)
 is_inference_mode_enabled
 unique_consecutive(input, return_inverse=False, return_counts=False, dim=None)
-histogramdd(input, bins, *, range=None, weight=None, density=False)
 svd_lowrank(A, q=6, niter=2, M=None)
 pca_lowrank(A, q=None, center=True, niter=2)
 

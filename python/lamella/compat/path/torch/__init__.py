@@ -60,11 +60,12 @@ _lm._C._promote_by_rank(True)
 
 _missing = _close("torch")
 
-from . import _dtypes, _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words
+from . import _dtypes, _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words, _writing
 from ._plain import layout, memory_format
 
-strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
-    layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
+strided = _plain.STRIDED
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
+    layout, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 )
 contiguous_format, preserve_format, channels_last, channels_last_3d = map(
     memory_format, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
@@ -145,6 +146,7 @@ from lamella.utils import register_device_module as _register_device_module
 
 from ._default_dtype import get_default_dtype, set_default_dtype, set_default_tensor_type
 from ._device import device, get_device_module
+from ._drawing import bernoulli, normal, randint, randint_like, randperm
 from ._dtypes import finfo, iinfo
 from ._functions import (
     Size,
@@ -153,7 +155,6 @@ from ._functions import (
     add,
     adjoint,
     allclose,
-    arange,
     as_tensor,
     asarray,
     atleast_1d,
@@ -180,11 +181,7 @@ from ._functions import (
     is_tensor,
     manual_seed,
     meshgrid,
-    normal,
     numel,
-    randint,
-    randint_like,
-    range,
     rsub,
     scalar_tensor,
     scatter,
@@ -206,11 +203,13 @@ from ._functions import (
 )
 from ._matrices import (
     as_strided,
+    cholesky,
     compiled_with_cxx11_abi,
     cross,
     get_default_device,
     get_deterministic_debug_mode,
     get_num_interop_threads,
+    inverse,
     is_conj,
     is_deterministic_algorithms_warn_only_enabled,
     is_inference,
@@ -247,29 +246,46 @@ from ._plain import (
     embedding,
     fill,
     get_device,
+    index_fill,
+    is_signed,
     masked_fill,
     matmul,
     mm,
+    put,
     repeat_interleave,
+    result_type,
+    scatter_add,
+    scatter_reduce,
     spmm,
+    stft,
 )
 from ._printing import set_printoptions
+from ._ranges import arange, linspace, logspace, range
 from ._reductions import (
     all,
+    amax,
+    amin,
     any,
+    count_nonzero,
     cumprod,
     cumsum,
+    frobenius_norm,
     histogram,
+    histogramdd,
+    logsumexp,
     max,
     mean,
     median,
     min,
     mode,
     msort,
+    nanmean,
     nanmedian,
     nansum,
     nonzero,
     norm,
+    norm_except_dim,
+    nuclear_norm,
     prod,
     searchsorted,
     sort,
@@ -286,13 +302,13 @@ from ._symbols import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_ite, sy
 # isort: split
 
 _taking_over.open_functions(
-    globals(), (f"torch.{name}" for name in ("_functions", "_matrices", "_plain", "_reductions"))
+    globals(), (f"torch.{name}" for name in ("_drawing", "_functions", "_matrices", "_plain", "_ranges", "_reductions"))
 )
 
 from . import _attributes, _tensor
 from ._tensor_types import Tensor
 
-_install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=True)
+_install(_NAMES, lambda name: getattr(_sys.modules[__name__], name), _tensor.METHODS, in_place=_writing.over_itself)
 
 from . import (
     _utils,

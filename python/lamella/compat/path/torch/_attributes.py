@@ -5,6 +5,8 @@ They are kept beside the tensors for as long as these live. Parameters and other
 
 from __future__ import annotations
 
+import copy
+import sys
 import weakref
 from typing import Any
 
@@ -56,6 +58,48 @@ def _delete(self: Tensor, name: str) -> None:
         _native_delete(self, name)
 
 
+def shallow(self: Tensor) -> Tensor:
+    """Implements ``copy.copy(x)``: another tensor on the same memory, off the tape, with the attributes."""
+    made = self.detach()
+    if type(self) is not Tensor:
+        made = Tensor.__new__(type(self), made)
+    if hasattr(self, "__dict__"):
+        made.__dict__.update(self.__dict__)
+    for name, value in _attributes_of(self).items():
+        setattr(made, name, value)
+    return made.requires_grad_() if self.requires_grad else made
+
+
+_native_copy: Any = Tensor.__copy__
+
+
+def _copied(self: Tensor) -> Tensor:
+    """Copies as PyTorch's programs mean it, and as Lamella's own modules do, which want memory of its own."""
+    caller = sys._getframe(1)
+    if caller.f_globals.get("__name__") == "copy" and caller.f_back is not None:
+        caller = caller.f_back
+    own = caller.f_globals.get("__name__", "").startswith("lamella.")
+    made: Tensor = _native_copy(self) if own else shallow(self)
+    return made
+
+
+_native_deepcopy: Any = Tensor.__deepcopy__
+
+
+def deep(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """Implements ``copy.deepcopy(x)``: copies of the elements and of the attributes."""
+    made: Tensor = _native_deepcopy(self, memo)
+    for name, value in _attributes_of(self).items():
+        setattr(made, name, copy.deepcopy(value, memo))
+    return made
+
+
+def _attributes_of(x: Tensor) -> dict[str, Any]:
+    """Returns the attributes that are kept beside a tensor."""
+    found = _kept.get(id(x))
+    return {} if found is None else found[1]
+
+
 def exchange(a: Tensor, b: Tensor) -> None:
     """Gives each of two tensors the attributes of the other."""
     of_a, of_b = (dict(_kept[id(x)][1]) if id(x) in _kept else {} for x in (a, b))
@@ -71,3 +115,5 @@ def exchange(a: Tensor, b: Tensor) -> None:
 _tensors: Any = Tensor
 _tensors.__setattr__ = _set
 _tensors.__delattr__ = _delete
+_tensors.__deepcopy__ = deep
+_tensors.__copy__ = _copied

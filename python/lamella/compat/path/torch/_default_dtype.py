@@ -79,11 +79,18 @@ def _given(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         made = function(*args, **named)
-        if made.dtype != lm.float32 or named.get("dtype") is not None or any(map(_has_dtype, (*args, *named.values()))):
+        if made.dtype == lm.complex64 and dtype == lm.float64 and not _is_told(args, named):
+            return function(*args, **{**named, "dtype": lm.complex128})
+        if made.dtype != lm.float32 or _is_told(args, named):
             return made
         return function(*args, **{**named, "dtype": dtype})
 
     return call
+
+
+def _is_told(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """True for arguments that say a dtype, or have one."""
+    return named.get("dtype") is not None or any(map(_has_dtype, (*args, *named.values())))
 
 
 def _has_dtype(given: Any) -> bool:

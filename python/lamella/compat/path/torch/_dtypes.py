@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, NamedTuple
 
 import lamella as lm
@@ -91,8 +92,10 @@ class finfo:  # noqa: N801 (PyTorch's name)
     resolution: float
     dtype: str
 
-    def __new__(cls, type: Any = lm.float32) -> finfo:
-        """Returns the limits of a dtype."""
+    def __new__(cls, type: Any = None) -> finfo:
+        """Returns the limits of a dtype, by default that of numbers that are given none."""
+        if type is None:
+            type = sys.modules["torch"].get_default_dtype()
         type = DOUBLE.get(type, getattr(type, "dtype", type))
         if type in _found:
             return _found[type]

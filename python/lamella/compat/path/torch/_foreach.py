@@ -23,9 +23,14 @@ def function_of(name: str) -> Callable[..., Any] | None:
     single = _SINGLE.get(word) or (getattr(Tensor, word, None) if in_place else _function(word))
     if single is None:
         return None
+    is_power = word == "pow"
     has_factors = word.rstrip("_") in ("addcdiv", "addcmul")
 
     def function(self: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        for given in _SCALARS & kwargs.keys():
+            args = (*args, kwargs.pop(given))
+        if is_power and not isinstance(self, (list, tuple)):  # a number to the powers of a list
+            return tuple(single(self, x) for x in args[0])
         if has_factors:
             args, kwargs = _with_factors(args, kwargs)
         made = tuple(
@@ -37,6 +42,10 @@ def function_of(name: str) -> Callable[..., Any] | None:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Calls ``{word}`` with the tensors at each place of lists."
     return function
+
+
+#: Words by which numbers that go with lists of tensors are given.
+_SCALARS = frozenset({"scalar", "scalars"})
 
 
 def _function(word: str) -> Any:

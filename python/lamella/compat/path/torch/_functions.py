@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import functools
 import math
+import string
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
 
-from ._memory import UntypedStorage
+from ._memory import TypedStorage, UntypedStorage
+from ._plain import names_nothing
 from ._size import Size
 from ._words import with_numpy_words
 from ._writing import written
@@ -45,7 +47,19 @@ def tensor(
 ) -> Tensor:
     """Returns a tensor with a copy of the data: numbers, arrays, tensors, or sequences of these."""
     values, dtype = _plain(data, dtype)
-    return lm.tensor(values, dtype=dtype, device=device, stop_gradient=not requires_grad)
+    try:
+        return lm.tensor(values, dtype=dtype, device=device, stop_gradient=not requires_grad)
+    except ValueError:
+        if dtype not in UNSIGNED:
+            raise
+        made = lm.tensor(values, dtype=lm.int64, device=device)
+        if made.size and (int(made.max()) > lm.iinfo(dtype).max or int(made.min()) < -lm.iinfo(dtype).max):
+            raise
+        return made.astype(dtype)  # negative numbers count from the end of the range
+
+
+#: Small dtypes of numbers that are not negative.
+UNSIGNED = frozenset({lm.uint8, lm.uint16, lm.uint32})
 
 
 #: Dtypes of Python's numbers.
@@ -58,8 +72,16 @@ def _plain(data: Any, dtype: Any = None) -> tuple[Any, Any]:
     Tensors of one element in sequences are numbers. The dtype is that given; where there is none and a sequence holds
     tensors or what numpy has computed, it is that to which theirs, and those of Python's numbers, are promoted.
     """
+    if isinstance(data, TypedStorage):
+        if dtype not in (None, data.dtype):
+            raise RuntimeError(f"[tensor] memory of dtype {data.dtype.name} has no elements of {dtype.name}")
+        return data._elements(), data.dtype
     if isinstance(data, UntypedStorage):
-        return data._bytes, dtype
+        return TypedStorage(wrap_storage=data, dtype=lm.uint8 if dtype is None else dtype)._elements(), dtype
+    if isinstance(data, (bytearray, memoryview)):
+        import numpy as np
+
+        return np.asarray(memoryview(data)), dtype
     if isinstance(data, Tensor) or hasattr(data, "dtype") or isinstance(data, str) or not hasattr(data, "__iter__"):
         return data, dtype
     found: set[Any] = set()
@@ -97,10 +119,15 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """Returns a tensor of ``obj``, in memory of its own where ``copy`` is set."""
-    values, dtype = _plain(obj, dtype)
+    """Returns a tensor of ``obj``, in memory of its own where ``copy`` is set.
+
+    It is off the tape unless it is to want a gradient.
+    """
+    values, dtype = _plain(lm.from_dlpack(obj) if type(obj).__name__ == "PyCapsule" else obj, dtype)
     made = lm.asarray(values, dtype=dtype, device=device, copy=copy)
-    return made.requires_grad_() if requires_grad else made
+    if requires_grad:
+        return made if made.requires_grad else made.requires_grad_()
+    return made.detach() if made.requires_grad else made
 
 
 def scalar_tensor(value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -122,69 +149,6 @@ def empty_strided(size: Any, stride: Any, **options: Any) -> Tensor:
     requires_grad = options.pop("requires_grad", False)
     made = lm.empty(tuple(size), **options)
     return made.requires_grad_() if requires_grad else made
-
-
-def arange(
-    start: Any = 0,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Numbers from start (0 where only one is given) up to end, which is not included."""
-    start, end = (0, start) if end is None else (start, end)
-    whole = dtype is not None and lm.isdtype(dtype, "integral")
-    if whole and any(isinstance(each, float) and not each.is_integer() for each in (start, end, step)):
-        # As many as there are between the numbers as they are given, in steps of whole ones.
-        count = max(0, math.ceil((end - start) / step))
-        made = lm.arange(count, dtype=dtype, device=device) * int(step) + int(start)
-    else:
-        made = lm.arange(start, end, step, dtype=dtype, device=device)
-    made = written(made, out)
-    return made.requires_grad_() if requires_grad else made
-
-
-def randint(low: int, high: Any = None, size: Any = None, *, requires_grad: bool = False, **options: Any) -> Tensor:
-    """Integers in [low, high); ``randint(high, size)`` starts at 0."""
-    if size is None:
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
-    options.pop("layout", None), options.pop("pin_memory", None)
-    made = lm.randint(low, high, tuple(size), **options)
-    return made.requires_grad_() if requires_grad else made
-
-
-def randint_like(
-    input: Tensor, low: int = 0, high: int | None = None, *, dtype: Any = None, device: Any = None, **memory: Any
-) -> Tensor:
-    """Integers in [low, high), or [0, low), in the shape and dtype of a tensor; options of memory change nothing."""
-    low, high = (0, low) if high is None else (low, high)
-    made = lm.randint(low, high, tuple(input.shape), device=input.device if device is None else device)
-    return made.astype(input.dtype if dtype is None else dtype)
-
-
-def range(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
-    """Numbers from start to end, which is included, as floats."""
-    options.setdefault("dtype", lm.float32)
-    return lm.arange(start, end + step / 2, step, **options)
-
-
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
-    """Normal numbers: of numbers in ``size``, of tensors in their shape."""
-    if size is not None:
-        requires_grad = options.pop("requires_grad", False)
-        made = lm.normal(tuple(size), mean, std, generator=generator, **options)
-        return made.requires_grad_() if requires_grad else made
-    of_tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
-    shape = lm.broadcast_shapes(*(x.shape for x in of_tensors))
-    drawn = lm.randn(shape, dtype=of_tensors[0].dtype, device=of_tensors[0].device, generator=generator)
-    return drawn * std + mean
 
 
 # ---- the engine
@@ -357,14 +321,30 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         return tuple(lm.nonzero(condition))
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         input, other = lm.asarray(input), lm.asarray(other)
+    if condition.dtype == lm.uint8:  # masks of older programs
+        condition = condition.astype(lm.bool)
     return lm.where(condition, input, other)
 
 
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: Any, *operands: Any) -> Tensor:
     """Sums of products by Einstein's notation; the operands may come in one list."""
+    if isinstance(equation, Tensor):
+        equation, operands = _equation(equation, *operands)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     return lm.einsum(equation, *operands)
+
+
+def _equation(*given: Any) -> tuple[str, tuple[Tensor, ...]]:
+    """Returns einsum's equation and operands, where each operand has a list of numbers of its axes behind it."""
+    letters = string.ascii_uppercase + string.ascii_lowercase
+
+    def written_out(axes: Any) -> str:
+        return "".join("..." if each is ... else letters[each] for each in axes)
+
+    operands, result = given[: len(given) // 2 * 2], given[len(given) // 2 * 2 :]
+    equation = ",".join(map(written_out, operands[1::2]))
+    return equation + "".join(f"->{written_out(axes)}" for axes in result), operands[::2]
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
@@ -425,7 +405,9 @@ atleast_1d, atleast_2d, atleast_3d = map(_of_all, ("atleast_1d", "atleast_2d", "
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts along an axis, at most so many."""
+    """Parts along an axis, at most so many; of an axis without elements, as many."""
+    if chunks > 0 and input.ndim and input.shape[dim] == 0:
+        return tuple(lm.narrow(input, dim, 0, 0) for _ in range(chunks))
     return tuple(lm.chunk(input, chunks, dim))
 
 
@@ -434,6 +416,10 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     whole = tensor.shape[dim]
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
+        if size < 0 or (size == 0 and whole):
+            raise RuntimeError(f"[split] parts have a size of 1 or more, not {size}, for an axis of {whole}")
+        if whole == 0:
+            return (lm.narrow(tensor, dim, 0, 0),)
         sizes = [size] * (whole // size) + ([whole % size] if whole % size else [])
     else:
         sizes = list(split_size_or_sections)
@@ -448,7 +434,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 def flip(input: Tensor, *axes: Any, dims: Any = ()) -> Tensor:
     """Returns the tensor with the order along axes turned around."""
-    return lm.flip(input, axis=_sizes(axes or (dims,)))
+    named = _sizes(axes or (dims,))
+    return lm.flip(input, axis=named) if input.ndim or any(each not in (0, -1) for each in named) else input.clone()
 
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
@@ -486,6 +473,8 @@ def scatter(
 ) -> Tensor:
     """A copy with elements of ``src``, or a number, at the places that ``index`` names along an axis."""
     source = value if src is None else src
+    if names_nothing(input, index):
+        return lm.clone(input)
     if reduce is None:
         return lm.scatter(input, dim, index, source)
     if not isinstance(source, Tensor):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import lamella as lm
 from lamella import Tensor
 from lamella.compat.elements import strided
+
+from ._elements import strided as view_in_memory
 
 
 class QR(NamedTuple):
@@ -37,6 +40,28 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
     return SVD(u, s, vh.mH)
 
 
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """The inverses of matrices.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is singular.
+    """
+    return _linalg().inv(input, out=out)
+
+
+def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
+    """The triangular factors of positive definite matrices.
+
+    Raises:
+        torch.linalg.LinAlgError: a matrix is not positive definite.
+    """
+    return _linalg().cholesky(input, upper=upper, out=out)
+
+
+def _linalg() -> Any:
+    return import_module("torch.linalg")
+
+
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:  # noqa: N803 (PyTorch's name)
     """The factors of a matrix in one, and the pivots; with ``get_infos`` also 0 where it went well."""
     factors, pivots, info = lm.linalg.lu_factor_ex(A, pivot=pivot)
@@ -63,12 +88,14 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """Elements of the tensor's memory at steps of ``stride``: a copy, where PyTorch gives a view.
+    """A view of the tensor's memory at steps of ``stride``; of a tensor on the tape, a copy.
 
     Raises:
-        RuntimeError: the elements are others than those of ``input``, which has to be contiguous in some order of axes.
+        RuntimeError: the elements are not in the memory; on the tape, they are others than those of ``input``, which
+            has to be contiguous in some order of axes.
     """
-    return strided(input, size, stride, storage_offset or 0)
+    found = view_in_memory(input, size, stride, storage_offset)
+    return strided(input, size, stride, storage_offset or 0) if found is None else found
 
 
 def cross(input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:

@@ -11,18 +11,29 @@ from lamella import Tensor
 from ._device import device
 
 
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the strides of a contiguous tensor."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
 class UntypedStorage:
     """The whole memory of a tensor, which its views share.
 
     Args:
-        size: number of bytes of new memory.
+        size: number of bytes of new memory, or the bytes.
         device: where new memory is.
     """
 
     __module__ = "torch.storage"
+    #: Bytes are of no dtype.
+    dtype = None
 
-    def __init__(self, size: int = 0, *, device: Any = None) -> None:
-        self._bytes = lm.zeros((size,), dtype=lm.uint8, device=device)
+    def __init__(self, size: Any = 0, *, device: Any = None) -> None:
+        place = None if device is None else str(device)
+        if isinstance(size, int):
+            self._bytes = lm.zeros((size,), dtype=lm.uint8, device=place)
+        else:
+            self._bytes = lm.asarray(list(size), dtype=lm.uint8, device=place)
 
     @classmethod
     def of(cls, tensor: Tensor) -> UntypedStorage:
@@ -140,13 +151,29 @@ class UntypedStorage:
 
 
 class TypedStorage:
-    """The whole memory of a tensor as elements of a dtype; see :class:`UntypedStorage`."""
+    """The whole memory of a tensor as elements of a dtype; see :class:`UntypedStorage`.
+
+    Args:
+        size: number of elements of new memory, which are 0, or the elements.
+        wrap_storage: memory that is there.
+        dtype: the dtype of the elements.
+        device: where new memory is.
+    """
 
     __module__ = "torch.storage"
 
-    def __init__(self, *, wrap_storage: UntypedStorage, dtype: Any) -> None:
+    def __init__(
+        self, size: Any = 0, *, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None
+    ) -> None:
+        self.dtype = lm.float32 if dtype is None else dtype
+        if wrap_storage is None:
+            place = None if device is None else str(device)
+            if isinstance(size, int):
+                made = lm.zeros((size,), dtype=self.dtype, device=place)
+            else:
+                made = lm.asarray(list(size), dtype=self.dtype, device=place)
+            wrap_storage = UntypedStorage.of(made)
         self._untyped_storage = wrap_storage
-        self.dtype = dtype
 
     @property
     def device(self) -> Any:
@@ -174,6 +201,33 @@ class TypedStorage:
     def data_ptr(self) -> int:
         """Returns the address."""
         return self._untyped_storage.data_ptr()
+
+    @property
+    def _cdata(self) -> int:
+        return self.data_ptr()
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Overwrites all elements by one."""
+        self._elements().fill_(value)
+        return self
+
+    def copy_(self, source: TypedStorage, non_blocking: bool | None = None) -> TypedStorage:
+        """Overwrites the elements by those of memory of as many."""
+        self._elements().copy_(source._elements())
+        return self
+
+    def clone(self) -> TypedStorage:
+        """Returns a copy."""
+        return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and (self.dtype, self._untyped_storage) == (
+            other.dtype,
+            other._untyped_storage,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self._untyped_storage))
 
     def _elements(self) -> Tensor:
         return lm._C._tensor_in_memory(self._untyped_storage._bytes, self.dtype, (self.size(),), (1,), 0)

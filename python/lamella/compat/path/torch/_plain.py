@@ -10,7 +10,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
-from ._writing import written
+from ._writing import can_cast, written  # noqa: F401
 
 
 class layout(str):  # noqa: N801 (PyTorch's name)
@@ -18,6 +18,10 @@ class layout(str):  # noqa: N801 (PyTorch's name)
 
     def __repr__(self) -> str:
         return f"torch.{self}"
+
+
+#: The layout of all tensors.
+STRIDED = layout("strided")
 
 
 class memory_format(layout):  # noqa: N801 (PyTorch's name)
@@ -120,8 +124,10 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None, axis: int | No
         return lm.concat(tensors, axis=dim, out=out)
     except (IndexError, ValueError):
         kept = [x for x in tensors if x.shape != (0,)]
-        if not kept or len(kept) == len(tensors):
+        if len(kept) == len(tensors):
             raise
+        if not kept:
+            return lm.concat(tensors, axis=0, out=out)
         dtype = lm.result_type(*tensors)
         return lm.concat([x.astype(dtype, copy=False) for x in kept], axis=dim, out=out)
 
@@ -176,6 +182,67 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, *args: Any
     return lm.embedding(indices, weight, None if padding_idx < 0 else padding_idx)
 
 
+def result_type(tensor1: Any, tensor2: Any) -> Any:
+    """The dtype to which two tensors or numbers are promoted."""
+    if not isinstance(tensor1, Tensor) and not isinstance(tensor2, Tensor):
+        tensor1, tensor2 = lm.asarray(tensor1), lm.asarray(tensor2)
+    return lm.result_type(tensor1, tensor2)
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """A copy with a number at places along an axis, which may be counted from its end."""
+    return lm.index_fill(input, dim, _from_the_front(input, dim, index), value)
+
+
+_native_index_fill: Any = Tensor.index_fill_
+
+
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Implements Tensor.index_fill_(): overwrites elements at places along an axis by a number."""
+    filled: Tensor = _native_index_fill(self, dim, _from_the_front(self, dim, index), value)
+    return filled
+
+
+def _from_the_front(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    count = x.shape[dim] if x.ndim else 1
+    return lm.where(index < 0, index + count, index)
+
+
+def stft(input: Tensor, *args: Any, return_complex: bool | None = None, **named: Any) -> Tensor:
+    """The spectra of windows of a signal; ``return_complex=False`` gives real and imaginary parts along a last axis."""
+    made = lm.stft(input, *args, **named)
+    return lm.view_as_real(made) if return_complex is False else made
+
+
+def names_nothing(x: Tensor, index: Tensor) -> bool:
+    """True for places that are none at all, which may have other axes than the tensor."""
+    return index.ndim != x.ndim and index.size == 0
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy with elements of ``src`` added at the places that ``index`` names along an axis."""
+    return lm.clone(input) if names_nothing(input, index) else lm.scatter_add(input, dim, index, src)
+
+
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy with elements at places along an axis reduced with those of ``src``."""
+    if names_nothing(input, index):
+        return lm.clone(input)
+    return lm.scatter_reduce(input, dim, index, src, reduce, include_self=include_self)
+
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with elements of ``source`` at places among all elements, added to those there with ``accumulate``."""
+    return lm.put(input, index, source, accumulate)
+
+
+def is_signed(input: Tensor) -> bool:
+    """True for numbers that may be negative."""
+    return not lm.isdtype(input.dtype, ("bool", "unsigned integer"))
+
+
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like ``input`` whose elements are ``value``, a number or a tensor of one."""
     return lm.zeros_like(input) + (value.astype(input.dtype) if isinstance(value, Tensor) else value)
@@ -207,13 +274,3 @@ spmm = mm
 def matmul(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     """The product of matrices, stacks of them, or vectors; a sparse matrix comes first."""
     return lm.matmul(input, other, out=out) if isinstance(input, Tensor) else input.mm(other)
-
-
-#: Kinds of numbers in the order in which one becomes the next.
-_KINDS = ("bool", "integral", "real floating", "complex floating")
-
-
-def can_cast(from_: lm.DType, to: lm.DType) -> bool:
-    """True if numbers of a dtype may be written into tensors of another: floats into none of integers, and so on."""
-    first, second = (next(place for place, kind in enumerate(_KINDS) if lm.isdtype(x, kind)) for x in (from_, to))
-    return first <= second

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,12 +21,9 @@ def _axes(dim: Any) -> Any:
     return (tuple(dim) or None) if isinstance(dim, (list, tuple)) else dim
 
 
-_UNSIGNED = frozenset({lm.uint8, lm.uint16, lm.uint32})
-
-
 def _sum_dtype(x: Tensor, dtype: Any) -> Any:
     """The dtype of sums and products: int64 for small unsigned integers, too, where the array API has uint64."""
-    return lm.int64 if dtype is None and x.dtype in _UNSIGNED else dtype
+    return lm.int64 if dtype is None and x.dtype in F.UNSIGNED else dtype
 
 
 @with_numpy_words
@@ -63,9 +61,41 @@ def trace(input: Tensor) -> Tensor:
     return lm.linalg.trace(input, dtype=_sum_dtype(input, None))
 
 
+def _along_axes(name: str, native: Callable[..., Tensor], doc: str) -> Callable[..., Any]:
+    """Returns a reduction along axes, or of all elements where none or no axes at all are named."""
+
+    def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
+        found: Tensor = written(native(input, axis=_axes(dim), keepdims=keepdim), out)
+        return found
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return with_numpy_words(call)
+
+
+amax = _along_axes("amax", lm.max, "The largest element along axes, or of all.")
+amin = _along_axes("amin", lm.min, "The least element along axes, or of all.")
+nanmean = _along_axes("nanmean", lm.nanmean, "The mean of what is not NaN along axes, or of all elements.")
+logsumexp = _along_axes("logsumexp", lm.logsumexp, "The logarithm of sums of exponentials along axes, or of all.")
+
+
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """The number of elements that are not 0 along axes, or of all."""
+    return lm.count_nonzero(input, axis=_axes(dim))
+
+
+def _truths(input: Tensor, dim: Any) -> Any:
+    """Returns the truth of each element where no axes at all are named, and None elsewhere."""
+    if not isinstance(dim, (tuple, list)) or dim:
+        return None
+    return (input != 0).astype(lm.uint8 if input.dtype == lm.uint8 else lm.bool)
+
+
 @with_numpy_words
 def all(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """True where all elements along axes, or at all, are: uint8 for uint8, else bool."""
+    if (each := _truths(input, dim)) is not None:
+        return written(each, out)
     found = lm.all(input, _axes(dim), keepdim)
     return written(found.astype(lm.uint8) if input.dtype == lm.uint8 else found, out)
 
@@ -73,6 +103,8 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = Non
 @with_numpy_words
 def any(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Tensor:
     """True where an element along axes, or at all, is: uint8 for uint8, else bool."""
+    if (each := _truths(input, dim)) is not None:
+        return written(each, out)
     found = lm.any(input, _axes(dim), keepdim)
     return written(found.astype(lm.uint8) if input.dtype == lm.uint8 else found, out)
 
@@ -144,20 +176,32 @@ max = with_numpy_words(_extremum("max", lm.max, lm.argmax, lm.maximum))
 min = with_numpy_words(_extremum("min", lm.min, lm.argmin, lm.minimum))
 
 
+def _of_nothing(input: Tensor) -> Tensor:
+    """Returns the median of no elements: NaN, or the least number of the dtype."""
+    value = math.nan if F.is_inexact(input.dtype) else lm.iinfo(input.dtype).min
+    return lm.full((), value, dtype=input.dtype, device=input.device)
+
+
 @with_numpy_words
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The lower of the middle elements; along an axis, with its place."""
+    """The lower of the middle elements, or NaN where there is one; along an axis, with its place."""
     if dim is None:
-        return lm.median(input)
+        return _of_nothing(input) if input.size == 0 else lm.median(input)
     count = input.shape[dim] if input.ndim else 1
-    return _Median(*lm.kthvalue(input, (count + 1) // 2, axis=dim, keepdims=keepdim))
+    found = lm.kthvalue(input, (count + 1) // 2, axis=dim, keepdims=keepdim)
+    if not lm.isdtype(input.dtype, "real floating") or not input.ndim:
+        return _Median(*found)
+    unordered = lm.isnan(input)
+    first = lm.argmax(unordered.astype(lm.uint8), axis=dim, keepdims=keepdim)
+    indices = lm.where(lm.any(unordered, axis=dim, keepdims=keepdim), first, found[1])
+    return _Median(_at(input, indices, dim, keepdim), indices)
 
 
 @with_numpy_words
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the middle elements that are numbers; along an axis, with its place."""
     if dim is None:
-        return lm.nanmedian(input)
+        return _of_nothing(input) if input.size == 0 else lm.nanmedian(input)
     if input.ndim == 0:
         return _NanMedian(lm.nanmedian(input), lm.zeros([], dtype=lm.int64))
     values = lm.nanmedian(input, axis=dim, keepdims=True)
@@ -223,13 +267,36 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     """The p-norm of all elements, or along axes; "fro" is the Euclidean one."""
     x = input if dtype is None else input.astype(dtype)
     if p == "nuc":
-        return lm.linalg.matrix_norm(x, ord="nuc", keepdims=keepdim)
+        axes = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+        if len(axes) != 2:
+            raise RuntimeError(f"[norm] the nuclear norm is one of matrices: dim names two axes, not {axes}")
+        made = lm.linalg.matrix_norm(lm.moveaxis(x, axes, (-2, -1)), ord="nuc")
+        return lm.expand_dims(made, tuple(axis % x.ndim for axis in axes)) if keepdim else made
     return lm.linalg.vector_norm(x, axis=_axes(dim), keepdims=keepdim, ord=2 if p in ("fro", None) else p)
+
+
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of matrices, along the axes of ``dim``."""
+    return norm(input, "nuc", dim, keepdim)
+
+
+def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The Euclidean norm along axes, or of all elements."""
+    return norm(input, "fro", dim, keepdim)
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The norms along all axes but one, which keep their places; along all for -1."""
+    if dim == -1:
+        return norm(v, pow)
+    return norm(v, pow, tuple(axis for axis in range(v.ndim) if axis != dim), True)
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The places of elements that are not 0: a matrix with a row for each, or a tensor for each axis."""
-    return tuple(lm.nonzero(lm.atleast_1d(input))) if as_tuple else lm.argwhere(input)
+    if as_tuple:
+        return tuple(lm.nonzero(lm.atleast_1d(input)))
+    return lm.argwhere(input) if input.ndim else lm.zeros((int(bool(input)), 0), dtype=lm.int64, device=input.device)
 
 
 @with_numpy_words
@@ -251,11 +318,29 @@ def searchsorted(
     sorter: Any = None,
 ) -> Tensor:
     """The places at which elements would be inserted to keep a sequence in order."""
-    values = input if isinstance(input, Tensor) else lm.asarray(input, dtype=sorted_sequence.dtype)
+    values = input
+    if not isinstance(input, Tensor):
+        whole = isinstance(input, float) and not F.is_inexact(sorted_sequence.dtype)
+        values = lm.asarray(input, dtype=lm.float64 if whole else sorted_sequence.dtype)
     found = lm.searchsorted(sorted_sequence, values, side=side or ("right" if right else "left"), sorter=sorter)
     return found.astype(lm.int32) if out_int32 else found
 
 
+def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    """The numbers of points in boxes, and the edges of these along each axis."""
+    found = lm.histogramdd(input, bins, range=range, weights=weight, density=density)
+    return HistogramDD(found[0], tuple(found[1:]) if isinstance(found[1], Tensor) else tuple(found[1]))
+
+
+class HistogramDD(NamedTuple):
+    """Numbers of points in boxes, and the edges of these."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
 def histogram(input: Tensor, bins: Any = 10, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """The numbers of elements in bins, and the edges of these."""
+    if range is not None and range[0] == range[1]:  # a bin around the number
+        range = (range[0] - 0.5, range[1] + 0.5)
     return lm.histogram(input, bins, range=range, weights=weight, density=density)

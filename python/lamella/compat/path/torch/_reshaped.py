@@ -14,6 +14,8 @@ from lamella import Tensor
 from lamella.compat.elements import become
 
 from . import _functions as F  # noqa: N812
+from ._matrices import as_strided
+from ._memory import TypedStorage, UntypedStorage, contiguous_strides
 
 
 def _in_place(name: str, reshape: Any) -> Any:
@@ -49,20 +51,36 @@ def resize(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         return become(self, lm.reshape(memory, shape).detach())
 
 
-def set_(self: Tensor, source: Tensor | None = None, *args: Any) -> Tensor:
-    """Implements Tensor.set_(): the memory, shape and dtype of another tensor, or no elements.
+def set_(
+    self: Tensor,
+    source: Tensor | UntypedStorage | TypedStorage | None = None,
+    storage_offset: int = 0,
+    size: Any = None,
+    stride: Any = None,
+) -> Tensor:
+    """Implements Tensor.set_(): the memory and shape of another tensor, a place in memory, or no elements.
 
     Raises:
-        NotImplementedError: the source is a storage.
-        RuntimeError: the tensor is computed from others that want a gradient, or wants one itself while recording.
+        RuntimeError: the tensor is computed from others that want a gradient, or wants one itself while recording; or
+            the source has another dtype.
     """
-    if args or not (source is None or isinstance(source, Tensor)):
-        raise NotImplementedError("[set_] takes a tensor: memory is not an object of its own here")
+    if source is not None and source.dtype not in (self.dtype, None):
+        raise RuntimeError(f"[set_] a tensor of dtype {self.dtype.name} keeps it, the source has {source.dtype.name}")
+    if isinstance(source, (UntypedStorage, TypedStorage)) or size is not None:
+        source = _placed(self.dtype, source, storage_offset, size, stride)
     if self.requires_grad and (lm.is_grad_enabled() or not self.is_leaf):
         raise RuntimeError("[set_] a tensor that wants a gradient cannot be set: write under torch.no_grad()")
     if source is None:
         return become(self, lm.empty((0,), dtype=self.dtype, device=str(self.device)))
     return become(self, source.detach())
+
+
+def _placed(dtype: Any, source: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    """Returns the tensor at a place in memory: by default, all of it, and without gaps."""
+    memory = lm._C._memory_as_bytes(source.detach()) if isinstance(source, Tensor) else source.untyped()._bytes
+    shape = (memory.shape[0] // dtype.itemsize - offset,) if size is None else F._sizes((size,))
+    steps = contiguous_strides(shape) if stride is None else F._sizes((stride,))
+    return lm._C._tensor_in_memory(memory, dtype, shape, steps, offset * dtype.itemsize)
 
 
 def set_data(self: Tensor, value: Tensor) -> None:
@@ -94,6 +112,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
 METHODS: dict[str, Any] = {
     "squeeze_": _in_place("squeeze_", F.squeeze),
     "t_": _in_place("t_", F.t),
+    "as_strided_": _in_place("as_strided_", as_strided),
     "resize_": resize,
     "resize_as_": lambda self, the_template, *, memory_format=None: resize(self, the_template.shape),
     "set_": set_,

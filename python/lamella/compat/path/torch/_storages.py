@@ -8,11 +8,16 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
-from ._memory import UntypedStorage
+from ._memory import TypedStorage, UntypedStorage
+from ._memory import contiguous_strides as strides_of  # noqa: F401
 
 
 class StorageType:
-    """A name of a class of storages, which stands in files as ``torch.FloatStorage``."""
+    """A name of a class of storages, which stands in files as ``torch.FloatStorage``; called, it makes one."""
+
+    def __call__(self, size: Any = 0, **options: Any) -> TypedStorage:
+        """Returns memory of a number of elements, or with the elements that are given."""
+        return TypedStorage(size, dtype=DTYPE_OF_STORAGE[self.__name__], **options)
 
     def __init__(self, name: str, module: str = "torch") -> None:
         self.__name__ = self.__qualname__ = name
@@ -49,11 +54,6 @@ class Storage:
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
-
-
-def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the strides of a contiguous tensor."""
-    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def written(tensor: Tensor) -> bytes:

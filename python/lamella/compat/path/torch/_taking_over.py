@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+from lamella.compat.errors import as_runtime_error
 
 from ._writing import written
 
@@ -45,11 +47,16 @@ def _types(arguments: Iterable[Any]) -> Iterator[type]:
 
 
 def taken_over(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Returns what the first argument that takes the call over makes of it; NotImplemented where none does."""
+    """Returns what the first argument that takes the call over makes of it; NotImplemented where none does.
+
+    A result that does not fit into the tensors of ``out`` as it is, is made by itself and written over them.
+    """
     given = (*args, *kwargs.values())
     asked = list(takers(given))
     if not asked:
-        return NotImplemented
+        if (out := kwargs.get("out")) is None:
+            return NotImplemented
+        return written(function(*args, **{name: value for name, value in kwargs.items() if name != "out"}), out)
     args, kwargs = _as_given(function, args, kwargs)
     # Those of subclasses come before those of their base classes.
     asked.sort(key=lambda each: -len(type(each).__mro__))
@@ -61,6 +68,18 @@ def taken_over(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     raise TypeError(
         f"[{function.__name__}] no argument takes the call over: {', '.join(each.__name__ for each in types)}"
     )
+
+
+def otherwise(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Returns what another makes of a call that was refused.
+
+    What Lamella's Python code refuses is a RuntimeError, too, as what its compiled part refuses is.
+    """
+    made = taken_over(function, args, kwargs)
+    error = sys.exception()
+    if made is NotImplemented and type(error) is ValueError:
+        raise as_runtime_error(error) from error.__cause__
+    return made
 
 
 def _as_given(
@@ -89,13 +108,13 @@ def opened(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except Exception:
-            made = taken_over(call, args, kwargs)
+            made = otherwise(call, args, kwargs)
             if made is not NotImplemented:
                 return made
-            if "out" not in kwargs or "out" in inspect.signature(function).parameters:
+            if kwargs.get("out", written) is not None:
                 raise
-        out = kwargs.pop("out")
-        return written(function(*args, **kwargs), out)
+        del kwargs["out"]  # None, to a function that writes nowhere
+        return function(*args, **kwargs)
 
     return call
 

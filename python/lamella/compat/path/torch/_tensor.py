@@ -18,13 +18,16 @@ from lamella import Tensor
 from lamella._attributes import replace
 from lamella.compat.methods import of_two_meanings
 
+from . import _drawing as D  # noqa: N812
+from . import _elements as E  # noqa: N812
 from . import _functions as F  # noqa: N812
 from . import _matrices as M  # noqa: N812
 from . import _plain as P  # noqa: N812
 from . import _reductions as R  # noqa: N812
 from . import _writing
 from ._device import device
-from ._drawn import METHODS as _DRAWN
+from ._dtypes import ABSENT
+from ._indexing import indexed
 from ._memory import TypedStorage, UntypedStorage
 from ._plain import IN_FORWARD
 from ._printing import text_of
@@ -159,6 +162,8 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         return F._type_of(self)
     if isinstance(dtype, str) and dtype.startswith("torch."):
         dtype = F.TENSOR_TYPES[dtype.rpartition(".")[2]]
+    elif isinstance(dtype, type) and dtype.__dict__.get("_stands_for_all"):  # torch.Tensor
+        dtype = sys.modules["torch"].get_default_dtype()
     return _native_astype(self, getattr(dtype, "dtype", DOUBLE.get(dtype, dtype)), copy=False)
 
 
@@ -176,31 +181,6 @@ def _new(name: str) -> Any:
             with lm.no_grad():
                 return (lm.broadcast_to(one, made.shape) + made).requires_grad_(made.requires_grad)
         return made
-
-    return method
-
-
-def _indexed(native: Any) -> Any:
-    """Returns an indexing method that takes ranges, which stand for lists of numbers.
-
-    A tensor that is assigned may have more axes than its place: those of size 1 in front are dropped.
-    """
-
-    def method(self: Tensor, index: Any, *value: Any) -> Any:
-        try:
-            return native(self, index, *value)
-        except ValueError:
-            if not value or not isinstance(value[0], Tensor) or value[0].shape[:1] != (1,):
-                raise
-            return method(self, index, lm.squeeze(value[0], 0))
-        except TypeError as error:
-            parts = index if isinstance(index, tuple) else (index,)
-            if not any(isinstance(part, range) for part in parts):
-                if any(isinstance(part, (float, Tensor)) for part in parts):
-                    raise IndexError(str(error)) from None
-                raise
-            given = tuple(list(part) if isinstance(part, range) else part for part in parts)
-            return native(self, given if isinstance(index, tuple) else given[0], *value)
 
     return method
 
@@ -230,28 +210,20 @@ def _scaled_in_place(native: Any) -> Any:
 
 
 def _div_in_place(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    return self.copy_(F.div(self.clone(), other, rounding_mode=rounding_mode))
+    return _writing.over_itself(F.div(self.clone(), other, rounding_mode=rounding_mode), self)
 
 
 def _with_value(native: Any) -> Any:
     """Returns scatter_() that takes a number by the name of ``value``, and adds or multiplies where asked to."""
 
     def method(self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+        if P.names_nothing(self, index):
+            return self
         if reduce is not None:
             return self.copy_(F.scatter(self.clone(), dim, index, src, value=value, reduce=reduce))
         return native(self, dim, index, value if src is None else src)
 
     return method
-
-
-def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Implements Tensor.fill_diagonal_(): a number on the main diagonal of all axes."""
-    if self.ndim < 2:
-        raise RuntimeError(f"[fill_diagonal_] takes tensors of two or more axes, not of {self.ndim}")
-    if wrap:
-        raise NotImplementedError("[fill_diagonal_] wrap=True is not taken: the diagonal ends with the matrix")
-    places = lm.arange(min(self.shape), device=self.device)
-    return self.index_put_([places] * self.ndim, lm.asarray(fill_value, dtype=self.dtype, device=self.device))
 
 
 def _data(self: Tensor) -> Tensor:
@@ -290,13 +262,10 @@ def _is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     return self.ndim == len(order) and bool(_native_is_contiguous(lm.permute_dims(self, order)))
 
 
-def _bernoulli(self: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
-    """Implements Tensor.bernoulli(): zeros and ones, drawn with the elements as probabilities, or with ``p``."""
-    return lm.bernoulli(self if p is None else lm.full_like(self, p), generator=generator)
-
-
-def _new_of(self: Tensor, *data: Any) -> Tensor:
+def _new_of(self: Tensor, *data: Any, size: Any = None, device: Any = None) -> Tensor:
     """Implements Tensor.new(), of older programs: sizes one by one, or data."""
+    if size is not None:
+        data = (Size(size),)
     sizes = all(isinstance(each, int) for each in data)
     if len(data) == 1 and isinstance(data[0], Size):
         data, sizes = tuple(data[0]), True
@@ -345,8 +314,8 @@ def _is_shared(self: Tensor) -> bool:
     return is_shared(self)
 
 
-_put("__getitem__", _indexed(Tensor.__getitem__))
-_put("__setitem__", _indexed(Tensor.__setitem__))
+_put("__getitem__", indexed(Tensor.__getitem__))
+_put("__setitem__", indexed(Tensor.__setitem__))
 _replace("shape", shape_of(Tensor.__dict__["shape"]))
 _put("size", _Size())
 _put("device", property(lambda self: _device_of(_native_device.__get__(self)), doc="Where the tensor is."))
@@ -374,9 +343,9 @@ _put("is_cpu", property(lambda self: self.device == "cpu", doc="True if the tens
 _put("is_meta", property(lambda self: self.device == "meta", doc="True if the tensor has a shape only."))
 for _name in ["xpu", "xla", "ipu", "mtia", "vulkan", "mps", "sparse", "quantized", "nested", "mkldnn"]:
     _put(f"is_{_name}", property(lambda self: False, doc="False: there are no such tensors here."))
-_put("layout", property(lambda self: P.layout("strided"), doc="All tensors are strided."))
+_put("layout", property(lambda self: P.STRIDED, doc="All tensors are strided."))
 _put("data", property(_data, set_data, doc="A tensor on the same memory, off the tape."))
-for _name, _method in {**_RESHAPED, **_DRAWN}.items():
+for _name, _method in _RESHAPED.items():
     _put(_name, _method)
 _put("new_empty_strided", lambda self, size, stride, **options: _new("empty")(self, size, **options))
 _put("__contains__", _contains)
@@ -385,18 +354,28 @@ _put("__format__", _format)
 _put("__repr__", text_of)
 _put("__str__", lambda self: repr(self))
 _put("get_device", lambda self: -1 if self.device == "cpu" else self.device.index or 0)
-_put("fill_diagonal_", _fill_diagonal)
+_put("fill_diagonal_", E.fill_diagonal)
+_put("map_", E.mapped)
+_put("map2_", E.mapped)
+_put("dim_order", E.dim_order)
+_put("is_set_to", E.is_set_to)
+_put("__reversed__", E.flipped)
+_put("index_put_", E.put_by_index(Tensor.index_put_))
+_put("index_put", E.put_by_index(Tensor.index_put))
 _replace("is_contiguous", _is_contiguous)
 _put("contiguous", lambda self, memory_format=None: _native_contiguous(self))
-_put("bernoulli", _bernoulli)
+_put("bernoulli", D.bernoulli)
+_put("random_", of_two_meanings("random_", D.random_))
+_put("uniform_", D.uniform_)
 _put("new", _new_of)
 _put("to_sparse", _to_sparse)
 _put("is_neg", lambda self: False)
 _put("to_dense", lambda self, dtype=None, *, masked_grad=True: self if dtype is None else _native_astype(self, dtype))
 _put("unsafe_chunk", lambda self, chunks, dim=0: F.chunk(self, chunks, dim))
 _put("unsafe_split", lambda self, split_size, dim=0: F.split(self, split_size, dim))
-_put("is_signed", lambda self: not lm.isdtype(self.dtype, ("bool", "unsigned integer")))
-_put("put_", lambda self, index, source, accumulate=False: self.copy_(lm.put(self.clone(), index, source, accumulate)))
+_put("is_signed", P.is_signed)
+_put("put", P.put)
+_put("put_", lambda self, index, source, accumulate=False: self.copy_(P.put(self.clone(), index, source, accumulate)))
 _put("sum_to_size", lambda self, *size: lm.sum_to(self, F._sizes(size)))
 _put("where", lambda self, condition, other: F.where(condition, self, other))
 _put("pin_memory", lambda self, device=None: _native_pin(self) if lm.cuda.is_available() else self)
@@ -431,6 +410,7 @@ for _name in ("addcdiv_", "addcmul_"):
 for _name in (*_writing.OPERATORS, "__setitem__"):
     _put(_name, _writing.off_the_tape(getattr(Tensor, _name)))
 _put("masked_fill_", P.masked_fill_)
+_put("index_fill_", P.index_fill_)
 _native_tril: Any = Tensor.tril_
 _native_triu: Any = Tensor.triu_
 _put("tril_", lambda self, diagonal=0: _native_tril(self, k=diagonal))
@@ -450,7 +430,7 @@ for _name, _dtype in (
     _put(_name, _cast(_dtype))
 for _name in ("zeros", "ones", "empty", "full"):
     _put(f"new_{_name}", _new(_name))
-for _name in ("index_add_", "index_copy_", "index_fill_", "scatter_add_", "scatter_reduce_", "softmax_"):
+for _name in ("index_add_", "index_copy_", "scatter_add_", "scatter_reduce_", "softmax_"):
     if hasattr(Tensor, _name):
         _put(_name, _writing.by_dim(getattr(Tensor, _name)))
 
@@ -460,9 +440,30 @@ def _in_kind(*kinds: str) -> property:
     return property(lambda self: of_kind(self), doc=f"True for numbers of the kind {' or '.join(kinds)}.")
 
 
+def _to_real(self: Any) -> Any:
+    """Returns the dtype of the parts of a complex dtype; a real one is its own."""
+    return {lm.complex64: lm.float32, lm.complex128: lm.float64}.get(self, self)
+
+
+def _to_complex(self: Any) -> Any:
+    """Returns the dtype of complex numbers with parts of a dtype; a complex one is its own.
+
+    Raises:
+        RuntimeError: the parts would be no floating-point numbers.
+    """
+    if self.is_complex:
+        return self
+    found = {lm.float16: ABSENT["complex32"], lm.bfloat16: lm.complex64, lm.float32: lm.complex64}
+    if self not in (*found, lm.float64):
+        raise RuntimeError(f"[to_complex] complex numbers have floating-point parts, not {self.name}")
+    return found.get(self, lm.complex128)
+
+
 _dtypes: Any = lm.DType
 _dtypes.is_floating_point = _in_kind("real floating")
 _dtypes.is_complex = _in_kind("complex floating")
+_dtypes.to_real = _to_real
+_dtypes.to_complex = _to_complex
 _dtypes.is_signed = _in_kind("real floating", "complex floating", "signed integer")
 
 
@@ -486,9 +487,10 @@ _WRITTEN = {
     F: "add adjoint allclose "
     "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
-    M: "as_strided cross is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
-    P: "masked_fill matmul mm repeat_interleave spmm",
-    R: "max mean median min mode msort nanmedian nonzero norm sort std sum trace unique var histogram",
+    M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
+    P: "index_fill masked_fill matmul mm repeat_interleave scatter_add scatter_reduce spmm stft",
+    R: "amax amin count_nonzero logsumexp max mean median min mode msort nanmean nanmedian nonzero norm sort std sum "
+    "trace unique var histogram",
 }
 for _module, _names in _WRITTEN.items():
     for _name in _names.split():

@@ -12,7 +12,7 @@ from lamella.compat.names import Names as _Names
 from lamella.compat.names import serve  # noqa: F401
 
 from . import _underivable
-from ._taking_over import DOUBLE, taken_over
+from ._taking_over import DOUBLE, otherwise
 from ._writing import written
 
 
@@ -125,10 +125,15 @@ FUNCTIONS = Dialect(
     extra={"requires_grad": "device", "layout": "device", "pin_memory": "device"},
     also=NUMPY,
     written=_WRITTEN,
-    otherwise=taken_over,
+    otherwise=otherwise,
 )
 #: Functions that write their result where they are told to.
-INTO = replace(FUNCTIONS, extra={**FUNCTIONS.extra, "out": ""})
+INTO = replace(
+    FUNCTIONS,
+    # What is made of nothing is made in the dtype of the tensor that it is written into.
+    before={**FUNCTIONS.before, "layout": "if out is not None and dtype is None: dtype = out.dtype"},
+    extra={**FUNCTIONS.extra, "out": ""},
+)
 #: Layers: they are made on a device and in a dtype.
 LAYERS = Dialect(
     WORDS,

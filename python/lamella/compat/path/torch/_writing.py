@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import warnings
 from typing import Any
 
 import lamella as lm
@@ -17,9 +19,51 @@ def written(made: Any, out: Any) -> Any:
         for each, place in zip(made, out, strict=True):
             written(each, place)
         return out
+    if made is out:
+        return out
+    _refuse_cast("out", made, out)
     if tuple(out.shape) != tuple(made.shape):
+        if math.prod(out.shape):
+            text = f"[out] a tensor of shape {list(out.shape)} is resized for a result of shape {list(made.shape)}"
+            warnings.warn(text, stacklevel=3)
         out.resize_(made.shape)
     return out.copy_(made)
+
+
+def over_itself(made: Tensor, x: Tensor) -> Tensor:
+    """Overwrites a tensor by what was computed of it, which has its shape and fits into its dtype."""
+    _refuse_cast("copy_", made, x)
+    return x.copy_(made)
+
+
+def _refuse_cast(op: str, made: Tensor, place: Tensor) -> None:
+    if not can_cast(made.dtype, place.dtype):
+        raise RuntimeError(
+            f"[{op}] results of dtype {made.dtype.name} do not fit into a tensor of dtype {place.dtype.name}: give one "
+            f"of {made.dtype.name}"
+        )
+
+
+def written_in_a_row(made: Tensor, out: Tensor | None) -> Tensor:
+    """Returns numbers in a row, written over a tensor in any shape of as many elements."""
+    fits = out is not None and math.prod(out.shape) == math.prod(made.shape)
+    found: Tensor = written(lm.reshape(made, tuple(out.shape)) if fits else made, out)  # type: ignore[union-attr]
+    return found
+
+
+#: Kinds of numbers in the order in which one becomes the next.
+KINDS = ("bool", "integral", "real floating", "complex floating")
+
+
+@functools.cache
+def _kind_of(dtype: Any) -> int:
+    """Returns the place of a dtype's kind of numbers among :data:`KINDS`."""
+    return next(place for place, kind in enumerate(KINDS) if lm.isdtype(dtype, kind))
+
+
+def can_cast(from_: lm.DType, to: lm.DType) -> bool:
+    """True if numbers of a dtype may be written into tensors of another: floats into none of integers, and so on."""
+    return _kind_of(from_) <= _kind_of(to)
 
 
 #: Operators that write what they are given, or what is computed of it, over their tensor.
@@ -62,6 +106,9 @@ def by_dim(native: Any) -> Any:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if "dim" in kwargs:
             kwargs["axis"] = kwargs.pop("dim")
+        index = kwargs["index"] if "index" in kwargs else args[1] if len(args) > 1 else None
+        if isinstance(index, Tensor) and index.size == 0 and index.ndim != self.ndim:
+            return self  # places that are none at all
         return native(self, *args, **kwargs)
 
     return method

@@ -50,6 +50,30 @@ class GradScaler(lm.amp.GradScaler):
     def __init__(self, device: str = "cuda", **options: Any) -> None:
         super().__init__(**options)
 
+    def get_growth_factor(self) -> float:
+        """Returns what the factor grows by."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Sets what the factor grows by."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """Returns what the factor is multiplied by after an infinite gradient."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Sets what the factor is multiplied by after an infinite gradient."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """Returns how many steps in a row must succeed for the factor to grow."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Sets how many steps in a row must succeed for the factor to grow."""
+        self._growth_interval = new_interval
+
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """True if operators choose the precision they compute in, on devices of a type; False for other types."""

@@ -42,6 +42,8 @@ cudnn = _Settings(
 cuda = _Settings(
     f"{__name__}.cuda",
     is_built=_yes,
+    preferred_blas_library=lambda backend=None: "default",
+    preferred_linalg_library=lambda backend=None: "default",
     matmul=_Settings(f"{__name__}.cuda.matmul", allow_tf32=False, allow_fp16_reduced_precision_reduction=True),
     flash_sdp_enabled=_yes,
     math_sdp_enabled=_yes,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from lamella.compat.tables.torch_functions import FFT as _TABLE
 
 from . import _words
 
-_served = _words.serve(_words.Names(__name__, [("lamella.fft", _TABLE, _words.INTO)]))
+_WORDS = replace(_words.INTO, before={**_words.INTO.before, "norm": "if norm is None: norm = 'backward'"})
+_served = _words.serve(_words.Names(__name__, [("lamella.fft", _TABLE, _WORDS)]))
 
 
 def _of_several_axes(function: Callable[..., Any]) -> Callable[..., Any]:

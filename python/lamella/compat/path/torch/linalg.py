@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -79,6 +80,32 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, *
     return _by_columns("solve_ex", A, B, {"left": left, "check_errors": check_errors, **named})
 
 
+def _in_dtype(x: Any, dtype: Any) -> Any:
+    return x if dtype is None or not isinstance(x, Tensor) else x.astype(dtype, copy=False)
+
+
+def norm(
+    A: Any,  # noqa: N803 (PyTorch's name)
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+) -> Any:
+    """Returns norms along one axis or two, or of all; computed in ``dtype`` where that is given."""
+    if isinstance(dim, (tuple, list)):
+        if not dim:
+            raise LinAlgError("[norm] dim names one axis or two: leave it out for all")
+        dim = tuple(dim)
+    A = _in_dtype(A, dtype)  # noqa: N806
+    axes = dim if isinstance(dim, tuple) else (-2, -1) if dim is None and ord is not None and A.ndim == 2 else ()
+    if len(axes) == 2 and ord in (1, 2, math.inf) and 0 in (A.shape[axes[0]], A.shape[axes[1]]):
+        zeros = lm.sum(abs(A), axes, keepdim)  # the largest of no numbers that are 0 at least
+        return written(zeros, out)
+    return _made("norm")(A, ord, dim, keepdim, out=out)
+
+
 def matrix_norm(
     A: Any,  # noqa: N803 (PyTorch's name)
     ord: Any = "fro",
@@ -89,6 +116,56 @@ def matrix_norm(
     out: Any = None,
 ) -> Any:
     """Returns the norms of the matrices along two axes, computed in ``dtype`` where that is given."""
-    if isinstance(A, Tensor) and dtype is not None:
-        A = A.astype(dtype)  # noqa: N806
-    return __getattr__("norm")(A, ord, tuple(dim), keepdim, out=out)
+    if len(tuple(dim)) != 2:
+        raise LinAlgError(f"[matrix_norm] dim names two axes, not {dim}")
+    return norm(A, ord, tuple(dim), keepdim, dtype=dtype, out=out)
+
+
+def vector_norm(
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Any:
+    """Returns norms along axes, or of all elements, computed in ``dtype`` where that is given."""
+    axes = (tuple(dim) or None) if isinstance(dim, (tuple, list)) else dim
+    return _made("vector_norm")(_in_dtype(x, dtype), ord, axes, keepdim, out=out)
+
+
+def matrix_rank(
+    A: Any,  # noqa: N803 (PyTorch's name)
+    tol: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Any = None,
+) -> Any:
+    """Returns numbers of singular values above the larger of ``tol`` or ``atol``, and ``rtol`` times the largest."""
+    return _made("matrix_rank")(A, atol=atol if tol is None else tol, rtol=rtol, hermitian=hermitian, out=out)
+
+
+def pinv(
+    A: Any,  # noqa: N803 (PyTorch's name)
+    rcond: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Any = None,
+) -> Any:
+    """Returns pseudoinverses; singular values up to ``rtol``, or ``rcond``, times the largest count as 0."""
+    return _made("pinv")(A, rtol if rcond is None else rcond, hermitian, atol=atol, out=out)
+
+
+def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:  # noqa: N803 (PyTorch's name)
+    """Returns the factors Q and R; with the mode "r", no Q."""
+    factors = _made("qr")(A, "reduced" if mode == "r" else mode)
+    if mode == "r":
+        factors = type(factors)(lm.empty((0,), dtype=A.dtype, device=str(A.device)), factors[1])
+    return written(factors, out)
+
+
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:  # noqa: N803 (PyTorch's names)
+    """Returns what solves best, with residuals where there are more equations than unknowns."""
+    found = _made("lstsq")(A, B, rcond, driver=driver)
+    if A.shape[-2] > A.shape[-1]:
+        return found
+    return found._replace(residuals=lm.empty((0,), dtype=found[1].dtype, device=str(A.device)))

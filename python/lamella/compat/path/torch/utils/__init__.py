@@ -11,7 +11,7 @@ from lamella.compat.front import close_module
 from lamella.utils import rename_privateuse1_backend  # noqa: F401
 
 from .. import _attributes
-from . import _pytree, checkpoint, cpp_extension, dlpack, hooks  # noqa: F401
+from . import _pytree, checkpoint, cpp_extension, deterministic, dlpack, hooks  # noqa: F401
 
 
 def generate_methods_for_privateuse1_backend(
