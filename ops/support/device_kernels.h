@@ -141,8 +141,8 @@ struct DeviceKernels {
                  std::span<const Tensor> parameters, const Tensor& out, const char* op) = nullptr;
   /// Fills the contiguous `out` with numbers a step apart.
   void (*range)(const Range& range, const Tensor& out) = nullptr;
-  /// Normalizes the rows of the contiguous x, with weight and bias undefined or of a row's length; fills `measures`
-  /// with what the gradient needs.
+  /// Normalizes the rows of the contiguous x, or its groups of fewer than 2^31 elements, with weight and bias undefined
+  /// or contiguous, of a row's length or one number for each channel; fills `measures` with what the gradient needs.
   Tensor (*normalize_rows)(const Tensor& x, const Tensor& weight, const Tensor& bias, const NormSetting& setting,
                            NormMeasures& measures) = nullptr;
   /// Returns the gradients of normalize_rows; those of weight and bias where they are wanted.
