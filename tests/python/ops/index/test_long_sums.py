@@ -11,10 +11,9 @@ import lamella as lm
 from lamella.nn import functional as F
 from support.default_device import ON_CPU
 
-COUNT = 1 << 19
+#: The emulation of CUDA takes long for many; sums of these one by one would be wrong by ten times the tolerance, too.
+COUNT = 1 << (19 if ON_CPU else 15)
 ROWS = 50
-
-pytestmark = pytest.mark.skipif(not ON_CPU, reason="CUDA adds in any order, many addends at a time")
 
 Indexed = Callable[[lm.Tensor, lm.Tensor], lm.Tensor]
 
