@@ -16,14 +16,16 @@
 // come in another order in each run, and a float32 sum of 2^24 ones by them no longer grows. Mostly a run has a value
 // or a few, and one thread adds it. The sorted values are therefore cut, every kChunk of them, which no short run
 // notices: a thread adds the values up to the next cut, so that it adds kChunk at most, however long the run. A run
-// that is cut leaves a part on each side, which a second kernel joins with a block for each column tile of such a run,
-// in a type of more digits. The order of additions depends on the places alone.
+// that is cut leaves a part on each side, which blocks of a second kernel join in a type of more digits. The order of
+// additions depends on the places alone.
 
 namespace lamella::cuda {
 namespace {
 
 constexpr std::int64_t kChunk = 64;
 constexpr std::uint32_t kMostColumns = 32;  // per block of the second kernel
+constexpr std::uint32_t kSpan = 32;         // chunks in which such a block looks for runs that are cut
+constexpr std::int64_t kFewParts = 16;      // of a run, which one thread joins
 
 /// The type in which parts of a run are joined.
 template <class Sum>
@@ -82,8 +84,18 @@ struct RunArgs {
   __device__ Wide<T>& part(std::int64_t chunk, bool goes_on, std::int64_t column) const {
     return parts[(2 * chunk + (goes_on ? 1 : 0)) * width + column];
   }
+  __device__ std::int64_t spans() const { return (chunks() + kSpan - 1) / kSpan; }
   /// True if a run of this row begins in front of a position.
   __device__ bool began_before(std::int64_t at, std::int64_t row) const { return at > 0 && rows[at - 1] == row; }
+  /// True if the values at the begin of a chunk, which may be behind the last, go to this row.
+  __device__ bool begins_with(std::int64_t chunk, std::int64_t row) const {
+    return chunk * kChunk < count && rows[chunk * kChunk] == row;
+  }
+  /// True if a run begins in a chunk and goes on in the next one.
+  __device__ bool begins_cut_run(std::int64_t chunk) const {
+    const std::int64_t cut = (chunk + 1) * kChunk;
+    return cut < count && rows[cut - 1] == rows[cut] && !began_before(chunk * kChunk, rows[cut]);
+  }
   /// Writes the total of a run.
   __device__ void write(std::int64_t row, std::int64_t column, Total<T> total) const {
     T& to = out[row * width + column];
@@ -117,50 +129,85 @@ __global__ void __launch_bounds__(kGridThreads) combine_kernel(const __grid_cons
   });
 }
 
-/// Joins the parts of each run that is cut; blocks take chunks and columns in turn.
+/// Returns a part of the run that begins in a chunk and goes on behind it.
+template <class T>
+__device__ Total<T> part_of(const RunArgs<T>& args, std::int64_t chunk, std::int64_t i, std::int64_t column) {
+  return total_of<T>(args.part(chunk + i, i == 0, column));
+}
+
+/// Joins the parts of a run that has kFewParts at most, for a column; returns false if there are more.
+template <class T>
+__device__ bool join_few(const RunArgs<T>& args, std::int64_t chunk, std::int64_t column) {
+  const std::int64_t row = args.rows[(chunk + 1) * kChunk];
+  if (args.begins_with(chunk + kFewParts, row)) return false;
+  if (column >= args.width) return true;
+  Total<T> total = part_of(args, chunk, 0, column);
+  for (std::int64_t i = 1; args.begins_with(chunk + i, row); ++i)
+    total = combined<T>(args.action, total, part_of(args, chunk, i, column));
+  args.write(row, column, total);
+  return true;
+}
+
+/// Joins the parts of a run that has more than kFewParts, for a column of each slot. All threads of the block must call
+/// it.
+template <class T>
+__device__ void join_many(const RunArgs<T>& args, std::int64_t chunk, std::int64_t column, Place place, Lanes lanes,
+                          Total<T> (&shared)[kLaneThreads]) {
+  const std::int64_t row = args.rows[(chunk + 1) * kChunk];
+  // Finds the first chunk that begins with another row.
+  std::int64_t end = chunk + kFewParts + 1;
+  for (std::int64_t last = args.chunks(); end < last;) {
+    const std::int64_t middle = (end + last) / 2;
+    if (args.begins_with(middle, row)) {
+      end = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  const bool valid = column < args.width;
+  const std::int64_t parts = end - chunk;
+  Total<T> mine{};
+  if (valid && place.lane < parts) {
+    mine = part_of(args, chunk, place.lane, column);
+    for (std::int64_t i = place.lane + lanes.count; i < parts; i += lanes.count)
+      mine = combined<T>(args.action, mine, part_of(args, chunk, i, column));
+  }
+  // Lanes without parts take no part in the tree: there is no element that all actions leave as it is.
+  const auto count = static_cast<std::uint32_t>(min(parts, std::int64_t{lanes.count}));
+  Total<T>* const all = &shared[place.slot * lanes.count];
+  __syncthreads();  // an earlier run's values have been read by now
+  all[place.lane] = mine;
+  for (std::uint32_t half = lanes.count / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (place.lane < half && place.lane + half < count)
+      all[place.lane] = combined<T>(args.action, all[place.lane], all[place.lane + half]);
+  }
+  if (valid && place.lane == 0) args.write(row, column, all[0]);
+}
+
+/// Joins the parts of each run that is cut; blocks take spans of chunks, and columns, in turn. Most runs have a few
+/// parts, which a thread joins for each column; all threads join the others.
 template <class T>
 __global__ void __launch_bounds__(kLaneThreads)
     join_kernel(const __grid_constant__ RunArgs<T> args, std::int64_t tiles, Lanes lanes) {
   __shared__ Total<T> shared[kLaneThreads];
+  __shared__ bool is_long[kSpan];
   const Place place(lanes);
-  const std::int64_t chunks = args.chunks();
-  for (std::int64_t item = blockIdx.x; item < (chunks - 1) * tiles; item += gridDim.x) {
-    const std::int64_t chunk = item / tiles;
-    const std::int64_t cut = (chunk + 1) * kChunk;
-    const std::int64_t row = args.rows[cut];
-    // All threads of a block agree, so that they meet at the barriers below.
-    if (args.rows[cut - 1] != row || args.began_before(chunk * kChunk, row)) continue;
-    // Finds the first chunk that begins with another row.
-    std::int64_t end = chunk + 2;
-    for (std::int64_t last = chunks; end < last;) {
-      const std::int64_t middle = (end + last) / 2;
-      if (args.rows[middle * kChunk] == row) {
-        end = middle + 1;
-      } else {
-        last = middle;
-      }
+  const std::uint32_t slots = lanes.slots();
+  const std::int64_t items = args.spans() * tiles;
+  for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const std::int64_t first_chunk = item / tiles * kSpan;
+    const std::int64_t first_column = item % tiles * slots;
+    __syncthreads();  // an earlier span's flags have been read by now
+    for (std::uint32_t i = threadIdx.x; i < kSpan * slots; i += kLaneThreads) {
+      const std::int64_t chunk = first_chunk + i / slots;
+      const bool left = args.begins_cut_run(chunk) && !join_few(args, chunk, first_column + i % slots);
+      if (i % slots == 0) is_long[i / slots] = left;
     }
-    const std::int64_t column = item % tiles * lanes.slots() + place.slot;
-    const bool valid = column < args.width;
-    // A lane without parts has none to add: it takes no part in the tree.
-    const std::int64_t parts = end - chunk;
-    const auto part = [&](std::int64_t i) { return total_of<T>(args.part(chunk + i, i == 0, column)); };
-    Total<T> mine{};
-    if (valid && place.lane < parts) {
-      mine = part(place.lane);
-      for (std::int64_t i = place.lane + lanes.count; i < parts; i += lanes.count)
-        mine = combined<T>(args.action, mine, part(i));
+    __syncthreads();
+    for (std::uint32_t k = 0; k < kSpan; ++k) {
+      if (is_long[k]) join_many(args, first_chunk + k, first_column + place.slot, place, lanes, shared);
     }
-    const auto count = static_cast<std::uint32_t>(min(parts, std::int64_t{lanes.count}));
-    Total<T>* const all = &shared[place.slot * lanes.count];
-    __syncthreads();  // an earlier item's values have been read by now
-    all[place.lane] = mine;
-    for (std::uint32_t half = lanes.count / 2; half > 0; half /= 2) {
-      __syncthreads();
-      if (place.lane < half && place.lane + half < count)
-        all[place.lane] = combined<T>(args.action, all[place.lane], all[place.lane + half]);
-    }
-    if (valid && place.lane == 0) args.write(row, column, all[0]);
   }
 }
 
@@ -191,8 +238,9 @@ void combine_runs(PickAction action, const Tensor& values, const SortedPairs& or
     const auto columns = static_cast<std::uint32_t>(std::min<std::int64_t>(kMostColumns, width));
     const Lanes lanes{kLaneThreads / std::bit_ceil(columns), false};
     const std::int64_t tiles = (width + lanes.slots() - 1) / lanes.slots();
-    launch(op, join_kernel<T>, static_cast<unsigned>(std::min((chunks - 1) * tiles, kMostBlocks)), kLaneThreads, 0,
-           stream, args, tiles, lanes);
+    const std::int64_t blocks = (chunks + kSpan - 1) / kSpan * tiles;
+    launch(op, join_kernel<T>, static_cast<unsigned>(std::min(blocks, kMostBlocks)), kLaneThreads, 0, stream, args,
+           tiles, lanes);
   });
 }
 
