@@ -82,7 +82,7 @@ struct DeviceKernels {
                                    const Tensor& dterms) = nullptr;
   /// Gathers rows of a contiguous matrix: result[i] = matrix[rows[i]].
   Tensor (*gather_rows)(const Tensor& matrix, const Tensor& rows) = nullptr;
-  /// Adds the rows of a matrix into a new one of `count` rows: result[rows[i]] += matrix[i]. The rows determine the order.
+  /// Adds the rows of a matrix into a new one of `count` rows: result[rows[i]] += matrix[i]; the order is fixed.
   Tensor (*scatter_rows)(const Tensor& matrix, const Tensor& rows, std::int64_t count) = nullptr;
   /// Writes rows into a contiguous matrix: matrix[rows[i]] = values[i]; of equal rows the last one counts.
   void (*put_rows)(const Tensor& matrix, const Tensor& rows, const Tensor& values) = nullptr;
