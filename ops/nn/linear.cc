@@ -1,6 +1,8 @@
 #include "ops/nn/linear.h"
 
 #include "engine/autograd/graph/running_pass.h"
+#include "engine/core/modes.h"
+#include "engine/runtime/deterministic.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/linalg/gemm.h"
 #include "ops/linalg/matmul.h"
@@ -12,6 +14,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/fused_products.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -48,6 +51,22 @@ Tensor rows_times_weight(const Tensor& x, const Tensor& weight, const std::optio
   return out;
 }
 
+/// Computes the gradients of weight and bias in one pass over dy, where the device does that, and returns true.
+bool weight_and_bias_gradient(const Tensor& x, const Tensor& dy, TensorList& grads) {
+  const Device device = dy.device();
+  if (!device.is_cuda() || !matmul_and_sum_on_cuda) return false;
+  // The order in which a library's fused product adds is not promised.
+  if (autograd::is_grad_enabled() || autograd::modes().interceptors || are_deterministic_algorithms_enabled())
+    return false;
+  if (is_batched(x) || is_batched(dy) || x.numel() == 0 || dy.numel() == 0) return false;
+  const Tensor dweight = empty({dy.size(1), x.size(1)}, dy.dtype(), device);
+  const Tensor dbias = empty({dy.size(1)}, dy.dtype(), device);
+  if (!matmul_and_sum_on_cuda(transposed(dy), x, dweight, dbias, "linear")) return false;
+  grads[1] = dweight;
+  grads[2] = dbias;
+  return true;
+}
+
 /// The linear layer on rows of x; the bias may be absent.
 struct LinearLayer : OperatorLayer<LinearLayer> {
   static constexpr std::string_view name = "linear";
@@ -62,13 +81,16 @@ struct LinearLayer : OperatorLayer<LinearLayer> {
     const auto& edges = ctx.node()->edges();
     TensorList grads(edges.size());
     if (autograd::is_needed(edges[0])) grads[0] = matmul(dy, weight);
-    if (autograd::is_needed(edges[1])) {
+    const bool want_weight = autograd::is_needed(edges[1]);
+    const bool want_bias = edges.size() > 2 && autograd::is_needed(edges[2]);
+    if (want_weight && want_bias && weight_and_bias_gradient(x, dy, grads)) return grads;
+    if (want_weight) {
       Tensor row_grads = dy;
       Tensor rows = x;
       dead_axes_to_rows(row_grads, rows, weight->hidden.get());
       grads[1] = matmul(matrix_transpose(row_grads), rows);
     }
-    if (edges.size() > 2 && autograd::is_needed(edges[2])) grads[2] = sum(dy, 0);
+    if (want_bias) grads[2] = sum(dy, 0);
     return grads;
   }
   /// dx @ weight.T + x @ dweight.T + dbias

@@ -360,9 +360,16 @@ bool takes_rows(const Tensor& x, const NormSetting& setting) {
          has_device_kernel<&DeviceKernels::normalize_rows>(x.device());
 }
 
+constexpr std::int64_t kMostElements = std::int64_t{1} << 31;  // of a mean, for kernels of devices
+
+/// True if x is on a device with a kernel for groups, and is to be normalized by groups.
+bool takes_groups(const Tensor& x, const NormSetting& setting) {
+  return setting.over == NormOver::Groups && !x.device().is_cpu() && x.size(2) * x.size(3) < kMostElements &&
+         has_device_kernel<&DeviceKernels::normalize_rows>(x.device());
+}
+
 /// True if x is on a device with a kernel for channels, and is to be normalized by channels.
 bool takes_batch(const Tensor& x, const NormSetting& setting) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 31;
   return setting.over == NormOver::Batch && !x.device().is_cpu() && x.size(0) * x.size(3) < kMostElements &&
          has_device_kernel<&DeviceKernels::normalize_batch>(x.device());
 }
@@ -403,7 +410,7 @@ struct NormLayer : OperatorLayer<NormLayer> {
     Grads grads;
     if (!fused) {
       grads = composed_grads(x, weight, memory.bias_shape, dy, memory.setting, want_x, want_weight, want_bias);
-    } else if (memory.setting.over == NormOver::Rows) {
+    } else if (memory.setting.over == NormOver::Rows || takes_groups(x, memory.setting)) {
       const auto kernel = x.device().is_cpu()
                               ? rows_backward
                               : device_kernel<&DeviceKernels::normalize_rows_gradient>(x.device(), memory.setting.op);
@@ -436,7 +443,7 @@ struct NormLayer : OperatorLayer<NormLayer> {
       const auto kernel = device_kernel<&DeviceKernels::normalize_batch>(x.device(), setting.op);
       return kernel(x, packed(weight), packed(bias), setting, measures, statistics);
     }
-    if (on_device && takes_rows(x, setting)) {
+    if (on_device && (takes_rows(x, setting) || takes_groups(x, setting))) {
       const auto kernel = device_kernel<&DeviceKernels::normalize_rows>(x.device(), setting.op);
       return kernel(x, packed(weight), packed(bias), setting, measures);
     }

@@ -82,7 +82,7 @@ struct DeviceKernels {
                                    const Tensor& dterms) = nullptr;
   /// Gathers rows of a contiguous matrix: result[i] = matrix[rows[i]].
   Tensor (*gather_rows)(const Tensor& matrix, const Tensor& rows) = nullptr;
-  /// Adds the rows of a matrix into a new one of `count` rows: result[rows[i]] += matrix[i], in the order of i.
+  /// Adds the rows of a matrix into a new one of `count` rows: result[rows[i]] += matrix[i]; the order is fixed.
   Tensor (*scatter_rows)(const Tensor& matrix, const Tensor& rows, std::int64_t count) = nullptr;
   /// Writes rows into a contiguous matrix: matrix[rows[i]] = values[i]; of equal rows the last one counts.
   void (*put_rows)(const Tensor& matrix, const Tensor& rows, const Tensor& values) = nullptr;
@@ -141,8 +141,8 @@ struct DeviceKernels {
                  std::span<const Tensor> parameters, const Tensor& out, const char* op) = nullptr;
   /// Fills the contiguous `out` with numbers a step apart.
   void (*range)(const Range& range, const Tensor& out) = nullptr;
-  /// Normalizes the rows of the contiguous x, with weight and bias undefined or of a row's length; fills `measures`
-  /// with what the gradient needs.
+  /// Normalizes the rows of the contiguous x, or its groups of fewer than 2^31 elements, with weight and bias undefined
+  /// or contiguous, of a row's length or one number for each channel; fills `measures` with what the gradient needs.
   Tensor (*normalize_rows)(const Tensor& x, const Tensor& weight, const Tensor& bias, const NormSetting& setting,
                            NormMeasures& measures) = nullptr;
   /// Returns the gradients of normalize_rows; those of weight and bias where they are wanted.

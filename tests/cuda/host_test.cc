@@ -6,6 +6,7 @@
 #include "engine/core/error.h"
 #include "engine/core/tensor.h"
 #include "engine/runtime/cuda/cublas.h"
+#include "engine/runtime/cuda/cublas_lt.h"
 #include "engine/runtime/device_query.h"
 #include "ops/cuda/strided.h"
 
@@ -127,6 +128,32 @@ TEST(DeviceQuery, ADeviceThatIsNotThereIsAnError) {
 // Loads cuBLAS, whose functions are found at run time, not by the linker.
 TEST(Cublas, Loads) {
   EXPECT_STREQ(cublas().status_name(CUBLAS_STATUS_NOT_INITIALIZED), "CUBLAS_STATUS_NOT_INITIALIZED");
+}
+
+// The library knows the attributes that products set, in the sizes in which they are set.
+TEST(CublasLt, TakesTheAttributesOfProducts) {
+  const CublasLt* const lt = cublas_lt();
+  ASSERT_NE(lt, nullptr);
+  cublasLtMatmulDescOpaque_t product{};
+  ASSERT_EQ(lt->init_product(&product, sizeof product, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+  const auto set_product = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    return lt->set_product(&product, attribute, &value, sizeof value);
+  };
+  EXPECT_EQ(set_product(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(set_product(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BGRADB), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(set_product(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(&product)), CUBLAS_STATUS_SUCCESS);
+  cublasLtMatrixLayoutOpaque_t layout{};
+  EXPECT_EQ(lt->init_layout(&layout, sizeof layout, CUDA_R_16BF, 3, 5, 3), CUBLAS_STATUS_SUCCESS);
+  cublasLtMatmulPreferenceOpaque_t preference{};
+  ASSERT_EQ(lt->init_preference(&preference, sizeof preference), CUBLAS_STATUS_SUCCESS);
+  const auto set_preference = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    return lt->set_preference(&preference, attribute, &value, sizeof value);
+  };
+  EXPECT_EQ(set_preference(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{1} << 20), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(set_preference(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)),
+            CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(set_preference(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, std::uint32_t{2}), CUBLAS_STATUS_SUCCESS);
 }
 
 }  // namespace

@@ -1,42 +1,16 @@
 #include "ops/linalg/cuda/matmul.h"
 
 #include <algorithm>
-#include <complex>
 
 #include "engine/runtime/cuda/cublas.h"
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/stream.h"
-#include "ops/movement/cuda/movement.h"
+#include "ops/linalg/cuda/fused_product.h"
+#include "ops/linalg/cuda/layout.h"
 #include "ops/support/checks.h"
 
 namespace lamella::cuda {
 namespace {
-
-/// The layout of a matrix for cuBLAS, which is column-major: it sees the transpose of ours, or ours if `operation`
-/// transposes it back.
-struct Layout {
-  cublasOperation_t operation;
-  std::int64_t leading;
-};
-
-/// True if one axis of the matrix is contiguous and the stride of the other avoids overlaps.
-bool find_layout(const Tensor& x, Layout& layout) {
-  const std::size_t last = x.ndim() - 1;
-  const std::int64_t rows = x.shape()[last - 1];
-  const std::int64_t columns = x.shape()[last];
-  const std::int64_t row = x.strides()[last - 1];
-  const std::int64_t column = x.strides()[last];
-  // The stride of an axis of size 1 is arbitrary and may be replaced by one that fits.
-  if ((columns == 1 || column == 1) && (rows == 1 || row >= columns)) {
-    layout = {CUBLAS_OP_N, rows == 1 ? columns : row};
-    return true;
-  }
-  if ((rows == 1 || row == 1) && (columns == 1 || column >= rows)) {
-    layout = {CUBLAS_OP_T, columns == 1 ? rows : column};
-    return true;
-  }
-  return false;
-}
 
 /// The leading axes of `out`, to which those of a and b broadcast, merged if the strides allow. cuBLAS iterates over
 /// the last one.
@@ -91,39 +65,6 @@ void for_each_batch(const BatchAxes& axes, F&& f) {
     f(at);
   }
 }
-
-struct Numbers {
-  cudaDataType_t data;
-  cublasComputeType_t compute;
-};
-
-Numbers numbers_of(DType dtype) {
-  switch (dtype) {
-    case DType::Float16:
-      return {CUDA_R_16F, CUBLAS_COMPUTE_32F};
-    case DType::BFloat16:
-      return {CUDA_R_16BF, CUBLAS_COMPUTE_32F};
-    case DType::Float32:
-      return {CUDA_R_32F, CUBLAS_COMPUTE_32F};
-    case DType::Float64:
-      return {CUDA_R_64F, CUBLAS_COMPUTE_64F};
-    case DType::Complex64:
-      return {CUDA_C_32F, CUBLAS_COMPUTE_32F};
-    default:
-      return {CUDA_C_64F, CUBLAS_COMPUTE_64F};
-  }
-}
-
-/// The factors 1 and 0, in the type in which cuBLAS computes.
-struct Factors {
-  std::complex<float> single[2] = {1, 0};
-  std::complex<double> twice[2] = {1, 0};
-
-  const void* get(DType dtype, int which) const {
-    const bool is_double = dtype == DType::Float64 || dtype == DType::Complex128;
-    return is_double ? static_cast<const void*>(&twice[which]) : &single[which];
-  }
-};
 
 void multiply_floating(const Tensor& a, const Layout& a_layout, const Tensor& b, const Layout& b_layout,
                        const Tensor& out, const char* op) {
@@ -182,14 +123,17 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor& out, const char* o
   const DeviceGuard guard(out.device());
   Layout a_layout;
   Layout b_layout;
-  const Tensor left = find_layout(a, a_layout) ? a : as_contiguous(a);
-  const Tensor right = find_layout(b, b_layout) ? b : as_contiguous(b);
-  find_layout(left, a_layout);
-  find_layout(right, b_layout);
+  const Tensor left = with_layout(a, a_layout);
+  const Tensor right = with_layout(b, b_layout);
   multiply_floating(left, a_layout, right, b_layout, out, op);
 }
 
-bool matmul(const Tensor& a, const Tensor& b, const Tensor&, const Tensor& out, const char* op) {
+bool matmul(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op) {
+  const bool is_single = a.ndim() == 2 && b.ndim() == 2 && out.ndim() == 2;
+  if (bias.defined() && is_single && is_floating(out.dtype()) && bias.dtype() == out.dtype() &&
+      fused_product(a, b, out, Epilogue::Bias, bias, op)) {
+    return true;
+  }
   if (out.dtype() == DType::Int32 || out.dtype() == DType::Int64) {
     const DeviceGuard guard(out.device());
     multiply_integers(a, b, out);
@@ -199,6 +143,10 @@ bool matmul(const Tensor& a, const Tensor& b, const Tensor&, const Tensor& out, 
     no_kernel(op, out.dtype(), out.device());
   }
   return false;
+}
+
+bool matmul_and_sum(const Tensor& a, const Tensor& b, const Tensor& out, const Tensor& sums, const char* op) {
+  return fused_product(a, b, out, Epilogue::RowSums, sums, op);
 }
 
 }  // namespace lamella::cuda

@@ -8,8 +8,11 @@ namespace lamella::cuda {
 
 /// Computes out = a @ b for batches of matrices whose leading axes broadcast to those of `out`, which is contiguous;
 /// any strides. Floating and complex dtypes use cuBLAS, float32 without TF32; int32 and int64 use a separate kernel and
-/// wrap. Returns false: the caller adds the bias.
+/// wrap. Returns true if cuBLASLt added the contiguous `bias`, before rounding: that of one floating product.
 bool matmul(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
+
+/// Computes out = a @ b and the sums of a's rows, as MatmulAndSum (ops/support/fused_products.h).
+bool matmul_and_sum(const Tensor& a, const Tensor& b, const Tensor& out, const Tensor& sums, const char* op);
 
 /// Computes out = a @ b as matmul() does, for floating and complex dtypes, into an `out` whose rows are contiguous and
 /// do not overlap. Of 16-bit a and b it may be float32.

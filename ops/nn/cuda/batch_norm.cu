@@ -5,6 +5,7 @@
 #include "engine/runtime/cuda/stream.h"
 #include "ops/cuda/fast_divide.h"
 #include "ops/cuda/lanes.h"
+#include "ops/nn/cuda/moments.h"
 #include "ops/nn/norm_columns.h"
 #include "ops/support/device_kernels.h"
 
@@ -39,37 +40,12 @@ struct ChannelArgs {
   }
 };
 
-/// Mean and sum of squared distances to it of so many elements.
-template <class T>
-struct Moments {
-  T mean;
-  T squares;
-  T count;
-};
-
-/// Joins the moments of two sets (Chan et al., Updating formulae and a pairwise algorithm for computing sample
-/// variances, 1979).
-template <class T>
-__device__ Moments<T> joined(Moments<T> a, Moments<T> b) {
-  const T count = a.count + b.count;
-  if (count == 0) return a;
-  const T distance = b.mean - a.mean;
-  const T share = b.count / count;
-  return {a.mean + distance * share, a.squares + b.squares + distance * distance * a.count * share, count};
-}
-
 template <class T>
 __global__ void __launch_bounds__(kLaneThreads)
     forward_kernel(const __grid_constant__ ChannelArgs<T> args, T* y, T* variances, const double eps) {
   __shared__ Moments<T> shared[kLaneThreads];
-  // Welford's recurrence (Note on a method for calculating corrected sums of squares and products, 1962).
   Moments<T> mine{0, 0, 0};
-  args.for_each([&](std::int64_t at) {
-    const T distance = args.x[at] - mine.mean;
-    mine.count += 1;
-    mine.mean += distance / mine.count;
-    mine.squares += distance * (args.x[at] - mine.mean);
-  });
+  args.for_each([&](std::int64_t at) { mine.add(args.x[at]); });
   const Moments<T> all = combine_lanes(shared, mine, Place(kBlock), kLaneThreads, joined<T>);
   const T variance = all.squares / static_cast<T>(args.count);
   const T rstd = 1 / std::sqrt(variance + static_cast<T>(eps));

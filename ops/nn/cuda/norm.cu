@@ -1,17 +1,21 @@
+#include "ops/nn/cuda/norm.h"
+
+#include <algorithm>
 #include <cmath>
 
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/cuda/rows.h"
-#include "ops/nn/norm_columns.h"
 #include "ops/support/device_kernels.h"
 
 namespace lamella::cuda {
 namespace {
 
 constexpr DTypeSet kTaken{DType::Float32, DType::Float64};
-constexpr std::uint32_t kColumns = 32;  // per block, for sums over the rows
+constexpr std::uint32_t kColumns = 32;   // per block, for sums over the rows
+constexpr std::int64_t kPartRows = 512;  // rows that a block adds, unless that gives too many parts
+constexpr std::int64_t kMostParts = 1024;
 
 template <class T>
 struct Add {
@@ -84,19 +88,21 @@ __global__ void __launch_bounds__(kLaneThreads)
   });
 }
 
-/// Sums dy, and dy times the normalized x, over the rows: the gradients of bias and weight, either of which may be
-/// null.
+/// Sums dy, and dy times the normalized x, over a part of the rows: of the gradients of bias and weight, either of
+/// which may be null.
 template <class T>
 __global__ void __launch_bounds__(kLaneThreads)
     columns_kernel(const T* x, const T* dy, const T* means, const T* rstds, T* dweight, T* dbias, std::int64_t rows,
-                   std::int64_t width, Lanes lanes) {
+                   std::int64_t part_rows, std::int64_t width, Lanes lanes) {
   __shared__ T shared[kLaneThreads];
   const Place place(lanes);
   const std::int64_t column = std::int64_t{blockIdx.x} * kColumns + place.slot;
+  const std::int64_t first = blockIdx.y * part_rows;
+  const std::int64_t end = min(first + part_rows, rows);
   const bool valid = column < width;
   T sum = 0;
   T dot = 0;
-  for (std::int64_t row = valid ? place.lane : rows; row < rows; row += lanes.count) {
+  for (std::int64_t row = valid ? first + place.lane : end; row < end; row += lanes.count) {
     const T slope = dy[row * width + column];
     sum += slope;
     dot += slope * (x[row * width + column] - means[row] - means[rows + row]) * rstds[row];
@@ -104,8 +110,29 @@ __global__ void __launch_bounds__(kLaneThreads)
   sum = combine_lanes(shared, sum, place, lanes.count, Add<T>());
   dot = combine_lanes(shared, dot, place, lanes.count, Add<T>());
   if (!valid || place.lane != 0) return;
-  if (dweight) dweight[column] = dot;
-  if (dbias) dbias[column] = sum;
+  if (dweight) dweight[blockIdx.y * width + column] = dot;
+  if (dbias) dbias[blockIdx.y * width + column] = sum;
+}
+
+/// Adds the parts of the gradients of weight and bias, either of which may be null.
+template <class T>
+__global__ void __launch_bounds__(kLaneThreads)
+    parts_kernel(const T* weight_parts, const T* bias_parts, T* dweight, T* dbias, std::int64_t parts,
+                 std::int64_t width, Lanes lanes) {
+  __shared__ T shared[kLaneThreads];
+  const Place place(lanes);
+  const std::int64_t column = std::int64_t{blockIdx.x} * kColumns + place.slot;
+  const bool valid = column < width;
+  const auto add = [&](const T* from, T* to) {
+    if (!to) return;
+    T sum = 0;
+    for (std::int64_t part = valid ? place.lane : parts; part < parts; part += lanes.count)
+      sum += from[part * width + column];
+    sum = combine_lanes(shared, sum, place, lanes.count, Add<T>());
+    if (valid && place.lane == 0) to[column] = sum;
+  };
+  add(weight_parts, dweight);
+  add(bias_parts, dbias);
 }
 
 template <class T>
@@ -115,6 +142,7 @@ T* data_or_null(const Tensor& x) {
 
 Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const NormSetting& setting,
                NormMeasures& measures) {
+  if (setting.over == NormOver::Groups) return normalize_groups(x, weight, bias, setting, measures);
   const Device device = x.device();
   const std::int64_t width = x.shape().back();
   const std::int64_t rows = x.numel() / width;
@@ -132,6 +160,8 @@ Tensor forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const 
 
 NormGrads backward(const Tensor& x, const Tensor& weight, const Tensor& dy, const NormMeasures& measures,
                    const NormSetting& setting, bool want_weight, bool want_bias) {
+  if (setting.over == NormOver::Groups)
+    return normalize_groups_gradient(x, weight, dy, measures, setting, want_weight, want_bias);
   const Device device = x.device();
   const cudaStream_t stream = current_stream(device);
   const std::int64_t width = x.shape().back();
@@ -140,6 +170,14 @@ NormGrads backward(const Tensor& x, const Tensor& weight, const Tensor& dy, cons
   grads.x = empty_like(x);
   if (want_weight) grads.weight = empty({width}, x.dtype(), device);
   if (want_bias) grads.bias = empty({width}, x.dtype(), device);
+  // Few blocks would add many rows: each adds a part of them, in a number of parts that the shape determines.
+  const std::int64_t part_rows = std::max(kPartRows, (rows + kMostParts - 1) / kMostParts);
+  const std::int64_t parts = (rows + part_rows - 1) / part_rows;
+  const auto parts_of = [&](const Tensor& sums) {
+    return parts > 1 && sums.defined() ? empty({parts, width}, x.dtype(), device) : sums;
+  };
+  const Tensor weight_parts = parts_of(grads.weight);
+  const Tensor bias_parts = parts_of(grads.bias);
   const RowGrid grid(rows, width);
   const DeviceGuard guard(device);
   visit<kTaken>(x.dtype(), setting.op, [&]<class T>() {
@@ -149,9 +187,14 @@ NormGrads backward(const Tensor& x, const Tensor& weight, const Tensor& dy, cons
            dy.data<T>(), means, rstds, grads.x.data<T>(), rows, width, setting.centered, grid.lanes);
     if (!want_weight && !want_bias) return;
     const Lanes lanes{kLaneThreads / kColumns, false};
-    launch(setting.op, columns_kernel<T>, static_cast<unsigned>((width + kColumns - 1) / kColumns), kLaneThreads, 0,
-           stream, x.data<T>(), dy.data<T>(), means, rstds, data_or_null<T>(grads.weight), data_or_null<T>(grads.bias),
-           rows, width, lanes);
+    const auto across = static_cast<unsigned>((width + kColumns - 1) / kColumns);
+    launch(setting.op, columns_kernel<T>, dim3(across, static_cast<unsigned>(parts)), kLaneThreads, 0, stream,
+           x.data<T>(), dy.data<T>(), means, rstds, data_or_null<T>(weight_parts), data_or_null<T>(bias_parts), rows,
+           part_rows, width, lanes);
+    if (parts == 1) return;
+    launch(setting.op, parts_kernel<T>, across, kLaneThreads, 0, stream, data_or_null<T>(weight_parts),
+           data_or_null<T>(bias_parts), data_or_null<T>(grads.weight), data_or_null<T>(grads.bias), parts, width,
+           lanes);
   });
   return grads;
 }

@@ -50,3 +50,15 @@ def reversed_order() -> Iterator[None]:
         yield
     finally:
         runtime.lamella_emulation_reverse(False)
+
+
+@contextmanager
+def without_fused_products() -> Iterator[None]:
+    """Has cuBLASLt find no algorithm for products that it has not computed before."""
+    runtime = library()
+    assert runtime is not None
+    runtime.lamella_emulation_refuse_lt(True)
+    try:
+        yield
+    finally:
+        runtime.lamella_emulation_refuse_lt(False)

@@ -5,11 +5,10 @@
 #include <cstdint>
 
 #include "engine/core/half.h"
+#include "tests/cuda/emulation/runtime/matrices.h"
 
-/// A handle holds the stream of its work.
-struct EmulatedCublas {
-  cudaStream_t stream = nullptr;
-};
+using emulation::element;
+using emulation::layout_fits;
 
 namespace {
 
@@ -23,23 +22,6 @@ struct Matrices {
   std::int64_t a_stride, b_stride, c_stride;
   std::int64_t batches;
 };
-
-template <class T>
-T conjugate(T x) {
-  return x;
-}
-template <class T>
-std::complex<T> conjugate(std::complex<T> x) {
-  return std::conj(x);
-}
-
-/// Returns element (row, column) of a column-major matrix, or of its transpose.
-template <class A, class T>
-A element(const T* x, cublasOperation_t operation, std::int64_t leading, std::int64_t row, std::int64_t column) {
-  if (operation == CUBLAS_OP_N) return static_cast<A>(x[row + column * leading]);
-  const auto value = static_cast<A>(x[column + row * leading]);
-  return operation == CUBLAS_OP_C ? conjugate(value) : value;
-}
 
 /// Multiplies elements T, adding in A, into elements C.
 template <class T, class A, class C>
@@ -69,10 +51,6 @@ cudaError_t multiply(const Matrices& x, A alpha, A beta, cudaStream_t stream) {
 template <class T, class A, class C = T>
 cudaError_t multiply(const Matrices& x, const void* alpha, const void* beta, cudaStream_t stream) {
   return multiply<T, A, C>(x, *static_cast<const A*>(alpha), *static_cast<const A*>(beta), stream);
-}
-
-bool layout_fits(cublasOperation_t operation, std::int64_t rows, std::int64_t columns, std::int64_t leading) {
-  return leading >= (operation == CUBLAS_OP_N ? rows : columns) && leading >= 1;
 }
 
 }  // namespace

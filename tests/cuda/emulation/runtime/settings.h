@@ -18,6 +18,8 @@ struct Settings {
   bool deferred = false;
   /// LAMELLA_EMULATION_RACES=1: each kernel runs in both orders, and has to write the same both times.
   bool races = false;
+  /// Set by tests: cuBLASLt finds no algorithm for any product.
+  bool refuse_lt = false;
 };
 
 /// Returns the settings, which are read from the environment once and may be changed between launches.

@@ -175,10 +175,14 @@ def test_sums_do_not_depend_on_the_number_of_threads(rows: int, width: int, rng:
     finally:
         lm.set_num_threads(before)
     assert results[0] == results[1] == results[2]
-    assert len(set(results[0][:4])) == 1
-    expected = np.zeros((rows, width), "float32")
+    # On CUDA long sums are joined in float64, and cut where their places are in the order of all.
+    on_cpu = default_device.ON_CPU
+    assert not on_cpu or len(set(results[0][:4])) == 1
+    expected = np.zeros((rows, width), "float32" if on_cpu else "float64")
     np.add.at(expected, index.numpy(), src.numpy())
-    np.testing.assert_array_equal(np.frombuffer(results[0][0], "float32").reshape(rows, width), expected)
+    for result in results[0][:4]:
+        got = np.frombuffer(result, "float32").reshape(rows, width)
+        np.testing.assert_allclose(got, expected, rtol=0, atol=0 if on_cpu else 1e-4)
     expected[index.numpy()] = src.numpy()
     np.testing.assert_array_equal(np.frombuffer(results[0][4], "float32").reshape(rows, width), expected)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import lamella as lm
-from support import default_device
 
 LENGTHS = [1, 2, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 1000, 4097]
 
@@ -351,9 +350,7 @@ def test_long_transforms(n: int, dtype: str, rng: np.random.Generator) -> None:
         lm.set_num_threads(before)
 
 
-@pytest.mark.parametrize(
-    "bias", [False, pytest.param(True, marks=default_device.cpu_only("cuBLAS rounds before the bias"))]
-)
+@pytest.mark.parametrize("bias", [False, True])
 def test_bfloat16_products_round_once(bias: bool, rng: np.random.Generator) -> None:
     x = rng.integers(-8, 9, (40, 70)).astype(np.float32)
     w = rng.integers(-8, 9, (30, 70)).astype(np.float32)
