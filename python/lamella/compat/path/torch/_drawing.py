@@ -58,7 +58,7 @@ def normal(
     if size is not None:
         requires_grad = options.pop("requires_grad", False)
         options.pop("layout", None), options.pop("pin_memory", None)
-        made = written(lm.normal(tuple(size), mean, std, generator=generator, **options), out)
+        made: Tensor = written(lm.normal(tuple(size), mean, std, generator=generator, **options), out)
         return made.requires_grad_() if requires_grad else made
     _refuse_negative(std)
     of_tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
@@ -94,7 +94,7 @@ _native_random: Any = Tensor.random_
 _native_uniform: Any = Tensor.uniform_
 
 
-def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
+def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Any:
     """Implements Tensor.random_(): integers in [from, to), in [0, to) for one number, or all of the dtype."""
     low, high = _bounds("random_", bounds, named, None, None)
     if len(bounds) == 1 and not named:
@@ -109,7 +109,7 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
     return _native_random(self, low, None if high is None else int(high), generator=generator)
 
 
-def uniform_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
+def uniform_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Any:
     """Implements Tensor.uniform_(): numbers in [from, to)."""
     low, high = _bounds("uniform_", bounds, named, 0.0, 1.0)
     return _native_uniform(self, low, high, generator=generator)

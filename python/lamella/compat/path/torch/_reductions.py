@@ -275,17 +275,17 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     return lm.linalg.vector_norm(x, axis=_axes(dim), keepdims=keepdim, ord=2 if p in ("fro", None) else p)
 
 
-def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The sum of the singular values of matrices, along the axes of ``dim``."""
     return norm(input, "nuc", dim, keepdim)
 
 
-def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """The Euclidean norm along axes, or of all elements."""
     return norm(input, "fro", dim, keepdim)
 
 
-def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Any:
     """The norms along all axes but one, which keep their places; along all for -1."""
     if dim == -1:
         return norm(v, pow)
