@@ -16,7 +16,7 @@ assert int(whole().min()) >= 0 and int(whole().max()) > 2**60
 assert set(torch.empty(99, dtype=torch.bool).random_().tolist()) == {True, False}
 drawn = torch.empty(2000).uniform_(**{"from": 1.0, "to": 3.0})
 assert 1 <= drawn.min() < 1.1 and 2.9 < drawn.max() < 3
-for arguments, named in [((1, 2, 3), {}), ((1,), {"from": 0}), ((), {"low": 1})]:
+for arguments, named in [((1, 2, 3), {}), ((1,), {"from": 0}), ((), {"until": 1})]:
     try:
         whole(*arguments, **named)
     except TypeError:

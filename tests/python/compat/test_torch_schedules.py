@@ -132,9 +132,12 @@ close([again.optimizer.param_groups[0]["lr"]], [wanted * 0.5])
     "behind an epoch": """
 o = optimizer(0.5)
 o.param_groups[0]["initial_lr"] = 1.0
-schedule = S.ExponentialLR(o, 0.5, last_epoch=2)  # made after three epochs: begins the next one
+schedule = S.ExponentialLR(o, 0.5, last_epoch=2)  # made after three epochs: goes on from the present rate
 assert schedule.last_epoch == 3
+close([o.param_groups[0]["lr"]], [0.5])
+schedule.step()
 close([o.param_groups[0]["lr"]], [0.25])
+close([rates([S.StepLR(o, 3, 0.1, last_epoch=2)], 2)[0]], [0.025])  # the next one is the third epoch's end
 """,
     "rates of subclasses": """
 class Halved(S.StepLR):

@@ -121,7 +121,8 @@ def _bounds(op: str, bounds: tuple[Any, ...], named: dict[str, Any], low: Any, h
     Raises:
         TypeError: there are others.
     """
-    if len(bounds) > 2 or named.keys() - {"from", "to", "low", "high"}:
+    twice = bool(bounds) and "from" in named and len(bounds) + len(named) > 1
+    if len(bounds) + len(named) > 2 or twice or named.keys() - {"from", "to", "low", "high"}:
         raise TypeError(f"[{op}] takes the bounds 'from' and 'to', not {[*bounds, *named]}")
     low, high = named.get("low", named.get("from", low)), named.get("high", named.get("to", high))
     found = (*bounds, *(low, high)[len(bounds) :])

@@ -230,7 +230,15 @@ class TypedStorage:
         return hash((self.dtype, self._untyped_storage))
 
     def _elements(self) -> Tensor:
-        return lm._C._tensor_in_memory(self._untyped_storage._bytes, self.dtype, (self.size(),), (1,), 0)
+        part = self._untyped_storage._bytes
+        if part.device == "meta":
+            return lm._C._tensor_in_memory(part, self.dtype, (self.size(),), (1,), 0)
+        # A part of the memory begins behind its first byte.
+        whole = lm._C._memory_as_bytes(part)
+        begin = part.data_ptr() - whole.data_ptr()
+        if begin % self.dtype.itemsize != 0:
+            raise RuntimeError(f"[storage] memory from byte {begin} on has no elements of {self.dtype.name}")
+        return lm._C._tensor_in_memory(whole, self.dtype, (self.size(),), (1,), begin // self.dtype.itemsize)
 
     def __getitem__(self, index: Any) -> Any:
         found = self._elements()[index]

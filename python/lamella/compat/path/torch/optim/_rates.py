@@ -23,6 +23,15 @@ _FLOORS: dict[type, str | None] = {
     optim.CosineAnnealingLR: "eta_min",
 }
 
+#: Schedules that, where they go on behind an epoch, take the present rates for those of the next one.
+_BEGINS_WITH_THE_PRESENT = (
+    optim.ExponentialLR,
+    optim.LinearLR,
+    optim.PolynomialLR,
+    optim.CosineAnnealingLR,
+    optim.MultiplicativeLR,
+)
+
 
 def _number(value: Any) -> float:
     return float(value.item()) if isinstance(value, Tensor) else float(value)
@@ -119,6 +128,12 @@ def step(self: Native, epoch: float | None = None) -> None:
 def go_on_after(self: Native, last_epoch: int | None) -> None:
     """Goes on behind an epoch; -1 or None begins anew."""
     self.__dict__.pop("_goes_on", None)
-    if last_epoch not in (-1, None):
-        self.epoch = int(last_epoch)  # type: ignore[arg-type]
+    if last_epoch in (-1, None):
+        return
+    self.epoch = int(last_epoch)  # type: ignore[arg-type]
+    if isinstance(self, _BEGINS_WITH_THE_PRESENT) and type(self).get_lr is get_lr:  # type: ignore[attr-defined]
+        self.epoch += 1
+        self._take_groups()
+        _put(self, [group["lr"] for group in self.optimizer.param_groups])
+    else:
         self.step()
