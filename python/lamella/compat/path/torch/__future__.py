@@ -1,4 +1,4 @@
-"""How modules convert their parameters: always in place here, in the memory of the tensors that programs hold."""
+"""Ways in which modules convert their parameters: always in place here, in the memory that programs hold."""
 
 from __future__ import annotations
 
