@@ -10,6 +10,7 @@ from typing import Any
 
 import lamella as lm
 
+from .._exchange import LOCK
 from ._code import Namespace, PythonCode, Writer
 from .node import Argument, Node, Target, map_arg, name_of
 
@@ -275,7 +276,8 @@ class Graph:
 
     def python_code(self, root_module: str, *, verbose: bool = False, **options: Any) -> PythonCode:
         """Returns the code of the graph, a function ``forward``, in which ``root_module`` is the module."""
-        return Writer(self, root_module).code()
+        with LOCK:  # what another thread traces has other functions under the names for a while
+            return Writer(self, root_module).code()
 
     def print_tabular(self) -> None:
         """Prints the nodes as a table."""
