@@ -131,7 +131,8 @@ def go_on_after(self: Native, last_epoch: int | None) -> None:
     if last_epoch in (-1, None):
         return
     self.epoch = int(last_epoch)  # type: ignore[arg-type]
-    if isinstance(self, _BEGINS_WITH_THE_PRESENT) and type(self).get_lr is get_lr:  # type: ignore[attr-defined]
+    asks: Callable[..., Any] = type(self).get_lr  # type: ignore[attr-defined]
+    if isinstance(self, _BEGINS_WITH_THE_PRESENT) and asks is get_lr:
         self.epoch += 1
         self._take_groups()
         _put(self, [group["lr"] for group in self.optimizer.param_groups])
