@@ -34,7 +34,8 @@ void check_other(const Tensor& x, const std::optional<Tensor>& other, const Dims
   if (!other) return;
   check_defined(*other, op);
   if (other->shape() != shape)
-    fail<ValueError>("[", op, "] ", what, " must have the shape ", shape, ", got ", other->shape());
+    fail<ValueError>("[", op, "] ", what, " must have the shape ", shape, ", got ", other->shape(), " (x: ", x.shape(),
+                     ")");
   check_dtype(*other, is_complex(x.dtype()) ? Differentiable : Floating, op);
   check_same_device(x, *other, op);
 }

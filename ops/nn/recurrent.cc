@@ -38,7 +38,8 @@ void check_weights(const Cell& cell, const Weights& w, std::int64_t input, std::
   const auto check = [&](const Tensor& x, const Dims& shape, const char* what) {
     check_defined(x, cell.op);
     if (x.shape() != shape)
-      fail<ValueError>("[", cell.op, "] ", what, " must have the shape ", shape, ", got ", x.shape());
+      fail<ValueError>("[", cell.op, "] ", what, " must have the shape ", shape, ", got ", x.shape(), " (x has ", input,
+                       " features)");
   };
   check(w.ih, Dims{rows, input}, "weight_ih");
   check(w.hh, Dims{rows, hidden}, "weight_hh");

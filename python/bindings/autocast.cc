@@ -1,10 +1,14 @@
 #include "python/bindings/autocast.h"
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "engine/autograd/autocast/autocast.h"
 #include "engine/runtime/deterministic.h"
+#include "engine/runtime/matmul_precision.h"
 #include "python/bindings/convert.h"
 #include "python/bindings/dtype_type.h"
 #include "python/bindings/errors.h"
@@ -100,6 +104,27 @@ PyObject* set_deterministic(PyObject*, PyObject* value) {
 
 PyObject* is_deterministic(PyObject*, PyObject*) { return PyBool_FromLong(are_deterministic_algorithms_enabled()); }
 
+/// Names of the formats, in the order of MatmulPrecision.
+constexpr std::array<const char*, 3> kPrecisions{"highest", "high", "medium"};
+
+PyObject* set_matmul_precision(PyObject*, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("set_float32_matmul_precision", "precision, /");
+    const auto name = read<std::string_view>(value, {signature, 0});
+    const auto* const found = std::ranges::find(kPrecisions, name);
+    if (found == kPrecisions.end()) {
+      fail<ValueError>("[set_float32_matmul_precision] precision must be \"highest\", \"high\" or \"medium\", got \"",
+                       name, "\"");
+    }
+    set_float32_matmul_precision(static_cast<MatmulPrecision>(found - kPrecisions.begin()));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* get_matmul_precision(PyObject*, PyObject*) {
+  return PyUnicode_FromString(kPrecisions[static_cast<std::size_t>(float32_matmul_precision())]);
+}
+
 PyMethodDef autocast_method_defs[] = {
     {"_autocast_state", autocast_state, METH_NOARGS,
      "_autocast_state()\n--\n\nThis thread's dtypes on the CPU and on CUDA (None: off), and whether copies are kept."},
@@ -118,6 +143,18 @@ PyMethodDef autocast_method_defs[] = {
      "price of speed."},
     {"are_deterministic_algorithms_enabled", is_deterministic, METH_NOARGS,
      "are_deterministic_algorithms_enabled()\n--\n\nTrue if deterministic algorithms were asked for."},
+    {"set_float32_matmul_precision", set_matmul_precision, METH_O,
+     "set_float32_matmul_precision(precision, /)\n--\n\n"
+     "Sets the format in which CUDA devices multiply float32 matrices, process-wide; sums are float32 in all of "
+     "them.\n\n"
+     "Args:\n"
+     "    precision: \"highest\", float32, which is the default; \"high\" or \"medium\", TF32, with 10 bits of "
+     "mantissa, where\n"
+     "        the device has it, which is several times as fast there.\n\n"
+     "Raises:\n"
+     "    ValueError: there is no such precision."},
+    {"get_float32_matmul_precision", get_matmul_precision, METH_NOARGS,
+     "get_float32_matmul_precision()\n--\n\nReturns \"highest\", \"high\" or \"medium\"."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <mutex>
 
 #include "engine/runtime/cuda/cublas.h"
 #include "engine/runtime/cuda/cublas_lt.h"
@@ -28,6 +29,7 @@ std::uint32_t alignment_of(const Tensor& x) {
 struct Problem {
   int device;
   DType dtype;
+  cublasComputeType_t compute;
   Epilogue epilogue;
   std::int64_t m, n, k;
   cublasOperation_t a_operation, b_operation;
@@ -80,19 +82,19 @@ class Preparation {
 /// Fills the plan of a problem; `vector` has the problem's alignment, which is all that counts here. The plan stays
 /// unusable if a call fails: a plain product tells what is wrong, if anything is.
 void prepare(const CublasLt& lt, cublasLtHandle_t handle, const Problem& problem, const void* vector, Plan& plan) {
-  const Numbers numbers = numbers_of(problem.dtype);
+  const cudaDataType_t data = numbers_of(problem.dtype).data;
   const cudaDataType_t factors = problem.dtype == DType::Float64 ? CUDA_R_64F : CUDA_R_32F;
   Preparation calls(lt);
-  calls.expect(lt.init_product(&plan.product, sizeof plan.product, numbers.compute, factors));
+  calls.expect(lt.init_product(&plan.product, sizeof plan.product, problem.compute, factors));
   calls.set(plan.product, CUBLASLT_MATMUL_DESC_TRANSA, problem.b_operation);
   calls.set(plan.product, CUBLASLT_MATMUL_DESC_TRANSB, problem.a_operation);
   // The rows of our a are the columns of the library's second matrix.
   calls.set(plan.product, CUBLASLT_MATMUL_DESC_EPILOGUE,
             problem.epilogue == Epilogue::Bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_BGRADB);
   calls.set(plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
-  calls.set(plan.b, numbers.data, problem.n, problem.k, problem.b_operation, problem.b_leading);
-  calls.set(plan.a, numbers.data, problem.k, problem.m, problem.a_operation, problem.a_leading);
-  calls.set(plan.out, numbers.data, problem.n, problem.m, CUBLAS_OP_N, problem.n);
+  calls.set(plan.b, data, problem.n, problem.k, problem.b_operation, problem.b_leading);
+  calls.set(plan.a, data, problem.k, problem.m, problem.a_operation, problem.a_leading);
+  calls.set(plan.out, data, problem.n, problem.m, CUBLAS_OP_N, problem.n);
 
   cublasLtMatmulPreferenceOpaque_t preference{};
   calls.expect(lt.init_preference(&preference, sizeof preference));
@@ -114,9 +116,18 @@ void prepare(const CublasLt& lt, cublasLtHandle_t handle, const Problem& problem
   plan.workspace = found.workspaceSize;
 }
 
-/// Returns this thread's plan for a problem. Threads share none, because a descriptor holds the address of the vector.
+/// Returns the plans of a handle. Each thread has a handle to itself, so that none shares a plan: its descriptor holds
+/// the address of the vector.
+std::map<Problem, Plan>& plans_of(cublasLtHandle_t handle) {
+  static std::mutex mutex;
+  static auto& plans = *new std::map<cublasLtHandle_t, std::map<Problem, Plan>>;  // handles outlive the program's end
+  const std::lock_guard lock(mutex);
+  return plans[handle];
+}
+
+/// Returns the handle's plan for a problem.
 Plan& plan_for(const CublasLt& lt, cublasLtHandle_t handle, const Problem& problem, const void* vector) {
-  thread_local std::map<Problem, Plan> plans;
+  std::map<Problem, Plan>& plans = plans_of(handle);
   const auto found = plans.find(problem);
   if (found != plans.end()) return found->second;
   // Shapes that change with every call would fill the memory.
@@ -141,6 +152,7 @@ bool fused_product(const Tensor& a, const Tensor& b, const Tensor& out, Epilogue
   const Tensor right = with_layout(b, b_layout);
   const Problem problem{.device = out.device().index,
                         .dtype = out.dtype(),
+                        .compute = numbers_of(out.dtype()).compute,
                         .epilogue = epilogue,
                         .m = a.size(0),
                         .n = b.size(1),

@@ -1,5 +1,6 @@
 #include "ops/linalg/cuda/layout.h"
 
+#include "engine/runtime/matmul_precision.h"
 #include "ops/movement/cuda/movement.h"
 #include "ops/support/checks.h"
 
@@ -37,7 +38,8 @@ Numbers numbers_of(DType dtype) {
     case DType::BFloat16:
       return {CUDA_R_16BF, CUBLAS_COMPUTE_32F};
     case DType::Float32:
-      return {CUDA_R_32F, CUBLAS_COMPUTE_32F};
+      return {CUDA_R_32F, float32_matmul_precision() == MatmulPrecision::Highest ? CUBLAS_COMPUTE_32F
+                                                                                 : CUBLAS_COMPUTE_32F_FAST_TF32};
     case DType::Float64:
       return {CUDA_R_64F, CUBLAS_COMPUTE_64F};
     case DType::Complex64:

@@ -29,7 +29,8 @@ struct Numbers {
   cublasComputeType_t compute;
 };
 
-/// Returns the types for a floating or complex dtype; 16-bit floats are added in float32, and float32 without TF32.
+/// Returns the types for a floating or complex dtype; 16-bit floats are added in float32. Float32 is
+/// multiplied as float32_matmul_precision() says.
 Numbers numbers_of(DType dtype);
 
 /// The factors 1 and 0, in the type in which cuBLAS computes.

@@ -7,8 +7,9 @@
 namespace lamella::cuda {
 
 /// Computes out = a @ b for batches of matrices whose leading axes broadcast to those of `out`, which is contiguous;
-/// any strides. Floating and complex dtypes use cuBLAS, float32 without TF32; int32 and int64 use a separate kernel and
-/// wrap. Returns true if cuBLASLt added the contiguous `bias`, before rounding: that of one floating product.
+/// any strides. Floating and complex dtypes use cuBLAS, float32 as float32_matmul_precision() says; int32 and int64 use
+/// a separate kernel and wrap. Returns true if cuBLASLt added the contiguous `bias`, before rounding: that of one
+/// floating product.
 bool matmul(const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out, const char* op);
 
 /// Computes out = a @ b and the sums of a's rows, as MatmulAndSum (ops/support/fused_products.h).

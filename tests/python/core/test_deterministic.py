@@ -119,3 +119,17 @@ def test_sums_come_in_one_order(deterministic, name: str) -> None:
         grads = lm.grad(followed, inputs, [lm.ones_like(y) for y in followed], allow_unused=True) if followed else []
         seen.add(bits([*listed, *(g for g in grads if g is not None)]))
     assert len(seen) == 1
+
+
+def test_the_precision_of_products() -> None:
+    assert lm.get_float32_matmul_precision() == "highest"
+    try:
+        for precision in ("high", "medium", "highest"):
+            lm.set_float32_matmul_precision(precision)
+            assert lm.get_float32_matmul_precision() == precision
+    finally:
+        lm.set_float32_matmul_precision("highest")
+    for wrong, error in (("higher", ValueError), (None, TypeError), (1, TypeError)):
+        with pytest.raises(error, match="set_float32_matmul_precision"):
+            lm.set_float32_matmul_precision(wrong)
+    assert lm.get_float32_matmul_precision() == "highest"

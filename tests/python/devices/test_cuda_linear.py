@@ -151,3 +151,31 @@ def test_plans_for_many_shapes() -> None:
             x, weight, bias = lm.ones([rows, into]), lm.ones([2, into]), lm.ones([2])
             y = lm.linear(x, weight, bias)
         assert y.tolist() == [[30.0, 30.0]] * rows
+
+
+@pytest.fixture
+def tf32():
+    lm.set_float32_matmul_precision("high")
+    yield
+    lm.set_float32_matmul_precision("highest")
+
+
+def tf32_of(x: np.ndarray) -> np.ndarray:
+    """Rounds to 10 bits of mantissa, ties away from zero."""
+    bits = x.astype(np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+@emulated
+def test_float32_is_multiplied_as_tf32_where_that_is_asked_for(tf32: None) -> None:
+    x, weight, bias, _ = given((16, 32, 8), "float32")
+    exactly = exact(x) @ exact(weight).T
+    rounded = tf32_of(x.numpy()).astype(np.float64) @ tf32_of(weight.numpy()).astype(np.float64).T
+    assert np.abs(exactly - rounded).max() > 1e-4
+    for found, want in [(x @ weight.mT, rounded), (lm.linear(x, weight, bias), rounded + exact(bias))]:
+        np.testing.assert_allclose(exact(found), want, atol=2e-5)
+    lm.set_float32_matmul_precision("highest")
+    for found, want in [(x @ weight.mT, exactly), (lm.linear(x, weight, bias), exactly + exact(bias))]:
+        np.testing.assert_allclose(exact(found), want, atol=2e-5)
+    double = x.astype("float64") @ weight.astype("float64").mT
+    np.testing.assert_allclose(exact(double), exactly, atol=1e-12)

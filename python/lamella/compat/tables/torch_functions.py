@@ -205,6 +205,7 @@ poisson(input, *, generator=None)
 
 # The engine.
 are_deterministic_algorithms_enabled from_dlpack from_numpy get_num_threads inference_mode
+get_float32_matmul_precision
 get_autocast_dtype set_autocast_dtype is_grad_enabled no_grad enable_grad set_grad_enabled promote_types
 set_num_threads
 istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, \

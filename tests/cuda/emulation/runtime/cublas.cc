@@ -121,7 +121,9 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperat
                      : multiply<lamella::BFloat16, float>(x, alpha, beta, handle->stream);
       break;
     case CUDA_R_32F:
-      error = multiply<float, float>(x, alpha, beta, handle->stream);
+      error = compute == CUBLAS_COMPUTE_32F_FAST_TF32
+                  ? multiply<emulation::Tf32, float, float>(x, alpha, beta, handle->stream)
+                  : multiply<float, float>(x, alpha, beta, handle->stream);
       break;
     case CUDA_R_64F:
       error = multiply<double, double>(x, alpha, beta, handle->stream);

@@ -100,8 +100,10 @@ cublasStatus_t checked(const Matrices& x) {
   if (x.a.type != x.b.type || x.a.type != x.d.type || x.c.type != x.d.type) return CUBLAS_STATUS_NOT_SUPPORTED;
   const bool twice = x.a.type == CUDA_R_64F;
   const bool is_real = twice || x.a.type == CUDA_R_32F || x.a.type == CUDA_R_16F || x.a.type == CUDA_R_16BF;
-  if (!is_real || x.product.compute != (twice ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F) ||
-      x.product.scale != (twice ? CUDA_R_64F : CUDA_R_32F)) {
+  const bool computes = twice ? x.product.compute == CUBLAS_COMPUTE_64F
+                              : x.product.compute == CUBLAS_COMPUTE_32F ||
+                                    (x.product.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && x.a.type == CUDA_R_32F);
+  if (!is_real || !computes || x.product.scale != (twice ? CUDA_R_64F : CUDA_R_32F)) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   switch (x.product.epilogue) {
@@ -115,14 +117,15 @@ cublasStatus_t checked(const Matrices& x) {
   }
 }
 
-template <class T, class A>
+/// Multiplies elements that are read as M, adding in A, into elements T.
+template <class M, class T, class A>
 cudaError_t multiply(const Matrices& x, const void* alpha_at, const void* a_at, const void* b_at, const void* beta_at,
                      const void* c_at, void* d_at, void* workspace, std::size_t workspace_size, cudaStream_t stream) {
   const A alpha = *static_cast<const A*>(alpha_at);
   const A beta = *static_cast<const A*>(beta_at);
   const auto run = [=] {
-    const T* const a = static_cast<const T*>(a_at);
-    const T* const b = static_cast<const T*>(b_at);
+    const M* const a = static_cast<const M*>(a_at);
+    const M* const b = static_cast<const M*>(b_at);
     const T* const c = static_cast<const T*>(c_at);
     T* const d = static_cast<T*>(d_at);
     T* const vector = static_cast<T*>(x.product.vector);
@@ -262,8 +265,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
   fits = fits && (!x.product.vector || alignment_of(x.product.vector) >= algorithm.vector_alignment);
   fits = fits && workspace_size >= algorithm.workspace && (algorithm.workspace == 0 || alignment_of(workspace) >= 256);
   if (!fits) return CUBLAS_STATUS_INVALID_VALUE;
-  const auto run = [&]<class T, class A>() {
-    return multiply<T, A>(x, alpha, a, b, beta, c, d, workspace, algorithm.workspace, stream);
+  const auto run = [&]<class T, class A, class M = T>() {
+    return multiply<M, T, A>(x, alpha, a, b, beta, c, d, workspace, algorithm.workspace, stream);
   };
   cudaError_t error = cudaSuccess;
   switch (x.a.type) {
@@ -277,7 +280,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
       error = run.operator()<double, double>();
       break;
     default:
-      error = run.operator()<float, float>();
+      error = x.product.compute == CUBLAS_COMPUTE_32F_FAST_TF32 ? run.operator()<float, float, emulation::Tf32>()
+                                                                : run.operator()<float, float>();
       break;
   }
   return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;

@@ -2,6 +2,7 @@
 
 #include <cublas_v2.h>
 
+#include <bit>
 #include <complex>
 #include <cstdint>
 
@@ -13,6 +14,17 @@ struct EmulatedCublas {
 };
 
 namespace emulation {
+
+/// A float32 that tensor cores read as TF32: with 10 bits of mantissa, to which it is rounded, ties away from zero.
+struct Tf32 {
+  float stored;
+
+  operator float() const {
+    const auto bits = std::bit_cast<std::uint32_t>(stored);
+    const bool is_finite = (bits & 0x7F800000u) != 0x7F800000u;
+    return std::bit_cast<float>(is_finite ? (bits + 0x1000u) & ~0x1FFFu : bits);
+  }
+};
 
 template <class T>
 T conjugate(T x) {

@@ -172,7 +172,6 @@ from ._functions import (
     equal,
     flip,
     frombuffer,
-    get_float32_matmul_precision,
     gradient,
     is_complex,
     is_floating_point,

@@ -250,14 +250,10 @@ def set_default_device(device: Any) -> None:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Takes "highest", "high" or "medium": products of float32 are computed in float32 in any case."""
+    """Sets how float32 matrices are multiplied on CUDA: "highest", float32, or "high" and "medium", TF32."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"[set_float32_matmul_precision] expected 'highest', 'high' or 'medium', not {precision!r}")
-
-
-def get_float32_matmul_precision() -> str:
-    """Returns "highest"."""
-    return "highest"
+    lm.set_float32_matmul_precision(precision)
 
 
 # ---- arithmetic

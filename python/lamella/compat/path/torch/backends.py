@@ -1,4 +1,4 @@
-"""Settings of libraries behind PyTorch: they may be set, and change nothing here."""
+"""Settings of libraries behind PyTorch: they may be set, and change nothing here but for the precision of products."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import lamella as lm
 from lamella.compat.front import close_module
 
 
@@ -21,6 +22,19 @@ class _Settings(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"Lamella's torch front does not have '{self.__name__}.{name}'")
+
+
+class _Products(_Settings):
+    """Settings of products of matrices on CUDA."""
+
+    @property
+    def allow_tf32(self) -> bool:
+        """True if float32 matrices may be multiplied as TF32, which changes what CUDA devices compute."""
+        return lm.get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool) -> None:
+        lm.set_float32_matmul_precision("high" if allowed else "highest")
 
 
 def _no() -> bool:
@@ -44,7 +58,7 @@ cuda = _Settings(
     is_built=_yes,
     preferred_blas_library=lambda backend=None: "default",
     preferred_linalg_library=lambda backend=None: "default",
-    matmul=_Settings(f"{__name__}.cuda.matmul", allow_tf32=False, allow_fp16_reduced_precision_reduction=True),
+    matmul=_Products(f"{__name__}.cuda.matmul", allow_fp16_reduced_precision_reduction=True),
     flash_sdp_enabled=_yes,
     math_sdp_enabled=_yes,
     mem_efficient_sdp_enabled=_yes,
