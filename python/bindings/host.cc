@@ -48,45 +48,46 @@ std::string package_folder() {
   return text.substr(0, text.rfind('/') + 1);
 }
 
-struct Place {
-  HostFrame frame;
-  bool in_package;
-};
-
-/// Returns where a frame of Python is.
-Place place_of(PyFrameObject* frame) {
-  PyCodeObject* const code = PyFrame_GetCode(frame);
-  const int instruction = PyFrame_GetLasti(frame);
-  KnownInstruction& entry =
-      known_instructions()[(reinterpret_cast<std::uintptr_t>(code) / 64 + static_cast<unsigned>(instruction) / 2) %
-                           known_instructions().size()];
-  {
-    const std::lock_guard lock(known_mutex);
-    if (entry.code == code && entry.instruction == instruction) [[likely]] {
-      const Place place{entry.frame, entry.in_package};
-      Py_DECREF(code);
-      return place;
-    }
-  }
+/// Fills the entry of an instruction that is not known yet, and returns a copy.
+[[gnu::noinline]] KnownInstruction learned(KnownInstruction& entry, PyCodeObject* code, int instruction,
+                                           PyFrameObject* frame) {
   static const auto* const folder = new std::string(package_folder());
   const char* const file = intern(code->co_filename);
   KnownInstruction found{code, instruction, {file, intern(code->co_name), PyFrame_GetLineNumber(frame)}};
   found.in_package = !folder->empty() && std::string_view(file).starts_with(*folder);
-  const Place place{found.frame, found.in_package};
+  const KnownInstruction copy = found;
   {
     const std::lock_guard lock(known_mutex);
     std::swap(entry, found);  // the entry owns the reference now
   }
   Py_XDECREF(found.code);
-  return place;
+  return copy;
+}
+
+/// Returns what `read` takes from the entry of the instruction that a frame of Python is at.
+template <class Read>
+auto at_instruction(PyFrameObject* frame, Read read) {
+  PyCodeObject* const code = PyFrame_GetCode(frame);
+  const int instruction = PyFrame_GetLasti(frame);
+  auto& known = known_instructions();
+  KnownInstruction& entry =
+      known[(reinterpret_cast<std::uintptr_t>(code) / 64 + static_cast<unsigned>(instruction) / 2) % known.size()];
+  {
+    const std::lock_guard lock(known_mutex);
+    if (entry.code == code && entry.instruction == instruction) [[likely]] {
+      const auto result = read(std::as_const(entry));
+      Py_DECREF(code);
+      return result;
+    }
+  }
+  return read(learned(entry, code, instruction, frame));
 }
 
 SourceLine current_line() {
   if (!PyGILState_Check()) return {};
   PyFrameObject* const frame = PyEval_GetFrame();
   if (!frame) return {};
-  const Place place = place_of(frame);
-  return {place.frame.file, place.frame.line};
+  return at_instruction(frame, [](const KnownInstruction& at) { return SourceLine{at.frame.file, at.frame.line}; });
 }
 
 std::size_t stack(HostFrame* frames, std::size_t capacity) {
@@ -95,8 +96,8 @@ std::size_t stack(HostFrame* frames, std::size_t capacity) {
   PyRef frame = PyRef::share(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame && count < capacity) {
     auto* const raw = reinterpret_cast<PyFrameObject*>(frame.get());
-    const Place place = place_of(raw);
-    if (!place.in_package) frames[count++] = place.frame;
+    const KnownInstruction at = at_instruction(raw, [](const KnownInstruction& known) { return known; });
+    if (!at.in_package) frames[count++] = at.frame;
     if (count < capacity) frame = PyRef::adopt(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
   }
   return count;
