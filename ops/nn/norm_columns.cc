@@ -7,6 +7,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
 #include "ops/movement/cast.h"
+#include "ops/nn/norm_planes.h"
 #include "ops/runtime/cpu_loader.h"
 
 namespace lamella {
@@ -94,6 +95,7 @@ Tensor normalize_columns(const Tensor& x, const std::optional<Tensor>& weight, c
         spread[channel] += part_squares[i] / matrix.elements() + distance * distance * share;
       });
       for (std::int64_t c = 0; c < matrix.channels; ++c) rstd[c] = 1 / std::sqrt(spread[c] + setting.eps);
+      if constexpr (std::is_same_v<T, double>) measure_widely(x, setting, mean, spread, rstd);
       std::vector<T> center(at(matrix.columns));
       std::vector<T> scale(at(matrix.columns));
       std::vector<T> shift(at(matrix.columns));
@@ -130,11 +132,15 @@ NormGrads normalize_columns_backward(const Tensor& x, const Tensor& weight, cons
     const double* const mean = measures.mean.data<double>();
     const double* const rstd = measures.rstd.data<double>();
     std::vector<T> center(at(matrix.columns));
-    for (std::int64_t c = 0; c < matrix.columns; ++c) center[at(c)] = static_cast<T>(mean[c / matrix.size]);
+    std::vector<T> scale(at(matrix.columns));
+    for (std::int64_t c = 0; c < matrix.columns; ++c) {
+      center[at(c)] = static_cast<T>(mean[c / matrix.size]);
+      scale[at(c)] = static_cast<T>(rstd[c / matrix.size]);
+    }
     std::vector<T> part_sum(at(matrix.parts * matrix.columns));
     std::vector<T> part_dot(at(matrix.parts * matrix.columns));
     matrix.for_each_part([&](std::int64_t part, std::int64_t offset, std::int64_t rows) {
-      kernels<T>().dots_of_columns(x.data<T>() + offset, dy.data<T>() + offset, center.data(),
+      kernels<T>().dots_of_columns(x.data<T>() + offset, dy.data<T>() + offset, center.data(), scale.data(),
                                    part_sum.data() + part * matrix.columns, part_dot.data() + part * matrix.columns,
                                    rows, matrix.columns);
     });
@@ -147,21 +153,19 @@ NormGrads normalize_columns_backward(const Tensor& x, const Tensor& weight, cons
       }
     }
     std::vector<T> by_dy(at(matrix.columns));
-    std::vector<T> scale(at(matrix.columns));
     std::vector<T> by_h(at(matrix.columns));
     std::vector<T> constant(at(matrix.columns));
     for (std::int64_t c = 0; c < matrix.channels; ++c) {
       // Corrects for the rounding of the centers.
       const double rest = mean[c] - static_cast<double>(center[at(c * matrix.size)]);
-      const double dh = (dot[at(c)] - rest * sum[at(c)]) * rstd[c];
+      const double dh = dot[at(c)] - rest * rstd[c] * sum[at(c)];
       if (want_weight) grads.weight.data<T>()[c] = static_cast<T>(dh);
       if (want_bias) grads.bias.data<T>()[c] = static_cast<T>(sum[at(c)]);
       const double factor = w.defined() ? static_cast<double>(w.data<T>()[c]) : 1.0;
       const double slope = -rstd[c] * factor * dh / matrix.elements();
-      const double offset = -rstd[c] * factor * sum[at(c)] / matrix.elements() - slope * rstd[c] * rest;
+      const double offset = -rstd[c] * factor * sum[at(c)] / matrix.elements() - slope * (rstd[c] * rest);
       for (std::int64_t k = c * matrix.size; k < (c + 1) * matrix.size; ++k) {
         by_dy[at(k)] = static_cast<T>(rstd[c] * factor);
-        scale[at(k)] = static_cast<T>(rstd[c]);
         by_h[at(k)] = static_cast<T>(slope);
         constant[at(k)] = static_cast<T>(offset);
       }

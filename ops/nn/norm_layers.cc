@@ -13,6 +13,7 @@
 #include "ops/elementwise/square.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/norm_columns.h"
+#include "ops/nn/norm_planes.h"
 #include "ops/reduce/sum.h"
 #include "ops/reduce/variance.h"
 #include "ops/runtime/cpu_loader.h"
@@ -182,47 +183,12 @@ Grads rows_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, con
 
 // ---- planes, by kernels
 
-/// The grouping of the planes of x under common means.
-class Planes {
- public:
-  Planes(const Tensor& x, NormOver over)
-      : examples(x.size(0)),
-        channels(x.size(1) * x.size(2)),
-        size(x.size(3)),
-        count(examples * channels),
-        members_(x.size(2)),
-        groups_(x.size(1)),
-        batch_(over == NormOver::Batch) {}
-
-  const std::int64_t examples;
-  const std::int64_t channels;
-  const std::int64_t size;
-  const std::int64_t count;
-
-  std::int64_t measures() const noexcept { return batch_ ? channels : examples * groups_; }
-  std::int64_t measure_of(std::int64_t plane) const noexcept { return batch_ ? plane % channels : plane / members_; }
-  std::int64_t channel_of(std::int64_t plane) const noexcept { return plane % channels; }
-  /// Returns the number of elements per mean.
-  double elements() const noexcept {
-    return static_cast<double>(size) * static_cast<double>(batch_ ? examples : members_);
-  }
-  template <class F>
-  void for_each_part(F&& f) const {
-    parallel_for(0, count, std::max<std::int64_t>(1, kGrain / size), f);
-  }
-
- private:
-  const std::int64_t members_;
-  const std::int64_t groups_;
-  const bool batch_;
-};
-
 std::vector<double> zeros_of(std::int64_t count) { return std::vector<double>(static_cast<std::size_t>(count), 0.0); }
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Tensor planes_forward(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                       const NormSetting& setting, Measures& measures, BatchStatistics* statistics) {
-  const Planes planes(x, setting.over);
+  const NormPlanes planes(x, setting.over);
   const Tensor y = empty_like(x);
   const Dims shape{planes.measures()};
   measures = {empty(shape, DType::Float64), empty(shape, DType::Float64)};
@@ -251,6 +217,7 @@ Tensor planes_forward(const Tensor& x, const std::optional<Tensor>& weight, cons
         spread[planes.measure_of(p)] += plane_squares[at(p)] / planes.elements() + distance * distance * share;
       }
       for (std::int64_t i = 0; i < planes.measures(); ++i) rstd[i] = 1 / std::sqrt(spread[i] + setting.eps);
+      if constexpr (std::is_same_v<T, double>) measure_widely(x, setting, mean, spread, rstd);
       std::vector<T> center(at(planes.count));
       std::vector<T> scale(at(planes.count));
       std::vector<T> shift(at(planes.count));
@@ -277,7 +244,7 @@ Tensor planes_forward(const Tensor& x, const std::optional<Tensor>& weight, cons
 /// - rstd mean(w dy) - h rstd mean(w dy h).
 Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, const Measures& measures,
                       const NormSetting& setting, const Dims& shape, bool want_weight, bool want_bias) {
-  const Planes planes(x, setting.over);
+  const NormPlanes planes(x, setting.over);
   Grads grads;
   grads.x = empty_like(x);
   const Tensor w = weight.defined() ? contiguous(weight) : Tensor();
@@ -288,12 +255,16 @@ Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, c
     const double* const mean = measures.mean.data<double>();
     const double* const rstd = measures.rstd.data<double>();
     std::vector<double> center(at(planes.count));
-    for (std::int64_t p = 0; p < planes.count; ++p) center[at(p)] = mean[planes.measure_of(p)];
+    std::vector<double> deviation(at(planes.count));
+    for (std::int64_t p = 0; p < planes.count; ++p) {
+      center[at(p)] = mean[planes.measure_of(p)];
+      deviation[at(p)] = rstd[planes.measure_of(p)];
+    }
     std::vector<double> sum = zeros_of(planes.count);
     std::vector<double> dot = zeros_of(planes.count);
     planes.for_each_part([&](std::int64_t first, std::int64_t last) {
       kernels<T>().dots(x.data<T>() + first * planes.size, dy.data<T>() + first * planes.size, center.data() + first,
-                        sum.data() + first, dot.data() + first, last - first, planes.size);
+                        deviation.data() + first, sum.data() + first, dot.data() + first, last - first, planes.size);
     });
     std::vector<double> g_mean = zeros_of(planes.measures());
     std::vector<double> gh_mean = zeros_of(planes.measures());
@@ -304,8 +275,8 @@ Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, c
       const std::int64_t channel = planes.channel_of(p);
       const double factor = w.defined() ? static_cast<double>(w.data<T>()[channel]) : 1.0;
       g_mean[at(measure)] += factor * sum[at(p)] / planes.elements();
-      gh_mean[at(measure)] += factor * dot[at(p)] * rstd[measure] / planes.elements();
-      dw[at(channel)] += dot[at(p)] * rstd[measure];
+      gh_mean[at(measure)] += factor * dot[at(p)] / planes.elements();
+      dw[at(channel)] += dot[at(p)];
       db[at(channel)] += sum[at(p)];
     }
     for (std::int64_t c = 0; c < planes.channels; ++c) {
@@ -326,7 +297,7 @@ Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, c
       by_h[at(p)] = static_cast<T>(slope);
       rounded[at(p)] = static_cast<T>(mean[measure]);
       const double rest = mean[measure] - static_cast<double>(rounded[at(p)]);
-      constant[at(p)] = static_cast<T>(-rstd[measure] * g_mean[at(measure)] - slope * rstd[measure] * rest);
+      constant[at(p)] = static_cast<T>(-rstd[measure] * g_mean[at(measure)] - slope * (rstd[measure] * rest));
     }
     planes.for_each_part([&](std::int64_t first, std::int64_t last) {
       const std::int64_t offset = first * planes.size;

@@ -18,9 +18,9 @@ struct NormKernels {
   /// Computes y = (x - center) scale + shift, with one of each per plane.
   void (*scale_shift)(const T* x, const T* center, const T* scale, const T* shift, T* y, std::int64_t planes,
                       std::int64_t size) = nullptr;
-  /// Computes sum(dy) and sum(dy (x - center)) of each plane.
-  void (*dots)(const T* x, const T* dy, const double* center, double* sum, double* dot, std::int64_t planes,
-               std::int64_t size) = nullptr;
+  /// Computes sum(dy) and sum(dy h), with h = (x - center) rstd, of each plane.
+  void (*dots)(const T* x, const T* dy, const double* center, const double* rstd, double* sum, double* dot,
+               std::int64_t planes, std::int64_t size) = nullptr;
   /// Computes dx = a dy + b h + c with h = (x - center) rstd, with one of each per plane. The factors of b rstd stay
   /// apart, as their product may be below the range of numbers.
   void (*combine)(const T* x, const T* center, const T* rstd, const T* dy, const T* a, const T* b, const T* c, T* dx,
@@ -29,7 +29,7 @@ struct NormKernels {
   // Like scale_shift, dots and combine, for planes that are the columns of a matrix: with one number per column.
   void (*scale_shift_columns)(const T* x, const T* center, const T* scale, const T* shift, T* y, std::int64_t rows,
                               std::int64_t columns) = nullptr;
-  void (*dots_of_columns)(const T* x, const T* dy, const T* center, T* sum, T* dot, std::int64_t rows,
+  void (*dots_of_columns)(const T* x, const T* dy, const T* center, const T* rstd, T* sum, T* dot, std::int64_t rows,
                           std::int64_t columns) = nullptr;
   void (*combine_columns)(const T* x, const T* center, const T* rstd, const T* dy, const T* a, const T* b, const T* c,
                           T* dx, std::int64_t rows, std::int64_t columns) = nullptr;

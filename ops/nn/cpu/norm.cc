@@ -201,18 +201,19 @@ void plane_scale_shift(const T* x, const T* center, const T* scale, const T* shi
 }
 
 template <class T>
-void plane_dots(const T* x, const T* dy, const double* center, double* sum, double* dot, std::int64_t planes,
-                std::int64_t size) {
+void plane_dots(const T* x, const T* dy, const double* center, const double* rstd, double* sum, double* dot,
+                std::int64_t planes, std::int64_t size) {
   for (std::int64_t plane = 0; plane < planes; ++plane, x += size, dy += size) {
     const T rounded = static_cast<T>(center[plane]);
+    const T scale = static_cast<T>(rstd[plane]);
     double total[2];
     sum_parts<2, T>(size, total, [&](std::int64_t i, int lanes, Vec<T>* sums) {
       const Vec<T> g = load(dy + i, lanes, T(0));
       sums[0] += g;
-      sums[1] += g * (load(x + i, lanes, rounded) - rounded);
+      sums[1] += g * ((load(x + i, lanes, rounded) - rounded) * scale);
     });
     sum[plane] = total[0];
-    dot[plane] = total[1] - (center[plane] - static_cast<double>(rounded)) * total[0];
+    dot[plane] = total[1] - (center[plane] - static_cast<double>(rounded)) * rstd[plane] * total[0];
   }
 }
 

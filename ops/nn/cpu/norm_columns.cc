@@ -20,18 +20,20 @@ void scale_shift(const T* x, const T* center, const T* scale, const T* shift, T*
 }
 
 template <class T>
-void dots(const T* x, const T* dy, const T* center, T* sum, T* dot, std::int64_t rows, std::int64_t columns) {
+void dots(const T* x, const T* dy, const T* center, const T* rstd, T* sum, T* dot, std::int64_t rows,
+          std::int64_t columns) {
   for (std::int64_t begin = 0; begin < columns; begin += kColumns) {
     const std::int64_t width = std::min(kColumns, columns - begin);
     T sums[kColumns] = {};
     T products[kColumns] = {};
     const T* __restrict middle = center + begin;
+    const T* __restrict scale = rstd + begin;
     for (std::int64_t row = 0; row < rows; ++row) {
       const T* __restrict from = x + row * columns + begin;
       const T* __restrict by = dy + row * columns + begin;
       for (std::int64_t c = 0; c < width; ++c) {
         sums[c] += by[c];
-        products[c] += by[c] * (from[c] - middle[c]);
+        products[c] += by[c] * ((from[c] - middle[c]) * scale[c]);
       }
     }
     std::copy_n(sums, width, sum + begin);

@@ -44,18 +44,15 @@ template <class T>
 __global__ void __launch_bounds__(kLaneThreads)
     forward_kernel(const __grid_constant__ ChannelArgs<T> args, T* y, T* variances, const double eps) {
   __shared__ Moments<T> shared[kLaneThreads];
-  Moments<T> mine{0, 0, 0};
-  args.for_each([&](std::int64_t at) { mine.add(args.x[at]); });
-  const Moments<T> all = combine_lanes(shared, mine, Place(kBlock), kLaneThreads, joined<T>);
-  const T variance = all.squares / static_cast<T>(args.count);
-  const T rstd = 1 / std::sqrt(variance + static_cast<T>(eps));
+  const auto elements = [&](auto&& f) { args.for_each([&](std::int64_t at) { f(args.x[at]); }); };
+  const Spread<T> spread = spread_of(shared, Place(kBlock), kLaneThreads, elements, static_cast<T>(args.count), eps);
   const T weight = args.weight ? args.weight[blockIdx.x] : T(1);
   const T bias = args.bias ? args.bias[blockIdx.x] : T(0);
-  args.for_each([&](std::int64_t at) { y[at] = (args.x[at] - all.mean) * rstd * weight + bias; });
+  args.for_each([&](std::int64_t at) { y[at] = (args.x[at] - spread.mean) * spread.rstd * weight + bias; });
   if (threadIdx.x != 0) return;
-  args.means[blockIdx.x] = all.mean;
-  args.rstds[blockIdx.x] = rstd;
-  variances[blockIdx.x] = variance;
+  args.means[blockIdx.x] = spread.mean;
+  args.rstds[blockIdx.x] = spread.rstd;
+  variances[blockIdx.x] = spread.variance;
 }
 
 template <class T>

@@ -72,11 +72,11 @@ __global__ void __launch_bounds__(kLaneThreads)
     const std::uint32_t end = valid ? groups.width : 0;
     const T* const from = x + row * groups.width;
     const T origin = valid ? from[0] : T(0);
-    Moments<T> mine{0, 0, 0};
-    for (std::uint32_t i = place.lane; i < end; i += lanes.count) mine.add(from[i] - origin);
-    const Moments<T> all = combine_lanes(shared, mine, place, lanes.count, joined<T>);
-    const T variance = all.squares / static_cast<T>(groups.width);
-    const Measure<T> measure{origin, all.mean, 1 / std::sqrt(variance + static_cast<T>(eps))};
+    const auto elements = [&](auto&& f) {
+      for (std::uint32_t i = place.lane; i < end; i += lanes.count) f(from[i] - origin);
+    };
+    const Spread<T> spread = spread_of(shared, place, lanes.count, elements, static_cast<T>(groups.width), eps);
+    const Measure<T> measure{origin, spread.mean, spread.rstd};
     const std::int64_t channel = groups.first_channel(row);
     for (std::uint32_t i = place.lane; i < end; i += lanes.count) {
       const std::int64_t at = channel + groups.by_size.quotient(i);

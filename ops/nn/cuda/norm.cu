@@ -7,6 +7,7 @@
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/cuda/rows.h"
+#include "ops/nn/cuda/moments.h"
 #include "ops/support/device_kernels.h"
 
 namespace lamella::cuda {
@@ -29,6 +30,7 @@ __global__ void __launch_bounds__(kLaneThreads)
     forward_kernel(const T* x, const T* weight, const T* bias, T* y, T* means, T* rstds, std::int64_t rows,
                    std::int64_t width, double eps, bool centered, Lanes lanes) {
   __shared__ T shared[kLaneThreads];
+  __shared__ Moments<T> shared_moments[kLaneThreads];
   for_each_row(rows, lanes, [&](std::int64_t row, Place place, bool valid) {
     const std::int64_t end = valid ? width : 0;
     const T* const from = x + row * width;
@@ -36,6 +38,7 @@ __global__ void __launch_bounds__(kLaneThreads)
     if (centered) {
       for (std::int64_t i = place.lane; i < end; i += lanes.count) mean += from[i];
       mean = combine_lanes(shared, mean, place, lanes.count, Add<T>()) / static_cast<T>(width);
+      if (!std::isfinite(mean)) mean = valid ? from[0] : T(0);  // their sum is beyond the range
     }
     T squares = 0;
     T rest = 0;
@@ -47,15 +50,20 @@ __global__ void __launch_bounds__(kLaneThreads)
     squares = combine_lanes(shared, squares, place, lanes.count, Add<T>()) / static_cast<T>(width);
     rest = centered ? combine_lanes(shared, rest, place, lanes.count, Add<T>()) / static_cast<T>(width) : T(0);
     const T variance = max(squares - rest * rest, T(0));
-    const T rstd = 1 / std::sqrt(variance + static_cast<T>(eps));
+    const Spread<T> measured{rest, variance, 1 / std::sqrt(variance + static_cast<T>(eps))};
+    const auto elements = [&](auto&& f) {
+      for (std::int64_t i = place.lane; i < end; i += lanes.count) f(from[i] - mean);
+    };
+    const Spread<T> spread =
+        exact_spread(measured, shared_moments, place, lanes.count, elements, static_cast<T>(width), eps, centered);
     for (std::int64_t i = place.lane; i < end; i += lanes.count) {
-      const T normal = (from[i] - mean - rest) * rstd;
+      const T normal = (from[i] - mean - spread.mean) * spread.rstd;
       y[row * width + i] = normal * (weight ? weight[i] : T(1)) + (bias ? bias[i] : T(0));
     }
     if (valid && place.lane == 0) {
       means[row] = mean;
-      means[rows + row] = rest;
-      rstds[row] = rstd;
+      means[rows + row] = spread.mean;
+      rstds[row] = spread.rstd;
     }
   });
 }

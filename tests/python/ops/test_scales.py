@@ -50,13 +50,17 @@ CASES |= {
     "rms_norm": (lambda x: lm.rms_norm(x, (5,), eps=0.0), [X], 0),
     "group_norm": (lambda x: lm.group_norm(x.reshape([1, 4, 5]), 2, eps=0.0), [X], 0),
     "instance_norm": (lambda x: lm.instance_norm(x.reshape([1, 4, 5]), eps=0.0), [X], 0),
+    "batch_norm": (lambda x: lm.batch_norm(x, None, None, training=True, eps=0.0), [X], 0),
+    "batch_norm, planes": (
+        lambda x: lm.batch_norm(x.reshape([2, 3, 10, 35]), None, None, training=True, eps=0.0),
+        [WIDE],
+        0,
+    ),
 }
 CASES |= {
     f"lp_pool1d, p={p}": (lambda x, p=p: lm.lp_pool1d(x.reshape([1, 4, 5]), p, 3, 2, ceil_mode=True), [np.abs(X)], 1)
     for p in (1.5, 2, 10)
 }
-#: Moments of planes are doubles: squares beyond their range are infinite.
-PLANES = {"group_norm", "instance_norm"}
 CASES["lp_pool2d"] = lambda x: lm.lp_pool2d(x.reshape([1, 1, 4, 5]), 3, (2, 3), 1), [np.abs(X)], 1
 #: Powers of two that squares bear on neither side, and those that fourth powers do not.
 SHIFTS = {"float32": (34, -36, 70, -70, 110), "float64": (300, -300, 520, -520, 950)}
@@ -81,14 +85,29 @@ def test_a_factor_comes_out(name: str, dtype: str) -> None:
     for shift in SHIFTS[dtype]:
         if abs(shift * (degree - 1)) > (100 if dtype == "float32" else 900):
             continue  # the gradient itself is too small
-        if name in PLANES and abs(shift) > 400:
-            continue
         found = value_and_gradients(f, [a * 2.0**shift for a in arrays], dtype)
         for i, (got, want) in enumerate(zip(found, plain, strict=True)):
             factor = 2.0 ** (shift * (degree - (i > 0)))
             # The root of a power far from 1 has a rounded exponent.
             eps = float(np.finfo(dtype).eps) * max(8, abs(shift))
             np.testing.assert_allclose(got / factor, want, rtol=eps, atol=eps, err_msg=f"2^{shift}, result {i}")
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "group_norm", "instance_norm", "batch_norm", "batch_norm, planes"])
+def test_gradients_far_from_1_meet_inputs_far_from_1(name: str) -> None:
+    f, (array,), _ = CASES[name]
+    slopes = np.cos(np.arange(array.size)).reshape(array.shape)
+
+    def gradient(shift: int, by: int) -> np.ndarray:
+        x = lm.asarray((array * 2.0**shift).astype("float32"))
+        x.stop_gradient = False
+        y = f(x)
+        (g,) = lm.grad((y * lm.asarray((slopes.reshape(y.shape) * 2.0**by).astype("float32"))).sum(), [x])
+        return g.numpy().astype("float64") * 2.0 ** (shift - by)
+
+    plain = gradient(0, 0)
+    for shift, by in ((90, 60), (120, 100), (-70, -60), (-100, -100)):
+        np.testing.assert_allclose(gradient(shift, by), plain, rtol=1e-4, atol=1e-5, err_msg=f"2^{shift}, 2^{by}")
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

@@ -70,6 +70,8 @@ cudaError_t launch(Kernel kernel, cudaStream_t stream);
 
 /// Waits for all threads of the block.
 void block_barrier();
+/// Waits for all threads of the block, and returns true if any of them gave true.
+bool block_any(bool mine);
 /// Waits for the lanes of this thread's warp in `mask`.
 void warp_barrier(unsigned mask);
 /// Returns this thread's slot of 16 bytes, by which the lanes of a warp exchange values, or that of another lane.
@@ -133,6 +135,7 @@ class Launcher {
 }  // namespace emulation
 
 inline void __syncthreads() { emulation::block_barrier(); }
+inline int __syncthreads_or(int predicate) { return emulation::block_any(predicate != 0); }
 inline void __syncwarp(unsigned mask = 0xffffffffu) { emulation::warp_barrier(mask); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}

@@ -247,6 +247,16 @@ void block_barrier() {
   thread.fiber->pause();
 }
 
+bool block_any(bool mine) {
+  std::memcpy(own_slot(), &mine, sizeof(mine));
+  block_barrier();
+  const bool any = std::ranges::any_of(block().threads, [](const Thread& thread) {
+    return thread.state != Thread::State::Ended && *reinterpret_cast<const bool*>(thread.slot);
+  });
+  block_barrier();  // slots are read before another exchange writes them
+  return any;
+}
+
 void warp_barrier(unsigned mask) {
   Block& b = block();
   Thread& thread = b.threads[b.running];
