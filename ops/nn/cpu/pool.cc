@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/cpu/tables/pool.h"
+#include "ops/nn/cpu/pool_halving.h"
 #include "ops/nn/pool_windows.h"
 #include "ops/reduce/cpu/loops.h"
 #include "ops/simd/vec.h"
@@ -314,9 +315,17 @@ void max_kernel(const PoolArgs& args) {
   std::vector<std::int64_t> rows(args.places ? static_cast<std::size_t>(width.in) : 0);
   const Uniform run = uniform_windows(width);
   Largest<std::conditional_t<std::is_floating_point_v<A>, A, float>> largest(run.last - run.first);
+  const bool squares = std::is_floating_point_v<T> && are_squares(args);
   for (std::int64_t plane = args.first; plane < args.last; ++plane) {
     const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
     T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (squares) {
+        halve_by_maxima(args, x, (args.last - plane) * plane_in(args), y,
+                        args.places ? args.places + plane * plane_out(args) : nullptr);
+        continue;
+      }
+    }
     for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
       A* const top = best.data();
       if (!args.places) {
@@ -388,9 +397,16 @@ void sum_kernel(const PoolArgs& args) {
   using A = typename Wide<T>::type;
   const PoolAxis& width = args.axes[2];
   std::vector<A> columns(static_cast<std::size_t>(width.in));
+  const bool squares = std::is_floating_point_v<T> && are_squares(args);
   for (std::int64_t plane = args.first; plane < args.last; ++plane) {
     const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
     T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (squares) {
+        halve_by_sums(args, x, (args.last - plane) * plane_in(args), y);
+        continue;
+      }
+    }
     for_each_row(args, [&](std::int64_t at, std::int64_t d, std::int64_t h) {
       const A* const seen =
           joined_rows(args, d, h, x, A(0), columns.data(), [](A a, A b) { return static_cast<A>(a + b); });
@@ -429,6 +445,15 @@ void spread_kernel(const PoolArgs& args) {
       return static_cast<A>(dy[o]) * static_cast<A>(scale * width.scale[o]);
     };
   };
+  if constexpr (std::is_floating_point_v<T>) {
+    if (are_squares(args)) {
+      for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+        spread_over_squares(args, static_cast<const T*>(args.from) + plane * plane_out(args),
+                            static_cast<T*>(args.to) + plane * in);
+      }
+      return;
+    }
+  }
   if constexpr (std::is_same_v<A, T>) {
     if (in == width.in && plane_out(args) == width.out && is_one_row(args, 0, 0)) {
       for (std::int64_t plane = args.first; plane < args.last; ++plane) {
