@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;     // elements that one thread takes at a time
 constexpr std::int64_t kMaxParts = 64;     // most parts of the rows, for gradients of weights
-constexpr std::int64_t kSmallPlane = 8;    // elements of the largest plane that counts as small
+constexpr std::int64_t kSmallPlane = 64;    // elements of the largest plane that counts as small
 constexpr std::int64_t kColumnGrain = 64;  // columns per task
 
 template <class T>
@@ -186,57 +186,85 @@ Grads rows_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, con
 std::vector<double> zeros_of(std::int64_t count) { return std::vector<double>(static_cast<std::size_t>(count), 0.0); }
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+/// Measures x, plane by plane: means, biased variances, and 1 / sqrt(variance + eps).
+template <class T>
+void measure_planes(const Tensor& x, const NormPlanes& planes, double eps, double* mean, double* variance,
+                    double* rstd) {
+  std::vector<double> plane_mean = zeros_of(planes.count);
+  std::vector<double> plane_squares = zeros_of(planes.count);
+  planes.for_each_part([&](std::int64_t first, std::int64_t last) {
+    const cpu::MomentKernels<T>& moments = cpu::kernels_of<T>(cpu_kernels().moments);
+    for (std::int64_t p = first; p < last; ++p)
+      moments.row(x.data<T>() + p * planes.size, planes.size, &plane_mean[at(p)], &plane_squares[at(p)]);
+  });
+  std::fill_n(mean, planes.measures(), 0.0);
+  std::fill_n(variance, planes.measures(), 0.0);
+  const double elements = planes.elements();
+  const double share = static_cast<double>(planes.size) / elements;
+  planes.for_each(0, planes.count, [&](std::int64_t p, std::int64_t measure, std::int64_t) {
+    mean[measure] += plane_mean[at(p)] * share;
+  });
+  planes.for_each(0, planes.count, [&](std::int64_t p, std::int64_t measure, std::int64_t) {
+    const double distance = plane_mean[at(p)] - mean[measure];
+    variance[measure] += plane_squares[at(p)] / elements + distance * distance * share;
+  });
+  for (std::int64_t i = 0; i < planes.measures(); ++i) rstd[i] = 1 / std::sqrt(variance[i] + eps);
+}
+
 Tensor planes_forward(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                       const NormSetting& setting, Measures& measures, BatchStatistics* statistics) {
   const NormPlanes planes(x, setting.over);
   const Tensor y = empty_like(x);
   const Dims shape{planes.measures()};
   measures = {empty(shape, DType::Float64), empty(shape, DType::Float64)};
-  const Tensor variance = empty(shape, DType::Float64);
+  const Tensor variances = empty(shape, DType::Float64);
   const Tensor w = weight ? contiguous(*weight) : Tensor();
   const Tensor b = bias ? contiguous(*bias) : Tensor();
   {
     const HostRelease release(x.numel());
     with_type(x, setting, [&]<class T> {
-      std::vector<double> plane_mean = zeros_of(planes.count);
-      std::vector<double> plane_squares = zeros_of(planes.count);
-      planes.for_each_part([&](std::int64_t first, std::int64_t last) {
+      double* const means = measures.mean.data<double>();
+      double* const rstds = measures.rstd.data<double>();
+      double* const variance = variances.data<double>();
+      const auto scale_planes = [&](std::int64_t first, std::int64_t last) {
+        const std::int64_t n = last - first;
+        std::vector<T> center(at(n));
+        std::vector<T> scale(at(n));
+        std::vector<T> shift(at(n));
+        planes.for_each(first, last, [&](std::int64_t p, std::int64_t measure, std::int64_t channel) {
+          const std::size_t k = at(p - first);
+          const double mean = means[measure];
+          const double factor = rstds[measure] * (w.defined() ? static_cast<double>(w.data<T>()[channel]) : 1.0);
+          center[k] = static_cast<T>(mean);
+          scale[k] = static_cast<T>(factor);
+          const double rest = mean - static_cast<double>(center[k]);
+          shift[k] = static_cast<T>((b.defined() ? static_cast<double>(b.data<T>()[channel]) : 0.0) - rest * factor);
+        });
+        kernels<T>().scale_shift(x.data<T>() + first * planes.size, center.data(), scale.data(), shift.data(),
+                                 y.data<T>() + first * planes.size, n, planes.size);
+      };
+      const bool rows = planes.are_rows();
+      if (rows) {
+        // The planes of a mean are scaled while they are in the caches.
         const cpu::MomentKernels<T>& moments = cpu::kernels_of<T>(cpu_kernels().moments);
-        for (std::int64_t p = first; p < last; ++p)
-          moments.row(x.data<T>() + p * planes.size, planes.size, &plane_mean[at(p)], &plane_squares[at(p)]);
-      });
-      double* const mean = measures.mean.data<double>();
-      double* const rstd = measures.rstd.data<double>();
-      double* const spread = variance.data<double>();
-      std::fill_n(mean, planes.measures(), 0.0);
-      std::fill_n(spread, planes.measures(), 0.0);
-      const double share = static_cast<double>(planes.size) / planes.elements();
-      for (std::int64_t p = 0; p < planes.count; ++p) mean[planes.measure_of(p)] += plane_mean[at(p)] * share;
-      for (std::int64_t p = 0; p < planes.count; ++p) {
-        const double distance = plane_mean[at(p)] - mean[planes.measure_of(p)];
-        spread[planes.measure_of(p)] += plane_squares[at(p)] / planes.elements() + distance * distance * share;
+        const std::int64_t width = planes.size * planes.members();
+        const std::int64_t grain = std::max<std::int64_t>(1, kGrain / width);
+        parallel_for(0, planes.measures(), grain, [&](std::int64_t first, std::int64_t last) {
+          for (std::int64_t i = first; i < last; ++i) {
+            moments.row(x.data<T>() + i * width, width, &means[i], &variance[i]);
+            variance[i] /= static_cast<double>(width);
+            rstds[i] = 1 / std::sqrt(variance[i] + setting.eps);
+            scale_planes(i * planes.members(), (i + 1) * planes.members());
+          }
+        });
+      } else {
+        measure_planes<T>(x, planes, setting.eps, means, variance, rstds);
       }
-      for (std::int64_t i = 0; i < planes.measures(); ++i) rstd[i] = 1 / std::sqrt(spread[i] + setting.eps);
-      if constexpr (std::is_same_v<T, double>) measure_widely(x, setting, mean, spread, rstd);
-      std::vector<T> center(at(planes.count));
-      std::vector<T> scale(at(planes.count));
-      std::vector<T> shift(at(planes.count));
-      for (std::int64_t p = 0; p < planes.count; ++p) {
-        const std::int64_t measure = planes.measure_of(p);
-        const std::int64_t channel = planes.channel_of(p);
-        const double factor = rstd[measure] * (w.defined() ? static_cast<double>(w.data<T>()[channel]) : 1.0);
-        center[at(p)] = static_cast<T>(mean[measure]);
-        scale[at(p)] = static_cast<T>(factor);
-        const double rest = mean[measure] - static_cast<double>(center[at(p)]);
-        shift[at(p)] = static_cast<T>((b.defined() ? static_cast<double>(b.data<T>()[channel]) : 0.0) - rest * factor);
-      }
-      planes.for_each_part([&](std::int64_t first, std::int64_t last) {
-        kernels<T>().scale_shift(x.data<T>() + first * planes.size, center.data() + first, scale.data() + first,
-                                 shift.data() + first, y.data<T>() + first * planes.size, last - first, planes.size);
-      });
+      const bool measured_again = std::is_same_v<T, double> && measure_widely(x, setting, means, variance, rstds);
+      if (!rows || measured_again) planes.for_each_part(scale_planes);
     });
   }
-  if (statistics) *statistics = {measures.mean, variance};
+  if (statistics) *statistics = {measures.mean, variances};
   return y;
 }
 
@@ -252,58 +280,59 @@ Grads planes_backward(const Tensor& x, const Tensor& weight, const Tensor& dy, c
   if (want_bias) grads.bias = empty(shape, x.dtype());
   const HostRelease release(x.numel());
   with_type(x, setting, [&]<class T> {
-    const double* const mean = measures.mean.data<double>();
-    const double* const rstd = measures.rstd.data<double>();
-    std::vector<double> center(at(planes.count));
-    std::vector<double> deviation(at(planes.count));
-    for (std::int64_t p = 0; p < planes.count; ++p) {
-      center[at(p)] = mean[planes.measure_of(p)];
-      deviation[at(p)] = rstd[planes.measure_of(p)];
-    }
+    const double* const means = measures.mean.data<double>();
+    const double* const rstds = measures.rstd.data<double>();
+    const auto weight_of = [&](std::int64_t channel) {
+      return w.defined() ? static_cast<double>(w.data<T>()[channel]) : 1.0;
+    };
     std::vector<double> sum = zeros_of(planes.count);
     std::vector<double> dot = zeros_of(planes.count);
     planes.for_each_part([&](std::int64_t first, std::int64_t last) {
-      kernels<T>().dots(x.data<T>() + first * planes.size, dy.data<T>() + first * planes.size, center.data() + first,
-                        deviation.data() + first, sum.data() + first, dot.data() + first, last - first, planes.size);
+      std::vector<double> center(at(last - first));
+      std::vector<double> deviation(at(last - first));
+      planes.for_each(first, last, [&](std::int64_t p, std::int64_t measure, std::int64_t) {
+        center[at(p - first)] = means[measure];
+        deviation[at(p - first)] = rstds[measure];
+      });
+      kernels<T>().dots(x.data<T>() + first * planes.size, dy.data<T>() + first * planes.size, center.data(),
+                        deviation.data(), sum.data() + first, dot.data() + first, last - first, planes.size);
     });
     std::vector<double> g_mean = zeros_of(planes.measures());
     std::vector<double> gh_mean = zeros_of(planes.measures());
     std::vector<double> dw = zeros_of(planes.channels);
     std::vector<double> db = zeros_of(planes.channels);
-    for (std::int64_t p = 0; p < planes.count; ++p) {
-      const std::int64_t measure = planes.measure_of(p);
-      const std::int64_t channel = planes.channel_of(p);
-      const double factor = w.defined() ? static_cast<double>(w.data<T>()[channel]) : 1.0;
-      g_mean[at(measure)] += factor * sum[at(p)] / planes.elements();
-      gh_mean[at(measure)] += factor * dot[at(p)] / planes.elements();
+    planes.for_each(0, planes.count, [&](std::int64_t p, std::int64_t measure, std::int64_t channel) {
+      const double share = weight_of(channel) / planes.elements();
+      g_mean[at(measure)] += share * sum[at(p)];
+      gh_mean[at(measure)] += share * dot[at(p)];
       dw[at(channel)] += dot[at(p)];
       db[at(channel)] += sum[at(p)];
-    }
+    });
     for (std::int64_t c = 0; c < planes.channels; ++c) {
       if (want_weight) grads.weight.data<T>()[c] = static_cast<T>(dw[at(c)]);
       if (want_bias) grads.bias.data<T>()[c] = static_cast<T>(db[at(c)]);
     }
-    std::vector<T> rounded(at(planes.count));
-    std::vector<T> by_dy(at(planes.count));
-    std::vector<T> scale(at(planes.count));
-    std::vector<T> by_h(at(planes.count));
-    std::vector<T> constant(at(planes.count));
-    for (std::int64_t p = 0; p < planes.count; ++p) {
-      const std::int64_t measure = planes.measure_of(p);
-      const double factor = w.defined() ? static_cast<double>(w.data<T>()[planes.channel_of(p)]) : 1.0;
-      const double slope = -rstd[measure] * gh_mean[at(measure)];
-      scale[at(p)] = static_cast<T>(rstd[measure]);
-      by_dy[at(p)] = static_cast<T>(rstd[measure] * factor);
-      by_h[at(p)] = static_cast<T>(slope);
-      rounded[at(p)] = static_cast<T>(mean[measure]);
-      const double rest = mean[measure] - static_cast<double>(rounded[at(p)]);
-      constant[at(p)] = static_cast<T>(-rstd[measure] * g_mean[at(measure)] - slope * (rstd[measure] * rest));
-    }
     planes.for_each_part([&](std::int64_t first, std::int64_t last) {
+      const std::int64_t n = last - first;
+      std::vector<T> center(at(n));
+      std::vector<T> scale(at(n));
+      std::vector<T> by_dy(at(n));
+      std::vector<T> by_h(at(n));
+      std::vector<T> constant(at(n));
+      planes.for_each(first, last, [&](std::int64_t p, std::int64_t measure, std::int64_t channel) {
+        const std::size_t k = at(p - first);
+        const double rstd = rstds[measure];
+        const double slope = -rstd * gh_mean[at(measure)];
+        center[k] = static_cast<T>(means[measure]);
+        scale[k] = static_cast<T>(rstd);
+        by_dy[k] = static_cast<T>(rstd * weight_of(channel));
+        by_h[k] = static_cast<T>(slope);
+        const double rest = means[measure] - static_cast<double>(center[k]);
+        constant[k] = static_cast<T>(-rstd * g_mean[at(measure)] - slope * (rstd * rest));
+      });
       const std::int64_t offset = first * planes.size;
-      kernels<T>().combine(x.data<T>() + offset, rounded.data() + first, scale.data() + first, dy.data<T>() + offset,
-                           by_dy.data() + first, by_h.data() + first, constant.data() + first,
-                           grads.x.data<T>() + offset, last - first, planes.size);
+      kernels<T>().combine(x.data<T>() + offset, center.data(), scale.data(), dy.data<T>() + offset, by_dy.data(),
+                           by_h.data(), constant.data(), grads.x.data<T>() + offset, n, planes.size);
     });
   });
   return grads;

@@ -6,7 +6,7 @@
 
 namespace lamella {
 
-void measure_widely(const Tensor& x, const NormSetting& setting, double* mean, double* variance, double* rstd) {
+bool measure_widely(const Tensor& x, const NormSetting& setting, double* mean, double* variance, double* rstd) {
   constexpr double kLeast = std::numeric_limits<double>::min() / std::numeric_limits<double>::epsilon();
   const NormPlanes planes(x, setting.over);
   std::vector<bool> beyond(static_cast<std::size_t>(planes.measures()));
@@ -16,15 +16,15 @@ void measure_widely(const Tensor& x, const NormSetting& setting, double* mean, d
     beyond[i] = !(sum > kLeast && sum < std::numeric_limits<double>::infinity());
     any = any || beyond[i];
   }
-  if (!any) return;
+  if (!any) return false;
   const double* const values = x.data<double>();
   const auto for_each = [&](auto&& f) {
-    for (std::int64_t plane = 0; plane < planes.count; ++plane) {
-      const auto measure = static_cast<std::size_t>(planes.measure_of(plane));
-      if (!beyond[measure]) continue;
+    planes.for_each(0, planes.count, [&](std::int64_t plane, std::int64_t of, std::int64_t) {
+      const auto measure = static_cast<std::size_t>(of);
+      if (!beyond[measure]) return;
       for (std::int64_t i = plane * planes.size; i < (plane + 1) * planes.size; ++i)
         f(measure, static_cast<long double>(values[i]));
-    }
+    });
   };
   const auto elements = static_cast<long double>(planes.elements());
   std::vector<long double> means(beyond.size(), 0);
@@ -40,6 +40,7 @@ void measure_widely(const Tensor& x, const NormSetting& setting, double* mean, d
     variance[i] = static_cast<double>(squares[i]);
     rstd[i] = static_cast<double>(1 / std::sqrt(squares[i] + static_cast<long double>(setting.eps)));
   }
+  return true;
 }
 
 }  // namespace lamella

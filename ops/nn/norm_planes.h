@@ -27,8 +27,31 @@ class NormPlanes {
   const std::int64_t count;
 
   std::int64_t measures() const noexcept { return batch_ ? channels : examples * groups_; }
-  std::int64_t measure_of(std::int64_t plane) const noexcept { return batch_ ? plane % channels : plane / members_; }
-  std::int64_t channel_of(std::int64_t plane) const noexcept { return plane % channels; }
+  /// True if the planes of a mean are neighbors in memory, and so few elements that one thread measures them.
+  bool are_rows() const noexcept {
+    constexpr std::int64_t kMostElements = 1 << 18;
+    return !batch_ && size * members_ <= kMostElements;
+  }
+  std::int64_t members() const noexcept { return members_; }
+  /// Calls f(plane, its mean, its channel) for planes [first, last).
+  template <class F>
+  void for_each(std::int64_t first, std::int64_t last, F&& f) const {
+    // Counted instead of divided: planes may be as short as a vector.
+    std::int64_t channel = first % channels;
+    std::int64_t member = first % members_;
+    std::int64_t measure = batch_ ? channel : first / members_;
+    for (std::int64_t plane = first; plane < last; ++plane) {
+      f(plane, measure, channel);
+      const bool wraps = ++channel == channels;
+      if (wraps) channel = 0;
+      if (batch_) {
+        measure = channel;
+      } else if (++member == members_) {
+        member = 0;
+        ++measure;
+      }
+    }
+  }
   /// Returns the number of elements per mean.
   double elements() const noexcept {
     return static_cast<double>(size) * static_cast<double>(batch_ ? examples : members_);
@@ -48,7 +71,7 @@ class NormPlanes {
 
 /// Measures again, in a wider type, the means of x, [n, groups, members, size], contiguous and float64, whose variance
 /// is beyond the range of doubles or so small that it has lost bits. The arrays have an element per mean: of its value,
-/// the biased variance, and 1 / sqrt(variance + eps).
-void measure_widely(const Tensor& x, const NormSetting& setting, double* mean, double* variance, double* rstd);
+/// the biased variance, and 1 / sqrt(variance + eps). Returns true if there are such means.
+bool measure_widely(const Tensor& x, const NormSetting& setting, double* mean, double* variance, double* rstd);
 
 }  // namespace lamella
