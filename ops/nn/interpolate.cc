@@ -29,6 +29,8 @@ struct Plan {
   ResampleRule rule;
   std::vector<std::int64_t> index;
   std::vector<double> weight;
+  /// If not 0, element o of the result is element o / repeats of x.
+  std::int64_t repeats = 0;
 
   Plan(const ResampleRule& given, bool table) : rule(given) {
     if (rule.how >= Resampling::Area) {
@@ -43,6 +45,12 @@ struct Plan {
         weight.push_back(share);
       });
     }
+    if (rule.taps != 1 || rule.in < 1 || rule.out % rule.in != 0) return;
+    const std::int64_t factor = rule.out / rule.in;
+    for (std::int64_t o = 0; o < rule.out; ++o) {
+      if (index[static_cast<std::size_t>(o)] != o / factor || weight[static_cast<std::size_t>(o)] != 1) return;
+    }
+    repeats = factor;
   }
 };
 
@@ -95,7 +103,8 @@ Tensor run(const Tensor& given, const Plan& plan, std::size_t axis, bool transpo
                                                      .taps = plan.rule.taps,
                                                      .out = plan.rule.out,
                                                      .in = plan.rule.in,
-                                                     .inner = inner};
+                                                     .inner = inner,
+                                                     .repeats = plan.repeats};
                      (transposed ? kernels.scatter : kernels.gather)(args);
                    }
                  });

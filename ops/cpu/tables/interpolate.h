@@ -16,6 +16,8 @@ struct ResampleArgs {
   std::int64_t out = 0;    ///< length of the axis that index and weight describe
   std::int64_t in = 0;     ///< length of the other axis
   std::int64_t inner = 0;  ///< number of contiguous elements behind the axis
+  /// If not 0, element o is element o / repeats, and has no other tap.
+  std::int64_t repeats = 0;
 };
 
 template <class T>

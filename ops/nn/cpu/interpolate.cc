@@ -21,8 +21,26 @@ void gather_row(const ResampleArgs<T>& a, Taps taps) {
   }
 }
 
+/// Calls f(source, first output, number of outputs) for the elements of an axis that are repeated, the usual number as
+/// a constant, so that loops over it are unrolled.
+template <class F>
+void for_each_repeated(std::int64_t in, std::int64_t repeats, F&& f) {
+  const auto loop = [&](auto count) {
+    for (std::int64_t i = 0; i < in; ++i) f(i, i * count, count);
+  };
+  if (repeats == 2) return loop(std::integral_constant<std::int64_t, 2>());
+  loop(repeats);
+}
+
 template <class T>
 void gather(const ResampleArgs<T>& a) {
+  if (a.inner == 1 && a.repeats > 0) {
+    const T* __restrict from = a.from;
+    T* __restrict to = a.to;
+    return for_each_repeated(a.in, a.repeats, [&](std::int64_t i, std::int64_t first, auto count) {
+      for (std::int64_t k = 0; k < count; ++k) to[first + k] = from[i];
+    });
+  }
   if (a.inner == 1) {
     if (a.taps == 1) return gather_row(a, std::integral_constant<std::int64_t, 1>());
     if (a.taps == 2) return gather_row(a, std::integral_constant<std::int64_t, 2>());
@@ -49,6 +67,15 @@ void gather(const ResampleArgs<T>& a) {
 
 template <class T>
 void scatter(const ResampleArgs<T>& a) {
+  if (a.inner == 1 && a.repeats > 0) {
+    const T* __restrict from = a.from;
+    T* __restrict to = a.to;
+    return for_each_repeated(a.in, a.repeats, [&](std::int64_t i, std::int64_t first, auto count) {
+      T sum = 0;
+      for (std::int64_t k = 0; k < count; ++k) sum += from[first + k];
+      to[i] = sum;
+    });
+  }
   std::fill_n(a.to, a.in * a.inner, T(0));
   for (std::int64_t o = 0; o < a.out; ++o) {
     const T* __restrict from = a.from + o * a.inner;
