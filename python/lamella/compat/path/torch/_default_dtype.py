@@ -1,18 +1,13 @@
-"""The dtype of numbers that are given none.
-
-Functions that make tensors are exchanged in the module ``torch`` while it is another than float32, and layers are cast
-once they are made, so that nothing is slower while it is float32.
-"""
+"""``torch.set_default_dtype``, and the functions that it is about."""
 
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
-from lamella.compat import classes
+from lamella.compat.default_dtype import DefaultDtype, has_dtype
 
 from ._functions import TENSOR_TYPES
 
@@ -24,14 +19,10 @@ _FLOATING = (
 #: Functions whose numbers are of the default dtype where they are given Python's floats.
 _GIVEN = "arange as_tensor asarray full normal range scalar_tensor tensor"
 
-_current = lm.float32
-#: The functions that were exchanged, by name.
-_kept: dict[str, Callable[..., Any]] = {}
-
 
 def get_default_dtype() -> Any:
     """Returns the dtype of numbers that are given none."""
-    return _current
+    return _default.current
 
 
 def set_default_dtype(dtype: Any) -> None:
@@ -42,21 +33,7 @@ def set_default_dtype(dtype: Any) -> None:
     Raises:
         TypeError: the dtype is none of real floating-point numbers.
     """
-    global _current
-    chosen = lm.DType(dtype)
-    if not lm.isdtype(chosen, "real floating"):
-        raise TypeError(f"[set_default_dtype] takes a dtype of real floating-point numbers, not {chosen.name}")
-    torch: Any = sys.modules["torch"]
-    for name, function in _kept.items():
-        setattr(torch, name, function)
-    _kept.clear()
-    _current = chosen
-    classes.finish_objects(None if chosen == lm.float32 else _cast)
-    if chosen != lm.float32:
-        for names, make in ((_FLOATING, _floating), (_GIVEN, _given)):
-            for name in names.split():
-                _kept[name] = getattr(torch, name)
-                setattr(torch, name, make(_kept[name], chosen))
+    _default.set(dtype)
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -90,16 +67,7 @@ def _given(function: Callable[..., Any], dtype: Any) -> Callable[..., Any]:
 
 def _is_told(args: tuple[Any, ...], named: dict[str, Any]) -> bool:
     """True for arguments that say a dtype, or have one."""
-    return named.get("dtype") is not None or any(map(_has_dtype, (*args, *named.values())))
+    return named.get("dtype") is not None or has_dtype((*args, *named.values()))
 
 
-def _has_dtype(given: Any) -> bool:
-    """True for what has a dtype of its own, or is one, or is a sequence of such."""
-    if isinstance(given, (list, tuple)):
-        return any(map(_has_dtype, given))
-    return hasattr(given, "dtype") or isinstance(given, lm.DType)
-
-
-def _cast(layer: Any, named: dict[str, Any]) -> None:
-    if isinstance(layer, lm.nn.Module) and named.get("dtype") is None:
-        layer.to(_current)
+_default = DefaultDtype("torch", {_FLOATING: _floating, _GIVEN: _given})
