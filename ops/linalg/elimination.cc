@@ -103,14 +103,30 @@ std::int64_t zero_pivot(const Tensor& lu, std::int64_t i) {
   });
 }
 
-/// Returns for each row of p^T x the row of x that it is, for matrix i.
-std::vector<std::int64_t> order_of_rows(const Tensor& pivots, std::int64_t i) {
-  const std::int64_t n = pivots.size(-1);
-  std::vector<std::int64_t> order(static_cast<std::size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
-  const std::int32_t* const exchanges = pivots.data<std::int32_t>() + i * n;
-  for (std::size_t k = 0; k < order.size(); ++k) std::swap(order[k], order[static_cast<std::size_t>(exchanges[k] - 1)]);
-  return order;
+/// The rows of p^T x by the rows of x that they are, for one matrix after the other.
+class RowOrder {
+ public:
+  explicit RowOrder(const Tensor& pivots)
+      : pivots_(pivots.data<std::int32_t>()), order_(static_cast<std::size_t>(pivots.size(-1))) {}
+
+  /// Returns the order of matrix i, valid until the next call.
+  const std::vector<std::int64_t>& of(std::int64_t i) {
+    std::iota(order_.begin(), order_.end(), 0);
+    const std::int32_t* const exchanges = pivots_ + i * static_cast<std::int64_t>(order_.size());
+    for (std::size_t k = 0; k < order_.size(); ++k)
+      std::swap(order_[k], order_[static_cast<std::size_t>(exchanges[k] - 1)]);
+    return order_;
+  }
+
+ private:
+  const std::int32_t* pivots_;
+  std::vector<std::int64_t> order_;
+};
+
+/// Returns the number of matrices of `elements` elements that a thread takes at a time.
+std::int64_t matrices_of_task(std::int64_t elements) {
+  constexpr std::int64_t kGrain = 16384;  // elements
+  return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, elements));
 }
 
 /// Returns the rows of b permuted by the exchanges, or back.
@@ -119,16 +135,20 @@ Tensor with_exchanges(const Tensor& b, const Tensor& pivots, bool back) {
   Tensor to = empty(b.shape(), b.dtype(), b.device());
   const std::int64_t n = b.size(-2);
   const auto row = static_cast<std::size_t>(b.size(-1) * item_of(b));
-  for (std::int64_t i = 0; i < count_elements(batch_of(b)); ++i) {
-    const auto order = order_of_rows(pivots, i);
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      const auto first = static_cast<std::size_t>(i * n);
-      const std::size_t given = first + static_cast<std::size_t>(order[k]);
-      const std::size_t exchanged = first + k;
-      std::memcpy(to->data + (back ? given : exchanged) * row,
-                  static_cast<const char*>(from.raw_data()) + (back ? exchanged : given) * row, row);
+  const std::int64_t grain = matrices_of_task(n * b.size(-1));
+  parallel_for(0, count_elements(batch_of(b)), grain, [&](std::int64_t begin, std::int64_t end) {
+    RowOrder orders(pivots);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::vector<std::int64_t>& order = orders.of(i);
+      for (std::size_t k = 0; k < order.size(); ++k) {
+        const auto first = static_cast<std::size_t>(i * n);
+        const std::size_t given = first + static_cast<std::size_t>(order[k]);
+        const std::size_t exchanged = first + k;
+        std::memcpy(to->data + (back ? given : exchanged) * row,
+                    static_cast<const char*>(from.raw_data()) + (back ? exchanged : given) * row, row);
+      }
     }
-  }
+  });
   return to;
 }
 
@@ -176,19 +196,31 @@ void invert_factors(const Tensor& lu, const Tensor& y) {
 /// Permutes the columns of each matrix: column k goes where row k came from.
 void exchange_columns(const Tensor& y, const Tensor& pivots) {
   const std::int64_t n = y.size(-1);
-  for (std::int64_t i = 0; i < count_elements(batch_of(y)); ++i) {
-    const auto order = order_of_rows(pivots, i);
-    parallel_for(0, n, even_grain(n, n), [&](std::int64_t begin, std::int64_t end) {
-      visit<Eliminated>(y.dtype(), "linalg_inv", [&]<class T> {
-        std::vector<T> copy(static_cast<std::size_t>(n));
-        for (std::int64_t row = begin; row < end; ++row) {
-          T* const to = y.data<T>() + (i * n + row) * n;
-          std::copy_n(to, n, copy.begin());
-          for (std::size_t k = 0; k < copy.size(); ++k) to[order[k]] = copy[k];
-        }
+  const std::int64_t count = count_elements(batch_of(y));
+  visit<Eliminated>(y.dtype(), "linalg_inv", [&]<class T> {
+    const auto exchange = [&](std::int64_t i, const std::vector<std::int64_t>& order, std::int64_t begin,
+                              std::int64_t end, std::vector<T>& copy) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        T* const to = y.data<T>() + (i * n + row) * n;
+        std::copy_n(to, n, copy.begin());
+        for (std::size_t k = 0; k < copy.size(); ++k) to[order[k]] = copy[k];
+      }
+    };
+    const auto row_of_numbers = [&] { return std::vector<T>(static_cast<std::size_t>(n)); };
+    if (count == 1) {
+      RowOrder orders(pivots);
+      const std::vector<std::int64_t>& order = orders.of(0);
+      return parallel_for(0, n, even_grain(n, n), [&](std::int64_t begin, std::int64_t end) {
+        auto copy = row_of_numbers();
+        exchange(0, order, begin, end, copy);
       });
+    }
+    parallel_for(0, count, matrices_of_task(n * n), [&](std::int64_t begin, std::int64_t end) {
+      RowOrder orders(pivots);
+      auto copy = row_of_numbers();
+      for (std::int64_t i = begin; i < end; ++i) exchange(i, orders.of(i), 0, n, copy);
     });
-  }
+  });
 }
 
 }  // namespace
