@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;     // elements that one thread takes at a time
 constexpr std::int64_t kMaxParts = 64;     // most parts of the rows, for gradients of weights
-constexpr std::int64_t kSmallPlane = 64;    // elements of the largest plane that counts as small
+constexpr std::int64_t kSmallPlane = 64;   // elements of the largest plane that counts as small
 constexpr std::int64_t kColumnGrain = 64;  // columns per task
 
 template <class T>
