@@ -98,7 +98,7 @@ class _Memory:
 _memories: weakref.WeakValueDictionary[int, _Memory] = weakref.WeakValueDictionary()
 
 
-def _memory_of(tensor: Tensor) -> tuple[_Memory, int] | None:
+def memory_of(tensor: Tensor) -> tuple[_Memory, int] | None:
     """Returns the memory that the tensor has in common with another, and the byte where it begins there."""
     found = _shared_memory(tensor)
     if found is None:
@@ -126,7 +126,7 @@ def _check_copied(tensor: Tensor, op: str) -> None:
 def _state(tensor: Tensor) -> Any:
     if str(tensor.device) == "meta":
         return tuple(tensor.shape)
-    if (place := _memory_of(tensor)) is not None:
+    if (place := memory_of(tensor)) is not None:
         memory, offset = place
         return memory, tuple(tensor.shape), tuple(tensor.strides), offset
     return for_numpy(tensor).contiguous().numpy()
@@ -182,7 +182,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 def _without_attributes(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
     _check_copied(tensor, "copy")
     with no_grad():
-        if (place := _memory_of(tensor)) is not None:
+        if (place := memory_of(tensor)) is not None:
             memory, offset = place
             copied_memory = copy.deepcopy(memory, memo)
             plain = _tensor_in_memory(

@@ -47,6 +47,32 @@ assert globals_ == ["torch._utils _rebuild_tensor_v2", "torch FloatStorage", "co
 strings = [value for name, value in words if name == "BINUNICODE"]
 assert strings == ["w", "storage", "0", "cpu"] and "BINPERSID" in dict(words), strings
 """,
+    "parts of one memory": """
+import io
+
+x = torch.arange(12.0).view(3, 4)
+layer = torch.nn.Linear(2, 3)
+made = {
+    "x": x, "row": x[1], "columns": x[:, 1:3], "transposed": x.t(), "number": x[2, 3], "none": x[:0], "apart": x + 0,
+    "weight": layer.weight, "state": layer.state_dict(), "flipped": x.flip(0),
+}
+file = io.BytesIO()
+torch.save(made, file)
+file.seek(0)
+read = torch.load(file)
+for name, value in made.items():
+    if name != "state":
+        assert torch.equal(read[name], value) and read[name].stride() == value.stride(), name
+assert read["columns"].storage_offset() == 1
+read["x"].mul_(10)
+for name in ("row", "columns", "transposed", "number"):
+    assert torch.equal(read[name], made[name] * 10), name
+assert torch.equal(read["apart"], x) and torch.equal(read["flipped"], x.flip(0))
+read["row"][0] = -1.0
+assert read["x"][1, 0] == -1
+read["state"]["weight"].zero_()
+assert not read["weight"].any() and read["weight"].requires_grad
+""",
     "older files": """
 import collections, io, pickle, struct
 

@@ -69,7 +69,7 @@ def rebuild_tensor(
         bytes_of = lm._C._memory_as_bytes(storage)
         at = int(offset) * storage.dtype.itemsize
         strides = tuple(int(each) for each in stride)
-        made = lm._C._tensor_in_memory(bytes_of, storage.dtype, tuple(map(int, size)), strides, at)
+        made = lm._C._tensor_in_memory(bytes_of, storage.dtype, tuple(map(int, size)), strides, at).detach()
         # PyTorch's conjugates and negatives may be views, which files say of them.
         for mark, function in (("conj", lm.conj), ("neg", lm.negative)):
             if (metadata or {}).get(mark):

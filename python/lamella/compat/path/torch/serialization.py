@@ -20,6 +20,7 @@ from typing import IO, Any, TypeAlias
 
 import lamella as lm
 from lamella import Tensor
+from lamella._tensor import memory_of
 from lamella.compat.front import close_module
 
 from ._device import device
@@ -136,10 +137,8 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
             return obj.name
         if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
             return NotImplemented
-        plain = obj.detach().contiguous()
-        shape = tuple(plain.shape)
         hooks: OrderedDict[str, Any] = OrderedDict()
-        made = (Storage(plain), 0, shape, strides_of(shape), False, hooks)
+        made = (*_placed(obj), False, hooks)
         if isinstance(obj, lm.nn.Parameter):
             return rebuild_parameter, (_Rebuilt(made), bool(obj.requires_grad), hooks)
         wanted = bool(obj.requires_grad and obj.is_leaf)
@@ -154,6 +153,20 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
             self.memoize(obj)
         else:
             super().save_global(obj, name)
+
+
+def _placed(tensor: Tensor) -> tuple[Storage, int, tuple[int, ...], tuple[int, ...]]:
+    """Returns the storage of a tensor, and its offset, sizes and strides there.
+
+    Tensors that show the same memory have one storage, all of that memory, so that they share it when they are read.
+    """
+    shape, strides, size = tuple(tensor.shape), tuple(tensor.strides), tensor.dtype.itemsize
+    place = None if str(tensor.device) == "meta" else memory_of(tensor)
+    if place is None or place[1] % size or place[0].bytes.size % size or min(strides, default=0) < 0:
+        return Storage(tensor.detach().contiguous()), 0, shape, strides_of(shape)
+    memory, offset = place
+    whole = lm._C._tensor_in_memory(memory.bytes, tensor.dtype, (memory.bytes.size // size,), (1,), 0)
+    return Storage(whole), offset // size, shape, strides
 
 
 class _Rebuilt:
