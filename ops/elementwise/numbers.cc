@@ -23,9 +23,10 @@ bool is_below_zero(Scalar number) { return !number.beyond_int64() && number.to<s
 }  // namespace
 
 Tensor number_operand(const ElementwiseOp& op, Scalar number, DType dtype) {
-  // Integers beyond int64 are too large for any but uint64, whose operands they cannot be by accident.
-  if (!is_whole(number) || fits_into(number, dtype) || number.beyond_int64()) return number_tensor(number, dtype);
+  if (!is_whole(number) || fits_into(number, dtype)) return number_tensor(number, dtype);
   if (is_one_of<LogicalAnd, LogicalOr, LogicalXor>(op)) return number_tensor(1, dtype);
+  // number_tensor() refuses what it does not hold: integers beyond int64 beside any dtype but uint64, even in a sum.
+  if (number.beyond_int64()) return number_tensor(number, dtype);
   if (!is_one_of<Add, Subtract, Multiply, BitwiseAnd, BitwiseOr, BitwiseXor>(op)) return number_tensor(number, dtype);
   const auto bits = number.to<std::uint64_t>();
   const int unused = 64 - integer_limits(dtype).bits;
