@@ -41,9 +41,9 @@ class HeldOperand {
   Scalar number_ = 0;
 };
 
-/// Returns a 0-d tensor on the CPU that holds `value` converted to `dtype`. Integers wrap. Throws ValueError for an
-/// integer beyond int64 if `dtype` is an integer dtype other than uint64, and TypeError for a complex number if `dtype`
-/// is not complex.
+/// Returns a 0-d tensor on the CPU that holds `value` converted to `dtype`. Throws ValueError for an integer that does
+/// not fit into `dtype`, if that is an integer dtype, and TypeError for a complex number if `dtype` is not complex.
+/// A floating number beyond an integer dtype becomes the nearest number that it holds.
 Tensor number_tensor(Scalar value, DType dtype);
 
 }  // namespace lamella

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <complex>
+#include <string>
 #include <type_traits>
 
 #include "engine/core/default_device.h"
@@ -13,6 +14,7 @@
 #include "ops/simd/convert.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/dtype_limits.h"
 
 namespace lamella {
 namespace {
@@ -30,6 +32,35 @@ std::int64_t count_steps(std::int64_t start, std::int64_t stop, std::int64_t ste
                                  : static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop);
   const auto stride = step > 0 ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
   return static_cast<std::int64_t>((distance - 1) / stride + 1);
+}
+
+/// Returns the number of steps between integers of which those beyond int64 are given modulo 2^64.
+std::int64_t count_steps(Scalar start, Scalar stop, std::int64_t step) {
+  if (start.beyond_int64() == stop.beyond_int64())
+    return count_steps(start.to<std::int64_t>(), stop.to<std::int64_t>(), step);
+  if (start.beyond_int64() == (step > 0)) return 0;
+  const auto distance = step > 0 ? stop.to<std::uint64_t>() - start.to<std::uint64_t>()
+                                 : start.to<std::uint64_t>() - stop.to<std::uint64_t>();
+  const auto stride = step > 0 ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
+  const std::uint64_t steps = (distance - 1) / stride;
+  if (steps >= std::uint64_t{1} << 62) fail<ValueError>("[arange] cannot count so far by ", step);
+  return static_cast<std::int64_t>(steps + 1);
+}
+
+/// Throws ValueError if an integer dtype does not hold the first or the last of `count` integers.
+void check_holds(DType dtype, Scalar first, std::int64_t step, std::int64_t count) {
+  if (count == 0 || !is_integral(dtype)) return;
+  const std::uint64_t way = static_cast<std::uint64_t>(count - 1) * static_cast<std::uint64_t>(step);
+  const std::uint64_t end = first.to<std::uint64_t>() + way;
+  // Integers below 0 and those beyond int64 have the same bits: no sum passes from one to the other but by way of 0.
+  const bool beyond = static_cast<std::int64_t>(end) < 0 &&
+                      (step > 0 ? first.beyond_int64() || first.to<double>() >= 0 : first.beyond_int64());
+  const Scalar last = beyond ? Scalar(end) : Scalar(static_cast<std::int64_t>(end));
+  if (fits_into(first, dtype) && fits_into(last, dtype)) return;
+  const auto text = [](Scalar s) {
+    return s.beyond_int64() ? std::to_string(s.to<std::uint64_t>()) : std::to_string(s.to<std::int64_t>());
+  };
+  fail<ValueError>("[arange] ", dtype, " does not hold all integers from ", text(first), " to ", text(last));
 }
 
 /// Returns a tensor of `count` elements with element i equal to value(i). Index is double if value() returns a double:
@@ -109,7 +140,9 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
     fail<TypeError>("[arange] complex numbers have no order to count in");
   if (step.to<double>() == 0) fail<ValueError>("[arange] step must not be 0");
   const Device place = device.value_or(default_device());
-  if (floating) {
+  // Integers beyond int64 are counted modulo 2^64, which only integers are.
+  const bool large = (first.beyond_int64() || last.beyond_int64()) && dtype && !is_integral(*dtype);
+  if (floating || large) {
     const double from = first.to<double>();
     const double by = step.to<double>();
     const std::int64_t count = count_steps(from, last.to<double>(), by);
@@ -120,8 +153,9 @@ Tensor Arange::call(Scalar start, std::optional<Scalar> stop, Scalar step, std::
   }
   const auto from = first.to<std::int64_t>();
   const auto by = step.to<std::int64_t>();
-  const std::int64_t count = count_steps(from, last.to<std::int64_t>(), by);
+  const std::int64_t count = count_steps(first, last, by);
   const DType wanted = dtype.value_or(DType::Int64);
+  check_holds(wanted, first, by, count);
   const Range range{
       .whole = true, .first_integer = static_cast<std::uint64_t>(from), .integer_step = static_cast<std::uint64_t>(by)};
   if (Tensor out = made_there(count, wanted, place, range); out.defined()) return out;

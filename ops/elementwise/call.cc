@@ -10,6 +10,7 @@
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/launch.h"
+#include "ops/elementwise/numbers.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
@@ -208,7 +209,7 @@ class Converted {
  public:
   Converted(const ElementwiseOp& op, const Operand& operand, DType dtype, bool mask) {
     if (operand.is_number()) {
-      own_ = number_tensor(operand.number(), mask ? DType::Bool : dtype);
+      own_ = mask ? number_tensor(operand.number(), DType::Bool) : number_operand(op, operand.number(), dtype);
       return;
     }
     const Tensor& x = operand.tensor();
@@ -311,6 +312,15 @@ Tensor call(const ElementwiseOp& op, const Operands&... operands) {
   }
   const DType dtype = compute_dtype(op, list);
   check_devices(op, list);
+  if constexpr (sizeof...(Operands) == 2) {
+    if (op.mask_output && compares_beyond(op, list, dtype)) [[unlikely]] {
+      const auto numbers = ordered_like(list);
+      const std::size_t tensor = list[0]->is_number() ? 1 : 0;
+      const Tensor alike = full_like(list[tensor]->tensor(), numbers[tensor]);
+      return tensor == 0 ? call(op, Operand(alike), Operand(numbers[1]))
+                         : call(op, Operand(numbers[0]), Operand(alike));
+    }
+  }
   const auto in = [&](DType computed) {
     bool mask = op.mask_input;
     return std::apply([&](const auto&... converted) { return dispatch(op, converted.tensor()...); },

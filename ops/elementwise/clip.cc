@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 
+#include "ops/elementwise/numbers.h"
 #include "ops/elementwise/results.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtype_limits.h"
@@ -21,6 +22,11 @@ Operand no_bound(DType dtype, bool above) {
   return above ? Operand(Scalar(limits.max)) : Operand(Scalar(limits.min));
 }
 
+/// Returns a bound where it lies within the dtype of x, whose elements it would not change otherwise.
+std::optional<Operand> bound_of(const Tensor& x, const std::optional<Operand>& bound, bool above) {
+  return bound ? std::optional(within(*bound, x.dtype(), above)) : bound;
+}
+
 /// Returns both bounds for the kernel, or nothing if a missing bound cannot be replaced by a number.
 std::optional<std::array<Operand, 2>> both_bounds(const Tensor& x, const std::optional<Operand>& min,
                                                   const std::optional<Operand>& max) {
@@ -34,17 +40,21 @@ std::optional<std::array<Operand, 2>> both_bounds(const Tensor& x, const std::op
 
 }  // namespace
 
-Tensor Clip::call(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max) {
+Tensor Clip::call(const Tensor& x, const std::optional<Operand>& lowest, const std::optional<Operand>& highest) {
   check_defined(x, info.name);
-  if (!min && !max) return x;
+  if (!lowest && !highest) return x;
+  const auto min = bound_of(x, lowest, false);
+  const auto max = bound_of(x, highest, true);
   if (const auto bounds = both_bounds(x, min, max)) return ClipBetween::call(x, (*bounds)[0], (*bounds)[1]);
   // A single tensor bound uses where(), not maximum(), because the whole gradient passes at the bound.
   if (min) return where((x >= *min) | (x != x), x, *min);
   return where((x <= *max) | (x != x), x, *max);
 }
 
-void Clip::into(const Tensor& x, const std::optional<Operand>& min, const std::optional<Operand>& max) {
-  if (!min && !max) return;
+void Clip::into(const Tensor& x, const std::optional<Operand>& lowest, const std::optional<Operand>& highest) {
+  if (!lowest && !highest) return;
+  const auto min = bound_of(x, lowest, false);
+  const auto max = bound_of(x, highest, true);
   if (const auto bounds = both_bounds(x, min, max)) {
     const Operand first(x);
     const Operand* const operands[] = {&first, &(*bounds)[0], &(*bounds)[1]};

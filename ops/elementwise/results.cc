@@ -6,6 +6,7 @@
 #include "engine/autograd/backward/lent.h"
 #include "engine/autograd/recording/recorder.h"
 #include "ops/elementwise/launch.h"
+#include "ops/elementwise/numbers.h"
 #include "ops/movement/cast.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
@@ -116,7 +117,8 @@ bool launch_into(const ElementwiseOp& op, std::span<const Operand* const> operan
     const bool keeps = kind == Scalar::Kind::Bool || (kind == Scalar::Kind::Int && *dtype != DType::Bool) ||
                        (kind == Scalar::Kind::Float && is_floating(*dtype));
     if (!keeps) return false;
-    numbers[i] = number_tensor(number, *dtype);
+    if (op.mask_output && compares_beyond(op, operands, *dtype)) return false;
+    numbers[i] = number_operand(op, number, *dtype);
     inputs[i] = &numbers[i];
   }
   launch_elementwise(op, -1, std::span(inputs.data(), operands.size()), to, *dtype);

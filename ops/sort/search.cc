@@ -22,6 +22,7 @@
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/dtype_limits.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -290,6 +291,11 @@ Tensor SearchSorted::call(const Tensor& x1, const Operand& x2, std::string_view 
 
 Tensor IsIn::call(const Operand& x1, const Operand& x2, bool invert) {
   const autograd::NoGrad no_grad;
+  // No tensor has an element equal to an integer that its dtype does not hold.
+  if (!x1.is_number() && x2.is_number() && x1.tensor().defined() && !fits_into(x2.number(), x1.tensor().dtype()))
+    return invert ? not_equal(x1, x2) : equal(x1, x2);
+  if (x1.is_number() && !x2.is_number() && x2.tensor().defined() && !fits_into(x1.number(), x2.tensor().dtype()))
+    return full({}, invert, DType::Bool, x2.tensor().device());
   const auto [values, among] = promoted(x1, x2, info.name);
   return is_among(values, reshape(among, Dims{-1}), invert);
 }

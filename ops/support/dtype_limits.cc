@@ -31,6 +31,14 @@ IntegerLimits integer_limits(DType dtype) {
   });
 }
 
+bool fits_into(Scalar value, DType dtype) {
+  if ((value.kind() != Scalar::Kind::Bool && value.kind() != Scalar::Kind::Int) || !is_integral(dtype)) return true;
+  return visit<Integral>(dtype, "number", [&]<class T> {
+    return value.beyond_int64() ? std::in_range<T>(value.to<std::uint64_t>())
+                                : std::in_range<T>(value.to<std::int64_t>());
+  });
+}
+
 bool is_of_kind(DType dtype, std::string_view kind) {
   static constexpr std::pair<std::string_view, DTypeSet> kKinds[] = {
       {"bool", Boolean},      {"signed integer", SignedInteger}, {"unsigned integer", UnsignedInteger},

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "engine/core/dtype.h"
+#include "engine/core/tensor.h"
 
 namespace lamella {
 
@@ -26,6 +27,9 @@ struct IntegerLimits {
 
 /// Returns the limits of an integer dtype; throws TypeError for any other dtype.
 IntegerLimits integer_limits(DType dtype);
+
+/// True if `value` is not an integer, or if `dtype` is not an integer dtype or holds it.
+bool fits_into(Scalar value, DType dtype);
 
 /// True if `dtype` is of a kind defined by the array API standard: "bool", "signed integer", "unsigned integer",
 /// "integral", "real floating", "complex floating" or "numeric". Throws ValueError for any other name.

@@ -1,6 +1,8 @@
 // Makes tensors from nested lists and tuples.
 
+#include <cmath>
 #include <complex>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -141,9 +143,12 @@ class Reader {
       if (PyFloat_Check(object) || !PyIndex_Check(object)) {
         const double real = PyFloat_AsDouble(object);
         if (real == -1.0 && PyErr_Occurred()) throw_python_error();
-        if (!(real > -9.3e18 && real < 1.9e19)) too_large();
-        return real < 0 ? static_cast<T>(static_cast<std::int64_t>(real))
-                        : static_cast<T>(static_cast<std::uint64_t>(real));
+        // The bounds are powers of two or 0, hence exact. Comparisons with NaN are false.
+        const double whole = std::trunc(real);
+        constexpr auto kLowest = static_cast<double>(std::numeric_limits<T>::min());
+        constexpr auto kBeyond = static_cast<double>(std::numeric_limits<T>::max() / 2 + 1) * 2;
+        if (!(whole >= kLowest && whole < kBeyond)) too_large();
+        return static_cast<T>(whole);
       }
       const PyRef number = PyRef::adopt(checked(PyNumber_Index(object)));
       if constexpr (std::is_same_v<T, std::uint64_t>) {
