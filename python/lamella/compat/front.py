@@ -18,14 +18,51 @@ Paths = Mapping[str, Mapping[str, str]]
 class _Missing(importlib.abc.MetaPathFinder):
     """Stands last on ``sys.meta_path`` and explains why a module of a front was not found."""
 
-    def __init__(self, front: str, reasons: Mapping[str, str]) -> None:
+    def __init__(self, front: str, reasons: Mapping[str, str], beside: str | None = None) -> None:
         self.front = front
         self.reasons = reasons
+        self.beside = beside
 
-    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> None:
-        """Raises ``ImportError`` for a module below the front; others are not its business."""
-        if name.startswith(self.front + "."):
-            raise ImportError(self.sentence(name), name=name)
+    def find_spec(
+        self, name: str, path: Any = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Finds a module below the front that the front beside it has; other modules are not its business.
+
+        Raises:
+            ImportError: neither has it.
+        """
+        if not name.startswith(self.front + "."):
+            return None
+        if (home := self.home(name)) is not None and self._is_module(home):
+            return importlib.machinery.ModuleSpec(name, _FromBeside(self, home), is_package=True)
+        raise ImportError(self.sentence(name), name=name)
+
+    def home(self, name: str) -> str | None:
+        """Returns what a dotted name is called in the front beside this one; None where nothing is taken from it."""
+        if self.beside is None or any(name == each or name.startswith(f"{each}.") for each in self.reasons):
+            return None
+        return self.beside + name.removeprefix(self.front)
+
+    def taken(self, name: str) -> Any:
+        """Returns the value of a dotted name of the front beside this one, or :data:`_NOTHING`."""
+        home = self.home(name)
+        above, _, last = (home or "").rpartition(".")
+        if home is None or last.startswith("__") or not self._is_module(above):
+            return _NOTHING
+        value = getattr(importlib.import_module(above), last, _NOTHING)
+        if isinstance(value, ModuleType) and value.__name__ == home:
+            return importlib.import_module(name)
+        return value
+
+    @staticmethod
+    def _is_module(name: str) -> bool:
+        if name in sys.modules:
+            return True
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            return False
+        return True
 
     def sentence(self, name: str) -> str:
         """Says that the front lacks ``name`` and, where that is known, why."""
@@ -33,17 +70,34 @@ class _Missing(importlib.abc.MetaPathFinder):
         return f"Lamella's {self.front} front does not have '{name}'" + (f": {reason}" if reason else "")
 
 
-def close(front: str, reasons: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+class _FromBeside(importlib.abc.Loader):
+    """Makes a module of a front whose names are those of the module with this path in the front beside it."""
+
+    def __init__(self, finder: _Missing, home: str) -> None:
+        self.finder = finder
+        self.home = home
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return _Path(spec.name, {self.home: "*"}, _getattr(self.finder, spec.name))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Does nothing: names are looked up when they are asked for."""
+
+
+def close(
+    front: str, reasons: Mapping[str, str] | None = None, beside: str | None = None
+) -> Callable[[str], Any]:
     """Makes every name that the package ``front`` lacks say so when it is imported.
 
     Args:
         front: the package's name.
         reasons: by dotted name, why it is missing.
+        beside: a front that has the other names of this one; it is imported when one of them is asked for.
 
     Returns:
         The package's ``__getattr__``, which says the same where a missing name is looked up as an attribute.
     """
-    finder = _Missing(front, reasons or {})
+    finder = _Missing(front, reasons or {}, beside)
     sys.meta_path.append(finder)
     return _getattr(finder, front)
 
@@ -67,6 +121,9 @@ def close_module(module: str) -> Callable[[str], Any]:
 
     return __getattr__
 
+
+#: Stands for a name that a front does not have.
+_NOTHING = object()
 
 #: What a module has been given so far.
 _names_of: Any = vars(ModuleType)["__dict__"].__get__
@@ -158,7 +215,11 @@ def callable_path(function: Callable[..., Any]) -> type[ModuleType]:
 
 def _getattr(finder: _Missing, module: str) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:  # noqa: N807 (becomes the module's __getattr__)
-        raise AttributeError(finder.sentence(f"{module}.{name}"))
+        value = finder.taken(f"{module}.{name}")
+        if value is _NOTHING:
+            raise AttributeError(finder.sentence(f"{module}.{name}"))
+        setattr(sys.modules[module], name, value)
+        return value
 
     return __getattr__
 
