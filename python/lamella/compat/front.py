@@ -6,7 +6,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -18,7 +18,7 @@ Paths = Mapping[str, Mapping[str, str]]
 class _Missing(importlib.abc.MetaPathFinder):
     """Stands last on ``sys.meta_path`` and explains why a module of a front was not found."""
 
-    def __init__(self, front: str, reasons: Mapping[str, str], beside: str | None = None) -> None:
+    def __init__(self, front: str, reasons: Mapping[str, str], beside: Sequence[str] = ()) -> None:
         self.front = front
         self.reasons = reasons
         self.beside = beside
@@ -26,43 +26,35 @@ class _Missing(importlib.abc.MetaPathFinder):
     def find_spec(
         self, name: str, path: Any = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Finds a module below the front that the front beside it has; other modules are not its business.
+        """Finds a module below the front that a package beside it has; other modules are not its business.
 
         Raises:
-            ImportError: neither has it.
+            ImportError: none has it.
         """
         if not name.startswith(self.front + "."):
             return None
-        if (home := self.home(name)) is not None and self._is_module(home):
-            return importlib.machinery.ModuleSpec(name, _FromBeside(self, home), is_package=True)
+        if homes := [home for home in self.homes(name) if _is_module(home)]:
+            return importlib.machinery.ModuleSpec(name, _FromBeside(self, homes), is_package=True)
         raise ImportError(self.sentence(name), name=name)
 
-    def home(self, name: str) -> str | None:
-        """Returns what a dotted name is called in the front beside this one; None where nothing is taken from it."""
-        if self.beside is None or any(name == each or name.startswith(f"{each}.") for each in self.reasons):
-            return None
-        return self.beside + name.removeprefix(self.front)
+    def homes(self, name: str) -> list[str]:
+        """Returns what a dotted name is called in the packages beside the front; none where it is said to be missing."""
+        if any(name == each or name.startswith(f"{each}.") for each in (*self.reasons, *self.beside)):
+            return []
+        return [beside + name.removeprefix(self.front) for beside in self.beside]
 
     def taken(self, name: str) -> Any:
-        """Returns the value of a dotted name of the front beside this one, or :data:`_NOTHING`."""
-        home = self.home(name)
-        above, _, last = (home or "").rpartition(".")
-        if home is None or last.startswith("__") or not self._is_module(above):
-            return _NOTHING
-        value = getattr(importlib.import_module(above), last, _NOTHING)
-        if isinstance(value, ModuleType) and value.__name__ == home:
-            return importlib.import_module(name)
-        return value
-
-    @staticmethod
-    def _is_module(name: str) -> bool:
-        if name in sys.modules:
-            return True
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            return False
-        return True
+        """Returns the value of a dotted name of the packages beside the front, or :data:`_NOTHING`."""
+        for home in self.homes(name):
+            above, _, last = home.rpartition(".")
+            if last.startswith("__") or not _is_module(above):
+                continue
+            value = getattr(importlib.import_module(above), last, _NOTHING)
+            if isinstance(value, ModuleType) and value.__name__ == home:
+                return importlib.import_module(name)
+            if value is not _NOTHING:
+                return value
+        return _NOTHING
 
     def sentence(self, name: str) -> str:
         """Says that the front lacks ``name`` and, where that is known, why."""
@@ -70,29 +62,41 @@ class _Missing(importlib.abc.MetaPathFinder):
         return f"Lamella's {self.front} front does not have '{name}'" + (f": {reason}" if reason else "")
 
 
-class _FromBeside(importlib.abc.Loader):
-    """Makes a module of a front whose names are those of the module with this path in the front beside it."""
+def _is_module(name: str) -> bool:
+    if name not in sys.modules:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            return False
+    return True
 
-    def __init__(self, finder: _Missing, home: str) -> None:
+
+class _FromBeside(importlib.abc.Loader):
+    """Makes a module of a front whose names are those of modules beside it."""
+
+    def __init__(self, finder: _Missing, homes: list[str]) -> None:
         self.finder = finder
-        self.home = home
+        self.homes = homes
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        return _Path(spec.name, {self.home: "*"}, _getattr(self.finder, spec.name))
+        """Returns the module, without names."""
+        return ModuleType(spec.name, f"Names of {', '.join(self.homes)}.")
 
     def exec_module(self, module: ModuleType) -> None:
-        """Does nothing: names are looked up when they are asked for."""
+        """Makes names those of the homes when they are asked for."""
+        own: Any = module
+        own.__getattr__ = _getattr(self.finder, module.__name__)
+        show_all(module.__name__, lambda: {name for home in self.homes for name in dir(importlib.import_module(home))})
 
 
-def close(
-    front: str, reasons: Mapping[str, str] | None = None, beside: str | None = None
-) -> Callable[[str], Any]:
+def close(front: str, reasons: Mapping[str, str] | None = None, beside: Sequence[str] = ()) -> Callable[[str], Any]:
     """Makes every name that the package ``front`` lacks say so when it is imported.
 
     Args:
         front: the package's name.
         reasons: by dotted name, why it is missing.
-        beside: a front that has the other names of this one; it is imported when one of them is asked for.
+        beside: packages that have the other names of the front, the first of which counts; they are imported when one
+            of these names is asked for.
 
     Returns:
         The package's ``__getattr__``, which says the same where a missing name is looked up as an attribute.

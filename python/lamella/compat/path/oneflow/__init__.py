@@ -1,6 +1,8 @@
-"""Lamella's front for programs written for OneFlow's custom operators, in C++ and in Python.
+"""Lamella's front for programs written for OneFlow: custom operators, jobs, and the later eager interface.
 
-Jobs (``global_function``) are recorded once, as static programs (``lamella.static``), and run with each call.
+Jobs (``global_function``) are recorded once, as static programs (``lamella.static``), and run with each call. Names of
+the eager interface are those of the torch front, whose words OneFlow has, but for what ``_eager`` says otherwise; both
+are imported when such a name is asked for.
 """
 
 # The names below are the front's surface: F401 does not see that.
@@ -28,7 +30,7 @@ __getattr__ = close(
         "oneflow.optimizer.CustomScheduler": "a learning rate is a function of the step: take another schedule",
         "oneflow.tensorrt": "jobs run on Lamella's own operators",
     },
-    beside="torch",
+    beside=("oneflow._eager", "torch"),
 )
 
 from . import (

@@ -1,0 +1,51 @@
+"""Methods and attributes of tensors that OneFlow's have beside PyTorch's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lamella import Tensor
+from lamella.compat.methods import of_two_meanings
+
+_to_global: Any = Tensor.to_global
+_torch_numpy: Any = Tensor.numpy
+
+
+def to_global(
+    self: Tensor, placement: Any = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: bool = True, copy: bool = False
+) -> Tensor:
+    """Makes a global tensor of what each process has, or brings a global one to other signatures.
+
+    Raises:
+        NotImplementedError: ``grad_sbp`` is given: gradients are where they were computed.
+    """
+    if grad_sbp:
+        raise NotImplementedError("[to_global] grad_sbp: call to_global() of the gradient")
+    made: Tensor = _to_global(self, placement, sbp)
+    return made.clone() if copy else made
+
+
+def numpy(self: Tensor, dtype: Any = None) -> Any:
+    """Returns the values as an array, also of a tensor that wants a gradient."""
+    values = _torch_numpy(self.detach())
+    return values if dtype is None else values.astype(dtype)
+
+
+def _masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    from . import masked_fill
+
+    return masked_fill(self, mask, value)
+
+
+for _name, _method in {"to_global": to_global, "numpy": numpy}.items():
+    setattr(Tensor, _name, of_two_meanings(_name, _method))
+
+_new: dict[str, Any] = {
+    "is_global": property(lambda self: False, doc="True if the tensor lies over several processes."),
+    "is_local": property(lambda self: not self.is_global, doc="True if the tensor is the process's own."),
+    "is_lazy": property(lambda self: False, doc="False: there are values."),
+    "local_to_global": to_global,
+    "global_to_global": to_global,
+}
+for _name, _value in _new.items():
+    setattr(Tensor, _name, _value)
