@@ -36,5 +36,6 @@ def _randint_like(input: torch.Tensor, *bounds: int, dtype: Any = torch.int64, *
 arange, empty, eye, linspace = map(_placed, (torch.arange, torch.empty, torch.eye, torch.linspace))
 full, full_like, ones, ones_like = map(_placed, (torch.full, torch.full_like, torch.ones, torch.ones_like))
 rand, randint, randn, randperm = map(_placed, (torch.rand, torch.randint, torch.randn, torch.randperm))
+empty_like, rand_like, randn_like = map(_placed, (torch.empty_like, torch.rand_like, torch.randn_like))
 tensor, zeros, zeros_like = map(_placed, (torch.tensor, torch.zeros, torch.zeros_like))
 randint_like = _placed(_randint_like)

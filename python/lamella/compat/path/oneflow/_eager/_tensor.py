@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from lamella import Tensor
@@ -31,14 +32,21 @@ def numpy(self: Tensor, dtype: Any = None) -> Any:
     return values if dtype is None else values.astype(dtype)
 
 
-def _masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    from . import masked_fill
+def _of_package(name: str) -> Any:
+    """Returns a method that is the function of the package with this name."""
 
-    return masked_fill(self, mask, value)
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(importlib.import_module(__package__), name)(self, *args, **kwargs)
+
+    return call
 
 
-for _name, _method in {"to_global": to_global, "numpy": numpy}.items():
-    setattr(Tensor, _name, of_two_meanings(_name, _method))
+for _name, _method in {
+    "to_global": to_global,
+    "numpy": numpy,
+    **{name: _of_package(name) for name in ("masked_fill", "norm", "unique", "where")},
+}.items():
+    setattr(Tensor, _name, of_two_meanings(_name, _method, getattr(Tensor, _name)))
 
 _new: dict[str, Any] = {
     "is_global": property(lambda self: False, doc="True if the tensor lies over several processes."),

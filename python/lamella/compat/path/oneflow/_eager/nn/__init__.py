@@ -59,6 +59,45 @@ class RMSLayerNorm(nn.Module):
         return nn.functional.rms_norm(hidden_states, tuple(self.weight.shape), self.weight, self.variance_epsilon)
 
 
+class PixelShuffle(nn.Module):
+    """Makes pixels of channels: ``h_upscale_factor`` rows and ``w_upscale_factor`` columns of each."""
+
+    def __init__(
+        self,
+        upscale_factor: int | None = None,
+        h_upscale_factor: int | None = None,
+        w_upscale_factor: int | None = None,
+    ) -> None:
+        super().__init__()
+        both = (h_upscale_factor, w_upscale_factor)
+        if (upscale_factor is None) == (both == (None, None)) or (upscale_factor is None and None in both):
+            raise ValueError("[PixelShuffle] takes upscale_factor, or h_upscale_factor and w_upscale_factor")
+        self.h_upscale_factor, self.w_upscale_factor = both if upscale_factor is None else (upscale_factor,) * 2
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Returns the larger images."""
+        (n, c, h, w), down, right = input.shape, self.h_upscale_factor, self.w_upscale_factor
+        if down is None or right is None or c % (down * right):
+            raise ValueError(f"[PixelShuffle] the channels, {c}, are a multiple of {down} * {right}")
+        parts = input.reshape(n, c // (down * right), down, right, h, w).permute(0, 1, 4, 2, 5, 3)
+        return parts.reshape(n, c // (down * right), h * down, w * right)
+
+
+def _to_global(self: nn.Module, placement: Any = None, sbp: Any = None) -> nn.Module:
+    """Makes the parameters and buffers global tensors, in place; returns the module."""
+    for module in self.modules():
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            made = parameter.detach().to_global(placement, sbp)
+            setattr(module, name, nn.Parameter(made, parameter.requires_grad))
+        for name, buffer in list(module.named_buffers(recurse=False)):
+            setattr(module, name, buffer.to_global(placement, sbp))
+    return self
+
+
+_module: Any = nn.Module
+_module.to_global = _to_global
+
+
 class Dropout(nn.Dropout):
     """Zeroes each element with the probability ``p`` while training, and divides the others by ``1 - p``."""
 

@@ -81,6 +81,11 @@ class Graph:
         """Makes steps those of a scaler."""
         self._scaler = grad_scaler
 
+    @staticmethod
+    def trace(function: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns the function: it is run as it is, without recording gradients."""
+        return torch.no_grad()(function)
+
     def debug(self, v_level: int = -1, **kwargs: Any) -> None:
         """Accepted: there is nothing to report."""
 

@@ -87,3 +87,25 @@ def deform_conv2d(
     """Returns a convolution whose kernel reads at places of its own, interpolated between pixels."""
     pairs = [(each, each) if isinstance(each, int) else each for each in (stride, padding, dilation)]
     return regions.deform_conv2d(input, weight, offset, mask, bias, *pairs)
+
+
+def ctc_greedy_decoder(
+    log_probs: torch.Tensor, input_lengths: torch.Tensor, merge_repeated: bool = True
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the best class of each step, without repetitions and blanks (class 0), and minus its scores' sum.
+
+    Args:
+        log_probs: scores, shape ``(steps, n, classes)``.
+        input_lengths: numbers of steps, shape ``(n,)``.
+        merge_repeated: False keeps repetitions.
+    """
+    steps, count, _ = log_probs.shape
+    best, chosen = log_probs.max(dim=-1)
+    decoded = torch.zeros((count, steps), dtype=torch.int64)
+    sums = torch.zeros((count, 1), dtype=log_probs.dtype)
+    for n, length in enumerate(input_lengths.tolist()):
+        path = chosen[:length, n].tolist()
+        kept = [each for k, each in enumerate(path) if each and not (merge_repeated and k and path[k - 1] == each)]
+        decoded[n, : len(kept)] = torch.tensor(kept, dtype=torch.int64)
+        sums[n, 0] = -best[:length, n].sum()
+    return decoded, sums
