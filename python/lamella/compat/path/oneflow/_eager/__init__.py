@@ -41,12 +41,17 @@ from ._indexing import (
 )
 from ._making import (
     arange,
+    as_tensor,
     empty,
     empty_like,
+    empty_strided,
     eye,
     full,
     full_like,
+    hann_window,
     linspace,
+    logspace,
+    normal,
     ones,
     ones_like,
     rand,
@@ -66,6 +71,11 @@ nms = regions.nms
 
 #: OneFlow's int has 32 bits, as C's.
 char = torch.int8
+
+
+def Generator(device: Any = "auto") -> torch.Generator:  # noqa: N802 (OneFlow's name)
+    """Returns a generator of random numbers; one of any device is the CPU's."""
+    return torch.Generator(device="cpu" if device == "auto" else device)
 
 
 def cast(x: torch.Tensor, dtype: Any) -> torch.Tensor:
@@ -99,7 +109,11 @@ def norm(input: torch.Tensor, p: Any = None, dim: Any = None, keepdim: bool = Fa
 
 
 def unique(
-    input: torch.Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dtype: Any = torch.int32
+    input: torch.Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dtype: Any = torch.int32,
 ) -> Any:
     """Returns the elements without repetitions; where they are found and how often is told in ``dtype``."""
     found = torch.unique(input, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
@@ -111,6 +125,11 @@ def unique(
 def masked_fill(input: torch.Tensor, mask: torch.Tensor, value: Any) -> torch.Tensor:
     """Returns the elements, and ``value`` where the mask is true or not 0."""
     return torch.masked_fill(input, mask.to(torch.bool), value)
+
+
+def masked_select(input: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Returns the elements where the mask is true or not 0."""
+    return torch.masked_select(input, mask.to(torch.bool))
 
 
 def where(condition: torch.Tensor, x: Any = None, y: Any = None) -> Any:

@@ -10,17 +10,21 @@ import torch
 from lamella import distributed
 
 
-def _placed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function with the parameters ``placement`` and ``sbp``."""
+def _placed(name: str) -> Callable[..., Any]:
+    """Returns a function of the torch front with the parameters ``placement`` and ``sbp``.
 
-    @functools.wraps(function)
+    The front is asked for its function with each call: another default dtype makes it another one.
+    """
+
+    @functools.wraps(getattr(torch, name))
     def make(*args: Any, placement: Any = None, sbp: Any = None, **kwargs: Any) -> Any:
+        function = getattr(torch, name)
         if placement is None:
             if sbp is not None:
-                raise TypeError(f"[{function.__name__}] sbp belongs to a placement: give both")
+                raise TypeError(f"[{name}] sbp belongs to a placement: give both")
             return function(*args, **kwargs)
         if sbp is None:
-            raise TypeError(f"[{function.__name__}] a global tensor needs sbp, too")
+            raise TypeError(f"[{name}] a global tensor needs sbp, too")
         wants_gradient = kwargs.pop("requires_grad", False)
         made = distributed.distribute(function(*args, **kwargs), placement, sbp)
         return made.requires_grad_() if wants_gradient else made
@@ -28,14 +32,15 @@ def _placed(function: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
-def _randint_like(input: torch.Tensor, *bounds: int, dtype: Any = torch.int64, **kwargs: Any) -> torch.Tensor:
+arange, empty, eye, linspace, logspace = map(_placed, ("arange", "empty", "eye", "linspace", "logspace"))
+full, full_like, ones, ones_like = map(_placed, ("full", "full_like", "ones", "ones_like"))
+rand, randint, randn, randperm, normal = map(_placed, ("rand", "randint", "randn", "randperm", "normal"))
+empty_like, rand_like, randn_like = map(_placed, ("empty_like", "rand_like", "randn_like"))
+tensor, zeros, zeros_like, hann_window = map(_placed, ("tensor", "zeros", "zeros_like", "hann_window"))
+as_tensor, empty_strided = map(_placed, ("as_tensor", "empty_strided"))
+_randint_like = _placed("randint_like")
+
+
+def randint_like(input: torch.Tensor, *bounds: int, dtype: Any = torch.int64, **kwargs: Any) -> torch.Tensor:
     """Returns random integers in the shape of a tensor, in int64 whatever the tensor's dtype is."""
-    return torch.randint_like(input, *bounds, dtype=dtype, **kwargs)
-
-
-arange, empty, eye, linspace = map(_placed, (torch.arange, torch.empty, torch.eye, torch.linspace))
-full, full_like, ones, ones_like = map(_placed, (torch.full, torch.full_like, torch.ones, torch.ones_like))
-rand, randint, randn, randperm = map(_placed, (torch.rand, torch.randint, torch.randn, torch.randperm))
-empty_like, rand_like, randn_like = map(_placed, (torch.empty_like, torch.rand_like, torch.randn_like))
-tensor, zeros, zeros_like = map(_placed, (torch.tensor, torch.zeros, torch.zeros_like))
-randint_like = _placed(_randint_like)
+    return _randint_like(input, *bounds, dtype=dtype, **kwargs)  # type: ignore[no-any-return]

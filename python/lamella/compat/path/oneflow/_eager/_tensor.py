@@ -5,15 +5,24 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import lamella as lm
+import numpy as np
 from lamella import Tensor
 from lamella.compat.methods import of_two_meanings
 
 _to_global: Any = Tensor.to_global
 _torch_numpy: Any = Tensor.numpy
+_torch_copy: Any = Tensor.copy_
 
 
 def to_global(
-    self: Tensor, placement: Any = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: bool = True, copy: bool = False
+    self: Tensor,
+    placement: Any = None,
+    sbp: Any = None,
+    *,
+    grad_sbp: Any = None,
+    check_meta: bool = True,
+    copy: bool = False,
 ) -> Tensor:
     """Makes a global tensor of what each process has, or brings a global one to other signatures.
 
@@ -32,6 +41,12 @@ def numpy(self: Tensor, dtype: Any = None) -> Any:
     return values if dtype is None else values.astype(dtype)
 
 
+def copy_(self: Tensor, other: Any) -> Tensor:
+    """Writes over the elements those of a tensor, an array or a number."""
+    made: Tensor = _torch_copy(self, lm.asarray(other) if isinstance(other, np.ndarray) else other)
+    return made
+
+
 def _of_package(name: str) -> Any:
     """Returns a method that is the function of the package with this name."""
 
@@ -44,7 +59,8 @@ def _of_package(name: str) -> Any:
 for _name, _method in {
     "to_global": to_global,
     "numpy": numpy,
-    **{name: _of_package(name) for name in ("masked_fill", "norm", "unique", "where")},
+    "copy_": copy_,
+    **{name: _of_package(name) for name in ("masked_fill", "masked_select", "norm", "unique", "where")},
 }.items():
     setattr(Tensor, _name, of_two_meanings(_name, _method, getattr(Tensor, _name)))
 

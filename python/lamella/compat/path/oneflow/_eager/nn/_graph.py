@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..optim import Clipping
+
 #: Beginnings of the names of options that choose how a graph is compiled or where it is computed.
 _CHOICES = ("enable_", "allow_", "set_")
 
@@ -45,7 +47,8 @@ class Graph:
     """Base of graphs: a subclass defines ``build``, which a call of the graph runs.
 
     With an optimizer, ``build`` calls ``backward()`` of its loss, and each call ends with a step of the optimizer and
-    of its schedule. Without one no gradients are recorded.
+    of its schedule, before which the gradients of groups that want it are clipped. Without one no gradients are
+    recorded.
     """
 
     def __init__(self, *, debug: bool = False, enable_get_runtime_state_dict: bool = False) -> None:
@@ -98,6 +101,10 @@ class Graph:
             optimizer.zero_grad()
         results = self.build(*args, **kwargs)
         for optimizer, schedule in self._optimizers:
+            if self._scaler is not None:
+                self._scaler.unscale_(optimizer)
+            if isinstance(optimizer, Clipping):
+                optimizer.clip_grad()
             if self._scaler is None:
                 optimizer.step()
             else:

@@ -92,20 +92,21 @@ def deform_conv2d(
 def ctc_greedy_decoder(
     log_probs: torch.Tensor, input_lengths: torch.Tensor, merge_repeated: bool = True
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns the best class of each step, without repetitions and blanks (class 0), and minus its scores' sum.
+    """Returns the best class of each step, without repetitions and blanks (the last class), and minus its scores' sum.
 
     Args:
         log_probs: scores, shape ``(steps, n, classes)``.
         input_lengths: numbers of steps, shape ``(n,)``.
         merge_repeated: False keeps repetitions.
     """
-    steps, count, _ = log_probs.shape
+    steps, count, classes = log_probs.shape
     best, chosen = log_probs.max(dim=-1)
     decoded = torch.zeros((count, steps), dtype=torch.int64)
     sums = torch.zeros((count, 1), dtype=log_probs.dtype)
     for n, length in enumerate(input_lengths.tolist()):
         path = chosen[:length, n].tolist()
-        kept = [each for k, each in enumerate(path) if each and not (merge_repeated and k and path[k - 1] == each)]
+        fresh = [each for k, each in enumerate(path) if not (merge_repeated and k and path[k - 1] == each)]
+        kept = [each for each in fresh if each != classes - 1]
         decoded[n, : len(kept)] = torch.tensor(kept, dtype=torch.int64)
         sums[n, 0] = -best[:length, n].sum()
     return decoded, sums

@@ -17,7 +17,22 @@ from . import lr_scheduler
 _Group = dict[str, Any]
 
 
-class SGD(optim.SGD):
+class Clipping(optim.Optimizer):
+    """Base of optimizers whose groups may have options for the norm of their gradients."""
+
+    def clip_grad(self, error_if_nonfinite: bool = False) -> None:
+        """Scales the gradients of each group with ``clip_grad_max_norm``, by its norm of ``clip_grad_norm_type``."""
+        for group in self.param_groups:
+            if "clip_grad_max_norm" in group:
+                lm.nn.utils.clip_grad_norm_(
+                    group["params"],
+                    float(group["clip_grad_max_norm"]),
+                    float(group.get("clip_grad_norm_type", 2.0)),
+                    error_if_nonfinite,
+                )
+
+
+class SGD(Clipping, optim.SGD):
     """Steps along the gradient, with a momentum."""
 
     def __init__(
@@ -35,7 +50,7 @@ class SGD(optim.SGD):
         super().__init__(params, lr, momentum, dampening, weight_decay, nesterov, maximize=maximize)
 
 
-class Adam(optim.Adam):
+class Adam(Clipping, optim.Adam):
     """Adam, with or without the correction of the running means' bias."""
 
     _decoupled = False
@@ -70,7 +85,7 @@ class AdamW(Adam):
     _decoupled = True
 
 
-class Adagrad(optim.Adagrad):
+class Adagrad(Clipping, optim.Adagrad):
     """Steps divided by the root of the sum of all squared gradients."""
 
     def __init__(
@@ -86,7 +101,7 @@ class Adagrad(optim.Adagrad):
         super().__init__(params, lr, lr_decay, weight_decay, initial_accumulator_value, eps)
 
 
-class Adadelta(optim.Adadelta):
+class Adadelta(Clipping, optim.Adadelta):
     """Steps in proportion to the root of the running mean of squared steps."""
 
     def __init__(
@@ -102,7 +117,7 @@ class Adadelta(optim.Adadelta):
         super().__init__(params, lr, rho, eps, weight_decay, maximize=maximize)
 
 
-class LBFGS(optim.LBFGS):
+class LBFGS(Clipping, optim.LBFGS):
     """L-BFGS, with a first length of 0.001 unless one is given."""
 
     def __init__(
@@ -117,12 +132,10 @@ class LBFGS(optim.LBFGS):
         line_search_fn: str | None = None,
         contiguous_params: bool = False,
     ) -> None:
-        super().__init__(
-            params, lr, max_iter, max_eval, tolerance_grad, tolerance_change, history_size, line_search_fn
-        )
+        super().__init__(params, lr, max_iter, max_eval, tolerance_grad, tolerance_change, history_size, line_search_fn)
 
 
-class RMSprop(optim.Optimizer):
+class RMSprop(Clipping):
     """Steps divided by the root of a running mean of the squared gradient, to which ``eps`` is added in the root::
 
     g = g + weight_decay * p
@@ -167,7 +180,7 @@ class RMSprop(optim.Optimizer):
         parameter.sub_(change)
 
 
-class LAMB(optim.Optimizer):
+class LAMB(Clipping):
     """Adam whose steps have, for each tensor, a length in proportion to the tensor's norm::
 
         d = m / (1 - beta1 ** t) / (sqrt(v / (1 - beta2 ** t)) + eps)

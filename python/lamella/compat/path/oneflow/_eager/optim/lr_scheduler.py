@@ -7,53 +7,69 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lamella.optim import Optimizer, lr
+from lamella.optim import Optimizer
 
 
-class LRScheduler(lr.LRScheduler):
-    """Base of schedules.
+class LRScheduler:
+    """Base of schedules, whose rates depend on the step and on the first rate only.
 
     Args:
         optimizer: its groups get the rates.
         last_step: the last step that was made, by which a schedule goes on.
         verbose: True prints rates.
+
+    Attributes:
+        last_step: number of steps that were made.
+        base_lrs: the rates that the groups began with.
+
+    Raises:
+        TypeError: ``optimizer`` is none.
     """
 
     def __init__(self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False) -> None:
-        super().__init__(optimizer)
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"[{type(self).__name__}] expected an Optimizer, not {type(optimizer).__name__}")
+        self.optimizer = optimizer
+        self.last_step = last_step
         self.verbose = verbose
-        self.epoch = last_step + 1
-        self.begin()
-
-    @property
-    def last_step(self) -> int:
-        """Number of steps that were made."""
-        return self.epoch
-
-    @last_step.setter
-    def last_step(self, value: int) -> None:
-        self.epoch = value
+        for group in optimizer.param_groups:
+            group.setdefault("initial_lr", group["lr"])
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self._last_lr: list[float] = []
+        self.step()
 
     def get_lr(self, base_lr: float, step: int) -> float:
         """Returns the rate of a step for groups that began with ``base_lr``."""
         raise NotImplementedError(f"[{type(self).__name__}] a schedule defines get_lr(base_lr, step)")
 
-    def rate(self, base: float, epoch: int) -> float:
-        """Returns :meth:`get_lr`."""
-        return self.get_lr(base, epoch)
+    def step(self) -> None:
+        """Begins the next step."""
+        self.last_step += 1
+        self._last_lr = [self.get_lr(base, self.last_step) for base in self.base_lrs]
+        for number, (group, rate) in enumerate(zip(self.optimizer.param_groups, self._last_lr, strict=False)):
+            group["lr"] = rate
+            if self.verbose:
+                print(f"step {self.last_step}: the rate of group {number} is {rate:.5f}")
 
-    def begin(self) -> None:
-        """Sets the rates of this step."""
-        super().begin()
-        if self.verbose:
-            for number, group in enumerate(self.optimizer.param_groups):
-                print(f"step {self.epoch}: the rate of group {number} is {group['lr']:.5f}")
+    def get_last_lr(self) -> list[float]:
+        """Returns the rates of this step."""
+        return self._last_lr
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns all that the schedule remembers, without optimizer and schedules."""
+        return {key: value for key, value in vars(self).items() if key not in ("optimizer", "schedulers")}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on where a saved schedule was."""
+        vars(self).update(state_dict)
 
 
 _LRScheduler = LRScheduler
 
 
-def _schedule(name: str, required: Sequence[str], optional: dict[str, Any], rate: Callable[..., float], doc: str) -> Any:
+def _schedule(
+    name: str, required: Sequence[str], optional: dict[str, Any], rate: Callable[..., float], doc: str
+) -> Any:
     """Returns the class of a schedule whose rate is a formula of the first rate, the step and the schedule."""
     words = [*required, *optional]
 
@@ -170,6 +186,60 @@ PolynomialLR = _schedule(
 )
 
 
+class LambdaLR(LRScheduler):
+    """Multiplies the first rate by a function of the step, or by one for each group."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_step: int = -1, verbose: bool = False) -> None:
+        count = len(optimizer.param_groups)
+        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
+        if len(self.lr_lambdas) != count:
+            raise ValueError(f"[{type(self).__name__}] {len(self.lr_lambdas)} functions for {count} groups")
+        super().__init__(optimizer, last_step, verbose)
+
+    def factor(self, number: int, step: int) -> float:
+        """Returns the factor of a group in a step."""
+        return float(self.lr_lambdas[number](step))
+
+    def step(self) -> None:
+        """Begins the next step."""
+        self.last_step += 1
+        self._last_lr = [base * self.factor(k, self.last_step) for k, base in enumerate(self.base_lrs)]
+        for group, rate in zip(self.optimizer.param_groups, self._last_lr, strict=True):
+            group["lr"] = rate
+
+    def get_lr(self, base_lr: float, step: int) -> float:
+        """Returns the rate of a step, by the first group's function."""
+        return base_lr * self.factor(0, step)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns all that the schedule remembers, without functions."""
+        return {key: value for key, value in super().state_dict().items() if key != "lr_lambdas"}
+
+
+class MultiplicativeLR(LambdaLR):
+    """Multiplies the rate of the step before by a function of the step."""
+
+    def factor(self, number: int, step: int) -> float:
+        """Returns the product of the factors of the steps from 1 on."""
+        return math.prod(float(self.lr_lambdas[number](each)) for each in range(1, step + 1))
+
+
+class ChainedScheduler(LRScheduler):
+    """Follows several schedules at once: each begins, in every step, with the rate of the one before."""
+
+    def __init__(self, schedulers: Sequence[Any]) -> None:
+        self.schedulers = list(schedulers)
+        if not self.schedulers:
+            raise ValueError("[ChainedScheduler] there are no schedules")
+        super().__init__(self.schedulers[0].optimizer)
+
+    def get_lr(self, base_lr: float, step: int) -> float:
+        """Returns the last schedule's rate."""
+        for schedule in self.schedulers:
+            base_lr = schedule.get_lr(base_lr, step)
+        return base_lr
+
+
 class SequentialLR(LRScheduler):
     """Follows one schedule after the other, from milestones on.
 
@@ -201,12 +271,22 @@ class SequentialLR(LRScheduler):
             )
         super().__init__(optimizer, last_step, verbose)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Returns all that the schedule remembers, and the states of its schedules."""
+        return {**super().state_dict(), "schedulers": [each.state_dict() for each in self.schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on where a saved schedule was."""
+        for schedule, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
+            schedule.load_state_dict(state)
+        super().load_state_dict({key: value for key, value in state_dict.items() if key != "schedulers"})
+
     def get_lr(self, base_lr: float, step: int) -> float:
         """Returns the rate of the schedule whose turn it is."""
         number = bisect.bisect_right(self.milestones, step)
         if number and self.interval_rescaling[number - 1]:
             step -= self.milestones[number - 1]
-        return float(self.schedulers[number].rate(base_lr, step))
+        return float(self.schedulers[number].get_lr(base_lr, step))
 
 
 class WarmupLR(SequentialLR):
@@ -234,6 +314,8 @@ class WarmupLR(SequentialLR):
     ) -> None:
         if warmup_method not in ("linear", "constant"):
             raise ValueError(f"[WarmupLR] warmup_method is 'linear' or 'constant', got {warmup_method!r}")
+        self.warmup_factor, self.warmup_iters = warmup_factor, warmup_iters
+        self.warmup_method, self.warmup_prefix = warmup_method, warmup_prefix
         schedule = None if isinstance(scheduler_or_optimizer, Optimizer) else scheduler_or_optimizer
         optimizer = scheduler_or_optimizer if schedule is None else schedule.optimizer
         listed: list[Any] = []
@@ -244,7 +326,7 @@ class WarmupLR(SequentialLR):
                 end = 1.0
                 if schedule is not None and not warmup_prefix:
                     base = schedule.base_lrs[0]
-                    end = schedule.rate(base, warmup_iters) / base
+                    end = schedule.get_lr(base, warmup_iters) / base
                 listed.append(LinearLR(optimizer, warmup_factor, end, warmup_iters))
         if schedule is not None:
             listed.append(schedule)

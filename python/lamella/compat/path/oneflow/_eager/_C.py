@@ -1,0 +1,15 @@
+"""Functions by the names of OneFlow's compiled part, which programs call directly."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_"):
+        for home in ("oneflow.nn.functional", "oneflow"):
+            found = getattr(importlib.import_module(home), name, None)
+            if found is not None:
+                return found
+    raise AttributeError(name)
