@@ -38,13 +38,20 @@ class _Missing(importlib.abc.MetaPathFinder):
         raise ImportError(self.sentence(name), name=name)
 
     def homes(self, name: str) -> list[str]:
-        """Returns what a dotted name is called in the packages beside the front; none where it is said to be missing."""
+        """Returns what a dotted name is called in the packages beside the front; none for those that are missing."""
         if any(name == each or name.startswith(f"{each}.") for each in (*self.reasons, *self.beside)):
             return []
         return [beside + name.removeprefix(self.front) for beside in self.beside]
 
     def taken(self, name: str) -> Any:
         """Returns the value of a dotted name of the packages beside the front, or :data:`_NOTHING`."""
+        if not self.beside:
+            return _NOTHING
+        above, _, last = name.rpartition(".")
+        folders = list(getattr(sys.modules[above], "__path__", ()))
+        if not last.startswith("__") and importlib.machinery.PathFinder.find_spec(name, folders) is not None:
+            # `from . import name` asks for the attribute first.
+            return importlib.import_module(name)
         for home in self.homes(name):
             above, _, last = home.rpartition(".")
             if last.startswith("__") or not _is_module(above):

@@ -1,5 +1,7 @@
 """The oneflow front: the eager interface, where it is not PyTorch's."""
 
+import textwrap
+
 from .test_oneflow import run
 
 EAGER = """
@@ -15,8 +17,6 @@ def close(got, wanted, tolerance=1e-5):
 
 
 def eager(code):
-    import textwrap
-
     return run(EAGER + textwrap.dedent(code))
 
 
@@ -54,6 +54,22 @@ def test_a_network_is_defined_trained_and_saved(tmp_path):
         """)
 
 
+def test_programs_of_jobs_and_operators_do_not_load_the_eager_interface():
+    run("""
+        import sys
+        from oneflow import typing, scope, optimizer
+        assert "torch" not in sys.modules and "oneflow._eager" not in sys.modules
+        raises(AttributeError, lambda: flow.sbp.nosuch, "'oneflow.sbp.nosuch'")
+        from oneflow.nn import functional
+        import oneflow.optim.lr_scheduler, oneflow.nn.utils.rnn
+        assert "torch" in sys.modules and functional is flow.nn.functional
+        assert flow.optim is sys.modules["oneflow.optim"] and flow.optim.lr_scheduler.WarmupLR
+        raises(ImportError, lambda: __import__("oneflow.nn.nosuch"), "'oneflow.nn.nosuch'")
+        raises(AttributeError, lambda: functional.nosuch, "'oneflow.nn.functional.nosuch'")
+        assert "LAMB" in dir(flow.optim) and "ASGD" in dir(flow.optim)
+        """)
+
+
 def test_functions_that_jobs_have_too_take_both_forms():
     eager("""
         a = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -80,7 +96,8 @@ def test_functions_that_jobs_have_too_take_both_forms():
 
 def test_values_that_differ_from_those_of_pytorch():
     eager("""
-        inputs, targets = flow.tensor([-0.9021705, 0.08798598, 1.04686249]), flow.tensor([1.22386942, -0.89729659, 0.01615712])
+        inputs = flow.tensor([-0.9021705, 0.08798598, 1.04686249])
+        targets = flow.tensor([1.22386942, -0.89729659, 0.01615712])
         expected = np.array([1.35139, 0.0, -0.0835743])
         close(F.kl_div(inputs, targets, reduction="none"), expected, 1e-4)
         close(nn.KLDivLoss("sum")(inputs, targets), expected.sum(), 1e-4)
@@ -219,7 +236,8 @@ def test_optimizers_make_the_steps_of_their_formulas():
         made = steps(lambda p: optim.SGD(p, 0.1), clip_grad_max_norm=0.5, clip_grad_norm_type=2.0)
         close(made, first - 0.1 * clipped.sum(0), 1e-4)
         one = [nn.Parameter(flow.ones(1))]
-        assert [kind(one).defaults["lr"] for kind in (optim.Adagrad, optim.LBFGS, optim.RMSprop, optim.SGD)] == [0.001] * 4
+        for kind in (optim.Adagrad, optim.LBFGS, optim.RMSprop, optim.SGD):
+            assert kind(one).defaults["lr"] == 0.001
         assert optim.AdamW(one, contiguous_params=True).defaults["weight_decay"] == 0
         """)
 

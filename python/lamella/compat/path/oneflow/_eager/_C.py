@@ -1,5 +1,7 @@
 """Functions by the names of OneFlow's compiled part, which programs call directly."""
 
+# ruff: noqa: N999 (OneFlow's name of the module)
+
 from __future__ import annotations
 
 import importlib

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-import torch.nn.functional as F  # noqa: N812 (its usual name)
-from lamella.compat import regions
-from torch.nn.functional import (
+import torch  # type: ignore[import-not-found]
+import torch.nn.functional as F  # type: ignore[import-not-found]  # noqa: N812 (its usual name)
+from torch.nn.functional import (  # type: ignore[import-not-found]
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
     gelu,
@@ -26,6 +25,8 @@ from torch.nn.functional import (
     softshrink,
     softsign,
 )
+
+from lamella.compat import regions
 
 from . import _tensor
 from ._indexing import (

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-import torch
+import torch  # type: ignore[import-not-found]
 
 
 def _places(index: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -39,7 +39,8 @@ def batch_gather(input: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
     axis = indices.ndim - 1
     if tuple(input.shape[:axis]) != tuple(indices.shape[:axis]):
         raise ValueError(
-            f"[batch_gather] the axes before the last of indices are the same: {list(input.shape)} and {list(indices.shape)}"
+            f"[batch_gather] input, {list(input.shape)}, and indices, {list(indices.shape)}, have the same axes before "
+            "the last of indices"
         )
     behind = tuple(input.shape[axis + 1 :])
     index = indices.to(torch.int64).reshape(*indices.shape, *[1] * len(behind)).expand(*indices.shape, *behind)

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import torch
+import torch  # type: ignore[import-not-found]
+
 from lamella import distributed
 
 

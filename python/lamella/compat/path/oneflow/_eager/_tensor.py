@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import lamella as lm
 import numpy as np
+
+import lamella as lm
 from lamella import Tensor
 from lamella.compat.methods import of_two_meanings
 

@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-from torch import nn
+import torch  # type: ignore[import-not-found]
+from torch import nn  # type: ignore[import-not-found]
 
 from . import functional
 from ._graph import Graph
@@ -128,7 +128,7 @@ class FusedMLP(nn.Module):
         self.skip_final_activation = skip_final_activation
         if len(self.rates) != len(self.sizes) - 1:
             raise ValueError(
-                f"[FusedMLP] hidden_dropout_rate has {len(self.rates) - 1} rates for {len(hidden_features)} hidden layers"
+                f"[FusedMLP] hidden_dropout_rate has {len(self.rates) - 1} rates, for {len(hidden_features)} layers"
             )
         for k, (columns, rows) in enumerate(zip(self.sizes, self.sizes[1:], strict=False)):
             linear = nn.Linear(columns, rows)

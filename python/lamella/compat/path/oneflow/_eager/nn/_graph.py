@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import nn
+import torch  # type: ignore[import-not-found]
+from torch import nn  # type: ignore[import-not-found]
 
 from ..optim import Clipping
 

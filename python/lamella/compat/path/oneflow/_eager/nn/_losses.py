@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import torch
-from torch import nn
+import torch  # type: ignore[import-not-found]
+from torch import nn  # type: ignore[import-not-found]
 
 from . import functional
 

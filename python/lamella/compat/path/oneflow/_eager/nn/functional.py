@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch  # type: ignore[import-not-found]
+import torch.nn.functional as F  # type: ignore[import-not-found]  # noqa: N812 (its usual name)
+
 import lamella as lm
-import torch
-import torch.nn.functional as F  # noqa: N812 (its usual name)
 from lamella.compat import regions
 
 
@@ -53,7 +54,7 @@ def dropout(
     *,
     addend: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Zeroes each element with the probability ``p`` while training, divides the others by ``1 - p``, adds ``addend``."""
+    """Zeroes each element with the probability ``p``, divides the others by ``1 - p``, and adds ``addend``."""
     if generator is None or not training or p == 0:
         made = F.dropout(x, p, training, inplace)
     else:

@@ -71,7 +71,7 @@ class Adam(Clipping, optim.Adam):
         for group in self.param_groups:
             group.setdefault("do_bias_correction", do_bias_correction)
 
-    def numbers(self, counts: dict[str, float], group: _Group) -> Sequence[float]:
+    def numbers(self, counts: dict[str, float], group: _Group) -> tuple[float, ...]:
         """Returns the numbers of Adam's formula."""
         if group.get("do_bias_correction", True):
             return super().numbers(counts, group)
@@ -136,13 +136,15 @@ class LBFGS(Clipping, optim.LBFGS):
 
 
 class RMSprop(Clipping):
-    """Steps divided by the root of a running mean of the squared gradient, to which ``eps`` is added in the root::
+    """Steps divided by the root of a running mean of the squared gradient, to which ``eps`` is added in the root.
 
-    g = g + weight_decay * p
-    r = alpha * r + (1 - alpha) * g * g
-    m = alpha * m + (1 - alpha) * g                (centered)
-    v = momentum * v + lr * g / sqrt(r - m * m + eps)
-    p = p - v
+    With gradient ``g`` and parameter ``p``::
+
+        g = g + weight_decay * p
+        r = alpha * r + (1 - alpha) * g * g
+        m = alpha * m + (1 - alpha) * g                (centered)
+        v = momentum * v + lr * g / sqrt(r - m * m + eps)
+        p = p - v
     """
 
     def __init__(
@@ -181,7 +183,9 @@ class RMSprop(Clipping):
 
 
 class LAMB(Clipping):
-    """Adam whose steps have, for each tensor, a length in proportion to the tensor's norm::
+    """Adam whose steps have, for each tensor, a length in proportion to the tensor's norm.
+
+    With the running means ``m`` and ``v`` of the gradient and its square, parameter ``p`` and step ``t`` from 1::
 
         d = m / (1 - beta1 ** t) / (sqrt(v / (1 - beta2 ** t)) + eps)
         c = norm(p) / norm(d)                          (c = 1 where a norm is 0)
