@@ -118,13 +118,16 @@ def test_values_that_differ_from_those_of_pytorch():
         close(x.masked_select(x > 1), [2, 3])
         close(flow.tensor([1.0], requires_grad=True).numpy(), [1.0])
         assert flow.randint_like(x, 0, 5).dtype == flow.int64
+        for draw in (flow.rand_like, flow.randn_like, lambda x, **k: flow.randint_like(x, 0, 10**6, **k)):
+            one, two = (draw(x, generator=flow.Generator().manual_seed(1)) for _ in range(2))
+            close(one, two.numpy())
         assert flow.unique(flow.tensor([3, 3]), return_counts=True)[1].dtype == flow.int32
         x.copy_(np.array([4.0, 5.0, 6.0]))
         close(x, [4, 5, 6])
         assert not x.is_global and x.is_local
 
         flow.set_default_dtype(flow.float64)
-        made = [flow.ones(2), flow.rand(2), flow.linspace(0, 1, 3), flow.tensor([1.5])]
+        made = [flow.ones(2), flow.rand(2), flow.linspace(0, 1, 3), flow.Tensor([1.5])]
         flow.set_default_dtype(flow.float32)
         assert [each.dtype for each in made] == [flow.float64] * 4 and flow.ones(2).dtype == flow.float32
         """)
@@ -235,6 +238,9 @@ def test_optimizers_make_the_steps_of_their_formulas():
         clipped = gradients / np.maximum(np.linalg.norm(gradients, axis=1, keepdims=True) / 0.5, 1)
         made = steps(lambda p: optim.SGD(p, 0.1), clip_grad_max_norm=0.5, clip_grad_norm_type=2.0)
         close(made, first - 0.1 * clipped.sum(0), 1e-4)
+        x = nn.Parameter(flow.ones(2))
+        x.grad = flow.tensor([3.0, float("inf")])
+        nn.utils.clip_grad_norm_([x], 1.0, "inf", True)  # the fourth is `fused`
         one = [nn.Parameter(flow.ones(1))]
         for kind in (optim.Adagrad, optim.LBFGS, optim.RMSprop, optim.SGD):
             assert kind(one).defaults["lr"] == 0.001
@@ -285,6 +291,8 @@ def test_schedules_have_the_rates_of_their_formulas():
                 return base_lr / (1 + step)
 
         close(rates(Own), 0.1 / (1 + t))
+        from oneflow.nn.optimizer.lr_scheduler import StepLR as by_another_path
+        assert by_another_path is StepLR
         optimizer = optim.SGD([nn.Parameter(flow.ones(1))], lr=0.1)
         one, two = StepLR(optimizer, 2), StepLR(optimizer, 2)
         for _ in range(3):

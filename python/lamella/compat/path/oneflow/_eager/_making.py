@@ -36,12 +36,29 @@ def _placed(name: str) -> Callable[..., Any]:
 arange, empty, eye, linspace, logspace = map(_placed, ("arange", "empty", "eye", "linspace", "logspace"))
 full, full_like, ones, ones_like = map(_placed, ("full", "full_like", "ones", "ones_like"))
 rand, randint, randn, randperm, normal = map(_placed, ("rand", "randint", "randn", "randperm", "normal"))
-empty_like, rand_like, randn_like = map(_placed, ("empty_like", "rand_like", "randn_like"))
+empty_like = _placed("empty_like")
 tensor, zeros, zeros_like, hann_window = map(_placed, ("tensor", "zeros", "zeros_like", "hann_window"))
 as_tensor, empty_strided = map(_placed, ("as_tensor", "empty_strided"))
-_randint_like = _placed("randint_like")
 
 
-def randint_like(input: torch.Tensor, *bounds: int, dtype: Any = torch.int64, **kwargs: Any) -> torch.Tensor:
+def _like(input: torch.Tensor, options: dict[str, Any]) -> dict[str, Any]:
+    """Returns options by which a tensor gets the dtype and the device of another, unless they say otherwise."""
+    if options.get("placement") is None:
+        options.setdefault("device", input.device)
+    return {"dtype": input.dtype, **options}
+
+
+def rand_like(input: torch.Tensor, **options: Any) -> torch.Tensor:
+    """Returns uniform random numbers in the shape of a tensor; options as those of ``rand``."""
+    return rand(tuple(input.shape), **_like(input, options))  # type: ignore[no-any-return]
+
+
+def randn_like(input: torch.Tensor, **options: Any) -> torch.Tensor:
+    """Returns normal random numbers in the shape of a tensor; options as those of ``randn``."""
+    return randn(tuple(input.shape), **_like(input, options))  # type: ignore[no-any-return]
+
+
+def randint_like(input: torch.Tensor, low: int = 0, high: int | None = None, **options: Any) -> torch.Tensor:
     """Returns random integers in the shape of a tensor, in int64 whatever the tensor's dtype is."""
-    return _randint_like(input, *bounds, dtype=dtype, **kwargs)  # type: ignore[no-any-return]
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, tuple(input.shape), **_like(input, {"dtype": torch.int64, **options}))  # type: ignore[no-any-return]
