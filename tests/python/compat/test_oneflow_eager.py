@@ -1,6 +1,8 @@
 """The oneflow front: the eager interface, where it is not PyTorch's."""
 
+import re
 import textwrap
+from pathlib import Path
 
 from .test_oneflow import run
 
@@ -365,6 +367,45 @@ def test_graphs_run_build_and_step():
         raises(TypeError, lambda: train.add_optimizer(3), "expected an Optimizer, not int")
         raises(NotImplementedError, nn.Graph(), "build()")
         """)
+
+
+def test_custom_operators_and_functions_are_parts_of_networks():
+    eager("""
+        numpy_op("twice_relu", lambda args: 2 * np.maximum(args[0], 0), lambda args: 2 * (args[0] > 0) * args[1])
+
+        def twice_relu(x):
+            op = flow.user_op_builder("r").Op("twice_relu").Input("x", [x]).Output("y").Build()
+            return op.InferAndTryRun().SoleOutputBlob()
+
+        class Cube(flow.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x**3
+
+            @staticmethod
+            def backward(ctx, dy):
+                (x,) = ctx.saved_tensors
+                return 3 * x**2 * dy
+
+        for cube in (Cube.apply, Cube()):
+            x = flow.tensor([-1.0, 2.0], requires_grad=True)
+            cube(twice_relu(x)).sum().backward()
+            close(x.grad, [0, 96])
+
+        @flow.global_function()
+        def job(x: tp.Numpy.Placeholder((2,), dtype=flow.float32)) -> tp.Numpy:
+            return twice_relu(x)
+
+        close(job(np.array([-1, 2], np.float32)), [0, 4])
+        """)
+
+
+def test_the_example_of_the_documentation():
+    page = Path(__file__).resolve().parents[3] / "docs" / "compat.md"
+    blocks = re.findall(r"^```py\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (code,) = [block for block in blocks if "nn.Graph" in block]
+    assert 0 < float(run(code)) < 200
 
 
 def test_global_tensors_are_made_whole():
