@@ -197,7 +197,7 @@ def tensor_leaves_of(tree: Any, op: str, what: str) -> tuple[list[Tensor], Struc
 
 def refuse_global(op: str, tensors: Iterable[Tensor]) -> None:
     """Raises RuntimeError where a tensor lies over several processes (:mod:`lamella.distributed`)."""
-    if any(hasattr(x, "is_global") for x in tensors):
+    if any(getattr(x, "is_global", False) for x in tensors):
         raise RuntimeError(
             f"[{op}] takes no global tensors: call it on what every process has (to_local()), or call backward()"
         )

@@ -6,7 +6,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -18,14 +18,50 @@ Paths = Mapping[str, Mapping[str, str]]
 class _Missing(importlib.abc.MetaPathFinder):
     """Stands last on ``sys.meta_path`` and explains why a module of a front was not found."""
 
-    def __init__(self, front: str, reasons: Mapping[str, str]) -> None:
+    def __init__(self, front: str, reasons: Mapping[str, str], beside: Sequence[str] = ()) -> None:
         self.front = front
         self.reasons = reasons
+        self.beside = beside
 
-    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> None:
-        """Raises ``ImportError`` for a module below the front; others are not its business."""
-        if name.startswith(self.front + "."):
-            raise ImportError(self.sentence(name), name=name)
+    def find_spec(
+        self, name: str, path: Any = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Finds a module below the front that a package beside it has; other modules are not its business.
+
+        Raises:
+            ImportError: none has it.
+        """
+        if not name.startswith(self.front + "."):
+            return None
+        if homes := [home for home in self.homes(name) if _is_module(home)]:
+            return importlib.machinery.ModuleSpec(name, _FromBeside(self, homes), is_package=True)
+        raise ImportError(self.sentence(name), name=name)
+
+    def homes(self, name: str) -> list[str]:
+        """Returns what a dotted name is called in the packages beside the front; none for those that are missing."""
+        if any(name == each or name.startswith(f"{each}.") for each in (*self.reasons, *self.beside)):
+            return []
+        return [beside + name.removeprefix(self.front) for beside in self.beside]
+
+    def taken(self, name: str) -> Any:
+        """Returns the value of a dotted name of the packages beside the front, or :data:`_NOTHING`."""
+        if not self.beside:
+            return _NOTHING
+        above, _, last = name.rpartition(".")
+        folders = list(getattr(sys.modules[above], "__path__", ()))
+        if not last.startswith("__") and importlib.machinery.PathFinder.find_spec(name, folders) is not None:
+            # `from . import name` asks for the attribute first.
+            return importlib.import_module(name)
+        for home in self.homes(name):
+            above, _, last = home.rpartition(".")
+            if last.startswith("__") or not _is_module(above):
+                continue
+            value = getattr(importlib.import_module(above), last, _NOTHING)
+            if isinstance(value, ModuleType) and value.__name__ == home:
+                return importlib.import_module(name)
+            if value is not _NOTHING:
+                return value
+        return _NOTHING
 
     def sentence(self, name: str) -> str:
         """Says that the front lacks ``name`` and, where that is known, why."""
@@ -33,17 +69,46 @@ class _Missing(importlib.abc.MetaPathFinder):
         return f"Lamella's {self.front} front does not have '{name}'" + (f": {reason}" if reason else "")
 
 
-def close(front: str, reasons: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+def _is_module(name: str) -> bool:
+    if name not in sys.modules:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            return False
+    return True
+
+
+class _FromBeside(importlib.abc.Loader):
+    """Makes a module of a front whose names are those of modules beside it."""
+
+    def __init__(self, finder: _Missing, homes: list[str]) -> None:
+        self.finder = finder
+        self.homes = homes
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """Returns the module, without names."""
+        return ModuleType(spec.name, f"Names of {', '.join(self.homes)}.")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Makes names those of the homes when they are asked for."""
+        own: Any = module
+        own.__getattr__ = _getattr(self.finder, module.__name__)
+        show_all(module.__name__, lambda: {name for home in self.homes for name in dir(importlib.import_module(home))})
+
+
+def close(front: str, reasons: Mapping[str, str] | None = None, beside: Sequence[str] = ()) -> Callable[[str], Any]:
     """Makes every name that the package ``front`` lacks say so when it is imported.
 
     Args:
         front: the package's name.
         reasons: by dotted name, why it is missing.
+        beside: packages that have the other names of the front, the first of which counts; they are imported when one
+            of these names is asked for.
 
     Returns:
         The package's ``__getattr__``, which says the same where a missing name is looked up as an attribute.
     """
-    finder = _Missing(front, reasons or {})
+    finder = _Missing(front, reasons or {}, beside)
     sys.meta_path.append(finder)
     return _getattr(finder, front)
 
@@ -67,6 +132,9 @@ def close_module(module: str) -> Callable[[str], Any]:
 
     return __getattr__
 
+
+#: Stands for a name that a front does not have.
+_NOTHING = object()
 
 #: What a module has been given so far.
 _names_of: Any = vars(ModuleType)["__dict__"].__get__
@@ -158,7 +226,11 @@ def callable_path(function: Callable[..., Any]) -> type[ModuleType]:
 
 def _getattr(finder: _Missing, module: str) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:  # noqa: N807 (becomes the module's __getattr__)
-        raise AttributeError(finder.sentence(f"{module}.{name}"))
+        value = finder.taken(f"{module}.{name}")
+        if value is _NOTHING:
+            raise AttributeError(finder.sentence(f"{module}.{name}"))
+        setattr(sys.modules[module], name, value)
+        return value
 
     return __getattr__
 

@@ -1,12 +1,14 @@
-"""Lamella's front for programs written for OneFlow's custom operators, in C++ and in Python.
+"""Lamella's front for programs written for OneFlow: custom operators, jobs, and the later eager interface.
 
-Jobs (``global_function``) are recorded once, as static programs (``lamella.static``), and run with each call.
+Jobs (``global_function``) are recorded once, as static programs (``lamella.static``), and run with each call. Names of
+the eager interface are those of the torch front, whose words OneFlow has, but for what ``_eager`` says otherwise; both
+are imported when such a name is asked for.
 """
 
 # The names below are the front's surface: F401 does not see that.
 # ruff: noqa: F401, E402
 
-from lamella import Tensor, float16, float32, float64, int8, int32, int64, uint8
+from lamella import float16, float32, float64, int8, int32, int64, uint8
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import close
 from lamella.compat.front import variables_are_new as _values_are_new
@@ -19,7 +21,6 @@ _NO_PIPELINE = "a job is fed numpy arrays: read the data with Python"
 __getattr__ = close(
     "oneflow",
     {
-        "oneflow.nn.Module": "the front is for jobs and custom operators; lamella.nn has modules",
         "oneflow.data": _NO_PIPELINE,
         "oneflow.image": _NO_PIPELINE,
         "oneflow.losses": "flow.optimizer.SGD(...).minimize(loss) takes the loss",
@@ -29,6 +30,7 @@ __getattr__ = close(
         "oneflow.optimizer.CustomScheduler": "a learning rate is a function of the step: take another schedule",
         "oneflow.tensorrt": "jobs run on Lamella's own operators",
     },
+    beside=("oneflow._eager", "torch"),
 )
 
 from . import (

@@ -9,8 +9,10 @@ import lamella as lm
 from lamella.graph import UnknownValueError
 
 from ._builder import operator
+from ._interfaces import also_eager
 
 
+@also_eager()
 @operator
 def reshape(x: Any, shape: Sequence[int], name: str | None = None) -> Any:
     """Returns the elements in another shape, of whose sizes one may be -1."""
@@ -20,6 +22,7 @@ def reshape(x: Any, shape: Sequence[int], name: str | None = None) -> Any:
     return lm.reshape(x, sizes)
 
 
+@also_eager()
 @operator
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, name: str | None = None) -> Any:
     """Returns the product of matrices, of which the last two axes may be exchanged first."""
@@ -27,12 +30,14 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
     return lm.matmul(left, lm.matrix_transpose(b) if transpose_b else b)
 
 
+@also_eager()
 @operator
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """Returns the elements in another dtype."""
     return lm.astype(x, dtype)
 
 
+@also_eager(lambda given: isinstance(given.get("perm"), int))
 @operator
 def transpose(a: Any, perm: Sequence[int] | None = None, conjugate: bool = False, name: str | None = None) -> Any:
     """Returns the axes in another order, by default the reverse one."""
@@ -42,18 +47,21 @@ def transpose(a: Any, perm: Sequence[int] | None = None, conjugate: bool = False
     return lm.permute_dims(a, axes)
 
 
+@also_eager()
 @operator
 def concat(inputs: Sequence[Any], axis: int = 0, max_dim_size: int | None = None, name: str | None = None) -> Any:
     """Joins tensors along an axis."""
     return lm.concat(list(inputs), axis=axis)
 
 
+@also_eager()
 @operator
 def stack(inputs: Sequence[Any], axis: int = 0, name: str | None = None) -> Any:
     """Joins tensors along a new axis."""
     return lm.stack(list(inputs), axis=axis)
 
 
+@also_eager()
 @operator
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1, name: str | None = None) -> Any:
     """Joins some neighboring axes to one."""
@@ -66,6 +74,7 @@ def expand_dims(input: Any, axis: int, name: str | None = None) -> Any:
     return lm.expand_dims(input, axis)
 
 
+@also_eager()
 @operator
 def squeeze(input: Any, axis: int | Sequence[int] | None = None, name: str | None = None) -> Any:
     """Returns the tensor without axes of size 1: those given, or all."""
@@ -74,6 +83,7 @@ def squeeze(input: Any, axis: int | Sequence[int] | None = None, name: str | Non
     return lm.squeeze(input, tuple(axis) if isinstance(axis, (list, tuple)) else axis)
 
 
+@also_eager(lambda given: isinstance(given["indices"], int))
 @operator
 def gather(params: Any, indices: Any, validate_indices: Any = None, axis: int = 0, batch_dims: int = 0) -> Any:
     """Returns the parts of ``params`` along an axis that ``indices`` name."""
@@ -90,18 +100,21 @@ def identity(x: Any, name: str | None = None) -> Any:
     return lm._C.clone(x)
 
 
+@also_eager()
 @operator
 def zeros_like(like: Any, dtype: Any = None, name: str | None = None) -> Any:
     """Returns zeros in the shape of a tensor."""
     return lm.zeros_like(like, dtype=dtype)
 
 
+@also_eager()
 @operator
 def ones_like(like: Any, dtype: Any = None, name: str | None = None) -> Any:
     """Returns ones in the shape of a tensor."""
     return lm.ones_like(like, dtype=dtype)
 
 
+@also_eager()
 @operator
 def slice(x: Any, begin: Sequence[int | None], size: Sequence[int | None], name: str | None = None) -> Any:
     """Returns the part of each axis from ``begin`` on that has ``size`` elements; None, or a size of -1, for all."""

@@ -14,6 +14,7 @@ _MODULES = {
     "framework.placement_util": {"oneflow.scope": "placement"},
     "framework.session_util": {"oneflow": "clear_default_session"},
     "framework.sysconfig": {"oneflow.sysconfig": "get_compile_flags get_include get_lib get_link_flags"},
+    "framework.tensor": {"oneflow": "Tensor tensor"},
     "ops.user_op_builder": {"oneflow": "user_op_builder"},
 }
 
@@ -21,4 +22,7 @@ PATHS: Paths = {
     "oneflow.python": {"oneflow": "user_op_builder"},
     **{f"{above}.{part}": {} for above in ("oneflow", "oneflow.python") for part in ("framework", "ops")},
     **{f"{above}.{path}": homes for above in ("oneflow", "oneflow.python") for path, homes in _MODULES.items()},
+    "oneflow.nn.graph": {"oneflow.nn": "Graph"},
+    "oneflow.nn.optimizer": {"oneflow.optim": "Adam AdamW LAMB Optimizer SGD"},
+    "oneflow.nn.optimizer.lr_scheduler": {"oneflow.optim.lr_scheduler": "*"},
 }

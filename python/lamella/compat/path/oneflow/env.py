@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lamella import distributed
 from lamella.compat.front import close_module
 
 __getattr__ = close_module(__name__)
@@ -61,3 +62,18 @@ def current_machine_id() -> int:
 def get_node_size() -> int:
     """Returns the number of machines: 1."""
     return 1
+
+
+def get_rank() -> int:
+    """Returns the number of this process."""
+    return distributed.get_rank() if distributed.is_initialized() else 0
+
+
+def get_local_rank() -> int:
+    """Returns the number of this process on its machine, the only one."""
+    return get_rank()
+
+
+def get_world_size() -> int:
+    """Returns the number of processes."""
+    return distributed.get_world_size() if distributed.is_initialized() else 1

@@ -27,11 +27,19 @@ def randint(low: Any = 0, high: Any = None, size: Any = None, *, requires_grad: 
 
 
 def randint_like(
-    input: Tensor, low: int = 0, high: int | None = None, *, dtype: Any = None, device: Any = None, **memory: Any
+    input: Tensor,
+    low: int = 0,
+    high: int | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    generator: Any = None,
+    **memory: Any,
 ) -> Tensor:
     """Integers in [low, high), or [0, low), in the shape and dtype of a tensor; options of memory change nothing."""
     low, high = (0, low) if high is None else (low, high)
-    made = lm.randint(low, high, tuple(input.shape), device=input.device if device is None else device)
+    place = input.device if device is None else device
+    made = lm.randint(low, high, tuple(input.shape), device=place, generator=generator)
     return made.astype(input.dtype if dtype is None else dtype)
 
 

@@ -9,6 +9,7 @@ import lamella as lm
 from lamella.compat import tensor_types
 from lamella.compat.elements import become
 
+from ._default_dtype import get_default_dtype
 from ._functions import TENSOR_TYPES, tensor
 
 
@@ -34,7 +35,7 @@ class AnyTensor(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Makes a tensor: of data, or of sizes given one by one; of subclasses, as they say."""
         if _is_the_type(cls):
-            return tensor_types.legacy(args, lm.float32, tensor)
+            return tensor_types.legacy(args, get_default_dtype(), tensor)
         _tell_of_calls(cls)
         return type.__call__(cls, *args, **kwargs)
 
