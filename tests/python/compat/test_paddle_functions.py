@@ -251,6 +251,80 @@ close(A.Hessian(lambda x: (x**3).sum(), x)[:].numpy(), np.diag(6 * x.numpy()), r
 batch = A.Jacobian(lambda x: x**2, floats(4, 2), is_batched=True)
 assert batch.shape == [4, 2, 2]
 """,
+    "results that leave the tape": """
+def derived(name, x):
+    h = x * 2
+    return h, {"a result": lambda: h + 0, "a view": lambda: h[1:], "a reshape": lambda: h.reshape([3, 1]),
+               "a layer's": lambda: paddle.split(h, 3)[0]}[name]()
+
+
+for name in ("a result", "a view", "a reshape", "a layer's"):
+    x = paddle.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+    h, y = derived(name, x)
+    same = y
+    y.stop_gradient = True
+    assert same is y and y.stop_gradient and y.is_leaf and not h.stop_gradient
+    (y.sum() * x).sum().backward()
+    close(x.grad.numpy(), [y.numpy().sum()] * 3)
+x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+y = x * 3
+z = (y * y).sum()
+y.trainable = False
+z.backward()
+close(x.grad.numpy(), 18 * x.numpy())
+y.stop_gradient = False
+(y * y).sum().backward()
+close(y.grad.numpy(), 2 * y.numpy())
+""",
+    "recomputing": """
+from paddle.distributed.fleet.utils import recompute
+from paddle.distributed.fleet.recompute import recompute_sequential
+from paddle.incubate.distributed.fleet import recompute_sequential as older
+import paddle.distributed.fleet as fleet
+
+assert fleet.utils.recompute is recompute and older is recompute_sequential
+calls = []
+
+
+class Cube(paddle.autograd.PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        calls.append(x.shape)
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensor()
+        return 3 * x * x * dy
+
+
+for options in ({}, {"use_reentrant": False}, {"use_reentrant": True, "preserve_rng_state": False}):
+    calls.clear()
+    layer = nn.Linear(3, 3)
+    x = floats(2, 3); x.stop_gradient = False
+    made = recompute(lambda a, scale=1.0: Cube.apply(layer(a)) * scale, x, scale=2.0, **options)
+    assert len(calls) == 1
+    made.sum().backward()
+    assert len(calls) == 2
+    y = layer(x).numpy()
+    close(layer.weight.grad.numpy(), x.numpy().T @ (6 * y**2), rtol=1e-4, atol=1e-5)
+    close(x.grad.numpy(), (6 * y**2) @ layer.weight.numpy().T, rtol=1e-4, atol=1e-5)
+x = paddle.ones([64]); x.stop_gradient = False
+y = recompute(F.dropout, x, 0.5)
+y.sum().backward()
+close(x.grad.numpy(), y.numpy())
+steps = nn.Sequential(*[nn.Linear(3, 3) for _ in range(5)])
+x = floats(2, 3); x.stop_gradient = False
+for given in (steps, list(steps)):
+    x.clear_grad()
+    recompute_sequential({"segments": 2, "preserve_rng_state": False}, given, x).sum().backward()
+    wanted = np.ones((2, 3), "float32")
+    for layer in reversed(list(steps)):
+        wanted = wanted @ layer.weight.numpy().T
+    close(x.grad.numpy(), wanted, rtol=1e-4, atol=1e-5)
+assert "one argument" in raises(TypeError, lambda: recompute_sequential({}, steps, x, x))
+""",
     "signals and images": """
 from paddle.signal import frame, overlap_add
 from paddle.vision import transforms as T

@@ -166,5 +166,4 @@ ChainDataset ConcatDataset Dataset IterableDataset Subset WeightedRandomSampler 
 SubsetRandomSampler
 RandomSampler(data_source, replacement=False, num_samples=None, generator=None)
 SequenceSampler(data_source) -> SequentialSampler
-Sampler
 """
