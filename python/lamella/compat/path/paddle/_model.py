@@ -113,7 +113,7 @@ class Model:
         accumulate_grad_batches: int = 1,
         num_iters: int | None = None,
     ) -> None:
-        """Trains for some epochs on a data set or a loader, and evaluates after the first and each ``eval_freq``-th then.
+        """Trains for some epochs on a data set or a loader, evaluates after the first and each ``eval_freq``-th one.
 
         Args:
             train_data: a data set of tuples, inputs first, or a loader of batches of them.
