@@ -390,6 +390,41 @@ wanted = np.einsum("mk,nmt->nkt", A.create_dct(4, 6).numpy(), decibels)
 close(MFCC(8000, 4, **options)(paddle.to_tensor(sound)).numpy(), wanted, rtol=1e-3, atol=1e-2)
 assert "n_mfcc" in raises(ValueError, lambda: MFCC(8000, 7, **options))
 """,
+    "lengths and directions of weights": """
+for made, dim, axes in (
+    (lambda: nn.Linear(3, 2), 0, (1,)), (lambda: nn.Linear(3, 2), 1, (0,)), (lambda: nn.Linear(3, 2), None, (0, 1)),
+    (lambda: nn.Linear(3, 2), -1, (0, 1)), (lambda: nn.Conv2D(2, 3, 3), 0, (1, 2, 3)),
+    (lambda: nn.Conv2D(2, 3, 3), 1, (0, 2, 3)), (lambda: nn.Conv2D(2, 3, 3), -4, (1, 2, 3)),
+):
+    layer = made()
+    before = layer.weight.numpy()
+    x = floats(2, 3) if layer.weight.ndim == 2 else floats(1, 2, 5, 5)
+    plain = layer(x).numpy()
+    assert nn.utils.weight_norm(layer, dim=dim) is layer
+    assert sorted(layer.state_dict()) == ["bias", "weight_g", "weight_v"]
+    close(layer.weight_g.numpy(), np.sqrt((before**2).sum(axes)), rtol=1e-5)
+    close(layer.weight_v.numpy(), before)
+    close(layer(x).numpy(), plain, rtol=1e-4, atol=1e-5)
+    assert "already" in raises(RuntimeError, lambda: nn.utils.weight_norm(layer))
+    optimizer = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+    layer(x).square().sum().backward()
+    optimizer.step()
+    g, v = layer.weight_g.numpy(), layer.weight_v.numpy()
+    length = np.sqrt((v**2).sum(axes, keepdims=True))
+    wanted = v / length * g.reshape(length.shape)
+    layer(x)
+    close(layer.weight.numpy(), wanted, rtol=1e-4, atol=1e-6)
+    layer.weight_g.set_value(2 * g)
+    layer(x)
+    close(layer.weight.numpy(), 2 * wanted, rtol=1e-4, atol=1e-6)
+    wanted = 2 * wanted
+    assert nn.utils.remove_weight_norm(layer) is layer and sorted(layer.state_dict()) == ["bias", "weight"]
+    close(layer.weight.numpy(), wanted, rtol=1e-4, atol=1e-6)
+    assert "no weight_norm" in raises(ValueError, lambda: nn.utils.remove_weight_norm(layer))
+    assert layer(x).shape == list(plain.shape)
+assert "nosuch" in raises(ValueError, lambda: nn.utils.weight_norm(nn.Linear(2, 2), "nosuch"))
+assert "axis" in raises(ValueError, lambda: nn.utils.weight_norm(nn.Linear(2, 2), dim=2))
+""",
     "signals and images": """
 from paddle.signal import frame, overlap_add
 from paddle.vision import transforms as T
