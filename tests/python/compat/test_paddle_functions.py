@@ -374,6 +374,15 @@ close(A.get_window("hann", 8).numpy(), 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(
 close(A.get_window("hamming", 8, False, "float32").numpy(), np.hamming(8), rtol=1e-5)
 close(A.get_window(("gaussian", 2.0), 7, False).numpy(), np.exp(-((np.arange(7) - 3) ** 2) / 8))
 close(A.get_window(("kaiser", 5.0), 7, False).numpy(), np.kaiser(7, 5), rtol=1e-6)
+for name, wanted in (
+    ("hann", np.hanning), ("hamming", np.hamming), ("blackman", np.blackman), ("bartlett", np.bartlett),
+    ("kaiser", lambda n: np.kaiser(n, 12)),
+):
+    function = getattr(paddle, f"{name}_window")
+    assert function(8).dtype == paddle.float32 and function(8, dtype="float64").dtype == paddle.float64
+    close(function(8).numpy(), wanted(9)[:-1], rtol=1e-4, atol=1e-6)
+    close(function(8, periodic=False).numpy(), wanted(8), rtol=1e-4, atol=1e-6)
+close(paddle.hamming_window(8, False, 0.6, 0.3).numpy(), 0.6 - 0.3 * np.cos(2 * np.pi * np.arange(8) / 7), rtol=1e-4)
 assert "'nosuch'" in raises(ValueError, lambda: A.get_window("nosuch", 8))
 assert "0 numbers" in raises(ValueError, lambda: A.get_window(("hann", 1.0), 8))
 sound = rng.standard_normal((2, 1000)).astype("float32")
