@@ -251,6 +251,189 @@ close(A.Hessian(lambda x: (x**3).sum(), x)[:].numpy(), np.diag(6 * x.numpy()), r
 batch = A.Jacobian(lambda x: x**2, floats(4, 2), is_batched=True)
 assert batch.shape == [4, 2, 2]
 """,
+    "results that leave the tape": """
+def derived(name, x):
+    h = x * 2
+    return h, {"a result": lambda: h + 0, "a view": lambda: h[1:], "a reshape": lambda: h.reshape([3, 1]),
+               "a layer's": lambda: paddle.split(h, 3)[0]}[name]()
+
+
+for name in ("a result", "a view", "a reshape", "a layer's"):
+    x = paddle.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+    h, y = derived(name, x)
+    same = y
+    y.stop_gradient = True
+    assert same is y and y.stop_gradient and y.is_leaf and not h.stop_gradient
+    (y.sum() * x).sum().backward()
+    close(x.grad.numpy(), [y.numpy().sum()] * 3)
+x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+y = x * 3
+z = (y * y).sum()
+y.trainable = False
+z.backward()
+close(x.grad.numpy(), 18 * x.numpy())
+y.stop_gradient = False
+(y * y).sum().backward()
+close(y.grad.numpy(), 2 * y.numpy())
+""",
+    "recomputing": """
+from paddle.distributed.fleet.utils import recompute
+from paddle.distributed.fleet.recompute import recompute_sequential
+from paddle.incubate.distributed.fleet import recompute_sequential as older
+import paddle.distributed.fleet as fleet
+
+assert fleet.utils.recompute is recompute and older is recompute_sequential
+calls = []
+
+
+class Cube(paddle.autograd.PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        calls.append(x.shape)
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensor()
+        return 3 * x * x * dy
+
+
+for options in ({}, {"use_reentrant": False}, {"use_reentrant": True, "preserve_rng_state": False}):
+    calls.clear()
+    layer = nn.Linear(3, 3)
+    x = floats(2, 3); x.stop_gradient = False
+    made = recompute(lambda a, scale=1.0: Cube.apply(layer(a)) * scale, x, scale=2.0, **options)
+    assert len(calls) == 1
+    made.sum().backward()
+    assert len(calls) == 2
+    y = layer(x).numpy()
+    close(layer.weight.grad.numpy(), x.numpy().T @ (6 * y**2), rtol=1e-4, atol=1e-5)
+    close(x.grad.numpy(), (6 * y**2) @ layer.weight.numpy().T, rtol=1e-4, atol=1e-5)
+x = paddle.ones([64]); x.stop_gradient = False
+y = recompute(F.dropout, x, 0.5)
+y.sum().backward()
+close(x.grad.numpy(), y.numpy())
+steps = nn.Sequential(*[nn.Linear(3, 3) for _ in range(5)])
+x = floats(2, 3); x.stop_gradient = False
+for given in (steps, list(steps)):
+    x.clear_grad()
+    recompute_sequential({"segments": 2, "preserve_rng_state": False}, given, x).sum().backward()
+    wanted = np.ones((2, 3), "float32")
+    for layer in reversed(list(steps)):
+        wanted = wanted @ layer.weight.numpy().T
+    close(x.grad.numpy(), wanted, rtol=1e-4, atol=1e-5)
+assert "one argument" in raises(TypeError, lambda: recompute_sequential({}, steps, x, x))
+""",
+    "best sequences of tags": """
+scores, rows = rng.random((6, 5, 4)).astype("float32"), rng.random((4, 4)).astype("float32")
+lengths = [1, 2, 3, 4, 4, 2]
+for bounds in (True, False):
+    decoder = paddle.text.ViterbiDecoder(paddle.to_tensor(rows), bounds)
+    best, paths = decoder(paddle.to_tensor(scores), paddle.to_tensor(lengths))
+    assert paths.shape == [6, 4] and paths.dtype == paddle.int64
+    for n, length in enumerate(lengths):
+        def worth(tags):
+            ends = rows[-1, tags[0]] + rows[-2, tags[-1]] if bounds else 0.0
+            steps = sum(rows[a, b] for a, b in zip(tags, tags[1:]))
+            return sum(scores[n, i, t] for i, t in enumerate(tags)) + ends + steps
+        wanted = max(itertools.product(range(4), repeat=length), key=worth)
+        assert paths[n].tolist() == [*wanted, *[0] * (4 - length)]
+        close(best[n].item(), worth(wanted), rtol=1e-5)
+""",
+    "features of sounds": """
+A = paddle.audio.functional
+from paddle.audio.features import MFCC, LogMelSpectrogram, MelSpectrogram, Spectrogram
+
+hertz = np.array([0.0, 440.0, 1000.0, 4400.0])
+slaney = np.where(hertz > 1000, 15 + np.log(np.maximum(hertz, 1) / 1000) * 27 / np.log(6.4), hertz * 3 / 200)
+for htk, wanted in ((False, slaney), (True, 2595 * np.log10(1 + hertz / 700))):
+    close(A.hz_to_mel(paddle.to_tensor(hertz), htk).numpy(), wanted, rtol=1e-6)
+    close(A.mel_to_hz(paddle.to_tensor(wanted), htk).numpy(), hertz, rtol=1e-6, atol=1e-6)
+    close([A.hz_to_mel(each, htk) for each in hertz], wanted, rtol=1e-6)
+    mels = np.linspace(A.hz_to_mel(50.0, htk), A.hz_to_mel(4000.0, htk), 8)
+    centers = np.array([A.mel_to_hz(each, htk) for each in mels])
+    close(A.mel_frequencies(8, 50.0, 4000.0, htk).numpy(), centers, rtol=1e-4)
+    bins = np.linspace(0, 4000, 129)
+    close(A.fft_frequencies(8000, 256).numpy(), bins)
+    bank = np.stack([np.interp(bins, centers[i : i + 3], [0, 1, 0], 0, 0) for i in range(6)])
+    area = bank * 2 / (centers[2:] - centers[:-2])[:, None]
+    unit = bank / np.linalg.norm(bank, axis=1, keepdims=True)
+    for norm, wanted in (("slaney", area), (2.0, unit), (None, bank)):
+        close(A.compute_fbank_matrix(8000, 256, 6, 50.0, None, htk, norm).numpy(), wanted, rtol=1e-2, atol=1e-4)
+power = rng.random(20) + 1e-12
+close(A.power_to_db(paddle.to_tensor(power), top_db=None).numpy(), 10 * np.log10(power), rtol=1e-6)
+close(A.power_to_db(paddle.to_tensor(power), 2.0, 0.1, 3.0).numpy(), np.maximum(
+    10 * np.log10(np.maximum(power, 0.1) / 2), (10 * np.log10(power / 2)).max() - 3), rtol=1e-6)
+assert "amin" in raises(ValueError, lambda: A.power_to_db(paddle.ones([1]), amin=0.0))
+cosines = np.cos(np.pi / 6 * (np.arange(6)[:, None] + 0.5) * np.arange(4))
+close(A.create_dct(4, 6, None).numpy(), 2 * cosines, rtol=1e-4, atol=1e-5)
+close(A.create_dct(4, 6).numpy(), cosines * np.sqrt([1 / 6, 2 / 6, 2 / 6, 2 / 6]), rtol=1e-4, atol=1e-5)
+assert "ortho" in raises(ValueError, lambda: A.create_dct(4, 6, "other"))
+close(A.get_window("hann", 8).numpy(), 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(8) / 8), atol=1e-12)
+close(A.get_window("hamming", 8, False, "float32").numpy(), np.hamming(8), rtol=1e-5)
+close(A.get_window(("gaussian", 2.0), 7, False).numpy(), np.exp(-((np.arange(7) - 3) ** 2) / 8))
+close(A.get_window(("kaiser", 5.0), 7, False).numpy(), np.kaiser(7, 5), rtol=1e-6)
+for name, wanted in (
+    ("hann", np.hanning), ("hamming", np.hamming), ("blackman", np.blackman), ("bartlett", np.bartlett),
+    ("kaiser", lambda n: np.kaiser(n, 12)),
+):
+    function = getattr(paddle, f"{name}_window")
+    assert function(8).dtype == paddle.float32 and function(8, dtype="float64").dtype == paddle.float64
+    close(function(8).numpy(), wanted(9)[:-1], rtol=1e-4, atol=1e-6)
+    close(function(8, periodic=False).numpy(), wanted(8), rtol=1e-4, atol=1e-6)
+close(paddle.hamming_window(8, False, 0.6, 0.3).numpy(), 0.6 - 0.3 * np.cos(2 * np.pi * np.arange(8) / 7), rtol=1e-4)
+assert "'nosuch'" in raises(ValueError, lambda: A.get_window("nosuch", 8))
+assert "0 numbers" in raises(ValueError, lambda: A.get_window(("hann", 1.0), 8))
+sound = rng.standard_normal((2, 1000)).astype("float32")
+parts = np.stack([sound[:, i : i + 256] for i in range(0, 1000 - 255, 64)], axis=2)
+window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(256) / 256)
+spectra = np.abs(np.fft.rfft(parts * window[:, None], axis=1))
+close(Spectrogram(256, None, center=False)(paddle.to_tensor(sound)).numpy(), spectra, rtol=1e-3, atol=1e-3)
+options = {"n_fft": 256, "hop_length": 64, "center": False, "n_mels": 6, "f_min": 50.0}
+bands = np.einsum("mf,nft->nmt", A.compute_fbank_matrix(8000, 256, 6, 50.0).numpy(), spectra**2)
+close(MelSpectrogram(8000, **options)(paddle.to_tensor(sound)).numpy(), bands, rtol=1e-3, atol=1e-4)
+decibels = 10 * np.log10(bands)
+close(LogMelSpectrogram(8000, **options)(paddle.to_tensor(sound)).numpy(), decibels, rtol=1e-3, atol=1e-2)
+wanted = np.einsum("mk,nmt->nkt", A.create_dct(4, 6).numpy(), decibels)
+close(MFCC(8000, 4, **options)(paddle.to_tensor(sound)).numpy(), wanted, rtol=1e-3, atol=1e-2)
+assert "n_mfcc" in raises(ValueError, lambda: MFCC(8000, 7, **options))
+""",
+    "lengths and directions of weights": """
+for made, dim, axes in (
+    (lambda: nn.Linear(3, 2), 0, (1,)), (lambda: nn.Linear(3, 2), 1, (0,)), (lambda: nn.Linear(3, 2), None, (0, 1)),
+    (lambda: nn.Linear(3, 2), -1, (0, 1)), (lambda: nn.Conv2D(2, 3, 3), 0, (1, 2, 3)),
+    (lambda: nn.Conv2D(2, 3, 3), 1, (0, 2, 3)), (lambda: nn.Conv2D(2, 3, 3), -4, (1, 2, 3)),
+):
+    layer = made()
+    before = layer.weight.numpy()
+    x = floats(2, 3) if layer.weight.ndim == 2 else floats(1, 2, 5, 5)
+    plain = layer(x).numpy()
+    assert nn.utils.weight_norm(layer, dim=dim) is layer
+    assert sorted(layer.state_dict()) == ["bias", "weight_g", "weight_v"]
+    close(layer.weight_g.numpy(), np.sqrt((before**2).sum(axes)), rtol=1e-5)
+    close(layer.weight_v.numpy(), before)
+    close(layer(x).numpy(), plain, rtol=1e-4, atol=1e-5)
+    assert "already" in raises(RuntimeError, lambda: nn.utils.weight_norm(layer))
+    optimizer = paddle.optimizer.SGD(0.1, parameters=layer.parameters())
+    layer(x).square().sum().backward()
+    optimizer.step()
+    g, v = layer.weight_g.numpy(), layer.weight_v.numpy()
+    length = np.sqrt((v**2).sum(axes, keepdims=True))
+    wanted = v / length * g.reshape(length.shape)
+    layer(x)
+    close(layer.weight.numpy(), wanted, rtol=1e-4, atol=1e-6)
+    layer.weight_g.set_value(2 * g)
+    layer(x)
+    close(layer.weight.numpy(), 2 * wanted, rtol=1e-4, atol=1e-6)
+    wanted = 2 * wanted
+    assert nn.utils.remove_weight_norm(layer) is layer and sorted(layer.state_dict()) == ["bias", "weight"]
+    close(layer.weight.numpy(), wanted, rtol=1e-4, atol=1e-6)
+    assert "no weight_norm" in raises(ValueError, lambda: nn.utils.remove_weight_norm(layer))
+    assert layer(x).shape == list(plain.shape)
+assert "nosuch" in raises(ValueError, lambda: nn.utils.weight_norm(nn.Linear(2, 2), "nosuch"))
+assert "axis" in raises(ValueError, lambda: nn.utils.weight_norm(nn.Linear(2, 2), dim=2))
+""",
     "signals and images": """
 from paddle.signal import frame, overlap_add
 from paddle.vision import transforms as T

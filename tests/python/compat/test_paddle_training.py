@@ -112,11 +112,114 @@ a.update(np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]), np.array([[
 assert abs(a.accumulate() - 0.75) < 1e-6 and Auc().accumulate() == 0.0
 assert issubclass(Accuracy, Metric)
 """,
+    "callbacks": """
+import os
+import warnings
+import paddle
+from paddle import nn
+
+x = paddle.ones([8, 2])
+data = paddle.io.TensorDataset([x, paddle.zeros([8, 1])])
+
+
+def epochs_of(callback, **options):
+    net = nn.Linear(2, 1, weight_attr=nn.initializer.Constant(1.0))
+    model = paddle.Model(net, inputs=[paddle.static.InputSpec([None, 2], "float32", "x")])
+    model.prepare(paddle.optimizer.SGD(0.0, parameters=net.parameters()), nn.MSELoss())
+    counts = []
+
+    class Count(paddle.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            counts.append(epoch)
+
+        def on_eval_end(self, logs=None):
+            counts.append("eval")
+
+    model.fit(data, data, batch_size=4, verbose=0, callbacks=[Count(), *callback], **options)
+    return counts, model
+
+
+# The loss stays as it is: each evaluation behind the first is worse.
+stop = paddle.callbacks.EarlyStopping
+for patience, wanted in ((0, 1), (1, 2), (2, 3)):
+    counts, model = epochs_of([stop("loss", patience=patience, verbose=0)], epochs=5)
+    assert counts.count("eval") == wanted, (patience, counts)
+twice = stop("loss", patience=1, verbose=0)
+assert len(epochs_of([twice], epochs=5)[0]) == len(epochs_of([twice], epochs=5)[0]) == 4
+counts, model = epochs_of([stop("loss", patience=9)], epochs=5, eval_freq=2, save_dir="kept", save_freq=3)
+assert counts == [0, "eval", 1, 2, "eval", 3, 4, "eval"]
+wanted = {f"{name}.{kind}" for name in ("0", "3", "final", "best_model") for kind in ("pdparams", "pdopt")}
+assert set(os.listdir("kept")) == wanted, os.listdir("kept")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    epochs_of([stop("nosuch")], epochs=1)
+assert any("nosuch" in str(each.message) for each in caught)
+model.save("program", training=False)
+assert paddle.jit.load("program")(x).tolist() == [[2.0]] * 8
+try:
+    paddle.Model(nn.Linear(2, 1)).save("program", training=False)
+except RuntimeError as error:
+    assert "inputs" in str(error)
+""",
+    "settings of parameters": """
+import numpy as np
+import paddle
+from paddle import nn
+
+# Names are those of layers, by which `apply_decay_param_fun` tells parameters apart.
+wanted = [
+    (nn.Linear(2, 2), "linear_0"), (nn.Conv2D(1, 1, 1), "conv2d_0"), (nn.BatchNorm2D(2), "batch_norm2d_0"),
+    (nn.LayerNorm(2), "layer_norm_0"), (nn.PReLU(), "p_re_lu_0"), (nn.GRUCell(2, 2), "gru_cell_0"),
+]
+for layer, name in wanted:
+    assert layer.parameters()[0].name == f"{name}.w_0", layer.parameters()[0].name
+for kind, cell in ((nn.LSTM, "lstm_cell"), (nn.GRU, "gru_cell"), (nn.SimpleRNN, "simple_rnn_cell")):
+    first = 1 if kind is nn.GRU else 0
+    names = [p.name for p in kind(2, 2, num_layers=2).parameters()]
+    assert names == [f"{cell}_{first + i}.{end}" for i in (0, 1) for end in ("w_0", "w_1", "b_0", "b_1")], names
+
+# What `ParamAttr` says reaches the optimizer, from each layer that takes one.
+decay = paddle.regularizer.L2Decay(0.5)
+attr = lambda: paddle.ParamAttr(learning_rate=0.5, regularizer=decay, need_clip=False)
+makers = (
+    lambda: nn.Linear(2, 2, weight_attr=attr()).weight, lambda: nn.LSTMCell(2, 2, weight_hh_attr=attr()).weight_hh,
+    lambda: nn.GRU(2, 2, weight_hh_attr=attr()).weight_hh_l0,
+    lambda: nn.SimpleRNN(2, 2, weight_hh_attr=attr()).weight_hh_l0,
+    lambda: paddle.create_parameter([2, 2], "float32", name="mine", attr=attr()),
+)
+for make in makers:
+    for kind in ("plain", "decays", "denied"):
+        weight = make()
+        before = weight.numpy()
+        if kind == "plain":
+            optimizer = paddle.optimizer.SGD(0.1, parameters=[weight], grad_clip=nn.ClipGradByGlobalNorm(1e-6))
+            wanted = before - 0.1 * 0.5 * (3.0 + 0.5 * before)
+        else:
+            weight.regularizer = None
+            optimizer = paddle.optimizer.AdamW(
+                0.1, parameters=[weight, paddle.create_parameter([1], "float32")], weight_decay=0.2,
+                apply_decay_param_fun=lambda name, kind=kind: kind == "decays", epsilon=0.0,
+            )
+            wanted = before * (1 - 0.1 * 0.5 * 0.2 * (kind == "decays")) - 0.1 * 0.5
+        (weight * 3.0).sum().backward()
+        optimizer.step()
+        np.testing.assert_allclose(weight.numpy(), wanted, rtol=1e-5, atol=1e-6)
+
+L = paddle.optimizer.lr
+make = lambda: L.LinearWarmup(L.StepDecay(0.1, 2), 2, 0.0, 0.1)
+one, other = make(), make()
+for _ in range(5):
+    one.step()
+state = one.state_dict()
+assert state["LinearWarmup_LR"]["last_lr"] == one(), state
+other.set_state_dict(state)
+assert other() == one() and other.after.last_epoch == one.after.last_epoch
+""",
     "functions": """
 import numpy as np
 import paddle
 import paddle.nn.functional as F
-from paddle.io import BatchSampler, ComposeDataset, DataLoader, RandomSampler, SequenceSampler
+from paddle.io import BatchSampler, ComposeDataset, DataLoader, RandomSampler, Sampler, SequenceSampler
 from paddle.io import TensorDataset, random_split
 
 x = paddle.to_tensor([[1.0, 2.0, 3.0], [6.0, 5.0, 4.0]])
@@ -177,6 +280,17 @@ assert paddle.nn.GroupNorm(2, 4, weight_attr=False).weight is None
 
 rows = TensorDataset([x, paddle.to_tensor([0, 1])])
 assert rows[1][1].item() == 1 and len(rows) == 2 and len(ComposeDataset([rows, rows])[0]) == 4
+
+
+class Backwards(Sampler):
+    def __iter__(self):
+        return iter(range(len(self.data_source) - 1, -1, -1))
+
+    def __len__(self):
+        return len(self.data_source)
+
+
+assert list(BatchSampler(sampler=Backwards(rows), batch_size=2)) == [[1, 0]] and Sampler().data_source is None
 sampler = BatchSampler(rows, batch_size=1, shuffle=False)
 assert [batch[1].numpy().tolist() for batch in DataLoader(rows, batch_sampler=sampler)] == [[0], [1]]
 assert sorted(RandomSampler(rows)) == list(SequenceSampler(rows)) == [0, 1]

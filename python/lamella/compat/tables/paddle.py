@@ -26,6 +26,7 @@ kron(x, y)
 mm(input, mat2)
 mv(x, vec)
 argsort(x, axis=-1, descending=False, stable=False)
+bartlett_window blackman_window hamming_window hann_window kaiser_window
 bincount(x, weights=None, minlength=0)
 diff(x, n=1, axis=-1, prepend=None, append=None)
 sort(x, axis=-1, descending=False, stable=False)
@@ -166,5 +167,4 @@ ChainDataset ConcatDataset Dataset IterableDataset Subset WeightedRandomSampler 
 SubsetRandomSampler
 RandomSampler(data_source, replacement=False, num_samples=None, generator=None)
 SequenceSampler(data_source) -> SequentialSampler
-Sampler
 """

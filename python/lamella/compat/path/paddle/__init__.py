@@ -77,6 +77,7 @@ _NAMES = _Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)], {**_names.FUN
 _LATER = frozenset(
     [
         "amp",
+        "audio",
         "callbacks",
         "device",
         "distributed",
@@ -90,6 +91,7 @@ _LATER = frozenset(
         "metric",
         "onnx",
         "signal",
+        "text",
         "version",
         "vision",
     ]

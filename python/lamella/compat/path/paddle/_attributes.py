@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from lamella import static
@@ -67,6 +68,6 @@ def create_parameter(
     from .nn import Layer
 
     if name is not None:
-        options = ParamAttr.of("create_parameter", attr)
-        attr = ParamAttr(name, options.initializer, trainable=options.trainable)
+        attr = copy.copy(ParamAttr.of("create_parameter", attr))
+        attr.name = name
     return Layer("parameter").create_parameter(shape, attr, dtype, is_bias, default_initializer)

@@ -10,6 +10,7 @@ from typing import Any
 import lamella as lm
 
 from . import callbacks as _callbacks
+from . import jit as _jit
 from ._more import load as _load
 from ._more import save as _save
 
@@ -34,7 +35,8 @@ class Model:
     def __init__(self, network: Any, inputs: Any = None, labels: Any = None) -> None:
         self.network = network
         self.stop_training = False
-        self._inputs = max(len(_list(inputs)), 1)
+        self._specs = list(inputs.values()) if isinstance(inputs, dict) else _list(inputs)
+        self._inputs = max(len(self._specs), 1)
         self._optimizer: Any = None
         self._loss: Any = None
         self._metrics: list[Any] = []
@@ -111,16 +113,16 @@ class Model:
         accumulate_grad_batches: int = 1,
         num_iters: int | None = None,
     ) -> None:
-        """Trains for some epochs on a data set or a loader, and evaluates after each ``eval_freq`` of them.
+        """Trains for some epochs on a data set or a loader, evaluates after the first and each ``eval_freq``-th one.
 
         Args:
             train_data: a data set of tuples, inputs first, or a loader of batches of them.
             eval_data: the same, to evaluate on.
             batch_size: of a data set's batches.
             epochs: how often the data are gone through.
-            eval_freq: after how many epochs there is an evaluation.
+            eval_freq: after how many epochs, from the first on, there is an evaluation.
             log_freq: after how many steps loss and metrics are printed.
-            save_dir: a folder for the parameters after each ``save_freq`` epochs.
+            save_dir: a folder for the parameters after the first epoch and each ``save_freq``-th behind it.
             save_freq: see ``save_dir``.
             verbose: 0 prints nothing.
             drop_last: leaves out a smaller last batch.
@@ -132,6 +134,9 @@ class Model:
         """
         loader = self._loader(train_data, batch_size, shuffle, drop_last, num_workers)
         called = self._called(callbacks, epochs, loader)
+        for each in called:
+            if isinstance(each, _callbacks.EarlyStopping):
+                each.save_dir = save_dir
         self.stop_training = False
         done = 0
         _all(called, "on_train_begin")
@@ -153,9 +158,9 @@ class Model:
                     self.stop_training = True
                     break
             _all(called, "on_epoch_end", epoch, logs)
-            if save_dir is not None and (epoch + 1) % save_freq == 0:
+            if save_dir is not None and epoch % save_freq == 0:
                 self.save(os.path.join(save_dir, str(epoch)))
-            if eval_data is not None and (epoch + 1) % eval_freq == 0:
+            if eval_data is not None and epoch % eval_freq == 0:
                 self.evaluate(eval_data, batch_size, log_freq, verbose, num_workers, called)
             if self.stop_training:
                 break
@@ -207,9 +212,18 @@ class Model:
     # ---- state
 
     def save(self, path: str, training: bool = True) -> None:
-        """Writes the parameters to ``path.pdparams``, and the optimizer's state to ``path.pdopt``."""
+        """Writes the parameters to ``path.pdparams``, and the optimizer's state to ``path.pdopt``.
+
+        Without ``training`` it writes the network's program, for ``paddle.jit.load``.
+
+        Raises:
+            RuntimeError: the program is asked for, and the model was made without ``inputs``.
+        """
         if not training:
-            raise NotImplementedError("[Model] Lamella's paddle front saves parameters; see lamella.onnx for programs")
+            if not self._specs:
+                raise RuntimeError("[Model] save(training=False) needs the inputs that Model(network, inputs) is given")
+            _jit.save(self.network, path, input_spec=self._specs)
+            return
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         _save(self.network.state_dict(), path + ".pdparams")
         if self._optimizer is not None:

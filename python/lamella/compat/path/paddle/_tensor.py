@@ -13,6 +13,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor, static
+from lamella.compat.elements import become
 from lamella.compat.front import variables_are_new
 from lamella.compat.methods import of_two_meanings
 from lamella.graph import Symbol
@@ -34,12 +35,21 @@ _native_item: Any = Tensor.item
 _native_getitem: Any = Tensor.__getitem__
 _native_setitem: Any = Tensor.__setitem__
 _native_array: Any = Tensor.__array__
+_native_stop_gradient: Any = Tensor.__dict__["stop_gradient"]
 
 
 def _shape(self: Tensor) -> Any:
     """Implements Tensor.shape: a list; to Lamella's own modules, which take it for a tuple, a tuple."""
     sizes: tuple[int, ...] = _native_shape.__get__(self)
     return sizes if sys._getframe(1).f_globals.get("__name__", "").startswith("lamella.") else Size(sizes)
+
+
+def _set_stop_gradient(self: Tensor, value: bool) -> None:
+    """Implements the assignment to Tensor.stop_gradient; a result that gets True leaves the tape, with its memory."""
+    if value and not self.is_leaf:
+        become(self, self.detach())
+    else:
+        _native_stop_gradient.__set__(self, value)
 
 
 def _set_trainable(self: Tensor, value: bool) -> None:
@@ -185,6 +195,10 @@ _item("__array__", _array)
 _item("gradient", _gradient)
 _item("clear_gradient", _clear_gradient)
 _item("clear_grad", of_two_meanings("clear_grad", _clear_gradient))
+_item(
+    "stop_gradient",
+    property(_native_stop_gradient.__get__, _set_stop_gradient, doc="False if gradients are computed for the tensor."),
+)
 _item("trainable", property(lambda self: not self.stop_gradient, _set_trainable, doc="True if it wants a gradient."))
 _item("item", _item_of)
 _item("__getitem__", _getitem)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from typing import Any
 
 from lamella.compat.front import close_module
@@ -47,7 +49,10 @@ class Callback:
 
 
 class EarlyStopping(Callback):
-    """Stops training where a value has not become better for ``patience`` evaluations."""
+    """Stops training where a value has not become better in the last ``patience`` evaluations, at least in one.
+
+    Where :meth:`paddle.Model.fit` has a ``save_dir``, the best model is saved in it as ``best_model``.
+    """
 
     def __init__(
         self,
@@ -61,22 +66,38 @@ class EarlyStopping(Callback):
     ) -> None:
         self.monitor, self.patience, self.min_delta = monitor, patience, abs(min_delta)
         self.sign = -1 if mode == "max" or (mode == "auto" and "acc" in monitor) else 1
-        self.best = float("inf") if baseline is None else self.sign * baseline
-        self.waited = 0
+        self.baseline = baseline
         self.save_best_model = save_best_model
+        #: The folder that ``fit`` saves in.
+        self.save_dir: str | None = None
+        self.on_train_begin()
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Forgets what earlier training has given."""
+        self.best = float("inf") if self.baseline is None else self.sign * self.baseline
+        self.waited = 0
 
     def on_eval_end(self, logs: Any = None) -> None:
         """Compares the value with the best so far."""
+        if not self._has_value(logs):
+            return
         if self._is_worse(logs):
             self.waited += 1
-            if self.waited > self.patience:
-                self.model.stop_training = True
+        elif self.save_best_model and self.save_dir is not None:
+            self.model.save(os.path.join(self.save_dir, "best_model"))
+        if self.waited >= self.patience:
+            self.model.stop_training = True
+
+    def _has_value(self, logs: Any) -> bool:
+        if self.monitor in (logs or {}):
+            return True
+        kind = type(self).__name__
+        warnings.warn(f"[{kind}] monitor is the loss or a metric, there is no {self.monitor!r}", stacklevel=3)
+        return False
 
     def _is_worse(self, logs: Any) -> bool:
-        """True if there is a value that is not better than the best so far, which a better one becomes."""
-        value = (logs or {}).get(self.monitor)
-        if value is None:
-            return False
+        """True if the value is not better than the best so far, which a better one becomes."""
+        value = logs[self.monitor]
         now = self.sign * float(value[0] if isinstance(value, (list, tuple)) else value)
         if now < self.best - self.min_delta:
             self.best, self.waited = now, 0
@@ -109,14 +130,14 @@ class LRScheduler(Callback):
 
 
 class ModelCheckpoint(Callback):
-    """Saves the model after each ``save_freq`` epochs, and at the end, in a folder."""
+    """Saves the model after the first epoch, each ``save_freq``-th behind it and the last, in a folder."""
 
     def __init__(self, save_freq: int = 1, save_dir: str | None = None) -> None:
         self.save_freq, self.save_dir = save_freq, save_dir
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Saves the model where that is due."""
-        if self.save_dir is not None and (epoch + 1) % self.save_freq == 0:
+        if self.save_dir is not None and epoch % self.save_freq == 0:
             self.model.save(f"{self.save_dir}/{epoch}")
 
     def on_train_end(self, logs: Any = None) -> None:
@@ -157,8 +178,15 @@ class ReduceLROnPlateau(EarlyStopping):
         self.factor, self.cooldown, self.min_lr = factor, cooldown, min_lr
         self.rests = 0
 
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Forgets what earlier training has given."""
+        super().on_train_begin()
+        self.rests = 0
+
     def on_eval_end(self, logs: Any = None) -> None:
         """Compares the value with the best so far."""
+        if not self._has_value(logs):
+            return
         if self.rests:
             self.rests, self.waited = self.rests - 1, 0
         if self._is_worse(logs) and not self.rests:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lamella.compat.front import close_module
+from lamella.compat.front import add_paths, close_module
 
 from ._parallel import DataParallel  # noqa: F401
 
@@ -62,3 +62,11 @@ class ParallelEnv:
 
 
 __getattr__ = close_module(__name__)
+add_paths(
+    "paddle",
+    {
+        f"{__name__}.fleet": {},
+        f"{__name__}.fleet.recompute": {"paddle._recompute": "recompute recompute_sequential"},
+        f"{__name__}.fleet.utils": {"paddle._recompute": "recompute"},
+    },
+)

@@ -16,6 +16,13 @@ __getattr__ = serve(Names(__name__, [("lamella.data", _TABLE, _words.LOADING)]))
 _native: Any = importlib.import_module("lamella.data")
 
 
+class Sampler(_native.Sampler):  # type: ignore[misc]
+    """Base of samplers, which keeps the data set; a subclass defines ``__iter__``, and ``__len__`` if it knows it."""
+
+    def __init__(self, data_source: Any = None) -> None:
+        self.data_source = data_source
+
+
 class TensorDataset(_native.TensorDataset):  # type: ignore[misc]
     """Rows of tensors that are given in one list."""
 

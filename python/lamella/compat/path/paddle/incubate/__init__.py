@@ -6,7 +6,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor
-from lamella.compat.front import close_module
+from lamella.compat.front import add_paths, close_module
 
 from ..geometric import segment_max, segment_mean, segment_min, segment_sum, send_u_recv  # noqa: F401
 from . import autograd  # noqa: F401
@@ -50,3 +50,10 @@ def identity_loss(x: Tensor, reduction: Any = "none") -> Tensor:
 
 
 __getattr__ = close_module(__name__)
+add_paths(
+    "paddle",
+    {
+        f"{__name__}.distributed": {},
+        f"{__name__}.distributed.fleet": {"paddle._recompute": "recompute_sequential"},
+    },
+)

@@ -16,6 +16,12 @@ from .._default_dtype import get_default_dtype
 from . import initializer
 
 
+def _snake(kind: str) -> str:
+    """Returns the words of a class's name as Paddle writes them: ``batch_norm2d``, ``gru_cell``."""
+    apart = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", kind)
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", apart).lower()
+
+
 class Layer(Module):
     """The base of layers and networks, with Paddle's method names."""
 
@@ -136,7 +142,7 @@ class Layer(Module):
     def full_name(self) -> str:
         """Returns the layer's name, which those of its parameters begin with: ``linear_0``."""
         if "_full_name" not in self.__dict__:
-            words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
+            words = _snake(type(self).__name__)
             self.__dict__["_full_name"] = unique_name.generate(self.__dict__.get("_name_scope") or words)
         return str(self.__dict__["_full_name"])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import lamella as lm
+from lamella.static import unique_name
 
 from .._attributes import ParamAttr
 from . import functional
@@ -31,15 +32,28 @@ def _of_parameters(name: str, given: dict[str, Any]) -> dict[str, Any]:
     return {**found, "bias": not all(without)}
 
 
-def _fill(layer: Any, attributes: dict[str, Any]) -> None:
-    """Draws the starting values of parameters whose names begin with the keys, and keeps those that are not trained."""
+def _fill(layer: Any, attributes: dict[str, Any], cell: str | None = None) -> None:
+    """Names the parameters, and gives those whose names begin with the keys their starting values and settings.
+
+    Args:
+        layer: the recurrent layer.
+        attributes: attributes by the beginning of the parameters' names.
+        cell: what a network's cells are called, each of which has a number; a cell's parameters go by its own name.
+    """
+    cells: dict[str, str] = {}
     for name, parameter in layer.named_parameters():
         attr = next((each for word, each in attributes.items() if name.startswith(word)), None)
-        if attr is not None:
-            options = ParamAttr.of(type(layer).__name__, attr)
-            if options.initializer is not None:
-                options.initializer(parameter)
-            parameter.stop_gradient = not options.trainable
+        options = ParamAttr.of(type(layer).__name__, attr)
+        if options.initializer is not None:
+            options.initializer(parameter)
+        parameter.stop_gradient = not options.trainable
+        if isinstance(options, ParamAttr):
+            options.mark(parameter)
+        place = name.partition("_l")[2]
+        if place not in cells:
+            cells[place] = layer.full_name() if cell is None else unique_name.generate(cell)
+        kind = "b" if name.startswith("bias") else "w"
+        parameter.name = options.name or unique_name.generate(f"{cells[place]}.{kind}")
 
 
 class _Network(Layer):
@@ -74,9 +88,11 @@ class _Network(Layer):
             bias=bias,
             **kept,
         )
-        _fill(self, attributes)
+        _fill(self, attributes, self._cell)
 
     _native: ClassVar[type]
+    #: The beginning of the names of cells.
+    _cell: ClassVar[str]
     #: Options by position behind ``dropout``.
     _options: ClassVar[tuple[str, ...]] = ("weight_ih_attr", "weight_hh_attr", "bias_ih_attr", "bias_hh_attr", "name")
     #: Those that are taken, and their native names.
@@ -102,6 +118,7 @@ class LSTM(_Network, lm.nn.LSTM):
     """Long short-term memory over sequences; states are pairs ``(h, c)``."""
 
     _native = lm.nn.LSTM
+    _cell = "lstm_cell"
     _options = (*_Network._options[:4], "proj_size", "name")
     _taken: ClassVar[dict[str, str]] = {"proj_size": "proj_size"}
 
@@ -110,12 +127,14 @@ class GRU(_Network, lm.nn.GRU):
     """Gated recurrent units over sequences."""
 
     _native = lm.nn.GRU
+    _cell = "gru_cell"
 
 
 class SimpleRNN(_Network, lm.nn.RNN):
     """A recurrent network with ``tanh`` or ``relu`` over sequences."""
 
     _native = lm.nn.RNN
+    _cell = "simple_rnn_cell"
     _options = ("activation", *_Network._options)
     _taken: ClassVar[dict[str, str]] = {"activation": "nonlinearity"}
 

@@ -28,18 +28,88 @@ def parameters_to_vector(parameters: Iterable[lm.Tensor], name: Any = None) -> l
     return _native.parameters_to_vector(parameters)
 
 
+class _WeightNorm:
+    """Computes a weight from its length and its direction before each call of the layer."""
+
+    def __init__(self, name: str, dim: int | None) -> None:
+        self.name, self.dim = name, dim
+        self.handle: Any = None
+
+    def length(self, v: lm.Tensor) -> lm.Tensor:
+        """Returns the norm of each slice along ``dim``, or that of all elements."""
+        axes = None if self.dim is None else tuple(axis for axis in range(v.ndim) if axis != self.dim)
+        return lm.sqrt(lm.sum(lm.square(v), axis=axes) + 1e-12)
+
+    def weight(self, layer: Any) -> lm.Tensor:
+        """Returns the weight of the layer's parameters."""
+        v, g = getattr(layer, f"{self.name}_v"), getattr(layer, f"{self.name}_g")
+        ratio = g / self.length(v)
+        if self.dim is not None:
+            ratio = lm.reshape(ratio, tuple(-1 if axis == self.dim else 1 for axis in range(v.ndim)))
+        return v * ratio
+
+    def __call__(self, layer: Any, inputs: Any) -> None:
+        setattr(layer, self.name, self.weight(layer))
+
+
+def _norms(layer: Any) -> dict[str, _WeightNorm]:
+    """Returns what :func:`weight_norm` has put on a layer, by the weights' names."""
+    found: dict[str, _WeightNorm] = layer.__dict__.setdefault("_weight_norms", {})
+    return found
+
+
+def _parameter(layer: Any, value: lm.Tensor) -> Any:
+    with lm.no_grad():
+        return layer.create_parameter(tuple(value.shape), None, value.dtype).copy_(value)
+
+
 def weight_norm(layer: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Makes a weight a length times a direction (Salimans and Kingma 2016): parameters that are trained in its place.
 
+    Args:
+        layer: the layer, which gets the parameters ``weight_v`` and ``weight_g``.
+        name: the weight's.
+        dim: the axis along which each slice has a length; the whole weight has one for None and -1.
+
     Returns:
         The layer itself.
+
+    Raises:
+        RuntimeError: the weight is one of these already.
+        ValueError: the layer has no parameter of the name, or the parameter no such axis.
     """
-    return _native.parametrizations.weight_norm(layer, name, dim)
+    if name in _norms(layer):
+        raise RuntimeError(f"[weight_norm] {name} of {type(layer).__name__} is a length times a direction already")
+    weight = layer._parameters.get(name)
+    if weight is None:
+        raise ValueError(f"[weight_norm] {type(layer).__name__} has no parameter {name!r}")
+    if dim is not None and not -weight.ndim <= dim < weight.ndim:
+        raise ValueError(f"[weight_norm] dim is an axis of {weight.ndim}, or None, not {dim}")
+    norm = _WeightNorm(name, None if dim in (None, -1) else dim % weight.ndim)
+    delattr(layer, name)
+    layer.add_parameter(f"{name}_v", _parameter(layer, weight))
+    layer.add_parameter(f"{name}_g", _parameter(layer, norm.length(weight)))
+    norm(layer, None)
+    norm.handle = layer.register_forward_pre_hook(norm)
+    _norms(layer)[name] = norm
+    return layer
 
 
 def remove_weight_norm(layer: Any, name: str = "weight") -> Any:
-    """Makes the weight one parameter again."""
-    return _native.parametrize.remove_parametrizations(layer, name)
+    """Makes the weight one parameter again; returns the layer.
+
+    Raises:
+        ValueError: it is no length times a direction.
+    """
+    norm = _norms(layer).pop(name, None)
+    if norm is None:
+        raise ValueError(f"[remove_weight_norm] {name} of {type(layer).__name__} has no weight_norm")
+    norm.handle.remove()
+    weight = norm.weight(layer)
+    for each in (name, f"{name}_v", f"{name}_g"):
+        delattr(layer, each)
+    layer.add_parameter(name, _parameter(layer, weight))
+    return layer
 
 
 def spectral_norm(

@@ -233,21 +233,16 @@ def factor(parameter: Any) -> float:
 
 
 def apart(parameters: Iterable[Any], decays: Callable[[str], bool] | None) -> Iterable[Any]:
-    """Returns parameters in two groups, of which the second, those whose names ``decays`` denies, has no decay.
-
-    Raises:
-        ValueError: the parameters are in groups already.
-    """
+    """Returns parameters in groups, of which those whose names ``decays`` denies have no decay."""
     if decays is None:
         return parameters
     listed = list(parameters)
-    if any(isinstance(each, dict) for each in listed):
-        raise ValueError("[AdamW] apply_decay_param_fun: with groups, give each its own weight_decay")
-    chosen = [bool(decays(parameter.name)) for parameter in listed]
-    groups: list[dict[str, Any]] = [
-        {"params": [p for p, taken in zip(listed, chosen, strict=True) if taken]},
-        {"params": [p for p, taken in zip(listed, chosen, strict=True) if not taken], "weight_decay": 0.0},
-    ]
+    groups: list[dict[str, Any]] = []
+    for group in listed if any(isinstance(each, dict) for each in listed) else [{"params": listed}]:
+        taken: tuple[list[Any], list[Any]] = ([], [])
+        for parameter in group["params"]:
+            taken[bool(decays(parameter.name))].append(parameter)
+        groups += [{**group, "params": taken[True]}, {**group, "params": taken[False], "weight_decay": 0.0}]
     return [group for group in groups if group["params"]]
 
 

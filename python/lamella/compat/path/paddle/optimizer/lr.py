@@ -288,6 +288,21 @@ class LinearWarmup(LRScheduler):
             return self.after.last_lr
         return float(self.after)
 
+    def state_dict(self) -> dict[str, Any]:
+        """Returns epoch and rate, with those of the schedule that follows under ``"LinearWarmup_LR"``."""
+        found = super().state_dict()
+        if isinstance(self.after, LRScheduler):
+            found["LinearWarmup_LR"] = self.after.state_dict()
+        return found
+
+    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on where a saved schedule was."""
+        super().set_state_dict(state_dict)
+        if isinstance(self.after, LRScheduler) and "LinearWarmup_LR" in state_dict:
+            self.after.set_state_dict(state_dict["LinearWarmup_LR"])
+
+    set_dict = set_state_dict
+
 
 class LambdaDecay(_Native):
     """``base_lr * lr_lambda(epoch)``."""
