@@ -5,6 +5,7 @@
 
 #include "ops/elementwise/numbers.h"
 #include "ops/elementwise/results.h"
+#include "ops/movement/cast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtype_limits.h"
 #include "ops/support/promotion.h"
@@ -42,7 +43,7 @@ std::optional<std::array<Operand, 2>> both_bounds(const Tensor& x, const std::op
 
 Tensor Clip::call(const Tensor& x, const std::optional<Operand>& lowest, const std::optional<Operand>& highest) {
   check_defined(x, info.name);
-  if (!lowest && !highest) return x;
+  if (!lowest && !highest) return clone(x);
   const auto min = bound_of(x, lowest, false);
   const auto max = bound_of(x, highest, true);
   if (const auto bounds = both_bounds(x, min, max)) return ClipBetween::call(x, (*bounds)[0], (*bounds)[1]);

@@ -64,7 +64,7 @@ Tensor IsClose::call(const Operand& a, const Operand& b, double rtol, double ato
 Tensor NanToNum::call(const Tensor& x, double nan, const std::optional<double>& posinf,
                       const std::optional<double>& neginf) {
   check_defined(x, info.name);
-  if (!is_differentiable(x.dtype())) return x;
+  if (!is_differentiable(x.dtype())) return clone(x);
   if (is_complex(x.dtype())) {
     return make_complex(NanToNum::call(contiguous(real(x)), nan, posinf, neginf),
                         NanToNum::call(contiguous(imag(x)), nan, posinf, neginf));

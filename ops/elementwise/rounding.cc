@@ -17,7 +17,7 @@ Tensor Round::call(const Tensor& x, std::int64_t decimals) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   if (is_integral(x.dtype())) {
-    if (decimals > 0) return x;
+    if (decimals > 0) return clone(x);
     return cast(call(cast(x, DType::Float64), decimals), x.dtype());
   }
   // If the power of ten overflows, rounding changes nothing (decimals > 0) or gives 0.

@@ -6,6 +6,7 @@
 #include "ops/linalg/cross.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
+#include "ops/movement/cast.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
@@ -183,7 +184,7 @@ Tensor LinalgMatrixPower::call(const Tensor& x, std::int64_t n) {
     left >>= 1;
     if (left > 0) base = matmul(base, base);
   }
-  return result;
+  return n == 1 ? clone(x) : result;
 }
 
 }  // namespace lamella

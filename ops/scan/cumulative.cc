@@ -168,7 +168,7 @@ Tensor Diff::call(const Tensor& x, std::int64_t axis, std::int64_t n, const std:
   const std::int64_t at = normalize_axis(axis, x.ndim(), info.name);
   if (n < 0)
     fail<ValueError>("[diff] n, the number of times that differences are taken, must not be negative, got ", n);
-  if (n == 0) return x;
+  if (n == 0) return clone(x);
   std::vector<Tensor> parts;
   if (prepend) parts.push_back(*prepend);
   parts.push_back(x);
