@@ -18,6 +18,7 @@ from lamella import Tensor
 from lamella._attributes import replace
 from lamella.compat.methods import of_two_meanings
 
+from . import _copies as C  # noqa: N812
 from . import _drawing as D  # noqa: N812
 from . import _elements as E  # noqa: N812
 from . import _functions as F  # noqa: N812
@@ -141,7 +142,7 @@ def _expand(self: Tensor, *shape: Any) -> Tensor:
         own = _native_shape(self)
         added = len(dims) - len(own)
         dims = tuple(own[i - added] if n == -1 else n for i, n in enumerate(dims))
-    return lm.broadcast_to(self, dims)
+    return F.broadcast_to(self, dims)
 
 
 def _repeat(self: Tensor, *repeats: Any) -> Tensor:
@@ -173,7 +174,8 @@ def _cast(dtype: Any) -> Any:
 
 def _new(name: str) -> Any:
     def method(self: Tensor, *size: Any, **kwargs: Any) -> Tensor:
-        kwargs = {"dtype": self.dtype, "device": self.device, **kwargs}
+        given = {word: value for word, value in kwargs.items() if value is not None}
+        kwargs = {"dtype": self.dtype, "device": self.device, **given}
         made: Tensor = getattr(sys.modules["torch"], name)(*size, **kwargs)
         # Under vmap the tensor may get what differs from example to example: it has one part for each, as its maker.
         if lm._C._hidden_axes(self) and self.size:
@@ -323,7 +325,7 @@ _put("to", _to)
 _put("view", _view)
 _put("reshape", of_two_meanings("reshape", _view))
 _put("expand", _expand)
-_put("expand_as", lambda self, other: lm.broadcast_to(self, other.shape))
+_put("expand_as", lambda self, other: F.broadcast_to(self, other.shape))
 _put("reshape_as", lambda self, other: lm.reshape(self, other.shape))
 _put("view_as", lambda self, other: lm.reshape(self, other.shape))
 _put("permute", lambda self, *args, dims=(): lm.permute_dims(self, F._sizes(args or dims)))
@@ -484,8 +486,9 @@ _dtypes.__str__, _dtypes.__repr__ = _name_of(_dtypes.__str__), _name_of(_dtypes.
 
 #: Functions written out that are methods of tensors, too.
 _WRITTEN = {
-    F: "add adjoint allclose "
-    "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
+    C: "diag flip fliplr flipud rot90 as_strided_scatter",
+    F: "add adjoint allclose broadcast_to "
+    "chunk div divide equal gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
     P: "index_fill masked_fill matmul mm repeat_interleave scatter_add scatter_reduce spmm stft",
