@@ -172,10 +172,15 @@ def _cast(dtype: Any) -> Any:
     return lambda self, memory_format=None: _native_astype(self, dtype, copy=False)
 
 
+def _as_of(self: Tensor, options: dict[str, Any]) -> dict[str, Any]:
+    """Returns options of a new tensor, with a tensor's dtype and device where none is given."""
+    given = {word: value for word, value in options.items() if value is not None}
+    return {"dtype": self.dtype, "device": self.device, **given}
+
+
 def _new(name: str) -> Any:
     def method(self: Tensor, *size: Any, **kwargs: Any) -> Tensor:
-        given = {word: value for word, value in kwargs.items() if value is not None}
-        kwargs = {"dtype": self.dtype, "device": self.device, **given}
+        kwargs = _as_of(self, kwargs)
         made: Tensor = getattr(sys.modules["torch"], name)(*size, **kwargs)
         # Under vmap the tensor may get what differs from example to example: it has one part for each, as its maker.
         if lm._C._hidden_axes(self) and self.size:
@@ -389,7 +394,7 @@ _put("untyped_storage", lambda self: UntypedStorage.of(self))
 _put("storage", lambda self: TypedStorage(wrap_storage=UntypedStorage.of(self), dtype=self.dtype))
 _put("apply_", lambda self, function: self.copy_(lm.tensor(_mapped(function, self.tolist()), dtype=self.dtype)))
 _put("numpy", lambda self, *, force=False: _native_numpy(self.detach().cpu() if force else self))
-_put("new_tensor", lambda self, data, **options: opened(F.tensor)(data, **{"dtype": self.dtype, **options}))
+_put("new_tensor", lambda self, data, **options: opened(F.tensor)(data, **_as_of(self, options)))
 _put("add_", _scaled_in_place(Tensor.add_))
 _put("sub_", _scaled_in_place(Tensor.sub_))
 _put("subtract_", _scaled_in_place(Tensor.subtract_))
