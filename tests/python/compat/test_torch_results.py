@@ -139,6 +139,10 @@ assert made.tolist() == [[0.0, 1.0, 3.0], [2.0, 4.0, 0.0], [0.0, 0.0, 0.0]]
 assert torch.zeros(4).as_strided_scatter(torch.ones(2), (2,), (3,)).tolist() == [1.0, 0.0, 0.0, 1.0]
 refused(lambda: torch.as_strided_scatter(torch.zeros(3), torch.ones(2), (2,), (3,)),
         lambda: torch.as_strided_scatter(torch.zeros(3), torch.ones(3), (2,), (1,)))
+refused(lambda: torch.as_strided_scatter(torch.zeros(3, 3).T, torch.ones(2), (2,), (3,)), by=NotImplementedError)
+leaf = torch.zeros(3, requires_grad=True)
+(leaf.as_strided_scatter(torch.ones(2), (2,), (2,)) * torch.tensor([2.0, 3.0, 4.0])).sum().backward()
+assert leaf.grad.tolist() == [0.0, 3.0, 0.0]
 made = torch.empty_permuted((2, 3, 5, 7), (0, 2, 3, 1), dtype=torch.float64, requires_grad=True)
 assert made.shape == (2, 3, 5, 7) and made.stride() == (105, 1, 21, 3) and made.requires_grad
 refused(lambda: torch.empty_permuted((2, 3), (0, 0)))

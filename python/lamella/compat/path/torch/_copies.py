@@ -75,8 +75,11 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     """A copy of the tensor, with ``src`` in the elements that ``as_strided`` with these numbers would show.
 
     Raises:
-        RuntimeError: ``src`` has another shape.
+        RuntimeError: ``src`` has another shape, or elements beyond those of ``input`` are named.
+        NotImplementedError: ``input`` is not contiguous.
     """
+    if not input.is_contiguous():
+        raise NotImplementedError("[as_strided_scatter] input must be contiguous: give input.contiguous()")
     if tuple(src.shape) != tuple(size):
         raise RuntimeError(f"[as_strided_scatter] src must have the shape {list(size)}, got {list(src.shape)}")
     count = 1
