@@ -62,6 +62,18 @@ assert a.name == "mine" and paddle.ones([1]).name != "mine"
 assert a.new_zeros([2]).dtype == a.dtype and a.new_full([2], 3).tolist() == [3, 3]
 assert a.type_as(x).dtype == paddle.int64
 """,
+    "copies": """
+square = paddle.arange(9, dtype="float32").reshape([3, 3])
+kept = square.tolist()
+for made in (
+    paddle.flip(square, 0), paddle.flip(square, axis=[0, 1]), square.flip([1]), paddle.reverse(square, [0]),
+    paddle.rot90(square), square.rot90(k=2, axes=[0, 1]), paddle.diag(square), square.diag(1),
+):
+    made.add_(paddle.to_tensor(100.0))
+    assert square.tolist() == kept
+assert paddle.flip(square, [0]).tolist() == kept[::-1] and paddle.diag(square).tolist() == [0.0, 4.0, 8.0]
+assert paddle.rot90(square).tolist() == [list(each) for each in zip(*kept)][::-1]
+""",
     "indices": """
 z, i = floats(2, 3, 4), paddle.to_tensor([2, 0, 1, 1])
 close(z[1, ..., i].numpy(), z.numpy()[1][:, [2, 0, 1, 1]])

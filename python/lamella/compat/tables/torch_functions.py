@@ -59,7 +59,6 @@ selu celu
 rrelu -> nn.functional.rrelu
 sgn
 true_divide
-threshold(input, threshold, value)
 isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)
 isin(elements, test_elements, *, assume_unique=False, invert=False)
 
@@ -98,18 +97,14 @@ trapz(y, x=None, *, dx=1.0, dim=-1)
 # Shapes.
 atleast_1d atleast_2d atleast_3d broadcast_shapes cartesian_prod
 block_diag(*tensors)
-broadcast_tensors(*tensors)
-broadcast_to(input, size)
 column_stack(tensors)
 combinations(input, r=2, with_replacement=False)
-diag(input, diagonal=0)
 diag_embed(input, offset=0, dim1=-2, dim2=-1)
 diagflat(input, offset=0)
 diagonal(input, offset=0, dim1=0, dim2=1)
 diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)
 dstack(tensors)
 dsplit(input, indices_or_sections)
-fliplr flipud
 flatten(input, start_dim=0, end_dim=-1)
 hsplit(input, indices_or_sections)
 hstack(tensors)
@@ -122,7 +117,6 @@ pixel_unshuffle(input, downscale_factor)
 ravel
 reshape(input, shape)
 roll(input, shifts, dims=None)
-rot90(input, k=1, dims=(0, 1))
 row_stack(tensors)
 stack(tensors, dim=0, *, out=None)
 swapaxes(input, axis0, axis1)
@@ -140,6 +134,7 @@ vstack(tensors)
 # Indexing.
 bucketize(input, boundaries, *, right=False)
 channel_shuffle(input, groups)
+native_channel_shuffle(input, groups) -> channel_shuffle
 gather(input, dim, index, *, sparse_grad=False, out=None)
 index_add(input, dim, index, source, *, alpha=1)
 index_copy(input, dim, index, source)
@@ -196,8 +191,6 @@ rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requ
 rand_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
 randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 randn_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
-tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None)
-triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None)
 zeros(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False)
 zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None)
 multinomial(input, num_samples, replacement=False, *, generator=None, out=None)

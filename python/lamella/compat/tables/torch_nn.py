@@ -169,7 +169,7 @@ reduce=None, reduction="mean")
 #: ``torch.nn.init``; the older names without an underscore warn in PyTorch.
 INIT = """
 zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_
-calculate_gain
+calculate_gain(nonlinearity, param=None)
 constant_(tensor, val)
 normal_(tensor, mean=0.0, std=1.0, generator=None)
 trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None)

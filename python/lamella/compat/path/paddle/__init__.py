@@ -253,7 +253,7 @@ from ._like_torch import (
     to_dlpack,
 )
 from ._limits import finfo, iinfo
-from ._matrices import histogramdd, tensordot, vander
+from ._matrices import flip, histogramdd, reverse, rot90, tensordot, vander
 from ._methods import over as _over
 from ._more import (
     bucketize,

@@ -137,7 +137,20 @@ def corrcoef(x: Tensor, rowvar: bool = True, name: str | None = None) -> Tensor:
 def vander(x: Tensor, n: int | None = None, increasing: bool = False, name: str | None = None) -> Tensor:
     """The matrix of the powers of a vector's elements, in ``n`` columns: the highest power first, or last."""
     made = lm.linalg.vander(x, N=x.shape[0] if n is None else n)
-    return made if increasing else lm.flip(made, axis=-1)
+    return made if increasing else flip(made, -1)
+
+
+def flip(x: Tensor, axis: Any, name: str | None = None) -> Tensor:
+    """A copy with the order along axes turned around."""
+    return lm.clone(lm.flip(x, axis=tuple(axis) if isinstance(axis, list) else axis))
+
+
+reverse = flip
+
+
+def rot90(x: Tensor, k: int = 1, axes: Any = (0, 1), name: str | None = None) -> Tensor:
+    """A copy turned by ``k`` quarters in the plane of two axes."""
+    return lm.clone(lm.rot90(x, k, tuple(axes)))
 
 
 def histogramdd(

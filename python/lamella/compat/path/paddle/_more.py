@@ -105,7 +105,7 @@ def diag(x: Tensor, offset: int = 0, padding_value: float = 0, name: str | None 
     made = lm.diag(x, k=offset)
     if x.ndim == 1 and padding_value:
         made = lm.where(lm.diag(lm.ones_like(x), k=offset) == 1, made, lm.full_like(made, padding_value))
-    return made
+    return made if x.ndim == 1 else lm.clone(made)
 
 
 def unique(

@@ -235,7 +235,7 @@ for _module, _names in {
         "amax amin count_nonzero cummax cummin cumprod cumsum histogram logcumsumexp logsumexp median mode nanmean "
         "nanmedian nanquantile nansum quantile std trace var"
     ),
-    _matrices: "histogramdd matmul tensordot vander lstsq lu lu_solve lu_unpack pinv qr slogdet",
+    _matrices: "flip histogramdd reverse rot90 matmul tensordot vander lstsq lu lu_solve lu_unpack pinv qr slogdet",
 }.items():
     for _name in _names.split():
         add(_name, getattr(_module, _name))

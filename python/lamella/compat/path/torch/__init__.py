@@ -134,6 +134,7 @@ _LATER = frozenset(
         "multiprocessing",
         "onnx",
         "profiler",
+        "signal",
         "sparse",
         "special",
         "storage",
@@ -144,6 +145,18 @@ __getattr__ = _words.serve(_NAMES, _find)
 
 from lamella.utils import register_device_module as _register_device_module
 
+from ._copies import (
+    as_strided_scatter,
+    diag,
+    empty_permuted,
+    flip,
+    fliplr,
+    flipud,
+    is_storage,
+    rot90,
+    segment_reduce,
+    vander,
+)
 from ._default_dtype import get_default_dtype, set_default_dtype, set_default_tensor_type
 from ._device import device, get_device_module
 from ._drawing import bernoulli, normal, randint, randint_like, randperm
@@ -161,6 +174,8 @@ from ._functions import (
     atleast_2d,
     atleast_3d,
     broadcast_shapes,
+    broadcast_tensors,
+    broadcast_to,
     bucketize,
     chain_matmul,
     chunk,
@@ -170,7 +185,6 @@ from ._functions import (
     einsum,
     empty_strided,
     equal,
-    flip,
     frombuffer,
     gradient,
     is_complex,
@@ -226,7 +240,6 @@ from ._matrices import (
     svd,
     triangular_solve,
     use_deterministic_algorithms,
-    vander,
 )
 from ._memory import TypedStorage, UntypedStorage
 from ._plain import (
@@ -257,9 +270,10 @@ from ._plain import (
     scatter_reduce,
     spmm,
     stft,
+    threshold,
 )
 from ._printing import set_printoptions
-from ._ranges import arange, linspace, logspace, range
+from ._ranges import arange, linspace, logspace, range, tril_indices, triu_indices
 from ._reductions import (
     all,
     amax,
@@ -301,7 +315,11 @@ from ._symbols import SymBool, SymFloat, SymInt, sym_float, sym_int, sym_ite, sy
 # isort: split
 
 _taking_over.open_functions(
-    globals(), (f"torch.{name}" for name in ("_drawing", "_functions", "_matrices", "_plain", "_ranges", "_reductions"))
+    globals(),
+    (
+        f"torch.{name}"
+        for name in ("_copies", "_drawing", "_functions", "_matrices", "_plain", "_ranges", "_reductions")
+    ),
 )
 
 from . import _attributes, _tensor

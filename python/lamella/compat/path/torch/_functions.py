@@ -351,6 +351,11 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 # ---- shapes
 
 
+def viewed(made: Tensor, input: Tensor) -> Tensor:
+    """Returns a view where the result is the argument itself, so that its shape and its tape are its own."""
+    return lm.permute_dims(made, tuple(range(made.ndim))) if made is input else made
+
+
 def numel(input: Tensor) -> int:
     """Returns the number of elements."""
     return math.prod(input.shape)
@@ -366,7 +371,18 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         raise IndexError(f"[squeeze] dim {dim} is no axis of the shape {list(input.shape)}")
     named = [each % ndim for each in given]
     axes = tuple(each for each in named if input.ndim and input.shape[each] == 1)
-    return lm.squeeze(input, axes) if axes else input
+    return viewed(lm.squeeze(input, axes) if axes else input, input)
+
+
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """Returns a view of the tensor in a larger shape."""
+    return viewed(lm.broadcast_to(input, tuple(size)), input)
+
+
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Returns views of tensors in the shape of them all; they may come in one list."""
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    return tuple(map(viewed, lm.broadcast_arrays(*given), given))
 
 
 @with_numpy_words
@@ -428,22 +444,16 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(lm.unstack(input, axis=dim))
 
 
-def flip(input: Tensor, *axes: Any, dims: Any = ()) -> Tensor:
-    """Returns the tensor with the order along axes turned around."""
-    named = _sizes(axes or (dims,))
-    return lm.flip(input, axis=named) if input.ndim or any(each not in (0, -1) for each in named) else input.clone()
-
-
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *_dims: Any, dims: Any = None) -> Tensor:
     """Returns the tensor several times over along each axis."""
-    return lm.tile(input, _sizes(dims))
+    return lm.tile(input, _sizes(_dims) if dims is None else _sizes((dims,)))
 
 
 def t(input: Tensor) -> Tensor:
     """Returns a matrix transposed, and tensors of fewer axes as they are."""
     if input.ndim > 2:
         raise RuntimeError(f"[t] takes at most two axes, not the shape {list(input.shape)}: transpose(0, 1) takes more")
-    return input if input.ndim < 2 else lm.swapaxes(input, 0, 1)
+    return viewed(input if input.ndim < 2 else lm.swapaxes(input, 0, 1), input)
 
 
 def adjoint(input: Tensor) -> Tensor:
@@ -478,10 +488,10 @@ def scatter(
     return lm.scatter_reduce(input, dim, index, source, {"add": "sum", "multiply": "prod"}[reduce])
 
 
-def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
-    """Returns the derivatives of samples along axes, as a list."""
+def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Returns the derivatives of samples along axes."""
     found = lm.gradient(input, spacing=spacing, axis=dim, edge_order=edge_order)
-    return [found] if isinstance(found, Tensor) else list(found)
+    return (found,) if isinstance(found, Tensor) else tuple(found)
 
 
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:

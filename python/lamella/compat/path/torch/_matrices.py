@@ -81,12 +81,6 @@ def triangular_solve(
     return solved, A.clone()
 
 
-def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 (PyTorch's name)
-    """The powers of the elements in rows, the highest one first unless ``increasing``."""
-    powers = lm.linalg.vander(x, N=N)
-    return powers if increasing else lm.flip(powers, -1)
-
-
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the tensor's memory at steps of ``stride``; of a tensor on the tape, a copy.
 

@@ -135,6 +135,13 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None, axis: int | No
 concat = concatenate = cat
 
 
+def threshold(input: Tensor, threshold: Any, value: Any) -> Tensor:
+    """Elements above a threshold, and ``value`` for the others; of integers, both are cut to integers."""
+    if lm.isdtype(input.dtype, "integral"):
+        threshold, value = int(threshold), int(value)
+    return lm.threshold(input, threshold, value)
+
+
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Elements where a mask holds replaced by a number, which is cast to the tensor's dtype."""
     try:

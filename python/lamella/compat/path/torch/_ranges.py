@@ -53,10 +53,31 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any =
     return _spaced(functools.partial(lm.logspace, base=base), start, end, steps, options, out)
 
 
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+) -> Tensor:
+    """The rows and columns of the elements on and below a diagonal of a matrix, row by row."""
+    return _placed(lm.tril_indices(row, col, k=offset, device=device), dtype)
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None
+) -> Tensor:
+    """The rows and columns of the elements on and above a diagonal of a matrix, row by row."""
+    return _placed(lm.triu_indices(row, col, k=offset, device=device), dtype)
+
+
+def _placed(made: Tensor, dtype: Any) -> Tensor:
+    return made if dtype is None else made.astype(dtype, copy=False)
+
+
 def _spaced(native: Any, start: Any, end: Any, steps: int, options: dict[str, Any], out: Tensor | None) -> Tensor:
     options.pop("layout", None), options.pop("pin_memory", None)
     requires_grad = options.pop("requires_grad", False)
     if options.get("dtype") is None and out is not None:
         options["dtype"] = out.dtype
+    if options.get("dtype") is not None and lm.isdtype(options["dtype"], "integral"):
+        # Integers lie between whole ends.
+        start, end = (each if isinstance(each, Tensor) else int(each) for each in (start, end))
     made = written_in_a_row(native(start, end, steps, **options), out)
     return made.requires_grad_() if requires_grad else made

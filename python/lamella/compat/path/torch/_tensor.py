@@ -18,6 +18,7 @@ from lamella import Tensor
 from lamella._attributes import replace
 from lamella.compat.methods import of_two_meanings
 
+from . import _copies as C  # noqa: N812
 from . import _drawing as D  # noqa: N812
 from . import _elements as E  # noqa: N812
 from . import _functions as F  # noqa: N812
@@ -141,7 +142,7 @@ def _expand(self: Tensor, *shape: Any) -> Tensor:
         own = _native_shape(self)
         added = len(dims) - len(own)
         dims = tuple(own[i - added] if n == -1 else n for i, n in enumerate(dims))
-    return lm.broadcast_to(self, dims)
+    return F.broadcast_to(self, dims)
 
 
 def _repeat(self: Tensor, *repeats: Any) -> Tensor:
@@ -171,9 +172,15 @@ def _cast(dtype: Any) -> Any:
     return lambda self, memory_format=None: _native_astype(self, dtype, copy=False)
 
 
+def _as_of(self: Tensor, options: dict[str, Any]) -> dict[str, Any]:
+    """Returns options of a new tensor, with a tensor's dtype and device where none is given."""
+    given = {word: value for word, value in options.items() if value is not None}
+    return {"dtype": self.dtype, "device": self.device, **given}
+
+
 def _new(name: str) -> Any:
     def method(self: Tensor, *size: Any, **kwargs: Any) -> Tensor:
-        kwargs = {"dtype": self.dtype, "device": self.device, **kwargs}
+        kwargs = _as_of(self, kwargs)
         made: Tensor = getattr(sys.modules["torch"], name)(*size, **kwargs)
         # Under vmap the tensor may get what differs from example to example: it has one part for each, as its maker.
         if lm._C._hidden_axes(self) and self.size:
@@ -323,7 +330,7 @@ _put("to", _to)
 _put("view", _view)
 _put("reshape", of_two_meanings("reshape", _view))
 _put("expand", _expand)
-_put("expand_as", lambda self, other: lm.broadcast_to(self, other.shape))
+_put("expand_as", lambda self, other: F.broadcast_to(self, other.shape))
 _put("reshape_as", lambda self, other: lm.reshape(self, other.shape))
 _put("view_as", lambda self, other: lm.reshape(self, other.shape))
 _put("permute", lambda self, *args, dims=(): lm.permute_dims(self, F._sizes(args or dims)))
@@ -387,7 +394,7 @@ _put("untyped_storage", lambda self: UntypedStorage.of(self))
 _put("storage", lambda self: TypedStorage(wrap_storage=UntypedStorage.of(self), dtype=self.dtype))
 _put("apply_", lambda self, function: self.copy_(lm.tensor(_mapped(function, self.tolist()), dtype=self.dtype)))
 _put("numpy", lambda self, *, force=False: _native_numpy(self.detach().cpu() if force else self))
-_put("new_tensor", lambda self, data, **options: opened(F.tensor)(data, **{"dtype": self.dtype, **options}))
+_put("new_tensor", lambda self, data, **options: opened(F.tensor)(data, **_as_of(self, options)))
 _put("add_", _scaled_in_place(Tensor.add_))
 _put("sub_", _scaled_in_place(Tensor.sub_))
 _put("subtract_", _scaled_in_place(Tensor.subtract_))
@@ -484,8 +491,9 @@ _dtypes.__str__, _dtypes.__repr__ = _name_of(_dtypes.__str__), _name_of(_dtypes.
 
 #: Functions written out that are methods of tensors, too.
 _WRITTEN = {
-    F: "add adjoint allclose "
-    "chunk div divide equal flip gradient is_complex is_floating_point is_nonzero is_same_size numel "
+    C: "diag flip fliplr flipud rot90 as_strided_scatter",
+    F: "add adjoint allclose broadcast_to "
+    "chunk div divide equal gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
     M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
     P: "index_fill masked_fill matmul mm repeat_interleave scatter_add scatter_reduce spmm stft",

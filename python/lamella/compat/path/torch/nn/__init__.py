@@ -72,6 +72,46 @@ class Dropout2d(_NAMES.make("Dropout2d")):  # type: ignore[misc]
         return functional.dropout2d(input, self.p, self.training, self.inplace)
 
 
+class _WithAxis:
+    """Softmaxes along an axis that need not be named, see :func:`torch.nn.functional.softmax`."""
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__(-1 if dim is None else dim)  # type: ignore[call-arg]
+        self.dim = dim
+
+    def forward(self, input: _lm.Tensor) -> _lm.Tensor:
+        """Returns a tensor of the shape of ``input``."""
+        name = type(self)._function  # type: ignore[attr-defined]
+        made: _lm.Tensor = getattr(functional, name)(input, functional.axis_of(name, input, self.dim))
+        return made
+
+
+class Softmax(_WithAxis, _NAMES.make("Softmax")):  # type: ignore[misc]
+    """See :class:`lamella.nn.Softmax`."""
+
+    _function = "softmax"
+
+
+class LogSoftmax(_WithAxis, _NAMES.make("LogSoftmax")):  # type: ignore[misc]
+    """See :class:`lamella.nn.LogSoftmax`."""
+
+    _function = "log_softmax"
+
+
+class Softmin(_WithAxis, _NAMES.make("Softmin")):  # type: ignore[misc]
+    """See :class:`lamella.nn.Softmin`."""
+
+    _function = "softmin"
+
+
+class Threshold(_NAMES.make("Threshold")):  # type: ignore[misc]
+    """See :class:`lamella.nn.Threshold`."""
+
+    def forward(self, input: _lm.Tensor) -> _lm.Tensor:
+        """Returns a tensor of the shape of ``input``."""
+        return functional.threshold(input, self.threshold, self.value, self.inplace)
+
+
 class _Broadcasting:
     """Losses that broadcast an input and a target of different shapes, and warn."""
 

@@ -14,6 +14,7 @@ from lamella.compat.tables.torch_nn import FUNCTIONAL as _TABLE
 from lamella.nn.embedding import scaled_by_frequency
 
 from .. import _words
+from .._plain import threshold as _threshold
 from ._attention import multi_head_attention_forward  # noqa: F401
 
 
@@ -181,6 +182,35 @@ def _broadcasting(name: str) -> Callable[..., Tensor]:
 mse_loss, l1_loss, smooth_l1_loss, huber_loss = map(
     _broadcasting, ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 )
+
+
+def axis_of(name: str, input: Tensor, dim: int | None) -> int:
+    """Returns the axis of a softmax: where a program names none, the one that PyTorch takes, and a warning says so."""
+    if dim is not None:
+        return dim
+    chosen = 0 if input.ndim in (0, 1, 3) else 1
+    warnings.warn(f"{name} is computed along dim {chosen} of {input.ndim}, as none is named: name one", stacklevel=3)
+    return chosen
+
+
+def _with_axis(name: str) -> Callable[..., Tensor]:
+    native: Callable[..., Tensor] = _find(name)
+
+    @functools.wraps(native)
+    def function(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+        return native(input, axis_of(name, input, dim), _stacklevel, dtype)
+
+    return function
+
+
+softmax, log_softmax, softmin = map(_with_axis, ("softmax", "log_softmax", "softmin"))
+
+
+def threshold(input: Tensor, threshold: Any, value: Any, inplace: bool = False) -> Tensor:
+    """See :func:`torch.threshold`; where ``inplace`` is set, in the memory of ``input``."""
+    return input.copy_(_threshold(input.clone(), threshold, value)) if inplace else _threshold(input, threshold, value)
+
+
 __getattr__ = _find
 
 # The in-place functions of PyTorch are Lamella's, too, or write a result over their argument.

@@ -18,5 +18,5 @@ def _calculate_correct_fan(tensor: _Any, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
 
 
-_WORDS = _replace(_words.FUNCTIONS, words={**_words.WORDS, "val": ("value",)})
+_WORDS = _replace(_words.FUNCTIONS, words={**_words.WORDS, "val": ("value",), "param": ("a",)})
 __getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.init", _TABLE, _WORDS)]))
