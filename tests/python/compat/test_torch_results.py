@@ -40,6 +40,21 @@ x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 (x.flip(0) * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
 assert x.grad.tolist() == [100.0, 10.0, 1.0]
 """,
+    "strides": """
+cases = ((2, 3), (1, 2)), ((2, 3), (4, 1)), ((3,), (0,)), ((0, 3), (1, 2)), ((), ()), ((2, 2, 2), (1, 8, 2))
+for sizes, strides in cases:
+    x = torch.empty_strided(sizes, strides)
+    assert x.shape == sizes and (x.stride() == strides or not x.numel()), (sizes, strides)
+    assert x.new_empty_strided(sizes, strides, dtype=torch.int8).dtype == torch.int8
+x = torch.empty_strided((2, 3), (1, 2), requires_grad=True)
+assert x.is_leaf and not x.is_contiguous() and x.dtype == torch.float32
+with torch.no_grad():
+    x.copy_(torch.arange(6.0).reshape(2, 3))
+(x * x).sum().backward()
+assert x.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]] and torch.equal(x.grad, 2 * x)
+assert torch.empty_strided((2, 3), (1, 2), device="meta", dtype=torch.float64).stride() == (1, 2)
+refused(lambda: torch.empty_strided((2, 3), (1,)), lambda: torch.empty_strided((2,), (-1,)))
+""",
     "views": """
 x = torch.arange(6.0).reshape(2, 3)
 row = torch.arange(3.0)

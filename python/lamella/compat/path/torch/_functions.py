@@ -144,10 +144,19 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
 
 def empty_strided(size: Any, stride: Any, **options: Any) -> Tensor:
-    """Returns a tensor of ``size`` with elements that are not set; the strides are Lamella's own."""
+    """Returns a tensor of ``size`` with elements that are not set, ``stride`` elements apart along each axis.
+
+    Raises:
+        RuntimeError: there is not a stride for each axis, or one is negative.
+    """
     options.pop("layout", None), options.pop("pin_memory", None)
     requires_grad = options.pop("requires_grad", False)
-    made = lm.empty(tuple(size), **options)
+    sizes, strides = tuple(map(int, size)), tuple(map(int, stride))
+    if len(sizes) != len(strides) or min(strides, default=0) < 0:
+        raise RuntimeError(f"[empty_strided] needs a stride of at least 0 for each axis of {sizes}, got {strides}")
+    last = sum((n - 1) * step for n, step in zip(sizes, strides, strict=True))
+    memory = lm.empty((0 if 0 in sizes else last + 1,), **options)
+    made = lm._C._tensor_in_memory(lm._C._memory_as_bytes(memory), memory.dtype, sizes, strides, 0).detach()
     return made.requires_grad_() if requires_grad else made
 
 

@@ -354,7 +354,12 @@ _put("layout", property(lambda self: P.STRIDED, doc="All tensors are strided."))
 _put("data", property(_data, set_data, doc="A tensor on the same memory, off the tape."))
 for _name, _method in _RESHAPED.items():
     _put(_name, _method)
-_put("new_empty_strided", lambda self, size, stride, **options: _new("empty")(self, size, **options))
+_put(
+    "new_empty_strided",
+    lambda self, size, stride, dtype=None, device=None, **options: F.empty_strided(
+        size, stride, dtype=dtype or self.dtype, device=device or self.device, **options
+    ),
+)
 _put("__contains__", _contains)
 _put("__index__", _index)
 _put("__format__", _format)
