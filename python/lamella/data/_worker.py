@@ -124,15 +124,12 @@ class _Worker:
         self._poll = select.poll()
         self._poll.register(connection.fileno(), select.POLLIN | select.POLLOUT)
         self._failed: Failure | None = None
+        #: What is called before the first epoch, which knows of get_worker_info() and has its seeds.
+        self._init = settings.init
         self._fetch: Any = None
         self._epoch = self._base = 0
 
     def run(self) -> None:
-        try:
-            if self._settings.init is not None:
-                self._settings.init(self._number)
-        except BaseException as error:
-            self._failed = _failure(error)
         while (message := self._next()) is not None:
             released, begins, *rest = message
             self._sender.release(released)
@@ -161,6 +158,13 @@ class _Worker:
         if self._failed:
             return
         seed_all(seed)
+        if (init := self._init) is not None:
+            self._init = None
+            try:
+                init(self._number)
+            except BaseException as error:
+                self._failed = _failure(error)
+                return
         try:
             if settings.stream:
                 self._fetch = StreamFetcher(settings.dataset, settings.collate, settings.drop_last, state)

@@ -229,6 +229,50 @@ def test_workers_are_set_up(tmp_path) -> None:
     assert (tmp_path / "0").read_text() != (tmp_path / "1").read_text()
 
 
+class Part(IterableDataset[int]):
+    def __init__(self, start: int, stop: int) -> None:
+        self.start, self.stop = start, stop
+
+    def __iter__(self) -> Any:
+        return iter(range(self.start, self.stop))
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_what_sets_a_worker_up_knows_the_worker_and_its_seed(persistent: bool, tmp_path) -> None:
+    def init(number: int) -> None:
+        info = get_worker_info()
+        assert info is not None and info.id == number and info.num_workers == 2
+        part = info.dataset
+        each = -(-(part.stop - part.start) // info.num_workers)
+        part.start += number * each
+        part.stop = min(part.start + each, part.stop)
+        with open(tmp_path / str(number), "a") as file:
+            print(random.random(), file=file)
+
+    def drawn() -> list[list[str]]:
+        return [(tmp_path / name).read_text().split() for name in ("0", "1")]
+
+    def loader() -> DataLoader[Any]:
+        return DataLoader(
+            Part(3, 10),
+            None,
+            num_workers=2,
+            worker_init_fn=init,
+            persistent_workers=persistent,
+            generator=lm.Generator("cpu", 5),
+        )
+
+    first = loader()
+    assert sorted(first) == list(range(3, 10))
+    assert sorted(first) == list(range(3, 10))
+    kept = drawn()
+    assert kept[0] != kept[1]
+    for name in ("0", "1"):
+        (tmp_path / name).unlink()
+    second = loader()
+    assert sorted(second) == sorted(second) and drawn() == kept
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP, "exit"])
 def test_a_worker_that_dies_is_an_error(how: Any) -> None:
     class Dying(Numbers):
