@@ -300,6 +300,9 @@ bool are_alike(const Operand& first, const Rest&... rest) {
   return !first.is_number() && (like_first(rest) && ...);
 }
 
+/// Returns the result of operands of which compares_beyond() is true.
+Tensor compared_beyond(const ElementwiseOp& op, std::span<const Operand* const> operands);
+
 template <class... Operands>
 Tensor call(const ElementwiseOp& op, const Operands&... operands) {
   const std::array<const Operand*, sizeof...(Operands)> list{&operands...};
@@ -313,13 +316,8 @@ Tensor call(const ElementwiseOp& op, const Operands&... operands) {
   const DType dtype = compute_dtype(op, list);
   check_devices(op, list);
   if constexpr (sizeof...(Operands) == 2) {
-    if (op.mask_output && compares_beyond(op, list, dtype)) [[unlikely]] {
-      const auto numbers = ordered_like(list);
-      const std::size_t tensor = list[0]->is_number() ? 1 : 0;
-      const Tensor alike = full_like(list[tensor]->tensor(), numbers[tensor]);
-      return tensor == 0 ? call(op, Operand(alike), Operand(numbers[1]))
-                         : call(op, Operand(numbers[0]), Operand(alike));
-    }
+    if (op.mask_output && compares_beyond(op, list, dtype)) [[unlikely]]
+      return compared_beyond(op, list);
   }
   const auto in = [&](DType computed) {
     bool mask = op.mask_input;
@@ -331,6 +329,13 @@ Tensor call(const ElementwiseOp& op, const Operands&... operands) {
     return y.dtype() == DType::Float64 ? cast(y, dtype) : y;
   }
   return in(dtype);
+}
+
+[[gnu::noinline]] Tensor compared_beyond(const ElementwiseOp& op, std::span<const Operand* const> operands) {
+  const auto numbers = ordered_like(operands);
+  const std::size_t tensor = operands[0]->is_number() ? 1 : 0;
+  const Tensor alike = full_like(operands[tensor]->tensor(), numbers[tensor]);
+  return tensor == 0 ? call(op, Operand(alike), Operand(numbers[1])) : call(op, Operand(numbers[0]), Operand(alike));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ bool is_below_zero(Scalar number) { return !number.beyond_int64() && number.to<s
 
 }  // namespace
 
-Tensor number_operand(const ElementwiseOp& op, Scalar number, DType dtype) {
+Tensor integer_operand(const ElementwiseOp& op, Scalar number, DType dtype) {
   if (!is_whole(number) || fits_into(number, dtype)) return number_tensor(number, dtype);
   if (is_one_of<LogicalAnd, LogicalOr, LogicalXor>(op)) return number_tensor(1, dtype);
   // number_tensor() refuses what it does not hold: integers beyond int64 beside any dtype but uint64, even in a sum.

@@ -31,8 +31,8 @@ IntegerLimits integer_limits(DType dtype) {
   });
 }
 
-bool fits_into(Scalar value, DType dtype) {
-  if ((value.kind() != Scalar::Kind::Bool && value.kind() != Scalar::Kind::Int) || !is_integral(dtype)) return true;
+bool fits_into_integers(Scalar value, DType dtype) {
+  if (value.kind() != Scalar::Kind::Bool && value.kind() != Scalar::Kind::Int) return true;
   return visit<Integral>(dtype, "number", [&]<class T> {
     return value.beyond_int64() ? std::in_range<T>(value.to<std::uint64_t>())
                                 : std::in_range<T>(value.to<std::int64_t>());

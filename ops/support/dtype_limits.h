@@ -28,8 +28,13 @@ struct IntegerLimits {
 /// Returns the limits of an integer dtype; throws TypeError for any other dtype.
 IntegerLimits integer_limits(DType dtype);
 
+/// True if `value` is not an integer, or if `dtype`, which is an integer dtype, holds it.
+bool fits_into_integers(Scalar value, DType dtype);
+
 /// True if `value` is not an integer, or if `dtype` is not an integer dtype or holds it.
-bool fits_into(Scalar value, DType dtype);
+inline bool fits_into(const Scalar& value, DType dtype) {
+  return !is_integral(dtype) || fits_into_integers(value, dtype);
+}
 
 /// True if `dtype` is of a kind defined by the array API standard: "bool", "signed integer", "unsigned integer",
 /// "integral", "real floating", "complex floating" or "numeric". Throws ValueError for any other name.

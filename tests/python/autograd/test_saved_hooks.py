@@ -191,6 +191,22 @@ def test_pack_must_not_write():
         x * x
 
 
+def test_foreign_memory_may_be_written_while_pack_copies_it():
+    values = np.ones(3, np.float32)
+    x = lm.from_numpy(values)
+    x.stop_gradient = False
+
+    def pack(t):
+        copied = t.clone()
+        values[0] = 5  # stands for another process, with which the memory is shared
+        return copied
+
+    with saved_tensors_hooks(pack, lambda t: t):
+        y = x.exp() * x
+    y.sum().backward()
+    assert x.grad is not None
+
+
 def test_writes_are_found_where_pack_kept_the_memory():
     x = leaf(1.0) * 1
     with saved_tensors_hooks(lambda t: t, lambda t: t):
