@@ -43,13 +43,13 @@ std::optional<std::array<Operand, 2>> both_bounds(const Tensor& x, const std::op
 
 Tensor Clip::call(const Tensor& x, const std::optional<Operand>& lowest, const std::optional<Operand>& highest) {
   check_defined(x, info.name);
-  if (!lowest && !highest) return clone(x);
+  if (!lowest && !highest) return clone(x);  // of any dtype
   const auto min = bound_of(x, lowest, false);
   const auto max = bound_of(x, highest, true);
   if (const auto bounds = both_bounds(x, min, max)) return ClipBetween::call(x, (*bounds)[0], (*bounds)[1]);
   // A single tensor bound uses where(), not maximum(), because the whole gradient passes at the bound.
   if (min) return where((x >= *min) | (x != x), x, *min);
-  return where((x <= *max) | (x != x), x, *max);
+  return max ? where((x <= *max) | (x != x), x, *max) : clone(x);
 }
 
 void Clip::into(const Tensor& x, const std::optional<Operand>& lowest, const std::optional<Operand>& highest) {
