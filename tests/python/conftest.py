@@ -78,3 +78,31 @@ def seeded() -> None:
     """Seeds the default generators, where the test's module has imported them, so that tests may run in any order."""
     if (lm := sys.modules.get("lamella")) is not None:
         lm.seed(20240607)
+
+
+def _modes(lm: Any) -> dict[str, Any]:
+    """Returns the modes that tests after this one would run under."""
+    from lamella._compile._interception import Interception
+
+    return {
+        "gradients are on": lm.is_grad_enabled(),
+        "inference mode is on": lm.is_inference_mode_enabled(),
+        "autocast is on": lm.is_autocast_enabled(),
+        "operators are recorded": lm._C._recorder(),
+        "a graph is recorded": lm.graph.is_recording(),
+        "a call is observed": Interception._lock.locked(),
+        "profile function": sys.getprofile(),
+        "trace function": sys.gettrace(),
+        "default device": lm.get_default_device(),
+    }
+
+
+@pytest.fixture(autouse=True)
+def modes_are_left_as_found(seeded: None) -> Generator[None]:
+    """Fails a test that leaves a mode on, which would change what tests after it see."""
+    lm = sys.modules.get("lamella")
+    before = None if lm is None else _modes(lm)
+    yield
+    if before is not None:
+        after = _modes(lm)
+        assert after == before, {name: (before[name], after[name]) for name in after if after[name] != before[name]}

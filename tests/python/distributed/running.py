@@ -29,10 +29,10 @@ needs_mpi = pytest.mark.skipif(
 
 def environment(**variables: Any) -> dict[str, str]:
     """The environment of a process, with one thread, which is enough for what the tests compute."""
+    # Unbuffered, a printed line would be several writes, which those of other processes get between.
+    foreign = ("LAMELLA_DISTRIBUTED", "MASTER_", "PYTHONUNBUFFERED")
     return {
-        **{
-            name: value for name, value in os.environ.items() if not name.startswith(("LAMELLA_DISTRIBUTED", "MASTER_"))
-        },
+        **{name: value for name, value in os.environ.items() if not name.startswith(foreign)},
         "PYTHONPATH": f"{PACKAGES}{os.pathsep}{TESTS}",
         "OMP_NUM_THREADS": "1",
         **{name: str(value) for name, value in variables.items()},
