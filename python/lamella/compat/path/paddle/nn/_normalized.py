@@ -26,8 +26,11 @@ def batch_norm(
     use_global_stats: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normalizes channels by the batch, in evaluation by the running mean and variance, which training moves."""
-    by_batch = training and not use_global_stats
+    """Normalizes channels by the batch, in evaluation by the running mean and variance, which training moves.
+
+    ``use_global_stats`` chooses for both: by the running ones where it is true, by the batch where it is false.
+    """
+    by_batch = training if use_global_stats is None else not use_global_stats
     # A program knows no count before it runs, and keeps Lamella's estimate.
     kept = running_var * momentum if by_batch and in_dynamic_mode() else None
     y = lm.batch_norm(x, running_mean, running_var, weight, bias, by_batch, 1.0 - momentum, epsilon)
@@ -133,16 +136,16 @@ def _resized(
         spatial = tuple(x.shape)[2:]
         scales = scale if isinstance(scale, tuple) else (scale,) * len(spatial)
         outputs = size if size is not None else tuple(int(n * s) for n, s in zip(spatial, scales, strict=True))
-        for axis, (old, new) in enumerate(zip(spatial, outputs, strict=True)):
-            x = _from_corner(x, 2 + axis, old, int(new))
+        for axis, (old, new, factor) in enumerate(zip(spatial, outputs, scales, strict=True)):
+            x = _from_corner(x, 2 + axis, old, int(new), old / new if size is not None else 1.0 / factor)
         return x
     corners = align_corners if mode in ("linear", "bilinear", "trilinear", "bicubic") else None
     return lm.nn.functional.interpolate(x, size, scale, mode, corners)
 
 
-def _from_corner(x: Tensor, axis: int, old: int, new: int) -> Tensor:
-    """Returns linear means along an axis, at ``i * old / new`` for each new place i."""
-    places = lm.arange(new, dtype="float64") * (old / new)
+def _from_corner(x: Tensor, axis: int, old: int, new: int, step: float) -> Tensor:
+    """Returns linear means along an axis, at ``i * step`` for each new place i."""
+    places = lm.arange(new, dtype="float64") * step
     low = lm.clip(lm.floor(places), 0, old - 1).astype("int64")
     high = lm.clip(low + 1, 0, old - 1)
     shape = tuple(new if each == axis else 1 for each in range(x.ndim))

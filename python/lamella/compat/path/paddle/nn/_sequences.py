@@ -10,26 +10,33 @@ import lamella as lm
 from lamella.static import unique_name
 
 from .._attributes import ParamAttr
-from . import functional
+from . import functional, initializer
 from ._base import Layer
 from ._tables import LayerNorm
 
 
 def _of_parameters(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Returns the attributes by what the names of their parameters begin with, and "bias", False to leave biases out.
+    """Returns the attributes by what the names of their parameters begin with.
 
     Raises:
-        NotImplementedError: one bias is left out, and the other is not.
         TypeError: an argument is unknown.
     """
     words = {"weight_ih_attr", "weight_hh_attr", "bias_ih_attr", "bias_hh_attr"}
     if not given.keys() <= words:
         raise TypeError(f"[{name}] takes {', '.join(sorted(words))}, not {', '.join(sorted(given.keys() - words))}")
-    without = [given.get(word) is False for word in ("bias_ih_attr", "bias_hh_attr")]
+    return {word.removesuffix("_attr"): each for word, each in given.items() if each is not None and each is not True}
+
+
+def _without_biases(name: str, attributes: dict[str, Any]) -> bool:
+    """True if attributes leave out both biases, which are taken away from them.
+
+    Raises:
+        NotImplementedError: one bias is left out, and the other is not.
+    """
+    without = [attributes.get(word) is False for word in ("bias_ih", "bias_hh")]
     if any(without) and not all(without):
         raise NotImplementedError(f"[{name}] Lamella's paddle front leaves out both biases or none")
-    found = {word.removesuffix("_attr"): each for word, each in given.items() if each not in (None, False, True)}
-    return {**found, "bias": not all(without)}
+    return all(without)
 
 
 def _fill(layer: Any, attributes: dict[str, Any], cell: str | None = None) -> None:
@@ -43,10 +50,12 @@ def _fill(layer: Any, attributes: dict[str, Any], cell: str | None = None) -> No
     cells: dict[str, str] = {}
     for name, parameter in layer.named_parameters():
         attr = next((each for word, each in attributes.items() if name.startswith(word)), None)
-        options = ParamAttr.of(type(layer).__name__, attr)
-        if options.initializer is not None:
+        options = ParamAttr.of(type(layer).__name__, None if attr is False else attr)
+        if attr is False:  # there, but of ones, or of zeros for a bias, and never trained
+            initializer.Constant(float(not name.startswith("bias")))(parameter)
+        elif options.initializer is not None:
             options.initializer(parameter)
-        parameter.stop_gradient = not options.trainable
+        parameter.stop_gradient = attr is False or not options.trainable
         if isinstance(options, ParamAttr):
             options.mark(parameter)
         place = name.partition("_l")[2]
@@ -75,7 +84,7 @@ class _Network(Layer):
         kept = {word: given.pop(option) for option, word in self._taken.items() if option in given}
         given.pop("name", None)
         attributes = _of_parameters(name, given)
-        bias = attributes.pop("bias", True)
+        bias = not _without_biases(name, attributes)
         native: Any = self._native
         native.__init__(
             self,
@@ -190,7 +199,7 @@ class _Cell(RNNCellBase):
             raise NotImplementedError(f"[{kind}] Lamella's paddle front takes no proj_size")
         found = _of_parameters(kind, given)
         native: Any = self._native
-        native.__init__(self, input_size, hidden_size, bias=found.pop("bias"), **self._more)
+        native.__init__(self, input_size, hidden_size, bias=True, **self._more)
         _fill(self, found)
 
     def forward(self, inputs: lm.Tensor, states: Any = None) -> tuple[lm.Tensor, Any]:
@@ -240,14 +249,14 @@ def _linear(inputs: int, outputs: int, weight_attr: Any, bias_attr: Any) -> Laye
     return Linear(inputs, outputs, weight_attr, bias_attr)
 
 
-class _Cache(NamedTuple):
+class Cache(NamedTuple):
     """Keys and values of the steps before, ``(n, heads, steps, features)`` each."""
 
     k: lm.Tensor
     v: lm.Tensor
 
 
-class _StaticCache(NamedTuple):
+class StaticCache(NamedTuple):
     """Keys and values that all steps see."""
 
     k: lm.Tensor
@@ -257,12 +266,12 @@ class _StaticCache(NamedTuple):
 class MultiHeadAttention(Layer):
     """Attention by several heads (Vaswani et al. 2017, "Attention is all you need").
 
-    ``attn_mask`` broadcasts with ``(n, num_heads, queries, keys)``: bools that are true for what is seen, or numbers
-    that are added.
+    ``attn_mask`` broadcasts with ``(n, num_heads, queries, keys)``: bools or integers that are true for what is seen,
+    or numbers that are added.
     """
 
-    Cache = _Cache
-    StaticCache = _StaticCache
+    Cache = Cache
+    StaticCache = StaticCache
 
     def __init__(
         self,
@@ -307,11 +316,13 @@ class MultiHeadAttention(Layer):
         if isinstance(cache, self.Cache):
             k, v = lm.concat([cache.k, k], axis=2), lm.concat([cache.v, v], axis=2)
             cache = self.Cache(k, v)
-        if attn_mask is not None and lm.isdtype(attn_mask.dtype, "integral"):
-            attn_mask = attn_mask.astype("bool")
+        if attn_mask is not None and lm.isdtype(attn_mask.dtype, ("bool", "integral")):
+            # As in Paddle, a query that sees nothing sees all as before, by what is left of scores beside this number.
+            attn_mask = (attn_mask.astype(q.dtype) - 1.0) * 1e9
         dropped = self.dropout if self.training else 0.0
         if self.need_weights:
-            weights = lm.softmax(_masked(lm.matmul(q, k.mT) * tuple(q.shape)[-1] ** -0.5, attn_mask), axis=-1)
+            scores = lm.matmul(q, k.mT) * tuple(q.shape)[-1] ** -0.5
+            weights = lm.softmax(scores if attn_mask is None else scores + attn_mask, axis=-1)
             y = lm.matmul(lm.dropout(weights, dropped, self.training), v)
         else:
             y = lm.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, dropout_p=dropped)
@@ -342,13 +353,17 @@ class MultiHeadAttention(Layer):
         return self.Cache(key, value)
 
 
-def _masked(scores: lm.Tensor, mask: lm.Tensor | None) -> lm.Tensor:
-    """Returns scores and what a mask adds to them; minus infinity where one of bools is false."""
-    if mask is None:
-        return scores
-    if mask.dtype == lm.bool:
-        return lm.where(mask, scores, lm.full_like(scores, float("-inf")))
-    return scores + mask
+def _for_parts(name: str, attr: Any, count: int) -> list[Any]:
+    """Returns an attribute for each part of a block, of which a list names its own.
+
+    Raises:
+        ValueError: the list is longer or shorter.
+    """
+    if not isinstance(attr, (list, tuple)):
+        return [attr] * count
+    if len(attr) != count:
+        raise ValueError(f"[{name}] a list of attributes has {count}, one for each part, not {len(attr)}")
+    return list(attr)
 
 
 class _Block(Layer):
@@ -374,13 +389,15 @@ class _Block(Layer):
         self.normalize_before = normalize_before
         self.activation: Callable[..., lm.Tensor] = getattr(functional, activation)
         self.rates = dropout, dropout if act_dropout is None else act_dropout
-        attributes = weight_attr, bias_attr
-        for name in self._attentions:
+        kind, count = type(self).__name__, len(self._attentions) + 1
+        weights, biases = (_for_parts(kind, attr, count) for attr in (weight_attr, bias_attr))
+        attributes = list(zip(weights, biases, strict=True))
+        for name, own in zip(self._attentions, attributes, strict=False):
             attention_rate = dropout if attn_dropout is None else attn_dropout
-            attention = MultiHeadAttention(d_model, nhead, attention_rate, None, None, False, *attributes)
+            attention = MultiHeadAttention(d_model, nhead, attention_rate, None, None, False, *own)
             self.add_sublayer(name, attention)
-        self.linear1 = _linear(d_model, dim_feedforward, *attributes)
-        self.linear2 = _linear(dim_feedforward, d_model, *attributes)
+        self.linear1 = _linear(d_model, dim_feedforward, *attributes[-1])
+        self.linear2 = _linear(dim_feedforward, d_model, *attributes[-1])
         for number in range(len(self._attentions) + 1):
             self.add_sublayer(f"norm{number + 1}", LayerNorm(d_model, layer_norm_eps))
 

@@ -147,6 +147,20 @@ class BiRNN(Layer):
         return lm.concat([one, two], axis=-1), (first, second)
 
 
+def _of_both(name: str, attr: Any) -> tuple[Any, Any]:
+    """Returns the attributes of an encoder's parts and of a decoder's: its attentions and the network behind them.
+
+    Raises:
+        ValueError: a list has neither one, nor two, nor three attributes.
+    """
+    if not isinstance(attr, (list, tuple)):
+        return attr, attr
+    if len(attr) not in (1, 2, 3):
+        raise ValueError(f"[{name}] a list of attributes has 1, 2 or 3, not {len(attr)}")
+    first, last = attr[0], attr[-1]
+    return [first, last], [first, attr[1] if len(attr) == 3 else first, last]
+
+
 class Transformer(Layer):
     """An encoder and a decoder (Vaswani et al. 2017, "Attention is all you need")."""
 
@@ -169,13 +183,13 @@ class Transformer(Layer):
     ) -> None:
         super().__init__()
         options = (d_model, nhead, dim_feedforward, dropout, activation, attn_dropout, act_dropout, normalize_before)
-        attributes = weight_attr, bias_attr
+        of_encoder, of_decoder = zip(*(_of_both("Transformer", attr) for attr in (weight_attr, bias_attr)), strict=True)
 
         self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*options, *attributes), num_encoder_layers, LayerNorm(d_model)
+            TransformerEncoderLayer(*options, *of_encoder), num_encoder_layers, LayerNorm(d_model)
         )
         self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*options, *attributes), num_decoder_layers, LayerNorm(d_model)
+            TransformerDecoderLayer(*options, *of_decoder), num_decoder_layers, LayerNorm(d_model)
         )
         self.d_model, self.nhead = d_model, nhead
 
@@ -213,7 +227,9 @@ class BatchNorm(BatchNorm2D):
         use_global_stats: bool = False,
         trainable_statistics: bool = False,
     ) -> None:
-        options = param_attr, bias_attr, data_layout, use_global_stats or None
+        # Statistics that are trainable are those of the batch, in evaluation too.
+        chosen = True if use_global_stats else False if trainable_statistics else None
+        options = param_attr, bias_attr, data_layout, chosen
         super().__init__(num_channels, momentum, epsilon, *options)
         self.act = act
         if is_test:

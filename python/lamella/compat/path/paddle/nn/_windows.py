@@ -152,6 +152,34 @@ def _groups_first(conv: Any) -> Any:
 conv2d_transpose, conv3d_transpose = map(_transpose, (2, 3))
 
 
+def _whole(spatial: Any, window: Any, step: Any, given: list[tuple[int, int]], ceil_mode: bool) -> Any:
+    """Returns the padding with what the last windows of ``ceil_mode`` need, which may lie behind all elements."""
+    if not ceil_mode:
+        return given
+    found = []
+    for n, k, s, (first, last) in zip(spatial, window, step, given, strict=True):
+        left = (n + first + last - k) % s
+        found.append((first, last + (s - left if left else 0)))
+    return found
+
+
+def _around(x: Tensor, given: list[tuple[int, int]], value: float = 0.0) -> Tensor:
+    return lm.pad(x, [each for pair in reversed(given) for each in pair], "constant", value)
+
+
+def _lengths(x: Tensor, counts: Any, window: Any, step: Any, given: list[tuple[int, int]]) -> Tensor:
+    """Returns the number of elements that Paddle divides each window by.
+
+    A window ends where as much padding ends as there is in front, however much there is behind.
+    """
+    found = lm.ones((), dtype=x.dtype)
+    for axis, (count, k, s, (first, _)) in enumerate(zip(counts, window, step, given, strict=True)):
+        starts = lm.arange(count) * s - first
+        length = lm.minimum(starts + k, lm.tensor(tuple(x.shape)[2 + axis] + first)) - starts
+        found = found * lm.reshape(length.astype(x.dtype), (count, *(1,) * (len(counts) - 1 - axis)))
+    return found
+
+
 def average(
     axes: int,
     x: Tensor,
@@ -168,15 +196,17 @@ def average(
     native = getattr(lm, name)
     window = sizes(kernel_size, axes)
     step = window if stride is None else sizes(stride, axes)
-    given = pairs(name, padding, axes, data_format, window, step, tuple(x.shape)[2:])
-    if all(first == last for first, last in given):
-        made: Tensor = native(x, window, step, tuple(first for first, _ in given), ceil_mode, not exclusive)
+    spatial = tuple(x.shape)[2:]
+    given = pairs(name, padding, axes, data_format, window, step, spatial)
+    whole = _whole(spatial, window, step, given, ceil_mode)
+    if whole == given and all(first == last for first, last in given):
+        made: Tensor = native(x, window, step, tuple(first for first, _ in given), False, not exclusive)
     else:
-        padded, none = split(x, given)
-        made = native(padded, window, step, none, ceil_mode, True)
+        made = native(_around(x, whole), window, step, 0, False, True)
         if exclusive:
-            inside, _ = split(lm.ones_like(x[:1, :1]).detach(), given)
-            made = made / native(inside, window, step, none, ceil_mode, True)
+            made = made / native(_around(lm.ones_like(x[:1, :1]).detach(), whole), window, step, 0, False, True)
+        else:
+            made = made * (math.prod(window) / _lengths(x, tuple(made.shape)[2:], window, step, given))
     # As Paddle does: the mean is scaled as if all windows had all elements.
     return made if divisor_override is None else made * (math.prod(window) / divisor_override)
 
@@ -235,13 +265,18 @@ def _largest(axes: int) -> Any:
     ) -> Any:
         window = sizes(kernel_size, axes)
         step = window if stride is None else sizes(stride, axes)
-        given = pairs(pool.__name__, padding, axes, data_format, window, step, tuple(x.shape)[2:])
+        # Beside a mask, Paddle reads "SAME" as no padding.
+        pads_by = "VALID" if return_mask and isinstance(padding, str) else padding
+        spatial = tuple(x.shape)[2:]
+        given = pairs(pool.__name__, pads_by, axes, data_format, window, step, spatial)
         if return_mask and any(first != last for first, last in given):
             raise NotImplementedError(f"[{pool.__name__}] return_mask takes the same padding at both ends")
-        x, pads = split(x, given, -math.inf)
         if not return_mask:
-            return native(x, window, step, pads, 1, ceil_mode)
-        made, places = with_places(x, window, step, pads, 1, ceil_mode)
+            whole = _whole(spatial, window, step, given, ceil_mode)
+            if whole == given and all(first == last for first, last in given):
+                return native(x, window, step, tuple(first for first, _ in given), 1, False)
+            return native(_around(x, whole, lm.finfo(x.dtype).min), window, step, 0, 1, False)
+        made, places = with_places(x, window, step, tuple(first for first, _ in given), 1, ceil_mode)
         return made, places.astype("int32")
 
     pool.__name__ = pool.__qualname__ = name
@@ -290,6 +325,7 @@ adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = (_adaptive("max"
 def _power(axes: int) -> Any:
     name = f"lp_pool{axes}d"
     native = getattr(lm.nn.functional, name)
+    largest = (max_pool1d, max_pool2d)[axes - 1]
     layout = ("NCL", "NCHW")[axes - 1]
 
     def pool(
@@ -302,11 +338,13 @@ def _power(axes: int) -> Any:
         data_format: str = layout,
         name: str | None = None,
     ) -> Tensor:
+        if norm_type == math.inf:  # the largest element, not the largest absolute value
+            return largest(x, kernel_size, stride, padding, False, ceil_mode)
         window = sizes(kernel_size, axes)
         step = window if stride is None else sizes(stride, axes)
         given = pairs(pool.__name__, padding, axes, data_format, window, step, tuple(x.shape)[2:])
         if any(first or last for first, last in given):
-            x = lm.pad(x, [each for pair in reversed(given) for each in pair])
+            x = _around(x, given)
         made: Tensor = native(x, norm_type, window if axes > 1 else window[0], step if axes > 1 else step[0], ceil_mode)
         return made
 

@@ -67,6 +67,13 @@ class Adamax(Optimizer, lm.optim.Adamax):
         super().__init__(given("Adamax", parameters), rate(learning_rate), betas, epsilon, decay(weight_decay))
         self._set(learning_rate, grad_clip, weight_decay)
 
+    def move(self, parameters: Any, gradients: Any, states: Any, numbers: Any, group: Any) -> None:
+        """Moves tensors; epsilon counts with what is remembered of the largest gradient, not with the gradient."""
+        for parameter, state in zip(parameters, states, strict=True):
+            largest = state.setdefault("exp_inf", lm.zeros_like(parameter.detach()))
+            largest.mul_(group["betas"][1]).add_(group["eps"])
+        super().move(parameters, gradients, states, (*numbers[:3], 1.0, 0.0), group)
+
 
 class NAdam(Optimizer, lm.optim.NAdam):
     """Adam with Nesterov momentum."""
