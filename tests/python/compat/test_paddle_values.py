@@ -423,8 +423,74 @@ SURROUNDINGS = {
         assert T.RandomCrop(2)(image).shape == [2, 2, 2]
         """,
 }
-TABLES = [CREATION, SHAPES, NUMBERS, COSTS, GRADIENTS, LAYERS, SURROUNDINGS]
-IDS = ["creation", "shapes", "numbers", "costs", "gradients", "layers", "surroundings"]
+#: Options of layers and optimizers; the numbers are Paddle's.
+OPTIONS = {
+    "windows behind all elements, and what windows are divided by": """
+        x = tensor(np.arange(1, 6).reshape(1, 1, 5))
+        low = np.finfo("float32").min
+        for made, expected in [
+            (F.max_pool1d(x, 3, None, 1, ceil_mode=True), [2, 5, low]),
+            (F.avg_pool1d(x, 3, None, 1, exclusive=True, ceil_mode=True), [1.5, 4, np.nan]),
+            (F.avg_pool1d(x, 3, None, 1, exclusive=False, ceil_mode=True), [1, 4, 0]),
+            (F.avg_pool1d(x, 3, 2, [1, 0], exclusive=False, ceil_mode=True), [1, 3, 3]),
+            (F.avg_pool1d(x, 3, 2, [0, 1], exclusive=False, ceil_mode=True), [2, 4, 5]),
+            (F.max_pool1d(x, 3, 2, "SAME", return_mask=True)[0], [3, 5]),
+            (F.lp_pool1d(-x, float("inf"), 3, 2), [-1, -3]),
+        ]:
+            assert_allclose(made.numpy().reshape(-1), expected, rtol=1e-6)
+        """,
+    "places counted from corners go by the factor that is given": """
+        x = tensor(np.arange(1, 6).reshape(1, 1, 5))
+        made = F.interpolate(x, scale_factor=1.7, mode="linear", align_mode=1).numpy().reshape(-1)
+        assert_allclose(made, np.minimum(1 + np.arange(8) / 1.7, 5), rtol=1e-5)
+        """,
+    "statistics of the batch in evaluation": """
+        x = tensor(rng.standard_normal((3, 2, 4)))
+        old = paddle.nn.BatchNorm(2, trainable_statistics=True)
+        for norm in (paddle.nn.BatchNorm1D(2, use_global_stats=False), old):
+            norm.eval()
+            assert_allclose(norm(x).numpy().mean((0, 2)), 0, atol=1e-6)
+            assert_allclose(norm._mean.numpy(), 0.1 * x.numpy().mean((0, 2)), rtol=1e-5)
+        """,
+    "weights and biases of cells that are left out are there, and not trained": """
+        cell = paddle.nn.LSTMCell(2, 3, weight_ih_attr=False, bias_hh_attr=False)
+        assert [p.stop_gradient for p in cell.parameters()] == [True, False, False, True]
+        assert (cell.weight_ih == 1).all() and (cell.bias_hh == 0).all() and len(cell.state_dict()) == 4
+        """,
+    "attributes for each part of a transformer": """
+        layer = paddle.nn.TransformerEncoderLayer(4, 2, 8, bias_attr=[False, None])
+        assert layer.self_attn.q_proj.bias is None and layer.linear1.bias is not None
+        model = paddle.nn.Transformer(4, 2, 1, 0, 8, bias_attr=[None, False])
+        assert model.encoder.layers[0].linear1.bias is None and len(model.decoder.layers) == 0
+        """,
+    "a query that sees nothing sees all": """
+        for weights in (False, True):
+            attention = paddle.nn.MultiHeadAttention(4, 2, need_weights=weights)
+            x = tensor(rng.standard_normal((1, 3, 4)), wanted=True)
+            for mask in (paddle.zeros([3, 3], "bool"), paddle.zeros([3, 3], "int64")):
+                made = attention(x, attn_mask=mask)
+                made = made[0] if weights else made
+                value = attention.out_proj(attention.v_proj(x).mean(1))
+                assert_allclose(made.numpy(), np.repeat(value.numpy()[:, None], 3, 1), atol=1e-5)
+                x.clear_gradient(False)
+                (made * made).sum().backward()
+                assert x.grad.isfinite().all() and type(attention.gen_cache(x)).__name__ == "Cache"
+        """,
+    "epsilon of Adamax": """
+        w = paddle.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(0.0))
+        optimizer = paddle.optimizer.Adamax(0.1, 0.7, 0.9, 0.5, parameters=[w])
+        mean, largest, expected = 0.0, 0.0, 0.0
+        for step, g in enumerate([0.3, -1.0, 0.2], 1):
+            (w * g).sum().backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            mean, largest = 0.7 * mean + 0.3 * g, max(abs(g), 0.9 * largest + 0.5)
+            expected -= 0.1 / (1 - 0.7**step) * mean / largest
+            assert_allclose(w.numpy(), [expected], rtol=1e-5)
+        """,
+}
+TABLES = [CREATION, SHAPES, NUMBERS, COSTS, GRADIENTS, LAYERS, SURROUNDINGS, OPTIONS]
+IDS = ["creation", "shapes", "numbers", "costs", "gradients", "layers", "surroundings", "options"]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=IDS)
