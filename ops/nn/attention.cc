@@ -1,10 +1,10 @@
 #include "ops/nn/attention.h"
 
 #include <cmath>
+#include <limits>
 
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/clip.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/where.h"
 #include "ops/linalg/matmul.h"
@@ -18,6 +18,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtype_limits.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
@@ -27,20 +28,23 @@ namespace {
 
 constexpr const char* kName = "scaled_dot_product_attention";
 
-/// Returns the matrix of probabilities, composed of operators. Masked scores stay finite; a row without any visible
-/// score is 0 and has a gradient of 0.
+/// Returns the matrix of probabilities, composed of operators. Hidden scores stay finite; a row without any visible
+/// score is 0 and has a gradient of 0. A mask of numbers hides where it is minus infinity, and only there.
 Tensor probabilities(const Tensor& query, const Tensor& key, const Tensor& mask, const AttentionSettings& settings) {
-  constexpr double kNever = -1e30;
   Tensor scores = matmul(query * settings.scale, matrix_transpose(key));
+  Tensor visible;
   if (settings.causal) {
     const Tensor row = arange(0, Scalar(scores.size(-2)), 1, DType::Int64, scores.device());
     const Tensor column = arange(0, Scalar(scores.size(-1)), 1, DType::Int64, scores.device());
-    scores = where(expand_dims(row, -1) >= column, scores, kNever);
+    visible = expand_dims(row, -1) >= column;
+  } else if (mask.defined() && mask.dtype() == DType::Bool) {
+    visible = mask;
+  } else if (mask.defined()) {
+    scores = scores + mask;
+    visible = not_equal(scores, -std::numeric_limits<double>::infinity());
   }
-  if (mask.defined())
-    scores =
-        mask.dtype() == DType::Bool ? where(mask, scores, kNever) : clip(scores + mask, Operand(kNever), std::nullopt);
-  return where(scores > kNever / 10, softmax(scores), 0);
+  if (!visible.defined()) return softmax(scores);
+  return where(visible, softmax(where(visible, scores, -float_limits(scores.dtype()).max)), 0);
 }
 
 /// State saved besides the tensors.
@@ -59,9 +63,9 @@ struct AttentionFn : OperatorLayer<AttentionFn> {
     if (ctx.recording()) {
       ctx.state<Saved>() = {settings, mask.has_value()};
       if (mask) {
-        ctx.save_for_backward(query, key, value, result.out, result.log_total, *mask);
+        ctx.save_for_backward(query, key, value, result.out, result.totals, *mask);
       } else {
-        ctx.save_for_backward(query, key, value, result.out, result.log_total);
+        ctx.save_for_backward(query, key, value, result.out, result.totals);
       }
     }
     return result.out;
@@ -124,7 +128,7 @@ struct AttentionFn : OperatorLayer<AttentionFn> {
     if (axes.empty()) return attention_forward(query, key, value, mask, settings);
     const AttentionResult result = attention_forward(whole(query, axes), whole(key, axes), whole(value, axes),
                                                      whole_mask(mask, axes, query.ndim()), settings);
-    return {hide_in_place(result.out, axes), hide_in_place(result.log_total, axes)};
+    return {hide_in_place(result.out, axes), hide_in_place(result.totals, axes)};
   }
   static AttentionGradients run_backward(const Tensor& query, const Tensor& key, const Tensor& value,
                                          const Tensor& mask, const AttentionResult& result, const Tensor& dout,
@@ -133,7 +137,7 @@ struct AttentionFn : OperatorLayer<AttentionFn> {
     if (axes.empty()) return attention_backward(query, key, value, mask, result, dout, settings);
     const AttentionGradients grads = attention_backward(
         whole(query, axes), whole(key, axes), whole(value, axes), whole_mask(mask, axes, query.ndim()),
-        {whole(result.out, axes), whole(result.log_total, axes)}, whole(dout, axes), settings);
+        {whole(result.out, axes), whole(result.totals, axes)}, whole(dout, axes), settings);
     return {hide_in_place(grads.query, axes), hide_in_place(grads.key, axes), hide_in_place(grads.value, axes)};
   }
   static HiddenAxes axes_of(std::initializer_list<const Tensor*> given) {

@@ -17,7 +17,8 @@
 // Note [Attention by tiles]
 // A block of queries runs over the keys, one tile of scores at a time, and keeps the largest
 // score and the sum of exponentials so far for each query; when a larger score appears, the sums so far are scaled
-// down. The logarithm of the sums is saved for backward, which can recompute any tile of probabilities from it.
+// down. The largest scores and the logarithms of the sums are saved for backward, which can recompute any tile of
+// probabilities from them.
 // Backward processes each matrix as a whole, because the gradients of its keys are sums over all queries; the order of
 // the sums does not depend on threads.
 
@@ -117,7 +118,7 @@ class Tiles {
         part_(static_cast<std::size_t>(kKeys * std::max(p_.width, p_.value_width))) {}
 
   /// Computes a block of queries of one matrix.
-  void forward(std::int64_t matrix, std::int64_t first, T* out, T* log_total) {
+  void forward(std::int64_t matrix, std::int64_t first, T* out, T* totals) {
     const std::int64_t rows = std::min(kQueries, p_.queries - first);
     T top[kQueries];
     T total[kQueries];
@@ -136,12 +137,13 @@ class Tiles {
       const T scale = total[r] != 0 ? 1 / total[r] : T(0);
       for (std::int64_t i = 0; i < p_.value_width; ++i) out[r * p_.value_width + i] *= scale;
       // Infinite if no key is visible, so that every recomputed probability is 0.
-      log_total[r] = total[r] != 0 ? top[r] + std::log(total[r]) : std::numeric_limits<T>::infinity();
+      totals[2 * r] = total[r] != 0 ? top[r] : std::numeric_limits<T>::infinity();
+      totals[2 * r + 1] = total[r] != 0 ? std::log(total[r]) : T(0);
     }
   }
 
   /// Computes the gradients of one matrix; they must be zero before.
-  void backward(std::int64_t matrix, const T* out, const T* log_total, const T* dout, T* dq, T* dk, T* dv) {
+  void backward(std::int64_t matrix, const T* out, const T* totals, const T* dout, T* dq, T* dk, T* dv) {
     std::vector<T> delta(static_cast<std::size_t>(p_.queries));
     for (std::int64_t r = 0; r < p_.queries; ++r) {
       T sum = 0;
@@ -156,7 +158,7 @@ class Tiles {
         if (k >= keys_seen(q + rows)) continue;
         const cpu::AttentionTile<T> tile = scores(matrix, q, rows, k);
         const std::int64_t columns = tile.columns;
-        kernels_.probabilities(tile, log_total + q);
+        kernels_.probabilities(tile, totals + 2 * q);
         T* probabilities = tile.scores;
         if (!kept.empty()) {
           std::copy_n(tile.scores, rows * kKeys, kept.data());
@@ -245,27 +247,28 @@ AttentionResult attention_forward(const Tensor& query, const Tensor& key, const 
   const autograd::NoGrad scope;
   const Problem problem(query, key, value, mask, settings);
   Dims shape(query.shape().begin(), query.shape().end() - 1);
-  const Tensor log_total = empty(shape, query.dtype());
-  shape.push_back(problem.value_width);
+  shape.push_back(2);
+  const Tensor totals = empty(shape, query.dtype());
+  shape.back() = problem.value_width;
   const Tensor out = empty(shape, query.dtype());
-  if (log_total.numel() == 0) return {out, log_total};
+  if (totals.numel() == 0) return {out, totals};
   const std::int64_t blocks = problem.query_blocks();
   const std::int64_t work = kQueries * problem.keys * (problem.width + problem.value_width);
   const HostRelease release(problem.matrices * blocks * work);
   with_kernels(query.dtype(), [&]<class T>(const cpu::AttentionKernels<T>& kernels, T) {
     T* to = out.data<T>();
-    T* totals = log_total.data<T>();
+    T* sums = totals.data<T>();
     constexpr std::int64_t kGrain = std::int64_t{1} << 18;
     parallel_for(0, problem.matrices * blocks, std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, work)),
                  [&](std::int64_t begin, std::int64_t end) {
                    Tiles<T> tiles(problem, kernels);
                    for (std::int64_t i = begin; i < end; ++i) {
                      const std::int64_t row = i / blocks * problem.queries + i % blocks * kQueries;
-                     tiles.forward(i / blocks, i % blocks * kQueries, to + row * problem.value_width, totals + row);
+                     tiles.forward(i / blocks, i % blocks * kQueries, to + row * problem.value_width, sums + 2 * row);
                    }
                  });
   });
-  return {out, log_total};
+  return {out, totals};
 }
 
 AttentionGradients attention_backward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
@@ -274,7 +277,7 @@ AttentionGradients attention_backward(const Tensor& query, const Tensor& key, co
   const autograd::NoGrad scope;
   const Problem problem(query, key, value, mask, settings);
   const Tensor out = contiguous(result.out);
-  const Tensor log_total = contiguous(result.log_total);
+  const Tensor totals = contiguous(result.totals);
   const Tensor dy = contiguous(dout);
   const AttentionGradients grads{empty(query.shape(), query.dtype()), empty(key.shape(), key.dtype()),
                                  empty(value.shape(), value.dtype())};
@@ -287,7 +290,7 @@ AttentionGradients attention_backward(const Tensor& query, const Tensor& key, co
       for (std::int64_t m = begin; m < end; ++m) {
         const std::int64_t row = m * problem.queries;
         const std::int64_t column = m * problem.keys;
-        tiles.backward(m, out.data<T>() + row * problem.value_width, log_total.data<T>() + row,
+        tiles.backward(m, out.data<T>() + row * problem.value_width, totals.data<T>() + 2 * row,
                        dy.data<T>() + row * problem.value_width, grads.query.data<T>() + row * problem.width,
                        grads.key.data<T>() + column * problem.width,
                        grads.value.data<T>() + column * problem.value_width);

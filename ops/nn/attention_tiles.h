@@ -13,10 +13,11 @@ struct AttentionSettings {
   std::uint64_t offset = 0;
 };
 
-/// The results of the forward pass: the output, [.., L, Ev], and the logarithms of the softmax's sums, [.., L].
+/// The results of the forward pass: the output, [.., L, Ev], and for each query, [.., L, 2], the largest score and the
+/// logarithm of the sum of exponentials of the scores less that one: of their sum, large scores would keep the first.
 struct AttentionResult {
   Tensor out;
-  Tensor log_total;
+  Tensor totals;
 };
 
 struct AttentionGradients {

@@ -33,17 +33,20 @@ namespace {
 /// Replaces minus infinity in y by 0: all elements are then minus infinity, and exp(x - y) is 0 for each.
 Tensor finite_below(const Tensor& y) { return where(equal(y, -std::numeric_limits<double>::infinity()), 0.0, y); }
 
-/// Returns exp(x - y); if y is infinite, equal shares of 1 for the elements that equal it.
-Tensor shares(const Tensor& x, const Tensor& y) {
-  Dims axes;
-  for (std::size_t i = 0; i < x.ndim(); ++i) {
-    if (y.shape()[i] != x.shape()[i]) axes.push_back(static_cast<std::int64_t>(i));
-  }
+/// Returns the sums of exp(x - y), 1 where these are 0. They are 1 but for rounding, which of large x takes from y all
+/// that the smaller elements add to the largest.
+Tensor totals(const Tensor& exponentials, const Dims& axes) {
+  const Tensor total = sum(exponentials, axes, true);
+  return where(equal(total, 0), 1, total);
+}
+
+/// Returns exp(x - y) over the sums of them; if y is infinite, equal shares of 1 for the elements that equal it.
+Tensor shares(const Tensor& x, const Tensor& y, const Dims& axes) {
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor endless = equal(y, infinity);
   const Tensor ties = cast(equal(x, infinity), x.dtype());
-  const Tensor count = axes.empty() ? ties : sum(ties, axes, true);
-  return where(endless, divide(ties, maximum(count, 1)), exp(subtract(where(endless, 0, x), where(endless, 0, y))));
+  const Tensor finite = exp(subtract(where(endless, 0, x), where(endless, 0, y)));
+  return where(endless, divide(ties, maximum(sum(ties, axes, true), 1)), divide(finite, totals(finite, axes)));
 }
 
 constexpr std::int64_t kGrain = 8192;      // elements that one thread takes at a time
@@ -85,7 +88,7 @@ Tensor composed(const Tensor& x, const Dims& axes, bool keepdims) {
   return keepdims ? y : reshape(y, reduced_shape(x, axes, false));
 }
 
-/// dx = exp(x - y) dy.
+/// dx = exp(x - y) dy, the softmax of x times dy.
 struct LogSumExpFn : Function<LogSumExpFn> {
   static constexpr std::string_view name = "logsumexp";
 
@@ -95,16 +98,18 @@ struct LogSumExpFn : Function<LogSumExpFn> {
     const Tensor y =
         width > 0 ? log_sum_exp_rows(x, width, reduced_shape(x, axes, keepdims)) : composed(x, axes, keepdims);
     ctx.save_for_backward(x, y);
-    if (ctx.recording()) ctx.state<Dims>() = reduced_shape(x, axes, true);
+    if (ctx.recording()) ctx.state<Dims>() = axes;
     return y;
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto [x, y] = ctx.saved_tensors<2>();
-    const Dims& shape = ctx.state<Dims>();
+    const Dims& axes = ctx.state<Dims>();
+    const Dims shape = reduced_shape(x, axes, true);
     const Tensor total = reshape(finite_below(y), shape);
-    if (!may_hold(equal(y, std::numeric_limits<double>::infinity())))
-      return multiply(exp(subtract(x, total)), reshape(dy, shape));
-    return multiply(shares(x, total), reshape(dy, shape));
+    const Tensor gradient = reshape(dy, shape);
+    if (may_hold(equal(y, std::numeric_limits<double>::infinity()))) return multiply(shares(x, total, axes), gradient);
+    const Tensor exponentials = exp(subtract(x, total));
+    return multiply(exponentials, divide(gradient, totals(exponentials, axes)));
   }
 };
 

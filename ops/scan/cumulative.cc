@@ -9,6 +9,7 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/exp.h"
+#include "ops/elementwise/predicates.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/pick_along.h"
@@ -63,21 +64,29 @@ struct CumProdFn : Function<CumProdFn> {
   }
 };
 
+/// Returns x less its largest real part along an axis, where that is finite.
+Tensor below_zero(const Tensor& x, std::int64_t axis) {
+  if (x.ndim() == 0 || x.numel() == 0) return x;
+  const Tensor largest = cummax(real(x.detach()), axis)[0];
+  const Tensor last = narrow(largest, axis, x.size(axis) - 1, 1);
+  return subtract(x, where(isfinite(last), last, 0.0));
+}
+
 struct LogCumSumExpFn : Function<LogCumSumExpFn> {
   static constexpr std::string_view name = "logcumsumexp";
 
   static Tensor forward(Context& ctx, const Tensor& x, std::int64_t axis) {
-    Tensor y = run_scan(Scan::LogSumExp, x, axis, false, "logcumsumexp");
-    save_with<std::int64_t>(ctx, axis, x, y);
-    return y;
+    save_with<std::int64_t>(ctx, axis, x);
+    return run_scan(Scan::LogSumExp, x, axis, false, "logcumsumexp");
   }
   /// dx_i = sum over j >= i of dy_j exp(x_i - y_j), conjugated for complex numbers. The sum is a recurrence with the
-  /// factors exp(y_i - y_(i+1)), which are at most 1 for real numbers.
+  /// factors exp(y_i - y_(i+1)), which are at most 1 for real numbers. y is computed anew of x less its largest
+  /// element: rounded beside a large x, it has lost what the smaller elements add.
   static Tensor backward(Context& ctx, const Tensor& dy) {
-    const auto [given, result] = ctx.saved_tensors<2>();
+    const auto [given] = ctx.saved_tensors<1>();
     const std::int64_t axis = ctx.state<std::int64_t>();
-    const Tensor x = conj(given);
-    const Tensor y = conj(result);
+    const Tensor x = conj(below_zero(given, axis));
+    const Tensor y = logcumsumexp(x, axis);
     const Tensor above = where(equal(real(y), -std::numeric_limits<double>::infinity()), 0.0, y);
     const Tensor factors = exp(subtract(y, shifted(above, axis, std::numeric_limits<double>::infinity(), true)));
     const Tensor sums = linear_recurrence(factors, dy, axis, true, "logcumsumexp");

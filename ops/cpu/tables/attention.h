@@ -29,8 +29,8 @@ struct AttentionKernels {
   /// (the largest score and the sum of exponentials so far) are updated, and factor[r] becomes the factor by which
   /// earlier results must be multiplied. (Milakov and Gimelshein, 2018, "Online normalizer calculation for softmax".)
   void (*softmax)(const AttentionTile<T>& tile, T* top, T* total, T* factor) = nullptr;
-  /// Replaces the scores by probabilities, exp(score - log_total[r]).
-  void (*probabilities)(const AttentionTile<T>& tile, const T* log_total) = nullptr;
+  /// Replaces the scores by probabilities, exp(score - totals[2 * r] - totals[2 * r + 1]).
+  void (*probabilities)(const AttentionTile<T>& tile, const T* totals) = nullptr;
   /// Computes p = p * (dp - delta[r]) * scale, for tiles of the same stride.
   void (*score_gradients)(T* p, const T* dp, const T* delta, T scale, std::int64_t rows, std::int64_t columns,
                           std::int64_t stride) = nullptr;

@@ -85,13 +85,16 @@ void softmax(const AttentionTile<T>& tile, T* top, T* total, T* factor) {
 }
 
 template <class T>
-void probabilities(const AttentionTile<T>& tile, const T* log_total) {
+void probabilities(const AttentionTile<T>& tile, const T* totals) {
   for (std::int64_t r = 0; r < tile.rows; ++r) {
     T* row = tile.scores + r * tile.stride;
     const std::int64_t seen = seen_columns(tile, r);
     std::fill(row + seen, row + tile.columns, T(0));
-    for_each_vector<T>(
-        seen, [&](std::int64_t i, int lanes) { store(row + i, lanes, exp(score(tile, r, i, lanes) - log_total[r])); });
+    const T top = totals[2 * r];
+    const T log_total = totals[2 * r + 1];
+    for_each_vector<T>(seen, [&](std::int64_t i, int lanes) {
+      store(row + i, lanes, exp(score(tile, r, i, lanes) - top - log_total));
+    });
   }
 }
 

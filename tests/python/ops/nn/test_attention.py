@@ -83,6 +83,33 @@ def test_tiled_gradients_equal_those_of_the_composition(
         np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("hiding", ["large", "largest", "infinite"])
+def test_rows_hidden_by_numbers(hiding: str, dtype: str, rng: np.random.Generator) -> None:
+    """A number hides beside larger scores; a row that has it everywhere sees all keys alike, unless it is infinite."""
+    large = -1e9 if dtype == "float32" else -1e20
+    number = {"large": large, "largest": float(np.finfo(dtype).min), "infinite": -np.inf}[hiding]
+    mask = np.where(rng.random((6, 9)) < 0.5, number, 0.0)
+    mask[2], mask[:, 0] = number, np.where(np.arange(6) == 2, number, 0.0)
+    arrays = [rng.normal(size=(2, n, 4)).astype(dtype) for n in (6, 9, 9)]
+    tensors = [lm.tensor(a, stop_gradient=False) for a in arrays]
+    given = lm.asarray(mask, dtype=dtype)
+    y = lm.scaled_dot_product_attention(*tensors, attn_mask=given)
+    tolerance = {"rtol": 1e-4, "atol": 1e-5} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-12}
+    means = np.zeros((2, 4)) if np.isinf(number) else arrays[2].mean(1)
+    np.testing.assert_allclose(y.detach().numpy()[:, 2], means, **tolerance)
+    seed = rng.normal(size=y.shape).astype(dtype)
+    tiled = lm.grad([y], tensors, grad_outputs=[lm.asarray(seed)], retain_graph=True)
+    composed = lm.grad([y], tensors, grad_outputs=[lm.asarray(seed)], create_graph=True)
+    given.stop_gradient = False
+    again = lm.scaled_dot_product_attention(*tensors, attn_mask=given)
+    np.testing.assert_allclose(again.detach().numpy(), y.detach().numpy(), **tolerance)
+    with_mask = lm.grad([again], tensors, grad_outputs=[lm.asarray(seed)])
+    for a, b, c in zip(tiled, composed, with_mask, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.detach().numpy(), **tolerance)
+        np.testing.assert_allclose(c.numpy(), b.detach().numpy(), **tolerance)
+
+
 def test_derivatives(rng: np.random.Generator) -> None:
     q, k, v = rng.normal(size=(2, 3, 4)), rng.normal(size=(1, 5, 4)), rng.normal(size=(5, 2))
     check_gradients(lm.scaled_dot_product_attention, q, k, v)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import scipy.special as sp
@@ -141,3 +143,44 @@ def test_softmax_of_rows_of_infinities_and_nan() -> None:
     y = lm.softmax(lm.asarray(x), 1).numpy()
     assert np.isnan(y[0]).all() and np.isnan(y[1]).all() and np.isnan(y[2]).any()
     assert (y[3] == np.float32(1) / 40).all()
+
+
+#: Functions whose derivatives are shares of exponentials, which do not depend on what is added to all of x.
+SHARES: dict[str, Callable[[lm.Tensor], lm.Tensor]] = {
+    "softmax": lambda x: lm.softmax(x, axis=-1),
+    "log_softmax": lambda x: lm.log_softmax(x, axis=-1),
+    "logsumexp": lambda x: lm.logsumexp(x, axis=-1),
+    "logsumexp of all": lm.logsumexp,
+    "logsumexp of columns": lambda x: lm.logsumexp(x, axis=0),
+    "logcumsumexp": lambda x: lm.logcumsumexp(x, axis=-1),
+    "logcumsumexp of columns": lambda x: lm.logcumsumexp(x, axis=0),
+    "logaddexp": lambda x: lm.logaddexp(x[0], x[1]),
+    "cross_entropy": lambda x: lm.cross_entropy(x, lm.asarray([1, 3])),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("offset", [4096.0, 2.0**60, -(2.0**60)])
+@pytest.mark.parametrize("name", sorted(SHARES))
+def test_derivatives_do_not_depend_on_what_is_added_to_all(name: str, offset: float, dtype: str) -> None:
+    # Multiples of what sums with the offset are rounded to: of what the test computes, only the operator rounds.
+    unit = max(abs(offset) * float(np.finfo(dtype).eps), 2.0**-10)
+    near = np.array([[0.0, 0.0, 0.0, -1.0], [0.0, -1.0, 0.0, 0.0]]) * unit
+    weights = lm.asarray([0.5, -1.0, 2.0, 1.5], dtype=dtype)
+
+    def derivatives(x: np.ndarray) -> list[np.ndarray]:
+        given = lm.tensor(x.astype(dtype), stop_gradient=False)
+
+        def loss(x: lm.Tensor) -> lm.Tensor:
+            y = SHARES[name](x)
+            return lm.sum(y * weights[: y.shape[-1]]) if y.ndim else y
+
+        # Its values may be large; its derivatives are not.
+        (first,) = lm.grad([loss(given)], [given], create_graph=True)
+        (second,) = lm.grad([lm.sum(first[:, :2])], [given])
+        _, forward = lm.jvp(loss, (given.detach(),), (lm.asarray(near + 1.0, dtype=dtype),))
+        return [x.detach().numpy() for x in (first, second, forward)]
+
+    for got, expected in zip(derivatives(near + offset), derivatives(near), strict=True):
+        tolerance = 2e-5 if dtype == "float32" else 1e-11
+        np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance * max(1.0, unit))
