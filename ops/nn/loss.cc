@@ -7,7 +7,6 @@
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/bitwise.h"
-#include "ops/elementwise/clip.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/exp.h"
 #include "ops/elementwise/log.h"
@@ -151,7 +150,8 @@ Tensor GaussianNllLoss::call(const Tensor& input, const Tensor& target, const Te
   }
   if (var.numel() > 0 && !var.device().is_meta() && !all_true(var >= 0))
     fail<ValueError>("[gaussian_nll_loss] var cannot be negative");
-  variance = clip(variance, Operand(eps), std::nullopt);
+  // The gradient passes where var is raised to eps: it is what leads it away from there.
+  variance = where(variance < eps, variance + (eps - variance.detach()), variance);
   Tensor terms = 0.5 * (log(variance) + squared_difference(input, target) / variance);
   if (full) terms = terms + 0.5 * std::log(2 * std::numbers::pi);
   return reduce_loss(terms, reduction, info.name);

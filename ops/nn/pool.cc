@@ -202,6 +202,7 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
                        bool ceil_mode) {
   const Tensor batched = checked(x, info.dtypes, N, info.name);
   if (!(norm_type > 0)) fail<ValueError>("[", info.name, "] norm_type must be positive, got ", norm_type);
+  if (std::isinf(norm_type)) return MaxPool<N>::call(abs(x), kernel_size, stride, {0}, {1}, ceil_mode);
   // Powers of 16-bit floats are computed in float32, and roots of their sums rounded once.
   if (is_half(x.dtype()))
     return cast(call(cast(x, DType::Float32), norm_type, kernel_size, stride, ceil_mode), x.dtype());

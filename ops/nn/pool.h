@@ -86,7 +86,7 @@ struct LpPool {
       .name = kNames[N - 1],
       .doc =
           "(The sum of x ** norm_type over each window) ** (1 / norm_type); windows as for max_pool, without padding. "
-          "Where a sum is 0 there is no gradient: it is NaN.",
+          "For infinity it is the largest absolute value. Where a sum is 0 there is no gradient: it is NaN.",
       .parameters = "x, norm_type, kernel_size, stride=None, ceil_mode=False",
       .example = kExamples[N - 1],
       .dtypes = Floating,

@@ -13,7 +13,8 @@ import lamella as lm
 
 #: Options of PyTorch's groups that change no number.
 _KERNELS = {"capturable", "differentiable", "foreach", "fused"}
-_OPTIONS = {"decoupled_weight_decay": "decoupled"}
+#: Names that PyTorch has for options.
+OPTIONS = {"decoupled_weight_decay": "decoupled"}
 _LISTS = {"old_stps": "s", "old_dirs": "y"}
 _BESIDE = {"params", "initial_lr"}
 #: What PyTorch remembers and Lamella computes anew.
@@ -30,12 +31,12 @@ def converted(state: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> 
     saved = list(state["param_groups"])
     remembered = state["state"]
     of_lists = any(isinstance(values, Mapping) and "old_dirs" in values for values in remembered.values())
-    if not of_lists and not any(_KERNELS & set(group) for group in saved):
+    if not of_lists and not any((_KERNELS | set(OPTIONS)) & set(group) for group in saved):
         return state
     made = []
     for index, group in enumerate(saved):
         own = groups[index] if index < len(groups) else {}
-        given = {_OPTIONS.get(name, name): value for name, value in group.items() if name not in _KERNELS}
+        given = {OPTIONS.get(name, name): value for name, value in group.items() if name not in _KERNELS}
         # Newer versions have more options, which change nothing where they are off.
         given = {name: value for name, value in given.items() if name in own or name in _BESIDE or value}
         made.append({**{name: value for name, value in own.items() if name != "params"}, **given})

@@ -46,6 +46,55 @@ FORMS = {
 """
 
 PROGRAMS = {
+    "chained ones step in turn, from the present rate or from the first": """
+def chained(*makes):
+    o = optimizer(0.1)
+    chain = S.ChainedScheduler([make(o) for make in makes])
+    seen = rates([chain], 6)
+    assert chain.get_last_lr() == [o.param_groups[0]["lr"]]
+    return seen, chain
+
+
+ratio = lambda o: S.ExponentialLR(o, 0.9)
+factor = lambda o: S.LambdaLR(o, lambda e: 0.5**e)
+restarts = lambda o: S.CosineAnnealingWarmRestarts(o, 2)
+# A function of the first rate takes back what was set before it, and what comes behind goes on from there.
+close(chained(factor, ratio)[0], [0.1] + [0.1 * 0.5**e * 0.9 for e in range(1, 6)])
+close(chained(ratio, factor)[0], [0.1 * 0.5**e for e in range(6)])
+close(chained(lambda o: S.ConstantLR(o, 0.25, 4), restarts)[0], [0.1, 0.05] * 3)
+close(chained(ratio, lambda o: S.StepLR(o, 2, 0.5))[0], [0.1 * 0.9**e * 0.5 ** (e // 2) for e in range(6)])
+for makes in ([factor, ratio], [ratio, restarts], [lambda o: S.CosineAnnealingLR(o, 4), ratio]):
+    seen, chain = chained(*makes)
+    _, other = chained(*makes)
+    other.optimizer.param_groups[0]["lr"] = 7.0
+    other.optimizer.load_state_dict(chain.optimizer.state_dict())
+    other.load_state_dict(copy.deepcopy(chain.state_dict()))
+    close(rates([other], 4), rates([chain], 4))
+""",
+    "hooks of a step see the optimizer among its arguments": """
+o, seen = optimizer(), []
+o.register_step_pre_hook(lambda own, args, kwargs: seen.append((own is o, args[0] is o, len(args), kwargs)))
+o.register_step_post_hook(lambda own, args, kwargs: seen.append((own is o, args[0] is o, len(args), kwargs)))
+o.step()
+o.step(lambda: torch.zeros(()))
+assert seen[:2] == [(True, True, 1, {})] * 2 and seen[2][:3] == (True, True, 2) == seen[3][:3]
+""",
+    "a state names options as PyTorch does": """
+for kind, decoupled in ((torch.optim.AdamW, True), (torch.optim.Adam, False)):
+    p = nn.Parameter(torch.ones(2))
+    o = kind([p], lr=0.1, weight_decay=0.5)
+    p.grad = torch.ones(2)
+    o.step()
+    state = copy.deepcopy(o.state_dict())
+    assert state["param_groups"][0]["decoupled_weight_decay"] is decoupled
+    q = nn.Parameter(p.detach().clone())
+    # Of the other kind by its own options: the state says how the decay acts.
+    other = torch.optim.Adam([q], lr=1.0, weight_decay=0.0)
+    other.load_state_dict(state)
+    q.grad = torch.ones(2)
+    o.step(), other.step()
+    assert torch.equal(p, q), (kind, p, q)
+""",
     "two of one optimizer multiply": """
 for one, (make, rate) in FORMS.items():
     for other, (make_other, rate_other) in FORMS.items():

@@ -55,6 +55,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.t_0 = t_0
         self.t_mult = t_mult
         self.eta_min = eta_min
+        self.begin()
 
     def rate(self, base: float, epoch: int) -> float:
         """Returns ``eta_min + (base - eta_min) * (1 + cos(pi * n / length)) / 2`` in epoch ``n`` of a span."""

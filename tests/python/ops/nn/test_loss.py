@@ -204,6 +204,13 @@ def test_likelihoods(reduction: str, full: bool, rng: np.random.Generator) -> No
         close(lm.gaussian_nll_loss(a, b, lm.asarray(v), full=full, reduction=reduction), reduced(terms, reduction))
 
 
+def test_a_variance_below_eps_has_the_gradient_of_eps() -> None:
+    variance = lm.tensor(np.array([1e-9, 0.0, 1.0]), stop_gradient=False)
+    lm.gaussian_nll_loss(lm.ones([3], dtype="float64"), lm.zeros([3], dtype="float64"), variance, eps=0.25).backward()
+    used = np.array([0.25, 0.25, 1.0])
+    np.testing.assert_allclose(variance.grad.numpy(), 0.5 * (1 / used - 1 / used**2) / 3, rtol=1e-12)  # type: ignore[union-attr]
+
+
 def test_margins(rng: np.random.Generator) -> None:
     x, y, z = (rng.normal(size=(6, 4)) for _ in range(3))
     sign = np.where(rng.random(6) < 0.5, 1.0, -1.0)

@@ -197,6 +197,9 @@ def test_lp_pool(axes: int, norm: float, rng: np.random.Generator) -> None:
         per_axis = all_windows(x, axes, 3, **setting)
         expected = pooled(x, per_axis, lambda part, _: (part**norm).sum() ** (1 / norm))
         np.testing.assert_allclose(LP[axes](lm.asarray(x), norm, 3, **setting).numpy(), expected, rtol=1e-12)
+        signed = rng.normal(size=x.shape)
+        got = LP[axes](lm.asarray(signed), np.inf, 3, **setting)
+        np.testing.assert_array_equal(got.numpy(), pooled(signed, per_axis, lambda part, _: np.abs(part).max()))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -320,13 +320,12 @@ class MultiHeadAttention(Layer):
             # As in Paddle, a query that sees nothing sees all as before, by what is left of scores beside this number.
             attn_mask = (attn_mask.astype(q.dtype) - 1.0) * 1e9
         dropped = self.dropout if self.training else 0.0
-        # With finite masks the fused attention's gradients are off where a query sees nothing.
-        if self.need_weights or attn_mask is not None:
+        if self.need_weights:
             scores = lm.matmul(q, k.mT) * tuple(q.shape)[-1] ** -0.5
             weights = lm.softmax(scores if attn_mask is None else scores + attn_mask, axis=-1)
             y = lm.matmul(lm.dropout(weights, dropped, self.training), v)
         else:
-            y = lm.scaled_dot_product_attention(q, k, v, dropout_p=dropped)
+            y = lm.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, dropout_p=dropped)
         made = [self.out_proj(lm.flatten(lm.swapaxes(y, 1, 2), 2))]
         if self.need_weights:
             made.append(weights)

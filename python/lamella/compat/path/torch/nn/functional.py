@@ -122,11 +122,13 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 def _lp_pool(axes: int) -> Callable[..., Tensor]:
     name = f"lp_pool{axes}d"
-    native, means = getattr(lm, name), getattr(lm, f"avg_pool{axes}d")
+    native, means, largest = getattr(lm, name), getattr(lm, f"avg_pool{axes}d"), getattr(lm, f"max_pool{axes}d")
 
     def pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
-        if not ceil_mode:
-            made: Tensor = native(input, norm_type, kernel_size, stride)
+        if norm_type == -math.inf:
+            return -largest(-lm.abs(input), kernel_size, stride, 0, 1, ceil_mode)
+        if not ceil_mode or norm_type == math.inf:
+            made: Tensor = native(input, norm_type, kernel_size, stride, ceil_mode)
             return made
         # Windows that reach over the end count as whole ones, which are filled with their means.
         sizes = (kernel_size,) * axes if isinstance(kernel_size, int) else tuple(kernel_size)

@@ -8,7 +8,7 @@ from typing import Any
 
 import lamella as lm
 from lamella.optim import Optimizer
-from lamella.optim._pytorch import converted
+from lamella.optim._pytorch import OPTIONS, converted
 
 _native_add: Any = Optimizer.add_param_group
 _native_load: Any = Optimizer.load_state_dict
@@ -81,12 +81,13 @@ class _Hooked:
         self.count = itertools.count()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        given: tuple[Any, ...] = (self.owner, *args)  # hooks see the optimizer among the arguments, too
         for hook in list(self.before.values()):
-            changed = hook(self.owner, args, named)
-            args, named = (args, named) if changed is None else changed
-        made = type(self.owner).step(self.owner, *args, **named)
+            changed = hook(self.owner, given, named)
+            given, named = (given, named) if changed is None else changed
+        made = type(self.owner).step(*given, **named)
         for hook in list(self.after.values()):
-            hook(self.owner, args, named)
+            hook(self.owner, given, named)
         return made
 
 
@@ -139,6 +140,10 @@ def _state_with_hooks(self: Optimizer) -> Any:
     for hook in _hooks_of(self, "state_dict_pre"):
         hook(self)
     state = _native_state(self)
+    for group in state["param_groups"]:
+        for theirs, ours in OPTIONS.items():
+            if ours in group:
+                group[theirs] = group.pop(ours)
     for hook in _hooks_of(self, "state_dict_post"):
         changed = hook(self, state)
         state = state if changed is None else changed

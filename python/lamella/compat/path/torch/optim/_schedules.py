@@ -189,6 +189,18 @@ def _named_attribute(name: str) -> property:
 for _kind in (optim.CosineAnnealingLR, optim.CosineAnnealingWarmRestarts):
     for _name in ("t_max",) if _kind is optim.CosineAnnealingLR else ("t_0", "t_mult"):
         setattr(_kind, _NAMES[_name], _named_attribute(_name))
+
+
+def _step_each(self: Any) -> None:
+    """Has each schedule begin its next epoch: one that goes by ratios follows the rate that the one before has set."""
+    for schedule in self.schedulers:
+        schedule.step()
+    self.epoch += 1
+
+
+_chained: Any = optim.ChainedScheduler
+_chained.step = _step_each
+_chained.begin = native._take_groups  # the schedules have set the first rates
 for _composed in (optim.SequentialLR, optim.ChainedScheduler):
     _any: Any = _composed
     _any._schedulers = _named_attribute("schedulers")
