@@ -28,19 +28,25 @@ def converted(state: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> 
         state: groups and what is remembered, by position.
         groups: those of the optimizer that takes the state; options that a state does not have stay as they are there.
     """
-    saved = list(state["param_groups"])
+    saved = [_in_our_words(group) for group in state["param_groups"]]
     remembered = state["state"]
     of_lists = any(isinstance(values, Mapping) and "old_dirs" in values for values in remembered.values())
-    if not of_lists and not any((_KERNELS | set(OPTIONS)) & set(group) for group in saved):
-        return state
+    if not of_lists and not any(_KERNELS & set(group) for group in saved):
+        return {**state, "param_groups": saved}
     made = []
     for index, group in enumerate(saved):
         own = groups[index] if index < len(groups) else {}
-        given = {OPTIONS.get(name, name): value for name, value in group.items() if name not in _KERNELS}
+        given = {name: value for name, value in group.items() if name not in _KERNELS}
         # Newer versions have more options, which change nothing where they are off.
         given = {name: value for name, value in given.items() if name in own or name in _BESIDE or value}
         made.append({**{name: value for name, value in own.items() if name != "params"}, **given})
     return {"state": {key: _values(each) for key, each in remembered.items()}, "param_groups": made}
+
+
+def _in_our_words(group: Any) -> Any:
+    if not isinstance(group, Mapping):  # which is refused where the state is checked
+        return group
+    return {OPTIONS.get(name, name): value for name, value in group.items()}
 
 
 def _values(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -142,6 +142,13 @@ assert all(not p.any() for p in net.parameters())
 nn.utils.clip_grad_value_(net.parameters(), clip_value=0.5)
 weight = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
 assert weight(torch.ones(1, 2)).shape == (1, 3)
+for dim, shape in ((0, (3, 1)), (1, (1, 2)), (-1, ()), (None, ())):
+    weight = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3), dim=dim)
+    assert weight.parametrizations.weight.original0.shape == shape, dim
+pairs = torch.arange(6.0).reshape(3, 2)
+for norm in (torch.linalg.norm, torch.linalg.vector_norm):
+    assert norm(pairs, axis=1, keepdims=True).shape == (3, 1)
+assert torch.linalg.matrix_norm(pairs, axis=(0, 1), keepdims=True).shape == (1, 1) and not torch._C._is_tracing()
 nn.utils.prune.l1_unstructured(net[0], name="weight", amount=0.5)
 average = torch.optim.swa_utils.AveragedModel(block, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
 average.update_parameters(block)

@@ -96,6 +96,8 @@ for tree in trees:
     leaves, spec = tree_flatten(tree)
     again = tree_unflatten(leaves, spec)
     assert again == tree and type(again) is type(tree) and spec.num_leaves == len(leaves) == len(tree_leaves(tree))
+spec = tree_flatten([1, (2, {}), {"a": 3}])[1]
+assert (spec.num_nodes, spec.num_children, spec.num_leaves) == (7, 3, 3)
 assert tree_map(lambda x, y: x + y, trees[0], trees[0]) == {"a": 2, "b": [4, (6,)]}
 assert tree_map(len, [[1], [2, 3]], is_leaf=lambda x: isinstance(x, list) and type(x[0]) is int) == [1, 2]
 assert tree_map_only(str, str.upper, ["a", 1]) == ["A", 1] and tree_map_only(lambda x: x == 1, str, [1, 2]) == ["1", 2]
@@ -440,7 +442,7 @@ before = layer.bias.item()
 optimizer.step()
 handle.remove()
 optimizer.step(None)
-assert calls == ["before", (), (None,)] and abs(layer.bias.item() - before + 0.2) < 1e-6
+assert calls == ["before", (optimizer,), (optimizer, None)] and abs(layer.bias.item() - before + 0.2) < 1e-6
 for function, matrix in ((torch.linalg.inv, torch.zeros(2, 2)), (torch.linalg.cholesky, -torch.eye(2))):
     for kind in (torch.linalg.LinAlgError, RuntimeError, ValueError):
         try:

@@ -83,6 +83,11 @@ def _get_tracing_state() -> None:
     """None: nothing is traced by ``torch.jit``, see there."""
 
 
+def _is_tracing() -> bool:
+    """False, see :func:`_get_tracing_state`."""
+    return False
+
+
 def _are_functorch_transforms_active() -> bool:
     """False: inside of ``vmap``, operators see whole batches."""
     return False

@@ -84,6 +84,7 @@ def _in_dtype(x: Any, dtype: Any) -> Any:
     return x if dtype is None or not isinstance(x, Tensor) else x.astype(dtype, copy=False)
 
 
+@_words.with_numpy_words
 def norm(
     A: Any,  # noqa: N803 (PyTorch's name)
     ord: Any = None,
@@ -106,6 +107,7 @@ def norm(
     return _made("norm")(A, ord, dim, keepdim, out=out)
 
 
+@_words.with_numpy_words
 def matrix_norm(
     A: Any,  # noqa: N803 (PyTorch's name)
     ord: Any = "fro",
@@ -121,6 +123,7 @@ def matrix_norm(
     return norm(A, ord, tuple(dim), keepdim, dtype=dtype, out=out)
 
 
+@_words.with_numpy_words
 def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
 ) -> Any:

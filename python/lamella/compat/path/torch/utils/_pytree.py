@@ -110,6 +110,16 @@ class TreeSpec:
         """Returns the number of leaves."""
         return 1 if self.type is None else sum(each.num_leaves for each in self.children_specs)
 
+    @property
+    def num_nodes(self) -> int:
+        """Returns the number of containers and leaves."""
+        return 1 + sum(each.num_nodes for each in self.children_specs)
+
+    @property
+    def num_children(self) -> int:
+        """Returns the number of what the outermost container holds."""
+        return len(self.children_specs)
+
     def is_leaf(self) -> bool:
         """True for the form of a leaf."""
         return self.type is None
