@@ -9,8 +9,12 @@
 #include "ops/arrange/sliding_window.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/logical.h"
 #include "ops/elementwise/pow.h"
+#include "ops/elementwise/predicates.h"
 #include "ops/elementwise/square.h"
+#include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool_layers.h"
@@ -129,16 +133,16 @@ std::array<Tensor, 2> max_adaptive(const OpInfo& info, std::size_t axes, const T
   return {without_batch_axis(found[0], x), places ? without_batch_axis(found[1], x) : Tensor()};
 }
 
-/// True if sums of powers over the windows of x on the CPU are beyond the range of numbers. Not for powers of negative
-/// numbers that keep the sign: their sums are no norms.
-bool has_lost_powers(const Tensor& sums, double p, const Tensor& x, const SharedPlan& plan, const char* op) {
-  if (!sums.device().is_cpu() || is_batched(sums) || x.numel() == 0) return false;
+/// True if sums of powers over the windows of x may be beyond the range of numbers: on the CPU they are looked at; a GPU
+/// would have to be waited for, and under vmap no single one decides.
+bool may_lose_powers(const Tensor& sums, double p, const Tensor& x, const SharedPlan& plan, const char* op) {
+  if (p == 1 || x.numel() == 0 || sums.device().is_meta()) return false;
+  if (!sums.device().is_cpu() || is_batched(sums)) return true;
   const autograd::NoGrad no_grad;
-  if (std::fmod(p, 2) != 0 && *cast(min(x), DType::Float64).data<double>() < 0) return false;
   bool lost = false;
   visit<DTypeSet{DType::Float32, DType::Float64}>(sums.dtype(), op, [&]<class T> {
     const std::span<const T> all(sums.data<T>(), static_cast<std::size_t>(sums.numel()));
-    lost = std::ranges::any_of(all, [](T sum) { return sum != 0 && is_beyond_range(sum); });
+    lost = std::ranges::any_of(all, [](T sum) { return sum != 0 && is_beyond_range(std::abs(sum)); });
     if (lost || std::ranges::find(all, T(0)) == all.end()) return;
     const Tensor largest = pool_max(abs(x), plan, false, op)[0];
     const T* const m = largest.data<T>();
@@ -147,7 +151,8 @@ bool has_lost_powers(const Tensor& sums, double p, const Tensor& x, const Shared
   return lost;
 }
 
-/// Returns the norms of the windows, computed one by one, right for powers beyond the range of numbers as well.
+/// Returns the norms of the windows, computed from elements divided by the largest of their window, so that no power is
+/// beyond the range of numbers. The result does not depend on the divisor, which so needs no derivative.
 Tensor window_norms(const Tensor& x, double p, const Setting& setting, const char* op) {
   const std::size_t axes = setting.kernel.size();
   Dims padding;
@@ -163,7 +168,10 @@ Tensor window_norms(const Tensor& x, double p, const Setting& setting, const cha
     windows = sliding_window(windows, static_cast<std::int64_t>(i) + 2, setting.kernel[i], setting.stride[i]);
     within.push_back(static_cast<std::int64_t>(x.ndim() + i));
   }
-  return power_norm(windows, within, false, p);
+  const Tensor largest = max(abs(windows), within, true).detach();
+  const Tensor divisor = where(logical_and(isfinite(largest), not_equal(largest, 0)), largest, 1);
+  const Tensor sums = sum(power_or_zero(divide(windows, divisor), p), within);
+  return multiply(root_or_zero(sums, p), reshape(divisor, sums.shape()));
 }
 
 }  // namespace
@@ -209,7 +217,7 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
   const Setting setting = read_setting(N, kernel_size, stride, {0}, {1}, ceil_mode, info.name);
   const SharedPlan plan = plan_windows(batched, setting, PoolDivisor::None, info.name);
   const Tensor sums = pool_sum(power_or_zero(batched, norm_type), plan, info.name);
-  const Tensor y = has_lost_powers(sums, norm_type, batched, plan, info.name)
+  const Tensor y = may_lose_powers(sums, norm_type, batched, plan, info.name)
                        ? window_norms(batched, norm_type, setting, info.name)
                        : root_or_zero(sums, norm_type);
   return without_batch_axis(y, x);

@@ -202,6 +202,35 @@ def test_lp_pool(axes: int, norm: float, rng: np.random.Generator) -> None:
         np.testing.assert_array_equal(got.numpy(), pooled(signed, per_axis, lambda part, _: np.abs(part).max()))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("norm", [0.5, 2.0, 3.0, 4.0])
+@pytest.mark.parametrize("scale", ["tiny", "huge"])
+@pytest.mark.parametrize("mapped", [False, True], ids=["plain", "vmap"])
+def test_lp_pool_of_powers_beyond_the_range(
+    dtype: str, norm: float, scale: str, mapped: bool, rng: np.random.Generator
+) -> None:
+    """Values and gradients scale with x where its powers under- or overflow, those of odd powers with their signs too."""
+    x = rng.uniform(0.5, 2, size=(3, 2, 4))
+    if norm == 3:
+        x[:, :, 0] = -x[:, :, 0] / 8
+    factor = (
+        {"tiny": 2.0**-90, "huge": 2.0**110}[scale] if dtype == "float32" else 2.0 ** (900 - 1800 * (scale == "tiny"))
+    )
+
+    def pooled_with_gradient(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        leaf = lm.asarray(values.astype(dtype))
+        leaf.stop_gradient = False
+        y = lm.vmap(lambda plane: lm.lp_pool1d(plane, norm, 2))(leaf) if mapped else lm.lp_pool1d(leaf, norm, 2)
+        y.backward(lm.ones(y.shape, dtype=dtype))
+        assert leaf.grad is not None
+        return y.detach().numpy(), leaf.grad.numpy()
+
+    expected, slopes = pooled_with_gradient(x)
+    got, grad = pooled_with_gradient(x * factor)
+    np.testing.assert_allclose(got / factor, expected, rtol=1e-5 if dtype == "float32" else 1e-13)
+    np.testing.assert_allclose(grad, slopes, rtol=1e-5 if dtype == "float32" else 1e-13)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(
     ("axes", "size"), [(1, 1), (1, 4), (1, 13), (2, 1), (2, (3, 5)), (2, (11, 9)), (3, (2, 9, 3)), (2, 0)], ids=str
