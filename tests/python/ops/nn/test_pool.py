@@ -209,7 +209,7 @@ def test_lp_pool(axes: int, norm: float, rng: np.random.Generator) -> None:
 def test_lp_pool_of_powers_beyond_the_range(
     dtype: str, norm: float, scale: str, mapped: bool, rng: np.random.Generator
 ) -> None:
-    """Values and gradients scale with x where its powers under- or overflow, those of odd powers with their signs too."""
+    """Values and gradients scale with x where its powers under- or overflow, and so where odd powers keep signs."""
     x = rng.uniform(0.5, 2, size=(3, 2, 4))
     if norm == 3:
         x[:, :, 0] = -x[:, :, 0] / 8
