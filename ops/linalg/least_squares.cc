@@ -55,26 +55,25 @@ struct LstsqLayer : OperatorLayer<LstsqLayer> {
     return {found.solution, found.rank, found.singular_values};
   }
   static std::vector<Tensor> backward(Context& ctx, const TensorList& grads) {
-    const auto [given, b, solution] = ctx.saved_tensors<3>();
+    const auto [given, b, y] = ctx.saved_tensors<3>();
     const auto& edges = ctx.node()->edges();
     std::vector<Tensor> result(edges.size());
     const Tensor& dy = grads[0];
     if (!dy.defined()) return result;
     const Tensor inverse = pinv(given, ctx.state<std::optional<Tensor>>());
-    // With x of size 1 no product leaves the range of numbers where the gradient does not.
+    // With x and y of the scale of 1 no product leaves the range of numbers where the gradient does not.
     const Tensor scale = power_of_two_near(inverse);
     const Tensor x = multiply(given, scale);
-    const Tensor y = divide(solution, scale);
     const Tensor p = divide(inverse, scale);
     const Tensor ph = adjoint(p);
     const Tensor z = matmul(ph, dy);
     result[1] = multiply(z, scale);
     if (autograd::is_needed(edges[0])) {
-      const Tensor left_over = subtract(b, matmul(x, y));
+      const Tensor left_over = subtract(multiply(b, scale), matmul(x, y));
       const Tensor outside = subtract(dy, matmul(p, matmul(x, dy)));
       Tensor dx = subtract(matmul(left_over, adjoint(matmul(p, z))), matmul(z, adjoint(y)));
       dx = add(dx, matmul(matmul(ph, y), adjoint(outside)));
-      result[0] = multiply(multiply(dx, scale), scale);
+      result[0] = multiply(dx, scale);
     }
     return result;
   }

@@ -14,6 +14,7 @@
 #include "ops/movement/cast.h"
 #include "ops/nn/norm_columns.h"
 #include "ops/nn/norm_planes.h"
+#include "ops/reduce/common_divisor.h"
 #include "ops/reduce/sum.h"
 #include "ops/reduce/variance.h"
 #include "ops/runtime/cpu_loader.h"
@@ -61,29 +62,47 @@ Dims axes_of(NormOver over) {
   return {};
 }
 
-/// The mean of x, x without it, the variance, and 1 / sqrt(variance + eps).
-struct Measured {
-  Tensor mean;
-  Tensor centered;
-  Tensor variance;
-  Tensor rstd;
-
-  Measured(const Tensor& x, const NormSetting& setting) {
+/// Mean and variance of x, and x normalized, all computed from x / divisor where squares of x are beyond the range.
+class Measured {
+ public:
+  Measured(const Tensor& given, const NormSetting& setting) {
     const Dims axes = axes_of(setting.over);
-    if (setting.centered) mean = lamella::mean(x, axes, true);
-    centered = setting.centered ? lamella::centered(x, axes) : x;
-    variance = lamella::mean(square(centered), axes, true);
-    rstd = reciprocal(sqrt(variance + setting.eps));
+    const double least = std::sqrt(setting.eps);
+    divisor_ = divisor_into_range(given, axes, least);
+    const Tensor x = divisor_.defined() ? given / divisor_ : given;
+    if (setting.centered) mean_ = lamella::mean(x, axes, true);
+    const Tensor centered = setting.centered ? lamella::centered(x, axes) : x;
+    variance_ = lamella::mean(square(centered), axes, true);
+    rstd_ = reciprocal(sqrt(divisor_.defined() ? variance_ + square(least / divisor_) : variance_ + setting.eps));
+    normal = centered * rstd_;
   }
+
+  Tensor mean() const { return scaled_up(mean_); }
+  Tensor variance() const { return scaled_up(scaled_up(variance_)); }
+  /// Returns g / sqrt(variance + eps).
+  Tensor over_deviation(const Tensor& g) const {
+    const Tensor scaled = g * rstd_;
+    return divisor_.defined() ? scaled / divisor_ : scaled;
+  }
+
+  Tensor normal;
+
+ private:
+  Tensor scaled_up(const Tensor& x) const { return divisor_.defined() ? x * divisor_ : x; }
+
+  Tensor divisor_;
+  Tensor mean_;
+  Tensor variance_;
+  Tensor rstd_;
 };
 
 Tensor composed(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
                 const NormSetting& setting, BatchStatistics* statistics) {
   const Measured measured(x, setting);
-  Tensor y = measured.centered * measured.rstd;
+  Tensor y = measured.normal;
   if (weight) y = y * *weight;
   if (bias) y = y + *bias;
-  if (statistics) *statistics = {reshape(measured.mean, {x.size(1)}), reshape(measured.variance, {x.size(1)})};
+  if (statistics) *statistics = {reshape(measured.mean(), {x.size(1)}), reshape(measured.variance(), {x.size(1)})};
   return y;
 }
 
@@ -96,14 +115,14 @@ Grads composed_grads(const Tensor& x, const Tensor& weight, const Dims& bias_sha
   if (want_bias) grads.bias = sum_to(dy, bias_shape);
   if (!want_x && !want_weight) return grads;
   const Measured measured(x, setting);
-  const Tensor normal = measured.centered * measured.rstd;
+  const Tensor& normal = measured.normal;
   if (want_weight) grads.weight = sum_to(dy * normal, weight.shape());
   if (!want_x) return grads;
   const Dims axes = axes_of(setting.over);
   const Tensor g = weight.defined() ? dy * weight : dy;
   Tensor dx = g - normal * mean(g * normal, axes, true);
   if (setting.centered) dx = dx - mean(g, axes, true);
-  grads.x = dx * measured.rstd;
+  grads.x = measured.over_deviation(dx);
   return grads;
 }
 

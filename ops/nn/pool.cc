@@ -9,16 +9,13 @@
 #include "ops/arrange/sliding_window.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
-#include "ops/elementwise/compare.h"
-#include "ops/elementwise/logical.h"
 #include "ops/elementwise/pow.h"
-#include "ops/elementwise/predicates.h"
 #include "ops/elementwise/square.h"
-#include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool_layers.h"
 #include "ops/nn/spatial.h"
+#include "ops/reduce/common_divisor.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/norm_range.h"
 #include "ops/reduce/power_norm.h"
@@ -168,8 +165,7 @@ Tensor window_norms(const Tensor& x, double p, const Setting& setting, const cha
     windows = sliding_window(windows, static_cast<std::int64_t>(i) + 2, setting.kernel[i], setting.stride[i]);
     within.push_back(static_cast<std::int64_t>(x.ndim() + i));
   }
-  const Tensor largest = max(abs(windows), within, true).detach();
-  const Tensor divisor = where(logical_and(isfinite(largest), not_equal(largest, 0)), largest, 1);
+  const Tensor divisor = largest_or_one(windows, within);
   const Tensor sums = sum(power_or_zero(divide(windows, divisor), p), within);
   return multiply(root_or_zero(sums, p), reshape(divisor, sums.shape()));
 }

@@ -156,8 +156,9 @@ Tensor spread(const Tensor& x, const Dims& axes, double divisor, const char* op)
 }
 
 /// True if squares in double that standard deviations on the CPU were computed from may have been beyond its range.
-bool is_beyond(const Tensor& deviations) {
-  if (deviations.dtype() != DType::Float64) return false;
+bool is_beyond(const Tensor& given) {
+  if (given.dtype() != DType::Float64) return false;
+  const Tensor deviations = is_batched(given) ? contiguous(physical(given, *given->hidden)) : given;
   const std::span<const double> all(deviations.data<double>(), static_cast<std::size_t>(deviations.numel()));
   return std::ranges::any_of(all, [](double y) { return is_beyond_range(y * y); });
 }
@@ -166,7 +167,7 @@ bool is_beyond(const Tensor& deviations) {
 Tensor deviations(const Tensor& x, const Dims& axes, double divisor) {
   if (x.device().is_cpu()) {
     Tensor y = spread<true>(x, axes, divisor, "std");
-    if (is_batched(y) || !is_beyond(y)) return y;
+    if (!is_beyond(y)) return y;
   }
   return divide(power_norm(centered(x, axes), axes, false, 2), std::sqrt(divisor));
 }
