@@ -115,7 +115,9 @@ void rows_forward(const T* x, const T* w, const T* b, T* y, T* mean, T* rstd, st
     T center = centered ? static_cast<T>(mean_of(x, width)) : T(0);
     const Spread spread = spread_around(x, width, center);
     double rest = centered ? spread.mean : 0;
-    const double variance = std::max(0.0, spread.square - rest * rest);
+    // No number, and so measured widely, if both squares are infinite.
+    const double about_mean = spread.square - rest * rest;
+    const double variance = about_mean < 0 ? 0 : about_mean;
     double inverse = 1 / std::sqrt(variance + eps);
     constexpr auto kLeast = static_cast<double>(std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon());
     if (!(variance + eps > kLeast && variance < std::numeric_limits<double>::infinity())) [[unlikely]] {

@@ -49,7 +49,8 @@ __global__ void __launch_bounds__(kLaneThreads)
     }
     squares = combine_lanes(shared, squares, place, lanes.count, Add<T>()) / static_cast<T>(width);
     rest = centered ? combine_lanes(shared, rest, place, lanes.count, Add<T>()) / static_cast<T>(width) : T(0);
-    const T variance = max(squares - rest * rest, T(0));
+    const T about_mean = squares - rest * rest;  // no number, and so measured anew, if both are infinite
+    const T variance = about_mean < 0 ? T(0) : about_mean;
     const Spread<T> measured{rest, variance, 1 / std::sqrt(variance + static_cast<T>(eps))};
     const auto elements = [&](auto&& f) {
       for (std::int64_t i = place.lane; i < end; i += lanes.count) f(from[i] - mean);

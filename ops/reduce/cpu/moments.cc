@@ -63,7 +63,10 @@ template <class T>
 void correct(T center, T rest, T squares, std::int64_t n, double* mean, double* squares_about_mean) {
   const double off = static_cast<double>(rest) / static_cast<double>(n);
   *mean = static_cast<double>(center) + off;
-  *squares_about_mean = std::max(0.0, static_cast<double>(squares) - static_cast<double>(rest) * off);
+  const auto from_center = static_cast<double>(squares);
+  const double about_mean = from_center - static_cast<double>(rest) * off;
+  // Infinite squares are so about the mean as well, though the difference of two infinite numbers is none.
+  *squares_about_mean = std::isinf(from_center) ? from_center : about_mean < 0 ? 0 : about_mean;
 }
 
 /// Computes the moments of elements of float32, `step` apart, anew if their squares were beyond its range. Not for
