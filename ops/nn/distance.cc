@@ -185,6 +185,8 @@ Tensor Dist::call(const Tensor& x1, const Tensor& x2, double p) {
 Tensor Normalize::call(const Tensor& given, double p, const Dims& axis, double eps) {
   const Tensor x = as_inexact(given, info.name);
   if (x.ndim() == 0) return reshape(call(reshape(x, {1}), p, axis, eps), Dims{});
+  // float16 has no numbers as small as eps.
+  if (is_half(x.dtype())) return cast(call(cast(x, DType::Float32), p, axis, eps), x.dtype());
   return divide(x, maximum(LinalgVectorNorm::call(x, axis, true, p), eps));
 }
 
@@ -201,8 +203,9 @@ Tensor Renorm::call(const Tensor& given, double p, std::int64_t axis, double max
   constexpr double kSmall = 1e-7;  // as in PyTorch, so that the rounded result does not exceed maxnorm
   const Tensor norms = LinalgVectorNorm::call(x, others, true, p);
   const Tensor large = greater(norms, maxnorm);
-  const Tensor factors = where(large, divide(maxnorm, add(where(large, norms, 1), kSmall)), 1);
-  return multiply(x, factors);
+  // Divided before it is multiplied: the derivative of maxnorm / norm would be as small as the norm's square is large.
+  const Tensor units = divide(x, add(where(large, norms, 1), kSmall));
+  return where(large, multiply(units, maxnorm), x);
 }
 
 }  // namespace lamella

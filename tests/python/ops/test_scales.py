@@ -136,6 +136,29 @@ def test_a_factor_comes_out(name: str, mode: Mode, dtype: str) -> None:
             np.testing.assert_allclose(got / factor, want, rtol=eps, atol=2 * eps, err_msg=f"2^{shift}, result {i}")
 
 
+NORMS: dict[str, Callable[[lm.Tensor, float], lm.Tensor]] = {
+    "layer_norm": lambda x, eps: lm.layer_norm(x, (5,), eps=eps),
+    "rms_norm": lambda x, eps: lm.rms_norm(x, (5,), eps=eps),
+    "group_norm": lambda x, eps: lm.group_norm(x.reshape([1, 4, 5]), 2, eps=eps),
+    "instance_norm": lambda x, eps: lm.instance_norm(x.reshape([1, 4, 5]), eps=eps),
+    "batch_norm": lambda x, eps: lm.batch_norm(x, None, None, training=True, eps=eps),
+    "batch_norm, planes": lambda x, eps: lm.batch_norm(x.reshape([2, 2, 5]), None, None, training=True, eps=eps),
+}
+
+
+@pytest.mark.parametrize("dtype", SHIFTS)
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.__name__)
+@pytest.mark.parametrize("name", NORMS)
+def test_eps_counts_for_nothing_beside_large_numbers(name: str, mode: Mode, dtype: str) -> None:
+    plain = [y.detach().numpy() for y in mode(lambda x: NORMS[name](x, 0.0), tensors_of([X], dtype))]
+    for shift in (shift for shift in SHIFTS[dtype] if shift > 0):
+        xs = tensors_of([X * 2.0**shift], dtype)
+        found = [y.detach().numpy() for y in mode(lambda x: NORMS[name](x, 1e-5), xs)]
+        eps = float(np.finfo(dtype).eps) * shift
+        for got, want, factor in zip(found, plain, (1.0, 2.0**shift), strict=True):
+            np.testing.assert_allclose(got * factor, want, rtol=eps, atol=2 * eps, err_msg=f"2^{shift}")
+
+
 @pytest.mark.parametrize("name", ["layer_norm", "group_norm", "instance_norm", "batch_norm", "batch_norm, planes"])
 def test_gradients_far_from_1_meet_inputs_far_from_1(name: str) -> None:
     f, (array,), _ = CASES[name]
