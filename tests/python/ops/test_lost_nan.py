@@ -35,10 +35,13 @@ ROWS: dict[str, Callable[[lm.Tensor], lm.Tensor]] = {
     "vecdot": lambda x: lm.vecdot(x, lm.ones_like(x)),
     "cross_entropy": lambda x: lm.cross_entropy(x, lm.zeros([x.shape[0]], dtype="int64"), reduction="none"),
 }
-ROWS |= {
-    f"vector_norm, {p}": lambda x, p=p: lm.linalg.vector_norm(x, axis=1, ord=p)
-    for p in (0.5, 1, 2, 3, -1, math.inf, -math.inf)
-}
+
+
+def norm_of_rows(p: float) -> Callable[[lm.Tensor], lm.Tensor]:
+    return lambda x: lm.linalg.vector_norm(x, axis=1, ord=p)
+
+
+ROWS |= {f"vector_norm, {p}": norm_of_rows(p) for p in (0.5, 1.0, 2.0, 3.0, -1.0, math.inf, -math.inf)}
 FLOATS = ["float64", "float32", "bfloat16", "float16"]
 #: Sizes within a vector, of several, with rests, and of several parts of a row.
 SIZES = [1, 2, 3, 8, 9, 17, 64, 257, 4099]

@@ -179,13 +179,17 @@ def test_gradients_far_from_1_meet_inputs_far_from_1(name: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_norms_of_what_is_zero_infinite_or_no_number(dtype: str) -> None:
     x = lm.asarray(np.array([[0.0, 0.0], [0.0, INF], [math.nan, 1.0], [3.0, -4.0]])).astype(dtype)
-    for p, want in ((2, [0, INF, math.nan, 5]), (3, [0, INF, math.nan, 91 ** (1 / 3)]), (-2, [0, 0, math.nan, 2.4])):
+    for p, want in (
+        (2.0, [0, INF, math.nan, 5]),
+        (3.0, [0, INF, math.nan, 91 ** (1 / 3)]),
+        (-2.0, [0, 0, math.nan, 2.4]),
+    ):
         got = lm.linalg.vector_norm(x, axis=1, ord=p)
         assert got.dtype == x.dtype
         np.testing.assert_allclose(got.astype("float64").numpy(), want, rtol=4e-3 if "16" in dtype else 1e-6)
     zero = lm.zeros([3, 2], dtype=dtype)
     zero.stop_gradient = False
-    for p in (2, 3, 0.5, -1):
+    for p in (2.0, 3.0, 0.5, -1.0):
         (g,) = lm.grad(lm.linalg.vector_norm(zero, axis=1, ord=p).sum(), [zero])
         assert g.tolist() == [[0.0, 0.0]] * 3
 
