@@ -29,6 +29,7 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
+#include "ops/support/halves.h"
 #include "ops/support/layer.h"
 
 namespace lamella {
@@ -185,8 +186,8 @@ Tensor Dist::call(const Tensor& x1, const Tensor& x2, double p) {
 Tensor Normalize::call(const Tensor& given, double p, const Dims& axis, double eps) {
   const Tensor x = as_inexact(given, info.name);
   if (x.ndim() == 0) return reshape(call(reshape(x, {1}), p, axis, eps), Dims{});
-  // float16 has no numbers as small as eps.
-  if (is_half(x.dtype())) return cast(call(cast(x, DType::Float32), p, axis, eps), x.dtype());
+  if (any_half(x)) [[unlikely]]
+    return call_in_float32<Normalize>(x, p, axis, eps);
   return divide(x, maximum(LinalgVectorNorm::call(x, axis, true, p), eps));
 }
 

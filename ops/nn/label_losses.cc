@@ -18,12 +18,15 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/halves.h"
 
 namespace lamella {
 
 Tensor MultiLabelMarginLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<MultiLabelMarginLoss>(input, target, reduction);
+  if (any_half(input, target)) [[unlikely]]
+    return call_in_float32<MultiLabelMarginLoss>(input, target, reduction);
   check_reduction(reduction, info.name);
   if (input.ndim() == 0 && target.numel() == 1) return call(reshape(input, {1}), reshape(target, {1}), reduction);
   check_same_shape(input, target, info.name);
@@ -59,6 +62,8 @@ Tensor MultiLabelSoftMarginLoss::call(const Tensor& input, const Tensor& target,
                                       std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<MultiLabelSoftMarginLoss>(input, target, weight, reduction);
+  if (any_half(input, target, weight)) [[unlikely]]
+    return call_in_float32<MultiLabelSoftMarginLoss>(input, target, weight, reduction);
   check_reduction(reduction, info.name);
   check_same_shape(input, target, info.name);
   if (input.ndim() == 0) fail<ValueError>("[multilabel_soft_margin_loss] input needs an axis of classes");

@@ -21,6 +21,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/halves.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -40,6 +41,8 @@ Tensor weighted(const Tensor& terms, const std::optional<Tensor>& weight) { retu
 Tensor MseLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<MseLoss>(input, target, reduction);
+  if (any_half(input, target)) [[unlikely]]
+    return call_in_float32<MseLoss>(input, target, reduction);
   check_same_shape(input, target, info.name);
   return reduce_loss(squared_difference(input, target), reduction, info.name);
 }
@@ -47,6 +50,8 @@ Tensor MseLoss::call(const Tensor& input, const Tensor& target, std::string_view
 Tensor L1Loss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<L1Loss>(input, target, reduction);
+  if (any_half(input, target)) [[unlikely]]
+    return call_in_float32<L1Loss>(input, target, reduction);
   check_same_shape(input, target, info.name);
   return reduce_loss(abs(input - target), reduction, info.name);
 }
@@ -54,6 +59,8 @@ Tensor L1Loss::call(const Tensor& input, const Tensor& target, std::string_view 
 Tensor SmoothL1Loss::call(const Tensor& input, const Tensor& target, std::string_view reduction, double beta) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<SmoothL1Loss>(input, target, reduction, beta);
+  if (any_half(input, target)) [[unlikely]]
+    return call_in_float32<SmoothL1Loss>(input, target, reduction, beta);
   check_same_shape(input, target, info.name);
   if (!(beta >= 0)) fail<ValueError>("[smooth_l1_loss] beta cannot be negative, got ", beta);
   return reduce_loss(beta == 0 ? abs(input - target) : smooth_l1(input, target, beta), reduction, info.name);
@@ -62,6 +69,8 @@ Tensor SmoothL1Loss::call(const Tensor& input, const Tensor& target, std::string
 Tensor HuberLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction, double delta) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<HuberLoss>(input, target, reduction, delta);
+  if (any_half(input, target)) [[unlikely]]
+    return call_in_float32<HuberLoss>(input, target, reduction, delta);
   check_same_shape(input, target, info.name);
   if (!(delta > 0)) fail<ValueError>("[huber_loss] delta must be above 0, got ", delta);
   const Tensor loss = reduce_loss(smooth_l1(input, target, delta), reduction, info.name);
@@ -72,6 +81,8 @@ Tensor BinaryCrossEntropy::call(const Tensor& input, const Tensor& target, const
                                 std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<BinaryCrossEntropy>(input, target, weight, reduction);
+  if (any_half(input, target, weight)) [[unlikely]]
+    return call_in_float32<BinaryCrossEntropy>(input, target, weight, reduction);
   check_same_shape(input, target, info.name);
   if (input.numel() > 0 && !input.device().is_meta() && !all_true((input >= 0) & (input <= 1)))
     fail<ValueError>(
@@ -85,6 +96,8 @@ Tensor BinaryCrossEntropyWithLogits::call(const Tensor& input, const Tensor& tar
                                           const std::optional<Tensor>& pos_weight) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<BinaryCrossEntropyWithLogits>(input, target, weight, reduction, pos_weight);
+  if (any_half(input, target, weight, pos_weight)) [[unlikely]]
+    return call_in_float32<BinaryCrossEntropyWithLogits>(input, target, weight, reduction, pos_weight);
   check_same_shape(input, target, info.name);
   // With p = sigmoid(x): log(1 - p) = log(p) - x, so -t log(p) - (1 - t) log(1 - p) = (1 - t) x - log(p).
   const Tensor log_p = log_sigmoid(input);
@@ -96,6 +109,8 @@ Tensor BinaryCrossEntropyWithLogits::call(const Tensor& input, const Tensor& tar
 Tensor KlDiv::call(const Tensor& input, const Tensor& target, std::string_view reduction, bool log_target) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<KlDiv>(input, target, reduction, log_target);
+  if (any_half(input, target)) [[unlikely]]
+    return call_in_float32<KlDiv>(input, target, reduction, log_target);
   check_same_shape(input, target, info.name);
   Tensor terms;
   if (log_target) {
@@ -114,6 +129,8 @@ Tensor PoissonNllLoss::call(const Tensor& input, const Tensor& target, bool log_
                             std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<PoissonNllLoss>(input, target, log_input, full, eps, reduction);
+  if (any_half(input, target)) [[unlikely]]
+    return call_in_float32<PoissonNllLoss>(input, target, log_input, full, eps, reduction);
   check_same_shape(input, target, info.name);
   Tensor terms = log_input ? exp(input) - target * input : input - target * log(input + eps);
   if (full) {
@@ -128,6 +145,8 @@ Tensor GaussianNllLoss::call(const Tensor& input, const Tensor& target, const Te
                              std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<GaussianNllLoss>(input, target, var, full, eps, reduction);
+  if (any_half(input, target, var)) [[unlikely]]
+    return call_in_float32<GaussianNllLoss>(input, target, var, full, eps, reduction);
   check_defined(input, info.name);
   check_defined(target, info.name);
   check_defined(var, info.name);
@@ -160,6 +179,8 @@ Tensor GaussianNllLoss::call(const Tensor& input, const Tensor& target, const Te
 Tensor SoftMarginLoss::call(const Tensor& input, const Tensor& target, std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<SoftMarginLoss>(input, target, reduction);
+  if (any_half(input, target)) [[unlikely]]
+    return call_in_float32<SoftMarginLoss>(input, target, reduction);
   check_same_shape(input, target, info.name);
   return reduce_loss(-log_sigmoid(target * input), reduction, info.name);
 }

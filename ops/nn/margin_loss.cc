@@ -19,6 +19,7 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
+#include "ops/support/halves.h"
 
 namespace lamella {
 namespace {
@@ -31,6 +32,8 @@ Tensor hinge(const Tensor& x) { return clip(x, Operand(0), std::nullopt); }
 Tensor HingeEmbeddingLoss::call(const Tensor& input, const Tensor& target, double margin, std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<HingeEmbeddingLoss>(input, target, margin, reduction);
+  if (any_half(input, target)) [[unlikely]]
+    return call_in_float32<HingeEmbeddingLoss>(input, target, margin, reduction);
   check_same_shape(input, target, info.name);
   const Tensor terms = where(target != 1, hinge(margin - input), 0) + where(target != -1, input, 0);
   return reduce_loss(terms, reduction, info.name);
@@ -40,6 +43,8 @@ Tensor MarginRankingLoss::call(const Tensor& input1, const Tensor& input2, const
                                std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<MarginRankingLoss>(input1, input2, target, margin, reduction);
+  if (any_half(input1, input2, target)) [[unlikely]]
+    return call_in_float32<MarginRankingLoss>(input1, input2, target, margin, reduction);
   if (input1.shape() != input2.shape() || input1.ndim() != target.ndim()) {
     fail<ValueError>("[margin_ranking_loss] input1 and input2 must have one shape, and target as many axes, got ",
                      input1.shape(), ", ", input2.shape(), " and ", target.shape());
@@ -51,6 +56,8 @@ Tensor CosineEmbeddingLoss::call(const Tensor& input1, const Tensor& input2, con
                                  std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<CosineEmbeddingLoss>(input1, input2, target, margin, reduction);
+  if (any_half(input1, input2, target)) [[unlikely]]
+    return call_in_float32<CosineEmbeddingLoss>(input1, input2, target, margin, reduction);
   if (input1.shape() != input2.shape() || input1.ndim() != target.ndim() + 1 || target.ndim() > 1) {
     fail<ValueError>(
         "[cosine_embedding_loss] needs two inputs [samples, size] and a target [samples], or two inputs [size] and a "
@@ -59,11 +66,6 @@ Tensor CosineEmbeddingLoss::call(const Tensor& input1, const Tensor& input2, con
   }
   const Tensor a = as_floating(input1, info.name);
   const Tensor b = as_floating(input2, info.name);
-  if (is_half(a.dtype()) || is_half(b.dtype())) {
-    // The squares are beyond the range of float16, and so is what is added to them.
-    const auto wide = [](const Tensor& x) { return cast(x, promote_types(x.dtype(), DType::Float32)); };
-    return cast(call(wide(a), wide(b), target, margin, reduction), promote_types(a.dtype(), b.dtype()));
-  }
   // PyTorch's formula, a b / sqrt((a a + 1e-12) (b b + 1e-12)), by directions, which are never beyond the range.
   const auto direction = [](const Tensor& x) {
     return x / hypot(power_norm(x, {static_cast<std::int64_t>(x.ndim()) - 1}, true, 2), 1e-6);
@@ -77,6 +79,8 @@ Tensor TripletMarginLoss::call(const Tensor& anchor, const Tensor& positive, con
                                double p, double eps, bool swap, std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<TripletMarginLoss>(anchor, positive, negative, margin, p, eps, swap, reduction);
+  if (any_half(anchor, positive, negative)) [[unlikely]]
+    return call_in_float32<TripletMarginLoss>(anchor, positive, negative, margin, p, eps, swap, reduction);
   if (anchor.ndim() != positive.ndim() || anchor.ndim() != negative.ndim()) {
     fail<ValueError>("[triplet_margin_loss] anchor, positive and negative must have as many axes, got the shapes ",
                      anchor.shape(), ", ", positive.shape(), " and ", negative.shape());
@@ -92,6 +96,8 @@ Tensor MultiMarginLoss::call(const Tensor& input, const Tensor& target, std::int
                              const std::optional<Tensor>& weight, std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<MultiMarginLoss>(input, target, p, margin, weight, reduction);
+  if (any_half(input, target, weight)) [[unlikely]]
+    return call_in_float32<MultiMarginLoss>(input, target, p, margin, weight, reduction);
   if (p != 1 && p != 2) fail<ValueError>("[multi_margin_loss] p must be 1 or 2, got ", p);
   check_defined(input, info.name);
   check_defined(target, info.name);

@@ -23,6 +23,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
+#include "ops/support/halves.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -207,9 +208,8 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
   const Tensor batched = checked(x, info.dtypes, N, info.name);
   if (!(norm_type > 0)) fail<ValueError>("[", info.name, "] norm_type must be positive, got ", norm_type);
   if (std::isinf(norm_type)) return MaxPool<N>::call(abs(x), kernel_size, stride, {0}, {1}, ceil_mode);
-  // Powers of 16-bit floats are computed in float32, and roots of their sums rounded once.
-  if (is_half(x.dtype()))
-    return cast(call(cast(x, DType::Float32), norm_type, kernel_size, stride, ceil_mode), x.dtype());
+  if (any_half(x)) [[unlikely]]
+    return call_in_float32<LpPool>(x, norm_type, kernel_size, stride, ceil_mode);
   const Setting setting = read_setting(N, kernel_size, stride, {0}, {1}, ceil_mode, info.name);
   const SharedPlan plan = plan_windows(batched, setting, PoolDivisor::None, info.name);
   const Tensor sums = pool_sum(power_or_zero(batched, norm_type), plan, info.name);
@@ -243,6 +243,8 @@ std::vector<Tensor> AdaptiveMaxPoolWithIndices<N>::call(const Tensor& x, const O
 }
 
 Tensor LocalResponseNorm::call(const Tensor& x, std::int64_t size, double alpha, double beta, double k) {
+  if (any_half(x)) [[unlikely]]
+    return call_in_float32<LocalResponseNorm>(x, size, alpha, beta, k);
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
   if (x.ndim() < 2) fail<ValueError>("[local_response_norm] x must be [n, channels, ..], got the shape ", x.shape());

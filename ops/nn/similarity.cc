@@ -13,23 +13,17 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
+#include "ops/support/halves.h"
 
 namespace lamella {
-namespace {
-
-/// 16-bit floats as float32, other tensors unchanged.
-Tensor widened(const Tensor& x) { return is_half(x.dtype()) ? cast(x, DType::Float32) : x; }
-
-}  // namespace
 
 Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t axis, double eps) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<CosineSimilarity>(x1, x2, axis, eps);
+  if (any_half(x1, x2)) [[unlikely]]
+    return call_in_float32<CosineSimilarity>(x1, x2, axis, eps);
   const Tensor a = as_floating(x1, info.name);
   const Tensor b = as_floating(x2, info.name);
-  // float16 has no numbers as small as eps.
-  if (is_half(a.dtype()) || is_half(b.dtype()))
-    return cast(call(widened(a), widened(b), axis, eps), promote_types(a.dtype(), b.dtype()));
   const Dims shape = broadcast_shapes(a.shape(), b.shape(), info.name);
   const auto ndim = static_cast<std::int64_t>(shape.size());
   if (ndim == 0) return CosineSimilarity::call(reshape(a, {1}), reshape(b, {1}), axis, eps);
@@ -49,15 +43,13 @@ Tensor CosineSimilarity::call(const Tensor& x1, const Tensor& x2, std::int64_t a
 Tensor PairwiseDistance::call(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdims) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<PairwiseDistance>(x1, x2, p, eps, keepdims);
+  if (any_half(x1, x2)) [[unlikely]]
+    return call_in_float32<PairwiseDistance>(x1, x2, p, eps, keepdims);
   if (std::isnan(p)) fail<ValueError>("[pairwise_distance] p must be a number, got NaN");
   if (are_wide_integers(x1, x2)) {
     return cast(call(cast(x1, DType::Float64), cast(x2, DType::Float64), p, eps, keepdims), kDefaultFloat);
   }
-  const Tensor a = as_inexact(x1, info.name);
-  const Tensor b = as_inexact(x2, info.name);
-  if (is_half(a.dtype()) || is_half(b.dtype()))
-    return cast(call(widened(a), widened(b), p, eps, keepdims), promote_types(a.dtype(), b.dtype()));
-  const Tensor difference = a - b + eps;
+  const Tensor difference = as_inexact(x1, info.name) - as_inexact(x2, info.name) + eps;
   if (difference.ndim() == 0) fail<ValueError>("[pairwise_distance] x1 and x2 need an axis, got 0-d tensors");
   return linalg::vector_norm(difference, Dims{-1}, keepdims, p);
 }

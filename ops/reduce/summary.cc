@@ -13,6 +13,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
+#include "ops/support/halves.h"
 
 namespace lamella {
 namespace {
@@ -71,6 +72,8 @@ Tensor AllClose::call(const Operand& a, const Operand& b, double rtol, double at
 }
 
 Tensor Trapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double dx, std::int64_t axis) {
+  if (x && any_half(y, x)) [[unlikely]]
+    return call_in_float32<Trapezoid>(y, x, dx, axis);
   std::int64_t from_end = 0;
   const double scale = x ? 0.5 : dx / 2;
   if (!x && y.ndim() > 0 && y.numel() > 0) {
@@ -92,6 +95,8 @@ Tensor Trapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double d
 }
 
 Tensor CumulativeTrapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double dx, std::int64_t axis) {
+  if (any_half(y, x)) [[unlikely]]
+    return call_in_float32<CumulativeTrapezoid>(y, x, dx, axis);
   std::int64_t from_end = 0;
   const Tensor parts = double_areas(info, y, x, axis, from_end);
   return CumSum::call(multiply(parts, x ? 0.5 : dx / 2), from_end, std::nullopt);

@@ -66,9 +66,11 @@ std::vector<Tensor> NumericalGradient::call(const Tensor& given,
                                             const std::optional<std::vector<HeldOperand>>& given_spacing,
                                             const std::optional<Dims>& axis, std::int64_t edge_order) {
   check_defined(given, info.name);
-  if (is_wide_integer(given.dtype())) {
-    std::vector<Tensor> found = call(cast(given, DType::Float64), given_spacing, axis, edge_order);
-    for (Tensor& x : found) x = cast(x, kDefaultFloat);
+  const bool half = is_half(given.dtype());
+  if (half || is_wide_integer(given.dtype())) {
+    const Tensor wide = cast(given, half ? DType::Float32 : DType::Float64);
+    std::vector<Tensor> found = call(wide, given_spacing, axis, edge_order);
+    for (Tensor& x : found) x = cast(x, half ? given.dtype() : kDefaultFloat);
     return found;
   }
   const std::vector<HeldOperand> spacing = given_spacing.value_or(std::vector<HeldOperand>{Scalar(1)});

@@ -81,3 +81,47 @@ def test_results_and_gradients_are_those_of_float32(name: str, dtype: str) -> No
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "nanpercentile"])
 def test_no_step_on_the_way_is_beyond_the_range_of_float16(name: str) -> None:
     check(name, "float16", LARGE, with_gradients=False)
+
+
+SIGNS = lm.asarray([[1, -1, 1], [-1, -1, 1]], dtype="int64")
+LABELS = lm.asarray([1, 0], dtype="int64")
+#: Calls whose results fit in float16 where squares, sums and small constants on the way do not.
+DIRECT: dict[str, Call] = {
+    "mse_loss": lambda x: lm.mse_loss(x / 4, x[::-1, :] / 8),
+    "smooth_l1_loss": lambda x: lm.smooth_l1_loss(x, x[::-1, :], beta=1e3),
+    "huber_loss": lambda x: lm.huber_loss(x, x[::-1, :], delta=100.0),
+    "binary_cross_entropy": lambda x: lm.binary_cross_entropy(x / 1024 + 0.5, abs(x) / 512),
+    "binary_cross_entropy_with_logits": lambda x: lm.binary_cross_entropy_with_logits(x, lm.abs(lm.sin(x)), x * x),
+    "poisson_nll_loss": lambda x: lm.poisson_nll_loss(abs(x), abs(x), log_input=False, full=True),
+    "gaussian_nll_loss": lambda x: lm.gaussian_nll_loss(x, x[::-1, :], abs(x) + 1000.0),
+    "soft_margin_loss": lambda x: lm.soft_margin_loss(x, SIGNS),
+    "hinge_embedding_loss": lambda x: lm.hinge_embedding_loss(x, SIGNS),
+    "cosine_embedding_loss": lambda x: lm.cosine_embedding_loss(x, x[::-1, :], lm.asarray([1, -1])),
+    "triplet_margin_loss": lambda x: lm.triplet_margin_loss(x, x[::-1, :], x * 0),
+    "multi_margin_loss": lambda x: lm.multi_margin_loss(x / 2, LABELS, p=2) / 64,
+    "multilabel_soft_margin_loss": lambda x: lm.multilabel_soft_margin_loss(x, abs(SIGNS)),
+    "local_response_norm": lambda x: lm.local_response_norm(x.reshape([1, 2, 3]), 2, alpha=1e-3),
+    "trapezoid": lambda x: lm.trapezoid(x / 4, lm.cos(x) * 100),
+    "cumulative_trapezoid": lambda x: lm.cumulative_trapezoid(x / 4, lm.cos(x) * 100),
+    "gradient": lambda x: lm.gradient(x, axis=1),
+    "normalize": lm.normalize,
+    "normalize, cubes": lambda x: lm.normalize(x, 3.0, axis=0),
+    "cosine_similarity": lambda x: lm.cosine_similarity(x, x[0]),
+    "cosine_similarity of rows": lambda x: lm.cosine_similarity(x[0], x[1], axis=0),
+    "pairwise_distance": lambda x: lm.pairwise_distance(x, x[::-1, :]),
+    "pairwise_distance of equals": lambda x: lm.pairwise_distance(x, x),
+    "renorm": lambda x: lm.renorm(x, 2.0, 0, 1.0),
+    "lp_pool1d": lambda x: lm.lp_pool1d(x[None], 4.0, 2),
+}
+
+
+@pytest.mark.parametrize("scale", [300.0, 2.0**-13, 0.0])
+@pytest.mark.parametrize("dtype", EPS)
+@pytest.mark.parametrize("name", DIRECT)
+def test_composed_operators_round_once(name: str, dtype: str, scale: float) -> None:
+    array = (lm.asarray([[1.0, -0.75, 0.5], [-0.25, 0.5, 1.0]]) * scale).astype(dtype).astype("float32")
+    for got, want in zip(results(DIRECT[name], [array], dtype), results(DIRECT[name], [array], "float32"), strict=True):
+        for a, b in zip(got, want, strict=True):
+            fits = np.abs(b) < LARGEST / 4
+            size = max(float(np.abs(b[fits]).max(initial=0.0)), 1e-4)
+            np.testing.assert_allclose(a[fits], b[fits], rtol=0, atol=16 * EPS[dtype] * size)
