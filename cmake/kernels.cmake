@@ -46,6 +46,9 @@ function(lamella_kernel_target target isa)
   if(LAMELLA_SANITIZE)
     set(optimization -O1)  # with a sanitizer's checks -O3 takes three times as long to compile
     set(of_headers -Wno-uninitialized)
+  elseif(isa STREQUAL "x86-64-v2")
+    set(optimization -O2)  # for processors of before 2013 the size of a wheel counts more than their speed
+    set(of_headers -Wno-maybe-uninitialized)
   else()
     set(optimization -O3)
     set(of_headers -Wno-maybe-uninitialized)

@@ -32,8 +32,8 @@ Tensor hinge(const Tensor& x) { return clip(x, Operand(0), std::nullopt); }
 Tensor HingeEmbeddingLoss::call(const Tensor& input, const Tensor& target, double margin, std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<HingeEmbeddingLoss>(input, target, margin, reduction);
-  if (any_half(input, target)) [[unlikely]]
-    return call_in_float32<HingeEmbeddingLoss>(input, target, margin, reduction);
+  if (any_half(input)) [[unlikely]]
+    return call_in_float32_for<HingeEmbeddingLoss>(input.dtype(), input, target, margin, reduction);
   check_same_shape(input, target, info.name);
   const Tensor terms = where(target != 1, hinge(margin - input), 0) + where(target != -1, input, 0);
   return reduce_loss(terms, reduction, info.name);
@@ -56,8 +56,6 @@ Tensor CosineEmbeddingLoss::call(const Tensor& input1, const Tensor& input2, con
                                  std::string_view reduction) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<CosineEmbeddingLoss>(input1, input2, target, margin, reduction);
-  if (any_half(input1, input2, target)) [[unlikely]]
-    return call_in_float32<CosineEmbeddingLoss>(input1, input2, target, margin, reduction);
   if (input1.shape() != input2.shape() || input1.ndim() != target.ndim() + 1 || target.ndim() > 1) {
     fail<ValueError>(
         "[cosine_embedding_loss] needs two inputs [samples, size] and a target [samples], or two inputs [size] and a "
@@ -66,6 +64,10 @@ Tensor CosineEmbeddingLoss::call(const Tensor& input1, const Tensor& input2, con
   }
   const Tensor a = as_floating(input1, info.name);
   const Tensor b = as_floating(input2, info.name);
+  if (any_half(a, b)) [[unlikely]] {
+    const DType dtype = promote_types(a.dtype(), b.dtype());
+    return call_in_float32_for<CosineEmbeddingLoss>(dtype, a, b, target, margin, reduction);
+  }
   // PyTorch's formula, a b / sqrt((a a + 1e-12) (b b + 1e-12)), by directions, which are never beyond the range.
   const auto direction = [](const Tensor& x) {
     return x / hypot(power_norm(x, {static_cast<std::int64_t>(x.ndim()) - 1}, true, 2), 1e-6);

@@ -131,8 +131,8 @@ std::array<Tensor, 2> max_adaptive(const OpInfo& info, std::size_t axes, const T
   return {without_batch_axis(found[0], x), places ? without_batch_axis(found[1], x) : Tensor()};
 }
 
-/// True if sums of powers over the windows of x may be beyond the range of numbers: on the CPU they are looked at; a GPU
-/// would have to be waited for, and under vmap no single one decides.
+/// True if sums of powers over the windows of x may be beyond the range of numbers: on the CPU they are looked at; a
+/// GPU would have to be waited for, and under vmap no single one decides.
 bool may_lose_powers(const Tensor& sums, double p, const Tensor& x, const SharedPlan& plan, const char* op) {
   if (p == 1 || x.numel() == 0 || sums.device().is_meta()) return false;
   if (!sums.device().is_cpu() || is_batched(sums)) return true;

@@ -39,6 +39,12 @@ inline void promote_to(std::optional<DType>& dtype, const std::optional<Tensor>&
 /// True if one of the arguments is a tensor of 16-bit floats.
 bool any_half(const auto&... args) { return (detail::is_half_argument(args) || ...); }
 
+/// Calls Op::call with float32 in place of 16-bit floats, and rounds the result once to `dtype`.
+template <class Op, class... Args>
+Tensor call_in_float32_for(DType dtype, const Args&... args) {
+  return cast(Op::call(detail::widened(args)...), dtype);
+}
+
 /// Calls Op::call with float32 in place of 16-bit floats, and rounds the result once to the dtype that the operands
 /// have together. An operator that is composed of others, whose results are beyond the range or precision of 16 bits
 /// where its own is not, begins with
@@ -48,7 +54,7 @@ template <class Op, class... Args>
 Tensor call_in_float32(const Args&... args) {
   std::optional<DType> dtype;
   (detail::promote_to(dtype, args), ...);
-  return cast(Op::call(detail::widened(args)...), *dtype);
+  return call_in_float32_for<Op>(*dtype, args...);
 }
 
 }  // namespace lamella
