@@ -1,6 +1,6 @@
 """Makes wheels that run on every Linux with glibc 2.28 or newer, with numpy and nothing else.
 
-    python cmake/wheel/build.py [--python 3.11 3.13 3.14] [--output wheels]
+    python cmake/wheel/build.py [--python 3.11 3.12 3.13 3.14] [--output wheels]
 
 `./dev wheel` calls it. What goes in beside Lamella's own libraries:
 
@@ -39,7 +39,7 @@ BUNDLED = WORK / "bundled"
 PLATFORM = "manylinux_2_28_x86_64"
 #: Largest size of a wheel, in bytes.
 LIMIT = 25_000_000
-#: Where the headers of Python versions come from that are not the one that runs.
+#: Debian's releases with the headers of Python versions. Those of others are taken from an interpreter on PATH.
 HEADERS = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid"}
 TOOLS = (
     "build>=1.2",
@@ -198,20 +198,35 @@ def first_wheel(python: Path, options: dict[str, str], environment: dict[str, st
     return next(folder.glob("*.whl"))
 
 
+def headers_of(version: str, archive: Archive) -> str:
+    """Returns the folders with Python.h and pyconfig.h of a version of Python, as a list of CMake."""
+    if version in HEADERS:
+        folder = archive.package(f"libpython{version}-dev", HEADERS[version]) / "usr" / "include"
+        return f"{folder / f'python{version}'};{folder}"
+    program = "from sysconfig import get_paths as p; print(p()['include'], p()['platinclude'], sep=';')"
+    try:
+        asked = subprocess.run([f"python{version}", "-c", program], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        message = f"Debian has no headers of Python {version}, and a python{version} on PATH has none: {error}"
+        raise SystemExit(message) from None
+    folders = asked.stdout.strip()
+    if not any((Path(folder) / "Python.h").is_file() for folder in folders.split(";")):
+        raise SystemExit(f"python{version} comes without its headers: there is no Python.h in {folders}")
+    return folders
+
+
 def other_wheel(
     first: Path, version: str, archive: Archive, options: dict[str, str], environment: dict[str, str]
 ) -> Path:
     """Returns a copy of the wheel whose module is for another Python."""
     say(f"building the module for Python {version}")
-    headers = archive.package(f"libpython{version}-dev", HEADERS[version]) / "usr" / "include"
     digits = version.replace(".", "")
     tag = f"cpython-{digits}-x86_64-linux-gnu"
     # In the tree of the first wheel, as all but the module is the same.
     tree = WORK / "lamella"
     given = {
         **options,
-        # The second folder has pyconfig.h.
-        "LAMELLA_PYTHON_HEADERS": f"{headers / f'python{version}'};{headers}",
+        "LAMELLA_PYTHON_HEADERS": headers_of(version, archive),
         "LAMELLA_PYTHON_TAG": tag,
         "Python_EXECUTABLE": str(WORK / "tools" / "bin" / "python"),
     }
@@ -268,11 +283,18 @@ def repaired(python: Path, wheel: Path, output: Path) -> Path:
     return target
 
 
+def checked_version(text: str) -> str:
+    """Reads a version of Python from the command line."""
+    if not re.fullmatch(r"3\.1[1-9]", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no version of Python from 3.11 on, as 3.13 is")
+    return text
+
+
 def main() -> None:
     """Makes the wheels that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    parser.add_argument("--python", nargs="+", default=[running], choices=sorted({running, *HEADERS}))
+    parser.add_argument("--python", nargs="+", default=[running], type=checked_version, metavar="VERSION")
     parser.add_argument("--output", type=Path, default=ROOT / "wheels")
     arguments = parser.parse_args()
     WORK.mkdir(parents=True, exist_ok=True)

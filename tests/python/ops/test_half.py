@@ -39,7 +39,13 @@ def results(function: Call, arrays: list[lm.Tensor], dtype: str) -> tuple[list[n
     recorded = [y.astype("float64") for y in ys if not y.stop_gradient]
     gradients: list[np.ndarray] = []
     if recorded:
-        total = sum(((y * lm.cos(lm.arange(y.size, dtype="float64").reshape(y.shape))).sum() for y in recorded), 0.0)
+        total = sum(
+            (
+                (y * lm.cos(lm.arange(y.size, dtype="float64", device=y.device).reshape(y.shape))).sum()
+                for y in recorded
+            ),
+            0.0,
+        )
         leaves = [x for x in arguments if not x.stop_gradient]
         found = lm.grad(total, leaves, allow_unused=True)
         gradients = [g.astype("float64").numpy() for g in found if g is not None]
