@@ -9,6 +9,7 @@
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
+#include "ops/linalg/pseudoinverse.h"
 #include "ops/linalg/solve.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
@@ -192,30 +193,33 @@ struct SvdLayer : OperatorLayer<SvdLayer> {
       fail<RuntimeError>("[linalg_svd] the singular vectors of matrices that are not square (", m, " x ", n,
                          ") have a gradient with full_matrices=False only");
     }
-    const Tensor row = expand_dims(s, -2);
-    const Tensor column = expand_dims(s, -1);
+    // With singular values near 1, as their squares may be beyond the range of numbers.
+    const Tensor scale = power_of_two_near(expand_dims(s, -2));
+    const Tensor row = divide(expand_dims(s, -2), scale);
+    const Tensor column = divide(expand_dims(s, -1), scale);
     const Tensor unit = eye(k, std::nullopt, 0, s.dtype(), s.device());
     // (s[j] - s[i]) (s[j] + s[i]) is more accurate than the difference of squares.
     const Tensor gaps = add(multiply(subtract(row, column), add(row, column)), unit);
     Tensor inner;
-    if (ds.defined()) inner = multiply(column_of(ds), unit);
     if (du.defined()) {
       const Tensor difference = skew(matmul(adjoint(u), du));
-      inner = plus(inner, multiply(divide(off_diagonal(difference), gaps), row));
+      inner = multiply(divide(off_diagonal(difference), gaps), row);
       if (is_complex(u.dtype())) inner = add(inner, divide(multiply(difference, unit), multiply(row, 2)));
     }
     if (dvh.defined()) {
       const Tensor difference = skew(matmul(vh, adjoint(dvh)));
       inner = plus(inner, multiply(divide(off_diagonal(difference), gaps), column));
     }
+    inner = divide(inner, scale);
+    if (ds.defined()) inner = add(inner, multiply(column_of(ds), unit));
     Tensor dx = matmul(matmul(u, inner), vh);
     if (du.defined() && m > k) {
-      const Tensor scaled = divide(du, row);
+      const Tensor scaled = divide(du, expand_dims(s, -2));
       const Tensor outside = subtract(scaled, matmul(u, matmul(adjoint(u), scaled)));
       dx = add(dx, matmul(outside, vh));
     }
     if (dvh.defined() && n > k) {
-      const Tensor scaled = divide(dvh, column);
+      const Tensor scaled = divide(dvh, column_of(s));
       const Tensor outside = subtract(scaled, matmul(matmul(scaled, adjoint(vh)), vh));
       dx = add(dx, matmul(u, outside));
     }

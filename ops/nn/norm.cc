@@ -1,5 +1,6 @@
 #include "ops/nn/norm.h"
 
+#include <cmath>
 #include <limits>
 
 #include "engine/core/modes.h"
@@ -10,6 +11,7 @@
 #include "ops/elementwise/square.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/norm_layers.h"
+#include "ops/reduce/common_divisor.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
@@ -151,7 +153,11 @@ Tensor complex_rms_norm(const Tensor& x, const Dims& normalized_shape, const std
                         const NormSetting& setting) {
   Dims axes;
   for (std::size_t i = 0; i < normalized_shape.size(); ++i) axes.push_back(-1 - static_cast<std::int64_t>(i));
-  const Tensor y = divide(x, sqrt(add(mean(square(x), axes, true), setting.eps)));
+  const double least = std::sqrt(setting.eps);
+  const Tensor divisor = divisor_into_range(x, axes, least);
+  const Tensor scaled = divisor.defined() ? divide(x, divisor) : x;
+  const Tensor squares = mean(square(scaled), axes, true);
+  const Tensor y = divide(scaled, sqrt(divisor.defined() ? squares + square(least / divisor) : squares + setting.eps));
   return weight ? cast(multiply(y, *weight), x.dtype()) : y;
 }
 

@@ -7,6 +7,7 @@
 #include "ops/elementwise/predicates.h"
 #include "ops/elementwise/where.h"
 #include "ops/reduce/extremum.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -22,7 +23,7 @@ Tensor divisor_into_range(const Tensor& x, const Dims& axes, double least) {
   const autograd::NoGrad no_grad;
   const Tensor divisor = largest_or_one(x, axes);
   // Squares of numbers in between, raised to -5/2 as third derivatives of a root are, are a tenth of the range away.
-  const double most = x.dtype() == DType::Float64 ? 0x1p160 : 0x1p20;
+  const double most = real_dtype(x.dtype()) == DType::Float64 ? 0x1p160 : 0x1p20;
   const Tensor large = greater(divisor, most);
   const Tensor beyond = least > 1 / most ? large : logical_or(large, less(divisor, 1 / most));
   if (x.device().is_cpu()) {

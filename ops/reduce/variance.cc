@@ -12,6 +12,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
+#include "ops/elementwise/parts.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
@@ -218,11 +219,9 @@ Tensor variance(const OpInfo& info, const Tensor& given, const std::optional<Dim
     return cast(variance<kRoot>(info, cast(given, DType::Float64), axis, correction, keepdims), kDefaultFloat);
   // The variance of complex numbers is the sum of the variances of their parts.
   if (is_complex(given.dtype())) {
-    Tensor sum = add(variance<false>(info, real(given), axis, correction, keepdims),
-                     variance<false>(info, imag(given), axis, correction, keepdims));
-    if constexpr (!kRoot) return sum;
-    const Tensor flat = equal(sum, 0.0);
-    return where(flat, 0.0, sqrt(where(flat, 1.0, sum)));
+    const Tensor along = variance<kRoot>(info, real(given), axis, correction, keepdims);
+    const Tensor across = variance<kRoot>(info, imag(given), axis, correction, keepdims);
+    return kRoot ? hypot(along, across) : add(along, across);
   }
   const Tensor floating = as_floating(given, info.name);
   // 16-bit floats are computed in float32 and rounded once.

@@ -116,24 +116,80 @@ Mode = Callable[[Function, list[lm.Tensor]], list[lm.Tensor]]
 MODES: list[Mode] = [reverse, recorded, forward, mapped]
 
 
-@pytest.mark.parametrize("dtype", SHIFTS)
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.__name__)
-@pytest.mark.parametrize("name", CASES)
-def test_a_factor_comes_out(name: str, mode: Mode, dtype: str) -> None:
-    f, arrays, degree = CASES[name]
+def check_factors(case: tuple[Function, Sequence[np.ndarray], float], mode: Mode, dtype: str, tolerance: float) -> None:
+    """Values and gradients of arrays times powers of two are those of the arrays, times powers of two."""
+    f, arrays, degree = case
 
     def values(shift: int) -> list[np.ndarray]:
         return [y.detach().numpy() for y in mode(f, tensors_of([a * 2.0**shift for a in arrays], dtype))]
 
     plain = values(0)
     for shift in SHIFTS[dtype]:
-        if abs(shift * (degree - 1)) > (100 if dtype == "float32" else 900):
-            continue  # the gradient itself is too small
+        if max(abs(shift * degree), abs(shift * (degree - 1))) > (112 if dtype == "float32" else 980):
+            continue  # the result itself is beyond the range
         for i, (got, want) in enumerate(zip(values(shift), plain, strict=True)):
             factor = 2.0 ** (shift * (degree - (i > 0)))
             # The root of a power far from 1 has a rounded exponent.
-            eps = float(np.finfo(dtype).eps) * max(8, abs(shift))
+            eps = tolerance * float(np.finfo(dtype).eps) * max(8, abs(shift))
             np.testing.assert_allclose(got / factor, want, rtol=eps, atol=2 * eps, err_msg=f"2^{shift}, result {i}")
+
+
+@pytest.mark.parametrize("dtype", SHIFTS)
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.__name__)
+@pytest.mark.parametrize("name", CASES)
+def test_a_factor_comes_out(name: str, mode: Mode, dtype: str) -> None:
+    check_factors(CASES[name], mode, dtype, 1)
+
+
+def hermitian(x: lm.Tensor) -> lm.Tensor:
+    return (x + lm.conj(x.mT)) / 2
+
+
+def shares(vectors: lm.Tensor) -> lm.Tensor:
+    """The squares of their elements, which do not depend on the signs of vectors."""
+    return lm.real(vectors * lm.conj(vectors))
+
+
+A, TALL = WIDE[:4, :4], WIDE[:5, 10:13]
+DEFINITE = A @ A.T + 4 * np.eye(4)
+COMPLEX, COMPLEX_TALL = A + 1j * OTHER[:4, :4], TALL + 1j * OTHER[:5, 10:13]
+la = lm.linalg
+#: Functions of matrices, whose errors grow with the matrices' condition.
+OF_MATRICES: dict[str, tuple[Function, Sequence[np.ndarray], float]] = {
+    "svd, values": (lambda x: la.svd(x, full_matrices=False)[1], [TALL], 1),
+    "svd, left": (lambda x: shares(la.svd(x, full_matrices=False)[0]), [TALL], 0),
+    "svd, right": (lambda x: shares(la.svd(x, full_matrices=False)[2]), [TALL.T.copy()], 0),
+    "svd, complex": (lambda x: shares(la.svd(x, full_matrices=False)[0]), [COMPLEX_TALL], 0),
+    "svdvals": (la.svdvals, [TALL], 1),
+    "eigh, values": (lambda x: la.eigh(hermitian(x))[0], [A], 1),
+    "eigh, vectors": (lambda x: shares(la.eigh(hermitian(x))[1]), [A], 0),
+    "eigh, complex": (lambda x: shares(la.eigh(hermitian(x))[1]), [COMPLEX], 0),
+    "eigvals": (lambda x: lm.abs(la.eigvals(x)).sum(), [A], 1),
+    "qr, q": (lambda x: la.qr(x)[0], [TALL], 0),
+    "qr, r": (lambda x: la.qr(x)[1], [COMPLEX_TALL], 1),
+    "cholesky": (lambda x: la.cholesky(hermitian(x)), [DEFINITE], 0.5),
+    "inv": (la.inv, [A], -1),
+    "solve": (la.solve, [A, OTHER[:4, :2]], 0),
+    "solve_triangular": (lambda a, b: la.solve_triangular(a, b, upper=False), [np.tril(DEFINITE), OTHER[:4, :2]], 0),
+    "lu, lower": (lambda x: la.lu(x)[1], [A], 0),
+    "lu, upper": (lambda x: la.lu(x)[2], [A], 1),
+    "spectral norm": (lambda x: la.matrix_norm(x, ord=2), [A], 1),
+    "nuclear norm": (lambda x: la.matrix_norm(x, ord="nuc"), [A], 1),
+    "cond": (la.cond, [A], 0),
+    "matrix_sqrth": (lambda x: la.matrix_sqrth(hermitian(x)), [DEFINITE], 0.5),
+    "polar": (lambda x: la.polar(x)[0], [A], 0),
+    "std, complex": (lambda x: lm.std(x, axis=1), [COMPLEX], 1),
+    "rms_norm, complex": (lambda x: lm.rms_norm(x, (4,), eps=0.0), [COMPLEX], 0),
+    "quotients, complex": (lm.divide, [COMPLEX, COMPLEX[::-1].copy()], 0),
+    "roots, complex": (lm.sqrt, [COMPLEX], 0.5),
+}
+
+
+@pytest.mark.parametrize("dtype", SHIFTS)
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.__name__)
+@pytest.mark.parametrize("name", OF_MATRICES)
+def test_a_factor_of_matrices_comes_out(name: str, mode: Mode, dtype: str) -> None:
+    check_factors(OF_MATRICES[name], mode, dtype, 500)
 
 
 NORMS: dict[str, Callable[[lm.Tensor, float], lm.Tensor]] = {
