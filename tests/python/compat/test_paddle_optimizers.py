@@ -98,8 +98,141 @@ SCHEDULES = {
             assert below() == 0.5
         """,
 }
-TABLES = [SCHEDULES]
-IDS = ["schedules"]
+CLIPS = {
+    "each group is clipped by itself, or by a clipping of its own": """
+        def step(clip, **own):
+            a, b, c = (parameter(values) for values in ([0.0, 0.0], [0.0], [0.0]))
+            optimizer = paddle.optimizer.SGD(1.0, [{"params": [a, b]}, {"params": [c], **own}], grad_clip=clip)
+            (a * paddle.to_tensor([3.0, 4.0]) + 12 * b + 10 * c).sum().backward()
+            optimizer.step()
+            return [float(-value) for value in (*a, b, c)]
+
+        # Sums are of two terms, as ``b`` and ``c`` are added to each element of ``a``.
+        clip = paddle.nn.ClipGradByGlobalNorm(1.0)
+        length = (9 + 16 + 24**2) ** 0.5
+        first = [3 / length, 4 / length, 24 / length]
+        assert_allclose(step(clip), [*first, 1.0], 1e-5)
+        assert_allclose(step(clip, grad_clip=None), [*first, 20.0], 1e-5)
+        assert_allclose(step(clip, grad_clip=paddle.nn.ClipGradByValue(0.5)), [*first, 0.5], 1e-5)
+        assert_allclose(step(None, grad_clip=paddle.nn.ClipGradByValue(0.5)), [3, 4, 24, 0.5], 1e-5)
+        """,
+    "parts of a group are clipped together": """
+        makes = {
+            "SGD": {}, "AdamW": {"apply_decay_param_fun": lambda name: name == "a"},
+            "Lamb": {"exclude_from_weight_decay_fn": lambda p: p.name == "a"},
+        }
+        for name, options in makes.items():
+            seen = []
+            class Norm(paddle.nn.ClipGradByGlobalNorm):
+                def _dygraph_clip(self, params_grads):
+                    seen.append([p.name for p, _ in params_grads])
+                    return super()._dygraph_clip(params_grads)
+
+            a, b = parameter([1.0]), parameter([2.0])
+            a.name, b.name = "a", "b"
+            b.optimize_attr = {"learning_rate": 0.5}
+            optimizer = getattr(paddle.optimizer, name)(0.1, parameters=[a, b], grad_clip=Norm(1.0), **options)
+            (a * b).sum().backward()
+            optimizer.step()
+            assert [sorted(names) for names in seen] == [["a", "b"]], (name, seen)
+        """,
+    "lists of parameters with gradients": """
+        a, b = paddle.nn.Linear(1, 1, bias_attr=paddle.ParamAttr(need_clip=False)).parameters()
+        g = paddle.to_tensor([[3.0]])
+        for clip, limit in [("ClipGradByGlobalNorm", 1.0), ("ClipGradByNorm", 1.0), ("ClipGradByValue", 1.0)]:
+            made = getattr(paddle.nn, clip)(limit)([(a, g), (b, g), (a, None)])
+            assert [p is q for (p, _), q in zip(made, (a, b))] == [True, True] and len(made) == 2
+            assert_allclose([value.item() for _, value in made], [1.0, 3.0], 1e-6)
+        raises(NotImplementedError, lambda: paddle.nn.clip.ClipGradBase()([]))
+        """,
+}
+OPTIMIZERS = {
+    "tensors of one element as options": """
+        for name in ("Adam", "AdamW"):
+            found = []
+            for make in (float, lambda value: paddle.to_tensor([value])):
+                w = parameter([1.0])
+                # 0.9 and 0.999 are those by which Paddle corrects a bias, whatever the tensors hold.
+                options = {"beta1": make(0.9), "beta2": make(0.999), "epsilon": make(1e-3)}
+                optimizer = getattr(paddle.optimizer, name)(0.1, parameters=[w], **options)
+                for factor in (1.0, -2.0):
+                    (w * w * factor).sum().backward()
+                    optimizer.step()
+                    optimizer.clear_grad()
+                found.append(w.item())
+            assert_allclose(*found, 1e-6)
+        """,
+    "counts of steps have the dtype of their parameters": """
+        for name in ("Adam", "AdamW", "Lamb", "Adamax"):
+            for dtype in ("float32", "float64"):
+                w = paddle.create_parameter([2], dtype)
+                optimizer = getattr(paddle.optimizer, name)(0.1, parameters=[w])
+                w.sum().backward()
+                optimizer.step()
+                state = optimizer.state_dict()
+                assert {value.dtype for value in state.values()} == {getattr(paddle, dtype)}, (name, state)
+        """,
+    "steps ahead and back": """
+        from paddle.incubate import LookAhead
+        w, expected, slow = parameter([1.0]), 1.0, None
+        ahead = LookAhead(paddle.optimizer.SGD(0.1, [w]), alpha=0.25, k=3)
+        for step in range(1, 8):
+            (w * step).sum().backward()
+            ahead.step()
+            ahead.clear_grad()
+            expected -= 0.1 * step
+            slow = expected if step == 1 else slow
+            if step % 3 == 0:
+                expected = slow = 0.25 * expected + 0.75 * slow
+            assert_allclose(w.numpy(), [expected], 1e-5)
+        state = ahead.state_dict()
+        assert list(state) == [w.name + "_slow_0"] and abs(state[w.name + "_slow_0"].item() - slow) < 1e-5
+        for kind, options in ((TypeError, [w]), (ValueError, [ahead, 2.0]), (ValueError, [ahead, 0.5, 0])):
+            raises(kind, lambda: LookAhead(*options), "LookAhead")
+        """,
+    "means of weights": """
+        w = parameter([0.0])
+        average = paddle.incubate.ModelAverage(0.5, [w], min_average_window=2, max_average_window=3)
+        closed, since = [], []
+        for step in range(1, 10):
+            w.set_value(np.float32([step]))
+            (w * 1.0).sum().backward()
+            average.step()
+            since.append(step)
+            if len(since) >= 2 and len(since) >= min(3, int(step * 0.5)):
+                closed, since = since, []
+            with average.apply():
+                assert_allclose(w.numpy(), [np.mean(closed + since)])
+            assert w.item() == step
+        with average.apply(need_restore=False):
+            pass
+        assert w.item() != 9
+        average.restore()
+        assert w.item() == 9
+        other = paddle.incubate.ModelAverage(0.5, [w], min_average_window=2, max_average_window=3)
+        other.set_state_dict(average.state_dict())
+        for each in (average, other):
+            each.step()
+        assert all((value == other.state_dict()[key]).all() for key, value in average.state_dict().items())
+        """,
+    "a program looks ahead": """
+        paddle.enable_static()
+        main, startup = paddle.static.Program(), paddle.static.Program()
+        with paddle.static.program_guard(main, startup):
+            x = paddle.static.data("x", [1])
+            w = paddle.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+            loss = (w * x).sum()
+            paddle.incubate.LookAhead(paddle.optimizer.SGD(0.1), alpha=0.25, k=2).minimize(loss)
+            exe = paddle.static.Executor()
+            for _ in range(2):
+                exe.run(startup)
+                found = [exe.run(main, {"x": np.float32([1])}, [loss])[0].item() for _ in range(4)]
+                assert_allclose(found, [1.0, 0.9, 0.875, 0.775], 1e-5)
+        paddle.disable_static()
+        """,
+}
+TABLES = [SCHEDULES, CLIPS, OPTIMIZERS]
+IDS = ["schedules", "clips", "optimizers"]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=IDS)
