@@ -213,7 +213,7 @@ for _ in range(5):
 state = one.state_dict()
 assert state["LinearWarmup_LR"]["last_lr"] == one(), state
 other.set_state_dict(state)
-assert other() == one() and other.after.last_epoch == one.after.last_epoch
+assert other() == one() and other.learning_rate.last_epoch == one.learning_rate.last_epoch
 """,
     "functions": """
 import numpy as np

@@ -60,6 +60,68 @@ CREATION = {
         assert drawn.dtype == paddle.float64 and not drawn.stop_gradient
         """,
 }
+LOSSES = {
+    "rows that are ignored": """
+        scores = rng.standard_normal((4, 5)).astype("float32")
+        logarithms = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+        weights = np.arange(1, 6).astype("float32")
+        for ignored in (-100, -1, 2):
+            labels = np.array([0, 3, ignored, 1])
+            kept, costs = [0, 1, 3], -logarithms[[0, 1, 3], [0, 3, 1]]
+            mean = lambda weight=None: F.cross_entropy(
+                tensor(scores), paddle.to_tensor(labels), weight, ignore_index=ignored).item()
+            assert_allclose(mean(), costs.sum() / (4 if ignored < 0 else 3), rtol=1e-5)
+            share = weights[labels[kept]]
+            assert_allclose(mean(tensor(weights)), (share * costs).sum() / share.sum(), rtol=1e-5)
+        """,
+    "smoothed classes are not ignored": """
+        scores, labels = rng.standard_normal((3, 4)).astype("float32"), np.array([0, 2, 1])
+        logarithms = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+        smooth = 0.8 * np.eye(4)[labels] + 0.05
+        costs, weights = -(smooth * logarithms).sum(1), np.array([1, 2, 3, 4])
+        each = lambda reduction, weight=None: F.cross_entropy(
+            tensor(scores), paddle.to_tensor(labels), weight, ignore_index=2, reduction=reduction, label_smoothing=0.2)
+        assert_allclose(each("none").numpy()[:, 0], costs, rtol=1e-5)
+        assert_allclose(each("sum").item(), costs.sum(), rtol=1e-5)
+        assert_allclose(each("mean").item(), costs.sum() / 12, rtol=1e-5)
+        share = smooth @ weights
+        assert_allclose(each("mean", tensor(weights)).item(), (share * costs).sum() / share.sum() / 4, rtol=1e-5)
+        """,
+    "weights of classes are buffers that are not saved": """
+        nn, weight = paddle.nn, tensor([1.0, 2.0])
+        for name in ("BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "NLLLoss", "MultiMarginLoss",
+                     "MultiLabelSoftMarginLoss"):
+            loss = getattr(nn, name)(weight=weight)
+            assert loss.state_dict() == {} and len(loss.buffers()) == 1 and loss.weight is weight
+            loss.to(dtype="float64")
+            assert loss.buffers()[0].dtype == paddle.float64
+        loss = nn.L1Loss()
+        loss.reduction = "sum"
+        assert loss(tensor([1.0, 2.0]), tensor([0.0, 0.0])).item() == 3.0
+
+        class Own(nn.Layer):
+            def __init__(self):
+                super().__init__()
+                self.cache = None
+                self.cache = tensor([1.0])
+
+        own = Own()
+        assert own.cache is own.buffers()[0] and own.state_dict() == {}
+        """,
+    "margins of 0": """
+        a, b, c = (tensor(rng.standard_normal((3, 2))) for _ in range(3))
+        length = lambda x, y: np.sqrt(((x.numpy() - y.numpy() + 1e-6) ** 2).sum(1))
+        for swap in (False, True):
+            far = np.minimum(length(a, c), length(b, c)) if swap else length(a, c)
+            expected = np.maximum(length(a, b) - far, 0)
+            made = F.triplet_margin_loss(a, b, c, margin=0.0, swap=swap, reduction="none")
+            assert_allclose(made.numpy(), expected, rtol=1e-4, atol=1e-6)
+            for kind in ("TripletMarginLoss", "TripletMarginWithDistanceLoss"):
+                made = getattr(paddle.nn, kind)(margin=0, swap=swap, reduction="sum")(a, b, c)
+                assert_allclose(made.item(), expected.sum(), rtol=1e-4, atol=1e-6)
+        assert paddle.nn.Identity(3, a=4)(a) is a
+        """,
+}
 SHAPES = {
     "a shape is a list that equals tuples": """
         shape = paddle.zeros([2, 3]).shape
@@ -489,8 +551,8 @@ OPTIONS = {
             assert_allclose(w.numpy(), [expected], rtol=1e-5)
         """,
 }
-TABLES = [CREATION, SHAPES, NUMBERS, COSTS, GRADIENTS, LAYERS, SURROUNDINGS, OPTIONS]
-IDS = ["creation", "shapes", "numbers", "costs", "gradients", "layers", "surroundings", "options"]
+TABLES = [CREATION, LOSSES, SHAPES, NUMBERS, COSTS, GRADIENTS, LAYERS, SURROUNDINGS, OPTIONS]
+IDS = ["creation", "losses", "shapes", "numbers", "costs", "gradients", "layers", "surroundings", "options"]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=IDS)

@@ -119,13 +119,14 @@ class Layer(Module):
     def __setattr__(self, name: str, value: Any) -> None:
         # As in Paddle a tensor that is no parameter belongs to the layer, as a buffer that is not saved.
         if type(value) is lm.Tensor and self._is_new(name):
+            self.__dict__.pop(name, None)
             self.register_buffer(name, value, persistable=False)
         else:
             super().__setattr__(name, value)
 
     def _is_new(self, name: str) -> bool:
         own = self.__dict__
-        if "_buffers" not in own or name in own or hasattr(type(self), name):
+        if "_buffers" not in own or own.get(name) is not None or hasattr(type(self), name):
             return False
         return not any(name in own[table] for table in ("_buffers", "_parameters", "_modules"))
 
