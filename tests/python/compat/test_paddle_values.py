@@ -60,6 +60,51 @@ CREATION = {
         assert drawn.dtype == paddle.float64 and not drawn.stop_gradient
         """,
 }
+OPERATORS = {
+    "augmented assignments make new tensors": """
+        import operator
+        both = "add sub mul truediv floordiv mod pow"
+        for name in (both + " and or xor lshift rshift matmul").split():
+            floats = name in both.split() or name == "matmul"
+            for dtype in ("float32", "int64") if floats else ("int64",):
+                x = paddle.full([2, 2], 6, dtype)
+                y = paddle.full([2, 2], 2, dtype)
+                kept, before = x, x.numpy()
+                made = getattr(operator, f"i{name}")(x, y)
+                assert made is not x and (kept.numpy() == before).all(), name
+                assert (made == getattr(operator, f"__{name}__")(x, y)).all(), name
+        x = paddle.to_tensor([1, 2])
+        x += 0.5
+        assert x.dtype == paddle.float32 and x.tolist() == [1.5, 2.5]
+        x *= tensor([[1.0], [2.0]])
+        assert x.tolist() == [[1.5, 2.5], [3.0, 5.0]]
+        leaf = tensor([1.0], wanted=True)
+        y = leaf
+        y *= 3
+        y.backward()
+        assert leaf.item() == 1 and leaf.grad.item() == 3 and y is not leaf
+
+        def shifted(x):
+            x -= 1
+            return x
+
+        given = tensor([1.0])
+        assert shifted(given).item() == 0 and given.item() == 1
+        given[0] += 4
+        assert given.item() == 5
+        """,
+    "numbers above 0 are true": """
+        for value in (2.0, 0.0, -1.0, float("nan"), 2, -3, True, False):
+            truth = value > 0
+            assert bool(paddle.to_tensor(value)) is truth is bool(paddle.to_tensor([value]))
+        try:
+            bool(tensor([1.0, 2.0]))
+        except (ValueError, RuntimeError):
+            pass
+        else:
+            raise AssertionError
+        """,
+}
 LOSSES = {
     "rows that are ignored": """
         scores = rng.standard_normal((4, 5)).astype("float32")
@@ -551,11 +596,21 @@ OPTIONS = {
             assert_allclose(w.numpy(), [expected], rtol=1e-5)
         """,
 }
-TABLES = [CREATION, LOSSES, SHAPES, NUMBERS, COSTS, GRADIENTS, LAYERS, SURROUNDINGS, OPTIONS]
-IDS = ["creation", "losses", "shapes", "numbers", "costs", "gradients", "layers", "surroundings", "options"]
+TABLES = {
+    "creation": CREATION,
+    "operators": OPERATORS,
+    "losses": LOSSES,
+    "shapes": SHAPES,
+    "numbers": NUMBERS,
+    "costs": COSTS,
+    "gradients": GRADIENTS,
+    "layers": LAYERS,
+    "surroundings": SURROUNDINGS,
+    "options": OPTIONS,
+}
 
 
-@pytest.mark.parametrize("table", TABLES, ids=IDS)
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_values(table):
     parts = [
         f"def part_{number}():  # {title}\n{textwrap.indent(textwrap.dedent(code).strip(), '    ')}\npart_{number}()\n"

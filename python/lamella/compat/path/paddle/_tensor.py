@@ -6,6 +6,7 @@ been imported.
 
 from __future__ import annotations
 
+import operator
 import sys
 import warnings
 from collections.abc import Callable
@@ -34,6 +35,7 @@ _native_numpy: Any = Tensor.numpy
 _native_item: Any = Tensor.item
 _native_getitem: Any = Tensor.__getitem__
 _native_setitem: Any = Tensor.__setitem__
+_native_bool_of: Any = Tensor.__bool__
 _native_array: Any = Tensor.__array__
 _native_stop_gradient: Any = Tensor.__dict__["stop_gradient"]
 
@@ -117,6 +119,11 @@ def _item_of(self: Tensor, *args: int) -> Any:
     if not args:
         return _native_item(self)
     return _native_item(lm.reshape(self, (-1,))[args[0]] if len(args) == 1 else self[tuple(args)])
+
+
+def _truth(self: Tensor) -> bool:
+    """True if the number that the tensor holds is above 0, which Paddle takes for true."""
+    return bool(_native_bool_of(self) and _native_item(self) > 0)
 
 
 def _gradient(self: Tensor) -> Any:
@@ -244,6 +251,11 @@ for _name, _value in _methods.METHODS.items():
     _item(_name, of_two_meanings(_name, _value) if callable(_value) else _value)
 for _name, _value in list(_overwriting.methods(METHODS)):
     _item(_name, _value)
+
+_item("__bool__", of_two_meanings("__bool__", _truth))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    # As in Paddle, `x += y` is `x = x + y`: other names of the tensor keep its elements, and dtypes and shapes widen.
+    setattr(Tensor, f"__i{_name}__", of_two_meanings(f"__i{_name}__", getattr(operator, f"__{_name}__")))
 
 _symbol.persistable = property(_persistable, doc="True if the variable keeps its value from run to run.")
 _symbol.is_parameter = property(_is_parameter, doc="True for a parameter.")
