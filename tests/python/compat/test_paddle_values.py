@@ -105,6 +105,45 @@ OPERATORS = {
             raise AssertionError
         """,
 }
+ARGUMENTS = {
+    "bounds of slices are tensors of one element": """
+        x = tensor(np.arange(12).reshape(3, 4))
+        two = paddle.to_tensor([2])
+        assert x[:two].tolist() == x[:2].tolist() and x[0, two:].tolist() == [2.0, 3.0]
+        assert x[..., : two - 1].shape == [3, 1]
+        x[:, :two] = 0.0
+        assert x[1].tolist() == [0.0, 0.0, 6.0, 7.0]
+        """,
+    "axes, values and sizes of other kinds": """
+        x = paddle.ones([1, 2, 1])
+        assert paddle.squeeze(x, paddle.to_tensor(0)).shape == [2, 1]
+        assert paddle.squeeze(x, paddle.to_tensor([0, -1])).shape == [2]
+        assert paddle.squeeze(paddle.ones([]), 0).shape == []
+        for value in (paddle.to_tensor([3.5]), "3.5", 3.5):
+            made = paddle.full([2], value, dtype="float32")
+            assert made.tolist() == [3.5, 3.5] and made.dtype == paddle.float32
+        assert paddle.full([1], 1 + 2j).dtype == paddle.complex128
+        assert paddle.view(x, -1).shape == [2]
+        """,
+    "bins of doubles have their ends": """
+        values = rng.uniform(0.1, 0.9, 50)
+        for bins in (4, 100):
+            found = paddle.histogram(tensor(values, "float64"), bins)
+            assert (found.numpy() == np.histogram(values, bins)[0]).all()
+        """,
+    "orders of distinct slices": """
+        x = rng.integers(0, 2, (2, 2, 9))
+        for axis in (0, 1, 2, -1):
+            turned = np.swapaxes(x, 0, axis)
+            rows = turned.reshape(len(turned), -1)
+            kept, first, inverse, counts = np.unique(rows, True, True, True, axis=0)
+            found = paddle.unique(paddle.to_tensor(x), True, True, True, axis=axis)
+            expected = np.swapaxes(kept.reshape(-1, *turned.shape[1:]), 0, axis), first, inverse.reshape(-1), counts
+            assert all((a.numpy() == b).all() for a, b in zip(found, expected)), axis
+        pairs = paddle.to_tensor([[1, 1], [2, 1]])
+        assert paddle.unique_consecutive(pairs, return_inverse=True)[1].tolist() == [0, 0, 1, 2]
+        """,
+}
 LOSSES = {
     "rows that are ignored": """
         scores = rng.standard_normal((4, 5)).astype("float32")
@@ -599,6 +638,7 @@ OPTIONS = {
 TABLES = {
     "creation": CREATION,
     "operators": OPERATORS,
+    "arguments": ARGUMENTS,
     "losses": LOSSES,
     "shapes": SHAPES,
     "numbers": NUMBERS,

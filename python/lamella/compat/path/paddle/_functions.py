@@ -187,8 +187,14 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 @placed
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor of ``fill_value``; float32 by default, as in Paddle, except for bool and complex values."""
+    if isinstance(fill_value, str):
+        fill_value = float(fill_value)
+    elif isinstance(fill_value, Tensor) and fill_value.ndim:
+        fill_value = lm.reshape(fill_value, ())
     if dtype is None and isinstance(fill_value, (int, float)) and not isinstance(fill_value, bool):
         dtype = lm.float32
+    elif dtype is None and isinstance(fill_value, complex):
+        dtype = lm.complex128
     return lm.full(_shape(shape), fill_value, dtype=dtype)
 
 
@@ -339,8 +345,10 @@ def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1, name: str | Non
 
 def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
     """``x`` without its axes of size 1, or without those of ``axis`` that have it."""
-    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    sizes = tuple(x.shape)
+    if isinstance(axis, Tensor):
+        axis = axis.tolist()
+    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else [int(each) for each in axis]
+    sizes = tuple(x.shape) or (0,)
     return lm.squeeze(x, tuple(a for a in axes if sizes[a] == 1))
 
 

@@ -101,12 +101,27 @@ def _in_two_steps(key: Any) -> tuple[Any, Any] | None:
     return first, second
 
 
+def _bound(value: Any) -> Any:
+    return int(value.item()) if isinstance(value, Tensor) and value.ndim and value.size == 1 else value
+
+
+def _bounds(key: Any) -> Any:
+    """Returns an index whose slices have numbers in the place of tensors of one element."""
+    if isinstance(key, slice):
+        return slice(_bound(key.start), _bound(key.stop), _bound(key.step))
+    if type(key) is tuple and any(isinstance(each, slice) for each in key):
+        return tuple(_bounds(each) if isinstance(each, slice) else each for each in key)
+    return key
+
+
 def _getitem(self: Tensor, key: Any) -> Tensor:
+    key = _bounds(key)
     steps = _in_two_steps(key)
     return _native_getitem(self, key) if steps is None else _native_getitem(_native_getitem(self, steps[0]), steps[1])
 
 
 def _setitem(self: Tensor, key: Any, value: Any) -> None:
+    key = _bounds(key)
     steps = _in_two_steps(key)
     if steps is None:
         _native_setitem(self, key, value)
