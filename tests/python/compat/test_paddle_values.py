@@ -144,6 +144,42 @@ ARGUMENTS = {
         assert paddle.unique_consecutive(pairs, return_inverse=True)[1].tolist() == [0, 0, 1, 2]
         """,
 }
+MEMORY = {
+    "arrays of numpy are copies": """
+        x = tensor([1.0, 2.0], wanted=True)
+        for make in (lambda: x.numpy(), lambda: np.asarray(x), lambda: x.__array__(), lambda: x.detach().numpy()):
+            array = make()
+            array[0] = 9
+            assert x.tolist() == [1.0, 2.0]
+        layer = paddle.nn.Linear(2, 2)
+        before, first = layer.weight.numpy(), layer.weight.tolist()
+        optimizer = paddle.optimizer.SGD(0.5, parameters=layer.parameters())
+        layer(paddle.ones([1, 2])).sum().backward()
+        optimizer.step()
+        assert before.tolist() == first and np.abs(layer.weight.numpy() - before).min() > 0.4
+        """,
+    "copies of parameters have names of their own": """
+        import copy
+        one = paddle.nn.Linear(2, 2)
+        other = copy.deepcopy(one)
+        names = [p.name for p in one.parameters() + other.parameters()]
+        assert len(set(names)) == 4 and all("_deepcopy_" in name for name in names[2:]), names
+        optimizer = paddle.optimizer.Momentum(0.5, parameters=one.parameters() + other.parameters())
+        other(one(paddle.ones([1, 2]))).sum().backward()
+        optimizer.step()
+        assert len(optimizer.state_dict()) == 4
+        """,
+    "short names of dtypes": """
+        x = tensor([1.0])
+        kinds = {float: "float64", int: "int64", bool: "bool", "float": "float64", "int": "int64", "double": "float64",
+                 "long": "int64", "half": "float16"}
+        for kind, dtype in kinds.items():
+            made = [x.astype(kind), x.cast(kind), paddle.cast(x, kind), paddle.zeros([1], kind),
+                    paddle.ones([1], dtype=kind), paddle.full([1], 1, dtype=kind),
+                    paddle.zeros_like(x, dtype=kind), paddle.eye(1, dtype=kind)]
+            assert {each.dtype for each in made} == {getattr(paddle, dtype)}, (kind, made)
+        """,
+}
 LOSSES = {
     "rows that are ignored": """
         scores = rng.standard_normal((4, 5)).astype("float32")
@@ -639,6 +675,7 @@ TABLES = {
     "creation": CREATION,
     "operators": OPERATORS,
     "arguments": ARGUMENTS,
+    "memory": MEMORY,
     "losses": LOSSES,
     "shapes": SHAPES,
     "numbers": NUMBERS,

@@ -149,6 +149,15 @@ def device_name(place: Any) -> str:
     return "cpu" if name == "gpu_pinned" else name.replace("gpu", "cuda")
 
 
+#: Dtypes that short names stand for, as they do in numpy.
+_SHORT = {"float": "float64", "int": "int64", "double": "float64", "long": "int64", "half": "float16"}
+
+
+def dtype_of(value: Any) -> Any:
+    """Returns the dtype that Python's ``float`` or a short name stands for, and anything else as it is."""
+    return "float64" if value is float else _SHORT.get(value, value) if isinstance(value, str) else value
+
+
 def placed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Returns a function of new tensors that takes their device, and whether they want a gradient, by name."""
 
@@ -156,7 +165,9 @@ def placed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def call(
         *args: Any, device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any
     ) -> Tensor:
-        made = function(*args, **named)
+        if "dtype" in named:
+            named["dtype"] = dtype_of(named["dtype"])
+        made = function(*map(dtype_of, args), **named)
         if device is not None:
             made = made.to(device_name(device))
         if requires_grad:
@@ -269,7 +280,7 @@ def randperm(n: int, dtype: Any = None, name: str | None = None) -> Tensor:
 
 def cast(x: Tensor, dtype: Any) -> Tensor:
     """``x`` in another dtype."""
-    return lm.cast(x, dtype)
+    return lm.cast(x, dtype_of(dtype))
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:

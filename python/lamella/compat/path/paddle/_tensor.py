@@ -18,6 +18,8 @@ from lamella.compat.elements import become
 from lamella.compat.front import variables_are_new
 from lamella.compat.methods import of_two_meanings
 from lamella.graph import Symbol
+from lamella.nn import Parameter
+from lamella.static import unique_name
 
 from . import _functions as F  # noqa: N812
 from . import _like_torch as L  # noqa: N812
@@ -36,6 +38,7 @@ _native_item: Any = Tensor.item
 _native_getitem: Any = Tensor.__getitem__
 _native_setitem: Any = Tensor.__setitem__
 _native_bool_of: Any = Tensor.__bool__
+_native_deepcopy: Any = Tensor.__deepcopy__
 _native_array: Any = Tensor.__array__
 _native_stop_gradient: Any = Tensor.__dict__["stop_gradient"]
 
@@ -71,15 +74,28 @@ def _backward(self: Tensor, grad_tensor: Tensor | None = None, retain_graph: boo
         _native_backward(self, lm.ones_like(self) if grad_tensor is None else grad_tensor, retain_graph)
 
 
+def _copied(array: Any, caller: str) -> Any:
+    """Returns a copy of a numpy array to programs, and itself to Lamella's own modules."""
+    return array if caller.startswith("lamella.") else array.copy()
+
+
 def _numpy(self: Tensor) -> Any:
-    """Returns the elements as a numpy array, also of a tensor on the tape."""
+    """Returns a copy of the elements as a numpy array, also of a tensor on the tape: later steps do not change it."""
     with lm.no_grad():
-        return _native_numpy(self)
+        return _copied(_native_numpy(self), sys._getframe(1).f_globals.get("__name__", ""))
 
 
 def _array(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     with lm.no_grad():
-        return _native_array(self, *args, **kwargs)
+        return _copied(_native_array(self, *args, **kwargs), sys._getframe(1).f_globals.get("__name__", ""))
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """Returns a copy; that of a parameter has a name of its own, by which states of optimizers know it."""
+    made: Tensor = _native_deepcopy(self, memo)
+    if isinstance(self, Parameter):
+        made.name = self.name + unique_name.generate("_deepcopy")  # type: ignore[attr-defined]
+    return made
 
 
 def _in_two_steps(key: Any) -> tuple[Any, Any] | None:
@@ -214,6 +230,7 @@ _operator("reshape", lambda self, *shape, name=None, **named: F.reshape(self, F.
 _item("backward", _backward)
 _item("numpy", _numpy)
 _item("__array__", _array)
+_item("__deepcopy__", _deepcopy)
 _item("gradient", _gradient)
 _item("clear_gradient", _clear_gradient)
 _item("clear_grad", of_two_meanings("clear_grad", _clear_gradient))
@@ -261,6 +278,7 @@ for _module, _names in {
 }.items():
     for _name in _names.split():
         add(_name, getattr(_module, _name))
+add("astype", F.cast)
 add("take_along_dim", Q.take_along_axis)
 for _name, _value in _methods.METHODS.items():
     _item(_name, of_two_meanings(_name, _value) if callable(_value) else _value)
