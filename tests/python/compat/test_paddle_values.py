@@ -158,6 +158,21 @@ MEMORY = {
         optimizer.step()
         assert before.tolist() == first and np.abs(layer.weight.numpy() - before).min() > 0.4
         """,
+    "parts are copies, and pass gradients on": """
+        for make in (lambda x: x.split(2), lambda x: x.chunk(2), lambda x: x.tensor_split(2), lambda x: x.vsplit(2),
+                     lambda x: paddle.split(x, [2, -1]), lambda x: paddle.hsplit(x, 2), lambda x: paddle.unstack(x),
+                     lambda x: paddle.dsplit(x.unsqueeze(0), 2), lambda x: paddle.tensor_split(x, [1], axis=1)):
+            x = tensor(np.arange(16).reshape(4, 4))
+            first = make(x)[0]
+            first[0] = -1.0
+            first.add_(first)
+            assert first.max() >= -2 and x.min() == 0 and (x.numpy() == np.arange(16).reshape(4, 4)).all()
+            x.stop_gradient = False
+            made = make(x)
+            assert isinstance(made, list)
+            made[0].sum().backward()
+            assert x.grad.sum() == made[0].size and x.grad.max() == 1
+        """,
     "copies of parameters have names of their own": """
         import copy
         one = paddle.nn.Linear(2, 2)

@@ -403,7 +403,49 @@ def split(x: Tensor, num_or_sections: Any, axis: int = 0, name: str | None = Non
         if sizes.count(-1) == 1:
             sizes[sizes.index(-1)] = tuple(x.shape)[axis] - (_total(sizes) + 1)
         num_or_sections = sizes
-    return list(lm.split(x, num_or_sections, axis=int(axis)))
+    return _copies(lm.split(x, num_or_sections, axis=int(axis)))
+
+
+def _copies(parts: Any) -> list[Tensor]:
+    """Returns parts of a tensor on memory of their own, as Paddle's are: what is written into them is not in it."""
+    return [part.clone() if isinstance(part, Tensor) else part for part in parts]
+
+
+def chunk(x: Tensor, chunks: int, axis: Any = 0, name: str | None = None) -> list[Tensor]:
+    """``x`` in equal parts, of which the last one may be smaller."""
+    return _copies(lm.chunk(x, chunks, axis=int(axis)))
+
+
+def tensor_split(x: Tensor, num_or_indices: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
+    """``x`` in parts of sizes that differ by 1 at most, or in those between places."""
+    return _copies(lm.tensor_split(x, num_or_indices, axis=int(axis)))
+
+
+def hsplit(x: Tensor, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
+    """:func:`tensor_split` along the second axis, or the only one."""
+    return _copies(lm.hsplit(x, num_or_indices))
+
+
+def vsplit(x: Tensor, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
+    """:func:`tensor_split` along the first axis."""
+    return _copies(lm.vsplit(x, num_or_indices))
+
+
+def dsplit(x: Tensor, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
+    """:func:`tensor_split` along the third axis."""
+    return _copies(lm.dsplit(x, num_or_indices))
+
+
+def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
+    """Returns the tensors along an axis.
+
+    Raises:
+        ValueError: ``num`` is not how many there are.
+    """
+    size = tuple(x.shape)[axis]
+    if num is not None and num != size:
+        raise ValueError(f"[unstack] axis {axis} has {size} elements, not num {num}")
+    return _copies(lm.unstack(x, axis=axis))
 
 
 def allclose(

@@ -203,18 +203,6 @@ def _part(x: Tensor, other: Tensor, axis: int) -> Tensor:
     return x[tuple(slice(None) if a == axis else slice(0, n) for a, n in enumerate(tuple(other.shape)))]
 
 
-def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
-    """Returns the tensors along an axis.
-
-    Raises:
-        ValueError: ``num`` is not how many there are.
-    """
-    size = tuple(x.shape)[axis]
-    if num is not None and num != size:
-        raise ValueError(f"[unstack] axis {axis} has {size} elements, not num {num}")
-    return list(lm.unstack(x, axis=axis))
-
-
 def _atleast(axes: int) -> Callable[..., Any]:
     native = getattr(lm, f"atleast_{axes}d")
 

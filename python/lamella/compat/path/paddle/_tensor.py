@@ -248,9 +248,9 @@ _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
     F: (
-        "add allclose broadcast_to cast divide equal expand floor_divide greater_equal greater_than is_tensor "
-        "less_equal less_than logical_and logical_not logical_or maximum minimum mod multiply not_equal pow stack "
-        "remainder subtract where"
+        "add allclose broadcast_to cast chunk divide dsplit equal expand floor_divide greater_equal greater_than "
+        "hsplit is_tensor less_equal less_than logical_and logical_not logical_or maximum minimum mod multiply "
+        "not_equal pow stack remainder subtract tensor_split unstack vsplit where"
     ),
     L: (
         "as_strided div histogram_bin_edges msort permute reduce_as repeat slice_scatter softmax sub swapaxes swapdims "
@@ -260,7 +260,7 @@ for _module, _names in {
         "add_n atan2 atleast_1d atleast_2d atleast_3d bitwise_left_shift bitwise_right_shift broadcast_shape "
         "broadcast_tensors copysign frac frexp index_add is_complex is_empty is_integer isin kthvalue put_along_axis "
         "rand_like randint_like randn_like repeat_interleave select_scatter take take_along_axis topk "
-        "unique_consecutive unstack view view_as"
+        "unique_consecutive view view_as"
     ),
     P: (
         "as_complex as_real cross dot multiplex norm outer scatter_nd scatter_nd_add shard_index slice stanh "
