@@ -243,6 +243,18 @@ LOSSES = {
         own = Own()
         assert own.cache is own.buffers()[0] and own.state_dict() == {}
         """,
+    "states that do not fit": """
+        import warnings
+        layer = paddle.nn.Linear(2, 3)
+        kept, bias = layer.weight.tolist(), np.ones(3, "float32")
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            found = layer.set_state_dict({"weight": np.zeros((3, 2), "float32"), "bias": bias, "other": bias})
+        assert found == (["weight"], ["weight", "other"]) and layer.weight.tolist() == kept
+        assert layer.bias.tolist() == [1.0] * 3 and "'weight'" in str(seen[0].message) and len(seen) == 1
+        assert layer.set_state_dict({layer.bias.name: bias * 2, layer.weight.name: tensor(kept)}, False) == ([], [])
+        assert layer.bias.tolist() == [2.0] * 3
+        """,
     "margins of 0": """
         a, b, c = (tensor(rng.standard_normal((3, 2))) for _ in range(3))
         length = lambda x, y: np.sqrt(((x.numpy() - y.numpy() + 1e-6) ** 2).sum(1))

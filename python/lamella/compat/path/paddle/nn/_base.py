@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -170,8 +171,32 @@ class Layer(Module):
         return parameter
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
-        """Loads a state; entries may be missing or unexpected and are returned."""
-        return self.load_state_dict(state_dict, strict=False)
+        """Loads a state.
+
+        Entries that are missing or have another shape leave a parameter as it is, with a warning.
+
+        Args:
+            state_dict: tensors or arrays by names.
+            use_structured_name: True for names of attributes, ``fc.weight``; False for the parameters' own names.
+
+        Returns:
+            The names of those that are missing or do not fit, and the names in the state that were not used.
+        """
+        chosen: dict[str, Any] = {}
+        missing, used = [], set()
+        for key, own in self.state_dict().items():
+            name = key if use_structured_name else str(own.name)
+            given = state_dict.get(name)
+            sizes = None if given is None else list(given.shape if hasattr(given, "shape") else lm.asarray(given).shape)
+            if sizes == list(own.shape):
+                chosen[key] = given
+                used.add(name)
+                continue
+            missing.append(name)
+            found = "the state has no such entry" if sizes is None else f"its shape is {list(own.shape)}, not {sizes}"
+            warnings.warn(f"[set_state_dict] '{name}' is not loaded: {found}", stacklevel=2)
+        self.load_state_dict(chosen, strict=False)
+        return missing, [name for name in state_dict if name not in used]
 
     set_dict = load_dict = set_state_dict
 
