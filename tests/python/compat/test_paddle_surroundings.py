@@ -319,7 +319,7 @@ assert paddle.autograd.jacobian(rows**2, rows, batch_axis=0).tolist() == [[[2, 0
 from paddle.io import DistributedBatchSampler
 
 sampler = DistributedBatchSampler(range(6), 2, num_replicas=2, rank=1)
-assert [list(batch) for batch in sampler] == [[1, 3], [5]] and len(sampler) == 2
+assert [list(batch) for batch in sampler] == [[2, 3], [5]] and len(sampler) == 2
 sampler.set_epoch(1)
 net = paddle.DataParallel(nn.Linear(2, 1))
 assert list(net.state_dict()) == ["weight", "bias"] and net(paddle.ones([1, 2])).shape == [1, 1]

@@ -47,7 +47,7 @@ class Counter(paddle.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.epochs += 1
-        assert set(logs) == {"loss", "acc"} and isinstance(logs["loss"], list)
+        assert set(logs) == {"loss", "acc", "step", "batch_size"} and isinstance(logs["loss"], list)
 
     def on_train_batch_end(self, step, logs=None):
         self.steps += 1
@@ -213,7 +213,7 @@ for _ in range(5):
 state = one.state_dict()
 assert state["LinearWarmup_LR"]["last_lr"] == one(), state
 other.set_state_dict(state)
-assert other() == one() and other.after.last_epoch == one.after.last_epoch
+assert other() == one() and other.learning_rate.last_epoch == one.learning_rate.last_epoch
 """,
     "functions": """
 import numpy as np
@@ -297,6 +297,106 @@ assert sorted(RandomSampler(rows)) == list(SequenceSampler(rows)) == [0, 1]
 assert [len(part) for part in random_split(rows, [1, 1])] == [1, 1]
 with paddle.amp.auto_cast(dtype="bfloat16"):
     assert paddle.matmul(x, x.t()).dtype == paddle.bfloat16
+""",
+    "batches of processes": """
+import numpy as np
+from paddle.io import DataLoader, Dataset, DistributedBatchSampler
+
+
+class Numbers(Dataset):
+    def __getitem__(self, index):
+        return np.int64(index)
+
+    def __len__(self):
+        return 10
+
+
+expected = {
+    (3, False): ([[0, 1, 2], [6, 7]], [[3, 4, 5], [8, 9]]),
+    (3, True): ([[0, 1, 2]], [[3, 4, 5]]),
+    (5, False): ([[0, 1, 2, 3, 4]], [[5, 6, 7, 8, 9]]),
+}
+for (size, drops), parts in expected.items():
+    for rank, part in enumerate(parts):
+        sampler = DistributedBatchSampler(Numbers(), size, 2, rank, drop_last=drops)
+        assert list(sampler) == part and len(sampler) == len(part)
+        assert [batch.tolist() for batch in DataLoader(Numbers(), batch_sampler=sampler)] == part
+assert list(DistributedBatchSampler(Numbers(), 2, 4, 3)) == [[6, 7], [1]]
+seen = []
+for rank in range(2):
+    sampler = DistributedBatchSampler(Numbers(), 2, 2, rank, shuffle=True)
+    first, second = list(sampler), list(sampler)
+    sampler.set_epoch(0)
+    assert list(sampler) == first != second
+    seen += sum(first, [])
+order = np.arange(10)
+np.random.RandomState(0).shuffle(order)
+assert sorted(seen) == list(range(10)) and seen[:2] == order[:2].tolist() and seen[5:7] == order[2:4].tolist()
+""",
+    "what callbacks see": """
+import numpy as np
+import paddle
+from paddle import nn
+from paddle.metric import Accuracy, Precision, Recall
+
+
+class Pairs(paddle.io.Dataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __getitem__(self, index):
+        return np.float32([index, 1.0]), np.int64([index % 2])
+
+    def __len__(self):
+        return self.count
+
+
+calls = []
+
+
+class Seen(paddle.callbacks.Callback):
+    def __getattribute__(self, name):
+        if name.startswith("on_"):
+            return lambda *args: calls.append((name, args))
+        return super().__getattribute__(name)
+
+
+def names(kind):
+    return [name[len("on_"):] for name, _ in calls if kind in name]
+
+
+network = nn.Linear(2, 2)
+model = paddle.Model(network)
+optimizer = paddle.optimizer.SGD(0.1, parameters=network.parameters())
+steps = []
+optimizer.step = lambda: steps.append(len(calls))
+model.prepare(optimizer, nn.CrossEntropyLoss(), Accuracy())
+model.fit(Pairs(5), Pairs(3), batch_size=2, epochs=2, verbose=0, callbacks=Seen(), accumulate_grad_batches=2)
+# Two of three batches of each epoch make a step: the second one, and the last one for what it is alone.
+assert len(steps) == 4
+each = ["train_batch_begin", "train_batch_end"]
+assert names("train") == ["train_begin", *each * 6, "train_end"]
+assert names("eval") == 2 * ["eval_begin", *2 * ["eval_batch_begin", "eval_batch_end"], "eval_end"]
+keys = {"loss", "acc", "step", "batch_size"}
+for name, args in calls:
+    if name.endswith("batch_end"):
+        assert set(args[1]) == keys and args[1]["step"] == args[0] and args[1]["batch_size"] in (1, 2)
+    elif name == "on_eval_begin":
+        assert args == ({"steps": 2, "metrics": ["loss", "acc"]},)
+    elif name == "on_epoch_begin":
+        assert len(args) == 1
+assert set(calls[-1][1][0]) == keys
+assert set(model.evaluate(Pairs(3), verbose=0)) == {"loss", "acc"}
+calls.clear()
+model.predict(Pairs(3), batch_size=2, verbose=0, callbacks=Seen())
+assert names("predict") == ["predict_begin", *2 * ["predict_batch_begin", "predict_batch_end"], "predict_end"]
+stop = paddle.callbacks.EarlyStopping(verbose=0, baseline=0.0, save_best_model=False)
+model.fit(Pairs(4), Pairs(2), epochs=4, verbose=0, callbacks=stop)
+assert stop.stopped_epoch == 1
+for kind, found in ((Precision, 2 / 3), (Recall, 1 / 3)):
+    metric = kind()
+    metric.update(np.array([0.1, 0.5, 0.6, 0.7, 0.4]), np.array([0, 1, 1, 0, 1]))
+    assert abs(metric.accumulate() - found) < 1e-9, kind
 """,
 }
 

@@ -60,6 +60,215 @@ CREATION = {
         assert drawn.dtype == paddle.float64 and not drawn.stop_gradient
         """,
 }
+OPERATORS = {
+    "augmented assignments make new tensors": """
+        import operator
+        both = "add sub mul truediv floordiv mod pow"
+        for name in (both + " and or xor lshift rshift matmul").split():
+            floats = name in both.split() or name == "matmul"
+            for dtype in ("float32", "int64") if floats else ("int64",):
+                x = paddle.full([2, 2], 6, dtype)
+                y = paddle.full([2, 2], 2, dtype)
+                kept, before = x, x.numpy()
+                made = getattr(operator, f"i{name}")(x, y)
+                assert made is not x and (kept.numpy() == before).all(), name
+                assert (made == getattr(operator, f"__{name}__")(x, y)).all(), name
+        x = paddle.to_tensor([1, 2])
+        x += 0.5
+        assert x.dtype == paddle.float32 and x.tolist() == [1.5, 2.5]
+        x *= tensor([[1.0], [2.0]])
+        assert x.tolist() == [[1.5, 2.5], [3.0, 5.0]]
+        leaf = tensor([1.0], wanted=True)
+        y = leaf
+        y *= 3
+        y.backward()
+        assert leaf.item() == 1 and leaf.grad.item() == 3 and y is not leaf
+
+        def shifted(x):
+            x -= 1
+            return x
+
+        given = tensor([1.0])
+        assert shifted(given).item() == 0 and given.item() == 1
+        given[0] += 4
+        assert given.item() == 5
+        """,
+    "numbers above 0 are true": """
+        for value in (2.0, 0.0, -1.0, float("nan"), 2, -3, True, False):
+            truth = value > 0
+            assert bool(paddle.to_tensor(value)) is truth is bool(paddle.to_tensor([value]))
+        try:
+            bool(tensor([1.0, 2.0]))
+        except (ValueError, RuntimeError):
+            pass
+        else:
+            raise AssertionError
+        """,
+}
+ARGUMENTS = {
+    "bounds of slices are tensors of one element": """
+        x = tensor(np.arange(12).reshape(3, 4))
+        two = paddle.to_tensor([2])
+        assert x[:two].tolist() == x[:2].tolist() and x[0, two:].tolist() == [2.0, 3.0]
+        assert x[..., : two - 1].shape == [3, 1]
+        x[:, :two] = 0.0
+        assert x[1].tolist() == [0.0, 0.0, 6.0, 7.0]
+        """,
+    "axes, values and sizes of other kinds": """
+        x = paddle.ones([1, 2, 1])
+        assert paddle.squeeze(x, paddle.to_tensor(0)).shape == [2, 1]
+        assert paddle.squeeze(x, paddle.to_tensor([0, -1])).shape == [2]
+        assert paddle.squeeze(paddle.ones([]), 0).shape == []
+        for value in (paddle.to_tensor([3.5]), "3.5", 3.5):
+            made = paddle.full([2], value, dtype="float32")
+            assert made.tolist() == [3.5, 3.5] and made.dtype == paddle.float32
+        assert paddle.full([1], 1 + 2j).dtype == paddle.complex128
+        assert paddle.view(x, -1).shape == [2]
+        """,
+    "bins of doubles have their ends": """
+        values = rng.uniform(0.1, 0.9, 50)
+        for bins in (4, 100):
+            found = paddle.histogram(tensor(values, "float64"), bins)
+            assert (found.numpy() == np.histogram(values, bins)[0]).all()
+        """,
+    "orders of distinct slices": """
+        x = rng.integers(0, 2, (2, 2, 9))
+        for axis in (0, 1, 2, -1):
+            turned = np.swapaxes(x, 0, axis)
+            rows = turned.reshape(len(turned), -1)
+            kept, first, inverse, counts = np.unique(rows, True, True, True, axis=0)
+            found = paddle.unique(paddle.to_tensor(x), True, True, True, axis=axis)
+            expected = np.swapaxes(kept.reshape(-1, *turned.shape[1:]), 0, axis), first, inverse.reshape(-1), counts
+            assert all((a.numpy() == b).all() for a, b in zip(found, expected)), axis
+        pairs = paddle.to_tensor([[1, 1], [2, 1]])
+        assert paddle.unique_consecutive(pairs, return_inverse=True)[1].tolist() == [0, 0, 1, 2]
+        """,
+}
+MEMORY = {
+    "arrays of numpy are copies": """
+        x = tensor([1.0, 2.0], wanted=True)
+        for make in (lambda: x.numpy(), lambda: np.asarray(x), lambda: x.__array__(), lambda: x.detach().numpy()):
+            array = make()
+            array[0] = 9
+            assert x.tolist() == [1.0, 2.0]
+        layer = paddle.nn.Linear(2, 2)
+        before, first = layer.weight.numpy(), layer.weight.tolist()
+        optimizer = paddle.optimizer.SGD(0.5, parameters=layer.parameters())
+        layer(paddle.ones([1, 2])).sum().backward()
+        optimizer.step()
+        assert before.tolist() == first and np.abs(layer.weight.numpy() - before).min() > 0.4
+        """,
+    "parts are copies, and pass gradients on": """
+        for make in (lambda x: x.split(2), lambda x: x.chunk(2), lambda x: x.tensor_split(2), lambda x: x.vsplit(2),
+                     lambda x: paddle.split(x, [2, -1]), lambda x: paddle.hsplit(x, 2), lambda x: paddle.unstack(x),
+                     lambda x: paddle.dsplit(x.unsqueeze(0), 2), lambda x: paddle.tensor_split(x, [1], axis=1)):
+            x = tensor(np.arange(16).reshape(4, 4))
+            first = make(x)[0]
+            first[0] = -1.0
+            first.add_(first)
+            assert first.max() >= -2 and x.min() == 0 and (x.numpy() == np.arange(16).reshape(4, 4)).all()
+            x.stop_gradient = False
+            made = make(x)
+            assert isinstance(made, list)
+            made[0].sum().backward()
+            assert x.grad.sum() == made[0].size and x.grad.max() == 1
+        """,
+    "copies of parameters have names of their own": """
+        import copy
+        one = paddle.nn.Linear(2, 2)
+        other = copy.deepcopy(one)
+        names = [p.name for p in one.parameters() + other.parameters()]
+        assert len(set(names)) == 4 and all("_deepcopy_" in name for name in names[2:]), names
+        optimizer = paddle.optimizer.Momentum(0.5, parameters=one.parameters() + other.parameters())
+        other(one(paddle.ones([1, 2]))).sum().backward()
+        optimizer.step()
+        assert len(optimizer.state_dict()) == 4
+        """,
+    "short names of dtypes": """
+        x = tensor([1.0])
+        kinds = {float: "float64", int: "int64", bool: "bool", "float": "float64", "int": "int64", "double": "float64",
+                 "long": "int64", "half": "float16"}
+        for kind, dtype in kinds.items():
+            made = [x.astype(kind), x.cast(kind), paddle.cast(x, kind), paddle.zeros([1], kind),
+                    paddle.ones([1], dtype=kind), paddle.full([1], 1, dtype=kind),
+                    paddle.zeros_like(x, dtype=kind), paddle.eye(1, dtype=kind)]
+            assert {each.dtype for each in made} == {getattr(paddle, dtype)}, (kind, made)
+        """,
+}
+LOSSES = {
+    "rows that are ignored": """
+        scores = rng.standard_normal((4, 5)).astype("float32")
+        logarithms = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+        weights = np.arange(1, 6).astype("float32")
+        for ignored in (-100, -1, 2):
+            labels = np.array([0, 3, ignored, 1])
+            kept, costs = [0, 1, 3], -logarithms[[0, 1, 3], [0, 3, 1]]
+            mean = lambda weight=None: F.cross_entropy(
+                tensor(scores), paddle.to_tensor(labels), weight, ignore_index=ignored).item()
+            assert_allclose(mean(), costs.sum() / (4 if ignored < 0 else 3), rtol=1e-5)
+            share = weights[labels[kept]]
+            assert_allclose(mean(tensor(weights)), (share * costs).sum() / share.sum(), rtol=1e-5)
+        """,
+    "smoothed classes are not ignored": """
+        scores, labels = rng.standard_normal((3, 4)).astype("float32"), np.array([0, 2, 1])
+        logarithms = scores - np.log(np.exp(scores).sum(1, keepdims=True))
+        smooth = 0.8 * np.eye(4)[labels] + 0.05
+        costs, weights = -(smooth * logarithms).sum(1), np.array([1, 2, 3, 4])
+        each = lambda reduction, weight=None: F.cross_entropy(
+            tensor(scores), paddle.to_tensor(labels), weight, ignore_index=2, reduction=reduction, label_smoothing=0.2)
+        assert_allclose(each("none").numpy()[:, 0], costs, rtol=1e-5)
+        assert_allclose(each("sum").item(), costs.sum(), rtol=1e-5)
+        assert_allclose(each("mean").item(), costs.sum() / 12, rtol=1e-5)
+        share = smooth @ weights
+        assert_allclose(each("mean", tensor(weights)).item(), (share * costs).sum() / share.sum() / 4, rtol=1e-5)
+        """,
+    "weights of classes are buffers that are not saved": """
+        nn, weight = paddle.nn, tensor([1.0, 2.0])
+        for name in ("BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "NLLLoss", "MultiMarginLoss",
+                     "MultiLabelSoftMarginLoss"):
+            loss = getattr(nn, name)(weight=weight)
+            assert loss.state_dict() == {} and len(loss.buffers()) == 1 and loss.weight is weight
+            loss.to(dtype="float64")
+            assert loss.buffers()[0].dtype == paddle.float64
+        loss = nn.L1Loss()
+        loss.reduction = "sum"
+        assert loss(tensor([1.0, 2.0]), tensor([0.0, 0.0])).item() == 3.0
+
+        class Own(nn.Layer):
+            def __init__(self):
+                super().__init__()
+                self.cache = None
+                self.cache = tensor([1.0])
+
+        own = Own()
+        assert own.cache is own.buffers()[0] and own.state_dict() == {}
+        """,
+    "states that do not fit": """
+        import warnings
+        layer = paddle.nn.Linear(2, 3)
+        kept, bias = layer.weight.tolist(), np.ones(3, "float32")
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            found = layer.set_state_dict({"weight": np.zeros((3, 2), "float32"), "bias": bias, "other": bias})
+        assert found == (["weight"], ["weight", "other"]) and layer.weight.tolist() == kept
+        assert layer.bias.tolist() == [1.0] * 3 and "'weight'" in str(seen[0].message) and len(seen) == 1
+        assert layer.set_state_dict({layer.bias.name: bias * 2, layer.weight.name: tensor(kept)}, False) == ([], [])
+        assert layer.bias.tolist() == [2.0] * 3
+        """,
+    "margins of 0": """
+        a, b, c = (tensor(rng.standard_normal((3, 2))) for _ in range(3))
+        length = lambda x, y: np.sqrt(((x.numpy() - y.numpy() + 1e-6) ** 2).sum(1))
+        for swap in (False, True):
+            far = np.minimum(length(a, c), length(b, c)) if swap else length(a, c)
+            expected = np.maximum(length(a, b) - far, 0)
+            made = F.triplet_margin_loss(a, b, c, margin=0.0, swap=swap, reduction="none")
+            assert_allclose(made.numpy(), expected, rtol=1e-4, atol=1e-6)
+            for kind in ("TripletMarginLoss", "TripletMarginWithDistanceLoss"):
+                made = getattr(paddle.nn, kind)(margin=0, swap=swap, reduction="sum")(a, b, c)
+                assert_allclose(made.item(), expected.sum(), rtol=1e-4, atol=1e-6)
+        assert paddle.nn.Identity(3, a=4)(a) is a
+        """,
+}
 SHAPES = {
     "a shape is a list that equals tuples": """
         shape = paddle.zeros([2, 3]).shape
@@ -489,11 +698,23 @@ OPTIONS = {
             assert_allclose(w.numpy(), [expected], rtol=1e-5)
         """,
 }
-TABLES = [CREATION, SHAPES, NUMBERS, COSTS, GRADIENTS, LAYERS, SURROUNDINGS, OPTIONS]
-IDS = ["creation", "shapes", "numbers", "costs", "gradients", "layers", "surroundings", "options"]
+TABLES = {
+    "creation": CREATION,
+    "operators": OPERATORS,
+    "arguments": ARGUMENTS,
+    "memory": MEMORY,
+    "losses": LOSSES,
+    "shapes": SHAPES,
+    "numbers": NUMBERS,
+    "costs": COSTS,
+    "gradients": GRADIENTS,
+    "layers": LAYERS,
+    "surroundings": SURROUNDINGS,
+    "options": OPTIONS,
+}
 
 
-@pytest.mark.parametrize("table", TABLES, ids=IDS)
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_values(table):
     parts = [
         f"def part_{number}():  # {title}\n{textwrap.indent(textwrap.dedent(code).strip(), '    ')}\npart_{number}()\n"

@@ -32,7 +32,6 @@ cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean")
 hinge_embedding_loss(input, label, margin=1.0, reduction="mean")
 margin_ranking_loss(input, other, label, margin=0.0, reduction="mean")
 soft_margin_loss(input, label, reduction="mean")
-triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-06, swap=False, reduction="mean")
 rrelu(x, lower=0.125, upper=0.3333333333333333, training=True)
 feature_alpha_dropout(x, p=0.5, training=True)
 max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None)
@@ -41,8 +40,6 @@ max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW
 poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-08, reduction="mean")
 gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-06, reduction="mean")
 multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean")
-triplet_margin_with_distance_loss(input, positive, negative, distance_function=None, margin=1.0, swap=False, \
-reduction="mean")
 multi_label_margin_loss(input, label, reduction="mean") -> multilabel_margin_loss
 dropout1d(input, p=0.5, training=True)
 logsigmoid(x) -> log_sigmoid
@@ -56,7 +53,6 @@ Hardshrink(threshold=0.5)
 Hardsigmoid
 Hardswish
 Hardtanh(min=-1.0, max=1.0)
-Identity
 LeakyReLU(negative_slope=0.01)
 LogSigmoid
 LogSoftmax(axis=-1)
@@ -76,23 +72,17 @@ Dropout3D(p=0.5, data_format="NCDHW") -> Dropout3d
 Fold(output_sizes, kernel_sizes, dilations=1, paddings=0, strides=1)
 CosineSimilarity(axis=1, eps=1e-08)
 PairwiseDistance(p=2.0, epsilon=1e-06, keepdim=False)
-BCELoss(weight=None, reduction="mean")
-BCEWithLogitsLoss(weight=None, reduction="mean", pos_weight=None)
 CosineEmbeddingLoss(margin=0, reduction="mean")
 HingeEmbeddingLoss(margin=1.0, reduction="mean")
 MarginRankingLoss(margin=0.0, reduction="mean")
 SoftMarginLoss(reduction="mean")
-TripletMarginLoss(margin=1.0, p=2.0, epsilon=1e-06, swap=False, reduction="mean")
 FeatureAlphaDropout(p=0.5)
 Softmax2D -> Softmax2d
 RReLU(lower=0.125, upper=0.3333333333333333)
 Unflatten(axis, shape)
 PoissonNLLLoss(log_input=True, full=False, epsilon=1e-08, reduction="mean")
 GaussianNLLLoss(full=False, epsilon=1e-06, reduction="mean")
-MultiLabelSoftMarginLoss(weight=None, reduction="mean")
 MultiLabelMarginLoss(reduction="mean")
-MultiMarginLoss(p=1, margin=1.0, weight=None, reduction="mean")
-TripletMarginWithDistanceLoss(distance_function=None, margin=1.0, swap=False, reduction="mean")
 CircularPad1D(padding, data_format="NCL") -> CircularPad1d
 CircularPad1d(padding, data_format="NCL")
 CircularPad2D(padding, data_format="NCHW") -> CircularPad2d

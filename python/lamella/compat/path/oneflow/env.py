@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from lamella import distributed
@@ -65,8 +66,8 @@ def get_node_size() -> int:
 
 
 def get_rank() -> int:
-    """Returns the number of this process."""
-    return distributed.get_rank() if distributed.is_initialized() else 0
+    """Returns the number of this process, which a launcher has told it before there is a group of processes."""
+    return distributed.get_rank() if distributed.is_initialized() else int(os.environ.get("RANK", 0))
 
 
 def get_local_rank() -> int:
@@ -75,5 +76,5 @@ def get_local_rank() -> int:
 
 
 def get_world_size() -> int:
-    """Returns the number of processes."""
-    return distributed.get_world_size() if distributed.is_initialized() else 1
+    """Returns the number of processes, which a launcher has told them before they are a group."""
+    return distributed.get_world_size() if distributed.is_initialized() else int(os.environ.get("WORLD_SIZE", 1))

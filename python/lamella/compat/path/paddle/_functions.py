@@ -149,6 +149,15 @@ def device_name(place: Any) -> str:
     return "cpu" if name == "gpu_pinned" else name.replace("gpu", "cuda")
 
 
+#: Dtypes that short names stand for, as they do in numpy.
+_SHORT = {"float": "float64", "int": "int64", "double": "float64", "long": "int64", "half": "float16"}
+
+
+def dtype_of(value: Any) -> Any:
+    """Returns the dtype that Python's ``float`` or a short name stands for, and anything else as it is."""
+    return "float64" if value is float else _SHORT.get(value, value) if isinstance(value, str) else value
+
+
 def placed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Returns a function of new tensors that takes their device, and whether they want a gradient, by name."""
 
@@ -156,7 +165,9 @@ def placed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def call(
         *args: Any, device: Any = None, requires_grad: bool = False, pin_memory: bool = False, **named: Any
     ) -> Tensor:
-        made = function(*args, **named)
+        if "dtype" in named:
+            named["dtype"] = dtype_of(named["dtype"])
+        made = function(*map(dtype_of, args), **named)
         if device is not None:
             made = made.to(device_name(device))
         if requires_grad:
@@ -187,8 +198,14 @@ def ones(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 @placed
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor of ``fill_value``; float32 by default, as in Paddle, except for bool and complex values."""
+    if isinstance(fill_value, str):
+        fill_value = float(fill_value)
+    elif isinstance(fill_value, Tensor) and fill_value.ndim:
+        fill_value = lm.reshape(fill_value, ())
     if dtype is None and isinstance(fill_value, (int, float)) and not isinstance(fill_value, bool):
         dtype = lm.float32
+    elif dtype is None and isinstance(fill_value, complex):
+        dtype = lm.complex128
     return lm.full(_shape(shape), fill_value, dtype=dtype)
 
 
@@ -263,7 +280,7 @@ def randperm(n: int, dtype: Any = None, name: str | None = None) -> Tensor:
 
 def cast(x: Tensor, dtype: Any) -> Tensor:
     """``x`` in another dtype."""
-    return lm.cast(x, dtype)
+    return lm.cast(x, dtype_of(dtype))
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
@@ -339,8 +356,10 @@ def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1, name: str | Non
 
 def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
     """``x`` without its axes of size 1, or without those of ``axis`` that have it."""
-    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    sizes = tuple(x.shape)
+    if isinstance(axis, Tensor):
+        axis = axis.tolist()
+    axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else [int(each) for each in axis]
+    sizes = tuple(x.shape) or (0,)
     return lm.squeeze(x, tuple(a for a in axes if sizes[a] == 1))
 
 
@@ -384,7 +403,49 @@ def split(x: Tensor, num_or_sections: Any, axis: int = 0, name: str | None = Non
         if sizes.count(-1) == 1:
             sizes[sizes.index(-1)] = tuple(x.shape)[axis] - (_total(sizes) + 1)
         num_or_sections = sizes
-    return list(lm.split(x, num_or_sections, axis=int(axis)))
+    return _copies(lm.split(x, num_or_sections, axis=int(axis)))
+
+
+def _copies(parts: Any) -> list[Tensor]:
+    """Returns parts of a tensor on memory of their own, as Paddle's are: what is written into them is not in it."""
+    return [part.clone() if isinstance(part, Tensor) else part for part in parts]
+
+
+def chunk(x: Tensor, chunks: int, axis: Any = 0, name: str | None = None) -> list[Tensor]:
+    """``x`` in equal parts, of which the last one may be smaller."""
+    return _copies(lm.chunk(x, chunks, axis=int(axis)))
+
+
+def tensor_split(x: Tensor, num_or_indices: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
+    """``x`` in parts of sizes that differ by 1 at most, or in those between places."""
+    return _copies(lm.tensor_split(x, num_or_indices, axis=int(axis)))
+
+
+def hsplit(x: Tensor, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
+    """:func:`tensor_split` along the second axis, or the only one."""
+    return _copies(lm.hsplit(x, num_or_indices))
+
+
+def vsplit(x: Tensor, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
+    """:func:`tensor_split` along the first axis."""
+    return _copies(lm.vsplit(x, num_or_indices))
+
+
+def dsplit(x: Tensor, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
+    """:func:`tensor_split` along the third axis."""
+    return _copies(lm.dsplit(x, num_or_indices))
+
+
+def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
+    """Returns the tensors along an axis.
+
+    Raises:
+        ValueError: ``num`` is not how many there are.
+    """
+    size = tuple(x.shape)[axis]
+    if num is not None and num != size:
+        raise ValueError(f"[unstack] axis {axis} has {size} elements, not num {num}")
+    return _copies(lm.unstack(x, axis=axis))
 
 
 def allclose(

@@ -139,17 +139,20 @@ class Model:
                 each.save_dir = save_dir
         self.stop_training = False
         done = 0
+        steps = _length(loader)
+        logs: dict[str, Any] = {}
         _all(called, "on_train_begin")
         for epoch in range(epochs):
             if verbose:
                 print(f"Epoch {epoch + 1}/{epochs}")
             self._reset()
-            logs: dict[str, Any] = {}
-            _all(called, "on_epoch_begin", epoch, logs)
+            _all(called, "on_epoch_begin", epoch)
             for step, batch in enumerate(loader):
                 _all(called, "on_train_batch_begin", step, logs)
                 inputs, labels = self._parts(batch)
-                logs = self._logs(self.train_batch(inputs, labels, (step + 1) % accumulate_grad_batches == 0))
+                # What is left of an epoch makes a step, too.
+                moves = (step + 1) % accumulate_grad_batches == 0 or step + 1 == steps
+                logs = self._logs(self.train_batch(inputs, labels, moves), step, inputs)
                 _all(called, "on_train_batch_end", step, logs)
                 done += 1
                 if verbose and (step + 1) % log_freq == 0:
@@ -164,7 +167,7 @@ class Model:
                 self.evaluate(eval_data, batch_size, log_freq, verbose, num_workers, called)
             if self.stop_training:
                 break
-        _all(called, "on_train_end", {})
+        _all(called, "on_train_end", logs)
         if save_dir is not None:
             self.save(os.path.join(save_dir, "final"))
 
@@ -182,15 +185,17 @@ class Model:
         loader = self._loader(eval_data, batch_size, False, False, num_workers)
         called = self._called(callbacks, 1, loader)
         self._reset()
-        _all(called, "on_eval_begin", {})
+        _all(called, "on_eval_begin", {"steps": _length(loader), "metrics": self._names()})
         logs: dict[str, Any] = {}
-        for batch in loader:
+        for step, batch in enumerate(loader):
             inputs, labels = self._parts(batch)
-            logs = self._logs(self.eval_batch(inputs, labels))
+            _all(called, "on_eval_batch_begin", step, logs)
+            logs = self._logs(self.eval_batch(inputs, labels), step, inputs)
+            _all(called, "on_eval_batch_end", step, logs)
         _all(called, "on_eval_end", logs)
         if verbose:
             print(f"Eval - {_text(logs)}")
-        return logs
+        return {name: value for name, value in logs.items() if name not in _PLACES}
 
     def predict(
         self,
@@ -205,7 +210,17 @@ class Model:
         import numpy as np
 
         loader = self._loader(test_data, batch_size, False, False, num_workers)
-        found = [self.predict_batch(self._parts(batch)[0]) for batch in loader]
+        called = self._called(callbacks, 1, loader)
+        found = []
+        logs: dict[str, Any] = {}
+        _all(called, "on_predict_begin", {"steps": _length(loader)})
+        for step, batch in enumerate(loader):
+            inputs = self._parts(batch)[0]
+            _all(called, "on_predict_batch_begin", step, logs)
+            found.append(self.predict_batch(inputs))
+            logs = {"step": step, "batch_size": inputs[0].shape[0]}
+            _all(called, "on_predict_batch_end", step, logs)
+        _all(called, "on_predict_end", logs)
         outputs = [list(each) for each in zip(*found, strict=True)]
         return [np.concatenate(each) for each in outputs] if stack_outputs else outputs
 
@@ -262,12 +277,17 @@ class Model:
         for metric in self._metrics:
             metric.reset()
 
-    def _logs(self, measured: Any) -> dict[str, Any]:
+    def _names(self) -> list[str]:
+        """Returns the names of loss and metrics."""
+        return ["loss", *(name for metric in self._metrics for name in _list(metric.name()))]
+
+    def _logs(self, measured: Any, step: int, inputs: Sequence[Any]) -> dict[str, Any]:
+        """Returns what callbacks see of a batch: loss and metrics, its number and its size."""
         values = measured[0] if self._metrics else measured
         logs: dict[str, Any] = {"loss": values}
         for metric in self._metrics:
             logs.update(zip(_list(metric.name()), _list(metric.accumulate()), strict=False))
-        return logs
+        return logs | {"step": step, "batch_size": inputs[0].shape[0]}
 
     def _called(self, callbacks: Any, epochs: int, loader: Any) -> list[Any]:
         called: list[Any] = _list(callbacks)
@@ -277,6 +297,10 @@ class Model:
             each.set_model(self)
             each.set_params({"epochs": epochs, "steps": _length(loader)})
         return called
+
+
+#: What callbacks see of a batch beside loss and metrics.
+_PLACES = ("step", "batch_size")
 
 
 def _all(callbacks: Sequence[Any], method: str, *args: Any) -> None:
@@ -291,6 +315,8 @@ def _length(loader: Any) -> Any:
 def _text(logs: dict[str, Any]) -> str:
     parts = []
     for name, value in logs.items():
+        if name in _PLACES:
+            continue
         shown = value[0] if isinstance(value, list) and value else value
         parts.append(f"{name}: {shown:.4f}" if isinstance(shown, float) else f"{name}: {shown}")
     return " - ".join(parts)

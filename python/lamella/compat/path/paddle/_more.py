@@ -124,7 +124,12 @@ def unique(
     That is the first place of each, then for each element the number of the distinct one that it is, in one row, then
     how often each occurs.
     """
-    values, inverse, counts = lm.unique(x, return_inverse=True, return_counts=True, axis=axis)
+    # Paddle compares slices whose first axis has changed places with theirs.
+    turned = x if axis is None else lm.swapaxes(x, 0, axis)
+    values, inverse, counts = lm.unique(
+        turned, return_inverse=True, return_counts=True, axis=None if axis is None else 0
+    )
+    values = values if axis is None else lm.swapaxes(values, 0, axis)
     flat = lm.reshape(inverse, (-1,))
     found = [values]
     if return_index:

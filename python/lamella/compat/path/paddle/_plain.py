@@ -203,18 +203,6 @@ def _part(x: Tensor, other: Tensor, axis: int) -> Tensor:
     return x[tuple(slice(None) if a == axis else slice(0, n) for a, n in enumerate(tuple(other.shape)))]
 
 
-def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
-    """Returns the tensors along an axis.
-
-    Raises:
-        ValueError: ``num`` is not how many there are.
-    """
-    size = tuple(x.shape)[axis]
-    if num is not None and num != size:
-        raise ValueError(f"[unstack] axis {axis} has {size} elements, not num {num}")
-    return list(lm.unstack(x, axis=axis))
-
-
 def _atleast(axes: int) -> Callable[..., Any]:
     native = getattr(lm, f"atleast_{axes}d")
 
@@ -277,14 +265,18 @@ def unique_consecutive(
     x: Tensor, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None, dtype: Any = "int64"
 ) -> Any:
     """The elements without those that equal the one before them."""
-    return lm.unique_consecutive(x, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
+    made: Any = lm.unique_consecutive(x, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
+    if not return_inverse:
+        return made
+    # Numbers of elements are in one row, as those of unique are.
+    return (made[0], lm.reshape(made[1], (-1,)), *made[2:])
 
 
 def view(x: Tensor, shape_or_dtype: Any, name: str | None = None) -> Tensor:
     """The tensor in other sizes, or its memory read as elements of another dtype."""
     if isinstance(shape_or_dtype, (str, lm.DType)):
         return lm.asarray(x.detach().cpu().numpy().view(lm.empty((0,), dtype=shape_or_dtype).dtype.name))
-    return lm.reshape(x, tuple(shape_or_dtype))
+    return lm.reshape(x, (shape_or_dtype,) if isinstance(shape_or_dtype, int) else tuple(shape_or_dtype))
 
 
 def view_as(x: Tensor, other: Tensor, name: str | None = None) -> Tensor:

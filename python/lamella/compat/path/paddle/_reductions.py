@@ -286,7 +286,7 @@ def histogram(
     low, high = (min, max) if min or max else (float(lm.min(input)), float(lm.max(input)))
     if low == high:
         low, high = low - 0.5, high + 0.5
-    values = lm.reshape(input.detach(), (-1,)).astype(lm.float32)
+    values = lm.reshape(input.detach(), (-1,)).astype(lm.float32 if input.dtype == lm.float32 else lm.float64)
     if weight is None and not density:
         return lm.histc(values, bins, low, high).astype(lm.int64)
     place = lm.clip(lm.floor((values - low) * (bins / (high - low))), 0, bins - 1).astype(lm.int64)

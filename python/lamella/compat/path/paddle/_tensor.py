@@ -6,6 +6,7 @@ been imported.
 
 from __future__ import annotations
 
+import operator
 import sys
 import warnings
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from lamella.compat.elements import become
 from lamella.compat.front import variables_are_new
 from lamella.compat.methods import of_two_meanings
 from lamella.graph import Symbol
+from lamella.nn import Parameter
+from lamella.static import unique_name
 
 from . import _functions as F  # noqa: N812
 from . import _like_torch as L  # noqa: N812
@@ -34,6 +37,8 @@ _native_numpy: Any = Tensor.numpy
 _native_item: Any = Tensor.item
 _native_getitem: Any = Tensor.__getitem__
 _native_setitem: Any = Tensor.__setitem__
+_native_bool_of: Any = Tensor.__bool__
+_native_deepcopy: Any = Tensor.__deepcopy__
 _native_array: Any = Tensor.__array__
 _native_stop_gradient: Any = Tensor.__dict__["stop_gradient"]
 
@@ -69,15 +74,28 @@ def _backward(self: Tensor, grad_tensor: Tensor | None = None, retain_graph: boo
         _native_backward(self, lm.ones_like(self) if grad_tensor is None else grad_tensor, retain_graph)
 
 
+def _copied(array: Any, caller: str) -> Any:
+    """Returns a copy of a numpy array to programs, and itself to Lamella's own modules."""
+    return array if caller.startswith("lamella.") else array.copy()
+
+
 def _numpy(self: Tensor) -> Any:
-    """Returns the elements as a numpy array, also of a tensor on the tape."""
+    """Returns a copy of the elements as a numpy array, also of a tensor on the tape: later steps do not change it."""
     with lm.no_grad():
-        return _native_numpy(self)
+        return _copied(_native_numpy(self), sys._getframe(1).f_globals.get("__name__", ""))
 
 
 def _array(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     with lm.no_grad():
-        return _native_array(self, *args, **kwargs)
+        return _copied(_native_array(self, *args, **kwargs), sys._getframe(1).f_globals.get("__name__", ""))
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """Returns a copy; that of a parameter has a name of its own, by which states of optimizers know it."""
+    made: Tensor = _native_deepcopy(self, memo)
+    if isinstance(self, Parameter):
+        made.name = self.name + unique_name.generate("_deepcopy")  # type: ignore[attr-defined]
+    return made
 
 
 def _in_two_steps(key: Any) -> tuple[Any, Any] | None:
@@ -99,12 +117,27 @@ def _in_two_steps(key: Any) -> tuple[Any, Any] | None:
     return first, second
 
 
+def _bound(value: Any) -> Any:
+    return int(value.item()) if isinstance(value, Tensor) and value.ndim and value.size == 1 else value
+
+
+def _bounds(key: Any) -> Any:
+    """Returns an index whose slices have numbers in the place of tensors of one element."""
+    if isinstance(key, slice):
+        return slice(_bound(key.start), _bound(key.stop), _bound(key.step))
+    if type(key) is tuple and any(isinstance(each, slice) for each in key):
+        return tuple(_bounds(each) if isinstance(each, slice) else each for each in key)
+    return key
+
+
 def _getitem(self: Tensor, key: Any) -> Tensor:
+    key = _bounds(key)
     steps = _in_two_steps(key)
     return _native_getitem(self, key) if steps is None else _native_getitem(_native_getitem(self, steps[0]), steps[1])
 
 
 def _setitem(self: Tensor, key: Any, value: Any) -> None:
+    key = _bounds(key)
     steps = _in_two_steps(key)
     if steps is None:
         _native_setitem(self, key, value)
@@ -117,6 +150,11 @@ def _item_of(self: Tensor, *args: int) -> Any:
     if not args:
         return _native_item(self)
     return _native_item(lm.reshape(self, (-1,))[args[0]] if len(args) == 1 else self[tuple(args)])
+
+
+def _truth(self: Tensor) -> bool:
+    """True if the number that the tensor holds is above 0, which Paddle takes for true."""
+    return bool(_native_bool_of(self) and _native_item(self) > 0)
 
 
 def _gradient(self: Tensor) -> Any:
@@ -192,6 +230,7 @@ _operator("reshape", lambda self, *shape, name=None, **named: F.reshape(self, F.
 _item("backward", _backward)
 _item("numpy", _numpy)
 _item("__array__", _array)
+_item("__deepcopy__", _deepcopy)
 _item("gradient", _gradient)
 _item("clear_gradient", _clear_gradient)
 _item("clear_grad", of_two_meanings("clear_grad", _clear_gradient))
@@ -209,9 +248,9 @@ _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
     F: (
-        "add allclose broadcast_to cast divide equal expand floor_divide greater_equal greater_than is_tensor "
-        "less_equal less_than logical_and logical_not logical_or maximum minimum mod multiply not_equal pow stack "
-        "remainder subtract where"
+        "add allclose broadcast_to cast chunk divide dsplit equal expand floor_divide greater_equal greater_than "
+        "hsplit is_tensor less_equal less_than logical_and logical_not logical_or maximum minimum mod multiply "
+        "not_equal pow stack remainder subtract tensor_split unstack vsplit where"
     ),
     L: (
         "as_strided div histogram_bin_edges msort permute reduce_as repeat slice_scatter softmax sub swapaxes swapdims "
@@ -221,7 +260,7 @@ for _module, _names in {
         "add_n atan2 atleast_1d atleast_2d atleast_3d bitwise_left_shift bitwise_right_shift broadcast_shape "
         "broadcast_tensors copysign frac frexp index_add is_complex is_empty is_integer isin kthvalue put_along_axis "
         "rand_like randint_like randn_like repeat_interleave select_scatter take take_along_axis topk "
-        "unique_consecutive unstack view view_as"
+        "unique_consecutive view view_as"
     ),
     P: (
         "as_complex as_real cross dot multiplex norm outer scatter_nd scatter_nd_add shard_index slice stanh "
@@ -239,11 +278,17 @@ for _module, _names in {
 }.items():
     for _name in _names.split():
         add(_name, getattr(_module, _name))
+add("astype", F.cast)
 add("take_along_dim", Q.take_along_axis)
 for _name, _value in _methods.METHODS.items():
     _item(_name, of_two_meanings(_name, _value) if callable(_value) else _value)
 for _name, _value in list(_overwriting.methods(METHODS)):
     _item(_name, _value)
+
+_item("__bool__", of_two_meanings("__bool__", _truth))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    # As in Paddle, `x += y` is `x = x + y`: other names of the tensor keep its elements, and dtypes and shapes widen.
+    setattr(Tensor, f"__i{_name}__", of_two_meanings(f"__i{_name}__", getattr(operator, f"__{_name}__")))
 
 _symbol.persistable = property(_persistable, doc="True if the variable keeps its value from run to run.")
 _symbol.is_parameter = property(_is_parameter, doc="True for a parameter.")

@@ -47,6 +47,24 @@ class Callback:
     def on_eval_end(self, logs: Any = None) -> None:
         """Is called after an evaluation, with the values of loss and metrics."""
 
+    def on_eval_batch_begin(self, step: int, logs: Any = None) -> None:
+        """Is called before a batch is evaluated."""
+
+    def on_eval_batch_end(self, step: int, logs: Any = None) -> None:
+        """Is called after a batch was evaluated, with the values of loss and metrics."""
+
+    def on_predict_begin(self, logs: Any = None) -> None:
+        """Is called before predictions."""
+
+    def on_predict_end(self, logs: Any = None) -> None:
+        """Is called after predictions."""
+
+    def on_predict_batch_begin(self, step: int, logs: Any = None) -> None:
+        """Is called before a batch is predicted."""
+
+    def on_predict_batch_end(self, step: int, logs: Any = None) -> None:
+        """Is called after a batch was predicted."""
+
 
 class EarlyStopping(Callback):
     """Stops training where a value has not become better in the last ``patience`` evaluations, at least in one.
@@ -75,7 +93,7 @@ class EarlyStopping(Callback):
     def on_train_begin(self, logs: Any = None) -> None:
         """Forgets what earlier training has given."""
         self.best = float("inf") if self.baseline is None else self.sign * self.baseline
-        self.waited = 0
+        self.waited = self.stopped_epoch = 0
 
     def on_eval_end(self, logs: Any = None) -> None:
         """Compares the value with the best so far."""
@@ -87,6 +105,7 @@ class EarlyStopping(Callback):
             self.model.save(os.path.join(self.save_dir, "best_model"))
         if self.waited >= self.patience:
             self.model.stop_training = True
+        self.stopped_epoch += 1
 
     def _has_value(self, logs: Any) -> bool:
         if self.monitor in (logs or {}):

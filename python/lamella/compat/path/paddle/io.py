@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -86,14 +87,36 @@ class DistributedBatchSampler(BatchSampler):
         shuffle: bool = False,
         drop_last: bool = False,
     ) -> None:
-        parts = importlib.import_module("lamella.data.distributed")
-        sampler = parts.DistributedSampler(dataset, num_replicas or 1, rank or 0, shuffle=shuffle)
-        super().__init__(sampler=sampler, batch_size=batch_size, drop_last=drop_last)
+        self.nranks, self.local_rank = num_replicas or 1, rank or 0
+        self.dataset, self.shuffle, self.epoch = dataset, shuffle, 0
+        self.num_samples = math.ceil(len(dataset) / self.nranks)
+        self.total_size = self.num_samples * self.nranks
+        super().__init__(sampler=range(self.num_samples), batch_size=batch_size, drop_last=drop_last)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """Yields batches: those of all processes take turns, and share what is left of them in parts of one size."""
+        places = [place % len(self.dataset) for place in range(self.total_size)]
+        if self.shuffle:
+            import numpy as np
+
+            np.random.RandomState(self.epoch).shuffle(places)
+            self.epoch += 1
+        whole = self.total_size - self.total_size % (self.batch_size * self.nranks)
+        share = (self.total_size - whole) // self.nranks
+        own = [place for number, place in enumerate(places[:whole]) if self._turn(number) == self.local_rank]
+        own += places[whole + self.local_rank * share : whole + (self.local_rank + 1) * share]
+        for start in range(0, len(own), self.batch_size):
+            batch = own[start : start + self.batch_size]
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def _turn(self, number: int) -> int:
+        """Returns the process whose batch has the place of a number."""
+        return number // self.batch_size % self.nranks
 
     def set_epoch(self, epoch: int) -> None:
         """Has the next order be that of an epoch."""
-        sampler: Any = self.sampler
-        sampler.set_epoch(epoch)
+        self.epoch = epoch
 
 
 class DataLoader:

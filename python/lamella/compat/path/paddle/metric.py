@@ -86,6 +86,9 @@ class Accuracy(Metric):
 class _OfPositives(Metric):
     """The share of true positives among something, at a threshold of 0.5."""
 
+    #: True if a probability of 0.5 is a positive.
+    _half = False
+
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self.reset()
@@ -96,7 +99,8 @@ class _OfPositives(Metric):
 
     def update(self, preds: Any, labels: Any, *args: Any) -> None:
         """Counts a batch of probabilities and of labels, 0 or 1."""
-        found, wanted = _array(preds).ravel() > 0.5, _array(labels).ravel() > 0.5
+        values, wanted = _array(preds).ravel(), _array(labels).ravel() > 0.5
+        found = values >= 0.5 if self._half else values > 0.5
         self.true_positive += int((found & wanted).sum())
         self.false_positive += int((found & ~wanted).sum())
         self.false_negative += int((~found & wanted).sum())
@@ -104,6 +108,8 @@ class _OfPositives(Metric):
 
 class Precision(_OfPositives):
     """The share of positives among those that were found."""
+
+    _half = True
 
     def accumulate(self) -> float:
         """Returns the precision of all batches."""

@@ -28,6 +28,7 @@ from torch.nn.functional import (  # type: ignore[import-not-found]
 
 from lamella.compat import regions
 
+from .. import comm
 from . import _tensor
 from ._indexing import (
     batch_gather,

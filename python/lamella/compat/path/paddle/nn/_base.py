@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -119,13 +120,14 @@ class Layer(Module):
     def __setattr__(self, name: str, value: Any) -> None:
         # As in Paddle a tensor that is no parameter belongs to the layer, as a buffer that is not saved.
         if type(value) is lm.Tensor and self._is_new(name):
+            self.__dict__.pop(name, None)
             self.register_buffer(name, value, persistable=False)
         else:
             super().__setattr__(name, value)
 
     def _is_new(self, name: str) -> bool:
         own = self.__dict__
-        if "_buffers" not in own or name in own or hasattr(type(self), name):
+        if "_buffers" not in own or own.get(name) is not None or hasattr(type(self), name):
             return False
         return not any(name in own[table] for table in ("_buffers", "_parameters", "_modules"))
 
@@ -169,8 +171,32 @@ class Layer(Module):
         return parameter
 
     def set_state_dict(self, state_dict: Any, use_structured_name: bool = True) -> tuple[list[str], list[str]]:
-        """Loads a state; entries may be missing or unexpected and are returned."""
-        return self.load_state_dict(state_dict, strict=False)
+        """Loads a state.
+
+        Entries that are missing or have another shape leave a parameter as it is, with a warning.
+
+        Args:
+            state_dict: tensors or arrays by names.
+            use_structured_name: True for names of attributes, ``fc.weight``; False for the parameters' own names.
+
+        Returns:
+            The names of those that are missing or do not fit, and the names in the state that were not used.
+        """
+        chosen: dict[str, Any] = {}
+        missing, used = [], set()
+        for key, own in self.state_dict().items():
+            name = key if use_structured_name else str(own.name)
+            given = state_dict.get(name)
+            sizes = None if given is None else list(given.shape if hasattr(given, "shape") else lm.asarray(given).shape)
+            if sizes == list(own.shape):
+                chosen[key] = given
+                used.add(name)
+                continue
+            missing.append(name)
+            found = "the state has no such entry" if sizes is None else f"its shape is {list(own.shape)}, not {sizes}"
+            warnings.warn(f"[set_state_dict] '{name}' is not loaded: {found}", stacklevel=2)
+        self.load_state_dict(chosen, strict=False)
+        return missing, [name for name in state_dict if name not in used]
 
     set_dict = load_dict = set_state_dict
 

@@ -25,7 +25,9 @@ def cross_entropy(
     Classes are integers in the shape of ``input`` without ``axis``, or with 1 for its size; where ``soft_label``, they
     are probabilities in the shape of ``input``, and so may those be that are smoothed. Those and smoothed ones weigh as
     the mean of their classes' weights.
-    Examples whose class is ``ignore_index`` count nothing.
+    Examples whose class is ``ignore_index`` count nothing: where it is negative, the mean without a ``weight`` is over
+    all examples, though. Of smoothed classes those of an ``ignore_index`` of 0 or more cost what others do, and each
+    probability that is not ``ignore_index`` counts for the mean, as Paddle has it.
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"[cross_entropy] reduction is 'mean', 'sum' or 'none', not {reduction!r}")
@@ -36,10 +38,14 @@ def cross_entropy(
     keeps_axis = label.ndim == input.ndim
     if keeps_axis:
         label = lm.squeeze(label, axis)
+    over_all = reduction == "mean" and ignore_index < 0 and weight is None
+    each = "none" if over_all else reduction
     if use_softmax:
-        loss = lm.cross_entropy(input, label, weight, ignore_index, reduction, 0.0, axis)
+        loss = lm.cross_entropy(input, label, weight, ignore_index, each, 0.0, axis)
     else:
-        loss = lm.nll_loss(lm.log(input), label, weight, ignore_index, reduction, axis)
+        loss = lm.nll_loss(lm.log(input), label, weight, ignore_index, each, axis)
+    if over_all:
+        return lm.mean(loss)
     return lm.expand_dims(loss, axis) if keeps_axis and reduction == "none" else loss
 
 
@@ -59,7 +65,7 @@ def _soft(
     counts: Any = None
     if not soft_label:
         numbers = lm.squeeze(label, axis) if label.ndim == input.ndim else label
-        if ignore_index >= 0 or bool(lm.any(numbers == ignore_index)):
+        if ignore_index < 0 and bool(lm.any(numbers == ignore_index)):
             counts = lm.expand_dims((numbers != ignore_index).astype(input.dtype), axis)
             numbers = lm.where(numbers == ignore_index, lm.zeros_like(numbers), numbers)
         label = lm.moveaxis(lm.one_hot(numbers, classes), -1, axis)
@@ -68,7 +74,7 @@ def _soft(
         label = label * (1 - label_smoothing) + label_smoothing / classes
     logarithm = lm.log_softmax(input, axis=axis) if use_softmax else lm.log(input)
     loss = -lm.sum(label * logarithm, axis=axis, keepdims=True)
-    shares = counts
+    shares, counted = counts, label != ignore_index
     if weight is not None:
         shape = tuple(classes if each == axis else 1 for each in range(input.ndim))
         each = lm.sum(label * lm.reshape(weight, shape), axis=axis, keepdims=True)
@@ -79,6 +85,8 @@ def _soft(
         return loss
     if reduction == "sum":
         return lm.sum(loss)
+    if ignore_index >= 0:
+        shares = counted.astype(input.dtype) if shares is None else counted * shares
     if shares is None:
         return lm.mean(loss)
     total = lm.sum(shares)

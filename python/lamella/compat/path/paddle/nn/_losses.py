@@ -75,6 +75,56 @@ def multi_label_soft_margin_loss(
     return lm.nn.functional.multilabel_soft_margin_loss(input, label, weight, reduction)
 
 
+def triplet_margin_loss(
+    input: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    epsilon: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+    name: Any = None,
+) -> Tensor:
+    """:func:`triplet_margin_with_distance_loss` of distances by the ``p``-norm of differences plus ``epsilon``."""
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return lm.nn.functional.pairwise_distance(a, b, p, epsilon)
+
+    return triplet_margin_with_distance_loss(input, positive, negative, distance, margin, swap, reduction)
+
+
+def triplet_margin_with_distance_loss(
+    input: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    distance_function: Any = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+    name: Any = None,
+) -> Tensor:
+    """The amount by which the distance to ``positive``, plus ``margin``, is more than that to ``negative``.
+
+    Args:
+        input: the examples.
+        positive: those that are to be near.
+        negative: those that are to be far, from ``positive`` too where ``swap``.
+        distance_function: of two tensors; the Euclidean distance by default.
+        margin: at least 0.
+        swap: True takes the smaller one of both distances to ``negative``.
+        reduction: "mean", "sum" or "none".
+        name: not used.
+    """
+    if margin < 0:
+        raise ValueError(f"[triplet_margin_loss] margin is at least 0, not {margin}")
+    distance = lm.nn.functional.pairwise_distance if distance_function is None else distance_function
+    near, far = distance(input, positive), distance(input, negative)
+    if swap:
+        far = lm.minimum(far, distance(positive, negative))
+    return reduced("triplet_margin_loss", lm.relu(near - far + margin), reduction)
+
+
 def sequence_mask(x: Tensor, maxlen: Any = None, dtype: Any = "int64", name: Any = None) -> Tensor:
     """1 up to each length, then 0: ``(..., maxlen)``, by default as long as the longest."""
     longest = int(lm.max(x).item()) if maxlen is None else int(maxlen)

@@ -23,6 +23,7 @@ def layer_of(name: str, function: Callable[..., Any], inputs: int = 1, **fixed: 
     """
     parameters = list(inspect.signature(function).parameters.values())
     words = [each for each in parameters[inputs:] if each.name not in fixed and each.name != "out"]
+    own = [each.name for each in words if each.name != "name"]
     called = [each.name for each in parameters[:inputs]]
     signature = inspect.Signature(words)
 
@@ -30,16 +31,17 @@ def layer_of(name: str, function: Callable[..., Any], inputs: int = 1, **fixed: 
         Layer.__init__(self)
         given = signature.bind(*args, **named)
         given.apply_defaults()
-        settings = {word: value for word, value in given.arguments.items() if word != "name"}
-        self.__dict__["_settings"] = settings | fixed
+        for word in own:
+            # Tensors become buffers, which move with the layer and are no part of its state.
+            setattr(self, word, given.arguments[word])
 
     def forward(self: Any, *tensors: Any, **named: Any) -> Any:
         if unknown := set(named) - set(called):
             raise TypeError(f"[{name}] takes {', '.join(called)}, not {', '.join(sorted(unknown))}")
-        return function(*tensors, **named, **self._settings)
+        return function(*tensors, **named, **{word: getattr(self, word) for word in own}, **fixed)
 
     def extra_repr(self: Any) -> str:
-        return ", ".join(f"{word}={value}" for word, value in self._settings.items())
+        return ", ".join(f"{word}={getattr(self, word)}" for word in own)
 
     forward.__doc__ = function.__doc__
     __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -69,12 +71,18 @@ PixelShuffle = layer_of("PixelShuffle", F.pixel_shuffle)
 PixelUnshuffle = layer_of("PixelUnshuffle", F.pixel_unshuffle)
 ChannelShuffle = layer_of("ChannelShuffle", F.channel_shuffle)
 LocalResponseNorm = layer_of("LocalResponseNorm", F.local_response_norm)
+BCELoss = layer_of("BCELoss", F.binary_cross_entropy, 2)
+BCEWithLogitsLoss = layer_of("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits, 2)
 CrossEntropyLoss = layer_of("CrossEntropyLoss", F.cross_entropy, 2)
 KLDivLoss = layer_of("KLDivLoss", F.kl_div, 2)
 L1Loss = layer_of("L1Loss", F.l1_loss, 2)
+MultiLabelSoftMarginLoss = layer_of("MultiLabelSoftMarginLoss", F.multi_label_soft_margin_loss, 2)
+MultiMarginLoss = layer_of("MultiMarginLoss", F.multi_margin_loss, 2)
 NLLLoss = layer_of("NLLLoss", F.nll_loss, 2)
 SiLU = Silu = layer_of("Silu", F.silu)
 SmoothL1Loss = layer_of("SmoothL1Loss", F.smooth_l1_loss, 2)
+TripletMarginLoss = layer_of("TripletMarginLoss", F.triplet_margin_loss, 3)
+TripletMarginWithDistanceLoss = layer_of("TripletMarginWithDistanceLoss", F.triplet_margin_with_distance_loss, 3)
 Upsample = layer_of("Upsample", F.interpolate, 1, antialias=False)
 UpsamplingNearest2D = layer_of(
     "UpsamplingNearest2D",
@@ -92,6 +100,17 @@ UpsamplingBilinear2D = layer_of(
     align_corners=True,
     align_mode=0,
 )
+
+
+class Identity(Layer):
+    """Returns what it is given, whatever it is made with."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: lm.Tensor) -> lm.Tensor:
+        """Returns ``input``."""
+        return input
 
 
 class Unfold(Layer):

@@ -33,6 +33,8 @@ from ._losses import (  # noqa: F401
     sigmoid_focal_loss,
     temporal_shift,
     thresholded_relu,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
 )
 from ._normalized import (  # noqa: F401
     batch_norm,

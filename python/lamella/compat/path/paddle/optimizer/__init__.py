@@ -9,7 +9,7 @@ import lamella as lm
 from lamella.compat.front import close_module
 
 from . import lr  # noqa: F401
-from ._base import Optimizer, apart, decay, factor, given, rate
+from ._base import Optimizer, apart, decay, factor, given, number, rate
 from ._steps import ASGD, Adadelta, Adagrad, Adamax, Lamb, NAdam, RAdam, RMSProp, Rprop  # noqa: F401
 
 
@@ -61,9 +61,9 @@ class Adam(Optimizer, lm.optim.Adam):
     def __init__(
         self,
         learning_rate: Any = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-08,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-08,
         parameters: Iterable[Any] | None = None,
         weight_decay: Any = None,
         grad_clip: Any = None,
@@ -73,7 +73,7 @@ class Adam(Optimizer, lm.optim.Adam):
         amsgrad: bool = False,
         name: str | None = None,
     ) -> None:
-        options = rate(learning_rate), (beta1, beta2), epsilon, decay(weight_decay), amsgrad
+        options = rate(learning_rate), (number(beta1), number(beta2)), number(epsilon), decay(weight_decay), amsgrad
         super().__init__(given("Adam", parameters), *options)
         self._set(learning_rate, grad_clip, weight_decay)
 
@@ -84,9 +84,9 @@ class AdamW(Optimizer, lm.optim.Adam):
     def __init__(
         self,
         learning_rate: Any = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-08,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-08,
         parameters: Iterable[Any] | None = None,
         weight_decay: Any = 0.01,
         lr_ratio: Any = None,
@@ -103,7 +103,7 @@ class AdamW(Optimizer, lm.optim.Adam):
                 for parameter in each["params"] if isinstance(each, dict) else [each]:
                     parameter.optimize_attr = {"learning_rate": factor(parameter) * float(lr_ratio(parameter))}
             listed = list(given("AdamW", listed))
-        options = rate(learning_rate), (beta1, beta2), epsilon, decay(weight_decay), amsgrad
+        options = rate(learning_rate), (number(beta1), number(beta2)), number(epsilon), decay(weight_decay), amsgrad
         super().__init__(apart(listed, apply_decay_param_fun), *options, decoupled=True)
         self._set(learning_rate, grad_clip, weight_decay)
 

@@ -18,6 +18,8 @@ class Optimizer(lm.optim.Optimizer):
 
     _schedule: LRScheduler | None = None
     _grad_clip: Any = None
+    #: Of each group, the number of the program's group that it is a part of, and a clipping of its own, or ().
+    _parts: list[tuple[int, Any]]
     _penalty: Any = None
     #: Rate of learning to which the factors of groups and parameters apply.
     _rate = 0.001
@@ -40,7 +42,28 @@ class Optimizer(lm.optim.Optimizer):
             group = {word: value for word, value in group.items() if word not in own} | {"betas": tuple(own.values())}
         if isinstance(group, Mapping) and "eps" in self.defaults and "epsilon" in group:
             group = {("eps" if word == "epsilon" else word): value for word, value in group.items()}
+        parts: list[tuple[int, Any]] = self.__dict__.setdefault("_parts", [])
+        own_clip: Any = ()
+        part = len(parts)
+        if isinstance(group, Mapping):
+            part, own_clip = group.get("_part", part), group.get("grad_clip", ())
+            group = {word: value for word, value in group.items() if word not in ("_part", "grad_clip")}
         super().add_param_group(group)
+        parts.append((part, own_clip))
+
+    def _clip_gradients(self) -> None:
+        """Puts clipped gradients in the place of those that parameters have.
+
+        The groups that a program gives are clipped each by itself, as norms of all gradients are of those of a group.
+        """
+        members: dict[int, tuple[Any, list[Any]]] = {}
+        for group, (part, own) in zip(self.param_groups, self._parts, strict=True):
+            clip = self._grad_clip if own == () else own
+            members.setdefault(part, (clip, []))[1].extend(group["params"])
+        for clip, parameters in members.values():
+            if clip is not None:
+                for parameter, gradient in clip([(p, p.grad) for p in parameters if p.grad is not None]):
+                    parameter.grad = gradient
 
     @property
     def _learning_rate(self) -> Any:
@@ -71,16 +94,14 @@ class Optimizer(lm.optim.Optimizer):
             self._rate = self._schedule.last_lr
         self._spread()
         penalties = self._penalties()
-        if self._grad_clip is None and not penalties:
+        clips = self._grad_clip is not None or any(own not in ((), None) for _, own in self._parts)
+        if not clips and not penalties:
             return super().step(closure)
         changed = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
         gradients = [p.grad for p in changed]
         try:
             with lm.no_grad():
-                if self._grad_clip is not None:
-                    clipped = [p for p in changed if getattr(p, "need_clip", True)]
-                    for parameter, gradient in zip(clipped, self._grad_clip([p.grad for p in clipped]), strict=True):
-                        parameter.grad = gradient
+                self._clip_gradients()
                 for parameter, group, penalty in penalties:
                     # In the place of the optimizer's own, which is added by its step.
                     apart = self._decays_apart or group.get("decoupled")
@@ -212,8 +233,9 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
             return listed
         listed = [{"params": listed}]
     groups: list[Any] = []
-    for group in listed:
-        options = {word: value for word, value in group.items() if word not in ("params", "learning_rate", "grad_clip")}
+    for number, group in enumerate(listed):
+        options: dict[str, Any] = {"_part": number}
+        options.update((word, value) for word, value in group.items() if word not in ("params", "learning_rate"))
         if "weight_decay" in options:
             options["weight_decay"] = decay(options["weight_decay"])
         members: list[Any] = [group["params"]] if isinstance(group["params"], lm.Tensor) else list(group["params"])
@@ -238,7 +260,8 @@ def apart(parameters: Iterable[Any], decays: Callable[[str], bool] | None) -> It
         return parameters
     listed = list(parameters)
     groups: list[dict[str, Any]] = []
-    for group in listed if any(isinstance(each, dict) for each in listed) else [{"params": listed}]:
+    whole: list[dict[str, Any]] = [{"params": listed, "_part": 0}]
+    for group in listed if any(isinstance(each, dict) for each in listed) else whole:
         taken: tuple[list[Any], list[Any]] = ([], [])
         for parameter in group["params"]:
             taken[bool(decays(parameter.name))].append(parameter)
@@ -246,10 +269,17 @@ def apart(parameters: Iterable[Any], decays: Callable[[str], bool] | None) -> It
     return [group for group in groups if group["params"]]
 
 
+def number(value: Any) -> Any:
+    """Returns the number in a tensor of one element, and anything else as it is."""
+    return value.item() if isinstance(value, lm.Tensor) and value.size == 1 else value
+
+
 def rate(learning_rate: Any) -> float:
-    return float(learning_rate.last_lr) if isinstance(learning_rate, LRScheduler) else learning_rate
+    """Returns the rate of now of a schedule, or the number that it is."""
+    found: float = learning_rate.last_lr if isinstance(learning_rate, LRScheduler) else number(learning_rate)
+    return found
 
 
 def decay(weight_decay: Any) -> float:
     """Returns the factor of a number, of an ``L2Decay`` or of None; 0 for other penalties."""
-    return 0.0 if isinstance(weight_decay, L1Decay) else getattr(weight_decay, "coeff", weight_decay) or 0.0
+    return 0.0 if isinstance(weight_decay, L1Decay) else number(getattr(weight_decay, "coeff", weight_decay)) or 0.0

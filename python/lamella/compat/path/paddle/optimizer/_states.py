@@ -9,6 +9,8 @@ from typing import Any
 
 import lamella as lm
 
+#: Counts of steps that ``ModelAverage`` remembers of each parameter, as tensors of one element.
+AVERAGED = ("num_accumulates", "old_num_accumulates", "num_updates")
 #: What Paddle calls the tensors of a state, by the class of the optimizer and the native names.
 TENSORS: dict[str, dict[str, str]] = {
     "Momentum": {"momentum_buffer": "velocity"},
@@ -22,18 +24,22 @@ TENSORS: dict[str, dict[str, str]] = {
     "RMSProp": {"velocity": "momentum", "square": "mean_square", "mean": "mean_grad"},
     "Rprop": {"prev": "prevs", "step_size": "learning_rates"},
     "ASGD": {"total": "d", "seen": "y"},
+    "LookAhead": {"slow": "slow"},
+    "ModelAverage": {word: word for word in ("sum_1", "sum_2", "sum_3", "restore", *AVERAGED)},
 }
 
 
-def _counts(kind: str, group: Mapping[str, Any], state: Mapping[str, Any], shape: list[int]) -> Iterator[Any]:
+def _counts(
+    kind: str, group: Mapping[str, Any], state: Mapping[str, Any], shape: list[int], dtype: str
+) -> Iterator[Any]:
     """Yields the names and tensors by which Paddle knows how many steps have been made."""
     step = state.get("step", 0)
 
     def one(value: float) -> lm.Tensor:
-        return lm.full((1,), value, dtype="float32")
+        return lm.full((1,), value, dtype=dtype)
 
     def all_over(value: float) -> lm.Tensor:
-        return lm.full(tuple(shape), value, dtype="float32")
+        return lm.full(tuple(shape), value, dtype=dtype)
 
     betas = group.get("betas", (0.0, 0.0))
     if kind in ("Adam", "AdamW", "Lamb", "Adamax"):
@@ -70,7 +76,8 @@ def to_paddle(kind: str, names: list[str], groups: list[Any], states: list[Any])
         tensors = {key: value for key, value in state.items() if isinstance(value, lm.Tensor)}
         found.update((f"{name}_{words.get(key, key)}_0", value) for key, value in tensors.items())
         shape = list(next(iter(tensors.values())).shape) if tensors else []
-        found.update((f"{name}_{word}_0", value) for word, value in _counts(kind, group, state, shape))
+        dtype = "float64" if any(value.dtype == lm.float64 for value in tensors.values()) else "float32"
+        found.update((f"{name}_{word}_0", value) for word, value in _counts(kind, group, state, shape, dtype))
     return found
 
 

@@ -9,7 +9,7 @@ import lamella as lm
 from lamella.optim.elementwise import Elementwise
 from lamella.optim.optimizer import check_numbers
 
-from ._base import Optimizer, decay, given, rate
+from ._base import Optimizer, decay, given, number, rate
 
 Parameters = Iterable[Any] | None
 
@@ -63,7 +63,7 @@ class Adamax(Optimizer, lm.optim.Adamax):
         grad_clip: Any = None,
         name: str | None = None,
     ) -> None:
-        betas = beta1, beta2
+        betas = number(beta1), number(beta2)
         super().__init__(given("Adamax", parameters), rate(learning_rate), betas, epsilon, decay(weight_decay))
         self._set(learning_rate, grad_clip, weight_decay)
 
@@ -90,7 +90,7 @@ class NAdam(Optimizer, lm.optim.NAdam):
         grad_clip: Any = None,
         name: str | None = None,
     ) -> None:
-        options = (beta1, beta2), epsilon, decay(weight_decay), momentum_decay
+        options = (number(beta1), number(beta2)), epsilon, decay(weight_decay), momentum_decay
         super().__init__(given("NAdam", parameters), rate(learning_rate), *options)
         self._set(learning_rate, grad_clip, weight_decay)
 
@@ -109,7 +109,7 @@ class RAdam(Optimizer, lm.optim.RAdam):
         grad_clip: Any = None,
         name: str | None = None,
     ) -> None:
-        betas = beta1, beta2
+        betas = number(beta1), number(beta2)
         super().__init__(given("RAdam", parameters), rate(learning_rate), betas, epsilon, decay(weight_decay))
         self._set(learning_rate, grad_clip, weight_decay)
 
@@ -159,7 +159,7 @@ class Lamb(Optimizer, lm.optim.LAMB):
     ) -> None:
         listed = list(given("Lamb", parameters))
         if exclude_from_weight_decay_fn is not None:
-            listed = [each if isinstance(each, dict) else {"params": [each]} for each in listed]
+            listed = [each if isinstance(each, dict) else {"params": [each], "_part": 0} for each in listed]
             parts = [(group, [bool(exclude_from_weight_decay_fn(p)) for p in group["params"]]) for group in listed]
             listed = [
                 {**group, "params": [p for p, out in zip(group["params"], outs, strict=True) if out is without]}
@@ -168,7 +168,7 @@ class Lamb(Optimizer, lm.optim.LAMB):
                 for without in (False, True)
                 if without in outs
             ]
-        super().__init__(listed, rate(learning_rate), (beta1, beta2), epsilon, lamb_weight_decay)
+        super().__init__(listed, rate(learning_rate), (number(beta1), number(beta2)), epsilon, lamb_weight_decay)
         self._always_adapt = always_adapt
         self._set(learning_rate, grad_clip)
 

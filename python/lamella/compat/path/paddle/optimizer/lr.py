@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,7 +42,8 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Begins the next epoch, or that of a number."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self.last_lr = float(self.get_lr())
+        jump = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
+        self.last_lr = float(self.get_lr() if jump is None else jump())
         if self.verbose:
             print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 
@@ -49,13 +51,28 @@ class LRScheduler:
         """Returns the rate of the epoch ``last_epoch``."""
         raise NotImplementedError(f"[{type(self).__name__}] the schedule defines no get_lr")
 
+    def state_keys(self) -> None:
+        """Sets ``keys``, the names of the attributes that are the state; subclasses may name others."""
+        self.keys = ["last_epoch", "last_lr"]
+
     def state_dict(self) -> dict[str, Any]:
-        """Returns epoch and rate."""
-        return {"last_epoch": self.last_epoch, "last_lr": self.last_lr}
+        """Returns the attributes that :meth:`state_keys` names, with tensors as numbers."""
+        self.state_keys()
+        values = {key: self.__dict__[key] for key in self.keys if key in self.__dict__}
+        return {key: float(value) if isinstance(value, lm.Tensor) else value for key, value in values.items()}
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Goes on where a saved schedule was."""
-        self.last_epoch, self.last_lr = state_dict["last_epoch"], state_dict["last_lr"]
+        """Goes on where a saved schedule was.
+
+        Raises:
+            RuntimeError: the state lacks one of the attributes that :meth:`state_keys` names.
+        """
+        self.state_keys()
+        if missing := [key for key in self.keys if key not in state_dict]:
+            raise RuntimeError(
+                f"[{type(self).__name__}] the state has no {', '.join(missing)}: it is of another schedule"
+            )
+        self.__dict__.update({key: state_dict[key] for key in self.keys})
 
     set_dict = set_state_dict
 
@@ -149,8 +166,11 @@ class InverseTimeDecay(_Native):
         super().__init__(lambda optimizer: native.InverseTimeLR(optimizer, gamma), learning_rate, last_epoch, verbose)
 
 
-class LinearLR(_Native):
-    """``base_lr`` times a factor that goes from ``start_factor`` to ``end_factor`` in ``total_steps`` epochs."""
+class LinearLR(LRScheduler):
+    """``base_lr`` times a factor that goes from ``start_factor`` to ``end_factor`` in ``total_steps`` epochs.
+
+    A rate follows from the one before, so that a schedule begun at another epoch starts from ``base_lr``.
+    """
 
     def __init__(
         self,
@@ -161,12 +181,23 @@ class LinearLR(_Native):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        super().__init__(
-            lambda optimizer: native.LinearLR(optimizer, start_factor, end_factor, total_steps),
-            learning_rate,
-            last_epoch,
-            verbose,
-        )
+        if not 0 < start_factor <= 1:
+            raise ValueError(f"[LinearLR] start_factor is above 0 and at most 1, not {start_factor}")
+        if not 0 <= end_factor <= 1:
+            raise ValueError(f"[LinearLR] end_factor is from 0 to 1, not {end_factor}")
+        if total_steps <= 0:
+            raise ValueError(f"[LinearLR] total_steps is above 0, not {total_steps}")
+        self.total_steps, self.start_factor, self.end_factor = total_steps, start_factor, end_factor
+        super().__init__(learning_rate, last_epoch, verbose)
+
+    def get_lr(self) -> float:
+        """Returns the rate."""
+        if self.last_epoch == 0:
+            return self.base_lr * self.start_factor
+        if self.last_epoch > self.total_steps:
+            return self.last_lr
+        rise = self.end_factor - self.start_factor
+        return self.last_lr * (1 + rise / (self.total_steps * self.start_factor + (self.last_epoch - 1) * rise))
 
 
 class PiecewiseDecay(_Native):
@@ -179,13 +210,16 @@ class PiecewiseDecay(_Native):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        super().__init__(
-            lambda optimizer: native.PiecewiseLR(optimizer, boundaries, values), values[0], last_epoch, verbose
-        )
+        self.boundaries, self.values = boundaries, values
+        super().__init__(lambda optimizer: native.PiecewiseLR(optimizer, boundaries, values), 0.1, last_epoch, verbose)
 
 
 class CosineAnnealingDecay(LRScheduler):
-    """``eta_min + (base_lr - eta_min) * (1 + cos(pi * epoch / T_max)) / 2`` (Loshchilov and Hutter, 2017)."""
+    """``eta_min + (base_lr - eta_min) * (1 + cos(pi * epoch / T_max)) / 2`` (Loshchilov and Hutter, 2017).
+
+    A rate follows from the one before, so that a schedule begun at another epoch starts from ``base_lr``; an epoch that
+    is given has the rate of the formula.
+    """
 
     def __init__(
         self,
@@ -198,9 +232,21 @@ class CosineAnnealingDecay(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(learning_rate, last_epoch, verbose)
 
+    def _cosine(self, epoch: int) -> float:
+        return 1 + math.cos(math.pi * epoch / self.T_max)
+
     def get_lr(self) -> float:
-        """Returns the rate."""
-        return self.eta_min + (self.base_lr - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+        """Returns the rate that follows ``last_lr``."""
+        if self.last_epoch == 0:
+            return self.base_lr
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
+            return self.last_lr + (self.base_lr - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
+        ratio = self._cosine(self.last_epoch) / self._cosine(self.last_epoch - 1)
+        return ratio * (self.last_lr - self.eta_min) + self.eta_min
+
+    def _get_closed_form_lr(self) -> float:
+        """Returns the rate of an epoch that was given."""
+        return self.eta_min + (self.base_lr - self.eta_min) * self._cosine(self.last_epoch) / 2
 
 
 class CosineAnnealingWarmRestarts(_Native):
@@ -276,30 +322,31 @@ class LinearWarmup(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        self.after, self.warmup_steps, self.start_lr, self.end_lr = learning_rate, warmup_steps, start_lr, end_lr
+        self.learning_rate, self.warmup_steps = learning_rate, warmup_steps
+        self.start_lr, self.end_lr = start_lr, end_lr
         super().__init__(start_lr, last_epoch, verbose)
 
     def get_lr(self) -> float:
         """Returns the rate."""
         if self.last_epoch < self.warmup_steps:
             return (self.end_lr - self.start_lr) * self.last_epoch / self.warmup_steps + self.start_lr
-        if isinstance(self.after, LRScheduler):
-            self.after.step(self.last_epoch - self.warmup_steps)
-            return self.after.last_lr
-        return float(self.after)
+        if isinstance(self.learning_rate, LRScheduler):
+            self.learning_rate.step(self.last_epoch - self.warmup_steps)
+            return self.learning_rate.last_lr
+        return float(self.learning_rate)
 
     def state_dict(self) -> dict[str, Any]:
         """Returns epoch and rate, with those of the schedule that follows under ``"LinearWarmup_LR"``."""
         found = super().state_dict()
-        if isinstance(self.after, LRScheduler):
-            found["LinearWarmup_LR"] = self.after.state_dict()
+        if isinstance(self.learning_rate, LRScheduler):
+            found["LinearWarmup_LR"] = self.learning_rate.state_dict()
         return found
 
     def set_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Goes on where a saved schedule was."""
         super().set_state_dict(state_dict)
-        if isinstance(self.after, LRScheduler) and "LinearWarmup_LR" in state_dict:
-            self.after.set_state_dict(state_dict["LinearWarmup_LR"])
+        if isinstance(self.learning_rate, LRScheduler) and "LinearWarmup_LR" in state_dict:
+            self.learning_rate.set_state_dict(state_dict["LinearWarmup_LR"])
 
     set_dict = set_state_dict
 
@@ -347,9 +394,10 @@ class OneCycleLR(_Native):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
-        if end_learning_rate <= 0:
-            raise ValueError(f"[OneCycleLR] end_learning_rate is above 0, not {end_learning_rate}")
+        if end_learning_rate < 0:
+            raise ValueError(f"[OneCycleLR] end_learning_rate is at least 0, not {end_learning_rate}")
         first = max_learning_rate / divide_factor
+        self.total_steps = total_steps
         super().__init__(
             lambda optimizer: native.OneCycleLR(
                 optimizer,
@@ -359,13 +407,25 @@ class OneCycleLR(_Native):
                 anneal_strategy=anneal_strategy,
                 cycle_momentum=False,
                 div_factor=divide_factor,
-                final_div_factor=first / end_learning_rate,
+                final_div_factor=first / end_learning_rate if end_learning_rate else sys.float_info.max,
                 three_phase=three_phase,
             ),
             first,
             last_epoch,
             verbose,
         )
+
+    def get_lr(self) -> float:
+        """Returns the rate.
+
+        Raises:
+            ValueError: the epoch is behind ``total_steps``.
+        """
+        if self.last_epoch > self.total_steps:
+            raise ValueError(
+                f"[OneCycleLR] has {self.total_steps} steps (total_steps), none of number {self.last_epoch}"
+            )
+        return super().get_lr()
 
 
 class CyclicLR(_Native):
@@ -404,7 +464,25 @@ class CyclicLR(_Native):
 
 
 class ReduceOnPlateau(LRScheduler):
-    """Falls by ``factor`` where a metric has stopped improving; see :class:`lamella.optim.lr.ReduceLROnPlateau`."""
+    """Falls by ``factor`` where a metric has not improved for more than ``patience`` epochs.
+
+    Args:
+        learning_rate: the rate that the schedule begins with.
+        mode: "min" if the metric is to fall, "max" if it is to grow.
+        factor: what the rate is multiplied by, below 1.
+        patience: number of epochs in a row that may pass without an improvement.
+        threshold: what counts as an improvement on the best metric, see ``threshold_mode``.
+        threshold_mode: "rel" if it is more than ``threshold * best``, "abs" if more than ``threshold``.
+        cooldown: number of epochs after a fall in which no metric is looked at.
+        min_lr: the smallest rate.
+        epsilon: a change of the rate that is not larger is left out.
+        verbose: True prints every change.
+
+    Attributes:
+        best: the best metric so far, or None.
+        num_bad_epochs: number of epochs in a row that were not better.
+        cooldown_counter: number of epochs in which no metric will be looked at.
+    """
 
     def __init__(
         self,
@@ -419,40 +497,58 @@ class ReduceOnPlateau(LRScheduler):
         epsilon: float = 1e-8,
         verbose: bool = False,
     ) -> None:
-        optimizer = lm.optim.Optimizer([{"params": []}], {"lr": learning_rate})
-        options = (mode, factor, patience, threshold, threshold_mode, cooldown, min_lr, epsilon)
-        self._native = native.ReduceLROnPlateau(optimizer, *options)
-        super().__init__(learning_rate, -1, verbose)
+        if not isinstance(learning_rate, (int, float)):
+            raise TypeError(f"[ReduceOnPlateau] learning_rate is a number, not {type(learning_rate).__name__}")
+        self.mode, self.threshold_mode = mode.lower(), threshold_mode.lower()
+        if self.mode not in ("min", "max"):
+            raise ValueError(f"[ReduceOnPlateau] mode is 'min' or 'max', not {mode!r}")
+        if self.threshold_mode not in ("rel", "abs"):
+            raise ValueError(f"[ReduceOnPlateau] threshold_mode is 'rel' or 'abs', not {threshold_mode!r}")
+        if factor >= 1:
+            raise ValueError(f"[ReduceOnPlateau] factor is below 1, not {factor}")
+        self.factor, self.patience, self.threshold, self.cooldown = factor, patience, threshold, cooldown
+        self.min_lr, self.epsilon, self.verbose = min_lr, epsilon, verbose
+        self.best: float | None = None
+        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+        self.base_lr = self.last_lr = float(learning_rate)
 
-    def step(self, metrics: Any = None, epoch: int | None = None) -> None:  # type: ignore[override]  # asks for a metric
+    def state_keys(self) -> None:
+        """Sets ``keys``, the names of the attributes that are the state."""
+        self.keys = ["cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr"]
+
+    def _is_better(self, current: float, best: float) -> bool:
+        """True if a metric improves on the best one by more than the threshold."""
+        margin = self.threshold * best if self.threshold_mode == "rel" else self.threshold
+        return current < best - margin if self.mode == "min" else current > best + margin
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]  # asks for a metric
         """Begins the next epoch, or that of a number.
 
         Args:
             metrics: the metric of this one: a number, or a tensor of one element.
             epoch: the number.
         """
-        if metrics is not None and self._native.cooldown_counter > 0:
-            # Paddle looks at no metric meanwhile.
-            self._native.cooldown_counter -= 1
-            self._native.epoch += 1
-        elif metrics is not None:
-            self._native.step(metrics)
-        super().step(epoch)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        current = float(metrics)
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            return
+        if self.best is None or self._is_better(current, self.best):
+            self.best, self.num_bad_epochs = current, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.num_bad_epochs <= self.patience:
+            return
+        self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        rate = max(self.last_lr * self.factor, self.min_lr)
+        if self.last_lr - rate > self.epsilon:
+            self.last_lr = rate
+            if self.verbose:
+                print(f"Epoch {self.last_epoch}: {type(self).__name__} set learning rate to {self.last_lr}.")
 
     def get_lr(self) -> float:
         """Returns the rate."""
-        return self._native.get_last_lr()[0]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns epoch, rate and what was seen of the metric."""
-        return {**super().state_dict(), "metric": self._native.state_dict()}
-
-    def set_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Goes on where a saved schedule was."""
-        super().set_state_dict(state_dict)
-        self._native.load_state_dict(state_dict["metric"])
-
-    set_dict = set_state_dict
+        return self.last_lr
 
 
 __getattr__ = close_module(__name__)

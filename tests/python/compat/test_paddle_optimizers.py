@@ -1,0 +1,246 @@
+"""Optimizers, schedules and clipping of the paddle front, and what they remember."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+HEADER = """
+import numpy as np
+import paddle
+from numpy.testing import assert_allclose
+from paddle.optimizer import lr
+
+def raises(kind, call, *words):
+    try:
+        call()
+    except kind as error:
+        assert all(word in str(error) for word in words), error
+    else:
+        raise AssertionError(words)
+
+def rates(schedule, count):
+    found = [schedule()]
+    for _ in range(count):
+        schedule.step()
+        found.append(schedule())
+    return found
+
+def parameter(values):
+    values = np.asarray(values, "float32")
+    return paddle.create_parameter(values.shape, "float32", default_initializer=paddle.nn.initializer.Assign(values))
+"""
+
+#: Programs by what they look at. All of a table run in one process.
+SCHEDULES = {
+    "rates that follow the one before begin where the schedule does": """
+        cosine = lr.CosineAnnealingDecay(0.5, 4, 0.1, last_epoch=2)
+        ratio = (1 + np.cos(0.75 * np.pi)) / (1 + np.cos(0.5 * np.pi))
+        assert_allclose(cosine(), 0.1 + 0.4 * ratio, 1e-6)
+        cosine.step(2)
+        assert_allclose(cosine(), 0.3)
+        linear = lr.LinearLR(0.5, 4, 0.2, last_epoch=1)
+        assert_allclose(linear(), 0.5 * (1 + 0.8 / (0.8 + 0.8)))
+        for schedule in (lr.CosineAnnealingDecay(0.5, 4), lr.LinearLR(0.5, 4)):
+            schedule.step()
+            before = schedule()
+            assert schedule.get_lr() != before and schedule() == before
+        """,
+    "one cycle ends": """
+        for options in ({}, {"end_learning_rate": 0}, {"three_phase": True}):
+            schedule = lr.OneCycleLR(0.5, 4, **options)
+            assert_allclose(rates(schedule, 3)[-1], options.get("end_learning_rate", 1e-4), atol=1e-9)
+            schedule.step()
+            raises(ValueError, schedule.step, "OneCycleLR", "5", "total_steps")
+        """,
+    "attributes": """
+        piecewise = lr.PiecewiseDecay([2], [0.3, 0.2])
+        assert piecewise.base_lr == 0.1 and piecewise() == 0.3 and piecewise.values == [0.3, 0.2]
+        assert lr.LinearWarmup(0.5, 2, 0.0, 1.0).learning_rate == 0.5
+        """,
+    "states have the names that a schedule gives": """
+        class Own(lr.LRScheduler):
+            def __init__(self):
+                self.calls = paddle.to_tensor([0.0])
+                super().__init__(0.5)
+
+            def state_keys(self):
+                self.keys = ["last_epoch", "last_lr", "calls"]
+
+            def get_lr(self):
+                self.calls = self.calls + 1
+                return self.base_lr / self.calls.item()
+
+        one, other = Own(), Own()
+        one.step()
+        assert one.state_dict() == {"last_epoch": 1, "last_lr": 0.25, "calls": 2.0}
+        other.set_state_dict(one.state_dict())
+        assert other.calls == 2.0 and other() == 0.25
+        raises(RuntimeError, lambda: Own().set_state_dict({"last_epoch": 1, "last_lr": 0.1}), "Own", "calls")
+        """,
+    "plateaus": """
+        schedule = lr.ReduceOnPlateau(0.5, patience=0, cooldown=1, factor=0.5)
+        for metric, rate in [(1.0, 0.5), (paddle.to_tensor(1.0), 0.25), (2.0, 0.25), (np.float32(0.5), 0.25)]:
+            schedule.step(metric)
+            assert schedule() == rate
+        state = {"cooldown_counter": 0, "best": 0.5, "num_bad_epochs": 0, "last_epoch": 4, "last_lr": 0.25}
+        assert schedule.state_dict() == state
+        other = lr.ReduceOnPlateau(0.5, patience=0, factor=0.5)
+        other.set_state_dict(state)
+        other.step(0.6)
+        assert other() == 0.125
+        # The margin of a relative threshold has the sign of the best metric.
+        for mode, second in (("min", -0.95), ("max", -1.05)):
+            below = lr.ReduceOnPlateau(0.5, mode, patience=0, threshold=0.1)
+            below.step(-1.0)
+            below.step(second)
+            assert below() == 0.5
+        """,
+}
+CLIPS = {
+    "each group is clipped by itself, or by a clipping of its own": """
+        def step(clip, **own):
+            a, b, c = (parameter(values) for values in ([0.0, 0.0], [0.0], [0.0]))
+            optimizer = paddle.optimizer.SGD(1.0, [{"params": [a, b]}, {"params": [c], **own}], grad_clip=clip)
+            (a * paddle.to_tensor([3.0, 4.0]) + 12 * b + 10 * c).sum().backward()
+            optimizer.step()
+            return [float(-value) for value in (*a, b, c)]
+
+        # Sums are of two terms, as ``b`` and ``c`` are added to each element of ``a``.
+        clip = paddle.nn.ClipGradByGlobalNorm(1.0)
+        length = (9 + 16 + 24**2) ** 0.5
+        first = [3 / length, 4 / length, 24 / length]
+        assert_allclose(step(clip), [*first, 1.0], 1e-5)
+        assert_allclose(step(clip, grad_clip=None), [*first, 20.0], 1e-5)
+        assert_allclose(step(clip, grad_clip=paddle.nn.ClipGradByValue(0.5)), [*first, 0.5], 1e-5)
+        assert_allclose(step(None, grad_clip=paddle.nn.ClipGradByValue(0.5)), [3, 4, 24, 0.5], 1e-5)
+        """,
+    "parts of a group are clipped together": """
+        makes = {
+            "SGD": {}, "AdamW": {"apply_decay_param_fun": lambda name: name == "a"},
+            "Lamb": {"exclude_from_weight_decay_fn": lambda p: p.name == "a"},
+        }
+        for name, options in makes.items():
+            seen = []
+            class Norm(paddle.nn.ClipGradByGlobalNorm):
+                def _dygraph_clip(self, params_grads):
+                    seen.append([p.name for p, _ in params_grads])
+                    return super()._dygraph_clip(params_grads)
+
+            a, b = parameter([1.0]), parameter([2.0])
+            a.name, b.name = "a", "b"
+            b.optimize_attr = {"learning_rate": 0.5}
+            optimizer = getattr(paddle.optimizer, name)(0.1, parameters=[a, b], grad_clip=Norm(1.0), **options)
+            (a * b).sum().backward()
+            optimizer.step()
+            assert [sorted(names) for names in seen] == [["a", "b"]], (name, seen)
+        """,
+    "lists of parameters with gradients": """
+        a, b = paddle.nn.Linear(1, 1, bias_attr=paddle.ParamAttr(need_clip=False)).parameters()
+        g = paddle.to_tensor([[3.0]])
+        for clip, limit in [("ClipGradByGlobalNorm", 1.0), ("ClipGradByNorm", 1.0), ("ClipGradByValue", 1.0)]:
+            made = getattr(paddle.nn, clip)(limit)([(a, g), (b, g), (a, None)])
+            assert [p is q for (p, _), q in zip(made, (a, b))] == [True, True] and len(made) == 2
+            assert_allclose([value.item() for _, value in made], [1.0, 3.0], 1e-6)
+        raises(NotImplementedError, lambda: paddle.nn.clip.ClipGradBase()([]))
+        """,
+}
+OPTIMIZERS = {
+    "tensors of one element as options": """
+        for name in ("Adam", "AdamW"):
+            found = []
+            for make in (float, lambda value: paddle.to_tensor([value])):
+                w = parameter([1.0])
+                # 0.9 and 0.999 are those by which Paddle corrects a bias, whatever the tensors hold.
+                options = {"beta1": make(0.9), "beta2": make(0.999), "epsilon": make(1e-3)}
+                optimizer = getattr(paddle.optimizer, name)(0.1, parameters=[w], **options)
+                for factor in (1.0, -2.0):
+                    (w * w * factor).sum().backward()
+                    optimizer.step()
+                    optimizer.clear_grad()
+                found.append(w.item())
+            assert_allclose(*found, 1e-6)
+        """,
+    "counts of steps have the dtype of their parameters": """
+        for name in ("Adam", "AdamW", "Lamb", "Adamax"):
+            for dtype in ("float32", "float64"):
+                w = paddle.create_parameter([2], dtype)
+                optimizer = getattr(paddle.optimizer, name)(0.1, parameters=[w])
+                w.sum().backward()
+                optimizer.step()
+                state = optimizer.state_dict()
+                assert {value.dtype for value in state.values()} == {getattr(paddle, dtype)}, (name, state)
+        """,
+    "steps ahead and back": """
+        from paddle.incubate import LookAhead
+        w, expected, slow = parameter([1.0]), 1.0, None
+        ahead = LookAhead(paddle.optimizer.SGD(0.1, [w]), alpha=0.25, k=3)
+        for step in range(1, 8):
+            (w * step).sum().backward()
+            ahead.step()
+            ahead.clear_grad()
+            expected -= 0.1 * step
+            slow = expected if step == 1 else slow
+            if step % 3 == 0:
+                expected = slow = 0.25 * expected + 0.75 * slow
+            assert_allclose(w.numpy(), [expected], 1e-5)
+        state = ahead.state_dict()
+        assert list(state) == [w.name + "_slow_0"] and abs(state[w.name + "_slow_0"].item() - slow) < 1e-5
+        for kind, options in ((TypeError, [w]), (ValueError, [ahead, 2.0]), (ValueError, [ahead, 0.5, 0])):
+            raises(kind, lambda: LookAhead(*options), "LookAhead")
+        """,
+    "means of weights": """
+        w = parameter([0.0])
+        average = paddle.incubate.ModelAverage(0.5, [w], min_average_window=2, max_average_window=3)
+        closed, since = [], []
+        for step in range(1, 10):
+            w.set_value(np.float32([step]))
+            (w * 1.0).sum().backward()
+            average.step()
+            since.append(step)
+            if len(since) >= 2 and len(since) >= min(3, int(step * 0.5)):
+                closed, since = since, []
+            with average.apply():
+                assert_allclose(w.numpy(), [np.mean(closed + since)])
+            assert w.item() == step
+        with average.apply(need_restore=False):
+            pass
+        assert w.item() != 9
+        average.restore()
+        assert w.item() == 9
+        other = paddle.incubate.ModelAverage(0.5, [w], min_average_window=2, max_average_window=3)
+        other.set_state_dict(average.state_dict())
+        for each in (average, other):
+            each.step()
+        assert all((value == other.state_dict()[key]).all() for key, value in average.state_dict().items())
+        """,
+    "a program looks ahead": """
+        paddle.enable_static()
+        main, startup = paddle.static.Program(), paddle.static.Program()
+        with paddle.static.program_guard(main, startup):
+            x = paddle.static.data("x", [1])
+            w = paddle.create_parameter([1], "float32", default_initializer=paddle.nn.initializer.Constant(1.0))
+            loss = (w * x).sum()
+            paddle.incubate.LookAhead(paddle.optimizer.SGD(0.1), alpha=0.25, k=2).minimize(loss)
+            exe = paddle.static.Executor()
+            for _ in range(2):
+                exe.run(startup)
+                found = [exe.run(main, {"x": np.float32([1])}, [loss])[0].item() for _ in range(4)]
+                assert_allclose(found, [1.0, 0.9, 0.875, 0.775], 1e-5)
+        paddle.disable_static()
+        """,
+}
+TABLES = [SCHEDULES, CLIPS, OPTIMIZERS]
+IDS = ["schedules", "clips", "optimizers"]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=IDS)
+def test_optimizers(table):
+    parts = [
+        f"def part_{number}():  # {title}\n{textwrap.indent(textwrap.dedent(code).strip(), '    ')}\npart_{number}()\n"
+        for number, (title, code) in enumerate(table.items())
+    ]
+    command = [sys.executable, "-m", "lamella.compat", "-c", HEADER + "\n".join(parts)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
