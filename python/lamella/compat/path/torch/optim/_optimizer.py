@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import lamella as lm
-from lamella.optim import Optimizer
+from lamella.optim import Adafactor, Optimizer
 from lamella.optim._pytorch import OPTIONS, converted
+from lamella.optim.optimizer import check_number
 
 _native_add: Any = Optimizer.add_param_group
 _native_load: Any = Optimizer.load_state_dict
@@ -224,6 +225,19 @@ def _get_state(self: Optimizer) -> Any:
 def _set_state(self: Optimizer, value: Any) -> None:
     self.__dict__["state"] = value if isinstance(value, _State) else _State(value)
 
+
+def _refusing_small_thresholds(check: Callable[..., None]) -> Callable[..., None]:
+    """Returns the check of Adafactor's options that refuses thresholds below 1, as PyTorch does."""
+
+    def with_threshold(self: Any, group: Any) -> None:
+        check(self, group)
+        check_number("Adafactor", "d", group["d"], low=1.0)
+
+    return with_threshold
+
+
+_adafactor: Any = Adafactor
+_adafactor.check = _refusing_small_thresholds(Adafactor.check)
 
 # Classes that wrap an optimizer call it where they leave out the constructor: hooks are looked up by each step.
 optimizer._patch_step_function = lambda self: None

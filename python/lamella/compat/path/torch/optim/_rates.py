@@ -119,7 +119,8 @@ def follow(self: Native) -> None:
 def step(self: Native, epoch: float | None = None) -> None:
     """Begins the next epoch, or the one that is named, whose rates do not depend on the present ones."""
     self.epoch = self.epoch + 1 if epoch is None else epoch  # type: ignore[assignment]  # a part, in warm restarts
-    if epoch is None or type(self).get_lr is not get_lr:  # type: ignore[attr-defined]
+    asks: Callable[..., Any] = type(self).get_lr  # type: ignore[attr-defined]
+    if epoch is None or asks is not get_lr or isinstance(self, optim.MultiplicativeLR):
         follow(self)
     else:
         _set_options(self)
