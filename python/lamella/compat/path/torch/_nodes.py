@@ -8,6 +8,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 from lamella._attributes import replace
+from lamella.autograd import graph
+from lamella.autograd.graph import GradientEdge
 
 from ._printing import node_name
 
@@ -41,6 +43,13 @@ def named(node: Any) -> Any:
 
 def _next_functions(self: Any) -> tuple[tuple[Any, int], ...]:
     return tuple((named(node), number) for node, number in _native_next.__get__(self))
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Returns the place where the gradient of a tensor arrives; ``RuntimeError`` for one that wants none."""
+    edge = graph.get_gradient_edge(tensor)
+    named(edge.node)
+    return edge
 
 
 _nodes.name = property(lambda self: _Name(_native_name.__get__(self)), doc="The name of the operation.")
