@@ -46,6 +46,31 @@ FORMS = {
 """
 
 PROGRAMS = {
+    "options of groups go by PyTorch's names": """
+name = "decoupled_weight_decay"
+for kind in (torch.optim.Adam, torch.optim.NAdam, torch.optim.RAdam):
+    moved = {}
+    for where in ("default", "group", "later", "state", None):
+        p = nn.Parameter(torch.ones(2))
+        group = {"params": [p], **({name: True} if where == "group" else {})}
+        o = kind([group], lr=0.1, weight_decay=0.5, **({name: True} if where == "default" else {}))
+        if where == "later":
+            o.param_groups[0][name] = True
+        if where == "state":
+            state = copy.deepcopy(o.state_dict())
+            state["param_groups"][0][name] = True
+            o.load_state_dict(state)
+        for _ in range(3):
+            p.grad = torch.tensor([1.0, -2.0])
+            o.step()
+        for each in (o, copy.deepcopy(o), pickle.loads(pickle.dumps(o))):
+            found = each.param_groups[0]
+            assert found[name] is found.get(name) is (where is not None) and name in found
+            assert each.state_dict()["param_groups"][0][name] is found[name]
+        assert found["foreach"] is None and isinstance(found, dict)
+        moved[where] = p.tolist()
+    assert moved["default"] == moved["group"] == moved["later"] == moved["state"] != moved[None], (kind, moved)
+""",
     "ends of schedules": """
 o = optimizer(momentum=0.9)
 one = S.OneCycleLR(o, 0.3, total_steps=4)

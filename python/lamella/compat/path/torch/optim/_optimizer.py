@@ -11,6 +11,8 @@ from lamella.optim import Adafactor, Optimizer
 from lamella.optim._pytorch import OPTIONS, converted
 from lamella.optim.optimizer import check_number
 
+from ._groups import Group, take_last
+
 _native_add: Any = Optimizer.add_param_group
 _native_load: Any = Optimizer.load_state_dict
 _native_state_shape: Any = Optimizer.state_shape
@@ -25,7 +27,7 @@ def _state_shape(self: Optimizer, key: str, parameter: lm.Tensor) -> tuple[int, 
 
 def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
     """Adds a group; options that the optimizer does not know, such as a name, are kept with it."""
-    group = dict(param_group)
+    group: dict[str, Any] = Group(param_group)
     if "params" in group and not isinstance(group["params"], lm.Tensor):
         group["params"] = list(group["params"])
         if group["params"] and all(isinstance(each, tuple) for each in group["params"]):  # named_parameters()
@@ -33,7 +35,7 @@ def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
             group["params"], group["param_names"] = list(tensors), list(names)
     unknown = {name: group.pop(name) for name in set(group) - set(self.defaults) - {"params"}}
     _native_add(self, group)
-    self.param_groups[-1].update(unknown)
+    take_last(self).update(unknown)
 
 
 def _load_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
