@@ -46,6 +46,55 @@ FORMS = {
 """
 
 PROGRAMS = {
+    "averaged descent follows its options one step later": """
+p = nn.Parameter(torch.ones(1))
+o = torch.optim.ASGD([p], lr=0.1, lambd=0.0, alpha=1.0, t0=0)
+for rate, moved in ((0.1, 0.1), (0.5, 0.1), (0.5, 0.5)):
+    before = p.item()
+    o.param_groups[0]["lr"] = rate
+    p.grad = torch.ones(1)
+    o.step()
+    assert abs(before - p.item() - moved) < 1e-6, (rate, before, p)
+state = copy.deepcopy(o.state_dict())
+assert state["state"][0]["eta"] == 0.5 and abs(state["state"][0]["mu"] - 1 / 3) < 1e-9
+q = nn.Parameter(p.detach().clone())
+other = torch.optim.ASGD([q], lr=0.7)
+state["state"][0].update(eta=torch.tensor(0.25), mu=torch.tensor(0.5))  # as PyTorch writes them
+other.load_state_dict(state)
+q.grad = torch.ones(1)
+other.step()
+assert abs(p.item() - q.item() - 0.25) < 1e-6
+""",
+    "states of LBFGS hold its history as PyTorch's do": """
+def run(o, p, times):
+    def closure():
+        o.zero_grad()
+        loss = ((p - 0.3) ** 4).sum() + (p * p.flip(0)).sum() ** 2
+        loss.backward()
+        return loss
+
+    for _ in range(times):
+        o.step(closure)
+    return p.detach().clone()
+
+
+make = lambda p: torch.optim.LBFGS([p], max_iter=3)
+p = nn.Parameter(torch.tensor([0.5, -0.2, 1.0]))
+o = make(p)
+run(o, p, 2)
+state = copy.deepcopy(o.state_dict())
+(values,) = state["state"].values()
+count = len(values["old_dirs"])
+assert count == len(values["old_stps"]) == len(values["ro"]) > 1 and state["param_groups"][0]["max_eval"] == 3
+for y, s, ro in zip(values["old_dirs"], values["old_stps"], values["ro"]):
+    assert abs(float(ro) * float(y @ s) - 1) < 1e-4
+y, s = values["old_dirs"][-1], values["old_stps"][-1]
+assert abs(float(values["H_diag"]) - float(y @ s) / float(y @ y)) < 1e-5 and values["n_iter"] == 4
+q = nn.Parameter(p.detach().clone())
+other = make(q)
+other.load_state_dict(state)
+assert torch.allclose(run(o, p, 2), run(other, q, 2))
+""",
     "options of groups go by PyTorch's names": """
 name = "decoupled_weight_decay"
 for kind in (torch.optim.Adam, torch.optim.NAdam, torch.optim.RAdam):

@@ -54,7 +54,7 @@ class Group(dict[str, Any]):
         for name, value in dict(*values, **more).items():
             self[name] = value
 
-    def copy(self) -> dict[str, Any]:
+    def copy(self) -> Group:
         """Returns a group with the options of this one."""
         return Group(self)
 
@@ -74,9 +74,8 @@ def _set(self: Optimizer, groups: Any) -> None:
 
 def take_last(self: Optimizer) -> Group:
     """Returns the group that was added last, which has both names of options from then on."""
-    groups = self.param_groups
-    groups[-1] = Group(groups[-1])
-    return groups[-1]
+    made = self.param_groups[-1] = Group(self.param_groups[-1])
+    return made
 
 
 _optimizer: Any = Optimizer

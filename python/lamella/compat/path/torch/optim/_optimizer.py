@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import lamella as lm
-from lamella.optim import Adafactor, Optimizer
+from lamella.optim import LBFGS, Adafactor, Optimizer
 from lamella.optim._pytorch import OPTIONS, converted
 from lamella.optim.optimizer import check_number
 
 from ._groups import Group, take_last
+from ._remembered import in_their_form, take_numbers, without_numbers
 
 _native_add: Any = Optimizer.add_param_group
 _native_load: Any = Optimizer.load_state_dict
@@ -54,7 +55,8 @@ def _load_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
         for name in self.defaults:  # states of before there was an option
             group.setdefault(name, self.defaults[name])
     try:
-        _native_load(self, {**state, "param_groups": groups})
+        _native_load(self, {"state": without_numbers(self, state["state"]), "param_groups": groups})
+        take_numbers(self, state_dict["state"])
     except Exception:
         unknown = own
         raise
@@ -143,7 +145,10 @@ def _state_with_hooks(self: Optimizer) -> Any:
     for hook in _hooks_of(self, "state_dict_pre"):
         hook(self)
     state = _native_state(self)
+    state["state"] = {key: in_their_form(self, each) for key, each in state["state"].items()}
     for group in state["param_groups"]:
+        if isinstance(self, LBFGS) and group["max_eval"] is None:
+            group["max_eval"] = group["max_iter"] * 5 // 4
         for theirs, ours in OPTIONS.items():
             if ours in group:
                 group[theirs] = group.pop(ours)
