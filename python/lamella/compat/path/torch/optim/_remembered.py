@@ -28,11 +28,11 @@ def _advance(self: Any, parameters: Any, gradients: Any, states: Any, group: Any
         state.update(counts, **following)
 
 
-def in_their_form(optimizer: Optimizer, values: Mapping[Any, Any]) -> dict[str, Any]:
+def in_their_form(optimizer: Optimizer, values: Any) -> Any:
     """Returns what is remembered of a tensor as PyTorch's optimizer of the kind reads it."""
+    if not isinstance(optimizer, LBFGS) or not isinstance(values, Mapping) or "prev_flat_grad" not in values:
+        return values
     made = dict(values)
-    if not isinstance(optimizer, LBFGS) or "prev_flat_grad" not in made:
-        return made
     steps, slopes = (list(made.pop(name, ())) for name in ("s", "y"))
     products = [lm.sum(s * y) for s, y in zip(steps, slopes, strict=True)]
     diagonal = products[-1] / lm.sum(slopes[-1] * slopes[-1]) if products else 1
@@ -58,7 +58,10 @@ def without_numbers(optimizer: Optimizer, state: Mapping[Any, Any]) -> Mapping[A
     """Returns a state without the numbers that :func:`take_numbers` reads, which PyTorch writes as tensors."""
     if not isinstance(optimizer, ASGD):
         return state
-    return {key: {name: each[name] for name in each if name not in _NEXT} for key, each in state.items()}
+    return {
+        key: {name: each[name] for name in each if name not in _NEXT} if isinstance(each, Mapping) else each
+        for key, each in state.items()
+    }
 
 
 _averaged: Any = ASGD
