@@ -46,6 +46,37 @@ FORMS = {
 """
 
 PROGRAMS = {
+    "each schedule knows the rates that it has set last": """
+o = optimizer()
+one, two = S.PolynomialLR(o, 4), S.LinearLR(o, 0.5, 1.0, 2)
+close(one.get_last_lr() + two.get_last_lr() + [o.param_groups[0]["lr"]], [1.0, 0.5, 0.5])
+o.step(), one.step()
+o.param_groups[0]["lr"] = 7.0
+close(one.get_last_lr() + two.get_last_lr(), [0.5 * 3 / 4, 0.5])
+plateau = S.ReduceLROnPlateau(o)
+o.param_groups[0]["lr"] = 3.0
+assert plateau.get_last_lr() == [7.0]
+plateau.step(1.0)
+assert plateau.get_last_lr() == [3.0]
+""",
+    "schedules made on groups that others have begun": """
+step = lambda o: S.StepLR(o, 1, 0.5)
+o = optimizer()
+step(o)
+close(rates([S.CyclicLR(o, 0.1, 0.5, 2, cycle_momentum=False)], 4), [1.0, 0.3, 0.5, 0.3])  # from the first rate
+averages = lambda o: SWALR(o, 0.2, 2, "linear")
+o = optimizer()
+schedules = [step(o), averages(o)]
+close(rates(schedules, 4), [1.0, 0.5 * 0.5 + 0.1, 0.2, 0.2])  # from the present rate
+one = lambda o: S.OneCycleLR(o, 0.5, total_steps=5, div_factor=10.0, anneal_strategy="linear")
+o = optimizer()
+first = S.SequentialLR(o, [S.ConstantLR(o, 0.5, 2), one(o)], [3])
+close(rates([first], 3), [0.025, 0.025, 0.05])  # the second one has set the first rate anew
+o = optimizer()
+schedule = S.OneCycleLR(o, 0.5, total_steps=5, pct_start=0.6, div_factor=10.0, anneal_strategy="linear")
+o.param_groups[0]["max_lr"] = 1.0  # by a program
+close(rates([schedule], 3), [0.05, 0.525, 1.0])
+""",
     "averaged descent follows its options one step later": """
 p = nn.Parameter(torch.ones(1))
 o = torch.optim.ASGD([p], lr=0.1, lambd=0.0, alpha=1.0, t0=0)

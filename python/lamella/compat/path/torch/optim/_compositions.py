@@ -19,6 +19,7 @@ def _step_each(self: Any, epoch: float | None = None) -> None:
     for schedule in self.schedulers:
         schedule.step(*given)
     self.epoch = self.epoch + 1 if epoch is None else epoch
+    _rates.note(self)
 
 
 def _step_in_turn(self: Any, epoch: float | None = None) -> None:
@@ -34,6 +35,18 @@ def _step_in_turn(self: Any, epoch: float | None = None) -> None:
     else:
         schedule.last_epoch = self.epoch - 1 - start  # in states that were saved elsewhere it may be another
         schedule.step()
+    _rates.note(self)
+
+
+def _begin_sequence(self: Any) -> None:
+    """Sets the rates of this epoch; those of the first schedule follow the first rates of the groups."""
+    if self.epoch or self.__dict__.get("_goes_on") or isinstance(self.schedulers[0], compositions._Composition):
+        _rates.begin(self)
+        return
+    self._take_groups()
+    _rates.put(self, [group["initial_lr"] for group in self.optimizer.param_groups])
+    _rates.follow(self.schedulers[0])
+    _rates.note(self)
 
 
 def _with_parts(state_dict: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
@@ -62,5 +75,6 @@ _chained.begin = optim.LRScheduler._take_groups  # the schedules have set the fi
 _chained._schedulers = _parts("schedulers")
 _sequential: Any = optim.SequentialLR
 _sequential.step = _step_in_turn
+_sequential.begin = _begin_sequence
 _sequential._schedulers = _parts("schedulers")
 _sequential._milestones = _parts("milestones")

@@ -9,7 +9,7 @@ from typing import Any
 from lamella import optim
 from lamella.optim.lr import cycles
 
-from ._rates import _number
+from ._rates import _number, note, step
 
 _take_groups: Any = optim.LRScheduler._take_groups
 
@@ -39,32 +39,68 @@ def _with_options(take: Callable[..., None]) -> Callable[..., None]:
                 group.update(initial_lr=first, max_lr=self.max_lrs[i], min_lr=first / self.final_div_factor)
             elif not begun[i]:
                 group["initial_lr"] = first
+            if isinstance(self, optim.CyclicLR):
+                self.__dict__.setdefault("_first", []).append(group["initial_lr"])
             if cycle:
                 group.update(max_momentum=self.max_momenta[i], base_momentum=self.base_momenta[i])
 
     return _take_momenta
 
 
+def _beginning_at_first_rates(rates: Callable[..., list[float]]) -> Callable[..., list[float]]:
+    """Returns the rates of cycles, which rise from the first rates of the groups while a schedule is made."""
+
+    @functools.wraps(rates)
+    def risen(self: Any, epoch: int, bases: Any) -> list[float]:
+        return rates(self, epoch, self.__dict__.pop("_first", bases))
+
+    return risen
+
+
+def _noting_rates(step: Callable[..., None]) -> Callable[..., None]:
+    """Returns the step of a schedule, which notes the rates that it leaves."""
+
+    @functools.wraps(step)
+    def noted(self: Any, *args: Any, **named: Any) -> None:
+        step(self, *args, **named)
+        note(self)
+
+    return noted
+
+
 def _checked(rates: Callable[..., list[float]]) -> Callable[..., list[float]]:
-    """Returns the rates of a schedule that ends, which refuses epochs behind its end."""
+    """Returns the rates of a schedule between the numbers that the groups hold; epochs behind its end are refused."""
 
     @functools.wraps(rates)
     def in_time(self: Any, epoch: int, bases: Any) -> list[float]:
         if epoch > self.total_steps:
             raise ValueError(f"[OneCycleLR] tried step {epoch} of {self.total_steps} in all")
-        return rates(self, epoch, bases)
+        groups = self.optimizer.param_groups
+        if not all({"initial_lr", "max_lr", "min_lr"} <= set(group) for group in groups):
+            return rates(self, epoch, bases)
+        return [self._at(epoch, group["initial_lr"], group["max_lr"], group["min_lr"]) for group in groups]
 
     return in_time
+
+
+def _momenta_of_groups(momenta: Callable[..., list[float]]) -> Callable[..., list[float]]:
+    """Returns the momenta of an epoch between the numbers that the groups hold."""
+
+    @functools.wraps(momenta)
+    def between(self: Any, epoch: int) -> list[float]:
+        groups = self.optimizer.param_groups
+        if not all({"base_momentum", "max_momentum"} <= set(group) for group in groups):
+            return momenta(self, epoch)
+        pairs = [(group["base_momentum"], group["max_momentum"]) for group in groups]
+        return [self._at(epoch, high, low, high) for low, high in pairs]
+
+    return between
 
 
 def _first_rates(self: Any) -> None:
     """Begins with the groups that are new, whose options a schedule that watches a metric leaves alone."""
     self.base_lrs += [_number(group["lr"]) for group in self.optimizer.param_groups[len(self.base_lrs) :]]
-
-
-def _constant(self: Any, base: float, epoch: int) -> float:
-    """Returns the rate of an epoch: after no epochs at all, the factor is never taken back."""
-    return base * self.factor if epoch < self.total_iters or self.total_iters == 0 else base
+    note(self)
 
 
 def _told_to_groups(self: Any, option: str, value: Any) -> list[Any]:
@@ -78,12 +114,15 @@ def _told_to_groups(self: Any, option: str, value: Any) -> list[Any]:
 _cycle: Any = cycles._Cycle
 _cycle._take_groups = _noting(_take_groups)
 _cycle._take_momenta = _with_options(_cycle._take_momenta)
+_cyclic: Any = optim.CyclicLR
+_cyclic.rates = _beginning_at_first_rates(_cyclic.rates)
 _one: Any = optim.OneCycleLR
 _one.rates = _checked(_one.rates)
+_one.momenta = _momenta_of_groups(_one.momenta)
 _one._passed = lambda self, epoch, start, end: (epoch - start) / (end - start) if end > start else 1.0
 _plateau: Any = optim.ReduceLROnPlateau
 _plateau._take_groups = _first_rates
+_plateau.step = _noting_rates(_plateau.step)
 _averages: Any = optim.swa_utils.SWALR
 _averages._per_group = _told_to_groups
-_constants: Any = optim.ConstantLR
-_constants.rate = _constant
+_averages.step = step

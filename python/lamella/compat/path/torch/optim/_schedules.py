@@ -113,6 +113,8 @@ def _load_state_dict(native: Any) -> Any:
         finally:
             del self.__dict__["_goes_on"]
         _restore(self, state)
+        if state.get("_last_lr"):
+            self.__dict__["_last_rates"] = list(state["_last_lr"])
         for part, each in zip(getattr(self, "schedulers", ()), state.get("schedulers", ()), strict=False):
             _restore(part, each)
 
@@ -188,13 +190,15 @@ native: Any = Native
 native._begin_after = _rates.go_on_after
 native.step = _rates.step
 native.begin = _rates.begin
+native._take_groups = _rates.take_groups
 native.get_lr = _rates.get_lr
 native.load_state_dict = _load_state_dict(Native.load_state_dict)
 plateau: Any = ReduceLROnPlateau
 plateau.load_state_dict = _load_state_dict(ReduceLROnPlateau.load_state_dict)
 native.state_dict = _state_dict(Native.state_dict)
 native.last_epoch = property(lambda self: self.epoch, _set_epoch, doc="The epoch, from 0.")
-native._last_lr = property(Native.get_last_lr, doc="The rates now, one per group.")
+native.get_last_lr = _rates.get_last_lr
+native._last_lr = property(_rates.get_last_lr, doc="The rates that were set last, one per group.")
 native._step_count = property(lambda self: int(self.epoch) + 1, doc="Number of steps, with that of the constructor.")
 
 
