@@ -129,6 +129,10 @@ PyGetSetDef attributes[] = {
      "Which output of grad_fn's operation the tensor is; 0 for a leaf.", nullptr},
     {"retains_grad", get<[](const Tensor& x) { return PyBool_FromLong(autograd::retains_grad(x)); }>, nullptr,
      "True if retain_grad() was called for the tensor; False for a leaf.", nullptr},
+    {"_base", get<[](const Tensor& x) {
+       return wrap((x->flags & TensorImpl::kTracked) != 0 ? autograd::base_of(x) : Tensor());
+     }>,
+     nullptr, "The tensor whose memory a view shows that was made while recording was on; None for others.", nullptr},
     {"inplace_version", get<[](const Tensor& x) { return number(x.version()); }>, nullptr,
      "Counts the writes in place into the tensor's memory.", nullptr},
     {"_version", get<[](const Tensor& x) { return number(x.version()); }>, nullptr, "The same as inplace_version.",

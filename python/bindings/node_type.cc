@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "engine/autograd/diagnosis/inspect.h"
+#include "engine/autograd/graph/accumulate.h"
 #include "engine/autograd/graph/origin.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
@@ -106,6 +107,15 @@ PyObject* get_saved_tensors(PyObject* self, void*) {
   return guarded([&] { return wrap_all(autograd::saved_tensors(alive(self))).release(); });
 }
 
+PyObject* get_variable(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const auto* const leaf = dynamic_cast<const autograd::AccumulateGrad*>(&alive(self));
+    if (leaf) return wrap(leaf->leaf());
+    PyErr_SetString(PyExc_AttributeError, "[Node] variable: only the node of a leaf (AccumulateGrad) has one");
+    return nullptr;
+  });
+}
+
 PyObject* get_sequence_nr(PyObject* self, void*) {
   return guarded([&]() -> PyObject* { return checked(PyLong_FromUnsignedLongLong(alive(self).sequence())); });
 }
@@ -124,7 +134,7 @@ PyObject* repr(PyObject* self) {
 
 // Equality and hash go by the node, not by the object: a program may keep the hash of a node whose object it drops.
 PyObject* compare(PyObject* a, PyObject* b, int op) {
-  if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(b, node_type)) Py_RETURN_NOTIMPLEMENTED;
+  if ((op != Py_EQ && op != Py_NE) || !is_node(b)) Py_RETURN_NOTIMPLEMENTED;
   const bool same = a == b || (field(a) && field(a) == field(b));
   return PyBool_FromLong(same == (op == Py_EQ));
 }
@@ -175,6 +185,8 @@ PyGetSetDef attributes[] = {
      "kept "
      "as a tensor. Empty once the graph was freed.",
      nullptr},
+    {"variable", get_variable, nullptr,
+     "The leaf whose gradient the node adds to; AttributeError for nodes of operations.", nullptr},
     {"sequence_nr", get_sequence_nr, nullptr,
      "Grows with every operation that a thread records: backward passes run larger ones first.", nullptr},
     {"origin", get_origin, nullptr,
@@ -206,10 +218,10 @@ PyTypeObject* make_node_type() {
       {0, nullptr},
   };
   return node_type = new_type<NodeObject>("lamella.autograd.Node", slots,
-                                          Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION);
+                                          Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION);
 }
 
-bool is_node(PyObject* object) noexcept { return Py_IS_TYPE(object, node_type); }
+bool is_node(PyObject* object) noexcept { return PyObject_TypeCheck(object, node_type) != 0; }
 
 const Ref<Node>& node_of(PyObject* object) {
   const Ref<Node>& node = field(object);

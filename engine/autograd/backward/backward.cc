@@ -223,7 +223,9 @@ class Pass : public RunningPass {
     }
     run_node_pre_hooks(*node, grads);
     const TensorList incoming = has_post_hooks(*node) ? grads : TensorList();
-    TensorList results = node->run(std::move(grads));
+    // A hook may have taken all gradients away.
+    const bool any = std::ranges::any_of(grads, [](const Tensor& grad) { return grad.defined(); });
+    TensorList results = any ? node->run(std::move(grads)) : TensorList();
     if (!incoming.empty()) run_node_post_hooks(*node, results, incoming);
     return results;
   }

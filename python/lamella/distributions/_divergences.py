@@ -12,7 +12,7 @@ import lamella as lm
 from .._C import Tensor
 from ._support import EULER, ProbsOrLogits, on_diagonal
 from .bernoulli import Bernoulli, ContinuousBernoulli
-from .beta import Beta, Dirichlet, log_beta, log_beta_of_vectors
+from .beta import Beta, Dirichlet, Kumaraswamy, log_beta, log_beta_of_vectors
 from .categorical import Categorical, OneHotCategorical, _Classes
 from .counts import Binomial, Geometric, NegativeBinomial, Poisson
 from .distribution import Distribution, parameter_of
@@ -163,6 +163,17 @@ def _laplace(p: Laplace, q: Laplace) -> Tensor:
     ratio = p.scale / q.scale
     distance = lm.abs(p.loc - q.loc)
     return distance / q.scale + ratio * lm.exp(-distance / p.scale) - lm.log(ratio) - 1
+
+
+@register_kl(Kumaraswamy, Kumaraswamy)
+def _kumaraswamy(p: Kumaraswamy, q: Kumaraswamy) -> Tensor:
+    if not lm.all(p.concentration1 == q.concentration1):
+        raise NotImplementedError(
+            "[kl_divergence] of two Kumaraswamy distributions has no closed form where their concentration1 differ"
+        )
+    # Powers of draws by the exponent that both share are beta distributed, Beta(1, concentration0).
+    ratio = q.concentration0 / p.concentration0
+    return ratio - 1 - lm.log(ratio)
 
 
 @register_kl(Uniform, Uniform)

@@ -190,6 +190,11 @@ class ProbsOrLogits:
         return kept[self._given]  # type: ignore[attr-defined, no-any-return]
 
     @property
+    def _form(self) -> str:
+        """Name of the form that densities are computed of, the one that was given."""
+        return self._given  # type: ignore[attr-defined, no-any-return]
+
+    @property
     def param_shape(self) -> tuple[int, ...]:
         """Shape of the probabilities."""
         return self._param.shape

@@ -62,7 +62,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
         value = self._checked(value)
-        if self._given == "probs":
+        if self._form == "probs":
             return lm.xlogy(value, self.probs) + lm.xlog1py(1 - value, -self.probs)
         x = self.logits
         return value * lm.log_sigmoid(x) + (1 - value) * lm.log_sigmoid(-x)

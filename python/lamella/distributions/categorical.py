@@ -67,6 +67,10 @@ class _Classes(Distribution):
         """Shape of the probabilities."""
         return self._param.shape
 
+    def _logits_but_for_none(self, counts: Tensor) -> Tensor:
+        """Returns the logits, 0 for those of minus infinity (of classes without any probability) that count nothing."""
+        return lm.where((counts == 0) & (self.logits == -math.inf), 0.0, self.logits)
+
     def _drawn_classes(self, count: int, generator: Generator | None) -> Tensor:
         """Returns the classes of `count` draws, int64 of shape ``[count, *leading axes of the probabilities]``."""
         probs = self.probs
@@ -200,8 +204,7 @@ class OneHotCategorical(_Classes):
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
         value = self._checked(value)
-        # Classes without any probability have logits of minus infinity.
-        return lm.sum(lm.where(value == 0, 0.0, value * self.logits), axis=-1)
+        return lm.sum(value * self._logits_but_for_none(value), axis=-1)
 
     def entropy(self) -> Tensor:
         """Returns the entropy."""
@@ -289,8 +292,7 @@ class Multinomial(_Classes):
     @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        # Classes without any probability have logits of minus infinity.
-        chosen = lm.where(value == 0, 0.0, value * self.logits)
+        chosen = value * self._logits_but_for_none(value)
         ways = lm.lgamma(lm.sum(value, axis=-1) + 1) - lm.sum(lm.lgamma(value + 1), axis=-1)
         return ways + lm.sum(chosen, axis=-1)
 

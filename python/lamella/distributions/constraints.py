@@ -196,7 +196,17 @@ class _IntegerGreaterThan(_GreaterThan):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return (value >= self.lower_bound) & (value == lm.floor(value))
+        return (value >= self.lower_bound) & (value == lm.floor(value)) & lm.isfinite(value)
+
+
+def _floating(value: Tensor) -> Tensor:
+    """Returns a value with integers and bools as float32."""
+    return value if lm.isdtype(value.dtype, "real floating") else value.astype(lm.float32)
+
+
+def _eps(value: Tensor) -> float:
+    """Returns the distance from 1 to the next number of the dtype, that of float32 for integers."""
+    return lm.finfo(value.dtype if lm.isdtype(value.dtype, "real floating") else lm.float32).eps
 
 
 class _Simplex(Constraint):
@@ -204,7 +214,7 @@ class _Simplex(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         # The error of a sum of n terms grows like the root of n.
-        tolerance = max(1e-6, 4 * lm.finfo(value.dtype).eps * math.sqrt(value.shape[-1]))
+        tolerance = max(1e-6, 4 * _eps(value) * math.sqrt(value.shape[-1]))
         return lm.all(value >= 0, axis=-1) & (lm.abs(lm.sum(value, axis=-1) - 1) < tolerance)
 
 
@@ -247,7 +257,7 @@ class _LowerCholesky(_LowerTriangular):
 
 class _CorrCholesky(_LowerCholesky):
     def check(self, value: Tensor) -> Tensor:
-        tolerance = 10 * lm.finfo(value.dtype).eps * value.shape[-1]
+        tolerance = 10 * _eps(value) * value.shape[-1]
         rows = lm.sqrt(lm.sum(value * value, axis=-1))
         return super().check(value) & lm.all(lm.abs(rows - 1) <= tolerance, axis=-1)
 
@@ -266,7 +276,7 @@ class _Symmetric(_Square):
         if value.ndim < 2 or value.shape[-2] != value.shape[-1]:
             return square_ones
         # Products such as A A^T are symmetric up to rounding.
-        close = lm.isclose(value, value.mT, rtol=10 * lm.finfo(value.dtype).eps ** 0.75, atol=1e-6)
+        close = lm.isclose(value, value.mT, rtol=10 * _eps(value) ** 0.75, atol=1e-6)
         return square_ones & lm.all(close, axis=(-2, -1))
 
 
@@ -275,9 +285,10 @@ class _PositiveSemidefinite(_Symmetric):
         symmetric_ones = super().check(value)
         if not lm.all(symmetric_ones):
             return symmetric_ones
-        smallest = lm.linalg.eigvalsh(value)
-        tolerance = 10 * lm.finfo(value.dtype).eps * lm.max(lm.abs(smallest), axis=-1, keepdims=True)
-        return lm.all(smallest >= -tolerance, axis=-1)
+        finite = lm.all(lm.isfinite(value), axis=(-2, -1))
+        smallest = lm.linalg.eigvalsh(lm.where(finite[..., None, None], _floating(value), 0.0))
+        tolerance = 10 * _eps(value) * lm.max(lm.abs(smallest), axis=-1, keepdims=True)
+        return finite & lm.all(smallest >= -tolerance, axis=-1)
 
 
 class _PositiveDefinite(_Symmetric):
@@ -285,7 +296,8 @@ class _PositiveDefinite(_Symmetric):
         symmetric_ones = super().check(value)
         if not lm.all(symmetric_ones):
             return symmetric_ones
-        return lm.linalg.cholesky_ex(value).info == 0
+        finite = lm.all(lm.isfinite(value), axis=(-2, -1))
+        return finite & (lm.linalg.cholesky_ex(_floating(value)).info == 0)
 
 
 class _Independent(Constraint):

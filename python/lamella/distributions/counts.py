@@ -205,7 +205,7 @@ class Binomial(ProbsOrLogits, Distribution):
         """Returns the logarithm of the probability."""
         n = self.total_count
         ways = lm.lgamma(n + 1) - lm.lgamma(value + 1) - lm.lgamma(n - value + 1)
-        if self._given == "probs":
+        if self._form == "probs":
             return ways + lm.xlogy(value, self.probs) + lm.xlog1py(n - value, -self.probs)
         x = self.logits
         return ways + value * lm.log_sigmoid(x) + (n - value) * lm.log_sigmoid(-x)
@@ -293,6 +293,6 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
         some = lm.where(n > 0, n, 1.0)
         ways = lm.lgamma(some + value) - lm.lgamma(value + 1) - lm.lgamma(some)
         ways = lm.where(n > 0, ways, lm.where(value > 0, -math.inf, 0.0))
-        if self._given == "probs":
+        if self._form == "probs":
             return ways + lm.xlogy(value, self.probs) + n * lm.log1p(-self.probs)
         return ways + value * lm.log_sigmoid(self.logits) + n * lm.log_sigmoid(-self.logits)

@@ -131,6 +131,13 @@ class GeneralizedPareto(Distribution):
         return lm.where(self.concentration < 1, self.loc + self.scale / (1 - c), math.inf)
 
     @property
+    def mode(self) -> Tensor:
+        """The mode, loc; the upper end where the concentration is below -1, NaN where it is -1."""
+        c = self.concentration
+        upper = self.loc - self.scale / lm.where(c < -1, c, -1.0)
+        return lm.where(c > -1, self.loc, lm.where(c < -1, upper, math.nan))
+
+    @property
     def variance(self) -> Tensor:
         """The variance, infinite for a concentration from 1 / 2 on."""
         c = lm.where(self.concentration < 0.5, self.concentration, 0.0)
@@ -159,7 +166,9 @@ class GeneralizedPareto(Distribution):
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
         value = self._checked(value)
-        return -lm.expm1(-self._wait(value))
+        support = self.support
+        inside = lm.clip(value, support.lower_bound, support.upper_bound)
+        return -lm.expm1(-self._wait(inside))
 
     def icdf(self, value: Tensor) -> Tensor:
         """Returns the quantiles of probabilities."""

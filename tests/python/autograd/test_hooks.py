@@ -341,3 +341,18 @@ class TestTensorAttributes:
             lm.ones(2, dtype="int64").requires_grad_()
         with pytest.raises(RuntimeError, match="only a leaf"):
             (x * 2).requires_grad_(False)
+
+
+def test_hooks_that_take_all_gradients_away():
+    """Nothing runs where no gradient is left, also not the node of a leaf; the hooks behind it see none."""
+    for at_leaf in (False, True):
+        x = lm.ones([3])
+        x.stop_gradient = False
+        y = x * 2
+        node = y.grad_fn.next_functions[0][0] if at_leaf else y.grad_fn
+        seen = []
+        node.register_prehook(lambda go: (None,))
+        node.register_hook(lambda gi, go, seen=seen: seen.append((gi, go)))
+        (y.exp().sum() + x.sum() if not at_leaf else y.exp().sum()).backward()
+        assert x.grad is None if at_leaf else x.grad.tolist() == [1.0] * 3
+        assert all(gradient is None for side in seen[0] for gradient in side)

@@ -5,6 +5,58 @@ import pytest
 from support import extensions
 
 PROGRAMS = {
+    "nodes and views": """
+import torch.nn.functional as F
+
+x = torch.randn(3, 4, requires_grad=True)
+for made, names in (
+    ((x * 2).sum(), ["SumBackward0", "MulBackward0", "AccumulateGrad"]),
+    (x.exp().relu(), ["ReluBackward0", "ExpBackward0", "AccumulateGrad"]),
+    (F.gelu(x).cumsum(0), ["CumsumBackward0", "GeluBackward0", "AccumulateGrad"]),
+    (F.conv1d(x[None], x[None, :, :1].detach()).clamp(0, 1), ["ClampBackward1", "ConvolutionBackward0"]),
+):
+    node = first = made.grad_fn
+    for name in names:
+        assert type(node).__name__ == name and node.name().endswith(name), (node, name)
+        assert isinstance(node, torch.autograd.graph.Node)
+        assert hasattr(node, "variable") == (name == "AccumulateGrad")
+        last, node = node, node.next_functions[0][0] if node.next_functions else None
+    assert first == made.grad_fn and hash(first) == hash(made.grad_fn)
+    if last.name() == "AccumulateGrad":
+        assert last.variable is x
+assert type(torch.autograd.graph.get_gradient_edge(x * 2).node).__name__ == "MulBackward0"
+for base in (x, torch.zeros(3, 4)):
+    for view in (base[0], base.t(), base.view(4, 3)[1:], base.unsqueeze(0), base.chunk(2)[0], base.diagonal()):
+        assert view._base is base and view._is_view()
+    for other in (base, base * 2, base.clone(), base.contiguous(), base.detach()):
+        assert other._base is None and not other._is_view()
+""",
+    "functions over batches and at points": """
+from torch.autograd import functional as AF
+from torch.func import vmap
+
+batch, one = torch.arange(12.0).reshape(4, 3), torch.arange(3.0)
+scaled = vmap(lambda a, b=None: a * b)
+assert torch.equal(scaled(batch, b=one), batch * one)  # keyword arguments are the same for all examples
+assert scaled(batch, b=batch).shape == (4, 4, 3) and torch.equal(scaled(batch, b=2.0), batch * 2)
+assert vmap(lambda a, b=None: a * b, out_dims=(1,))(batch, b=one).shape == (3, 4)
+apart = lambda a, b: a.pow(2).sum()
+constant = lambda a: torch.ones(())
+for name in ("vjp", "jvp"):
+    call = getattr(AF, name)
+    v = torch.ones(()) if name == "vjp" else (one, one)
+    assert name == "jvp" or not call(apart, (one, one), v)[1][1].any()
+    raises(RuntimeError, lambda: call(apart, (one, one), v, strict=True))
+    raises(RuntimeError, lambda: call(constant, one, v if name == "vjp" else one, strict=True))
+    raises(RuntimeError, lambda: call(lambda a: a * 2, one))  # there is no vector, and more than one element
+    value, product = call(lambda a: a * 2, torch.tensor(3.0), strict=True)
+    assert (value.item(), product.item()) == (6, 2)
+raises(RuntimeError, lambda: AF.vjp(lambda a: a * 2, one, torch.ones(4)))
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+for name in ("vjp", "jvp"):
+    _, product = getattr(AF, name)(lambda a: a**3, x, torch.ones(2), create_graph=True)
+    assert torch.autograd.grad(product.sum(), x)[0].tolist() == [6.0, 12.0]
+""",
     "custom functions": """
 class Both(torch.autograd.Function):
     @staticmethod

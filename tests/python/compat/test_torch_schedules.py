@@ -46,6 +46,238 @@ FORMS = {
 """
 
 PROGRAMS = {
+    "each schedule knows the rates that it has set last": """
+o = optimizer()
+one, two = S.PolynomialLR(o, 4), S.LinearLR(o, 0.5, 1.0, 2)
+close(one.get_last_lr() + two.get_last_lr() + [o.param_groups[0]["lr"]], [1.0, 0.5, 0.5])
+o.step(), one.step()
+o.param_groups[0]["lr"] = 7.0
+close(one.get_last_lr() + two.get_last_lr(), [0.5 * 3 / 4, 0.5])
+plateau = S.ReduceLROnPlateau(o)
+o.param_groups[0]["lr"] = 3.0
+assert plateau.get_last_lr() == [7.0]
+plateau.step(1.0)
+assert plateau.get_last_lr() == [3.0]
+""",
+    "schedules made on groups that others have begun": """
+step = lambda o: S.StepLR(o, 1, 0.5)
+o = optimizer()
+step(o)
+close(rates([S.CyclicLR(o, 0.1, 0.5, 2, cycle_momentum=False)], 4), [1.0, 0.3, 0.5, 0.3])  # from the first rate
+averages = lambda o: SWALR(o, 0.2, 2, "linear")
+o = optimizer()
+schedules = [step(o), averages(o)]
+close(rates(schedules, 4), [1.0, 0.5 * 0.5 + 0.1, 0.2, 0.2])  # from the present rate
+one = lambda o: S.OneCycleLR(o, 0.5, total_steps=5, div_factor=10.0, anneal_strategy="linear")
+o = optimizer()
+first = S.SequentialLR(o, [S.ConstantLR(o, 0.5, 2), one(o)], [3])
+close(rates([first], 3), [0.025, 0.025, 0.05])  # the second one has set the first rate anew
+o = optimizer()
+schedule = S.OneCycleLR(o, 0.5, total_steps=5, pct_start=0.6, div_factor=10.0, anneal_strategy="linear")
+o.param_groups[0]["max_lr"] = 1.0  # by a program
+close(rates([schedule], 3), [0.05, 0.525, 1.0])
+""",
+    "averaged descent follows its options one step later": """
+p = nn.Parameter(torch.ones(1))
+o = torch.optim.ASGD([p], lr=0.1, lambd=0.0, alpha=1.0, t0=0)
+for rate, moved in ((0.1, 0.1), (0.5, 0.1), (0.5, 0.5)):
+    before = p.item()
+    o.param_groups[0]["lr"] = rate
+    p.grad = torch.ones(1)
+    o.step()
+    assert abs(before - p.item() - moved) < 1e-6, (rate, before, p)
+state = copy.deepcopy(o.state_dict())
+assert state["state"][0]["eta"] == 0.5 and abs(state["state"][0]["mu"] - 1 / 3) < 1e-9
+q = nn.Parameter(p.detach().clone())
+other = torch.optim.ASGD([q], lr=0.7)
+state["state"][0].update(eta=torch.tensor(0.25), mu=torch.tensor(0.5))  # as PyTorch writes them
+other.load_state_dict(state)
+q.grad = torch.ones(1)
+other.step()
+assert abs(p.item() - q.item() - 0.25) < 1e-6
+""",
+    "states of LBFGS hold its history as PyTorch's do": """
+def run(o, p, times):
+    def closure():
+        o.zero_grad()
+        loss = ((p - 0.3) ** 4).sum() + (p * p.flip(0)).sum() ** 2
+        loss.backward()
+        return loss
+
+    for _ in range(times):
+        o.step(closure)
+    return p.detach().clone()
+
+
+make = lambda p: torch.optim.LBFGS([p], max_iter=3)
+p = nn.Parameter(torch.tensor([0.5, -0.2, 1.0]))
+o = make(p)
+run(o, p, 2)
+state = copy.deepcopy(o.state_dict())
+(values,) = state["state"].values()
+count = len(values["old_dirs"])
+assert count == len(values["old_stps"]) == len(values["ro"]) > 1 and state["param_groups"][0]["max_eval"] == 3
+for y, s, ro in zip(values["old_dirs"], values["old_stps"], values["ro"]):
+    assert abs(float(ro) * float(y @ s) - 1) < 1e-4
+y, s = values["old_dirs"][-1], values["old_stps"][-1]
+assert abs(float(values["H_diag"]) - float(y @ s) / float(y @ y)) < 1e-5 and values["n_iter"] == 4
+q = nn.Parameter(p.detach().clone())
+other = make(q)
+other.load_state_dict(state)
+assert torch.allclose(run(o, p, 2), run(other, q, 2))
+""",
+    "options of groups go by PyTorch's names": """
+name = "decoupled_weight_decay"
+for kind in (torch.optim.Adam, torch.optim.NAdam, torch.optim.RAdam):
+    moved = {}
+    for where in ("default", "group", "later", "state", None):
+        p = nn.Parameter(torch.ones(2))
+        group = {"params": [p], **({name: True} if where == "group" else {})}
+        o = kind([group], lr=0.1, weight_decay=0.5, **({name: True} if where == "default" else {}))
+        if where == "later":
+            o.param_groups[0][name] = True
+        if where == "state":
+            state = copy.deepcopy(o.state_dict())
+            state["param_groups"][0][name] = True
+            o.load_state_dict(state)
+        for _ in range(3):
+            p.grad = torch.tensor([1.0, -2.0])
+            o.step()
+        for each in (o, copy.deepcopy(o), pickle.loads(pickle.dumps(o))):
+            found = each.param_groups[0]
+            assert found[name] is found.get(name) is (where is not None) and name in found
+            assert each.state_dict()["param_groups"][0][name] is found[name]
+        assert found["foreach"] is None and isinstance(found, dict)
+        moved[where] = p.tolist()
+    assert moved["default"] == moved["group"] == moved["later"] == moved["state"] != moved[None], (kind, moved)
+""",
+    "ends of schedules": """
+o = optimizer(momentum=0.9)
+one = S.OneCycleLR(o, 0.3, total_steps=4)
+rates([one], 4)
+assert abs(o.param_groups[0]["lr"] - one.base_lrs[0] / 1e4) > 1e-5  # one step behind the last phase, it rises again
+try:
+    one.step()
+except ValueError:
+    pass
+else:
+    raise AssertionError
+close(rates([S.ConstantLR(optimizer(), 0.25, 0)], 4), [0.25] * 4)
+""",
+    "what schedules tell groups": """
+def told(make, lr=1.0, before=None, **options):
+    o = optimizer(lr, **options)
+    if before is not None:
+        before(o)
+    make(o)
+    names = {"initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum", "swa_lr", "momentum"}
+    return {name: value for name, value in o.param_groups[0].items() if name in names}
+
+
+step = lambda o: S.StepLR(o, 2)
+cycle = lambda o: S.CyclicLR(o, 0.01, 0.1, 2)
+one = lambda o: S.OneCycleLR(o, 0.5, total_steps=10)
+moved = {"momentum": 0.9, "max_momentum": 0.9, "base_momentum": 0.8}
+assert told(step) == {"initial_lr": 1.0, "momentum": 0}
+assert told(cycle, momentum=0.5) == {"initial_lr": 0.01, **moved}
+assert told(cycle, before=step, momentum=0.5) == {"initial_lr": 1.0, **moved}
+for before in (None, step, cycle):
+    got = told(one, before=before, momentum=0.5)
+    assert got["initial_lr"] == 0.02 and got["max_lr"] == 0.5 and got["min_lr"] == 0.02 / 1e4, got
+    assert (got["momentum"], got["max_momentum"], got["base_momentum"]) == (0.95, 0.95, 0.85)
+assert told(lambda o: S.ReduceLROnPlateau(o)) == {"momentum": 0}
+assert told(lambda o: SWALR(o, 0.05))["swa_lr"] == 0.05
+o = optimizer()
+S.ReduceLROnPlateau(o)
+o.param_groups[0]["lr"] = 0.5
+assert S.StepLR(o, 2).base_lrs == [0.5]
+""",
+    "parts of sequences count their own epochs": """
+def sequence(*parts, milestones):
+    o = optimizer()
+    return S.SequentialLR(o, [part(o) for part in parts], milestones)
+
+
+constant = lambda o: S.ConstantLR(o, 0.1, 2)
+ratio = lambda o: S.MultiplicativeLR(o, lambda e: 0.5)
+seen = sequence(constant, ratio, milestones=[2])
+close(rates([seen], 5), [0.1, 0.1, 0.1, 0.05, 0.025])  # from the rate that is there at the milestone
+assert [part.last_epoch for part in seen._schedulers] == [1, 3]
+chain = lambda o: S.ChainedScheduler([S.StepLR(o, 1, 0.5), S.ExponentialLR(o, 0.5)])
+close(rates([sequence(constant, chain, milestones=[2])], 5), [0.1, 0.1, 1.0, 0.25, 0.0625])
+seen = sequence(constant, lambda o: S.StepLR(o, 1, 0.5), milestones=[3])
+rates([seen], 4)
+seen.optimizer.param_groups[0]["lr"] = 8.0  # by a program
+close(rates([seen], 3), [8.0, 4.0, 2.0])
+o = optimizer()
+schedule = S.MultiplicativeLR(o, lambda e: 0.9**e)
+o.step(), schedule.step(4)
+close([o.param_groups[0]["lr"]], [0.9**4])
+""",
+    "states have PyTorch's names": """
+for make, names in (
+    (lambda o: S.CosineAnnealingWarmRestarts(o, 2, 2), {"T_cur": 1, "T_i": 4, "T_0": 2, "T_mult": 2}),
+    (
+        lambda o: S.CyclicLR(o, 0.1, 1.0, 3, 1, cycle_momentum=False),
+        {"total_size": 4.0, "step_ratio": 0.75, "_scale_fn_custom": None},
+    ),
+    (lambda o: S.SequentialLR(o, [S.StepLR(o, 1), S.StepLR(o, 2)], [2]), {"_milestones": [2]}),
+):
+    schedule = make(optimizer())
+    rates([schedule], 3)
+    state = schedule.state_dict()
+    assert {name: state[name] for name in names} == names and state["last_epoch"] == 3 and "scale_fn" not in state
+    wanted = rates([schedule], 5)
+    # A state as PyTorch writes it, without the names that are Lamella's.
+    theirs = {k: v for k, v in state.items() if k not in ("epoch", "base_lrs")}
+    other = make(optimizer())
+    other.load_state_dict(theirs)
+    other.optimizer.param_groups[0]["lr"] = wanted[0]
+    close(rates([other], 5), wanted)
+o = optimizer()
+chain = S.ChainedScheduler([S.StepLR(o, 2, 0.5), S.ExponentialLR(o, 0.5)])
+rates([chain], 3)
+assert [part["last_epoch"] for part in chain.state_dict()["_schedulers"]] == [3, 3]
+theirs = {"_schedulers": chain.state_dict()["_schedulers"], "_last_lr": chain.get_last_lr()}
+other = S.ChainedScheduler([S.StepLR(o, 2, 0.5), S.ExponentialLR(o, 0.5)])
+other.load_state_dict(theirs)
+assert other.last_epoch == 3 and [part.last_epoch for part in other._schedulers] == [3, 3]
+""",
+    "rules of averages": """
+from torch.optim import swa_utils
+
+
+def own(averaged, current, count):
+    assert count > 0
+    for average, now in zip(averaged, current):
+        average.mul_(0.5).add_(now * 0.5)
+
+
+rules = [
+    ({}, 7 / 3), ({"multi_avg_fn": own}, 2.75), ({"avg_fn": lambda a, c, n: 0.5 * (a + c)}, 2.75),
+    ({"multi_avg_fn": swa_utils.get_ema_multi_avg_fn(0.9)}, 1.39), ({"avg_fn": swa_utils.get_ema_avg_fn(0.9)}, 1.39),
+    ({"multi_avg_fn": swa_utils.get_swa_multi_avg_fn()}, 7 / 3), ({"avg_fn": swa_utils.get_swa_avg_fn()}, 7 / 3),
+]
+for options, wanted in rules:
+    model = nn.Linear(1, 1)
+    average = swa_utils.AveragedModel(model, **options)
+    for value in (1.0, 2.0, 4.0):
+        with torch.no_grad():
+            model.weight.fill_(value)
+        average.update_parameters(model)
+    assert abs(average.module.weight.item() - wanted) < 1e-6, options
+    for name, rule in options.items():
+        one, other = torch.zeros(1), torch.full((1,), 2.0)
+        of_all = name == "multi_avg_fn"
+        made = rule([one], [other], 1) if of_all else rule(one, other, 1)
+        assert (one if of_all else made).item() > 0
+try:
+    torch.optim.Adafactor([nn.Parameter(torch.ones(1))], d=0.5)
+except ValueError:
+    pass
+else:
+    raise AssertionError
+""",
     "chained ones step in turn, from the present rate or from the first": """
 def chained(*makes):
     o = optimizer(0.1)

@@ -10,6 +10,7 @@ from lamella.distributions import constraints as C
 
 SPD = [[2.0, 0.5], [0.5, 1.0]]
 ROTATED = [[1.0, 0.0], [0.6, 0.8]]
+INFINITE = [[np.inf, 0.0], [0.0, np.inf]]
 
 #: A constraint, and events with the answer for each.
 CASES = [
@@ -26,13 +27,16 @@ CASES = [
     (C.lower_triangular, [([[1.0, 0.0], [2.0, -1.0]], True), (SPD, False)]),
     (C.multinomial(3), [([1, 2], True), ([2, 2], False), ([1.5, 1], False), ([-1, 2], False)]),
     (C.nonnegative, [(0.0, True), (-1e-9, False)]),
-    (C.nonnegative_integer, [(0, True), (2, True), (-1, False), (0.5, False)]),
+    (C.nonnegative_integer, [(0, True), (2, True), (-1, False), (0.5, False), (np.inf, False)]),
     (C.one_hot, [([0, 1, 0], True), ([0, 1, 1], False), ([0.5, 0.5, 0], False)]),
     (C.open_interval(0.0, 1.0), [(0.5, True), (0.0, False), (1.0, False)]),
     (C.positive, [(1e-9, True), (0.0, False)]),
-    (C.positive_definite, [(SPD, True), ([[1.0, 2.0], [2.0, 1.0]], False), ([[1.0, 0.5], [0.4, 1.0]], False)]),
-    (C.positive_integer, [(1, True), (0, False), (1.5, False)]),
-    (C.positive_semidefinite, [([[1.0, 1.0], [1.0, 1.0]], True), ([[1.0, 2.0], [2.0, 1.0]], False)]),
+    (
+        C.positive_definite,
+        [(SPD, True), *((matrix, False) for matrix in ([[1, 2], [2, 1.0]], [[1, 0.5], [0.4, 1]], INFINITE))],
+    ),
+    (C.positive_integer, [(1, True), (0, False), (1.5, False), (np.inf, False)]),
+    (C.positive_semidefinite, [(np.ones((2, 2)), True), ([[1.0, 2.0], [2.0, 1.0]], False), (INFINITE, False)]),
     (C.real, [(-1e300, True), (np.inf, True), (np.nan, False)]),
     (C.real_vector, [([1.0, 2.0], True), ([1.0, np.nan], False)]),
     (C.simplex, [([0.2, 0.8], True), ([0.2, 0.7], False), ([1.2, -0.2], False)]),
@@ -59,6 +63,8 @@ def test_check(index):
         got = constraint.check(lm.asarray(np.asarray(value, dtype="float64")))
         assert got.tolist() == wanted, value
         assert got.dtype.name == "bool"
+        if (np.abs(value) < 100).all() and (np.asarray(value) == np.floor(value)).all():
+            assert constraint.check(lm.asarray(np.asarray(value, dtype="int64"))).tolist() == wanted, value
 
 
 def test_sums_of_long_vectors_may_be_rounded(rng):

@@ -36,6 +36,7 @@ PAIRS = {
     D.HalfNormal: two(D.HalfNormal, scale=[1.0, 2.0]),
     D.Independent: tuple(D.Independent(D.Normal(tensor(loc), 1.0), 1) for loc in ([0.0, 1.0], [1.0, -0.5])),
     D.InverseGamma: two(D.InverseGamma, concentration=[3.0, 4.0], rate=[1.0, 2.0]),
+    D.Kumaraswamy: two(D.Kumaraswamy, concentration1=[2.0, 2.0], concentration0=[3.0, 0.7]),
     D.Laplace: two(D.Laplace, loc=[0.0, 1.0], scale=[1.0, 2.0]),
     D.LogNormal: two(D.LogNormal, loc=[0.0, 0.5], scale=[0.5, 1.0]),
     D.LowRankMultivariateNormal: two(
@@ -128,6 +129,11 @@ def test_divergences_broadcast_and_have_gradients():
     np.testing.assert_allclose(loc.grad.numpy(), [[-0.75], [0.0]], atol=1e-12)
     covariance = D.MultivariateNormal(lm.zeros([4, 1, 2]), scale_tril=lm.eye(2))
     assert D.kl_divergence(covariance, D.MultivariateNormal(lm.zeros([3, 2]), lm.eye(2))).shape == (4, 3)
+
+
+def test_kumaraswamy_distributions_of_other_powers():
+    with pytest.raises(NotImplementedError, match="concentration1 differ"):
+        D.kl_divergence(D.Kumaraswamy(2.0, 3.0), D.Kumaraswamy(1.0, 3.0))
 
 
 def test_impossible_classes():

@@ -243,3 +243,28 @@ def test_no_failure_to_wait_for():
     np.testing.assert_allclose(d.log_prob(lm.zeros([2])).numpy(), [0.0, 2 * np.log(0.7)], rtol=1e-6)
     assert d.log_prob(lm.ones([2])).numpy()[0] == -np.inf
     assert not lm.any(d.sample((50,))[:, 0] != 0) and d.mean.tolist()[0] == 0
+
+
+@pytest.mark.parametrize("make", [D.OneHotCategorical, lambda **weights: D.Multinomial(2, **weights)])
+def test_gradients_by_counts(make):
+    """Logits are the slopes of the density also where a count is 0, unless they are infinite."""
+    logits = lm.log_softmax(lm.tensor([0.2, -1.0, 0.5], dtype="float64"), axis=-1)
+    for given in (logits, lm.tensor([0.0, -np.inf, 0.0], dtype="float64")):
+        distribution = make(logits=given)
+        count = 1 if isinstance(distribution, D.OneHotCategorical) else 2
+        value = lm.tensor([float(count), 0.0, 0.0], dtype="float64")
+        value.stop_gradient = False
+        (got,) = lm.grad([distribution.log_prob(value)], [value])
+        wanted = np.where(np.isinf(distribution.logits.numpy()), 0.0, distribution.logits.numpy())
+        if count == 2:
+            wanted = wanted + (lm.digamma(lm.tensor(3.0, dtype="float64")) - lm.digamma(value.detach() + 1)).numpy()
+        np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-12)
+
+
+def test_generalized_pareto_beyond_its_ends():
+    """Also without checks nothing lies below loc, and all below an upper end, the mode of a concentration below -1."""
+    concentration = lm.tensor([0.5, 0.0, -0.5, -2.0])
+    distribution = D.GeneralizedPareto(1.0, 2.0, concentration, validate_args=False)
+    assert distribution.cdf(lm.tensor(0.5)).tolist() == [0.0] * 4
+    assert distribution.cdf(lm.tensor(5.5))[2:].tolist() == [1.0, 1.0]
+    assert distribution.mode.tolist() == [1.0, 1.0, 1.0, 2.0] and lm.isnan(D.GeneralizedPareto(0.0, 1.0, -1.0).mode)

@@ -57,12 +57,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.eta_min = eta_min
         self.begin()
 
-    def rate(self, base: float, epoch: int) -> float:
-        """Returns ``eta_min + (base - eta_min) * (1 + cos(pi * n / length)) / 2`` in epoch ``n`` of a span."""
+    def _place(self, epoch: int) -> tuple[int, int]:
+        """Returns the epoch within its span, from 0, and the length of the span."""
         length = self.t_0
         if self.t_mult == 1:
             epoch %= length
         while epoch >= length:
             epoch -= length
             length *= self.t_mult
-        return annealed(base, self.eta_min, epoch / length)
+        return epoch, length
+
+    def rate(self, base: float, epoch: int) -> float:
+        """Returns ``eta_min + (base - eta_min) * (1 + cos(pi * n / length)) / 2`` in epoch ``n`` of a span."""
+        n, length = self._place(epoch)
+        return annealed(base, self.eta_min, n / length)

@@ -193,12 +193,16 @@ class OneCycleLR(_Cycle):
         start = 0.0
         for k, end in enumerate(self.ends):
             if epoch <= end or k == len(self.ends) - 1:
-                part = min((epoch - start) / (end - start), 1.0) if end > start else 1.0
+                part = self._passed(epoch, start, end)
                 if self.anneal_strategy == "cos":
                     return annealed(numbers[k], numbers[k + 1], part)
                 return numbers[k] + (numbers[k + 1] - numbers[k]) * part
             start = end
         raise AssertionError("there is a last phase")
+
+    def _passed(self, epoch: int, start: float, end: float) -> float:
+        """Returns the part of a phase that has passed, all of it after the end."""
+        return min((epoch - start) / (end - start), 1.0) if end > start else 1.0
 
     def rates(self, epoch: int, bases: Sequence[float]) -> list[float]:
         """Returns the rate of each group; after the last step, the last one."""

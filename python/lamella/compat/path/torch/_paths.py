@@ -53,7 +53,8 @@ PATHS: Paths = {
             "Node allow_mutation_on_saved_tensors disable_saved_tensors_hooks register_multi_grad_hook save_on_cpu "
             "saved_tensors_hooks"
         ),
-        "lamella.autograd.graph": "GradientEdge get_gradient_edge",
+        "lamella.autograd.graph": "GradientEdge",
+        "torch._nodes": "get_gradient_edge",
         "torch.autograd": "increment_version",
     },
     "torch.autograd.profiler": {"torch.profiler": "EventList emit_nvtx format_time profile record_function"},

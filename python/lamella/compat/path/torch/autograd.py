@@ -22,23 +22,9 @@ from lamella.autograd import PyLayerContext as FunctionCtx  # noqa: F401
 from lamella.autograd.graph import GradientEdge
 from lamella.compat.front import close_module
 
-from . import _functions
+from . import _functions, _nodes  # noqa: F401 (_nodes changes the class of nodes)
 from ._gradcheck import gradcheck, gradgradcheck  # noqa: F401
 from ._layers import Function, InplaceFunction  # noqa: F401
-from ._printing import node_name
-
-
-class _Name(str):
-    """The name of a node, which PyTorch's programs call for; called, it is PyTorch's."""
-
-    def __call__(self) -> str:
-        return node_name(self)
-
-
-_nodes: Any = lm.autograd.Node
-_native_name: Any = _nodes.__dict__["name"]
-_nodes.name = property(lambda self: _Name(_native_name.__get__(self)), doc="The name of the operation.")
-_nodes.__repr__ = lambda self: f"<{self.name()} object at {id(self):#x}>"
 
 
 class _VariableType(type):

@@ -30,20 +30,34 @@ def vmap(
         randomness: "error", "different" or "same": what random numbers do.
         chunk_size: how many examples are computed at once.
     """
-    if type(out_dims) is not tuple or len(out_dims) != 1:
-        return lm.vmap(func, in_dims, out_dims, randomness, chunk_size)
+    mapped_plainly = _vmap_of_lone(func, in_dims, out_dims, randomness, chunk_size)
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            return mapped_plainly(*args)
+        # Keyword arguments are the same for all examples.
+        bound = functools.partial(func, **kwargs)
+        return _vmap_of_lone(bound, in_dims, out_dims, randomness, chunk_size)(*args)
+
+    return mapped
+
+
+def _vmap_of_lone(func: Callable[..., Any], in_dims: Any, out_dims: Any, *options: Any) -> Callable[..., Any]:
+    """Returns the native vmap of a function, of whose lone tensor a tuple of one axis says where the examples lie."""
+    if type(out_dims) is not tuple or len(out_dims) != 1:
+        return lm.vmap(func, in_dims, out_dims, *options)
+
+    def mapped(*args: Any) -> Any:
         lone = False
 
-        def listed(*args: Any, **kwargs: Any) -> Any:
+        def listed(*args: Any) -> Any:
             nonlocal lone
-            result = func(*args, **kwargs)
+            result = func(*args)
             lone = isinstance(result, lm.Tensor)
             return (result,) if lone else result
 
-        results = lm.vmap(listed, in_dims, out_dims, randomness, chunk_size)(*args, **kwargs)
+        results = lm.vmap(listed, in_dims, out_dims, *options)(*args)
         return results[0] if lone else results
 
     return mapped

@@ -9,7 +9,7 @@ from typing import Any
 
 from lamella.compat.front import add_paths, close_module
 
-from . import _extending
+from . import _differing, _extending  # noqa: F401 (_differing changes the classes)
 
 _native: Any = importlib.import_module("lamella.distributions")
 __all__ = _native.__all__

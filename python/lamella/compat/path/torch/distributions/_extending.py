@@ -99,12 +99,6 @@ for _kind in set(_kinds(_base)):
     if "expand" in vars(_kind):
         _kind.expand = _expand(vars(_kind)["expand"])  # type: ignore[attr-defined]
 
-# Half distributions are those of absolute values.
-_half: Any = native.HalfNormal
-_half.base_dist = property(lambda self: native.Normal(lm.zeros_like(self.scale), self.scale), doc="That of x in |x|.")
-_half = native.HalfCauchy
-_half.base_dist = property(lambda self: native.Cauchy(lm.zeros_like(self.scale), self.scale), doc="That of x in |x|.")
-
 _support: Any = importlib.import_module("lamella.distributions._support")
 _support.dtype_of_numbers = get_default_dtype
 for _part in (transforms.CatTransform, transforms.StackTransform):

@@ -7,8 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import lamella as lm
-from lamella.optim import Optimizer
+from lamella.optim import LBFGS, Adafactor, Optimizer
 from lamella.optim._pytorch import OPTIONS, converted
+from lamella.optim.optimizer import check_number
+
+from ._groups import Group, take_last
+from ._remembered import in_their_form, take_numbers, without_numbers
 
 _native_add: Any = Optimizer.add_param_group
 _native_load: Any = Optimizer.load_state_dict
@@ -24,7 +28,7 @@ def _state_shape(self: Optimizer, key: str, parameter: lm.Tensor) -> tuple[int, 
 
 def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
     """Adds a group; options that the optimizer does not know, such as a name, are kept with it."""
-    group = dict(param_group)
+    group: dict[str, Any] = Group(param_group)
     if "params" in group and not isinstance(group["params"], lm.Tensor):
         group["params"] = list(group["params"])
         if group["params"] and all(isinstance(each, tuple) for each in group["params"]):  # named_parameters()
@@ -32,7 +36,7 @@ def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
             group["params"], group["param_names"] = list(tensors), list(names)
     unknown = {name: group.pop(name) for name in set(group) - set(self.defaults) - {"params"}}
     _native_add(self, group)
-    self.param_groups[-1].update(unknown)
+    take_last(self).update(unknown)
 
 
 def _load_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
@@ -51,7 +55,8 @@ def _load_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
         for name in self.defaults:  # states of before there was an option
             group.setdefault(name, self.defaults[name])
     try:
-        _native_load(self, {**state, "param_groups": groups})
+        _native_load(self, {"state": without_numbers(self, state["state"]), "param_groups": groups})
+        take_numbers(self, state_dict["state"])
     except Exception:
         unknown = own
         raise
@@ -140,7 +145,10 @@ def _state_with_hooks(self: Optimizer) -> Any:
     for hook in _hooks_of(self, "state_dict_pre"):
         hook(self)
     state = _native_state(self)
+    state["state"] = {key: in_their_form(self, each) for key, each in state["state"].items()}
     for group in state["param_groups"]:
+        if isinstance(self, LBFGS) and group["max_eval"] is None:
+            group["max_eval"] = group["max_iter"] * 5 // 4
         for theirs, ours in OPTIONS.items():
             if ours in group:
                 group[theirs] = group.pop(ours)
@@ -224,6 +232,19 @@ def _get_state(self: Optimizer) -> Any:
 def _set_state(self: Optimizer, value: Any) -> None:
     self.__dict__["state"] = value if isinstance(value, _State) else _State(value)
 
+
+def _refusing_small_thresholds(check: Callable[..., None]) -> Callable[..., None]:
+    """Returns the check of Adafactor's options that refuses thresholds below 1, as PyTorch does."""
+
+    def with_threshold(self: Any, group: Any) -> None:
+        check(self, group)
+        check_number("Adafactor", "d", group["d"], low=1.0)
+
+    return with_threshold
+
+
+_adafactor: Any = Adafactor
+_adafactor.check = _refusing_small_thresholds(Adafactor.check)
 
 # Classes that wrap an optimizer call it where they leave out the constructor: hooks are looked up by each step.
 optimizer._patch_step_function = lambda self: None

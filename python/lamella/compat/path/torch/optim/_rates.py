@@ -11,6 +11,8 @@ from typing import Any
 
 from lamella import Tensor, optim
 from lamella.optim import LRScheduler as Native
+from lamella.optim.lr.cosine import annealed
+from lamella.optim.swa_utils import SWALR
 
 #: Schedules whose rate is a floor plus a function of the epoch times what the first rate has above it: the floors.
 _FLOORS: dict[type, str | None] = {
@@ -33,22 +35,43 @@ _BEGINS_WITH_THE_PRESENT = (
 )
 
 
+_take_groups: Any = Native._take_groups
+
+
 def _number(value: Any) -> float:
     return float(value.item()) if isinstance(value, Tensor) else float(value)
 
 
+def _annealed(self: SWALR, epoch: int, now: list[float]) -> list[float]:
+    """Returns the rates on the way to those of averages, from those that lead to the present ones."""
+    if epoch == 0:
+        return now
+    before, after = (min((epoch + k) / self.anneal_epochs, 1.0) if self.anneal_epochs else 1.0 + k for k in (-1, 0))
+    if self.anneal_strategy == "cos":
+        before, after = (1.0 - annealed(1.0, 0.0, part) for part in (before, after))
+    found = []
+    for rate, end in zip(now, self.swa_lrs, strict=True):
+        start = end if before >= 1.0 else (rate - before * end) / (1.0 - before)
+        found.append(end * after + start * (1.0 - after))
+    return found
+
+
 def _followed(self: Native) -> list[float] | None:
     """Returns the rates of this epoch that follow the present ones; None for a schedule that has its own rates."""
-    epoch, now = self.epoch, [_number(rate) for rate in self.get_last_lr()]
+    epoch, now = self.epoch, [_number(rate) for rate in present(self)]
     if isinstance(self, optim.MultiplicativeLR):
         if epoch == 0:
             return now
         return [rate * function(epoch) for rate, function in zip(now, self.lr_lambdas, strict=True)]
+    if isinstance(self, SWALR):
+        return _annealed(self, epoch, now)
     names = [name for kind, name in _FLOORS.items() if isinstance(self, kind)]
     if not names:
         return None
     floor = 0.0 if names[0] is None else float(getattr(self, names[0]))
     factor = self.rate(floor + 1.0, epoch) - floor
+    if epoch == 0 and isinstance(self, optim.ConstantLR):
+        factor = self.factor  # also where it lasts for no epoch: then nothing takes it back
     if epoch == 0:
         return [rate if factor == 1.0 else floor + (rate - floor) * factor for rate in now]
     before = self.rate(floor + 1.0, epoch - 1) - floor
@@ -63,13 +86,38 @@ def _followed(self: Native) -> list[float] | None:
     return found
 
 
-def _put(self: Native, rates: list[Any]) -> None:
+def present(self: Native) -> list[Any]:
+    """Returns the rates that the groups have now."""
+    return [group["lr"] for group in self.optimizer.param_groups]
+
+
+def note(self: Native) -> None:
+    """Notes the present rates as those that the schedule has set last."""
+    self.__dict__["_last_rates"] = [
+        rate.detach().clone() if isinstance(rate, Tensor) else rate for rate in present(self)
+    ]
+
+
+def take_groups(self: Native) -> None:
+    """Begins with the groups that are new, and notes the rates of a schedule that is made."""
+    _take_groups(self)
+    if "_last_rates" not in self.__dict__:
+        note(self)
+
+
+def get_last_lr(self: Native) -> list[Any]:
+    """Returns the rates that the schedule has set last, one per group."""
+    return list(self.__dict__["_last_rates"])
+
+
+def put(self: Native, rates: list[Any]) -> None:
     """Gives each group its rate, in the memory of the present one if that is a tensor."""
     for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
         if isinstance(group["lr"], Tensor):
             group["lr"].fill_(_number(rate))
         else:
             group["lr"] = rate
+    note(self)
 
 
 def get_lr(self: Native) -> list[float]:
@@ -89,7 +137,7 @@ def begin(self: Native) -> None:
 
 
 def _is_made_by_ratios(self: Native) -> bool:
-    return any(isinstance(self, kind) for kind in (*_FLOORS, optim.MultiplicativeLR))
+    return any(isinstance(self, kind) for kind in (*_FLOORS, optim.MultiplicativeLR, SWALR))
 
 
 def _set_options(self: Native) -> None:
@@ -98,7 +146,7 @@ def _set_options(self: Native) -> None:
     options = self.options(self.epoch)
     for group, each in zip(self.optimizer.param_groups, options, strict=True):
         group.update((name, value) for name, value in each.items() if name != "lr")
-    _put(self, [each["lr"] for each in options])
+    put(self, [each["lr"] for each in options])
 
 
 def follow(self: Native) -> None:
@@ -113,13 +161,14 @@ def follow(self: Native) -> None:
         rates = asks(self)
     finally:
         del self.__dict__["_within_step"]
-    _put(self, rates)
+    put(self, rates)
 
 
 def step(self: Native, epoch: float | None = None) -> None:
     """Begins the next epoch, or the one that is named, whose rates do not depend on the present ones."""
     self.epoch = self.epoch + 1 if epoch is None else epoch  # type: ignore[assignment]  # a part, in warm restarts
-    if epoch is None or type(self).get_lr is not get_lr:  # type: ignore[attr-defined]
+    asks: Callable[..., Any] = type(self).get_lr  # type: ignore[attr-defined]
+    if epoch is None or asks is not get_lr or isinstance(self, optim.MultiplicativeLR):
         follow(self)
     else:
         _set_options(self)
@@ -135,6 +184,6 @@ def go_on_after(self: Native, last_epoch: int | None) -> None:
     if isinstance(self, _BEGINS_WITH_THE_PRESENT) and asks is get_lr:
         self.epoch += 1
         self._take_groups()
-        _put(self, [group["lr"] for group in self.optimizer.param_groups])
+        put(self, [group["lr"] for group in self.optimizer.param_groups])
     else:
         self.step()

@@ -22,7 +22,7 @@ _NAMES = {
     "max_momenta": "max_momentums",
 }
 #: Attributes that hold schedules, or that a state has under names of its own.
-_APART = frozenset({"optimizer", "epoch", "base_lrs", "schedulers", "lr_lambdas", "milestones"})
+_APART = frozenset({"optimizer", "epoch", "base_lrs", "schedulers", "lr_lambdas", "milestones", "scale_fn"})
 
 
 def _is_plain(value: Any) -> bool:
@@ -41,6 +41,14 @@ def _settings(self: Native) -> dict[str, Any]:
         for name, value in vars(self).items()
         if name not in _APART and not name.startswith("_") and _is_plain(value)
     }
+    if isinstance(self, optim.CosineAnnealingWarmRestarts):
+        found["T_cur"], found["T_i"] = self._place(self.epoch)
+    if isinstance(self, optim.CyclicLR):
+        length = float(self.step_size_up + self.step_size_down)
+        found.update(total_size=length, step_ratio=self.step_size_up / length)
+        found["_scale_fn_custom"] = None if self.scale_fn is None else _remembered(self.scale_fn)
+    if isinstance(self, optim.SequentialLR):
+        found["_milestones"] = list(self.milestones)
     if isinstance(self, optim.MultiStepLR):
         found["milestones"] = Counter(self.milestones)
     if isinstance(self, optim.LambdaLR):
@@ -61,6 +69,13 @@ def _restore(self: Native, state: Mapping[str, Any]) -> None:
         if name in own and theirs in state:
             own[name] = state[theirs]
     own.update((name, state[name]) for name in _settings(self) if name in own and name in state and name not in _APART)
+    if isinstance(self, optim.CyclicLR) and {"total_size", "step_ratio"} <= set(state):
+        self.step_size_up = round(state["total_size"] * state["step_ratio"])
+        self.step_size_down = round(state["total_size"]) - self.step_size_up
+        if self.scale_fn is not None and state.get("_scale_fn_custom") is not None:
+            self.scale_fn.__dict__.update(state["_scale_fn_custom"])
+    if isinstance(self, optim.SequentialLR) and "_milestones" in state:
+        self.milestones = list(state["_milestones"])
     if isinstance(self, optim.MultiStepLR) and "milestones" in state:
         self.milestones = sorted(Counter(state["milestones"]).elements())
     if isinstance(self, optim.LambdaLR):
@@ -75,6 +90,9 @@ def _named(state: Mapping[str, Any], schedule: Native) -> dict[str, Any]:
     for one, other in (("last_epoch", "epoch"), ("_last_lr", "lrs"), ("_schedulers", "schedulers")):
         if one in made or other in made:
             made[one] = made[other] = made[other] if other in made else made[one]
+    if "epoch" not in made and made.get("schedulers"):  # of those that step together
+        first = made["schedulers"][0]
+        made["epoch"] = made["last_epoch"] = first.get("last_epoch", first.get("epoch"))
     made.setdefault("_last_lr", [])
     made.setdefault("_step_count", int(made.get("epoch", 0)) + 1)
     if "schedulers" in made:
@@ -95,6 +113,8 @@ def _load_state_dict(native: Any) -> Any:
         finally:
             del self.__dict__["_goes_on"]
         _restore(self, state)
+        if state.get("_last_lr"):
+            self.__dict__["_last_rates"] = list(state["_last_lr"])
         for part, each in zip(getattr(self, "schedulers", ()), state.get("schedulers", ()), strict=False):
             _restore(part, each)
 
@@ -170,13 +190,15 @@ native: Any = Native
 native._begin_after = _rates.go_on_after
 native.step = _rates.step
 native.begin = _rates.begin
+native._take_groups = _rates.take_groups
 native.get_lr = _rates.get_lr
 native.load_state_dict = _load_state_dict(Native.load_state_dict)
 plateau: Any = ReduceLROnPlateau
 plateau.load_state_dict = _load_state_dict(ReduceLROnPlateau.load_state_dict)
 native.state_dict = _state_dict(Native.state_dict)
 native.last_epoch = property(lambda self: self.epoch, _set_epoch, doc="The epoch, from 0.")
-native._last_lr = property(Native.get_last_lr, doc="The rates now, one per group.")
+native.get_last_lr = _rates.get_last_lr
+native._last_lr = property(_rates.get_last_lr, doc="The rates that were set last, one per group.")
 native._step_count = property(lambda self: int(self.epoch) + 1, doc="Number of steps, with that of the constructor.")
 
 
@@ -189,18 +211,3 @@ def _named_attribute(name: str) -> property:
 for _kind in (optim.CosineAnnealingLR, optim.CosineAnnealingWarmRestarts):
     for _name in ("t_max",) if _kind is optim.CosineAnnealingLR else ("t_0", "t_mult"):
         setattr(_kind, _NAMES[_name], _named_attribute(_name))
-
-
-def _step_each(self: Any) -> None:
-    """Has each schedule begin its next epoch: one that goes by ratios follows the rate that the one before has set."""
-    for schedule in self.schedulers:
-        schedule.step()
-    self.epoch += 1
-
-
-_chained: Any = optim.ChainedScheduler
-_chained.step = _step_each
-_chained.begin = native._take_groups  # the schedules have set the first rates
-for _composed in (optim.SequentialLR, optim.ChainedScheduler):
-    _any: Any = _composed
-    _any._schedulers = _named_attribute("schedulers")

@@ -6,6 +6,7 @@ from lamella.compat.tables.torch_nn import SCHEDULERS as _TABLE
 from lamella.optim.lr.cosine import annealed
 
 from .. import _words
+from . import _compositions, _cycles  # noqa: F401 (they change the classes)
 from ._schedules import LRScheduler
 
 _LRScheduler = LRScheduler

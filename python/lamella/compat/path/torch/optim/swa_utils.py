@@ -11,32 +11,52 @@ from lamella.compat.tables.torch_nn import SWA as _TABLE
 from .. import _words
 
 
-class Decay:
-    """A rule for averages of which ``decay`` remains in an update; what :class:`AveragedModel` is told by it."""
+class _Rule:
+    """A rule for averages that :class:`AveragedModel` has a kernel for; a program may call it, too.
 
-    def __init__(self, decay: float) -> None:
+    Args:
+        decay: what remains of an average in an update; None for the mean of all.
+    """
+
+    def __init__(self, decay: float | None = None) -> None:
+        if decay is not None and not 0.0 <= decay <= 1.0:
+            raise ValueError(f"[swa_utils] decay is in [0, 1], not {decay}")
         self.decay = decay
 
-    def __call__(self, average: Any, current: Any, count: Any) -> Any:
+    def __call__(self, averaged: Any, current: Any, count: Any) -> Any:
         """Returns the new average of a tensor."""
-        return average * self.decay + current * (1 - self.decay)
+        part = 1 / (count + 1) if self.decay is None else 1 - self.decay
+        return averaged + (current - averaged) * part
 
 
-def get_ema_multi_avg_fn(decay: float = 0.999) -> Decay:
+class _RuleOfAll(_Rule):
+    """A rule for the averages of many tensors, which changes them in place."""
+
+    def __call__(self, averaged: Any, current: Any, count: Any) -> None:
+        """Takes the current tensors into their averages."""
+        with lm.no_grad():
+            for one, other in zip(averaged, current, strict=True):
+                one.copy_(super().__call__(one, other, count))
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> _RuleOfAll:
     """Returns the rule of an exponential average, for ``AveragedModel(model, multi_avg_fn=...)``."""
-    return Decay(decay)
+    return _RuleOfAll(decay)
 
 
-def get_ema_avg_fn(decay: float = 0.999) -> Decay:
+def get_ema_avg_fn(decay: float = 0.999) -> _Rule:
     """Returns the rule of an exponential average, for ``AveragedModel(model, avg_fn=...)``."""
-    return Decay(decay)
+    return _Rule(decay)
 
 
-def get_swa_multi_avg_fn() -> None:
-    """Returns None, which stands for the mean of all."""
+def get_swa_multi_avg_fn() -> _RuleOfAll:
+    """Returns the rule of the mean of all, for ``AveragedModel(model, multi_avg_fn=...)``."""
+    return _RuleOfAll()
 
 
-get_swa_avg_fn = get_swa_multi_avg_fn
+def get_swa_avg_fn() -> _Rule:
+    """Returns the rule of the mean of all, for ``AveragedModel(model, avg_fn=...)``."""
+    return _Rule()
 
 
 def _averaged_model() -> type:
@@ -54,16 +74,26 @@ def _averaged_model() -> type:
             multi_avg_fn: Callable[..., Any] | None = None,
             use_buffers: bool = False,
         ) -> None:
+            if avg_fn is not None and multi_avg_fn is not None:
+                raise AssertionError("[AveragedModel] takes an avg_fn or a multi_avg_fn, not both")
             rule = avg_fn or multi_avg_fn
-            if multi_avg_fn is not None and not isinstance(multi_avg_fn, Decay):
-                raise NotImplementedError(
-                    "[AveragedModel] multi_avg_fn is get_ema_multi_avg_fn(decay) here: pass a rule of your own as "
-                    "avg_fn(average, current, count)"
-                )
-            options = {"decay": rule.decay} if isinstance(rule, Decay) else {"avg_fn": rule}
-            super().__init__(model, **options, use_buffers=use_buffers)
+            known = isinstance(rule, _Rule)
+            super().__init__(
+                model,
+                decay=rule.decay if known else None,  # type: ignore[union-attr]
+                avg_fn=None if known else avg_fn,
+                use_buffers=use_buffers,
+            )
+            self.multi_avg_fn = None if known else multi_avg_fn
             if device is not None:
                 self.to(device)
+
+        def _average(self, pairs: list[Any], count: int) -> None:
+            if self.multi_avg_fn is None:
+                super()._average(pairs, count)
+            else:
+                averages = [average.detach() for average, _ in pairs]
+                self.multi_avg_fn(averages, [current.detach() for _, current in pairs], self.n_averaged)
 
     AveragedModel.__module__ = __name__
     AveragedModel.__qualname__ = "AveragedModel"
