@@ -113,6 +113,28 @@ try:
     tree_unflatten([1], tree_flatten([1, 2])[1])
 except ValueError as error:
     assert "2 leaves" in str(error)
+
+subtract = lambda x, y: x - y
+for first, other, wanted in [
+    ({"a": 5, "b": 7}, {"b": 1, "a": 2}, {"a": 3, "b": 6}),  # by keys, in whichever order they were written
+    ({"a": 5}, collections.OrderedDict(a=1), {"a": 4}),
+    (collections.defaultdict(int, a=5, b=1), {"b": 1, "a": 1}, {"a": 4, "b": 0}),
+    (collections.deque([5], 3), collections.deque([1]), collections.deque([4])),
+    (Pair(5, [3]), Pair(1, [1]), Pair(4, [2])),
+]:
+    assert tree_map(subtract, first, other) == wanted, first
+assert tree_map(lambda x, y: [x, *y], [5, 6], [[7, 9], [1, 2]]) == [[5, 7, 9], [6, 1, 2]]
+assert tree_map(lambda x, y: y, {"a": 1, "b": (2,)}, {"b": ({"c": 3},), "a": [4, 5]}) == {"a": [4, 5], "b": ({"c": 3},)}
+assert spec.flatten_up_to([[1], (2, {}), {"a": [3, 4]}]) == [[1], 2, [3, 4]] and spec.unflatten([1, 2, 3])[1] == (2, {})
+for first, other in [
+    ([1, 2], (1, 2)), ([1, 2], [1]), ({"a": 1}, {"b": 1}), ([1], 1), (Pair(1, 2), (1, 2)), ({"a": 1}, [1]), (Box(1), [1]),
+]:
+    try:
+        tree_map(subtract, first, other)
+    except ValueError as error:
+        assert "the first tree" in str(error)
+    else:
+        raise AssertionError((first, other))
 """,
     "states of generators": """
 import copy
