@@ -13,6 +13,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+from lamella.nn.parameter import is_buffer
 
 from ._memory import TypedStorage, UntypedStorage
 from ._plain import names_nothing
@@ -179,8 +180,8 @@ def seed() -> int:
 
 
 def is_tensor(obj: Any) -> bool:
-    """True if an object is a tensor."""
-    return isinstance(obj, Tensor)
+    """True if an object is a tensor, or a sparse one."""
+    return is_buffer(obj)
 
 
 @functools.cache

@@ -24,6 +24,7 @@ from lamella._tensor import memory_of
 from lamella.compat.front import close_module
 
 from ._device import device
+from ._plain import layout_of as _get_layout  # noqa: F401
 from ._storages import (
     DTYPE_OF_STORAGE,
     STORAGES,
@@ -315,6 +316,8 @@ _SAFE_BUILTINS = frozenset(
 _SAFE = frozenset(
     [
         ("_codecs", "encode"),  # bytes, as old pickles hold them
+        ("torch.serialization", "_get_layout"),
+        ("torch._utils", "_rebuild_sparse_tensor"),
         ("lamella._tensor", "_rebuild"),
         ("lamella._tensor", "_restore"),
         *(("collections", name) for name in ("OrderedDict", "defaultdict", "deque", "Counter")),
