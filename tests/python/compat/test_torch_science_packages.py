@@ -60,6 +60,20 @@ del x
 gc.collect()
 assert key not in kept
 """,
+    "names of the type of tensors": """
+import io, pickle
+
+x = torch.ones(2)
+assert type(x).__module__ == "torch" and str(type(x)) == "<class 'torch.Tensor'>" == str(torch.Tensor)
+for made in (x, nn.Parameter(x), nn.Linear(2, 1).weight):
+    again = pickle.loads(pickle.dumps(made))
+    assert type(again) is type(made) and torch.equal(again, made) and torch.equal(copy.deepcopy(made), made)
+file = io.BytesIO()
+torch.save({"kind": type(x), "x": x}, file)
+file.seek(0)
+held = torch.load(file, weights_only=False)
+assert held["kind"] == type(x) and torch.equal(held["x"], x)
+""",
     "subclasses of tensors": """
 class Marked(torch.Tensor):
     def __new__(cls, data, mark, requires_grad=False):

@@ -155,7 +155,6 @@ from ._copies import (
     is_storage,
     rot90,
     segment_reduce,
-    vander,
 )
 from ._default_dtype import get_default_dtype, set_default_dtype, set_default_tensor_type
 from ._device import device, get_device_module
@@ -177,7 +176,6 @@ from ._functions import (
     broadcast_tensors,
     broadcast_to,
     bucketize,
-    chain_matmul,
     chunk,
     clone,
     div,
@@ -216,6 +214,7 @@ from ._functions import (
 )
 from ._matrices import (
     as_strided,
+    chain_matmul,
     cholesky,
     compiled_with_cxx11_abi,
     cross,
@@ -238,8 +237,11 @@ from ._matrices import (
     set_num_interop_threads,
     set_warn_always,
     svd,
+    trace,
     triangular_solve,
     use_deterministic_algorithms,
+    vander,
+    vdot,
 )
 from ._memory import TypedStorage, UntypedStorage
 from ._plain import (
@@ -305,7 +307,6 @@ from ._reductions import (
     std,
     std_mean,
     sum,
-    trace,
     unique,
     var,
     var_mean,

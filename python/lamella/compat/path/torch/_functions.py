@@ -353,11 +353,6 @@ def _equation(*given: Any) -> tuple[str, tuple[Tensor, ...]]:
     return equation + "".join(f"->{written_out(axes)}" for axes in result), operands[::2]
 
 
-def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices, in the order that takes least work."""
-    return lm.linalg.multi_dot(list(matrices))
-
-
 # ---- shapes
 
 

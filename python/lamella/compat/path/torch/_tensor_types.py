@@ -89,6 +89,8 @@ def _as_subclass(self: lm.Tensor, cls: type) -> Any:
 _tensors: Any = lm.Tensor
 _tensors._make_subclass = staticmethod(_make_subclass)
 _tensors.as_subclass = _as_subclass
+# Programs tell whose a tensor is by the module of its type.
+_tensors.__module__ = "torch"
 
 
 def made(name: str, kind: str | None = None) -> Any:

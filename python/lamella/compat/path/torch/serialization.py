@@ -148,9 +148,9 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
         return rebuild_tensor, (*made[:4], wanted, hooks)
 
     def save_global(self, obj: Any, name: Any = None) -> None:
-        """Writes the name of a class or function; of a dtype, that of PyTorch's."""
-        if isinstance(obj, lm.DType):
-            self.write(pickle.GLOBAL + f"torch\n{name}\n".encode())
+        """Writes the name of a class or function; of a dtype and of the type of tensors, that of PyTorch's."""
+        if isinstance(obj, lm.DType) or obj is Tensor:
+            self.write(pickle.GLOBAL + f"torch\n{name or 'Tensor'}\n".encode())
             self.memoize(obj)
         else:
             super().save_global(obj, name)
