@@ -415,6 +415,7 @@ def _of_all(name: str) -> Any:
         given = tensors[0] if len(tensors) == 1 else tensors
         return tuple(map(native, given)) if isinstance(given, (tuple, list)) else native(given)
 
+    call.__module__ = __name__
     return call
 
 
