@@ -419,7 +419,7 @@ for _name, _words in {
     _put(_name, _writing.by_words(getattr(Tensor, _name), *_words.split()))
 for _name in ("addcdiv_", "addcmul_"):
     _put(_name, _writing.factor_first(getattr(Tensor, _name)))
-for _name in (*_writing.OPERATORS, "__setitem__"):
+for _name in _writing.OPERATORS:
     _put(_name, _writing.off_the_tape(getattr(Tensor, _name)))
 _put("masked_fill_", P.masked_fill_)
 _put("index_fill_", P.index_fill_)

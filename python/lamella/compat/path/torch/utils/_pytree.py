@@ -52,6 +52,12 @@ _PAIRS: dict[Any, tuple[_Flatten, _Unflatten]] = {
     deque: (lambda x: (list(x), x.maxlen), lambda children, maxlen: deque(children, maxlen)),
     namedtuple: (lambda x: (list(x), type(x)), lambda children, kind: kind(*children)),
 }
+_list_flatten, _list_unflatten = _PAIRS[list]
+_tuple_flatten, _tuple_unflatten = _PAIRS[tuple]
+_ordereddict_flatten, _ordereddict_unflatten = _PAIRS[OrderedDict]
+_defaultdict_flatten, _defaultdict_unflatten = _PAIRS[defaultdict]
+_deque_flatten, _deque_unflatten = _PAIRS[deque]
+_namedtuple_flatten, _namedtuple_unflatten = _PAIRS[namedtuple]
 #: The containers; the function ``namedtuple`` stands for the classes that it makes.
 SUPPORTED_NODES = {kind: NodeDef(*pair) for kind, pair in _PAIRS.items()}
 
