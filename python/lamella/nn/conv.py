@@ -23,6 +23,8 @@ def per_axis(layer: str, name: str, value: Size, axes: int) -> tuple[int, ...]:
     numbers: Any = tuple(value) if isinstance(value, Iterable) and not is_int(value) else (value,) * axes
     if not all(map(is_int, numbers)):
         raise TypeError(f"[{layer}] {name} is an int or {axes} of them, not {value!r}")
+    if len(numbers) == 1:
+        numbers *= axes
     if len(numbers) != axes:
         raise ValueError(f"[{layer}] {name} takes one number or {axes}, not {len(numbers)}")
     return tuple(map(operator.index, numbers))

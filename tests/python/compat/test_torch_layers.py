@@ -87,6 +87,15 @@ sides = [
 for layer, wanted in sides:
     assert list(layer._reversed_padding_repeated_twice) == wanted
 """,
+    "one number in a list": """
+image = torch.ones(1, 1, 6, 6)
+conv = nn.Conv2d(1, 1, 3, stride=[2], padding=(1,), dilation=[1])
+assert torch.equal(conv(image), F.conv2d(image, conv.weight, conv.bias, [2], (1,), [1])) and conv.stride[0] == 2
+assert nn.MaxPool2d([2])(image).shape == nn.AvgPool2d((2,))(image).shape == (1, 1, 3, 3)
+bases = {nn.modules.pooling._AdaptiveAvgPoolNd: nn.AdaptiveAvgPool2d, nn.modules.pooling._MaxUnpoolNd: nn.MaxUnpool2d,
+         nn.modules.pooling._AdaptiveMaxPoolNd: nn.AdaptiveMaxPool1d, nn.modules.pooling._MaxPoolNd: nn.MaxPool3d}
+assert all(issubclass(kind, base) for base, kind in bases.items())
+""",
     "tables of rows on the memory of tensors": """
 for kind in (nn.Embedding, nn.EmbeddingBag):
     rows = torch.tensor([[3.0, 4.0], [0.3, 0.4]])

@@ -74,9 +74,12 @@ ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d Zer
 AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d
 AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d
 MaxUnpool1d MaxUnpool2d MaxUnpool3d
+_AdaptiveAvgPoolNd -> pooling._AdaptiveAvgPool
+_AdaptiveMaxPoolNd -> pooling._AdaptiveMaxPool
 _AvgPoolNd -> pooling._AvgPool
 _LPPoolNd -> pooling._LpPool
 _MaxPoolNd -> pooling._MaxPool
+_MaxUnpoolNd -> pooling._MaxUnpool
 """,
     "rnn": """
 GRU GRUCell LSTM LSTMCell RNN RNNCell

@@ -247,6 +247,7 @@ from ._memory import TypedStorage, UntypedStorage
 from ._plain import (
     _assert,
     _assert_async,
+    _has_compatible_shallow_copy_type,
     _shape_as_tensor,
     _softmax_backward_data,
     binomial,

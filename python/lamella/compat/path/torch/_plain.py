@@ -95,6 +95,11 @@ def _assert(condition: Any, message: str) -> None:
         raise AssertionError(message)
 
 
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
+    """True: ``input.data = from_`` takes tensors of every kind."""
+    return isinstance(input, Tensor) and isinstance(from_, Tensor)
+
+
 def _assert_async(condition: Any, message: str = "Expected a true value") -> None:
     """RuntimeError where the condition, a tensor of one element, does not hold."""
     if not condition:
