@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "engine/autograd/diagnosis/inspect.h"
+#include "engine/autograd/graph/accumulate.h"
 #include "engine/autograd/graph/origin.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
@@ -106,6 +107,13 @@ PyObject* get_saved_tensors(PyObject* self, void*) {
   return guarded([&] { return wrap_all(autograd::saved_tensors(alive(self))).release(); });
 }
 
+PyObject* get_leaf(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const auto* const end = dynamic_cast<const autograd::AccumulateGrad*>(&alive(self));
+    return end ? wrap(end->leaf()) : Py_NewRef(Py_None);
+  });
+}
+
 PyObject* get_sequence_nr(PyObject* self, void*) {
   return guarded([&]() -> PyObject* { return checked(PyLong_FromUnsignedLongLong(alive(self).sequence())); });
 }
@@ -175,6 +183,7 @@ PyGetSetDef attributes[] = {
      "kept "
      "as a tensor. Empty once the graph was freed.",
      nullptr},
+    {"leaf", get_leaf, nullptr, "The leaf whose grad the node adds to; None of nodes that do not end a path.", nullptr},
     {"sequence_nr", get_sequence_nr, nullptr,
      "Grows with every operation that a thread records: backward passes run larger ones first.", nullptr},
     {"origin", get_origin, nullptr,

@@ -38,6 +38,17 @@ class _Name(str):
 _nodes: Any = lm.autograd.Node
 _native_name: Any = _nodes.__dict__["name"]
 _nodes.name = property(lambda self: _Name(_native_name.__get__(self)), doc="The name of the operation.")
+
+
+def _variable(self: Any) -> lm.Tensor:
+    """Returns the leaf whose gradient the node adds to; other nodes do not have the attribute."""
+    leaf: lm.Tensor | None = self.leaf
+    if leaf is None:
+        raise AttributeError(f"'{self.name()}' object has no attribute 'variable'", name="variable", obj=self)
+    return leaf
+
+
+_nodes.variable = property(_variable)
 _nodes.__repr__ = lambda self: f"<{self.name()} object at {id(self):#x}>"
 
 
