@@ -94,7 +94,7 @@ def _find(name: str) -> _Any:
         return _import_module("torch.sparse").sparse_coo_tensor
     if (function := _plain.in_place(name) or _plain.copied(name) or _foreach.function_of(name)) is not None:
         return function
-    if name in ("ScriptModule", "ScriptFunction"):
+    if name in ("ScriptModule", "ScriptFunction", "TensorType"):
         return getattr(_import_module("torch.jit"), name)
     if name.startswith("fake_quantize_per_"):
         return getattr(_import_module("torch._quantization"), name)
