@@ -109,7 +109,6 @@ PATHS = {
         torch.testing                        assert_close
         torch.testing._comparison            assert_close
         torch.utils.hooks                    RemovableHandle unserializable_hook
-        torch                                TensorType
         torch.nn.init                        _no_grad_fill_ _no_grad_uniform_ _no_grad_normal_ _no_grad_trunc_normal_
         torch.nn.common_types                _size_any_t _size_2_t _ratio_2_t _maybe_indices_t
         torch._subclasses.fake_tensor        FakeTensor unset_fake_temporarily
