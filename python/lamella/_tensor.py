@@ -132,7 +132,7 @@ def _state(tensor: Tensor) -> Any:
     return for_numpy(tensor).contiguous().numpy()
 
 
-def _rebuild(cls: type[Tensor], values: Any, dtype: str, device: str, stop_gradient: bool) -> Tensor:
+def _rebuild(cls: type[Tensor] | None, values: Any, dtype: str, device: str, stop_gradient: bool) -> Tensor:
     """Makes a tensor from what :func:`_reduce` kept of it."""
     if device == "meta":
         plain = empty(values, dtype=dtype, device=device)
@@ -141,7 +141,7 @@ def _rebuild(cls: type[Tensor], values: Any, dtype: str, device: str, stop_gradi
         plain = _tensor_in_memory(memory.bytes, dtype, shape, strides, offset)
     else:
         plain = asarray(values, copy=True).astype(dtype, copy=False).to(device)
-    tensor = plain if cls is Tensor else Tensor.__new__(cls, plain)
+    tensor = plain if cls is None or cls is Tensor else Tensor.__new__(cls, plain)
     tensor.stop_gradient = stop_gradient
     return tensor
 
@@ -158,7 +158,9 @@ def _restore(tensor: Tensor, state: tuple[Tensor | None, dict[str, Any] | None])
 def _reduce(self: Tensor, protocol: Any = None) -> tuple[Any, ...]:
     """Pickles values, dtype, device, stop_gradient, gradient and attributes. A place on the tape cannot be kept."""
     _check_copied(self, "pickle")
-    made = type(self), _state(self), self.dtype.name, str(self.device), self.stop_gradient
+    # Plain tensors do not name their class, which a front calls otherwise.
+    kind = None if type(self) is Tensor else type(self)
+    made = kind, _state(self), self.dtype.name, str(self.device), self.stop_gradient
     gradient = None if self.grad is None else self.grad.detach()
     return _rebuild, made, (gradient, getattr(self, "__dict__", None)), None, None, _restore
 

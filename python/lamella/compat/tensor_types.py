@@ -30,7 +30,9 @@ class TensorType(type):
 
 
 def legacy(args: tuple[Any, ...], dtype: Any, tensor: Callable[..., lm.Tensor]) -> lm.Tensor:
-    """Returns a tensor of sizes that are given one by one, or what ``tensor`` makes of data."""
+    """Returns a tensor of sizes that are given one by one, or by a tensor's shape, or what ``tensor`` makes of data."""
+    if len(args) == 1 and getattr(type(args[0]), "stands_for_sizes", False):
+        return lm.empty(tuple(args[0]), dtype=dtype)
     if len(args) == 1 and not isinstance(args[0], int):
         return tensor(args[0], dtype=dtype)
     return lm.empty(tuple(args) if args else (0,), dtype=dtype)

@@ -76,17 +76,22 @@ def whole_batch(dataset: Any, indices: Indices) -> Any:
     return NotImplemented
 
 
-def samples_of(dataset: Any, indices: Indices) -> list[Any]:
-    """Returns the samples, by one call where the dataset has ``__getitems__``."""
+def given_of(dataset: Any, indices: Indices) -> Any:
+    """Returns what ``__getitems__`` of the dataset gives for the numbers, or a list of its samples, one by one."""
     numbers = listed(indices)
     if keeps(type(dataset), "__getitems__", "__getitem__"):
-        samples = dataset.__getitems__(numbers)
-        if len(samples) != len(numbers):
-            raise ValueError(
-                f"[DataLoader] {type(dataset).__name__}.__getitems__ gave {len(samples)} samples for {len(numbers)}"
-            )
-        return list(samples)
+        return dataset.__getitems__(numbers)
     return [dataset[number] for number in numbers]
+
+
+def samples_of(dataset: Any, indices: Indices) -> list[Any]:
+    """Returns the samples, by one call where the dataset has ``__getitems__``."""
+    samples = given_of(dataset, indices)
+    if len(samples) != len(indices):
+        raise ValueError(
+            f"[DataLoader] {type(dataset).__name__}.__getitems__ gave {len(samples)} samples for {len(indices)}"
+        )
+    return list(samples)
 
 
 class MapFetcher:
@@ -103,6 +108,8 @@ class MapFetcher:
         self._collate = collate
         self._batched = batched
         self._whole = batched and collate is default_collate
+        # A collate of the program's own may know a dataset whose __getitems__ gives something else than a list.
+        self._samples = samples_of if collate is default_collate else given_of
 
     def __call__(self, task: Any) -> Any:
         if not self._batched:
@@ -112,7 +119,7 @@ class MapFetcher:
             if batch is not NotImplemented:
                 return batch
             self._whole = False
-        return self._collate(samples_of(self._dataset, task))
+        return self._collate(self._samples(self._dataset, task))
 
     def skip(self, task: Any) -> Any:
         """Passes over a batch; there is nothing to do, as samples are found by their numbers."""

@@ -12,7 +12,7 @@ import numpy as np
 
 import lamella as lm
 
-from ._fetch import Indices, listed, samples_of, take, whole_batch
+from ._fetch import Indices, given_of, listed, samples_of, take, whole_batch
 
 T = TypeVar("T")
 
@@ -98,8 +98,8 @@ class Subset(Dataset[Any]):
     def __getitem__(self, index: int | list[int]) -> Any:
         return self.dataset[[self._place(each) for each in index] if isinstance(index, list) else self._place(index)]
 
-    def __getitems__(self, indices: Indices) -> list[Any]:
-        return samples_of(self.dataset, [self._place(index) for index in listed(indices)])
+    def __getitems__(self, indices: Indices) -> Any:
+        return given_of(self.dataset, [self._place(index) for index in listed(indices)])
 
     def _place(self, index: int) -> int:
         """Returns the dataset's own index, an int where the indices are an array."""

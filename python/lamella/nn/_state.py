@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import lamella as lm
 
 from ._hooks import Hooked, ModuleHookHandle, _Entry
-from .parameter import Parameter
+from .parameter import Parameter, is_buffer
 
 _EXTRA = "_extra_state"
 
@@ -152,11 +152,15 @@ class Stateful(Hooked):
         fitting = []
         for name, place in own.items():
             if name in given:
-                value = given[name].detach() if isinstance(given[name], lm.Tensor) else lm.asarray(given[name])
+                value = given[name].detach() if is_buffer(given[name]) else lm.asarray(given[name])
                 if assign and not place.tensor.stop_gradient and not _has_gradients(value):
                     misfits.append(f"{name}: {value.dtype.name} in the state, of which there are no gradients")
+                elif isinstance(value, lm.Tensor) != isinstance(place.tensor, lm.Tensor):
+                    misfits.append(
+                        f"{name}: {type(value).__name__} in the state, {type(place.tensor).__name__} in the module"
+                    )
                 elif tuple(value.shape) == tuple(place.tensor.shape):
-                    fitting.append((place, _assigned(place, value) if assign else value.astype(place.tensor.dtype)))
+                    fitting.append((place, _assigned(place, value) if assign else value.to(place.tensor.dtype)))
                 else:
                     misfits.append(
                         f"{name}: shape {list(value.shape)} in the state, {list(place.tensor.shape)} in the module"

@@ -23,6 +23,8 @@ def per_axis(layer: str, name: str, value: Size, axes: int) -> tuple[int, ...]:
     numbers: Any = tuple(value) if isinstance(value, Iterable) and not is_int(value) else (value,) * axes
     if not all(map(is_int, numbers)):
         raise TypeError(f"[{layer}] {name} is an int or {axes} of them, not {value!r}")
+    if len(numbers) == 1:
+        numbers *= axes
     if len(numbers) != axes:
         raise ValueError(f"[{layer}] {name} takes one number or {axes}, not {len(numbers)}")
     return tuple(map(operator.index, numbers))
@@ -113,10 +115,14 @@ class _ForwardConv(_Conv):
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Maps ``x`` of shape ``(n, in_channels, *size)``, or of one example, to ``(n, out_channels, *new_size)``."""
+        return self._conv_forward(x, self.weight, self.bias)
+
+    def _conv_forward(self, x: lm.Tensor, weight: lm.Tensor, bias: lm.Tensor | None) -> lm.Tensor:
+        """Convolves with a weight; subclasses replace this to change it first, and call it with theirs."""
         padding: Size | str = self.padding
         if self.padding_mode != "zeros":
             x, padding = lm.pad(x, self._sides(), self.padding_mode), 0
-        return type(self)._function(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return type(self)._function(x, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def _sides(self) -> list[int]:
         """Returns how much is added before and after each axis, the last axis first, as :func:`lamella.pad` does."""

@@ -11,7 +11,7 @@ from lamella import _C
 
 from ._moving import Movable
 from ._state import Stateful
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, is_buffer
 
 if TYPE_CHECKING:
     from ._summary import Summary
@@ -96,7 +96,7 @@ class Module(Stateful, Movable):
                 )
             modules[name] = None
         elif name in buffers:
-            if value is not None and not isinstance(value, lm.Tensor):
+            if value is not None and not is_buffer(value):
                 raise TypeError(
                     f"[{type(self).__name__}] '{name}' is a buffer: it takes a Tensor or None, "
                     f"not {type(value).__name__}"
@@ -158,7 +158,7 @@ class Module(Stateful, Movable):
             persistent: False leaves it out of :meth:`state_dict`.
         """
         _check_name(self, "register_buffer", name)
-        if tensor is not None and not isinstance(tensor, lm.Tensor):
+        if tensor is not None and not is_buffer(tensor):
             raise TypeError(f"[register_buffer] '{name}' is {type(tensor).__name__}, not a Tensor")
         _claim(self, name, self._buffers)
         self._buffers[name] = tensor

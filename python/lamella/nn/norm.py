@@ -32,6 +32,12 @@ class _Affine(Module):
         # register_parameter reserves the names also if there is no parameter.
         self.register_parameter("weight", Parameter(lm.ones(shape, dtype=dtype, device=device)) if weight else None)
         self.register_parameter("bias", Parameter(lm.zeros(shape, dtype=dtype, device=device)) if bias else None)
+        self._start()
+
+    def _start(self) -> None:
+        """Has a subclass set starting values of its own."""
+        if type(self).reset_parameters not in (_Affine.reset_parameters, _TrackedNorm.reset_parameters):
+            self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Sets the weight to ones and the bias to zeros."""
@@ -173,7 +179,7 @@ class _ChannelNorm(_Affine):
     #: Numbers of axes that the input may have.
     _ndims: ClassVar[tuple[int, ...]]
 
-    def _check(self, x: lm.Tensor) -> None:
+    def _check_input_dim(self, x: lm.Tensor) -> None:
         if x.ndim not in self._ndims:
             allowed = " or ".join(str(n) for n in self._ndims)
             raise ValueError(f"[{type(self).__name__}] x has {allowed} axes, not the shape {x.shape}")
@@ -201,12 +207,17 @@ class _TrackedNorm(_ChannelNorm):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self._set_parameters((num_features,), affine, affine, device, dtype)
         tracked = track_running_stats
         shape = (num_features,)
         self.register_buffer("running_mean", lm.zeros(shape, dtype=dtype, device=device) if tracked else None)
         self.register_buffer("running_var", lm.ones(shape, dtype=dtype, device=device) if tracked else None)
         self.register_buffer("num_batches_tracked", lm.zeros((), dtype="int64", device=device) if tracked else None)
+        self._set_parameters(shape, affine, affine, device, dtype)
+
+    def reset_parameters(self) -> None:
+        """Sets the weight to ones and the bias to zeros, and forgets what the layer has seen."""
+        self.reset_running_stats()
+        super().reset_parameters()
 
     def reset_running_stats(self) -> None:
         """Forgets what the layer has seen."""
@@ -264,7 +275,7 @@ class _InstanceNorm(_TrackedNorm):
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``, or of one example."""
-        self._check(x)
+        self._check_input_dim(x)
         single = x.ndim == self._ndims[0]
         mean, variance = self._statistics()
         y = lm.instance_norm(
@@ -333,7 +344,7 @@ class _BatchNorm(_TrackedNorm):
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``."""
-        self._check(x)
+        self._check_input_dim(x)
         momentum = self._count()
         return lm.batch_norm(
             x,
@@ -405,10 +416,10 @@ class SyncBatchNorm(_BatchNorm):
         group = group_of(self.group)
         if group.size == 1:
             return super().forward(x)
-        self._check(x)
+        self._check_input_dim(x)
         return batch_norm_over(x, *self._statistics(), self.weight, self.bias, self._count(), self.eps, group)
 
-    def _check(self, x: lm.Tensor) -> None:
+    def _check_input_dim(self, x: lm.Tensor) -> None:
         if x.ndim < 2:
             raise ValueError(f"[SyncBatchNorm] x has at least 2 axes, not the shape {x.shape}")
 

@@ -58,3 +58,12 @@ class Buffer(lm.Tensor):
 
     def __repr__(self) -> str:
         return f"Buffer containing:\n{super().__repr__()}"
+
+
+#: Classes of which buffers may be: tensors, and what stands for one to a program of another framework.
+BUFFERS: list[type] = [lm.Tensor]
+
+
+def is_buffer(value: Any) -> bool:
+    """True for what a module takes as a buffer."""
+    return isinstance(value, tuple(BUFFERS))

@@ -94,8 +94,17 @@ class _Layer(Module):
         y: lm.Tensor = x + block(norm(x)) if self.norm_first else norm(x + block(x))
         return y
 
-    def _feed_forward(self, x: lm.Tensor) -> lm.Tensor:
-        y: lm.Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
+    # Parts of a layer, which subclasses replace. The last dropout of each is the last one of the block.
+
+    def _sa_block(
+        self, x: lm.Tensor, attn_mask: lm.Tensor | None, key_padding_mask: lm.Tensor | None, is_causal: bool = False
+    ) -> lm.Tensor:
+        y: lm.Tensor = self.dropout1(_attended(self.self_attn, x, x, key_padding_mask, attn_mask, is_causal))
+        return y
+
+    def _ff_block(self, x: lm.Tensor) -> lm.Tensor:
+        last = self.dropout3 if self._to_memory else self.dropout2
+        y: lm.Tensor = last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
         return y
 
 
@@ -131,13 +140,9 @@ class TransformerEncoderLayer(_Layer):
             src_key_padding_mask: positions that are not to be seen.
             is_causal: each position sees those up to its own only, and of these what masks leave.
         """
-
-        def attend(x: lm.Tensor) -> lm.Tensor:
-            y: lm.Tensor = self.dropout1(_attended(self.self_attn, x, x, src_key_padding_mask, src_mask, is_causal))
-            return y
-
-        x = self._residual(src, self.norm1, attend)
-        return self._residual(x, self.norm2, lambda x: self.dropout2(self._feed_forward(x)))
+        masks = src_mask, src_key_padding_mask
+        x = self._residual(src, self.norm1, lambda x: self._sa_block(x, *masks, is_causal=is_causal))
+        return self._residual(x, self.norm2, self._ff_block)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -171,19 +176,21 @@ class TransformerDecoderLayer(_Layer):
             tgt_is_causal: each position of ``tgt`` sees those up to its own only, and of these what masks leave.
             memory_is_causal: the same for ``memory`` and ``memory_mask``.
         """
+        own, other = (tgt_mask, tgt_key_padding_mask), (memory_mask, memory_key_padding_mask)
+        x = self._residual(tgt, self.norm1, lambda x: self._sa_block(x, *own, tgt_is_causal))
+        x = self._residual(x, self.norm2, lambda x: self._mha_block(x, memory, *other, memory_is_causal))
+        return self._residual(x, self.norm3, self._ff_block)
 
-        def attend(x: lm.Tensor) -> lm.Tensor:
-            y: lm.Tensor = self.dropout1(_attended(self.self_attn, x, x, tgt_key_padding_mask, tgt_mask, tgt_is_causal))
-            return y
-
-        def remember(x: lm.Tensor) -> lm.Tensor:
-            masks = memory_key_padding_mask, memory_mask, memory_is_causal
-            y: lm.Tensor = self.dropout2(_attended(self.multihead_attn, x, memory, *masks))
-            return y
-
-        x = self._residual(tgt, self.norm1, attend)
-        x = self._residual(x, self.norm2, remember)
-        return self._residual(x, self.norm3, lambda x: self.dropout3(self._feed_forward(x)))
+    def _mha_block(
+        self,
+        x: lm.Tensor,
+        mem: lm.Tensor,
+        attn_mask: lm.Tensor | None,
+        key_padding_mask: lm.Tensor | None,
+        is_causal: bool = False,
+    ) -> lm.Tensor:
+        y: lm.Tensor = self.dropout2(_attended(self.multihead_attn, x, mem, key_padding_mask, attn_mask, is_causal))
+        return y
 
 
 class _Stack(Module):

@@ -109,6 +109,11 @@ PATHS = {
         torch.testing                        assert_close
         torch.testing._comparison            assert_close
         torch.utils.hooks                    RemovableHandle unserializable_hook
+        torch.nn.init                        _no_grad_fill_ _no_grad_uniform_ _no_grad_normal_ _no_grad_trunc_normal_
+        torch.nn.common_types                _size_any_t _size_2_t _ratio_2_t _maybe_indices_t
+        torch._subclasses.fake_tensor        FakeTensor unset_fake_temporarily
+        torch.utils._python_dispatch         TorchDispatchMode is_traceable_wrapper_subclass
+        torch.utils._pytree                  _namedtuple_flatten _deque_unflatten _list_flatten
         torch.utils._pytree                  tree_map tree_flatten tree_unflatten keystr tree_map_with_path
         torch.utils.dlpack                   from_dlpack to_dlpack
         torch.compiler                       disable is_compiling

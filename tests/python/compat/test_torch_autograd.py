@@ -57,6 +57,15 @@ for name in ("vjp", "jvp"):
     _, product = getattr(AF, name)(lambda a: a**3, x, torch.ones(2), create_graph=True)
     assert torch.autograd.grad(product.sum(), x)[0].tolist() == [6.0, 12.0]
 """,
+    "leaves of graphs": """
+def leaves(node):
+    found = [node.variable] if hasattr(node, "variable") else []
+    return found + [x for child, _ in node.next_functions if child is not None for x in leaves(child)]
+
+net = torch.nn.Linear(4, 2)
+node = net(torch.ones(1, 4)).sum().grad_fn
+assert {id(x) for x in leaves(node)} == {id(x) for x in net.parameters()} and not hasattr(node, "variable")
+""",
     "custom functions": """
 class Both(torch.autograd.Function):
     @staticmethod

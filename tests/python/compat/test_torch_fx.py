@@ -73,6 +73,37 @@ assert "blocks.0.scale" in targets(traced.graph, "get_attr") and "blocks.0.shift
 assert torch.tanh(torch.zeros(1)).item() == 0 and net(x)["out"].shape == (2, 2)  # functions are as before
 traced.graph.lint()
 """,
+    "arguments that functions hand on": """
+def products(a, b):
+    yield torch.einsum("ij,jk", a, b), ("ij,jk", "a", "b"), {}
+    yield torch.einsum("ij,jk", [a, b]), ("ij,jk", "a", "b"), {}
+    yield torch.einsum("ij,jk", (a, b)), ("ij,jk", "a", "b"), {}
+    yield torch.tensordot(a, b, 1), ("a", "b"), {"dims": 1, "out": None}
+    yield torch.tensordot(a, b=b, dims=([1], [0])), ("a", "b"), {"dims": ([1], [0]), "out": None}
+    yield torch.split(a, 1), ("a", 1), {"dim": 0}
+    yield torch.split(a, [1, 2], 1), ("a", [1, 2]), {"dim": 1}
+    yield torch.unique(a, return_counts=True), ("a",), {
+        "sorted": True, "return_inverse": False, "return_counts": True, "dim": None,
+    }
+    yield torch.atleast_1d(a), ("a",), {}
+    yield torch.matmul(a, b), ("a", "b"), {}
+
+calls = lambda a, b: [made for made, *_ in products(a, b)]
+traced = fx.symbolic_trace(calls)
+nodes = [node for node in traced.graph.nodes if node.op == "call_function"]
+a, b = torch.randn(2, 3), torch.randn(3, 4)
+for node, (_, args, kwargs) in zip(nodes, products(a, b), strict=True):
+    plain = tuple(each.name if isinstance(each, fx.Node) else each for each in node.args)
+    assert (plain, dict(node.kwargs)) == (args, kwargs), node.format_node()
+for made, wanted in zip(traced(a, b), calls(a, b), strict=True):
+    assert all(map(torch.equal, made, wanted)) if isinstance(made, tuple) else torch.equal(made, wanted)
+
+graph = fx.Graph()
+x = fx.Proxy(graph.placeholder("x"))
+torch._assert(x.shape[-1] == 3, "sizes")
+graph.output(torch.tensordot(x, x, 1).node)
+assert "_assert" in [node.name for node in graph.nodes]
+""",
     "copies": """
 for made in (copy.deepcopy(traced), pickle.loads(pickle.dumps(traced)), copy.copy(traced)):
     assert close(made(x), net(x)) and made.code == traced.code and type(made).__name__ == "Net"

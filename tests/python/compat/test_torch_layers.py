@@ -23,6 +23,79 @@ for arguments, named in [((1, 2, 3), {}), ((1,), {"from": 0}), ((), {"until": 1}
         continue
     raise AssertionError((arguments, named))
 """,
+    "parts of layers that subclasses replace": """
+def of(kind, name, change):
+    # A class whose part counts its calls, and changes what it makes of its arguments.
+    def part(self, *args, **named):
+        called.append(name)
+        return change(getattr(kind, name), self, *args, **named)
+    return type("Own", (kind,), {name: part})
+
+same = lambda native, self, *args, **named: native(self, *args, **named)
+twice = lambda native, self, *args, **named: 2 * native(self, *args, **named)
+image, rows, words = torch.randn(2, 3, 4, 4), torch.randn(5, 3), torch.randn(2, 5, 4)
+encoder, decoder = (4, 2, 8, 0.0), {"batch_first": True}
+for kind, name, change, args, named, inputs in [
+    (nn.Conv2d, "_conv_forward", twice, (3, 2, 3), {}, [image]),
+    (nn.Conv1d, "_conv_forward", twice, (4, 2, 3), {"padding": 1, "padding_mode": "reflect"}, [image[0]]),
+    (nn.BatchNorm2d, "_check_input_dim", same, (3,), {}, [image]),
+    (nn.InstanceNorm1d, "_check_input_dim", same, (4,), {}, [image[0]]),
+    (nn.TransformerEncoderLayer, "_sa_block", twice, encoder, decoder, [words]),
+    (nn.TransformerEncoderLayer, "_ff_block", twice, encoder, decoder, [words]),
+    (nn.TransformerDecoderLayer, "_sa_block", twice, encoder, decoder, [words, words]),
+    (nn.TransformerDecoderLayer, "_mha_block", twice, encoder, decoder, [words, words]),
+    (nn.TransformerDecoderLayer, "_ff_block", twice, encoder, decoder, [words, words]),
+]:
+    called = []
+    plain = kind(*args, **named)
+    own = of(kind, name, change)(*args, **named)
+    own.load_state_dict(plain.state_dict())
+    made, wanted = own(*inputs), plain(*inputs)
+    assert called == [name] and torch.allclose(made, wanted, atol=1e-6) == (change is same), (kind, name)
+    assert "_conv" not in name or torch.allclose(made, 2 * wanted, atol=1e-5)
+
+class Norm(nn.modules.batchnorm._BatchNorm):
+    def _check_input_dim(self, input):
+        if input.dim() != 2:
+            raise ValueError("two axes")
+
+assert torch.allclose(Norm(3)(rows), nn.BatchNorm1d(3)(rows))
+try:
+    Norm(3)(image)
+    raise AssertionError("the class says what it takes")
+except ValueError as error:
+    assert "two axes" in str(error)
+
+for kind, args in (
+    (nn.Linear, (2, 1)), (nn.Conv2d, (1, 1, 1)), (nn.BatchNorm2d, (2,)), (nn.InstanceNorm2d, (2,)),
+    (nn.LayerNorm, (2,)), (nn.GroupNorm, (1, 2)), (nn.RMSNorm, (2,)), (nn.Embedding, (2, 2)),
+    (nn.LSTM, (2, 2)), (nn.Bilinear, (1, 1, 1)),
+):
+    called = []
+    of(kind, "reset_parameters", same)(*args)
+    assert called == ["reset_parameters"], kind
+norm = nn.BatchNorm1d(3)
+norm(rows)
+norm.reset_parameters()
+assert norm.running_mean.tolist() == [0.0] * 3 and norm.running_var.tolist() == [1.0] * 3
+assert norm.num_batches_tracked == 0
+sides = [
+    (nn.Conv2d(1, 1, 3, padding=(1, 2)), [2, 2, 1, 1]), (nn.Conv1d(1, 1, 3, padding="same"), [1, 1]),
+    (nn.Conv2d(1, 1, (4, 2), padding="same", dilation=2), [1, 1, 3, 3]),
+    (nn.ConvTranspose1d(1, 1, 3, padding=1), [1, 1]),
+]
+for layer, wanted in sides:
+    assert list(layer._reversed_padding_repeated_twice) == wanted
+""",
+    "one number in a list": """
+image = torch.ones(1, 1, 6, 6)
+conv = nn.Conv2d(1, 1, 3, stride=[2], padding=(1,), dilation=[1])
+assert torch.equal(conv(image), F.conv2d(image, conv.weight, conv.bias, [2], (1,), [1])) and conv.stride[0] == 2
+assert nn.MaxPool2d([2])(image).shape == nn.AvgPool2d((2,))(image).shape == (1, 1, 3, 3)
+bases = {nn.modules.pooling._AdaptiveAvgPoolNd: nn.AdaptiveAvgPool2d, nn.modules.pooling._MaxUnpoolNd: nn.MaxUnpool2d,
+         nn.modules.pooling._AdaptiveMaxPoolNd: nn.AdaptiveMaxPool1d, nn.modules.pooling._MaxPoolNd: nn.MaxPool3d}
+assert all(issubclass(kind, base) for base, kind in bases.items())
+""",
     "tables of rows on the memory of tensors": """
 for kind in (nn.Embedding, nn.EmbeddingBag):
     rows = torch.tensor([[3.0, 4.0], [0.3, 0.4]])

@@ -166,6 +166,19 @@ x = torch.arange(4.0).reshape(1, 4, 1, 1)
 assert torch.equal(torch.native_channel_shuffle(x, 2), torch.channel_shuffle(x, 2))
 assert torch.equal(torch.tile(x, dims=(2, 1, 1)), torch.tile(x, (2, 1, 1))) and x.tile(dims=(2,)).shape == (1, 4, 1, 2)
 assert nn.init.calculate_gain("leaky_relu", param=1.0) == 1.0
+assert isinstance(torch.TensorType, type) and not isinstance(x, torch.TensorType)
+for name, arguments in {
+    "uniform_": {"a": 0.0, "b": 1.0}, "normal_": {"mean": 0.0, "std": 1.0}, "constant_": {"val": 2.0},
+    "sparse_": {"sparsity": 0.5},
+    "trunc_normal_": {"mean": 0.0, "std": 1.0, "a": -2.0, "b": 2.0}, "xavier_uniform_": {"gain": 1.0},
+    "orthogonal_": {"gain": 1},
+    **dict.fromkeys(
+        ("kaiming_uniform_", "kaiming_normal_"), {"a": math.sqrt(5), "mode": "fan_out", "nonlinearity": "leaky_relu"}
+    ),
+}.items():
+    older = getattr(nn.init, name.rstrip("_"), None)
+    for function in filter(None, (getattr(nn.init, name), older if name not in ("trunc_normal_",) else None)):
+        assert function(tensor=torch.empty(4, 3), **arguments).shape == (4, 3), name
 
 from torch.signal import windows
 

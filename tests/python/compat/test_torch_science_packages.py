@@ -60,6 +60,36 @@ del x
 gc.collect()
 assert key not in kept
 """,
+    "results with gradients in the memory of a parameter": """
+import operator
+
+for write in (operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow,
+              torch.Tensor.add_, torch.Tensor.mul_, torch.Tensor.copy_):
+    weight, factor = nn.Parameter(torch.tensor([2.0, 4.0])), torch.tensor([2.0, 1.0], requires_grad=True)
+    wanted = write(weight.detach().clone(), factor.detach() * 1)
+    weight.data = write(weight.data, factor * 1)  # as layers merge what they have learnt
+    assert weight.is_leaf and torch.equal(weight, wanted), write
+    weight.sum().backward()
+    assert weight.grad.tolist() == [1.0, 1.0] and factor.grad is None
+layer = nn.Linear(2, 2)
+before, part = layer.weight.detach().clone(), torch.ones(2, 2, requires_grad=True)
+layer.weight.data += part * 3
+assert torch.equal(layer.weight, before + 3) and layer.weight.requires_grad
+""",
+    "names of the type of tensors": """
+import io, pickle
+
+x = torch.ones(2)
+assert type(x).__module__ == "torch" and str(type(x)) == "<class 'torch.Tensor'>" == str(torch.Tensor)
+for made in (x, nn.Parameter(x), nn.Linear(2, 1).weight):
+    again = pickle.loads(pickle.dumps(made))
+    assert type(again) is type(made) and torch.equal(again, made) and torch.equal(copy.deepcopy(made), made)
+file = io.BytesIO()
+torch.save({"kind": type(x), "x": x}, file)
+file.seek(0)
+held = torch.load(file, weights_only=False)
+assert held["kind"] == type(x) and torch.equal(held["x"], x)
+""",
     "subclasses of tensors": """
 class Marked(torch.Tensor):
     def __new__(cls, data, mark, requires_grad=False):

@@ -113,6 +113,29 @@ try:
     tree_unflatten([1], tree_flatten([1, 2])[1])
 except ValueError as error:
     assert "2 leaves" in str(error)
+
+subtract = lambda x, y: x - y
+for first, other, wanted in [
+    ({"a": 5, "b": 7}, {"b": 1, "a": 2}, {"a": 3, "b": 6}),  # by keys, in whichever order they were written
+    ({"a": 5}, collections.OrderedDict(a=1), {"a": 4}),
+    (collections.defaultdict(int, a=5, b=1), {"b": 1, "a": 1}, {"a": 4, "b": 0}),
+    (collections.deque([5], 3), collections.deque([1]), collections.deque([4])),
+    (Pair(5, [3]), Pair(1, [1]), Pair(4, [2])),
+]:
+    assert tree_map(subtract, first, other) == wanted, first
+assert tree_map(lambda x, y: [x, *y], [5, 6], [[7, 9], [1, 2]]) == [[5, 7, 9], [6, 1, 2]]
+assert tree_map(lambda x, y: y, {"a": 1, "b": (2,)}, {"b": ({"c": 3},), "a": [4, 5]}) == {"a": [4, 5], "b": ({"c": 3},)}
+assert spec.flatten_up_to([[1], (2, {}), {"a": [3, 4]}]) == [[1], 2, [3, 4]] and spec.unflatten([1, 2, 3])[1] == (2, {})
+for first, other in [
+    ([1, 2], (1, 2)), ([1, 2], [1]), ({"a": 1}, {"b": 1}), ([1], 1), (Pair(1, 2), (1, 2)), ({"a": 1}, [1]),
+    (Box(1), [1]),
+]:
+    try:
+        tree_map(subtract, first, other)
+    except ValueError as error:
+        assert "the first tree" in str(error)
+    else:
+        raise AssertionError((first, other))
 """,
     "states of generators": """
 import copy
@@ -406,6 +429,48 @@ for wrong in (lambda: matrix.values(), lambda: torch.sparse_coo_tensor(indices, 
     except RuntimeError:
         continue
     raise AssertionError
+for places in ([[-1]], [[2]]):
+    try:
+        torch.sparse_coo_tensor(places, [1.0], (2,))
+        raise AssertionError("places are within the sizes")
+    except RuntimeError:
+        pass
+assert isinstance(eye, torch.Tensor) and torch.is_tensor(eye) and not isinstance(eye, nn.Parameter)
+assert eye.layout is torch.sparse_coo and str(eye.layout) == "torch.sparse_coo" and eye.numel() == 9
+assert repr(torch.eye(2).to_sparse()).splitlines() == [
+    "tensor(indices=tensor([[0, 1],", "                       [0, 1]]),", "       values=tensor([1., 1.]),",
+    "       size=(2, 2), nnz=2, layout=torch.sparse_coo)",
+]
+""",
+    "sparse buffers": """
+import copy
+
+class Net(nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.register_buffer("links", torch.tensor([[0.0, scale], [2.0, 0.0]]).to_sparse())
+        self.register_buffer("mask", torch.eye(2, dtype=torch.bool).to_sparse(), persistent=False)
+
+net = Net(1.0)
+assert [name for name, _ in net.named_buffers()] == ["links", "mask"] and list(net.state_dict()) == ["links"]
+torch.save(net.state_dict(), "state.pt")
+again = Net(5.0)
+before = again.links
+again.load_state_dict(torch.load("state.pt"))
+assert again.links is before and torch.equal(again.links.to_dense(), net.links.to_dense()) and before.is_coalesced()
+copied = copy.deepcopy(again).half()
+assert copied.links.dtype == torch.float16 and copied.mask.dtype == torch.bool and again.links.dtype == torch.float32
+assert copied.mask.indices().T.tolist() == [[0, 0], [1, 1]]
+again.links = torch.eye(2).to_sparse()
+assert dict(again.named_buffers())["links"]._nnz() == 2 and net.links.to_dense().tolist() == [[0, 1], [2, 0]]
+again.load_state_dict(net.state_dict(), assign=True)
+assert again.links.to_dense().tolist() == [[0, 1], [2, 0]]
+for wrong in (torch.eye(2), torch.eye(3).to_sparse()):
+    try:
+        again.load_state_dict({"links": wrong})
+        raise AssertionError("a state that does not fit is refused")
+    except RuntimeError as error:
+        assert "links" in str(error)
 """,
     "loaders, optimizers, errors": """
 import numpy as np

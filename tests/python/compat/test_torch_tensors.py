@@ -22,6 +22,16 @@ def refused(*calls, by=RuntimeError):
 """
 
 PROGRAMS = {
+    "made of the shape of another": """
+x = torch.ones(2, 3)
+kinds = {torch.Tensor: "float32", torch.FloatTensor: "float32", torch.LongTensor: "int64", x.new: "float32"}
+for kind, dtype in kinds.items():
+    made = kind(x.shape)
+    assert made.shape == (2, 3) and str(made.dtype) == f"torch.{dtype}", kind
+    assert kind((2, 3)).tolist() == kind([2, 3]).tolist() == [2, 3]
+assert torch.Tensor(torch.Size([])).shape == () and torch.Tensor(x.shape[:1]).shape == (2,)
+assert torch.tensor(x.shape).tolist() == torch.as_tensor(x.shape).tolist() == [2, 3]
+""",
     "random": """
 x = torch.full((2000,), -1.0)
 for call, low, high in (

@@ -144,6 +144,18 @@ def test_getitems_gets_all_numbers_at_once() -> None:
 
     with pytest.raises(ValueError, match=r"Short.__getitems__ gave 4 samples for 5"):
         next(iter(DataLoader(Short(), 5)))
+    with pytest.raises(ValueError, match=r"Subset.__getitems__ gave 4 samples for 5"):
+        next(iter(DataLoader(Subset(Short(), range(5)), 5)))
+
+
+def test_a_collate_of_ones_own_gets_what_getitems_gave() -> None:
+    class Columns(Squares):
+        def __getitems__(self, numbers: list[int]) -> tuple[Any, Any]:
+            return X[numbers], Y[numbers]
+
+    for dataset in (Columns(), Subset(Columns(), range(8))):
+        inputs, labels = next(iter(DataLoader(dataset, 3, collate_fn=lambda given: given)))
+        assert type(inputs) is type(X) and len(inputs) == len(labels) == 3
 
 
 def test_a_memory_map_is_read_where_it_is_asked_for(tmp_path) -> None:

@@ -74,9 +74,12 @@ ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d Zer
 AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d
 AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d
 MaxUnpool1d MaxUnpool2d MaxUnpool3d
+_AdaptiveAvgPoolNd -> pooling._AdaptiveAvgPool
+_AdaptiveMaxPoolNd -> pooling._AdaptiveMaxPool
 _AvgPoolNd -> pooling._AvgPool
 _LPPoolNd -> pooling._LpPool
 _MaxPoolNd -> pooling._MaxPool
+_MaxUnpoolNd -> pooling._MaxUnpool
 """,
     "rnn": """
 GRU GRUCell LSTM LSTMCell RNN RNNCell
@@ -168,7 +171,9 @@ reduce=None, reduction="mean")
 
 #: ``torch.nn.init``; the older names without an underscore warn in PyTorch.
 INIT = """
-zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_
+zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ orthogonal_ sparse_
+kaiming_normal_(tensor, a=0.0, mode="fan_in", nonlinearity="leaky_relu", generator=None)
+kaiming_uniform_(tensor, a=0.0, mode="fan_in", nonlinearity="leaky_relu", generator=None)
 calculate_gain(nonlinearity, param=None)
 constant_(tensor, val)
 normal_(tensor, mean=0.0, std=1.0, generator=None)
@@ -177,8 +182,8 @@ uniform_(tensor, a=0.0, b=1.0, generator=None)
 constant(tensor, val) -> constant_
 dirac -> dirac_
 eye -> eye_
-kaiming_normal -> kaiming_normal_
-kaiming_uniform -> kaiming_uniform_
+kaiming_normal(tensor, a=0.0, mode="fan_in", nonlinearity="leaky_relu", generator=None) -> kaiming_normal_
+kaiming_uniform(tensor, a=0.0, mode="fan_in", nonlinearity="leaky_relu", generator=None) -> kaiming_uniform_
 normal(tensor, mean=0.0, std=1.0, generator=None) -> normal_
 orthogonal -> orthogonal_
 sparse -> sparse_

@@ -63,9 +63,9 @@ _missing = _close("torch")
 from . import _dtypes, _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words, _writing
 from ._plain import layout, memory_format
 
-strided = _plain.STRIDED
-sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = map(
-    layout, ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged = (
+    _plain.layout_of(f"torch.{_name}")
+    for _name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
 )
 contiguous_format, preserve_format, channels_last, channels_last_3d = map(
     memory_format, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
@@ -94,7 +94,7 @@ def _find(name: str) -> _Any:
         return _import_module("torch.sparse").sparse_coo_tensor
     if (function := _plain.in_place(name) or _plain.copied(name) or _foreach.function_of(name)) is not None:
         return function
-    if name in ("ScriptModule", "ScriptFunction"):
+    if name in ("ScriptModule", "ScriptFunction", "TensorType"):
         return getattr(_import_module("torch.jit"), name)
     if name.startswith("fake_quantize_per_"):
         return getattr(_import_module("torch._quantization"), name)
@@ -155,7 +155,6 @@ from ._copies import (
     is_storage,
     rot90,
     segment_reduce,
-    vander,
 )
 from ._default_dtype import get_default_dtype, set_default_dtype, set_default_tensor_type
 from ._device import device, get_device_module
@@ -177,7 +176,6 @@ from ._functions import (
     broadcast_tensors,
     broadcast_to,
     bucketize,
-    chain_matmul,
     chunk,
     clone,
     div,
@@ -216,6 +214,7 @@ from ._functions import (
 )
 from ._matrices import (
     as_strided,
+    chain_matmul,
     cholesky,
     compiled_with_cxx11_abi,
     cross,
@@ -238,13 +237,17 @@ from ._matrices import (
     set_num_interop_threads,
     set_warn_always,
     svd,
+    trace,
     triangular_solve,
     use_deterministic_algorithms,
+    vander,
+    vdot,
 )
 from ._memory import TypedStorage, UntypedStorage
 from ._plain import (
     _assert,
     _assert_async,
+    _has_compatible_shallow_copy_type,
     _shape_as_tensor,
     _softmax_backward_data,
     binomial,
@@ -305,7 +308,6 @@ from ._reductions import (
     std,
     std_mean,
     sum,
-    trace,
     unique,
     var,
     var_mean,

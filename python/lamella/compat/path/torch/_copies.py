@@ -43,14 +43,6 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     return lm.clone(made) if out is None and input.ndim == 2 else written(made, out)
 
 
-def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 (PyTorch's name)
-    """The powers of the elements in rows, the highest one first unless ``increasing``; those of integers are int64."""
-    powers = lm.linalg.vander(x, N=N)
-    if not lm.isdtype(powers.dtype, ("real floating", "complex floating")):
-        powers = powers.astype(lm.int64, copy=False)
-    return powers if increasing else lm.clone(lm.flip(powers, -1))
-
-
 def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Tensor:
     """A tensor of any elements, whose axes lie in memory in the order that ``physical_layout`` names.
 

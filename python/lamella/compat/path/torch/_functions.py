@@ -13,6 +13,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+from lamella.nn.parameter import is_buffer
 
 from ._memory import TypedStorage, UntypedStorage
 from ._plain import names_nothing
@@ -179,8 +180,8 @@ def seed() -> int:
 
 
 def is_tensor(obj: Any) -> bool:
-    """True if an object is a tensor."""
-    return isinstance(obj, Tensor)
+    """True if an object is a tensor, or a sparse one."""
+    return is_buffer(obj)
 
 
 @functools.cache
@@ -352,11 +353,6 @@ def _equation(*given: Any) -> tuple[str, tuple[Tensor, ...]]:
     return equation + "".join(f"->{written_out(axes)}" for axes in result), operands[::2]
 
 
-def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices, in the order that takes least work."""
-    return lm.linalg.multi_dot(list(matrices))
-
-
 # ---- shapes
 
 
@@ -419,6 +415,7 @@ def _of_all(name: str) -> Any:
         given = tensors[0] if len(tensors) == 1 else tensors
         return tuple(map(native, given)) if isinstance(given, (tuple, list)) else native(given)
 
+    call.__module__ = __name__
     return call
 
 

@@ -10,6 +10,58 @@ from lamella import Tensor
 from lamella.compat.elements import strided
 
 from ._elements import strided as view_in_memory
+from ._reductions import sum_dtype
+from ._writing import written
+
+
+def check_axes(op: str, axes: int, *tensors: Tensor) -> None:
+    """Raises RuntimeError where a function that takes one vector or matrix gets another number of axes."""
+    for x in tensors:
+        if x.ndim != axes:
+            raise RuntimeError(f"[{op}] expected tensors of {axes} axes, got one of the shape {list(x.shape)}")
+
+
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The sum of the products of the elements of two vectors, of which the first one is conjugated.
+
+    Raises:
+        RuntimeError: one is no vector, or their sizes differ.
+    """
+    check_axes("vdot", 1, input, other)
+    return written(lm.dot(lm.conj(input), other), out)
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix.
+
+    Raises:
+        RuntimeError: it is no matrix.
+    """
+    check_axes("trace", 2, input)
+    return lm.linalg.trace(input, dtype=sum_dtype(input, None))
+
+
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 (PyTorch's name)
+    """The powers of the elements in rows, the highest one first unless ``increasing``; those of integers are int64.
+
+    Raises:
+        RuntimeError: ``x`` is no vector.
+    """
+    check_axes("vander", 1, x)
+    powers = lm.linalg.vander(x, N=N)
+    if not lm.isdtype(powers.dtype, ("real floating", "complex floating")):
+        powers = powers.astype(lm.int64, copy=False)
+    return powers if increasing else lm.clone(lm.flip(powers, -1))
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of matrices, in the order that takes least work.
+
+    Raises:
+        RuntimeError: one is no matrix.
+    """
+    check_axes("chain_matmul", 2, *matrices)
+    return lm.linalg.multi_dot(list(matrices))
 
 
 class QR(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copyreg
+import functools
 import math
 import threading
 from collections.abc import Callable
@@ -17,11 +19,22 @@ class layout(str):  # noqa: N801 (PyTorch's name)
     """Layout of a tensor in memory."""
 
     def __repr__(self) -> str:
-        return f"torch.{self}"
+        return "torch." + str.__str__(self)
+
+    __str__ = __repr__
 
 
-#: The layout of all tensors.
-STRIDED = layout("strided")
+@functools.cache
+def layout_of(name: str) -> layout:
+    """Returns the layout that files name: always the same object."""
+    return layout(name.removeprefix("torch."))
+
+
+layout_of.__module__, layout_of.__qualname__ = "torch.serialization", "_get_layout"
+copyreg.pickle(layout, lambda kind: (layout_of, (repr(kind),)))
+#: The layout of all tensors but sparse ones.
+STRIDED = layout_of("torch.strided")
+SPARSE_COO = layout_of("torch.sparse_coo")
 
 
 class memory_format(layout):  # noqa: N801 (PyTorch's name)
@@ -80,6 +93,11 @@ def _assert(condition: Any, message: str) -> None:
     """
     if not condition:
         raise AssertionError(message)
+
+
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
+    """True: ``input.data = from_`` takes tensors of every kind."""
+    return isinstance(input, Tensor) and isinstance(from_, Tensor)
 
 
 def _assert_async(condition: Any, message: str = "Expected a true value") -> None:

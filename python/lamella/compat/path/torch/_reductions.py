@@ -21,7 +21,7 @@ def _axes(dim: Any) -> Any:
     return (tuple(dim) or None) if isinstance(dim, (list, tuple)) else dim
 
 
-def _sum_dtype(x: Tensor, dtype: Any) -> Any:
+def sum_dtype(x: Tensor, dtype: Any) -> Any:
     """The dtype of sums and products: int64 for small unsigned integers, too, where the array API has uint64."""
     return lm.int64 if dtype is None and x.dtype in F.UNSIGNED else dtype
 
@@ -29,36 +29,31 @@ def _sum_dtype(x: Tensor, dtype: Any) -> Any:
 @with_numpy_words
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The sum along axes, or of all elements."""
-    return lm.sum(input, _axes(dim), keepdim, dtype=_sum_dtype(input, dtype), out=out)
+    return lm.sum(input, _axes(dim), keepdim, dtype=sum_dtype(input, dtype), out=out)
 
 
 @with_numpy_words
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The sum of what is not NaN along axes, or of all elements."""
-    return written(lm.nansum(input, _axes(dim), keepdim, dtype=_sum_dtype(input, dtype)), out)
+    return written(lm.nansum(input, _axes(dim), keepdim, dtype=sum_dtype(input, dtype)), out)
 
 
 @with_numpy_words
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The product along an axis, or of all elements."""
-    return written(lm.prod(input, dim, keepdim, dtype=_sum_dtype(input, dtype)), out)
+    return written(lm.prod(input, dim, keepdim, dtype=sum_dtype(input, dtype)), out)
 
 
 @with_numpy_words
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The sums of an element and those before it along an axis."""
-    return written(lm.cumsum(input, dim, dtype=_sum_dtype(input, dtype)), out)
+    return written(lm.cumsum(input, dim, dtype=sum_dtype(input, dtype)), out)
 
 
 @with_numpy_words
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The products of an element and those before it along an axis."""
-    return written(lm.cumprod(input, dim, dtype=_sum_dtype(input, dtype)), out)
-
-
-def trace(input: Tensor) -> Tensor:
-    """The sum of the diagonal of a matrix."""
-    return lm.linalg.trace(input, dtype=_sum_dtype(input, None))
+    return written(lm.cumprod(input, dim, dtype=sum_dtype(input, dtype)), out)
 
 
 def _along_axes(name: str, native: Callable[..., Tensor], doc: str) -> Callable[..., Any]:

@@ -17,6 +17,8 @@ class Size(tuple[int, ...]):
 
     __slots__ = ()
     __module__ = "torch"
+    #: ``torch.Tensor(x.shape)`` is a tensor of the shape, and not of the sizes as data.
+    stands_for_sizes = True
 
     def numel(self) -> int:
         """Returns the number of elements."""

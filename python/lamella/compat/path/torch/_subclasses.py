@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from lamella.compat.front import add_paths, close_module
@@ -16,5 +18,11 @@ def is_fake(x: Any) -> bool:
     return isinstance(x, FakeTensor)
 
 
+@contextmanager
+def unset_fake_temporarily() -> Iterator[None]:
+    """Changes nothing within a ``with`` block: no mode makes tensors without elements."""
+    yield
+
+
 __getattr__ = close_module(__name__)
-add_paths("torch", {f"{__name__}.fake_tensor": {__name__: "FakeTensor is_fake"}})
+add_paths("torch", {f"{__name__}.fake_tensor": {__name__: "FakeTensor is_fake unset_fake_temporarily"}})

@@ -57,7 +57,7 @@ def taken_over(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         if (out := kwargs.get("out")) is None:
             return NotImplemented
         return written(function(*args, **{name: value for name, value in kwargs.items() if name != "out"}), out)
-    args, kwargs = _as_given(function, args, kwargs)
+    args, kwargs = _as_given(function, *handed_on(function, args, kwargs))
     # Those of subclasses come before those of their base classes.
     asked.sort(key=lambda each: -len(type(each).__mro__))
     types = tuple(dict.fromkeys(_types(given)))
@@ -68,6 +68,38 @@ def taken_over(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     raise TypeError(
         f"[{function.__name__}] no argument takes the call over: {', '.join(each.__name__ for each in types)}"
     )
+
+
+#: Functions of ``torch`` that name what they hand on, but for arguments that have no defaults.
+_NAMING = frozenset({"norm", "split", "tensordot", "unique"})
+
+
+def handed_on(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    body: Callable[..., Any] | None = None,
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Returns a call's arguments as PyTorch's function hands them to what takes it over.
+
+    Passes over graphs read them there: operands of ``einsum`` one by one, ``dims`` of ``tensordot`` by its name.
+    ``body`` is what the function does otherwise, where another body is exchanged for it.
+    """
+    name = getattr(function, "__name__", "")
+    if getattr(function, "__module__", "") != "torch":
+        return args, kwargs
+    if name == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+        return (args[0], *args[1]), kwargs
+    if name not in _NAMING:
+        return args, kwargs
+    known = function if body is None or hasattr(function, "__wrapped__") else body
+    parameters = inspect.signature(known).parameters
+    named = dict(zip(parameters, args, strict=False)) | kwargs
+    required = [each for each, one in parameters.items() if one.default is inspect.Parameter.empty]
+    if not named.keys() >= set(required) or not named.keys() <= parameters.keys():
+        return args, kwargs  # which the function refuses
+    defaults = {each: one.default for each, one in parameters.items() if each not in required}
+    return tuple(named[each] for each in required), defaults | {x: named[x] for x in named if x not in required}
 
 
 def otherwise(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -124,7 +156,7 @@ def open_functions(names: dict[str, Any], homes: Iterable[str]) -> None:
     modules = set(homes)
     made: dict[Any, Any] = {}
     for name, value in list(names.items()):
-        if inspect.isfunction(value) and value.__module__ in modules and not name.startswith("_"):
+        if inspect.isfunction(value) and value.__module__ in modules:
             if value not in made:
                 made[value] = opened(value)
                 made[value].__module__ = names["__name__"]

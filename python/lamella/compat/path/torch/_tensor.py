@@ -420,7 +420,7 @@ for _name, _words in {
     _put(_name, _writing.by_words(getattr(Tensor, _name), *_words.split()))
 for _name in ("addcdiv_", "addcmul_"):
     _put(_name, _writing.factor_first(getattr(Tensor, _name)))
-for _name in (*_writing.OPERATORS, "__setitem__"):
+for _name in _writing.OPERATORS:
     _put(_name, _writing.off_the_tape(getattr(Tensor, _name)))
 _put("masked_fill_", P.masked_fill_)
 _put("index_fill_", P.index_fill_)
@@ -501,10 +501,11 @@ _WRITTEN = {
     F: "add adjoint allclose broadcast_to "
     "chunk div divide equal gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
-    M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd triangular_solve",
+    M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd trace "
+    "triangular_solve vdot",
     P: "index_fill masked_fill matmul mm repeat_interleave scatter_add scatter_reduce spmm stft",
     R: "amax amin count_nonzero logsumexp max mean median min mode msort nanmean nanmedian nonzero norm sort std sum "
-    "trace unique var histogram",
+    "unique var histogram",
 }
 for _module, _names in _WRITTEN.items():
     for _name in _names.split():

@@ -8,16 +8,19 @@ from typing import Any
 import lamella as lm
 from lamella.compat import tensor_types
 from lamella.compat.elements import become
+from lamella.nn.parameter import is_buffer
 
 from ._default_dtype import get_default_dtype
 from ._functions import TENSOR_TYPES, tensor
 
 
 class AnyTensor(type):
-    """Type of :class:`Tensor`: all tensors are instances of it, and it equals the type of them."""
+    """Type of :class:`Tensor`: all tensors, sparse ones too, are instances of it, and it equals the type of them."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, lm.Tensor) if _is_the_type(cls) else type.__instancecheck__(cls, value)
+        if _is_the_type(cls):
+            return isinstance(value, lm.Tensor) or is_buffer(value)
+        return type.__instancecheck__(cls, value)
 
     def __subclasscheck__(cls, other: type) -> bool:
         return issubclass(other, lm.Tensor) if _is_the_type(cls) else type.__subclasscheck__(cls, other)
@@ -86,6 +89,8 @@ def _as_subclass(self: lm.Tensor, cls: type) -> Any:
 _tensors: Any = lm.Tensor
 _tensors._make_subclass = staticmethod(_make_subclass)
 _tensors.as_subclass = _as_subclass
+# Programs tell whose a tensor is by the module of its type.
+_tensors.__module__ = "torch"
 
 
 def made(name: str, kind: str | None = None) -> Any:

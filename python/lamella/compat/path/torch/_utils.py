@@ -13,6 +13,7 @@ from lamella.compat.front import close_module
 from ._storages import rebuild_of_dtype as _rebuild_tensor_v3  # noqa: F401
 from ._storages import rebuild_parameter as _rebuild_parameter  # noqa: F401
 from ._storages import rebuild_tensor as _rebuild_tensor_v2  # noqa: F401
+from .sparse import _rebuild_sparse_tensor  # noqa: F401
 
 
 def _element_size(dtype: lm.DType) -> int:

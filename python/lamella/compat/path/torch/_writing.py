@@ -67,7 +67,10 @@ def can_cast(from_: lm.DType, to: lm.DType) -> bool:
 
 
 #: Operators that write what they are given, or what is computed of it, over their tensor.
-OPERATORS = ["add_", "addcdiv_", "addcmul_", "copy_", "div_", "index_add_", "lerp_", "masked_fill_", "mul_", "sub_"]
+OPERATORS = [
+    *("add_", "addcdiv_", "addcmul_", "copy_", "div_", "index_add_", "lerp_", "masked_fill_", "mul_", "sub_"),
+    *("__setitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__"),
+]
 
 
 def off_the_tape(native: Any) -> Any:

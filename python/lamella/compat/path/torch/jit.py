@@ -14,6 +14,7 @@ from lamella.compat.front import add_paths, close_module
 from lamella.nn import Module
 
 from . import serialization
+from ._stand_ins import Uninhabited
 from .utils._pytree import tree_map
 
 
@@ -22,6 +23,10 @@ class ScriptModule(Module):
 
 
 RecursiveScriptModule = ScriptModule
+
+
+class TensorType(metaclass=Uninhabited):
+    """The type of tensors in compiled programs, which annotations name; no object is one."""
 
 
 class ScriptFunction:

@@ -24,6 +24,7 @@ from lamella._tensor import memory_of
 from lamella.compat.front import close_module
 
 from ._device import device
+from ._plain import layout_of as _get_layout  # noqa: F401
 from ._storages import (
     DTYPE_OF_STORAGE,
     STORAGES,
@@ -147,9 +148,9 @@ class _Pickler(_PythonPickler):  # type: ignore[misc]
         return rebuild_tensor, (*made[:4], wanted, hooks)
 
     def save_global(self, obj: Any, name: Any = None) -> None:
-        """Writes the name of a class or function; of a dtype, that of PyTorch's."""
-        if isinstance(obj, lm.DType):
-            self.write(pickle.GLOBAL + f"torch\n{name}\n".encode())
+        """Writes the name of a class or function; of a dtype and of the type of tensors, that of PyTorch's."""
+        if isinstance(obj, lm.DType) or obj is Tensor:
+            self.write(pickle.GLOBAL + f"torch\n{name or 'Tensor'}\n".encode())
             self.memoize(obj)
         else:
             super().save_global(obj, name)
@@ -315,6 +316,8 @@ _SAFE_BUILTINS = frozenset(
 _SAFE = frozenset(
     [
         ("_codecs", "encode"),  # bytes, as old pickles hold them
+        ("torch.serialization", "_get_layout"),
+        ("torch._utils", "_rebuild_sparse_tensor"),
         ("lamella._tensor", "_rebuild"),
         ("lamella._tensor", "_restore"),
         *(("collections", name) for name in ("OrderedDict", "defaultdict", "deque", "Counter")),

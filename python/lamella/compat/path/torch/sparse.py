@@ -1,7 +1,8 @@
 """Sparse matrices and tensors: coordinates and values, of which products with dense ones are computed.
 
 They are no tensors of Lamella: what they have is what programs with sparse matrices that do not change, such as the
-adjacency of a graph, ask for. Gradients reach dense operands and values.
+adjacency of a graph, ask for. Gradients reach dense operands and values. Modules take them as buffers, and files
+hold them as PyTorch's do.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Any
 
 import lamella as lm
 from lamella.compat.front import close_module
+from lamella.nn.parameter import BUFFERS
 
 from ._device import device as _device
+from ._plain import SPARSE_COO
 from ._size import Size
 
 
@@ -27,7 +30,7 @@ class SparseTensor:
     """
 
     is_sparse = True
-    layout = "sparse_coo"
+    layout = SPARSE_COO
 
     def __init__(self, indices: lm.Tensor, values: lm.Tensor, size: tuple[int, ...], coalesced: bool = False) -> None:
         self._places, self._entries = indices, values
@@ -54,9 +57,22 @@ class SparseTensor:
         """Number of axes."""
         return len(self.shape)
 
+    @property
+    def stop_gradient(self) -> bool:
+        """True if the values want no gradient."""
+        return bool(self._entries.stop_gradient)
+
     def dim(self) -> int:
         """Returns the number of axes."""
         return len(self.shape)
+
+    def numel(self) -> int:
+        """Returns the number of elements, zeros included."""
+        return math.prod(self.shape)
+
+    def is_floating_point(self) -> bool:
+        """True if the values are real and no integers."""
+        return lm.isdtype(self.dtype, "real floating")
 
     def size(self, dim: int | None = None) -> Any:
         """Returns the sizes, or one of them."""
@@ -135,19 +151,51 @@ class SparseTensor:
 
     def to(self, *args: Any, **named: Any) -> SparseTensor:
         """Returns the tensor on a device, or in a dtype."""
-        return self._of(self._entries.to(*args, **named))
+        entries = self._entries.to(*args, **named)
+        return SparseTensor(self._places.to(entries.device), entries, self.shape, self._coalesced)
 
     def float(self) -> SparseTensor:
         """Returns the tensor in float32."""
-        return self._of(self._entries.astype(lm.float32))
+        return self.to(lm.float32)
 
     def double(self) -> SparseTensor:
         """Returns the tensor in float64."""
-        return self._of(self._entries.astype(lm.float64))
+        return self.to(lm.float64)
+
+    def half(self) -> SparseTensor:
+        """Returns the tensor in float16."""
+        return self.to(lm.float16)
+
+    def bfloat16(self) -> SparseTensor:
+        """Returns the tensor in bfloat16."""
+        return self.to(lm.bfloat16)
 
     def cpu(self) -> SparseTensor:
-        """Returns the tensor itself, which is on the CPU."""
+        """Returns the tensor on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> SparseTensor:
+        """Returns the tensor on a GPU."""
+        return self.to("cuda" if device is None else device)
+
+    def to_sparse(self) -> SparseTensor:
+        """Returns the tensor itself."""
         return self
+
+    def copy_(self, src: SparseTensor) -> SparseTensor:
+        """Takes the places and the values of another tensor, in its own dtype.
+
+        Raises:
+            RuntimeError: ``src`` is of another shape, or not sparse.
+        """
+        if not isinstance(src, SparseTensor) or src.shape != self.shape:
+            raise RuntimeError(f"[copy_] expected a sparse tensor of the shape {list(self.shape)}, got {src!r}")
+        self._places, self._coalesced = src._places.clone().to(self._places.device), src._coalesced
+        self._entries = src._entries.detach().clone().to(self._entries.device).to(self.dtype)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_sparse_tensor, (self.layout, (self._places, self._entries, self.shape, self._coalesced))
 
     def detach(self) -> SparseTensor:
         """Returns the tensor off the tape."""
@@ -208,7 +256,12 @@ class SparseTensor:
         return lm.sum(self._entries) if dim is None else lm.sum(self.to_dense(), axis=dim)
 
     def __repr__(self) -> str:
-        return f"tensor(indices={self._places}, values={self._entries}, size={tuple(self.shape)}, nnz={self._nnz()})"
+        deeper = {name: repr(x).replace("\n", "\n" + " " * (len(name) + 8)) for name, x in self._parts().items()}
+        listed = ",\n       ".join(f"{name}={text}" for name, text in deeper.items())
+        return f"tensor({listed},\n       size={tuple(self.shape)}, nnz={self._nnz()}, layout={self.layout})"
+
+    def _parts(self) -> dict[str, lm.Tensor]:
+        return {"indices": self._places, "values": self._entries.detach()}
 
 
 def sparse_coo_tensor(
@@ -236,6 +289,8 @@ def sparse_coo_tensor(
             f"[sparse_coo_tensor] indices are (axes, count), values (count, ...); got {list(places.shape)} and "
             f"{list(entries.shape)}"
         )
+    if places.size and lm.min(places).item() < 0:
+        raise RuntimeError(f"[sparse_coo_tensor] indices count from 0, got {lm.min(places).item()}")
     highest = [int(lm.max(each).item()) + 1 for each in places] if places.shape[1] else [0] * places.shape[0]
     sizes = (*highest, *entries.shape[1:]) if size is None else tuple(map(int, size))
     if len(sizes) != places.shape[0] + entries.ndim - 1 or any(
@@ -244,6 +299,18 @@ def sparse_coo_tensor(
         raise RuntimeError(f"[sparse_coo_tensor] the size {list(sizes)} is too small for the indices and values")
     made = SparseTensor(places, entries.detach() if requires_grad else entries, sizes, bool(is_coalesced))
     return made.requires_grad_() if requires_grad else made
+
+
+def _rebuild_sparse_tensor(layout: Any, data: Any) -> SparseTensor:
+    """Returns the tensor that a file holds."""
+    if layout != SPARSE_COO:
+        raise RuntimeError(f"[load] the file holds a tensor of the layout {layout}: there is {SPARSE_COO} only")
+    indices, values, size, *coalesced = data
+    return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
+
+
+_rebuild_sparse_tensor.__module__ = "torch._utils"
+BUFFERS.append(SparseTensor)
 
 
 def dense_to_sparse(x: lm.Tensor) -> SparseTensor:

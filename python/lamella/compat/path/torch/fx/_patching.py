@@ -18,6 +18,7 @@ from lamella.nn import Module
 from lamella.nn.module import quicken
 
 from .._exchange import HOMES, Exchanges, functions_of
+from .._taking_over import handed_on
 from .node import map_aggregate
 from .proxy import Proxy
 
@@ -42,7 +43,7 @@ def _asking(target: Callable[..., Any], body: Callable[..., Any]) -> Callable[..
         proxy = first_proxy(args, kwargs)
         if proxy is None:
             return body(*args, **kwargs)
-        return proxy.tracer.create_proxy("call_function", target, args, kwargs)
+        return proxy.tracer.create_proxy("call_function", target, *handed_on(target, args, kwargs, body))
 
     return answer
 

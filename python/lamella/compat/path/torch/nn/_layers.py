@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import lamella as lm
+from lamella.nn.conv import _ForwardConv, _TransposedConv
 from lamella.nn.norm import _BatchNorm
 
 from ._module import Parameter
@@ -85,6 +86,10 @@ for _name, _names in _ATTRIBUTES.items():
 for _name, _values in _CONSTANTS.items():
     for _own, _value in _values.items():
         setattr(getattr(lm.nn, _name), _own, _value)
+_convolutions: Any = _ForwardConv
+_convolutions._reversed_padding_repeated_twice = property(lambda self: self._sides())
+_transposed: Any = _TransposedConv
+_transposed._reversed_padding_repeated_twice = property(lambda self: tuple(n for n in self._pads()[::-1] for _ in "ab"))
 _recurrent: Any = lm.nn.RNN
 _recurrent.mode = property(lambda self: f"RNN_{self.nonlinearity.upper()}")
 for _recurrent in (lm.nn.RNN, lm.nn.LSTM, lm.nn.GRU):

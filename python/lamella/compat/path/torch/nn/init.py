@@ -6,6 +6,7 @@ from dataclasses import replace as _replace
 from typing import Any as _Any
 
 from lamella.compat.tables.torch_nn import INIT as _TABLE
+from lamella.nn import init as _init
 from lamella.nn.init import fans as _calculate_fan_in_and_fan_out
 
 from .. import _words
@@ -18,5 +19,7 @@ def _calculate_correct_fan(tensor: _Any, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
 
 
+_no_grad_fill_, _no_grad_zero_ = _init.constant_, _init.zeros_
+_no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = _init.uniform_, _init.normal_, _init.trunc_normal_
 _WORDS = _replace(_words.FUNCTIONS, words={**_words.WORDS, "val": ("value",), "param": ("a",)})
 __getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.init", _TABLE, _WORDS)]))

@@ -52,6 +52,12 @@ _PAIRS: dict[Any, tuple[_Flatten, _Unflatten]] = {
     deque: (lambda x: (list(x), x.maxlen), lambda children, maxlen: deque(children, maxlen)),
     namedtuple: (lambda x: (list(x), type(x)), lambda children, kind: kind(*children)),
 }
+_list_flatten, _list_unflatten = _PAIRS[list]
+_tuple_flatten, _tuple_unflatten = _PAIRS[tuple]
+_ordereddict_flatten, _ordereddict_unflatten = _PAIRS[OrderedDict]
+_defaultdict_flatten, _defaultdict_unflatten = _PAIRS[defaultdict]
+_deque_flatten, _deque_unflatten = _PAIRS[deque]
+_namedtuple_flatten, _namedtuple_unflatten = _PAIRS[namedtuple]
 #: The containers; the function ``namedtuple`` stands for the classes that it makes.
 SUPPORTED_NODES = {kind: NodeDef(*pair) for kind, pair in _PAIRS.items()}
 
@@ -124,6 +130,48 @@ class TreeSpec:
         """True for the form of a leaf."""
         return self.type is None
 
+    def unflatten(self, leaves: Iterable[Any]) -> PyTree:
+        """Returns a tree of the form, as :func:`tree_unflatten` does."""
+        return tree_unflatten(leaves, self)
+
+    def flatten_up_to(self, tree: PyTree) -> list[PyTree]:
+        """Returns what stands in a tree where this form has its leaves, and may go on below them.
+
+        Raises:
+            ValueError: a container is of another kind, or holds other keys or another number of children.
+        """
+        if self.type is None:
+            return [tree]
+        parts = zip(_children_in(tree, self), self.children_specs, strict=True)
+        return [found for child, spec in parts for found in spec.flatten_up_to(child)]
+
+
+#: Kinds of dicts, which stand for each other: their children are found by their keys.
+_DICTS = (dict, OrderedDict, defaultdict)
+
+
+def _children_in(tree: Any, spec: TreeSpec) -> list[Any]:
+    """Returns the children of a container in the order of a form, which it has to fit."""
+    if spec.type in _DICTS and type(tree) in _DICTS:
+        keys = spec.context[1] if spec.type is defaultdict else spec.context
+        if set(keys) != set(tree):
+            raise ValueError(f"[tree_map] a dict has the keys {list(tree)}, the first tree has {list(keys)} there")
+        return [tree[key] for key in keys]
+    if type(tree) is not spec.type:
+        raise ValueError(f"[tree_map] got a {type(tree).__name__} where the first tree has a {spec.type.__name__}")
+    found, context = SUPPORTED_NODES[_get_node_type(tree)].flatten_fn(tree)
+    children = list(found)
+    if len(children) != spec.num_children:
+        raise ValueError(
+            f"[tree_map] a {spec.type.__name__} holds {len(children)} children, the first tree has "
+            f"{spec.num_children} there"
+        )
+    if spec.type is not deque and context != spec.context:
+        raise ValueError(
+            f"[tree_map] a {spec.type.__name__} is made again by {context}, that of the first tree by {spec.context}"
+        )
+    return children
+
 
 class LeafSpec(TreeSpec):
     """The form of a leaf."""
@@ -180,9 +228,13 @@ def tree_structure(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -
 def tree_map(
     func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
 ) -> PyTree:
-    """Returns a tree of the function of each leaf, and of the leaves at its place in other trees of the form."""
+    """Returns a tree of the function of each leaf, and of what stands at its place in other trees.
+
+    Raises:
+        ValueError: another tree does not have the form of the first one down to its leaves.
+    """
     leaves, spec = tree_flatten(tree, is_leaf)
-    others = [tree_leaves(each, is_leaf) for each in rests]
+    others = [spec.flatten_up_to(each) for each in rests]
     return tree_unflatten([func(*each) for each in zip(leaves, *others, strict=True)], spec)
 
 
@@ -222,9 +274,9 @@ def tree_flatten_with_path(
 def tree_map_with_path(
     func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
 ) -> PyTree:
-    """Returns a tree of the function of each leaf behind its keys, and of the leaves at its place in other trees."""
+    """Returns a tree of the function of each leaf behind its keys, and of what stands at its place in other trees."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
-    others = [tree_leaves(each, is_leaf) for each in rests]
+    others = [spec.flatten_up_to(each) for each in rests]
     return tree_unflatten([func(*pair, *rest) for pair, *rest in zip(found, *others, strict=True)], spec)
 
 
