@@ -52,9 +52,23 @@ Bilinear Identity LazyLinear Linear
 NonDynamicallyQuantizableLinear -> Linear
 """,
     "loss": """
-BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss GaussianNLLLoss HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss
-MSELoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss PoissonNLLLoss
-SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss
+CTCLoss GaussianNLLLoss HuberLoss TripletMarginWithDistanceLoss
+BCELoss(weight=None, size_average=None, reduce=None, reduction="mean")
+BCEWithLogitsLoss(weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None)
+CosineEmbeddingLoss(margin=0.0, size_average=None, reduce=None, reduction="mean")
+HingeEmbeddingLoss(margin=1.0, size_average=None, reduce=None, reduction="mean")
+KLDivLoss(size_average=None, reduce=None, reduction="mean", log_target=False)
+L1Loss(size_average=None, reduce=None, reduction="mean")
+MSELoss(size_average=None, reduce=None, reduction="mean")
+MarginRankingLoss(margin=0.0, size_average=None, reduce=None, reduction="mean")
+MultiLabelMarginLoss(size_average=None, reduce=None, reduction="mean")
+MultiLabelSoftMarginLoss(weight=None, size_average=None, reduce=None, reduction="mean")
+MultiMarginLoss(p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean")
+NLLLoss2d(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean") -> NLLLoss
+PoissonNLLLoss(log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction="mean")
+SmoothL1Loss(size_average=None, reduce=None, reduction="mean", beta=1.0)
+SoftMarginLoss(size_average=None, reduce=None, reduction="mean")
+TripletMarginLoss(margin=1.0, p=2.0, eps=1e-06, swap=False, size_average=None, reduce=None, reduction="mean")
 CrossEntropyLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0)
 NLLLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean")
 _Loss(size_average=None, reduce=None, reduction="mean") -> losses._Loss
@@ -62,7 +76,8 @@ _WeightedLoss(weight=None, size_average=None, reduce=None, reduction="mean") -> 
 """,
     "module": "Module",
     "normalization": """
-GroupNorm LayerNorm LocalResponseNorm RMSNorm
+GroupNorm LayerNorm RMSNorm
+LocalResponseNorm(size, alpha=0.0001, beta=0.75, k=1.0)
 CrossMapLRN2d(size, alpha=0.0001, beta=0.75, k=1) -> LocalResponseNorm
 """,
     "padding": """
@@ -168,7 +183,13 @@ reduce=None, reduction="mean")
 
 #: ``torch.nn.init``; the older names without an underscore warn in PyTorch.
 INIT = """
-zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_
+zeros_ ones_ eye_ dirac_
+kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None)
+kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None)
+orthogonal_(tensor, gain=1, generator=None)
+sparse_(tensor, sparsity, std=0.01, generator=None)
+xavier_normal_(tensor, gain=1.0, generator=None)
+xavier_uniform_(tensor, gain=1.0, generator=None)
 calculate_gain(nonlinearity, param=None)
 constant_(tensor, val)
 normal_(tensor, mean=0.0, std=1.0, generator=None)
@@ -177,14 +198,14 @@ uniform_(tensor, a=0.0, b=1.0, generator=None)
 constant(tensor, val) -> constant_
 dirac -> dirac_
 eye -> eye_
-kaiming_normal -> kaiming_normal_
-kaiming_uniform -> kaiming_uniform_
+kaiming_normal(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None) -> kaiming_normal_
+kaiming_uniform(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None) -> kaiming_uniform_
 normal(tensor, mean=0.0, std=1.0, generator=None) -> normal_
-orthogonal -> orthogonal_
-sparse -> sparse_
+orthogonal(tensor, gain=1, generator=None) -> orthogonal_
+sparse(tensor, sparsity, std=0.01, generator=None) -> sparse_
 uniform(tensor, a=0.0, b=1.0, generator=None) -> uniform_
-xavier_normal -> xavier_normal_
-xavier_uniform -> xavier_uniform_
+xavier_normal(tensor, gain=1.0, generator=None) -> xavier_normal_
+xavier_uniform(tensor, gain=1.0, generator=None) -> xavier_uniform_
 """
 
 #: ``torch.nn.utils``, with ``rnn`` and ``parametrize`` below it.

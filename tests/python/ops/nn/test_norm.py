@@ -265,6 +265,7 @@ def test_empty_and_meta(name: str, rng: np.random.Generator) -> None:
     assert y.shape == none.shape
     y.sum().backward()
     assert none.grad.shape == none.shape
+    assert all(not each.grad.numpy().any() for each in tensors[1:] if not each.stop_gradient)
     meta = function(*[t.to("meta") for t in tensors])
     assert (meta.shape, meta.dtype, meta.device) == (tensors[0].shape, lm.float32, "meta")
 
