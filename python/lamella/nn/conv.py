@@ -28,6 +28,13 @@ def per_axis(layer: str, name: str, value: Size, axes: int) -> tuple[int, ...]:
     return tuple(map(operator.index, numbers))
 
 
+def check_strides(layer: str, padding: Size | str, stride: Size) -> None:
+    """Refuses padding 'same' of strides above 1: ValueError naming the layer."""
+    strides: Any = (stride,) if is_int(stride) else stride
+    if padding == "same" and max(strides) > 1:
+        raise ValueError(f"[{layer}] padding 'same' is for strides of 1, got stride={stride}: give numbers")
+
+
 class _Conv(Module):
     _axes: ClassVar[int]
     _transposed: ClassVar[bool] = False
@@ -109,6 +116,7 @@ class _ForwardConv(_Conv):
             allowed = ", ".join(map(repr, _PADDING_MODES))
             raise ValueError(f"[{name}] padding_mode is one of {allowed}, not {padding_mode!r}")
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, dtype)
+        check_strides(name, padding, self.stride)
         self.padding_mode = padding_mode
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:

@@ -113,6 +113,7 @@ class _LazyConv(_Lazy):
         device: str | None = None,
         dtype: Any = None,
     ) -> None:
+        conv.check_strides(type(self).__name__, padding, stride)
         self._wait(
             device,
             dtype,

@@ -51,6 +51,126 @@ assert nn.PoissonNLLLoss(True, False, None, 1e-3, None, "sum").eps == 1e-3
 assert nn.MultiMarginLoss(2, 1.0, None, None, None, "none").reduction == "none"
 close(nn.LocalResponseNorm(1, alpha=1.0, beta=1.0, k=2.0)(torch.ones(1, 1, 2)), [[[1 / 3, 1 / 3]]])
 """,
+    "running statistics of examples": """
+for kind, shape in ((nn.InstanceNorm1d, (4, 3, 5)), (nn.InstanceNorm2d, (4, 3, 5, 2)),
+                    (nn.InstanceNorm3d, (2, 3, 2, 4, 2)), (nn.LazyInstanceNorm1d, (4, 3, 5))):
+    lazy = () if kind is nn.LazyInstanceNorm1d else (3,)
+    x = torch.arange(float(math.prod(shape))).reshape(shape)
+    for momentum, share in ((0.5, 0.5), (None, 0.0), (0.0, 0.0)):
+        layer = kind(*lazy, momentum=momentum, track_running_stats=True)
+        layer(x)
+        assert layer.num_batches_tracked == 0, kind
+        means = x.mean(dim=tuple(range(2, x.ndim))).mean(0)
+        close(layer.running_mean, share * means)
+norm = nn.BatchNorm1d(3, momentum=None)
+norm(torch.ones(2, 3))
+assert norm.num_batches_tracked == 1 and norm.running_mean.tolist() == [1.0, 1.0, 1.0]
+""",
+    "gradients of norms of empty batches": """
+for layer, shape in ((nn.BatchNorm1d(3), (0, 3)), (nn.BatchNorm2d(3), (2, 3, 0, 4)), (nn.GroupNorm(1, 3), (0, 3, 2)),
+                     (nn.LayerNorm(3), (0, 3)), (nn.RMSNorm(3), (0, 3)),
+                     (nn.InstanceNorm1d(3, affine=True), (2, 3, 0))):
+    layer(torch.zeros(shape)).sum().backward()
+    assert all(each.grad.tolist() == [0.0, 0.0, 0.0] for each in layer.parameters()), layer
+""",
+    "dtypes of losses": """
+single = torch.tensor([[0.25, 0.75]])
+double, half = single.double(), single.bfloat16()
+for input, target in ((single, double), (double, single), (single, half), (half, single)):
+    for reduction in ("none", "mean", "sum"):
+        for loss, kind, dtype in (
+            (F.binary_cross_entropy_with_logits, nn.BCEWithLogitsLoss, target.dtype),
+            (F.soft_margin_loss, nn.SoftMarginLoss, input.dtype),
+        ):
+            leaf = input.clone().requires_grad_()
+            made = loss(leaf, target, reduction=reduction)
+            assert made.dtype == kind(reduction=reduction)(leaf, target).dtype == dtype, loss
+            made.sum().backward()
+            assert leaf.grad.dtype == input.dtype
+""",
+    "targets that losses refuse": """
+x, whole, bools = torch.tensor([[0.2, 0.7]]), torch.tensor([[0, 1]]), torch.tensor([[False, True]])
+beyond = [torch.tensor([[0.5, each]]) for each in (1.5, -0.5, math.nan)]
+refused(RuntimeError, *(lambda y=y: F.binary_cross_entropy(x, y) for y in (*beyond, whole, bools, x.double())),
+        *(lambda y=y: nn.BCELoss()(x, y) for y in (*beyond, whole)),
+        lambda: F.binary_cross_entropy_with_logits(x, whole), lambda: nn.BCEWithLogitsLoss()(x, whole),
+        lambda: F.kl_div(x, whole), lambda: F.cross_entropy(x, x, ignore_index=0),
+        lambda: nn.CrossEntropyLoss(ignore_index=1)(x, x), lambda: F.soft_margin_loss(x, x.clone().requires_grad_()))
+refused(NotImplementedError, lambda: nn.BCEWithLogitsLoss()(x, bools))
+refused(ValueError, lambda: nn.BCELoss()(x, x[0]), lambda: F.binary_cross_entropy_with_logits(x, x[:, :1]))
+assert F.cross_entropy(x, x, ignore_index=-1) == F.cross_entropy(x, x) and F.mse_loss(x, whole).dtype == torch.float32
+assert torch.vmap(F.binary_cross_entropy)(x, x).shape == (1,)
+""",
+    "losses that broadcast": """
+x, y = torch.full((2, 1), 0.5), torch.tensor([0.25, 0.75])
+whole, wide = x.expand(2, 2), y.expand(2, 2)
+for loss, layer in ((F.kl_div, nn.KLDivLoss), (F.poisson_nll_loss, nn.PoissonNLLLoss),
+                    (F.hinge_embedding_loss, nn.HingeEmbeddingLoss)):
+    for reduction in ("none", "mean", "sum"):
+        close(loss(x, y, reduction=reduction), loss(whole, wide, reduction=reduction))
+        close(layer(reduction=reduction)(x, y), loss(whole, wide, reduction=reduction))
+""",
+    "tables of rows": """
+for kind in (nn.Embedding, nn.EmbeddingBag):
+    layer = kind(5, 3, padding_idx=-2)
+    assert layer.padding_idx == 3 and layer.weight[3].abs().sum() == 0 and "padding_idx=3" in repr(layer)
+    assert kind.from_pretrained(torch.ones(5, 3), padding_idx=-1).padding_idx == 4
+weight, bags = torch.arange(15.0).reshape(5, 3), torch.tensor([[0, 1], [4, 4]])
+refused(AssertionError, *(lambda place=place: F.embedding(bags, weight, place) for place in (5, -6)))
+for mode in ("sum", "mean", "max"):
+    expected = F.embedding_bag(bags, weight, mode=mode)
+    close(F.embedding_bag(bags, weight, mode=mode, include_last_offset=True), expected)
+    layer = nn.EmbeddingBag(5, 3, mode=mode, include_last_offset=True, _weight=weight)
+    close(layer(bags), expected)
+    close(layer(bags.flatten(), torch.tensor([0, 2, 4])), expected)
+F.embedding_bag(bags, weight, max_norm=1.0)
+close(weight[[0, 1, 4]].norm(dim=1), [1.0, 1.0, 1.0])
+assert weight[2].tolist() == [6.0, 7.0, 8.0]
+refused(ValueError, lambda: F.embedding_bag(bags, weight, torch.tensor([0])), lambda: F.embedding_bag(bags[0], weight))
+""",
+    "settings that layers refuse": """
+rows = torch.ones(2, 3)
+refused(ValueError, *(lambda kind=kind, mode=mode, stride=stride: kind(padding="same", stride=stride, padding_mode=mode)
+    for kind in (lambda **options: nn.Conv1d(1, 1, 3, **options), lambda **options: nn.LazyConv1d(1, 3, **options))
+    for mode in ("zeros", "reflect", "replicate", "circular") for stride in (2, (2,))),
+    lambda: nn.Conv2d(1, 1, 3, padding="same", stride=(1, 2)),
+    *(lambda mode=mode, corners=corners: nn.Upsample(scale_factor=2, mode=mode, align_corners=corners)(rows[None])
+      for mode in ("nearest", "nearest-exact", "area") for corners in (True, False)),
+    lambda: F.interpolate(rows[None], size=2, align_corners=False),
+    *(lambda kind=kind: kind(3, 2)(rows[None]) for kind in (nn.RNNCell, nn.LSTMCell, nn.GRUCell)),
+    lambda: nn.GRUCell(3, 2)(rows, torch.ones(1, 2, 2)))
+assert nn.Upsample(scale_factor=2)(rows[None]).shape == (1, 2, 6)
+assert nn.Upsample(scale_factor=2, mode="linear", align_corners=False)(rows[None]).shape == (1, 2, 6)
+refused(RuntimeError, lambda: nn.PReLU(3)(rows[0]), lambda: F.prelu(rows[0], rows[0]), lambda: nn.PReLU(2)(rows))
+assert nn.LSTMCell(3, 2)(rows[0])[0].shape == (2,)
+layer, x = nn.MultiheadAttention(4, 2), torch.ones(3, 2, 4)
+encoder = nn.TransformerEncoderLayer(4, 2, 4)
+refused(AssertionError,
+    *(lambda dtype=dtype: layer(x, x, x, attn_mask=torch.zeros(3, 3).to(dtype)) for dtype in (torch.int64, torch.uint8)),
+    lambda: layer(x, x, x, key_padding_mask=torch.zeros(2, 3).long()), lambda: encoder(x, torch.zeros(3, 3).long()),
+    *(lambda shape=shape: layer(x, x, x, key_padding_mask=torch.zeros(shape)) for shape in ((3, 2), (3,), (2, 2))),
+    lambda: layer(x, x, x, attn_mask=torch.zeros(3)), lambda: layer(x[0, 0], x, x), lambda: layer(x[:, 0], x, x),
+    lambda: layer(x[..., :3], x, x), lambda: layer(x, x, x[:2]))
+refused(RuntimeError, lambda: layer(x, x, x, is_causal=True), lambda: encoder(x, is_causal=True))
+""",
+    "windows that stand where they are told": """
+samples = torch.tensor([[[0.2, 0.9]]])
+x = torch.arange(36.0).reshape(1, 1, 6, 6)
+layer = nn.FractionalMaxPool2d(2, output_size=3, _random_samples=samples, return_indices=True)
+for found, expected in zip(layer(x), F.fractional_max_pool2d(x, 2, 3, _random_samples=samples, return_indices=True)):
+    assert torch.equal(found, expected)
+assert torch.equal(layer(x)[0], layer(x)[0]) and "_random_samples" in dict(layer.named_buffers())
+cube = torch.arange(216.0).reshape(1, 1, 6, 6, 6)
+layer = nn.FractionalMaxPool3d(2, output_size=3, _random_samples=torch.tensor([[[0.2, 0.9, 0.5]]]))
+assert torch.equal(layer(cube), layer(cube))
+""",
+    "clusters of rare classes": """
+layer = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=4.0)
+assert [tuple(each.shape) for each in layer.tail.parameters()] == [(2, 8), (4, 2), (0, 8), (5, 0)]
+found = layer.log_prob(torch.ones(2, 8))
+assert torch.isfinite(found).all() and torch.allclose(found[:, 7:], found[:, 7:8])
+close(found.exp().sum(1), [1.0, 1.0])
+""",
 }
 
 

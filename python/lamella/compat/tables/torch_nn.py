@@ -87,8 +87,10 @@ ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d Zer
     "pixelshuffle": "PixelShuffle PixelUnshuffle",
     "pooling": """
 AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d
-AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d
+AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d
 MaxUnpool1d MaxUnpool2d MaxUnpool3d
+FractionalMaxPool2d(kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None)
+FractionalMaxPool3d(kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None)
 _AvgPoolNd -> pooling._AvgPool
 _LPPoolNd -> pooling._LpPool
 _MaxPoolNd -> pooling._MaxPool
@@ -108,7 +110,10 @@ sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=
 Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoderLayer
 TransformerEncoder(encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True)
 """,
-    "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+    "upsampling": """
+UpsamplingBilinear2d UpsamplingNearest2d
+Upsample(size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None)
+""",
 }
 
 #: ``torch.nn.functional``.

@@ -143,6 +143,7 @@ LAYERS = Dialect(
         "device": "_place(self, device, None)",
         "dtype": "_place(self, None, dtype)",
         "_weight": "_put_weight(self, _weight)",
+        "_random_samples": 'self.register_buffer("_random_samples", _random_samples)',
         "_freeze": "if _freeze: self.weight.stop_gradient = True",
     },
     helpers={**_HELPERS, "_put_weight": _put_weight},
