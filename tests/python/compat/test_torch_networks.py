@@ -146,7 +146,8 @@ assert nn.LSTMCell(3, 2)(rows[0])[0].shape == (2,)
 layer, x = nn.MultiheadAttention(4, 2), torch.ones(3, 2, 4)
 encoder = nn.TransformerEncoderLayer(4, 2, 4)
 refused(AssertionError,
-    *(lambda dtype=dtype: layer(x, x, x, attn_mask=torch.zeros(3, 3).to(dtype)) for dtype in (torch.int64, torch.uint8)),
+    lambda: layer(x, x, x, attn_mask=torch.zeros(3, 3).long()),
+    lambda: layer(x, x, x, attn_mask=torch.zeros(3, 3).byte()),
     lambda: layer(x, x, x, key_padding_mask=torch.zeros(2, 3).long()), lambda: encoder(x, torch.zeros(3, 3).long()),
     *(lambda shape=shape: layer(x, x, x, key_padding_mask=torch.zeros(shape)) for shape in ((3, 2), (3,), (2, 2))),
     lambda: layer(x, x, x, attn_mask=torch.zeros(3)), lambda: layer(x[0, 0], x, x), lambda: layer(x[:, 0], x, x),
@@ -163,6 +164,41 @@ assert torch.equal(layer(x)[0], layer(x)[0]) and "_random_samples" in dict(layer
 cube = torch.arange(216.0).reshape(1, 1, 6, 6, 6)
 layer = nn.FractionalMaxPool3d(2, output_size=3, _random_samples=torch.tensor([[[0.2, 0.9, 0.5]]]))
 assert torch.equal(layer(cube), layer(cube))
+""",
+    "lists and dicts of parameters and other objects": """
+listed = nn.ParameterList([nn.Parameter(torch.zeros(2)), 3, "a", torch.ones(1), None, nn.Linear(1, 1)])
+assert [type(each).__name__ for each in listed] == ["Parameter", "int", "str", "Parameter", "NoneType", "Linear"]
+assert [name for name, _ in listed.named_parameters()] == ["0", "3", "5.weight", "5.bias"]
+assert (len(listed), listed[1], listed[-2], listed[2:3][0], 3 in listed) == (6, 3, None, "a", True)
+listed[1] = torch.ones(1)
+listed.append(8).extend([1, torch.zeros(1)])
+assert listed[1].requires_grad and len(listed) == 9 and listed[-1].requires_grad and listed[6] == 8
+refused(IndexError, lambda: listed[9], lambda: listed[-10])
+refused(TypeError, lambda: listed.extend(3), lambda: listed.__setitem__(0, 7))
+refused(RuntimeError, lambda: listed(1), lambda: nn.ParameterDict()(1))
+for again in (copy.deepcopy(listed), pickle.loads(pickle.dumps(listed))):
+    assert [type(each) for each in again] == [type(each) for each in listed] and again[6] == 8
+assert len(nn.ParameterList(values=[1])) == 1 and len(nn.ParameterList()) == 0
+assert "(1): Object of type: int" in repr(nn.ParameterList([torch.zeros(2, 3), 1]))
+assert "(0): Parameter containing: [torch.float32 of size 2x3]" in repr(nn.ParameterList([torch.zeros(2, 3), 1]))
+
+named = nn.ParameterDict({"b": 2.5, "a": torch.zeros(2), "c": None})
+assert list(named) == ["a", "b", "c"] and named["b"] == 2.5 and list(named.state_dict()) == ["a"]
+assert list(nn.ParameterDict([("b", 1), ("a", 2)])) == ["b", "a"]
+assert named.get("q", 4) == 4 and named.setdefault("q", 3) == 3 and named.pop("q") == 3 and "q" not in named
+named["b"] = torch.ones(1)
+named.update({"z": 1, "y": "s"})
+assert [name for name, _ in named.named_parameters()] == ["a", "b"] and list(named)[-2:] == ["y", "z"]
+assert named.popitem() == ("z", 1) and list(named | nn.ParameterDict({"n": 1})) == ["a", "b", "c", "y", "n"]
+assert list(named.copy().items())[-1] == ("y", "s") and list(reversed(named)) == ["y", "c", "b", "a"]
+refused(TypeError, lambda: named.__setitem__(3, 1), lambda: named.update(3))
+
+model = nn.Module()
+model.listed, model.named = nn.ParameterList([1.5, torch.ones(2)]), nn.ParameterDict({"x": torch.ones(1), "y": "s"})
+assert list(model.state_dict()) == ["listed.1", "named.x"]
+model.load_state_dict({"listed.1": torch.zeros(2), "named.x": torch.zeros(1)})
+model.double()
+assert model.listed[1].tolist() == [0.0, 0.0] and model.listed[1].dtype == torch.float64 and model.listed[0] == 1.5
 """,
     "clusters of rare classes": """
 layer = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=4.0)

@@ -15,7 +15,11 @@ _BatchNorm -> norm._BatchNorm
 _NormBase -> norm._TrackedNorm
 """,
     "channelshuffle": "ChannelShuffle",
-    "container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "container": """
+ModuleDict ModuleList Sequential
+ParameterDict(parameters=None)
+ParameterList(values=None)
+""",
     "conv": """
 Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, \
 padding_mode="zeros", device=None, dtype=None)

@@ -59,7 +59,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "input2": ("x2",),
     "logits": ("x",),
     "val": ("value",),
-    "values": ("x2", "b"),
+    "values": ("x2", "b", "parameters"),
     **dict.fromkeys(("mat2", "vec", "vec2", "tensor", "exponent"), ("x2", "b")),
 }
 

@@ -16,6 +16,8 @@ from ._attention import (  # noqa: F401
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
+from ._collections import Listed as _Listed
+from ._collections import Named as _Named
 from ._module import Module, Parameter, UninitializedBuffer, UninitializedParameter  # noqa: F401
 from .parallel import DataParallel  # noqa: F401
 
@@ -133,6 +135,14 @@ class InstanceNorm2d(_Uncounted, _NAMES.make("InstanceNorm2d")):  # type: ignore
 
 class InstanceNorm3d(_Uncounted, _NAMES.make("InstanceNorm3d")):  # type: ignore[misc]
     """See :class:`lamella.nn.InstanceNorm3d`."""
+
+
+class ParameterList(_Listed, _NAMES.make("ParameterList")):  # type: ignore[misc]
+    """A list of parameters, and of any other objects."""
+
+
+class ParameterDict(_Named, _NAMES.make("ParameterDict")):  # type: ignore[misc]
+    """A dict of parameters, and of any other objects."""
 
 
 class _DrawnWindows:
