@@ -169,7 +169,7 @@ assert torch.equal(layer(cube), layer(cube))
 listed = nn.ParameterList([nn.Parameter(torch.zeros(2)), 3, "a", torch.ones(1), None, nn.Linear(1, 1)])
 assert [type(each).__name__ for each in listed] == ["Parameter", "int", "str", "Parameter", "NoneType", "Linear"]
 assert [name for name, _ in listed.named_parameters()] == ["0", "3", "5.weight", "5.bias"]
-assert (len(listed), listed[1], listed[-2], listed[2:3][0], 3 in listed) == (6, 3, None, "a", True)
+assert (len(listed), listed[1], listed[-2], listed[2:3][0]) == (6, 3, None, "a")
 listed[1] = torch.ones(1)
 listed.append(8).extend([1, torch.zeros(1)])
 assert listed[1].requires_grad and len(listed) == 9 and listed[-1].requires_grad and listed[6] == 8
@@ -199,6 +199,46 @@ assert list(model.state_dict()) == ["listed.1", "named.x"]
 model.load_state_dict({"listed.1": torch.zeros(2), "named.x": torch.zeros(1)})
 model.double()
 assert model.listed[1].tolist() == [0.0, 0.0] and model.listed[1].dtype == torch.float64 and model.listed[0] == 1.5
+""",
+    "layers that wait for their first input": """
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+
+for layer, names in (
+    (nn.LazyLinear(3), ["weight", "bias"]), (nn.LazyLinear(3, bias=False), ["weight"]),
+    (nn.LazyConv2d(3, 2), ["weight", "bias"]), (nn.LazyConvTranspose1d(3, 2), ["weight", "bias"]),
+    (nn.LazyBatchNorm1d(), ["weight", "bias"]), (nn.LazyBatchNorm1d(affine=False), []),
+):
+    assert [name for name, _ in layer.named_parameters()] == names, layer
+    assert all(is_lazy(each) and type(each) is UninitializedParameter for each in layer.parameters())
+    assert layer.has_uninitialized_params() and layer.cls_to_become.__name__ == type(layer).__name__[4:]
+assert [name for name, each in nn.LazyBatchNorm1d().named_buffers() if is_lazy(each)] == ["running_mean", "running_var"]
+net = nn.Sequential(nn.LazyLinear(3), nn.ReLU(), nn.LazyLinear(2))
+held = list(net.parameters())
+optimizer = torch.optim.SGD(held, lr=0.5, momentum=0.9)
+refused(ValueError, lambda: nn.init.normal_(held[0]), lambda: sum(each.numel() for each in held))
+again = copy.deepcopy(net)
+assert [type(each) for each in again.double().parameters()] == [UninitializedParameter] * 4
+assert str(again.load_state_dict(net.state_dict())) == "<All keys matched successfully>"
+again(torch.ones(1, 7).double())
+assert again[0].weight.shape == (3, 7) and again[0].weight.dtype == torch.float64 and is_lazy(held[0])
+whole = nn.Sequential(nn.Linear(5, 3), nn.ReLU(), nn.Linear(3, 2)).state_dict()
+assert str(copy.deepcopy(net).load_state_dict(whole)) == "<All keys matched successfully>"
+missing = copy.deepcopy(net).load_state_dict({}, strict=False).missing_keys
+assert missing == ["0.weight", "0.bias", "2.weight", "2.bias"]
+net(torch.ones(2, 5)).sum().backward()
+assert [id(each) for each in net.parameters()] == [id(each) for each in held]
+assert [type(each) for each in net] == [nn.Linear, nn.ReLU, nn.Linear] and not any(map(is_lazy, held))
+before = held[3].clone()
+optimizer.step()
+close(held[3], before - 0.5 * 2)
+one = UninitializedParameter(requires_grad=False, dtype=torch.float64)
+assert repr(one) == "<UninitializedParameter>" and isinstance(one, nn.Parameter)
+one.materialize((2, 3))
+assert type(one) is nn.Parameter and one.shape == (2, 3) and one.dtype == torch.float64 and not one.requires_grad
+buffer = UninitializedBuffer()
+assert is_lazy(buffer) and isinstance(buffer, torch.Tensor)
+buffer.materialize((2,))
+assert buffer.shape == (2,) and not is_lazy(buffer)
 """,
     "clusters of rare classes": """
 layer = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=4.0)

@@ -9,7 +9,20 @@ from lamella.compat.front import show_all as _show_all
 from lamella.compat.tables import torch_nn as _tables
 
 from .. import _words
-from . import _arguments, _attention, _layers, _module, _states, attention, functional, grad, init, parallel, utils  # noqa: F401
+from . import (  # noqa: F401
+    _arguments,
+    _attention,
+    _layers,
+    _lazy_layers,
+    _module,
+    _states,
+    attention,
+    functional,
+    grad,
+    init,
+    parallel,
+    utils,
+)
 from ._attention import (  # noqa: F401
     MultiheadAttention,
     Transformer,

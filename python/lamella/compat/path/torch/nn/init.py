@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools as _functools
 from dataclasses import replace as _replace
 from typing import Any as _Any
 
@@ -9,6 +10,7 @@ from lamella.compat.tables.torch_nn import INIT as _TABLE
 from lamella.nn.init import fans as _calculate_fan_in_and_fan_out
 
 from .. import _words
+from ._module import UninitializedTensorMixin
 
 
 def _calculate_correct_fan(tensor: _Any, mode: str) -> int:
@@ -19,4 +21,23 @@ def _calculate_correct_fan(tensor: _Any, mode: str) -> int:
 
 
 _WORDS = _replace(_words.FUNCTIONS, words={**_words.WORDS, "val": ("value",), "param": ("a",)})
-__getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.init", _TABLE, _WORDS)]))
+
+
+class _Names(_words.Names):
+    """Draws of starting values, which refuse parameters without a shape."""
+
+    def make(self, name: str) -> _Any:
+        native = super().make(name)
+
+        @_functools.wraps(native)
+        def draw(tensor: _Any, *args: _Any, **kwargs: _Any) -> _Any:
+            if isinstance(tensor, UninitializedTensorMixin):
+                raise ValueError(
+                    f"[{name}] the tensor has no shape before the first call of its layer: call that first"
+                )
+            return native(tensor, *args, **kwargs)
+
+        return native if name == "calculate_gain" else draw
+
+
+__getattr__ = _words.serve(_Names(__name__, [("lamella.nn.init", _TABLE, _WORDS)]))
