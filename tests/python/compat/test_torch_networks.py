@@ -240,6 +240,64 @@ assert is_lazy(buffer) and isinstance(buffer, torch.Tensor)
 buffer.materialize((2,))
 assert buffer.shape == (2,) and not is_lazy(buffer)
 """,
+    "norms of gradients of any order": """
+def held():
+    made = [nn.Parameter(torch.zeros(3)), nn.Parameter(torch.zeros(1))]
+    for parameter, gradient in zip(made, ([1.0, -2.0, 0.0], [3.0])):
+        parameter.grad = torch.tensor(gradient)
+    return made
+
+
+for order, norm, last in ((0, 2.0, 1.5), (-math.inf, 0.0, 3.0), (-1, 0.0, 3.0), ("inf", 3.0, 1.0), (1, 6.0, 0.5),
+                          ("2", 14**0.5, 3 / 14**0.5)):
+    parameters = held()
+    close(nn.utils.clip_grad_norm_(parameters, 1.0, norm_type=order), norm)
+    close(parameters[1].grad, [last])
+    close(nn.utils.get_total_norm([each.grad for each in held()], order), norm)
+refused(ValueError, lambda: nn.utils.clip_grad_norm_(held(), 1.0, "nuc"))
+nn.utils.vector_to_parameters(vec=torch.arange(4.0), parameters=parameters)
+assert parameters[1].tolist() == [3.0]
+""",
+    "averages of models by rules": """
+from torch.optim.swa_utils import AveragedModel, get_ema_avg_fn, get_ema_multi_avg_fn
+from torch.optim.swa_utils import get_swa_avg_fn, get_swa_multi_avg_fn
+
+seen = []
+
+
+def halves(averages, currents, count):
+    seen.append((len(averages), len(currents), count.item()))
+    for average, current in zip(averages, currents):
+        average.copy_(average * 0.5 + current * 0.25)
+
+
+def averaged(**rules):
+    model = nn.BatchNorm1d(1)
+    averages = AveragedModel(model, **rules)
+    for _ in range(3):
+        averages.update_parameters(model)
+        with torch.no_grad():
+            model.weight += 1
+            model.running_mean += 1
+    return averages.module.weight.item(), averages.module.running_mean.item()
+
+
+for rules, expected in (
+    ({"multi_avg_fn": halves}, (1.25, 2.0)), ({"multi_avg_fn": halves, "use_buffers": True}, (1.25, 0.625)),
+    ({"avg_fn": lambda average, current, count: average + count.item()}, (4.0, 2.0)), ({}, (2.0, 2.0)),
+    ({"avg_fn": get_swa_avg_fn()}, (2.0, 2.0)), ({"multi_avg_fn": get_swa_multi_avg_fn()}, (2.0, 2.0)),
+    ({"avg_fn": get_ema_avg_fn(0.5)}, (2.25, 2.0)), ({"multi_avg_fn": get_ema_multi_avg_fn(0.5)}, (2.25, 2.0)),
+):
+    close(averaged(**rules), expected)
+assert seen == [(2, 2, 1), (2, 2, 2), (4, 4, 1), (4, 4, 2)]
+refused(AssertionError, lambda: averaged(avg_fn=get_ema_avg_fn(), multi_avg_fn=halves))
+refused(ValueError, lambda: get_ema_avg_fn(-1), lambda: get_ema_multi_avg_fn(1.5),
+        lambda: torch.optim.Adafactor([torch.ones(1, requires_grad=True)], d=0.5))
+averages = [torch.tensor(1.0), torch.tensor([2.0])]
+get_ema_multi_avg_fn(0.5)(averages, [torch.tensor(2.0), torch.tensor([4.0])], 1)
+get_swa_multi_avg_fn()(averages, [torch.tensor(2.5), torch.tensor([3.0])], torch.tensor(1))
+assert [each.item() for each in averages] == [2.0, 3.0]
+""",
     "clusters of rare classes": """
 layer = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=4.0)
 assert [tuple(each.shape) for each in layer.tail.parameters()] == [(2, 8), (4, 2), (0, 8), (5, 0)]

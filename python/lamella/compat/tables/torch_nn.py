@@ -219,12 +219,10 @@ xavier_uniform(tensor, gain=1.0, generator=None) -> xavier_uniform_
 
 #: ``torch.nn.utils``, with ``rnn`` and ``parametrize`` below it.
 UTILS = """
-clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None)
 clip_grad_value_(parameters, clip_value, foreach=None)
 clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None)
-get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None)
-clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None) -> clip_grad_norm_
-parameters_to_vector vector_to_parameters
+parameters_to_vector
+vector_to_parameters(vec, parameters)
 fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights
 """
 RNN_UTILS = """

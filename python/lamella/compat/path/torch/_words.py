@@ -60,7 +60,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "logits": ("x",),
     "val": ("value",),
     "values": ("x2", "b", "parameters"),
-    **dict.fromkeys(("mat2", "vec", "vec2", "tensor", "exponent"), ("x2", "b")),
+    **dict.fromkeys(("mat2", "vec", "vec2", "tensor", "exponent"), ("x2", "b", "vector")),
 }
 
 #: Words of written signatures only: of derived ones, they would name parameters that go by other words.
@@ -170,6 +170,8 @@ LAYERS_IN_PLACE = replace(
 OPTIMIZERS = Dialect(
     WORDS,
     ignored=frozenset({"foreach", "capturable", "differentiable", "fused"}),
+    # Adafactor's bound of steps.
+    before={"d": 'if not d >= 1: raise ValueError(f"[Adafactor] d is at least 1, not {d}")'},
     extra={"foreach": "", "capturable": "", "differentiable": "", "fused": ""},
 )
 #: Schedules: ``last_epoch`` says that one begins behind that epoch, -1 that it begins anew.

@@ -94,7 +94,10 @@ class Named(_Members):
 
     def _told(self, value: Any) -> str:
         text = super()._told(value)
-        return text.replace(f"[{value.dtype} ", f"[{value.type()} ") if isinstance(value, lm.nn.Parameter) else text
+        if not isinstance(value, lm.nn.Parameter):
+            return text
+        any_value: Any = value
+        return text.replace(f"[{value.dtype} ", f"[{any_value.type()} ")
 
     def _order(self) -> dict[str, None]:
         """Returns the names in order; objects that Lamella makes have none at first."""

@@ -40,7 +40,7 @@ def _make(self: Any, size: int) -> None:
     for name, parameter in waiting.items():
         made = self._parameters.get(name)
         if made is not None and is_lazy(parameter):
-            parameter.take(made)
+            parameter._become(made)
             self._parameters[name] = parameter
 
 

@@ -79,9 +79,9 @@ class UninitializedTensorMixin:
         """Makes it a tensor of a shape, whose elements are not set."""
         this: Any = self
         device = str(this.device) if device is None else device
-        self.take(lm.empty(tuple(shape), dtype=this.dtype if dtype is None else dtype, device=device))
+        self._become(lm.empty(tuple(shape), dtype=this.dtype if dtype is None else dtype, device=device))
 
-    def take(self, values: lm.Tensor) -> None:
+    def _become(self, values: lm.Tensor) -> None:
         """Makes it a tensor with the elements of another, in whose memory they are."""
         this: Any = self
         this.data = values.detach()

@@ -12,9 +12,15 @@ from .. import _words
 
 
 class Decay:
-    """A rule for averages of which ``decay`` remains in an update; what :class:`AveragedModel` is told by it."""
+    """A rule for averages of which ``decay`` remains in an update; what :class:`AveragedModel` is told by it.
+
+    Raises:
+        ValueError: ``decay`` is not between 0 and 1.
+    """
 
     def __init__(self, decay: float) -> None:
+        if not 0.0 <= decay <= 1.0:
+            raise ValueError(f"[AveragedModel] decay is between 0 and 1, not {decay}")
         self.decay = decay
 
     def __call__(self, average: Any, current: Any, count: Any) -> Any:
@@ -22,9 +28,32 @@ class Decay:
         return average * self.decay + current * (1 - self.decay)
 
 
-def get_ema_multi_avg_fn(decay: float = 0.999) -> Decay:
+class Mean:
+    """A rule for averages of equal parts; what :class:`AveragedModel` is told by it."""
+
+    decay = None
+
+    def __call__(self, average: Any, current: Any, count: Any) -> Any:
+        """Returns the new average of a tensor, of which there were ``count`` before."""
+        return average + (current - average) / (count + 1)
+
+
+class OfAll:
+    """A rule for the averages of many tensors, which it changes."""
+
+    def __init__(self, rule: Decay | Mean) -> None:
+        self.rule = rule
+
+    def __call__(self, averages: Any, currents: Any, count: Any) -> None:
+        """Brings the new tensors into the averages."""
+        with lm.no_grad():
+            for average, current in zip(averages, currents, strict=True):
+                average.copy_(self.rule(average, current, count))
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> OfAll:
     """Returns the rule of an exponential average, for ``AveragedModel(model, multi_avg_fn=...)``."""
-    return Decay(decay)
+    return OfAll(Decay(decay))
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Decay:
@@ -32,11 +61,14 @@ def get_ema_avg_fn(decay: float = 0.999) -> Decay:
     return Decay(decay)
 
 
-def get_swa_multi_avg_fn() -> None:
-    """Returns None, which stands for the mean of all."""
+def get_swa_multi_avg_fn() -> OfAll:
+    """Returns the rule of the mean of all, for ``AveragedModel(model, multi_avg_fn=...)``."""
+    return OfAll(Mean())
 
 
-get_swa_avg_fn = get_swa_multi_avg_fn
+def get_swa_avg_fn() -> Mean:
+    """Returns the rule of the mean of all, for ``AveragedModel(model, avg_fn=...)``."""
+    return Mean()
 
 
 def _averaged_model() -> type:
@@ -44,7 +76,18 @@ def _averaged_model() -> type:
     native: Any = optim.swa_utils.AveragedModel
 
     class AveragedModel(native):  # type: ignore[misc]
-        """A copy of a model whose parameters are averages of the model's, called as the model is."""
+        """A copy of a model whose parameters are averages of the model's, called as the model is.
+
+        Args:
+            model: the module to average.
+            device: where the averages are.
+            avg_fn: maps an average, the model's parameter and the number of updates before to the new average.
+            multi_avg_fn: takes lists of averages, which it changes, and of the model's tensors, and that number.
+            use_buffers: averages floating buffers, too.
+
+        Raises:
+            AssertionError: there are both rules.
+        """
 
         def __init__(
             self,
@@ -54,16 +97,27 @@ def _averaged_model() -> type:
             multi_avg_fn: Callable[..., Any] | None = None,
             use_buffers: bool = False,
         ) -> None:
-            rule = avg_fn or multi_avg_fn
-            if multi_avg_fn is not None and not isinstance(multi_avg_fn, Decay):
-                raise NotImplementedError(
-                    "[AveragedModel] multi_avg_fn is get_ema_multi_avg_fn(decay) here: pass a rule of your own as "
-                    "avg_fn(average, current, count)"
-                )
-            options = {"decay": rule.decay} if isinstance(rule, Decay) else {"avg_fn": rule}
+            if avg_fn is not None and multi_avg_fn is not None:
+                raise AssertionError("[AveragedModel] takes an avg_fn or a multi_avg_fn, not both")
+            rule = multi_avg_fn.rule if isinstance(multi_avg_fn, OfAll) else avg_fn
+            options = {"decay": rule.decay} if isinstance(rule, (Decay, Mean)) else {"avg_fn": rule}
             super().__init__(model, **options, use_buffers=use_buffers)
+            self.multi_avg_fn = multi_avg_fn
             if device is not None:
                 self.to(device)
+
+        def _average(self, pairs: list[tuple[Any, Any]], count: int) -> None:
+            if self.multi_avg_fn is not None and not isinstance(self.multi_avg_fn, OfAll):
+                self.multi_avg_fn([average for average, _ in pairs], [current for _, current in pairs], self._count())
+            elif self.avg_fn is not None:
+                for average, current in pairs:
+                    average.copy_(self.avg_fn(average, current, self._count().to(average.device)))
+            else:
+                super()._average(pairs, count)
+
+        def _count(self) -> Any:
+            """Returns the number of updates, which rules get as a tensor of their own."""
+            return self.n_averaged.detach().clone()
 
     AveragedModel.__module__ = __name__
     AveragedModel.__qualname__ = "AveragedModel"
