@@ -9,15 +9,45 @@ import lamella as lm
 from lamella.autograd import hessian, hvp, jacobian, vhp  # noqa: F401
 
 
-def _call(func: Callable[..., Any], inputs: Any) -> Any:
-    return func(*inputs) if isinstance(inputs, tuple) else func(inputs)
-
-
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Returns the value of ``func`` at ``inputs``, and ``v`` (1 by default) times its Jacobian there."""
-    with lm.set_grad_enabled(create_graph):
-        outputs, pull = lm.vjp(lambda x: _call(func, x), inputs)
-        return outputs, pull(lm.ones_like(outputs) if v is None else v)[0]
+    """Returns the value of ``func`` at ``inputs``, and ``v`` times its Jacobian there.
+
+    Args:
+        func: takes the inputs, and returns a tensor or a tuple of them.
+        inputs: a tensor, or a tuple of them.
+        v: of the form of the outputs; 1 by default, where these are one number.
+        create_graph: records, so that both can be differentiated.
+        strict: an output or input that the other does not depend on is an error, in place of zeros.
+
+    Raises:
+        RuntimeError: ``v`` is missing, or ``strict``.
+    """
+    _, given = _as_tuple(inputs)
+    leaves = tuple(x * 1 if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given)
+    with lm.enable_grad():
+        value = func(*leaves)
+    _, outputs = _as_tuple(value)
+    if v is None and (len(outputs) != 1 or outputs[0].size != 1):
+        raise RuntimeError("[vjp] v is wanted of the form of the outputs, which are more than one number")
+    _, seeds = _as_tuple(lm.ones_like(outputs[0]) if v is None else v)
+    for i, y in enumerate(outputs):
+        if strict and not y.requires_grad:
+            raise RuntimeError(f"[vjp] output {i} does not depend on the inputs, which strict=True refuses")
+    pairs = [(y, dy) for y, dy in zip(outputs, seeds, strict=True) if y.requires_grad]
+    found: list[Any] = [None] * len(leaves)
+    if pairs:
+        ys, dys = zip(*pairs, strict=True)
+        found = lm.autograd.grad(
+            list(ys), list(leaves), list(dys), retain_graph=create_graph, create_graph=create_graph, allow_unused=True
+        )
+    for i, dx in enumerate(found):
+        if strict and (dx is None or (create_graph and not dx.requires_grad)):
+            what = "outputs do not" if dx is None else "Jacobian does not"
+            raise RuntimeError(f"[vjp] the {what} depend on input {i}, which strict=True refuses")
+    grads = tuple(lm.zeros_like(x.detach()) if dx is None else dx for x, dx in zip(given, found, strict=True))
+    if not create_graph:
+        value = tuple(y.detach() for y in outputs) if isinstance(value, tuple) else value.detach()
+    return value, grads if isinstance(inputs, tuple) else grads[0]
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:

@@ -24,26 +24,25 @@ def vmap(
     """Returns a function that computes ``func``, which is written for one example, for each of a batch.
 
     Args:
-        func: takes one example, and returns tensors.
+        func: takes one example, and returns tensors. What it gets by name is the same for all examples.
         in_dims: the axis of each argument along which the examples lie, None for what is the same for all.
         out_dims: where they lie in the results; a tuple of one axis may stand for that of a lone tensor.
         randomness: "error", "different" or "same": what random numbers do.
         chunk_size: how many examples are computed at once.
     """
-    if type(out_dims) is not tuple or len(out_dims) != 1:
-        return lm.vmap(func, in_dims, out_dims, randomness, chunk_size)
+    for_lone = type(out_dims) is tuple and len(out_dims) == 1
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         lone = False
 
-        def listed(*args: Any, **kwargs: Any) -> Any:
+        def of_example(*examples: Any) -> Any:
             nonlocal lone
-            result = func(*args, **kwargs)
-            lone = isinstance(result, lm.Tensor)
+            result = func(*examples, **kwargs)
+            lone = for_lone and isinstance(result, lm.Tensor)
             return (result,) if lone else result
 
-        results = lm.vmap(listed, in_dims, out_dims, randomness, chunk_size)(*args, **kwargs)
+        results = lm.vmap(of_example, in_dims, out_dims, randomness, chunk_size)(*args)
         return results[0] if lone else results
 
     return mapped
