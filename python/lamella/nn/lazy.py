@@ -215,8 +215,16 @@ class _LazyNorm(_Lazy):
         track_running_stats: bool = True,
         device: str | None = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
-        settings = {"eps": eps, "momentum": momentum, "affine": affine, "track_running_stats": track_running_stats}
+        settings = {
+            "eps": eps,
+            "momentum": momentum,
+            "affine": affine,
+            "track_running_stats": track_running_stats,
+            "bias": bias,
+        }
         self._wait(device, dtype, **settings)
 
     def _size_in(self, state: dict[str, Any], prefix: str) -> int | None:

@@ -298,6 +298,32 @@ get_ema_multi_avg_fn(0.5)(averages, [torch.tensor(2.0), torch.tensor([4.0])], 1)
 get_swa_multi_avg_fn()(averages, [torch.tensor(2.5), torch.tensor([3.0])], torch.tensor(1))
 assert [each.item() for each in averages] == [2.0, 3.0]
 """,
+    "losses with a weight for each element": """
+a, b = torch.tensor([[1.0, 2.0, 3.0], [0.0, 1.0, -1.0]]), torch.tensor([[0.0, 2.5, 1.0], [1.0, 1.0, 4.0]])
+w = torch.tensor([[1.0, 2.0, 0.5]] * 2)
+for loss, terms, mean in ((F.mse_loss, (a - b) ** 2, w.sum()), (F.l1_loss, (a - b).abs(), w.sum()),
+                          (F.huber_loss, F.huber_loss(a, b, reduction="none"), 6.0)):
+    for reduction, expected in (("none", terms * w), ("sum", (terms * w).sum()), ("mean", (terms * w).sum() / mean)):
+        close(loss(a, b, reduction=reduction, weight=w), expected)
+    close(loss(a, b), terms.mean())
+    refused(ValueError, *(lambda weight=weight: loss(a, b, weight=weight) for weight in (w[:1], torch.tensor(2.0))))
+close(F.mse_loss(a, b, reduce=False, weight=w), (a - b) ** 2 * w)
+close(F.l1_loss(a, b, False, weight=w), ((a - b).abs() * w).sum())
+close(F.huber_loss(a, b, "sum", 0.5, weight=w), (F.huber_loss(a, b, "none", 0.5) * w).sum())
+""",
+    "norms without a bias": """
+x = torch.arange(12.0).reshape(2, 3, 2)
+for layer, other in (
+    (nn.BatchNorm1d(3, bias=False), nn.BatchNorm1d(3)), (nn.GroupNorm(1, 3, bias=False), nn.GroupNorm(1, 3)),
+    (nn.InstanceNorm1d(3, affine=True, bias=False), nn.InstanceNorm1d(3, affine=True)),
+    (nn.LazyBatchNorm1d(bias=False), nn.BatchNorm1d(3)), (nn.SyncBatchNorm(3, bias=False), nn.SyncBatchNorm(3)),
+):
+    close(layer(x), other(x))
+    assert [name for name, _ in layer.named_parameters()] == ["weight"] and layer.bias is None
+    assert set(other.state_dict()) - set(layer.state_dict()) == {"bias"}
+assert nn.BatchNorm1d(3, affine=False, bias=True).bias is None
+assert nn.Hardtanh(min_value=-2.0, max_value=0.5)(torch.tensor([-3.0, 3.0])).tolist() == [-2.0, 0.5]
+""",
     "clusters of rare classes": """
 layer = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=4.0)
 assert [tuple(each.shape) for each in layer.tail.parameters()] == [(2, 8), (4, 2), (0, 8), (5, 0)]

@@ -3,8 +3,9 @@
 #: ``torch.nn``, by the modules of ``torch.nn.modules`` that have them.
 LAYERS = {
     "activation": """
-CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish PReLU RReLU ReLU ReLU6 SELU SiLU
+CELU ELU GELU Hardshrink Hardsigmoid Hardswish LeakyReLU LogSigmoid Mish PReLU RReLU ReLU ReLU6 SELU SiLU
 Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink Threshold GLU LogSoftmax Softmax Softmin Softmax2d
+Hardtanh(min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None)
 MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, \
 vdim=None, batch_first=False, device=None, dtype=None)
 """,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+
+from .._words import of_old_words
 
 Loss = Callable[..., Tensor]
 
@@ -44,6 +47,31 @@ def _given_in_one_shape(rule: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]])
         return loss
 
     return make
+
+
+def _weighted(name: str, native: Loss) -> Loss:
+    """Of two tensors that are broadcast, with a warning, and of a weight for each element."""
+    broadcasting = _given_in_one_shape(of_one_shape)(name, native)
+
+    @functools.wraps(native)
+    def loss(input: Tensor, target: Tensor, *args: Any, weight: Tensor | None = None, **kwargs: Any) -> Tensor:
+        if weight is None:
+            return broadcasting(input, target, *args, **kwargs)
+        if weight.shape != input.shape:
+            shapes = f"{list(weight.shape)}, expected that of input, {list(input.shape)}"
+            raise ValueError(f"[{name}] weight has the shape {shapes}")
+        given = inspect.signature(native).bind(input, target, *args, **kwargs).arguments
+        average, reduce = given.get("size_average"), given.get("reduce")
+        named = average is None and reduce is None
+        reduction = given.get("reduction", "mean") if named else of_old_words(average, reduce)
+        options = {word: given[word] for word in ("delta",) if word in given}
+        terms = broadcasting(input, target, reduction="none", **options) * weight
+        if reduction == "mean":
+            # The mean is one of the elements to Huber's loss, to the others one of the weights.
+            return lm.mean(terms) if name == "huber_loss" else lm.sum(terms) / lm.sum(weight)
+        return lm.sum(terms) if reduction == "sum" else terms
+
+    return loss
 
 
 def _check_dtypes(name: str, input: Tensor, target: Tensor) -> None:
@@ -155,7 +183,8 @@ def _of_classes(name: str, native: Loss) -> Loss:
 
 #: By names of functions, what makes PyTorch's of the native ones.
 RULES: dict[str, Callable[[str, Loss], Loss]] = {
-    **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"), _given_in_one_shape(of_one_shape)),
+    "smooth_l1_loss": _given_in_one_shape(of_one_shape),
+    **dict.fromkeys(("mse_loss", "l1_loss", "huber_loss"), _weighted),
     **dict.fromkeys(("poisson_nll_loss", "hinge_embedding_loss"), _given_in_one_shape(broadcast)),
     "binary_cross_entropy": _binary,
     "binary_cross_entropy_with_logits": _binary_of_logits,
