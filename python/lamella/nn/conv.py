@@ -170,7 +170,7 @@ class _TransposedConv(_Conv):
 
         Args:
             x: the input.
-            output_size: the size wanted along each spatial axis, in place of ``output_padding``.
+            output_size: the size wanted along each spatial axis, or the whole shape, in place of ``output_padding``.
 
         Raises:
             ValueError: no convolution with these settings maps ``output_size`` to the size of ``x``.
@@ -187,6 +187,8 @@ class _TransposedConv(_Conv):
 
     def _extra(self, x: lm.Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
         name = type(self).__name__
+        if isinstance(output_size, Sequence) and len(output_size) == x.ndim > self._axes:
+            output_size = output_size[-self._axes :]
         wanted = per_axis(name, "output_size", output_size, self._axes)
         least = tuple(
             (size - 1) * s - 2 * p + d * (k - 1) + 1

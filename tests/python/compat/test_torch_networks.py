@@ -324,6 +324,50 @@ for layer, other in (
 assert nn.BatchNorm1d(3, affine=False, bias=True).bias is None
 assert nn.Hardtanh(min_value=-2.0, max_value=0.5)(torch.tensor([-3.0, 3.0])).tolist() == [-2.0, 0.5]
 """,
+    "weights right after pruning": """
+from torch.nn.utils import prune
+
+
+class Every(prune.BasePruningMethod):
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t, default_mask):
+        mask = default_mask.clone()
+        mask.view(-1)[::2] = 0
+        return mask
+
+
+for prunes in (
+    lambda layer: prune.l1_unstructured(layer, "weight", 2),
+    lambda layer: prune.ln_structured(layer, "weight", 1, 2, 0),
+    lambda layer: prune.random_unstructured(layer, "weight", 0.5), lambda layer: prune.identity(layer, "weight"),
+    lambda layer: prune.custom_from_mask(layer, "weight", torch.eye(3)), lambda layer: Every.apply(layer, "weight"),
+    lambda layer: prune.global_unstructured([(layer, "weight")], prune.L1Unstructured, amount=2),
+):
+    layer = nn.Linear(3, 3)
+    for _ in range(2):
+        prunes(layer)
+        layer.zero_grad()
+        layer.weight.sum().backward()
+        assert torch.equal(layer.weight_orig.grad, layer.weight_mask)
+x = torch.tensor([3.0, -1.0, 2.0])
+assert prune.L1Unstructured(2).prune(x).tolist() == [3.0, 0.0, 0.0]
+assert prune.L1Unstructured(1).prune(x, importance_scores=-x * torch.tensor([0.1, 1, 1])).tolist() == [0.0, -1.0, 2.0]
+assert prune.L1Unstructured(1).prune(x, torch.tensor([0.0, 1.0, 1.0])).tolist() == [0.0, 0.0, 2.0]
+""",
+    "sizes and lengths that are told in other ways": """
+for kind, axes in ((nn.ConvTranspose1d, 1), (nn.ConvTranspose2d, 2), (nn.ConvTranspose3d, 3)):
+    layer = kind(2, 3, 3, stride=2, padding=1)
+    for batch in ((1,), ()):
+        x = torch.ones(*batch, 2, *(5,) * axes)
+        whole = layer(x, output_size=(*batch, 3, *(10,) * axes))
+        assert torch.equal(whole, layer(x, output_size=(10,) * axes)) and whole.shape[-1] == 10
+        refused(ValueError, lambda: layer(x, output_size=(7,) * axes), lambda: layer(x, output_size=(10,) * (axes + 3)))
+assert F.pad(torch.ones(1, 2), (1, 0), "constant", None).tolist() == [[0.0, 1.0, 1.0]]
+assert F.pad(torch.ones(1, 1, 2), (1, 0), "replicate", value=None).tolist() == [[[1.0, 1.0, 1.0]]]
+packed = nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 1), torch.tensor([3.0, 2.0]))
+assert packed.batch_sizes.tolist() == [2, 2, 1]
+""",
     "clusters of rare classes": """
 layer = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=4.0)
 assert [tuple(each.shape) for each in layer.tail.parameters()] == [(2, 8), (4, 2), (0, 8), (5, 0)]

@@ -125,7 +125,8 @@ Upsample(size=None, scale_factor=None, mode="nearest", align_corners=None, recom
 FUNCTIONAL = """
 adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d
 channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
-grid_sample group_norm interpolate layer_norm linear normalize pad
+grid_sample group_norm interpolate layer_norm linear normalize
+pad(input, pad, mode="constant", value=None)
 pdist pixel_shuffle pixel_unshuffle prelu rms_norm scaled_dot_product_attention ctc_loss
 hardshrink softshrink softsign tanh tanhshrink sigmoid triplet_margin_with_distance_loss gaussian_nll_loss fold unfold
 max_unpool1d max_unpool2d max_unpool3d huber_loss
