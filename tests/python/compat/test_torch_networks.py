@@ -368,6 +368,29 @@ assert F.pad(torch.ones(1, 1, 2), (1, 0), "replicate", value=None).tolist() == [
 packed = nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 1), torch.tensor([3.0, 2.0]))
 assert packed.batch_sizes.tolist() == [2, 2, 1]
 """,
+    "bounds of integers, and sequences several times": """
+x = torch.tensor([-5, -1, 0, 2, 9])
+for bounds, expected in (((), [-1, -1, 0, 1, 1]), ((-2.5, 2.5), [-2, -1, 0, 2, 2]), ((0.0, 6.0), [0, 0, 0, 2, 6])):
+    for made in (F.hardtanh(x, *bounds), nn.Hardtanh(*bounds)(x)):
+        assert made.dtype == torch.int64 and made.tolist() == expected
+again = x.clone()
+assert F.hardtanh(again, -2, 2, inplace=True) is again and again.tolist() == [-2, -1, 0, 2, 2]
+refused(ValueError, lambda: F.hardtanh(x, 2, 1))
+layers = nn.Sequential(nn.Linear(1, 1), nn.ReLU())
+assert [type(each) for each in layers * 2] == [nn.Linear, nn.ReLU] * 2 and (layers * 2)[0] is (3 * layers)[2]
+assert len(list((layers * 2).parameters())) == 2 and list((layers * 2).state_dict())[2] == "2.weight"
+same = layers
+layers *= 2
+assert layers is same and len(same) == 4
+refused(ValueError, lambda: layers * 0)
+refused(TypeError, lambda: layers * 1.5)
+""",
+    "states of old programs": """
+norm = nn.BatchNorm1d(2)
+norm.load_state_dict({**norm.state_dict(), "num_batches_tracked": torch.tensor([3])})
+assert norm.num_batches_tracked.shape == () and norm.num_batches_tracked == 3
+assert norm.load_state_dict({}, strict=False).missing_keys == ["weight", "bias", "running_mean", "running_var"]
+""",
     "clusters of rare classes": """
 layer = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=4.0)
 assert [tuple(each.shape) for each in layer.tail.parameters()] == [(2, 8), (4, 2), (0, 8), (5, 0)]

@@ -219,6 +219,14 @@ class EmbeddingBag(_NAMES.make("EmbeddingBag")):  # type: ignore[misc]
         )
 
 
+class Hardtanh(_NAMES.make("Hardtanh")):  # type: ignore[misc]
+    """See :class:`lamella.nn.Hardtanh`."""
+
+    def forward(self, input: _lm.Tensor) -> _lm.Tensor:
+        """Returns a tensor of the shape and dtype of ``input``."""
+        return functional.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+
 class _Step:
     """Cells, which take one example or a batch, and states with as many axes."""
 
@@ -333,3 +341,7 @@ class PoissonNLLLoss(_Computed, _NAMES.make("PoissonNLLLoss")):  # type: ignore[
 
     _function = staticmethod(functional.poisson_nll_loss)
     _options = ("log_input", "full", "eps")
+
+    def forward(self, log_input: _lm.Tensor, target: _lm.Tensor) -> _lm.Tensor:
+        """Returns the loss."""
+        return super().forward(log_input, target)

@@ -38,9 +38,10 @@ _native_before_load: Any = _BatchNorm._before_own_load
 
 
 def _before_own_load(self: Any, state: dict[str, Any], prefix: str, *told: Any) -> None:
-    """Takes states of before batches were counted, too."""
+    """Takes states of before batches were counted, too; others are written with a version."""
     _native_before_load(self, state, prefix, *told)
-    if self.num_batches_tracked is not None and f"{prefix}running_mean" in state:
+    old = f"{prefix}running_mean" in state or "version" not in told[0]
+    if self.num_batches_tracked is not None and old:
         state.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
 
 

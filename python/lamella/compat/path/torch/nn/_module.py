@@ -254,8 +254,30 @@ def _members(self: lm.nn.Sequential, index: int | slice) -> Any:
     return made
 
 
+def _repeated(self: lm.nn.Sequential, times: int) -> Any:
+    """Returns a sequence of the layers, the same objects, several times one after the other.
+
+    Raises:
+        TypeError: ``times`` is no whole number.
+        ValueError: it is below 1.
+    """
+    if not isinstance(times, int):
+        raise TypeError(f"[Sequential] a sequence is repeated a whole number of times, not {times!r}")
+    if times < 1:
+        raise ValueError(f"[Sequential] a sequence is repeated at least once, not {times} times")
+    made: Any = _native_member(self, slice(0, 0))
+    return made.extend([layer for _ in range(times) for layer in self])
+
+
+def _repeat(self: lm.nn.Sequential, times: int) -> Any:
+    layers = list(_repeated(self, times))
+    return self.extend(layers[len(self) :])
+
+
 _sequences: Any = lm.nn.Sequential
 _sequences.__getitem__ = _members
+_sequences.__mul__ = _sequences.__rmul__ = _repeated
+_sequences.__imul__ = _repeat
 
 
 def _put(name: str, method: Any) -> None:

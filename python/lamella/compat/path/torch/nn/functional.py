@@ -168,6 +168,19 @@ _find = _words.serve(_words.Names(__name__, [("lamella.nn.functional", _TABLE, _
 
 
 _native_embedding_bag, _native_interpolate, _native_prelu = map(_find, ("embedding_bag", "interpolate", "prelu"))
+_native_hardtanh = _find("hardtanh")
+
+
+@functools.wraps(_native_hardtanh)
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """Brings elements into ``[min_val, max_val]``; integers stay such, and the bounds become such."""
+    if min_val > max_val:
+        raise ValueError(f"[hardtanh] min_val is at most max_val, got {min_val} and {max_val}")
+    if isinstance(input, Tensor) and lm.isdtype(input.dtype, "integral"):
+        made = lm.clip(input, int(min_val), int(max_val))
+    else:
+        made = _native_hardtanh(input, min_val, max_val)
+    return input.copy_(made) if inplace else made
 
 
 @functools.wraps(_native_embedding_bag)
