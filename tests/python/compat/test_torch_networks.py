@@ -383,6 +383,10 @@ same = layers
 layers *= 2
 assert layers is same and len(same) == 4
 refused(ValueError, lambda: layers * 0)
+assert nn.RMSNorm(2)(x=torch.ones(2)).shape == (2,) and nn.PoissonNLLLoss()(log_input=x * 0.0, target=x * 0.0) == 1
+group = object()
+assert nn.SyncBatchNorm(2, process_group=group).process_group is group and nn.SyncBatchNorm(2).process_group is None
+assert nn.LazyConvTranspose1d(2, 3, padding_mode="zeros")(torch.ones(1, 2, 4)).shape == (1, 2, 6)
 refused(TypeError, lambda: layers * 1.5)
 """,
     "states of old programs": """

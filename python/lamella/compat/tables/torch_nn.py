@@ -11,7 +11,9 @@ vdim=None, batch_first=False, device=None, dtype=None)
 """,
     "adaptive": "AdaptiveLogSoftmaxWithLoss",
     "batchnorm": """
-BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
+BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
+SyncBatchNorm(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, process_group=None, \
+device=None, dtype=None, bias=True)
 _BatchNorm -> norm._BatchNorm
 _NormBase -> norm._TrackedNorm
 """,
@@ -34,7 +36,13 @@ ConvTranspose2d(in_channels, out_channels, kernel_size, stride=1, padding=0, out
 dilation=1, padding_mode="zeros", device=None, dtype=None)
 ConvTranspose3d(in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, \
 dilation=1, padding_mode="zeros", device=None, dtype=None)
-LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d
+LazyConv1d LazyConv2d LazyConv3d
+LazyConvTranspose1d(out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, \
+padding_mode="zeros", device=None, dtype=None)
+LazyConvTranspose2d(out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, \
+padding_mode="zeros", device=None, dtype=None)
+LazyConvTranspose3d(out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, \
+padding_mode="zeros", device=None, dtype=None)
 _ConvNd -> conv._Conv
 _ConvTransposeNd -> conv._TransposedConv
 """,

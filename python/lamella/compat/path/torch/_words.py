@@ -144,6 +144,7 @@ LAYERS = Dialect(
         "dtype": "_place(self, None, dtype)",
         "_weight": "_put_weight(self, _weight)",
         "_random_samples": 'self.register_buffer("_random_samples", _random_samples)',
+        "process_group": "if process_group is not None: self.group = process_group",
         "min_value": "if min_value is not None: self.min_val = min_value",
         "max_value": "if max_value is not None: self.max_val = max_value",
         "_freeze": "if _freeze: self.weight.stop_gradient = True",
