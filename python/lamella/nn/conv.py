@@ -121,10 +121,14 @@ class _ForwardConv(_Conv):
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Maps ``x`` of shape ``(n, in_channels, *size)``, or of one example, to ``(n, out_channels, *new_size)``."""
+        return self._conv_forward(x, self.weight, self.bias)
+
+    def _conv_forward(self, x: lm.Tensor, weight: lm.Tensor, bias: lm.Tensor | None) -> lm.Tensor:
+        """Convolves with any weight and bias by the layer's settings."""
         padding: Size | str = self.padding
         if self.padding_mode != "zeros":
             x, padding = lm.pad(x, self._sides(), self.padding_mode), 0
-        return type(self)._function(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return type(self)._function(x, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def _sides(self) -> list[int]:
         """Returns how much is added before and after each axis, the last axis first, as :func:`lamella.pad` does."""

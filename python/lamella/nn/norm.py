@@ -73,6 +73,7 @@ class LayerNorm(_Affine):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._set_parameters(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+        self.reset_parameters()
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``."""
@@ -112,6 +113,7 @@ class RMSNorm(_Affine):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._set_parameters(self.normalized_shape, elementwise_affine, False, device, dtype)
+        self.reset_parameters()
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``."""
@@ -162,6 +164,7 @@ class GroupNorm(_Affine):
         self.eps = eps
         self.affine = affine
         self._set_parameters((num_channels,), affine, affine and bias, device, dtype)
+        self.reset_parameters()
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``, which is ``(n, num_channels, ...)``."""
@@ -211,6 +214,7 @@ class _TrackedNorm(_ChannelNorm):
         self.register_buffer("running_mean", lm.zeros(shape, dtype=dtype, device=device) if tracked else None)
         self.register_buffer("running_var", lm.ones(shape, dtype=dtype, device=device) if tracked else None)
         self.register_buffer("num_batches_tracked", lm.zeros((), dtype="int64", device=device) if tracked else None)
+        self.reset_parameters()
 
     def reset_running_stats(self) -> None:
         """Forgets what the layer has seen."""

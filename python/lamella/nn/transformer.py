@@ -94,6 +94,13 @@ class _Layer(Module):
         y: lm.Tensor = x + block(norm(x)) if self.norm_first else norm(x + block(x))
         return y
 
+    def _sa_block(
+        self, x: lm.Tensor, mask: lm.Tensor | None, padding: lm.Tensor | None, is_causal: bool = False
+    ) -> lm.Tensor:
+        """Returns what the sequence sees of itself."""
+        y: lm.Tensor = self.dropout1(_attended(self.self_attn, x, x, padding, mask, is_causal))
+        return y
+
     def _feed_forward(self, x: lm.Tensor) -> lm.Tensor:
         y: lm.Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
         return y
@@ -131,13 +138,14 @@ class TransformerEncoderLayer(_Layer):
             src_key_padding_mask: positions that are not to be seen.
             is_causal: each position sees those up to its own only, and of these what masks leave.
         """
+        masks = src_mask, src_key_padding_mask
+        x = self._residual(src, self.norm1, lambda x: self._sa_block(x, *masks, is_causal=is_causal))
+        return self._residual(x, self.norm2, self._ff_block)
 
-        def attend(x: lm.Tensor) -> lm.Tensor:
-            y: lm.Tensor = self.dropout1(_attended(self.self_attn, x, x, src_key_padding_mask, src_mask, is_causal))
-            return y
-
-        x = self._residual(src, self.norm1, attend)
-        return self._residual(x, self.norm2, lambda x: self.dropout2(self._feed_forward(x)))
+    def _ff_block(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns what the network makes of each position."""
+        y: lm.Tensor = self.dropout2(self._feed_forward(x))
+        return y
 
 
 class TransformerDecoderLayer(_Layer):
@@ -171,19 +179,28 @@ class TransformerDecoderLayer(_Layer):
             tgt_is_causal: each position of ``tgt`` sees those up to its own only, and of these what masks leave.
             memory_is_causal: the same for ``memory`` and ``memory_mask``.
         """
+        masks = tgt_mask, tgt_key_padding_mask
+        others = memory_mask, memory_key_padding_mask
+        x = self._residual(tgt, self.norm1, lambda x: self._sa_block(x, *masks, is_causal=tgt_is_causal))
+        x = self._residual(x, self.norm2, lambda x: self._mha_block(x, memory, *others, is_causal=memory_is_causal))
+        return self._residual(x, self.norm3, self._ff_block)
 
-        def attend(x: lm.Tensor) -> lm.Tensor:
-            y: lm.Tensor = self.dropout1(_attended(self.self_attn, x, x, tgt_key_padding_mask, tgt_mask, tgt_is_causal))
-            return y
+    def _mha_block(
+        self,
+        x: lm.Tensor,
+        memory: lm.Tensor,
+        mask: lm.Tensor | None,
+        padding: lm.Tensor | None,
+        is_causal: bool = False,
+    ) -> lm.Tensor:
+        """Returns what the sequence sees of the memory."""
+        y: lm.Tensor = self.dropout2(_attended(self.multihead_attn, x, memory, padding, mask, is_causal))
+        return y
 
-        def remember(x: lm.Tensor) -> lm.Tensor:
-            masks = memory_key_padding_mask, memory_mask, memory_is_causal
-            y: lm.Tensor = self.dropout2(_attended(self.multihead_attn, x, memory, *masks))
-            return y
-
-        x = self._residual(tgt, self.norm1, attend)
-        x = self._residual(x, self.norm2, remember)
-        return self._residual(x, self.norm3, lambda x: self.dropout3(self._feed_forward(x)))
+    def _ff_block(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns what the network makes of each position."""
+        y: lm.Tensor = self.dropout3(self._feed_forward(x))
+        return y
 
 
 class _Stack(Module):

@@ -395,6 +395,63 @@ norm.load_state_dict({**norm.state_dict(), "num_batches_tracked": torch.tensor([
 assert norm.num_batches_tracked.shape == () and norm.num_batches_tracked == 3
 assert norm.load_state_dict({}, strict=False).missing_keys == ["weight", "bias", "running_mean", "running_var"]
 """,
+    "methods of layers that programs override": """
+seen = []
+
+
+def told(kind, *names):
+    def method(name):
+        def call(self, *args, **options):
+            seen.append(name)
+            return getattr(super(made, self), name)(*args, **options)
+        return call
+
+    made = type(kind.__name__, (kind,), {name: method(name) for name in names})
+    return made
+
+
+for make, x in (
+    (lambda: told(nn.Conv1d, "_conv_forward")(2, 2, 1), torch.ones(1, 2, 3)),
+    (lambda: told(nn.Conv2d, "_conv_forward")(2, 2, 3, padding=1, padding_mode="reflect"), torch.ones(1, 2, 3, 3)),
+    (lambda: told(nn.BatchNorm1d, "_check_input_dim", "reset_parameters", "reset_running_stats")(2), torch.ones(3, 2)),
+    (lambda: told(nn.InstanceNorm1d, "_check_input_dim", "reset_parameters")(2), torch.ones(3, 2, 4)),
+    *((lambda kind=kind, sizes=sizes: told(kind, "reset_parameters")(*sizes), x) for kind, sizes, x in (
+        (nn.LayerNorm, (2,), torch.ones(2)), (nn.RMSNorm, (2,), torch.ones(2)), (nn.Linear, (2, 2), torch.ones(2)),
+        (nn.GroupNorm, (1, 2), torch.ones(1, 2, 2)), (nn.Embedding, (2, 2), torch.tensor([1])),
+    )),
+    (lambda: told(nn.TransformerEncoderLayer, "_sa_block", "_ff_block")(4, 2, 8), torch.ones(3, 2, 4)),
+    (lambda: told(nn.MultiheadAttention, "_reset_parameters")(4, 2).out_proj, torch.ones(4)),
+):
+    seen.clear()
+    layer = make()
+    layer(x)
+    wanted = set(vars(type(layer))) & {"_conv_forward", "_check_input_dim", "reset_parameters", "reset_running_stats",
+                                       "_sa_block", "_ff_block"}
+    assert wanted <= set(seen) and seen, (type(layer), seen)
+seen.clear()
+x = torch.ones(3, 2, 4)
+told(nn.TransformerDecoderLayer, "_sa_block", "_mha_block", "_ff_block")(4, 2, 8)(x, x)
+assert seen == ["_sa_block", "_mha_block", "_ff_block"]
+told(nn.Transformer, "_reset_parameters")(4, 2, 1, 1, 8)
+assert seen[-1] == "_reset_parameters"
+
+
+class Any(nn.modules.batchnorm._BatchNorm):
+    def _check_input_dim(self, input):
+        if input.dim() < 2:
+            raise ValueError
+
+
+assert Any(3)(torch.ones(2, 3, 1, 2, 1, 2)).shape == (2, 3, 1, 2, 1, 2)
+refused(ValueError, lambda: Any(3)(torch.ones(3)), lambda: nn.BatchNorm2d(3)(torch.ones(2, 3)))
+norm = nn.BatchNorm1d(2)
+norm(torch.ones(3, 2))
+norm.reset_parameters()
+assert norm.running_mean.tolist() == [0.0, 0.0] and norm.num_batches_tracked == 0
+assert nn.Conv2d(1, 1, 3, padding=(1, 2))._reversed_padding_repeated_twice == (2, 2, 1, 1)
+made = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.BatchNorm1d(2)), process_group=None)
+assert type(made[0]) is nn.SyncBatchNorm and nn.GRU(2, 3)._flat_weights_names[:2] == ["weight_ih_l0", "weight_hh_l0"]
+""",
     "clusters of rare classes": """
 layer = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [3, 7], div_value=4.0)
 assert [tuple(each.shape) for each in layer.tail.parameters()] == [(2, 8), (4, 2), (0, 8), (5, 0)]

@@ -206,6 +206,13 @@ class Transformer(_NAMES.make("Transformer")):  # type: ignore[misc]
     __module__ = "torch.nn"
     _layers = TransformerEncoderLayer, TransformerDecoderLayer
 
+    def reset_parameters(self) -> None:
+        """Draws new starting values for the matrices."""
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        super().reset_parameters()
+
 
 def multi_head_attention_forward(
     query: lm.Tensor,

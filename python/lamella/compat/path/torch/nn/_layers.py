@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import lamella as lm
-from lamella.nn.norm import _BatchNorm
+from lamella.nn.norm import _BatchNorm, _ChannelNorm, _TrackedNorm
 
 from ._module import Parameter
 
@@ -47,6 +47,51 @@ def _before_own_load(self: Any, state: dict[str, Any], prefix: str, *told: Any) 
 
 _norms: Any = _BatchNorm
 _norms._before_own_load = _before_own_load
+
+_channels: Any = _ChannelNorm
+_native_check: Any = _ChannelNorm._check
+# Classes of programs say by this method which inputs they take.
+_channels._check_input_dim = lambda self, input: _native_check(self, input)
+_channels._check = lambda self, x: self._check_input_dim(x)
+
+_tracked: Any = _TrackedNorm
+_native_reset: Any = _TrackedNorm.reset_parameters
+
+
+def _reset_parameters(self: Any) -> None:
+    """Forgets what the layer has seen, and sets the weight to ones and the bias to zeros."""
+    self.reset_running_stats()
+    _native_reset(self)
+
+
+_tracked.reset_parameters = _reset_parameters
+
+_convolutions: Any = lm.nn.conv._ForwardConv
+
+
+def _sides(self: Any) -> Any:
+    """Returns how much is added before and after each axis, the last axis first."""
+    sides = self._sides()
+    return sides if isinstance(self.padding, str) else tuple(sides)
+
+
+_convolutions._reversed_padding_repeated_twice = property(_sides)
+
+
+def _convert_sync_batchnorm(cls: Any, module: Any, process_group: Any = None) -> Any:
+    """Returns a network whose batch norms are over the samples of all processes of a group."""
+    return _native_convert(cls, module, process_group)
+
+
+_native_convert: Any = lm.nn.SyncBatchNorm.convert_sync_batchnorm.__func__  # type: ignore[attr-defined]
+_synchronized: Any = lm.nn.SyncBatchNorm
+_synchronized.convert_sync_batchnorm = classmethod(_convert_sync_batchnorm)
+
+_clusters: Any = lm.nn.AdaptiveLogSoftmaxWithLoss
+_clusters.shortlist_size = property(lambda self: self.cutoffs[0])
+_clusters.n_clusters = property(lambda self: len(self.cutoffs) - 1)
+_clusters.head_size = property(lambda self: self.cutoffs[0] + len(self.cutoffs) - 1)
+_clusters.head_bias = property(lambda self: self.head.bias is not None)
 
 #: PyTorch's names of attributes of layers, by the native ones.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
@@ -90,4 +135,5 @@ _recurrent: Any = lm.nn.RNN
 _recurrent.mode = property(lambda self: f"RNN_{self.nonlinearity.upper()}")
 for _recurrent in (lm.nn.RNN, lm.nn.LSTM, lm.nn.GRU):
     _recurrent.all_weights = property(_all_weights)
+    _recurrent._flat_weights_names = property(lambda self: list(self._names))
     _recurrent._flat_weights = property(lambda self: [each for part in self.all_weights for each in part])
