@@ -50,7 +50,7 @@ def _given_in_one_shape(rule: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]])
 
 
 def _weighted(name: str, native: Loss) -> Loss:
-    """Of two tensors that are broadcast, with a warning, and of a weight for each element."""
+    """Makes a loss of tensors that are broadcast, with a warning, and of a weight for each element."""
     broadcasting = _given_in_one_shape(of_one_shape)(name, native)
 
     @functools.wraps(native)
@@ -90,7 +90,7 @@ def _check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
 
 
 def _binary(name: str, native: Loss) -> Loss:
-    """Of probabilities: the targets are probabilities, too."""
+    """Makes a loss of probabilities, whose targets are such, too."""
 
     @functools.wraps(native)
     def loss(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -117,7 +117,7 @@ def _are_probabilities(x: Tensor) -> bool:
 
 
 def _binary_of_logits(name: str, native: Loss) -> Loss:
-    """Of logits: results have the dtype of the target."""
+    """Makes a loss of logits, whose results have the dtype of the target."""
 
     @functools.wraps(native)
     def loss(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -135,7 +135,7 @@ def _binary_of_logits(name: str, native: Loss) -> Loss:
 
 
 def _soft_margin(name: str, native: Loss) -> Loss:
-    """With the input's dtype; targets are constants."""
+    """Makes a loss that has the input's dtype, and whose targets are constants."""
 
     @functools.wraps(native)
     def loss(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -162,7 +162,7 @@ def _divergence(name: str, native: Loss) -> Loss:
 
 
 def _of_classes(name: str, native: Loss) -> Loss:
-    """Of classes or of their probabilities, of which none is left out."""
+    """Makes a loss of classes, or of their probabilities, of which none is left out."""
 
     @functools.wraps(native)
     def loss(
