@@ -376,6 +376,9 @@ for bounds, expected in (((), [-1, -1, 0, 1, 1]), ((-2.5, 2.5), [-2, -1, 0, 2, 2
 again = x.clone()
 assert F.hardtanh(again, -2, 2, inplace=True) is again and again.tolist() == [-2, -1, 0, 2, 2]
 refused(ValueError, lambda: F.hardtanh(x, 2, 1))
+leaf = torch.tensor([-3.0, 0.5], requires_grad=True)
+nn.Hardtanh(inplace=True)(leaf * 1).sum().backward()
+assert leaf.grad.tolist() == [0.0, 1.0]
 layers = nn.Sequential(nn.Linear(1, 1), nn.ReLU())
 assert [type(each) for each in layers * 2] == [nn.Linear, nn.ReLU] * 2 and (layers * 2)[0] is (3 * layers)[2]
 assert len(list((layers * 2).parameters())) == 2 and list((layers * 2).state_dict())[2] == "2.weight"

@@ -178,9 +178,9 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise ValueError(f"[hardtanh] min_val is at most max_val, got {min_val} and {max_val}")
     if isinstance(input, Tensor) and lm.isdtype(input.dtype, "integral"):
         made = lm.clip(input, int(min_val), int(max_val))
-    else:
-        made = _native_hardtanh(input, min_val, max_val)
-    return input.copy_(made) if inplace else made
+        return input.copy_(made) if inplace else made
+    bounded: Tensor = _native_hardtanh(input, min_val, max_val, inplace)
+    return bounded
 
 
 @functools.wraps(_native_embedding_bag)
