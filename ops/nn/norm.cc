@@ -71,9 +71,25 @@ std::int64_t check_normalized_shape(const Tensor& x, const Dims& normalized_shap
   return product(normalized_shape);
 }
 
+/// Returns the norm of an x without elements. It depends on the parameters, whose gradients are zeros then.
+Tensor norm_of_nothing(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                       const Dims& along) {
+  Tensor y = x * 1;
+  if (weight) y = y * reshape(cast(*weight, x.dtype()), along);
+  if (bias) y = y + reshape(cast(*bias, x.dtype()), along);
+  return y;
+}
+
+/// Returns the shape of a number for each channel of x, [n, channels, ..], as it is broadcast.
+Dims along_channels(const Tensor& x) {
+  Dims along(x.ndim() - 1, 1);
+  along[0] = x.shape()[1];
+  return along;
+}
+
 Tensor normalize_rows(const Tensor& x, std::int64_t width, const std::optional<Tensor>& weight,
                       const std::optional<Tensor>& bias, const NormSetting& setting) {
-  if (x.numel() == 0) return x * 1;
+  if (x.numel() == 0) return norm_of_nothing(x, weight, bias, weight ? weight->shape() : bias ? bias->shape() : Dims{});
   const DType dtype = computed_in(x, {&weight, &bias});
   const Tensor rows = reshape(cast(x, dtype), {x.numel() / width, 1, 1, width});
   const Tensor y = normalize(rows, prepared(weight, dtype, {width}), prepared(bias, dtype, {width}), setting);
@@ -86,7 +102,7 @@ Tensor normalize_groups(const Tensor& x, std::int64_t groups, const std::optiona
   const std::int64_t channels = x.shape()[1];
   check_other(x, weight, {channels}, "weight", setting.op);
   check_other(x, bias, {channels}, "bias", setting.op);
-  if (x.numel() == 0) return x * 1;
+  if (x.numel() == 0) return norm_of_nothing(x, weight, bias, along_channels(x));
   const std::int64_t members = channels / groups;
   const DType dtype = computed_in(x, {&weight, &bias});
   const Dims along{groups, members, 1};
@@ -251,7 +267,7 @@ Tensor BatchNorm::call(const Tensor& x, const std::optional<Tensor>& running_mea
   if (examples * size == 1)
     fail<ValueError>("[batch_norm] training needs more than one element of each channel, got x of the shape ",
                      x.shape());
-  if (x.numel() == 0) return x * 1;
+  if (x.numel() == 0) return norm_of_nothing(x, weight, bias, along_channels(x));
   const DType dtype = computed_in(x, {&weight, &bias});
   const Dims along_planes{channels, 1, 1};
   BatchStatistics statistics;

@@ -68,9 +68,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.head = Linear(in_features, bounds[1] + clusters, bias=head_bias, **place)
         self.tail = ModuleList()
         for i in range(clusters):
-            size = max(int(in_features // div_value ** (i + 1)), 1)
+            size = self._size(i)
             first = Linear(in_features, size, bias=False, **place)
             self.tail.append(Sequential(first, Linear(size, bounds[i + 2] - bounds[i + 1], bias=False, **place)))
+
+    def _size(self, cluster: int) -> int:
+        """Returns the size of the vectors of a cluster."""
+        return max(int(self.in_features // self.div_value ** (cluster + 1)), 1)
 
     def reset_parameters(self) -> None:
         """Draws new starting values."""

@@ -30,6 +30,13 @@ def per_axis(layer: str, name: str, value: Size, axes: int) -> tuple[int, ...]:
     return tuple(map(operator.index, numbers))
 
 
+def check_strides(layer: str, padding: Size | str, stride: Size) -> None:
+    """Refuses padding 'same' of strides above 1: ValueError naming the layer."""
+    strides: Any = (stride,) if is_int(stride) else stride
+    if padding == "same" and max(strides) > 1:
+        raise ValueError(f"[{layer}] padding 'same' is for strides of 1, got stride={stride}: give numbers")
+
+
 class _Conv(Module):
     _axes: ClassVar[int]
     _transposed: ClassVar[bool] = False
@@ -111,6 +118,7 @@ class _ForwardConv(_Conv):
             allowed = ", ".join(map(repr, _PADDING_MODES))
             raise ValueError(f"[{name}] padding_mode is one of {allowed}, not {padding_mode!r}")
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, dtype)
+        check_strides(name, padding, self.stride)
         self.padding_mode = padding_mode
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
@@ -168,7 +176,7 @@ class _TransposedConv(_Conv):
 
         Args:
             x: the input.
-            output_size: the size wanted along each spatial axis, in place of ``output_padding``.
+            output_size: the size wanted along each spatial axis, or the whole shape, in place of ``output_padding``.
 
         Raises:
             ValueError: no convolution with these settings maps ``output_size`` to the size of ``x``.
@@ -185,6 +193,8 @@ class _TransposedConv(_Conv):
 
     def _extra(self, x: lm.Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
         name = type(self).__name__
+        if isinstance(output_size, Sequence) and len(output_size) == x.ndim > self._axes:
+            output_size = output_size[-self._axes :]
         wanted = per_axis(name, "output_size", output_size, self._axes)
         least = tuple(
             (size - 1) * s - 2 * p + d * (k - 1) + 1

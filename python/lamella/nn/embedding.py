@@ -48,7 +48,7 @@ class _Table(Module):
             raise ValueError(f"[{type(self).__name__}] max_norm is a number above 0, not {max_norm}")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
-        self.padding_idx = padding_idx
+        self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else num_embeddings + padding_idx
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.weight = Parameter(lm.zeros((num_embeddings, embedding_dim), dtype=dtype, device=device))
@@ -144,7 +144,7 @@ class EmbeddingBag(_Table):
         padding_idx: a row that starts as 0, gets no gradient and does not count.
         device: of the table.
         dtype: of the table.
-        include_last_offset: whether the last of the offsets is where the last bag ends.
+        include_last_offset: whether the last of the offsets, where there are any, is where the last bag ends.
         max_norm: rows that are longer are scaled down to it, in the table itself, when they are looked up.
         norm_type: the exponent of the norm.
     """
@@ -178,7 +178,7 @@ class EmbeddingBag(_Table):
             self.mode,
             per_sample_weights,
             self.padding_idx,
-            include_last_offset=self.include_last_offset,
+            include_last_offset=self.include_last_offset and offsets is not None,
         )
 
     def extra_repr(self) -> str:

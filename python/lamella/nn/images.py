@@ -95,7 +95,7 @@ class Upsample(Module):
         size: Sizes | None = None,
         scale_factor: float | Sequence[float] | None = None,
         mode: str = "nearest",
-        align_corners: bool = False,
+        align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
     ) -> None:
         super().__init__()

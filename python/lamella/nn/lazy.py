@@ -113,6 +113,7 @@ class _LazyConv(_Lazy):
         device: str | None = None,
         dtype: Any = None,
     ) -> None:
+        conv.check_strides(type(self).__name__, padding, stride)
         self._wait(
             device,
             dtype,
@@ -214,8 +215,16 @@ class _LazyNorm(_Lazy):
         track_running_stats: bool = True,
         device: str | None = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
-        settings = {"eps": eps, "momentum": momentum, "affine": affine, "track_running_stats": track_running_stats}
+        settings = {
+            "eps": eps,
+            "momentum": momentum,
+            "affine": affine,
+            "track_running_stats": track_running_stats,
+            "bias": bias,
+        }
         self._wait(device, dtype, **settings)
 
     def _size_in(self, state: dict[str, Any], prefix: str) -> int | None:

@@ -79,6 +79,7 @@ class LayerNorm(_Affine):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._set_parameters(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
+        self.reset_parameters()
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``."""
@@ -118,6 +119,7 @@ class RMSNorm(_Affine):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self._set_parameters(self.normalized_shape, elementwise_affine, False, device, dtype)
+        self.reset_parameters()
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``."""
@@ -140,6 +142,7 @@ class GroupNorm(_Affine):
         affine: False leaves weight and bias out.
         device: of the parameters.
         dtype: of the parameters.
+        bias: False leaves the bias out.
 
     Attributes:
         weight: shape ``(num_channels,)``, ones at first, or None.
@@ -154,6 +157,8 @@ class GroupNorm(_Affine):
         affine: bool = True,
         device: str | None = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_groups < 1 or num_channels % num_groups:
@@ -164,7 +169,8 @@ class GroupNorm(_Affine):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        self._set_parameters((num_channels,), affine, affine, device, dtype)
+        self._set_parameters((num_channels,), affine, affine and bias, device, dtype)
+        self.reset_parameters()
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``, which is ``(n, num_channels, ...)``."""
@@ -201,18 +207,20 @@ class _TrackedNorm(_ChannelNorm):
         track_running_stats: bool,
         device: str | None,
         dtype: Any,
+        bias: bool,
     ) -> None:
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
+        self._set_parameters((num_features,), affine, affine and bias, device, dtype)
         tracked = track_running_stats
         shape = (num_features,)
         self.register_buffer("running_mean", lm.zeros(shape, dtype=dtype, device=device) if tracked else None)
         self.register_buffer("running_var", lm.ones(shape, dtype=dtype, device=device) if tracked else None)
         self.register_buffer("num_batches_tracked", lm.zeros((), dtype="int64", device=device) if tracked else None)
-        self._set_parameters(shape, affine, affine, device, dtype)
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Sets the weight to ones and the bias to zeros, and forgets what the layer has seen."""
@@ -263,9 +271,11 @@ class _InstanceNorm(_TrackedNorm):
         track_running_stats: bool = False,
         device: str | None = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
-        self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def _uses_input(self) -> bool:
         return not self.track_running_stats or super()._uses_input()
@@ -304,6 +314,7 @@ class InstanceNorm1d(_InstanceNorm):
         track_running_stats: True keeps running statistics of the channels, and normalizes by them in evaluation.
         device: of parameters and statistics.
         dtype: of parameters and statistics.
+        bias: False leaves the bias out.
 
     Attributes:
         weight: shape ``(num_features,)``, ones at first, or None.
@@ -338,9 +349,11 @@ class _BatchNorm(_TrackedNorm):
         track_running_stats: bool = True,
         device: str | None = None,
         dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
-        self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x``, which is ``(n, num_features, *size)``."""
@@ -370,6 +383,7 @@ class BatchNorm1d(_BatchNorm):
         track_running_stats: False keeps no running statistics, and normalizes by those of the batch in evaluation, too.
         device: of parameters and statistics.
         dtype: of parameters and statistics.
+        bias: False leaves the bias out.
 
     Attributes:
         weight: shape ``(num_features,)``, ones at first, or None.

@@ -66,6 +66,42 @@ net = torch.nn.Linear(4, 2)
 node = net(torch.ones(1, 4)).sum().grad_fn
 assert {id(x) for x in leaves(node)} == {id(x) for x in net.parameters()} and not hasattr(node, "variable")
 """,
+    "what vmap gets by name": """
+x, three = torch.arange(6.0).reshape(3, 2), torch.ones(3, 2)
+scaled = lambda a, b=None, c=0: a * (1 if b is None else b) + c
+for mapped in (torch.vmap, torch.func.vmap):
+    assert torch.equal(mapped(scaled)(x, b=torch.tensor([1.0, 2.0])), x * torch.tensor([1.0, 2.0]))
+    assert torch.equal(mapped(scaled)(x, b=torch.tensor(2.0), c=1), x * 2 + 1) and torch.equal(mapped(scaled)(x), x)
+    assert mapped(scaled)(x, b=three).shape == mapped(scaled, chunk_size=2)(x, b=three).shape == (3, 3, 2)
+    assert mapped(lambda a, b: a.sum() * b, out_dims=(1,))(x, b=torch.ones(5)).shape == (5, 3)
+    raises(RuntimeError, lambda: mapped(scaled)(x, b=torch.ones(3)))
+    raises(ValueError, lambda: mapped(lambda *, b: b)(b=x))
+slope = torch.vmap(torch.func.grad(lambda a, b=None: (a * b).sum()))
+assert torch.equal(slope(x, b=torch.tensor([1.0, 2.0])), torch.tensor([[1.0, 2.0]] * 3))
+""",
+    "products of vectors and jacobians": """
+from torch.autograd.functional import vjp
+
+w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+x, v = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -1.0], requires_grad=True)
+square, constant, other = lambda x: (w @ x) ** 2, lambda x: torch.ones(2), lambda x: w.sum(1)
+for given in (x, x.clone().requires_grad_()):
+    value, product = vjp(square, given, v)
+    assert value.tolist() == [25.0, 121.0] and product.tolist() == [-61.0, -78.0]
+    assert not value.requires_grad and not product.requires_grad
+    value, product = vjp(square, given, v, create_graph=True)
+    assert value.requires_grad and torch.autograd.grad(product.sum(), v)[0].tolist() == [30.0, 154.0]
+    value, product = vjp(lambda x: w.detach() @ x, given, v, create_graph=True)
+    assert value.requires_grad and torch.autograd.grad(product.sum(), v)[0].tolist() == [3.0, 7.0]
+    for create in (False, True):
+        for independent in (constant, other):
+            assert vjp(independent, given, v, create)[1].tolist() == [0.0, 0.0]
+            raises(RuntimeError, lambda: vjp(independent, given, v, create, strict=True))
+pair, products = vjp(lambda a, b: (a * b, a.sum()), (x, x * 2), (torch.ones(2), torch.tensor(3.0)))
+assert [each.tolist() for each in pair] == [[2.0, 8.0], 3.0] and products[0].tolist() == [5.0, 7.0]
+assert vjp(lambda x: x.sum(), x)[1].tolist() == [1.0, 1.0]
+raises(RuntimeError, lambda: vjp(square, x))
+""",
     "custom functions": """
 class Both(torch.autograd.Function):
     @staticmethod

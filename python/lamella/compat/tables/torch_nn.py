@@ -3,19 +3,26 @@
 #: ``torch.nn``, by the modules of ``torch.nn.modules`` that have them.
 LAYERS = {
     "activation": """
-CELU ELU GELU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid Mish PReLU RReLU ReLU ReLU6 SELU SiLU
+CELU ELU GELU Hardshrink Hardsigmoid Hardswish LeakyReLU LogSigmoid Mish PReLU RReLU ReLU ReLU6 SELU SiLU
 Sigmoid Softplus Softshrink Softsign Tanh Tanhshrink Threshold GLU LogSoftmax Softmax Softmin Softmax2d
+Hardtanh(min_val=-1.0, max_val=1.0, inplace=False, min_value=None, max_value=None)
 MultiheadAttention(embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, \
 vdim=None, batch_first=False, device=None, dtype=None)
 """,
     "adaptive": "AdaptiveLogSoftmaxWithLoss",
     "batchnorm": """
-BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
+BatchNorm1d BatchNorm2d BatchNorm3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d
+SyncBatchNorm(num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, process_group=None, \
+device=None, dtype=None, bias=True)
 _BatchNorm -> norm._BatchNorm
 _NormBase -> norm._TrackedNorm
 """,
     "channelshuffle": "ChannelShuffle",
-    "container": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "container": """
+ModuleDict ModuleList Sequential
+ParameterDict(parameters=None)
+ParameterList(values=None)
+""",
     "conv": """
 Conv1d(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, \
 padding_mode="zeros", device=None, dtype=None)
@@ -29,7 +36,13 @@ ConvTranspose2d(in_channels, out_channels, kernel_size, stride=1, padding=0, out
 dilation=1, padding_mode="zeros", device=None, dtype=None)
 ConvTranspose3d(in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, \
 dilation=1, padding_mode="zeros", device=None, dtype=None)
-LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d
+LazyConv1d LazyConv2d LazyConv3d
+LazyConvTranspose1d(out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, \
+padding_mode="zeros", device=None, dtype=None)
+LazyConvTranspose2d(out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, \
+padding_mode="zeros", device=None, dtype=None)
+LazyConvTranspose3d(out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, \
+padding_mode="zeros", device=None, dtype=None)
 _ConvNd -> conv._Conv
 _ConvTransposeNd -> conv._TransposedConv
 """,
@@ -52,9 +65,23 @@ Bilinear Identity LazyLinear Linear
 NonDynamicallyQuantizableLinear -> Linear
 """,
     "loss": """
-BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss GaussianNLLLoss HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss
-MSELoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss PoissonNLLLoss
-SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss
+CTCLoss GaussianNLLLoss HuberLoss TripletMarginWithDistanceLoss
+BCELoss(weight=None, size_average=None, reduce=None, reduction="mean")
+BCEWithLogitsLoss(weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None)
+CosineEmbeddingLoss(margin=0.0, size_average=None, reduce=None, reduction="mean")
+HingeEmbeddingLoss(margin=1.0, size_average=None, reduce=None, reduction="mean")
+KLDivLoss(size_average=None, reduce=None, reduction="mean", log_target=False)
+L1Loss(size_average=None, reduce=None, reduction="mean")
+MSELoss(size_average=None, reduce=None, reduction="mean")
+MarginRankingLoss(margin=0.0, size_average=None, reduce=None, reduction="mean")
+MultiLabelMarginLoss(size_average=None, reduce=None, reduction="mean")
+MultiLabelSoftMarginLoss(weight=None, size_average=None, reduce=None, reduction="mean")
+MultiMarginLoss(p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean")
+NLLLoss2d(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean") -> NLLLoss
+PoissonNLLLoss(log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction="mean")
+SmoothL1Loss(size_average=None, reduce=None, reduction="mean", beta=1.0)
+SoftMarginLoss(size_average=None, reduce=None, reduction="mean")
+TripletMarginLoss(margin=1.0, p=2.0, eps=1e-06, swap=False, size_average=None, reduce=None, reduction="mean")
 CrossEntropyLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0)
 NLLLoss(weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean")
 _Loss(size_average=None, reduce=None, reduction="mean") -> losses._Loss
@@ -62,7 +89,8 @@ _WeightedLoss(weight=None, size_average=None, reduce=None, reduction="mean") -> 
 """,
     "module": "Module",
     "normalization": """
-GroupNorm LayerNorm LocalResponseNorm RMSNorm
+GroupNorm LayerNorm RMSNorm
+LocalResponseNorm(size, alpha=0.0001, beta=0.75, k=1.0)
 CrossMapLRN2d(size, alpha=0.0001, beta=0.75, k=1) -> LocalResponseNorm
 """,
     "padding": """
@@ -72,10 +100,12 @@ ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d Zer
     "pixelshuffle": "PixelShuffle PixelUnshuffle",
     "pooling": """
 AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AvgPool1d
-AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d
+AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d
 MaxUnpool1d MaxUnpool2d MaxUnpool3d
 _AdaptiveAvgPoolNd -> pooling._AdaptiveAvgPool
 _AdaptiveMaxPoolNd -> pooling._AdaptiveMaxPool
+FractionalMaxPool2d(kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None)
+FractionalMaxPool3d(kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None)
 _AvgPoolNd -> pooling._AvgPool
 _LPPoolNd -> pooling._LpPool
 _MaxPoolNd -> pooling._MaxPool
@@ -96,14 +126,18 @@ sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=
 Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoderLayer
 TransformerEncoder(encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True)
 """,
-    "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+    "upsampling": """
+UpsamplingBilinear2d UpsamplingNearest2d
+Upsample(size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None)
+""",
 }
 
 #: ``torch.nn.functional``.
 FUNCTIONAL = """
 adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d
 channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
-grid_sample group_norm interpolate layer_norm linear normalize pad
+grid_sample group_norm interpolate layer_norm linear normalize
+pad(input, pad, mode="constant", value=None)
 pdist pixel_shuffle pixel_unshuffle prelu rms_norm scaled_dot_product_attention ctc_loss
 hardshrink softshrink softsign tanh tanhshrink sigmoid triplet_margin_with_distance_loss gaussian_nll_loss fold unfold
 max_unpool1d max_unpool2d max_unpool3d huber_loss
@@ -171,9 +205,13 @@ reduce=None, reduction="mean")
 
 #: ``torch.nn.init``; the older names without an underscore warn in PyTorch.
 INIT = """
-zeros_ ones_ eye_ dirac_ xavier_uniform_ xavier_normal_ orthogonal_ sparse_
-kaiming_normal_(tensor, a=0.0, mode="fan_in", nonlinearity="leaky_relu", generator=None)
-kaiming_uniform_(tensor, a=0.0, mode="fan_in", nonlinearity="leaky_relu", generator=None)
+zeros_ ones_ eye_ dirac_
+kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None)
+kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None)
+orthogonal_(tensor, gain=1, generator=None)
+sparse_(tensor, sparsity, std=0.01, generator=None)
+xavier_normal_(tensor, gain=1.0, generator=None)
+xavier_uniform_(tensor, gain=1.0, generator=None)
 calculate_gain(nonlinearity, param=None)
 constant_(tensor, val)
 normal_(tensor, mean=0.0, std=1.0, generator=None)
@@ -182,24 +220,22 @@ uniform_(tensor, a=0.0, b=1.0, generator=None)
 constant(tensor, val) -> constant_
 dirac -> dirac_
 eye -> eye_
-kaiming_normal(tensor, a=0.0, mode="fan_in", nonlinearity="leaky_relu", generator=None) -> kaiming_normal_
-kaiming_uniform(tensor, a=0.0, mode="fan_in", nonlinearity="leaky_relu", generator=None) -> kaiming_uniform_
+kaiming_normal(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None) -> kaiming_normal_
+kaiming_uniform(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None) -> kaiming_uniform_
 normal(tensor, mean=0.0, std=1.0, generator=None) -> normal_
-orthogonal -> orthogonal_
-sparse -> sparse_
+orthogonal(tensor, gain=1, generator=None) -> orthogonal_
+sparse(tensor, sparsity, std=0.01, generator=None) -> sparse_
 uniform(tensor, a=0.0, b=1.0, generator=None) -> uniform_
-xavier_normal -> xavier_normal_
-xavier_uniform -> xavier_uniform_
+xavier_normal(tensor, gain=1.0, generator=None) -> xavier_normal_
+xavier_uniform(tensor, gain=1.0, generator=None) -> xavier_uniform_
 """
 
 #: ``torch.nn.utils``, with ``rnn`` and ``parametrize`` below it.
 UTILS = """
-clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None)
 clip_grad_value_(parameters, clip_value, foreach=None)
 clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None)
-get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None)
-clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None) -> clip_grad_norm_
-parameters_to_vector vector_to_parameters
+parameters_to_vector
+vector_to_parameters(vec, parameters)
 fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval fuse_linear_bn_weights
 """
 RNN_UTILS = """

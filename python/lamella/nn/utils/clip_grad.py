@@ -26,9 +26,9 @@ def get_total_norm(
         ValueError: the order is not above 0.
         RuntimeError: the norm is not finite, where that is asked for.
     """
-    listed = _listed("get_total_norm", tensors)
+    listed = tensors_of("get_total_norm", tensors)
     _check_order("get_total_norm", norm_type)
-    return _total("get_total_norm", listed, norm_type, error_if_nonfinite)
+    return norm_of("get_total_norm", listed, norm_type, error_if_nonfinite)
 
 
 def clip_grads_with_norm_(parameters: lm.Tensor | Iterable[lm.Tensor], max_norm: float, total_norm: lm.Tensor) -> None:
@@ -75,13 +75,20 @@ def clip_grad_norm_(
         RuntimeError: the norm is not finite, where that is asked for; or parameters are shards, of which each process
             has other ones, and whose model has a ``clip_grad_norm_`` of its own.
     """
-    parameters = _listed("clip_grad_norm_", parameters)
+    _check_order("clip_grad_norm_", norm_type)
+    return clip_to_norm(parameters, max_norm, norm_type, error_if_nonfinite)
+
+
+def clip_to_norm(
+    parameters: lm.Tensor | Iterable[lm.Tensor], max_norm: float, order: float, error_if_nonfinite: bool
+) -> lm.Tensor:
+    """Implements :func:`clip_grad_norm_`, for orders of 0 and below, too: these are of the tensors' norms."""
+    parameters = tensors_of("clip_grad_norm_", parameters)
     if any(getattr(parameter, "is_shard", False) for parameter in parameters):
         raise RuntimeError("[clip_grad_norm_] the parameters are this process's shards: call model.clip_grad_norm_()")
     gradients = _gradients("clip_grad_norm_", parameters)
     _check_bound("clip_grad_norm_", "max_norm", max_norm)
-    _check_order("clip_grad_norm_", norm_type)
-    total = _total("clip_grad_norm_", gradients, norm_type, error_if_nonfinite)
+    total = norm_of("clip_grad_norm_", gradients, order, error_if_nonfinite)
     _scale(gradients, max_norm, total)
     return total
 
@@ -104,16 +111,17 @@ def clip_grad_value_(parameters: lm.Tensor | Iterable[lm.Tensor], clip_value: fl
             gradient.clip_(-clip_value, clip_value)
 
 
-def _listed(op: str, tensors: lm.Tensor | Iterable[lm.Tensor]) -> list[lm.Tensor]:
-    listed = [tensors] if isinstance(tensors, lm.Tensor) else list(tensors)
-    for index, tensor in enumerate(listed):
+def tensors_of(op: str, tensors: lm.Tensor | Iterable[lm.Tensor]) -> list[lm.Tensor]:
+    """Returns the tensors, or the one; TypeError naming what is no tensor."""
+    found = [tensors] if isinstance(tensors, lm.Tensor) else list(tensors)
+    for index, tensor in enumerate(found):
         if not isinstance(tensor, lm.Tensor):
             raise TypeError(f"[{op}] item {index} is {type(tensor).__name__}, not a Tensor")
-    return listed
+    return found
 
 
 def _gradients(op: str, parameters: lm.Tensor | Iterable[lm.Tensor]) -> list[lm.Tensor]:
-    found = [parameter.grad for parameter in _listed(op, parameters)]
+    found = [parameter.grad for parameter in tensors_of(op, parameters)]
     return [gradient for gradient in found if gradient is not None]
 
 
@@ -131,7 +139,7 @@ def _check_order(op: str, order: float) -> None:
         raise ValueError(f"[{op}] norm_type is above 0, not {order}")
 
 
-def _total(op: str, tensors: list[lm.Tensor], order: float, check: bool) -> lm.Tensor:
+def norm_of(op: str, tensors: list[lm.Tensor], order: float, check: bool) -> lm.Tensor:
     """Returns the norm of all tensors."""
     tensors = [x for x in tensors if x.size]
     if not tensors:

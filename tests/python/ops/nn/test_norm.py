@@ -260,11 +260,13 @@ def test_empty_and_meta(name: str, rng: np.random.Generator) -> None:
     function = CASES[name][0]
     tensors, _ = rounded(draw(name, rng), "float32")
     none = tensors[0][:0].detach()
-    none.stop_gradient = False
+    for each in (none, *tensors[1:]):
+        each.stop_gradient = False
     y = function(none, *tensors[1:])
     assert y.shape == none.shape
     y.sum().backward()
     assert none.grad.shape == none.shape
+    assert all(not each.grad.numpy().any() for each in tensors[1:])
     meta = function(*[t.to("meta") for t in tensors])
     assert (meta.shape, meta.dtype, meta.device) == (tensors[0].shape, lm.float32, "meta")
 

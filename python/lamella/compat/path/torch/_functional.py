@@ -7,7 +7,6 @@ from typing import Any
 
 import lamella as lm
 from lamella.autograd import hessian, hvp, jacobian, vhp  # noqa: F401
-from lamella.compat.errors import as_runtime_error
 
 
 def _call(func: Callable[..., Any], inputs: Any) -> Any:
@@ -41,23 +40,41 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Returns the value of ``func`` at ``inputs``, and ``v`` times its Jacobian there.
 
     Args:
-        func: takes the inputs and returns tensors.
-        inputs: a tensor, or a tuple of tensors.
-        v: a gradient for each tensor of the result; None is 1, for a result of one element.
-        create_graph: both can be differentiated in turn.
-        strict: a result that does not depend on an input is an error, in place of zeros.
+        func: takes the inputs, and returns a tensor or a tuple of them.
+        inputs: a tensor, or a tuple of them.
+        v: of the form of the outputs; 1 by default, where these are one number.
+        create_graph: records, so that both can be differentiated.
+        strict: an output or input that the other does not depend on is an error, in place of zeros.
 
     Raises:
-        RuntimeError: ``v`` is left out or has another shape; ``strict``, and something does not depend on an input.
+        RuntimeError: ``v`` is missing, or ``strict``.
     """
-    if strict:
-        _refuse_independence("vjp", func, inputs)
-    with lm.set_grad_enabled(create_graph):
-        outputs, pull = lm.vjp(lambda x: _call(func, x), inputs)
-        try:
-            return outputs, pull(_one_for("vjp", "the function returns", outputs) if v is None else v)[0]
-        except ValueError as error:
-            raise as_runtime_error(error) from None
+    _, given = _as_tuple(inputs)
+    leaves = tuple(x * 1 if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given)
+    with lm.enable_grad():
+        value = func(*leaves)
+    _, outputs = _as_tuple(value)
+    if v is None and (len(outputs) != 1 or outputs[0].size != 1):
+        raise RuntimeError("[vjp] v is wanted of the form of the outputs, which are more than one number")
+    _, seeds = _as_tuple(lm.ones_like(outputs[0]) if v is None else v)
+    for i, y in enumerate(outputs):
+        if strict and not y.requires_grad:
+            raise RuntimeError(f"[vjp] output {i} does not depend on the inputs, which strict=True refuses")
+    pairs = [(y, dy) for y, dy in zip(outputs, seeds, strict=True) if y.requires_grad]
+    found: list[Any] = [None] * len(leaves)
+    if pairs:
+        ys, dys = zip(*pairs, strict=True)
+        found = lm.autograd.grad(
+            list(ys), list(leaves), list(dys), retain_graph=create_graph, create_graph=create_graph, allow_unused=True
+        )
+    for i, dx in enumerate(found):
+        if strict and (dx is None or (create_graph and not dx.requires_grad)):
+            what = "outputs do not" if dx is None else "Jacobian does not"
+            raise RuntimeError(f"[vjp] the {what} depend on input {i}, which strict=True refuses")
+    grads = tuple(lm.zeros_like(x.detach()) if dx is None else dx for x, dx in zip(given, found, strict=True))
+    if not create_graph:
+        value = tuple(y.detach() for y in outputs) if isinstance(value, tuple) else value.detach()
+    return value, grads if isinstance(inputs, tuple) else grads[0]
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:

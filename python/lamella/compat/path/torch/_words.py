@@ -59,15 +59,15 @@ WORDS: dict[str, tuple[str, ...]] = {
     "input2": ("x2",),
     "logits": ("x",),
     "val": ("value",),
-    "values": ("x2", "b"),
-    **dict.fromkeys(("mat2", "vec", "vec2", "tensor", "exponent"), ("x2", "b")),
+    "values": ("x2", "b", "parameters"),
+    **dict.fromkeys(("mat2", "vec", "vec2", "tensor", "exponent"), ("x2", "b", "vector")),
 }
 
 #: Words of written signatures only: of derived ones, they would name parameters that go by other words.
 _WRITTEN = frozenset({"A", "input1", "input2", "logits", "val", "values"})
 
 
-def _reduction(size_average: bool | None, reduce: bool | None) -> str:
+def of_old_words(size_average: bool | None, reduce: bool | None) -> str:
     """Returns the word for what older programs say by two bools."""
     if reduce is False:
         return "none"
@@ -99,7 +99,7 @@ _OLD_REDUCTION = {
     "size_average": "if size_average is not None or reduce is not None: reduction = _reduction(size_average, reduce)"
 }
 _DTYPE = {"dtype": "if dtype in _DOUBLE: dtype = _DOUBLE[dtype]"}
-_HELPERS = {"_reduction": _reduction, "_place": _place, "_DOUBLE": DOUBLE}
+_HELPERS = {"_reduction": of_old_words, "_place": _place, "_DOUBLE": DOUBLE}
 _MEMORY = frozenset({"layout", "pin_memory", "memory_format", "_stacklevel", "sparse_grad", "cudnn_enabled"})
 
 #: Numpy's words, which PyTorch takes, too.
@@ -143,6 +143,10 @@ LAYERS = Dialect(
         "device": "_place(self, device, None)",
         "dtype": "_place(self, None, dtype)",
         "_weight": "_put_weight(self, _weight)",
+        "_random_samples": 'self.register_buffer("_random_samples", _random_samples)',
+        "process_group": "if process_group is not None: self.group = process_group",
+        "min_value": "if min_value is not None: self.min_val = min_value",
+        "max_value": "if max_value is not None: self.max_val = max_value",
         "_freeze": "if _freeze: self.weight.stop_gradient = True",
     },
     helpers={**_HELPERS, "_put_weight": _put_weight},
@@ -169,6 +173,8 @@ LAYERS_IN_PLACE = replace(
 OPTIMIZERS = Dialect(
     WORDS,
     ignored=frozenset({"foreach", "capturable", "differentiable", "fused"}),
+    # Adafactor's bound of steps.
+    before={"d": 'if not d >= 1: raise ValueError(f"[Adafactor] d is at least 1, not {d}")'},
     extra={"foreach": "", "capturable": "", "differentiable": "", "fused": ""},
 )
 #: Schedules: ``last_epoch`` says that one begins behind that epoch, -1 that it begins anew.

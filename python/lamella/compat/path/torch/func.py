@@ -24,7 +24,7 @@ def vmap(
     """Returns a function that computes ``func``, which is written for one example, for each of a batch.
 
     Args:
-        func: takes one example, and returns tensors.
+        func: takes one example, and returns tensors. What it gets by name is the same for all examples.
         in_dims: the axis of each argument along which the examples lie, None for what is the same for all.
         out_dims: where they lie in the results; a tuple of one axis may stand for that of a lone tensor.
         randomness: "error", "different" or "same": what random numbers do.

@@ -17,6 +17,7 @@ _NAMES = {"x": "input"}
 _OF_KINDS: dict[type, Mapping[str, str]] = {
     **{kind: {**_NAMES, "h": "hx"} for kind in (lm.nn.GRU, lm.nn.RNN, lm.nn.GRUCell, lm.nn.RNNCell)},
     **{kind: {**_NAMES, "state": "hx"} for kind in (lm.nn.LSTM, lm.nn.LSTMCell)},
+    lm.nn.RMSNorm: {},
     lm.nn.Bilinear: {"x1": "input1", "x2": "input2"},
     lm.nn.PoissonNLLLoss: {"input": "log_input"},
     lm.nn.AdaptiveLogSoftmaxWithLoss: {"input": "input_", "target": "target_"},

@@ -29,6 +29,11 @@ def _get_activation_fn(activation: str) -> Callable[[lm.Tensor], lm.Tensor]:
     return found
 
 
+def _agree(one: list[int], other: list[int]) -> bool:
+    """True of equal shapes; a size of -1 is one that only the run of a graph tells."""
+    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
+
+
 class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
     """Attention by several heads side by side; arguments as for :class:`lamella.nn.MultiheadAttention`.
 
@@ -110,11 +115,50 @@ class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
         is_causal: bool = False,
     ) -> tuple[lm.Tensor, lm.Tensor | None]:
         """Lets each query look at the keys; see :meth:`lamella.nn.MultiheadAttention.forward`."""
+        self._check_inputs(query, key, value, key_padding_mask, attn_mask)
+        if is_causal and attn_mask is None:
+            raise RuntimeError(
+                "[MultiheadAttention] is_causal says of attn_mask that it hides later keys, and is no mask by itself: "
+                "give both, such as nn.Transformer.generate_square_subsequent_mask(n)"
+            )
         masks = key_padding_mask, attn_mask, is_causal
         found: tuple[lm.Tensor, lm.Tensor | None] = super().forward(
             query, key, value, *masks, need_weights, average_attn_weights
         )
         return found
+
+    def _check_inputs(self, query: lm.Tensor, key: lm.Tensor, value: lm.Tensor, *masks: lm.Tensor | None) -> None:
+        """Refuses inputs of other shapes, and masks of integers.
+
+        Raises:
+            AssertionError: something does not fit.
+        """
+
+        def expect(fits: bool, what: str) -> None:
+            if not fits:
+                raise AssertionError(f"[MultiheadAttention] {what}")
+
+        padding, mask = masks
+        names = ("query", "key", "value")
+        shapes = [list(x.shape) for x in (query, key, value)]
+        ndim = query.ndim
+        expect(ndim in (2, 3), f"query has three axes, or two without a batch, got the shape {shapes[0]}")
+        for name, shape in zip(names[1:], shapes[1:], strict=True):
+            expect(len(shape) == ndim, f"{name} has as many axes as query, {ndim}, got the shape {shape}")
+        for name, shape, size in zip(names, shapes, (self.embed_dim, self.kdim, self.vdim), strict=True):
+            expect(shape[-1] == size, f"the last axis of {name} has the size {size}, got the shape {shape}")
+        expect(_agree(shapes[1][:-1], shapes[2][:-1]), f"key and value differ in length: {shapes[1]} and {shapes[2]}")
+        batch, steps = (0, 1) if self.batch_first else (1, 0)
+        keys = shapes[1][:1] if ndim == 2 else [shapes[1][batch], shapes[1][steps]]
+        for name, each in (("key_padding_mask", padding), ("attn_mask", mask)):
+            is_mask = each is None or each.dtype == lm.bool or lm.isdtype(each.dtype, "real floating")
+            expect(is_mask, f"{name} is of bools or floating, got {getattr(each, 'dtype', None)}")
+        if padding is not None:
+            expect(
+                _agree(list(padding.shape), keys), f"key_padding_mask has the shape {keys}, got {list(padding.shape)}"
+            )
+        if mask is not None:
+            expect(mask.ndim in (2, 3), f"attn_mask has two or three axes, got the shape {list(mask.shape)}")
 
     def _projected(self, query: lm.Tensor, key: lm.Tensor, value: lm.Tensor) -> tuple[lm.Tensor, ...]:
         weight, bias = self.in_proj_weight, self.in_proj_bias
@@ -161,6 +205,13 @@ class Transformer(_NAMES.make("Transformer")):  # type: ignore[misc]
 
     __module__ = "torch.nn"
     _layers = TransformerEncoderLayer, TransformerDecoderLayer
+
+    def reset_parameters(self) -> None:
+        """Draws new starting values for the matrices."""
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        super().reset_parameters()
 
 
 def multi_head_attention_forward(

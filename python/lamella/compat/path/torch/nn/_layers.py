@@ -39,14 +39,42 @@ _native_before_load: Any = _BatchNorm._before_own_load
 
 
 def _before_own_load(self: Any, state: dict[str, Any], prefix: str, *told: Any) -> None:
-    """Takes states of before batches were counted, too."""
+    """Takes states of before batches were counted, too; others are written with a version."""
     _native_before_load(self, state, prefix, *told)
-    if self.num_batches_tracked is not None and f"{prefix}running_mean" in state:
+    old = f"{prefix}running_mean" in state or "version" not in told[0]
+    if self.num_batches_tracked is not None and old:
         state.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
 
 
 _norms: Any = _BatchNorm
 _norms._before_own_load = _before_own_load
+
+_convolutions: Any = _ForwardConv
+
+
+def _sides(self: Any) -> Any:
+    """Returns how much is added before and after each axis, the last axis first."""
+    sides = self._sides()
+    return sides if isinstance(self.padding, str) else tuple(sides)
+
+
+_convolutions._reversed_padding_repeated_twice = property(_sides)
+
+
+def _convert_sync_batchnorm(cls: Any, module: Any, process_group: Any = None) -> Any:
+    """Returns a network whose batch norms are over the samples of all processes of a group."""
+    return _native_convert(cls, module, process_group)
+
+
+_native_convert: Any = lm.nn.SyncBatchNorm.convert_sync_batchnorm.__func__  # type: ignore[attr-defined]
+_synchronized: Any = lm.nn.SyncBatchNorm
+_synchronized.convert_sync_batchnorm = classmethod(_convert_sync_batchnorm)
+
+_clusters: Any = lm.nn.AdaptiveLogSoftmaxWithLoss
+_clusters.shortlist_size = property(lambda self: self.cutoffs[0])
+_clusters.n_clusters = property(lambda self: len(self.cutoffs) - 1)
+_clusters.head_size = property(lambda self: self.cutoffs[0] + len(self.cutoffs) - 1)
+_clusters.head_bias = property(lambda self: self.head.bias is not None)
 
 #: PyTorch's names of attributes of layers, by the native ones.
 _ATTRIBUTES: dict[str, dict[str, str]] = {
@@ -86,12 +114,11 @@ for _name, _names in _ATTRIBUTES.items():
 for _name, _values in _CONSTANTS.items():
     for _own, _value in _values.items():
         setattr(getattr(lm.nn, _name), _own, _value)
-_convolutions: Any = _ForwardConv
-_convolutions._reversed_padding_repeated_twice = property(lambda self: self._sides())
 _transposed: Any = _TransposedConv
 _transposed._reversed_padding_repeated_twice = property(lambda self: tuple(n for n in self._pads()[::-1] for _ in "ab"))
 _recurrent: Any = lm.nn.RNN
 _recurrent.mode = property(lambda self: f"RNN_{self.nonlinearity.upper()}")
 for _recurrent in (lm.nn.RNN, lm.nn.LSTM, lm.nn.GRU):
     _recurrent.all_weights = property(_all_weights)
+    _recurrent._flat_weights_names = property(lambda self: list(self._names))
     _recurrent._flat_weights = property(lambda self: [each for part in self.all_weights for each in part])

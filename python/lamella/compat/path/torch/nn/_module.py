@@ -11,7 +11,7 @@ from typing import Any
 import lamella as lm
 from lamella.nn import Module
 
-from .._stand_ins import TensorType, Uninhabited
+from .._stand_ins import TensorType
 from .._taking_over import DOUBLE
 from .._tensor_types import AnyTensor
 from ._conversions import METHODS as _CONVERSIONS
@@ -70,30 +70,60 @@ _parameters.__deepcopy__ = _deepcopy
 
 
 class UninitializedTensorMixin:
-    """Class of tensors whose shape the first input tells."""
+    """Class of tensors whose shape the first input tells: they have no elements until they are materialized."""
+
+    #: The class of what it becomes.
+    _becomes: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Makes it a tensor of a shape, whose elements are not set."""
+        this: Any = self
+        device = str(this.device) if device is None else device
+        self._become(lm.empty(tuple(shape), dtype=this.dtype if dtype is None else dtype, device=device))
+
+    def _become(self, values: lm.Tensor) -> None:
+        """Makes it a tensor with the elements of another, in whose memory they are."""
+        this: Any = self
+        this.data = values.detach()
+        this.__class__ = self._becomes
+
+    def numel(self) -> int:
+        """Raises: the shape is not known."""
+        raise ValueError(f"[{type(self).__name__}] has no shape before the first call of its layer: call that first")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape the first input tells: it has no elements until :meth:`materialize` is called.
+    """A parameter whose shape the first input tells."""
 
-    Lamella's own lazy layers have None until then.
-    """
+    _becomes = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:  # type: ignore[misc]
         """Makes a parameter without elements."""
         values = lm.empty((0,), dtype=lm.float32 if dtype is None else dtype, device=device)
         return lm.Tensor.__new__(cls, values, stop_gradient=not requires_grad)
 
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Makes it a parameter of a shape, whose elements are not set."""
-        this: Any = self
-        device = str(this.device) if device is None else device
-        this.data = lm.empty(tuple(shape), dtype=this.dtype if dtype is None else dtype, device=device)
-        this.__class__ = Parameter
+
+class _BufferType(TensorType, AnyTensor):
+    """Type of buffers, which is one of tensors, too."""
 
 
-class UninitializedBuffer(metaclass=Uninhabited):
-    """A buffer whose shape the first input tells; no tensor is one."""
+class UninitializedBuffer(UninitializedTensorMixin, lm.nn.Buffer, metaclass=_BufferType):
+    """A buffer whose shape the first input tells."""
+
+    native = lm.nn.Buffer
+    _becomes = lm.nn.Buffer
+
+    def __new__(  # type: ignore[misc]
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        """Makes a buffer without elements."""
+        values = lm.empty((0,), dtype=lm.float32 if dtype is None else dtype, device=device)
+        made: Any = lm.Tensor.__new__(cls, values, stop_gradient=not requires_grad)
+        made.persistent = persistent
+        return made
 
 
 def is_lazy(param: Any) -> bool:
@@ -224,8 +254,30 @@ def _members(self: lm.nn.Sequential, index: int | slice) -> Any:
     return made
 
 
+def _repeated(self: lm.nn.Sequential, times: int) -> Any:
+    """Returns a sequence of the layers, the same objects, several times one after the other.
+
+    Raises:
+        TypeError: ``times`` is no whole number.
+        ValueError: it is below 1.
+    """
+    if not isinstance(times, int):
+        raise TypeError(f"[Sequential] a sequence is repeated a whole number of times, not {times!r}")
+    if times < 1:
+        raise ValueError(f"[Sequential] a sequence is repeated at least once, not {times} times")
+    made: Any = _native_member(self, slice(0, 0))
+    return made.extend([layer for _ in range(times) for layer in self])
+
+
+def _repeat(self: lm.nn.Sequential, times: int) -> Any:
+    layers = list(_repeated(self, times))
+    return self.extend(layers[len(self) :])
+
+
 _sequences: Any = lm.nn.Sequential
 _sequences.__getitem__ = _members
+_sequences.__mul__ = _sequences.__rmul__ = _repeated
+_sequences.__imul__ = _repeat
 
 
 def _put(name: str, method: Any) -> None:

@@ -153,6 +153,18 @@ def _load_from_state_dict(
                 unexpected_keys.append(name)
 
 
+_native_before_own_load: Any = Module._before_own_load
+
+
+def _before_own_load(self: Any, state: dict[str, Any], prefix: str, *told: Any) -> None:
+    """Takes the numbers of old states, which have an axis of one element."""
+    _native_before_own_load(self, state, prefix, *told)
+    for name, place in self._places():
+        value = state.get(prefix + name)
+        if isinstance(value, lm.Tensor) and place.tensor.ndim == 0 and tuple(value.shape) == (1,):
+            state[prefix + name] = value[0]
+
+
 def _register_pre_hook(self: Module, hook: Callable[..., Any], with_module: bool = False) -> Any:
     """Has a hook called before a state is loaded, with the module in front of the other arguments or without it."""
     return self.register_load_state_dict_pre_hook(hook if with_module else lambda module, *arguments: hook(*arguments))
@@ -177,6 +189,7 @@ METHODS: dict[str, Any] = {
     "_non_persistent_buffers_set": property(lambda self: self._transient, doc="Buffers that states do not have."),
     "state_dict": state_dict,
     "load_state_dict": load_state_dict,
+    "_before_own_load": _before_own_load,
     "_save_to_state_dict": _save_to_state_dict,
     "_load_from_state_dict": _load_from_state_dict,
     "_register_load_state_dict_pre_hook": _register_pre_hook,

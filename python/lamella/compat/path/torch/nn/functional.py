@@ -16,6 +16,7 @@ from lamella.nn.embedding import scaled_by_frequency
 from .. import _words
 from .._plain import threshold as _threshold
 from ._attention import multi_head_attention_forward  # noqa: F401
+from ._losses import RULES
 
 
 def _pool(name: str) -> Callable[..., Any]:
@@ -87,12 +88,24 @@ def embedding(
     sparse: bool = False,
 ) -> Tensor:
     """The rows of ``weight`` that integers name; where ``max_norm`` is given, rows are shortened in ``weight``."""
-    if max_norm is not None:
+    _check_padding("embedding", padding_idx, weight)
+    _shorten(input, weight, max_norm, norm_type)
+    rows = lm.embedding(input, weight, padding_idx)
+    return scaled_by_frequency(rows, input, weight.shape[0]) if scale_grad_by_freq else rows
+
+
+def _check_padding(name: str, padding_idx: int | None, weight: Tensor) -> None:
+    rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise AssertionError(f"[{name}] padding_idx {padding_idx} is none of {rows} rows")
+
+
+def _shorten(input: Tensor, weight: Tensor, max_norm: float | None, norm_type: float) -> None:
+    """Shortens the rows of a table that are named, in its memory."""
+    if max_norm is not None and input.size:
         with lm.no_grad():
             named = lm.unique_values(input).astype("int64")
             weight.index_copy_(0, named, lm.renorm(lm.take(weight, named, axis=0), norm_type, 0, max_norm))
-    rows = lm.embedding(input, weight, padding_idx)
-    return scaled_by_frequency(rows, input, weight.shape[0]) if scale_grad_by_freq else rows
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -105,9 +118,7 @@ def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None
 ) -> Tensor:
     """Older name of :func:`interpolate`."""
-    return lm.nn.functional.interpolate(
-        input, size=size, scale_factor=scale_factor, mode=mode, align_corners=align_corners
-    )
+    return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
@@ -153,37 +164,101 @@ def gaussian_nll_loss(
     return lm.gaussian_nll_loss(input, target, var, full, eps, reduction)
 
 
-def of_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns what a loss compares, broadcast where the shapes differ; a warning says so, as that is seldom meant."""
-    if input.shape == target.shape:
-        return input, target
-    warnings.warn(
-        f"a loss compares an input of the shape {list(input.shape)} with a target of the shape {list(target.shape)}, "
-        "which are broadcast",
-        stacklevel=3,
-    )
-    first, second = lm.broadcast_arrays(input, target)
-    return first, second
-
-
 _find = _words.serve(_words.Names(__name__, [("lamella.nn.functional", _TABLE, _words.FUNCTIONS)]))
 
 
-def _broadcasting(name: str) -> Callable[..., Tensor]:
-    native: Callable[..., Tensor] = _find(name)
-
-    @functools.wraps(native)
-    def loss(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if isinstance(input, Tensor) and isinstance(target, Tensor):
-            input, target = of_one_shape(input, target)
-        return native(input, target, *args, **kwargs)
-
-    return loss
+_native_embedding_bag, _native_interpolate, _native_prelu = map(_find, ("embedding_bag", "interpolate", "prelu"))
+_native_hardtanh = _find("hardtanh")
 
 
-mse_loss, l1_loss, smooth_l1_loss, huber_loss = map(
-    _broadcasting, ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-)
+@functools.wraps(_native_hardtanh)
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """Brings elements into ``[min_val, max_val]``; integers stay such, and the bounds become such."""
+    if min_val > max_val:
+        raise ValueError(f"[hardtanh] min_val is at most max_val, got {min_val} and {max_val}")
+    if isinstance(input, Tensor) and lm.isdtype(input.dtype, "integral"):
+        made = lm.clip(input, int(min_val), int(max_val))
+        return input.copy_(made) if inplace else made
+    bounded: Tensor = _native_hardtanh(input, min_val, max_val, inplace)
+    return bounded
+
+
+@functools.wraps(_native_embedding_bag)
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Sums, means or maxima of the rows of ``weight`` in bags of integers; ``max_norm`` is as in :func:`embedding`."""
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(f"[embedding_bag] per_sample_weights go with mode 'sum' only, not {mode!r}")
+    if isinstance(input, Tensor):
+        if input.ndim == 2 and offsets is not None:
+            raise ValueError("[embedding_bag] offsets are for an input of one axis; of two axes, rows are the bags")
+        if input.ndim == 1 and offsets is None:
+            raise ValueError("[embedding_bag] an input of one axis needs offsets, where its bags begin")
+        _check_padding("embedding_bag", padding_idx, weight)
+        _shorten(input, weight, max_norm, norm_type)
+    made: Tensor = _native_embedding_bag(
+        input,
+        weight,
+        offsets,
+        scale_grad_by_freq=scale_grad_by_freq,
+        mode=mode,
+        per_sample_weights=per_sample_weights,
+        include_last_offset=include_last_offset and offsets is not None,  # rows are bags whatever it says
+        padding_idx=padding_idx,
+    )
+    return made
+
+
+#: Modes of :func:`interpolate` that tell where corners lie.
+_WITH_CORNERS = ("linear", "bilinear", "bicubic", "trilinear")
+
+
+@functools.wraps(_native_interpolate)
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """Other sizes of the last axes; ``align_corners`` is for modes that interpolate between elements."""
+    if align_corners is not None and mode not in _WITH_CORNERS:
+        raise ValueError(
+            f"[interpolate] align_corners is for the modes {', '.join(_WITH_CORNERS)}, not for {mode!r}: leave it out"
+        )
+    made: Tensor = _native_interpolate(
+        input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+    )
+    return made
+
+
+@functools.wraps(_native_prelu)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Slopes below 0: one, or one for each channel, which lie along axis 1."""
+    if isinstance(input, Tensor) and input.ndim < 2 and weight.ndim == 1 and weight.shape[0] != 1:
+        raise RuntimeError(
+            f"[prelu] weight has {weight.shape[0]} elements, expected 1 for an input of {input.ndim} axes, "
+            "which has no channels"
+        )
+    made: Tensor = _native_prelu(input, weight)
+    return made
+
+
+for _name, _rule in RULES.items():
+    globals()[_name] = _rule(_name, _find(_name))
 
 
 def axis_of(name: str, input: Tensor, dim: int | None) -> int:

@@ -11,52 +11,64 @@ from lamella.compat.tables.torch_nn import SWA as _TABLE
 from .. import _words
 
 
-class _Rule:
-    """A rule for averages that :class:`AveragedModel` has a kernel for; a program may call it, too.
+class Decay:
+    """A rule for averages of which ``decay`` remains in an update; what :class:`AveragedModel` is told by it.
 
-    Args:
-        decay: what remains of an average in an update; None for the mean of all.
+    Raises:
+        ValueError: ``decay`` is not between 0 and 1.
     """
 
-    def __init__(self, decay: float | None = None) -> None:
-        if decay is not None and not 0.0 <= decay <= 1.0:
-            raise ValueError(f"[swa_utils] decay is in [0, 1], not {decay}")
+    def __init__(self, decay: float) -> None:
+        if not 0.0 <= decay <= 1.0:
+            raise ValueError(f"[AveragedModel] decay is between 0 and 1, not {decay}")
         self.decay = decay
 
     def __call__(self, averaged: Any, current: Any, count: Any) -> Any:
         """Returns the new average of a tensor."""
-        part = 1 / (count + 1) if self.decay is None else 1 - self.decay
-        return averaged + (current - averaged) * part
+        return averaged * self.decay + current * (1 - self.decay)
 
 
-class _RuleOfAll(_Rule):
-    """A rule for the averages of many tensors, which changes them in place."""
+class Mean:
+    """A rule for averages of equal parts; what :class:`AveragedModel` is told by it."""
 
-    def __call__(self, averaged: Any, current: Any, count: Any) -> None:
-        """Takes the current tensors into their averages."""
+    decay = None
+
+    def __call__(self, average: Any, current: Any, count: Any) -> Any:
+        """Returns the new average of a tensor, of which there were ``count`` before."""
+        return average + (current - average) / (count + 1)
+
+
+class OfAll:
+    """A rule for the averages of many tensors, which it changes."""
+
+    def __init__(self, rule: Decay | Mean) -> None:
+        self.rule = rule
+
+    def __call__(self, averages: Any, currents: Any, count: Any) -> None:
+        """Brings the new tensors into the averages."""
         with lm.no_grad():
-            for one, other in zip(averaged, current, strict=True):
-                one.copy_(super().__call__(one, other, count))
+            for average, current in zip(averages, currents, strict=True):
+                average.copy_(self.rule(average, current, count))
 
 
-def get_ema_multi_avg_fn(decay: float = 0.999) -> _RuleOfAll:
+def get_ema_multi_avg_fn(decay: float = 0.999) -> OfAll:
     """Returns the rule of an exponential average, for ``AveragedModel(model, multi_avg_fn=...)``."""
-    return _RuleOfAll(decay)
+    return OfAll(Decay(decay))
 
 
-def get_ema_avg_fn(decay: float = 0.999) -> _Rule:
+def get_ema_avg_fn(decay: float = 0.999) -> Decay:
     """Returns the rule of an exponential average, for ``AveragedModel(model, avg_fn=...)``."""
-    return _Rule(decay)
+    return Decay(decay)
 
 
-def get_swa_multi_avg_fn() -> _RuleOfAll:
+def get_swa_multi_avg_fn() -> OfAll:
     """Returns the rule of the mean of all, for ``AveragedModel(model, multi_avg_fn=...)``."""
-    return _RuleOfAll()
+    return OfAll(Mean())
 
 
-def get_swa_avg_fn() -> _Rule:
+def get_swa_avg_fn() -> Mean:
     """Returns the rule of the mean of all, for ``AveragedModel(model, avg_fn=...)``."""
-    return _Rule()
+    return Mean()
 
 
 def _averaged_model() -> type:
@@ -64,7 +76,18 @@ def _averaged_model() -> type:
     native: Any = optim.swa_utils.AveragedModel
 
     class AveragedModel(native):  # type: ignore[misc]
-        """A copy of a model whose parameters are averages of the model's, called as the model is."""
+        """A copy of a model whose parameters are averages of the model's, called as the model is.
+
+        Args:
+            model: the module to average.
+            device: where the averages are.
+            avg_fn: maps an average, the model's parameter and the number of updates before to the new average.
+            multi_avg_fn: takes lists of averages, which it changes, and of the model's tensors, and that number.
+            use_buffers: averages floating buffers, too.
+
+        Raises:
+            AssertionError: there are both rules.
+        """
 
         def __init__(
             self,
@@ -76,24 +99,25 @@ def _averaged_model() -> type:
         ) -> None:
             if avg_fn is not None and multi_avg_fn is not None:
                 raise AssertionError("[AveragedModel] takes an avg_fn or a multi_avg_fn, not both")
-            rule = avg_fn or multi_avg_fn
-            known = isinstance(rule, _Rule)
-            super().__init__(
-                model,
-                decay=rule.decay if known else None,  # type: ignore[union-attr]
-                avg_fn=None if known else avg_fn,
-                use_buffers=use_buffers,
-            )
-            self.multi_avg_fn = None if known else multi_avg_fn
+            rule = multi_avg_fn.rule if isinstance(multi_avg_fn, OfAll) else avg_fn
+            options = {"decay": rule.decay} if isinstance(rule, (Decay, Mean)) else {"avg_fn": rule}
+            super().__init__(model, **options, use_buffers=use_buffers)
+            self.multi_avg_fn = multi_avg_fn
             if device is not None:
                 self.to(device)
 
-        def _average(self, pairs: list[Any], count: int) -> None:
-            if self.multi_avg_fn is None:
-                super()._average(pairs, count)
+        def _average(self, pairs: list[tuple[Any, Any]], count: int) -> None:
+            if self.multi_avg_fn is not None and not isinstance(self.multi_avg_fn, OfAll):
+                self.multi_avg_fn([average for average, _ in pairs], [current for _, current in pairs], self._count())
+            elif self.avg_fn is not None:
+                for average, current in pairs:
+                    average.copy_(self.avg_fn(average, current, self._count().to(average.device)))
             else:
-                averages = [average.detach() for average, _ in pairs]
-                self.multi_avg_fn(averages, [current.detach() for _, current in pairs], self.n_averaged)
+                super()._average(pairs, count)
+
+        def _count(self) -> Any:
+            """Returns the number of updates, which rules get as a tensor of their own."""
+            return self.n_averaged.detach().clone()
 
     AveragedModel.__module__ = __name__
     AveragedModel.__qualname__ = "AveragedModel"

@@ -10,6 +10,7 @@ from lamella.nn.utils import skip_init  # noqa: F401
 
 from ... import _words
 from . import parametrizations, parametrize, prune, rnn, stateless  # noqa: F401
+from ._clipping import clip_grad_norm, clip_grad_norm_, get_total_norm  # noqa: F401
 from ._reweighted import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm  # noqa: F401
 
 

@@ -70,8 +70,16 @@ class BasePruningMethod:
                 kept = lm.masked_scatter(mask, left, method.compute_mask(values[left], mask[left]).astype(mask.dtype))
             else:
                 kept = method.compute_mask(values, default_mask=mask)
-            _set_mask(module, name, kept * mask)
+            kept = kept * mask
+        _set_mask(module, name, kept)  # the weight is on the tape from now on
         return method
+
+    def prune(
+        self, t: lm.Tensor, default_mask: lm.Tensor | None = None, importance_scores: lm.Tensor | None = None
+    ) -> lm.Tensor:
+        """Returns a tensor with 0 where the method takes elements away, by their scores where these are given."""
+        mask = lm.ones_like(t) if default_mask is None else default_mask
+        return t * self.compute_mask(t if importance_scores is None else importance_scores, default_mask=mask)
 
     @classmethod
     def remove(cls, module: Module, name: str) -> Module:

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
+import lamella as lm
 from lamella.compat.tables.torch_nn import RNN_UTILS as _TABLE
 from lamella.nn._packed import PackedSequence as _Native
 
 from ... import _words
 
-__getattr__ = _words.serve(_words.Names(__name__, [("lamella.nn.utils.rnn", _TABLE, _words.FUNCTIONS)]))
+_find = _words.serve(_words.Names(__name__, [("lamella.nn.utils.rnn", _TABLE, _words.FUNCTIONS)]))
+_native_pack: Callable[..., _Native] = _find("pack_padded_sequence")
+
+
+@functools.wraps(_native_pack)
+def pack_padded_sequence(
+    input: lm.Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> _Native:
+    """Packs padded sequences, whose lengths may be floating numbers, too."""
+    if isinstance(lengths, lm.Tensor) and lm.isdtype(lengths.dtype, "real floating"):
+        lengths = lengths.astype(lm.int64)
+    return _native_pack(input, lengths, batch_first, enforce_sorted)
+
+
+__getattr__ = _find
 
 
 def _to(self: _Native, *args: Any, **options: Any) -> _Native:
