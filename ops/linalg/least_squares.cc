@@ -11,6 +11,7 @@
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/pseudoinverse.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/common_divisor.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"

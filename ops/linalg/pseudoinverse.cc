@@ -9,15 +9,13 @@
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
-#include "ops/elementwise/exponents.h"
 #include "ops/elementwise/extrema.h"
-#include "ops/elementwise/log.h"
-#include "ops/elementwise/rounding.h"
 #include "ops/elementwise/where.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/matmul.h"
 #include "ops/movement/cast.h"
+#include "ops/reduce/common_divisor.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/broadcast.h"
@@ -127,13 +125,6 @@ struct PinvLayer : OperatorLayer<PinvLayer> {
 };
 
 }  // namespace
-
-Tensor linalg::power_of_two_near(const Tensor& x) {
-  const autograd::NoGrad no_grad;
-  if (x.numel() == 0) return ones({}, real_dtype(x.dtype()), x.device());
-  const Tensor largest = max(abs(x), Dims{-2, -1}, true);
-  return exp2(floor(log2(where(greater(largest, 0), largest, 1))));
-}
 
 Tensor LinalgPinv::call(const Tensor& x, const std::optional<Tensor>& rtol, const std::optional<Tensor>& atol,
                         bool hermitian) {

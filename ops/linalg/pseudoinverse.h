@@ -45,10 +45,6 @@ struct LinalgMatrixRank {
 
 namespace linalg {
 
-/// Returns for each matrix the power of two below the magnitude of its largest element, or 1 if all are 0; not
-/// recorded. Shape [.., 1, 1], or [] if there are no elements.
-Tensor power_of_two_near(const Tensor& x);
-
 inline Tensor pinv(const Tensor& x, const std::optional<Tensor>& rtol = std::nullopt,
                    const std::optional<Tensor>& atol = std::nullopt, bool hermitian = false) {
   return LinalgPinv::call(x, rtol, atol, hermitian);

@@ -20,6 +20,7 @@
 #include "ops/linalg/diagonal_forms.h"
 #include "ops/linalg/norms.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/halves.h"
 #include "ops/nn/distance_rows.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/power_norm.h"
@@ -29,7 +30,6 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
-#include "ops/support/halves.h"
 #include "ops/support/layer.h"
 
 namespace lamella {

@@ -11,6 +11,7 @@
 #include "ops/index/gather.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/halves.h"
 #include "ops/nn/reduction.h"
 #include "ops/reduce/sum.h"
 #include "ops/scan/cumulative.h"
@@ -18,7 +19,6 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
-#include "ops/support/halves.h"
 
 namespace lamella {
 

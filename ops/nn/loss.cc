@@ -15,13 +15,13 @@
 #include "ops/elementwise/softplus.h"
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/halves.h"
 #include "ops/nn/reduction.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
-#include "ops/support/halves.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {

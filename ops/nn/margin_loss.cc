@@ -10,6 +10,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/halves.h"
 #include "ops/nn/one_hot.h"
 #include "ops/nn/reduction.h"
 #include "ops/nn/similarity.h"
@@ -19,7 +20,6 @@
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
-#include "ops/support/halves.h"
 
 namespace lamella {
 namespace {

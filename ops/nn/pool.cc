@@ -12,6 +12,7 @@
 #include "ops/elementwise/pow.h"
 #include "ops/elementwise/square.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/halves.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool_layers.h"
 #include "ops/nn/spatial.h"
@@ -23,7 +24,6 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
-#include "ops/support/halves.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {

@@ -7,13 +7,13 @@
 #include "ops/elementwise/clip.h"
 #include "ops/linalg/norms.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/halves.h"
 #include "ops/reduce/power_norm.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
-#include "ops/support/halves.h"
 
 namespace lamella {
 

@@ -1,10 +1,14 @@
 #include "ops/reduce/common_divisor.h"
 
 #include "engine/core/modes.h"
+#include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/exponents.h"
+#include "ops/elementwise/log.h"
 #include "ops/elementwise/logical.h"
 #include "ops/elementwise/predicates.h"
+#include "ops/elementwise/rounding.h"
 #include "ops/elementwise/where.h"
 #include "ops/reduce/extremum.h"
 #include "ops/support/dtypes.h"
@@ -31,6 +35,13 @@ Tensor divisor_into_range(const Tensor& x, const Dims& axes, double least) {
     if (!*any(all).data<bool>()) return {};
   }
   return where(beyond, divisor, 1);
+}
+
+Tensor power_of_two_near(const Tensor& x) {
+  const autograd::NoGrad no_grad;
+  if (x.numel() == 0) return ones({}, real_dtype(x.dtype()), x.device());
+  const Tensor largest = max(abs(x), Dims{-2, -1}, true);
+  return exp2(floor(log2(where(greater(largest, 0), largest, 1))));
 }
 
 }  // namespace lamella

@@ -14,4 +14,8 @@ Tensor largest_or_one(const Tensor& x, const Dims& axes);
 /// CPU only.
 Tensor divisor_into_range(const Tensor& x, const Dims& axes, double least);
 
+/// Returns for each matrix the power of two below the magnitude of its largest element, or 1 if all are 0; not
+/// recorded. Shape [.., 1, 1], or [] if there are no elements.
+Tensor power_of_two_near(const Tensor& x);
+
 }  // namespace lamella

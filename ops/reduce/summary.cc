@@ -5,6 +5,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/composed.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/halves.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/reduce/variance.h"
@@ -13,7 +14,6 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
-#include "ops/support/halves.h"
 
 namespace lamella {
 namespace {

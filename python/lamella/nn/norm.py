@@ -32,12 +32,6 @@ class _Affine(Module):
         # register_parameter reserves the names also if there is no parameter.
         self.register_parameter("weight", Parameter(lm.ones(shape, dtype=dtype, device=device)) if weight else None)
         self.register_parameter("bias", Parameter(lm.zeros(shape, dtype=dtype, device=device)) if bias else None)
-        self._start()
-
-    def _start(self) -> None:
-        """Has a subclass set starting values of its own."""
-        if type(self).reset_parameters not in (_Affine.reset_parameters, _TrackedNorm.reset_parameters):
-            self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Sets the weight to ones and the bias to zeros."""
