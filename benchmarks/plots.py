@@ -78,7 +78,7 @@ def draw(drawn: Sequence[Row], title: str, path: Path) -> None:
     axes.set_yticks(range(len(drawn)), [row.title for row in drawn])
     axes.set_ylim(len(drawn) - 0.4, -0.6)
     axes.set_xlabel("ratio (less is better)")
-    axes.set_title(title)
+    figure.suptitle(title)  # over the whole figure, as the rows' names leave the axes too narrow for it
     figure.legend(loc="outside lower center", ncols=3)
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
