@@ -165,7 +165,7 @@ assert torch.func.hessian(lambda a: (a**3).sum())(torch.ones(2)).tolist() == [[6
 assert torch.vmap(lambda a: a * 2, in_dims=1, out_dims=1)(torch.ones(2, 3)).shape == (2, 3)
 out, (dx, dw) = torch.autograd.functional.vjp(lambda a, b: a * b, (torch.ones(2), torch.full((2,), 3.0)), torch.ones(2))
 assert dx.tolist() == [3.0, 3.0]
-assert torch.autograd.functional.jvp(lambda a: a * a, torch.ones(2))[1].tolist() == [2.0, 2.0]
+assert torch.autograd.functional.jvp(lambda a: a * a, torch.ones(2), torch.ones(2))[1].tolist() == [2.0, 2.0]
 optimizer = torch.optim.SGD([w], lr=1.0)
 schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
 optimizer.step()

@@ -34,7 +34,7 @@ KINDS = {
         lambda: torch.utils.data.default_collate([torch.ones(2), torch.ones(3)]),
         lambda: list(torch.utils.data.DataLoader([torch.ones(2), torch.ones(3)], batch_size=2)),
         lambda: torch.ones(3).sum().backward(), lambda: torch.multinomial(torch.zeros(3), 1), lambda: x.to("nowhere"),
-        lambda: torch.vdot(x, x), lambda: leaf.vdot(x), lambda: lambda: torch.trace(torch.ones(2, 2, 2)),
+        lambda: torch.vdot(x, x), lambda: leaf.vdot(x), lambda: torch.trace(torch.ones(2, 2, 2)),
         lambda: leaf.trace(), lambda: torch.vander(x), lambda: torch.chain_matmul(leaf, leaf), lambda: x.vdot(leaf),
         lambda: torch.chain_matmul(x, leaf), lambda: torch.vdot(leaf, torch.ones(4)), lambda: torch.mv(x, x),
         lambda: nn.Linear(2, 3).load_state_dict({}), lambda: torch.add(x, x, out=torch.ones(2, 3, dtype=torch.int64)),

@@ -142,7 +142,9 @@ for ending in (".pt", ".legacy.pt"):
     for parameter, expected in zip(net.parameters(), found["after"]):
         assert torch.allclose(parameter, torch.tensor(expected), rtol=1e-5)
 
-    refused = {"sparse": "_rebuild_sparse_tensor", "float8": "no dtype here", "module": "a whole model"}
+    places = read("sparse")
+    assert places.is_sparse and places.shape == (2, 2) and places.to_dense().tolist() == [[1, 0], [0, 1]]
+    refused = {"float8": "no dtype here", "module": "a whole model"}
     for name, part in refused.items():
         try:
             read(name)
