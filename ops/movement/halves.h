@@ -16,7 +16,7 @@ inline bool is_half_argument(const Tensor& x) { return x.defined() && is_half(x.
 inline bool is_half_argument(const std::optional<Tensor>& x) { return x && is_half_argument(*x); }
 
 template <class T>
-const T& widened(const T& value) {
+T widened(const T& value) {
   return value;
 }
 inline Tensor widened(const Tensor& x) { return is_half_argument(x) ? cast(x, DType::Float32) : x; }
@@ -54,7 +54,7 @@ template <class Op, class... Args>
 Tensor call_in_float32(const Args&... args) {
   std::optional<DType> dtype;
   (detail::promote_to(dtype, args), ...);
-  return call_in_float32_for<Op>(*dtype, args...);
+  return call_in_float32_for<Op>(dtype.value_or(DType::Float32), args...);
 }
 
 }  // namespace lamella
