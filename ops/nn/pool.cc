@@ -24,6 +24,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/dtypes.h"
+#include "ops/support/extension_device.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
@@ -134,7 +135,7 @@ std::array<Tensor, 2> max_adaptive(const OpInfo& info, std::size_t axes, const T
 /// True if sums of powers over the windows of x may be beyond the range of numbers: on the CPU they are looked at; a
 /// GPU would have to be waited for, and under vmap no single one decides.
 bool may_lose_powers(const Tensor& sums, double p, const Tensor& x, const SharedPlan& plan, const char* op) {
-  if (p == 1 || x.numel() == 0 || sums.device().is_meta()) return false;
+  if (p == 1 || x.numel() == 0 || sums.device().is_meta() || is_extension(sums.device())) return false;
   if (!sums.device().is_cpu() || is_batched(sums)) return true;
   const autograd::NoGrad no_grad;
   bool lost = false;
@@ -212,6 +213,11 @@ Tensor LpPool<N>::call(const Tensor& x, double norm_type, const Dims& kernel_siz
     return call_in_float32<LpPool>(x, norm_type, kernel_size, stride, ceil_mode);
   const Setting setting = read_setting(N, kernel_size, stride, {0}, {1}, ceil_mode, info.name);
   const SharedPlan plan = plan_windows(batched, setting, PoolDivisor::None, info.name);
+  constexpr double kMostInDouble = 8;  // powers up to which the largest float32 is within the range of double
+  if (x.device().is_cuda() && x.dtype() == DType::Float32 && norm_type <= kMostInDouble) {
+    const Tensor sums = pool_sum(power_or_zero(cast(batched, DType::Float64), norm_type), plan, info.name);
+    return without_batch_axis(cast(root_or_zero(sums, norm_type), DType::Float32), x);
+  }
   const Tensor sums = pool_sum(power_or_zero(batched, norm_type), plan, info.name);
   const Tensor y = may_lose_powers(sums, norm_type, batched, plan, info.name)
                        ? window_norms(batched, norm_type, setting, info.name)
