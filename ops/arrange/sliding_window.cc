@@ -6,14 +6,13 @@
 #include "engine/runtime/parallel.h"
 #include "ops/arrange/arrange.h"
 #include "ops/creation/creation.h"
-#include "ops/elementwise/arithmetic.h"
 #include "ops/extension/extension.h"
-#include "ops/index/select.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/windows.h"
@@ -25,13 +24,7 @@ constexpr const char* kName = "overlap_add";
 
 template <class T>
 void add_to(T* to, const T* from, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-      to[i] = T(static_cast<float>(to[i]) + static_cast<float>(from[i]));
-    } else {
-      to[i] += from[i];
-    }
-  }
+  for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
 }
 
 Tensor added(const Tensor& given, std::int64_t step, std::int64_t length) {
@@ -55,12 +48,13 @@ Tensor added(const Tensor& given, std::int64_t step, std::int64_t length) {
   }
   if (!device.is_cpu())
     return on_host(kName, device, [&](const Tensor& host) { return added(host, step, length); }, given);
+  if (is_half(given.dtype())) return cast(added(cast(given, DType::Float32), step, length), given.dtype());
   Tensor y = zeros(shape, given.dtype(), device);
   const Tensor x = contiguous(given);
   const HostRelease release(x.numel());
   // A task is a range of a row, with all windows that reach into it.
   const std::int64_t parts = (length + kElementGrain - 1) / kElementGrain;
-  visit<Differentiable>(y.dtype(), kName, [&]<class T> {
+  visit<DTypeSet{DType::Float32, DType::Float64} | Complex>(y.dtype(), kName, [&]<class T> {
     parallel_for(0, y.numel() / length * parts, std::max<std::int64_t>(1, kElementGrain / length),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
@@ -127,14 +121,9 @@ struct SlidingWindowLayer : LinearOperatorLayer<SlidingWindowLayer> {
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto& [axis, size, step, shape] = ctx.state<Windows>();
     if (shape.empty()) return reshape(dy, Dims{});
-    if (axis + 1 == static_cast<std::int64_t>(shape.size())) return overlap_add(dy, step, shape.back());
-    const Tensor places = arange(0, dy.shape()[static_cast<std::size_t>(axis)], 1, DType::Int64, dy.device());
-    const Tensor numbers = add(expand_dims(multiply(places, step), 1), arange(0, size, 1, DType::Int64, dy.device()));
-    // The axis of windows and the axis within them merge into one, in the place of the first.
-    const Tensor together = moveaxis(dy, Dims{-1}, Dims{axis + 1});
-    Dims flat = shape;
-    flat[static_cast<std::size_t>(axis)] = numbers.numel();
-    return index_add(zeros(shape, dy.dtype(), dy.device()), axis, reshape(numbers, {-1}), reshape(together, flat));
+    const std::int64_t length = shape[static_cast<std::size_t>(axis)];
+    if (axis + 1 == static_cast<std::int64_t>(shape.size())) return overlap_add(dy, step, length);
+    return moveaxis(overlap_add(moveaxis(dy, Dims{axis}, Dims{-2}), step, length), Dims{-1}, Dims{axis});
   }
 };
 
