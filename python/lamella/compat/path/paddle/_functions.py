@@ -130,7 +130,9 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     Arrays of float64 within a list become float32, as Python's floats do. Integers want no gradient whatever
     ``stop_gradient`` says. Arrays of uint16 hold the bits of bfloat16, as those that files have.
     """
-    tensor = of_bits(data) if dtype is None and getattr(data, "dtype", None) == "uint16" else lm.tensor(data, dtype=dtype)
+    tensor = (
+        of_bits(data) if dtype is None and getattr(data, "dtype", None) == "uint16" else lm.tensor(data, dtype=dtype)
+    )
     if dtype is None and tensor.dtype == lm.float64 and isinstance(data, (list, tuple)) and not _holds_tensors(data):
         tensor = tensor.astype(lm.float32)
     if place is not None:
