@@ -1,4 +1,4 @@
-"""The Paddle front in 16 bits: texts of dtypes, files, layers that are turned to another dtype, and their optimizers."""
+"""The Paddle front in 16 bits: texts of dtypes, files, layers that are turned to another dtype, their optimizers."""
 
 import pytest
 
@@ -38,9 +38,47 @@ for name in ("float16", "bfloat16", "float32", "float64", "int8", "int64", "bool
     assert str(dtype) == f"{dtype}" == "%s" % dtype == repr(dtype) == "paddle." + name, str(dtype)
 assert "dtype=float32" in repr(paddle.ones([2]))
 """,
+    "blocks of auto_cast change nothing on the CPU": """
+import warnings
+
+a, x, image = paddle.full([4, 4], 0.3), paddle.full([1, 2, 8], 0.7), paddle.full([1, 2, 6, 6], 0.1)
+functions = [
+    lambda: paddle.matmul(a, a), lambda: F.linear(a, a, a[0]), lambda: paddle.einsum("ij,jk->ik", a, a),
+    lambda: F.conv1d(x, x), lambda: F.conv2d(image, image[:, :, :3, :3]), lambda: paddle.exp(a), lambda: F.softmax(a),
+    lambda: a.sum(), lambda: F.gelu(paddle.mm(a, a)), lambda: F.layer_norm(a, [4]), lambda: nn.LSTM(4, 3)(a[None])[0],
+    lambda: F.scaled_dot_product_attention(*[a.reshape([1, 2, 2, 4])] * 3), lambda: paddle.bmm(a[None], a[None]),
+]
+plain = [function().numpy() for function in functions]
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    for dtype in ("float16", "bfloat16", paddle.bfloat16):
+        for level in ("O0", "O1", "O2", "OD", "o1"):
+            lists = {"custom_white_list": ["exp"]}, {"custom_black_list": {"matmul_v2"}}
+            for options in ({}, *lists, {"use_promote": False}):
+                with paddle.amp.auto_cast(level=level, dtype=dtype, **options):
+                    made = [function() for function in functions]
+                assert all(each.dtype == paddle.float32 for each in made)
+                for number, (each, wanted) in enumerate(zip(made, plain)):
+                    if number != 10:  # new weights are drawn
+                        equal(each.numpy(), wanted)
+    with paddle.autocast("cpu", dtype="bfloat16"), paddle.amp.autocast(dtype="bfloat16"):
+        assert functions[0]().dtype == paddle.float32
+assert any("CPU" in str(each.message) for each in told)
+raises(ValueError, lambda: paddle.amp.auto_cast(level="O3"), "auto_cast", "O3")
+raises(ValueError, lambda: paddle.amp.auto_cast(dtype="float64"), "auto_cast", "float64")
+raises(ValueError, lambda: paddle.amp.auto_cast(custom_white_list={"exp"}, custom_black_list={"exp"}), "exp")
+net = nn.Linear(2, 2)
+optimizer = paddle.optimizer.Adam(parameters=net.parameters())
+for options in ({"master_weight": False}, {"save_dtype": "float16"}, {"level": "O1", "dtype": "bfloat16"}):
+    assert paddle.amp.decorate(net, optimizer, **{"level": "O2", **options}) == (net, optimizer)
+    assert net.weight.dtype == net.state_dict()["weight"].dtype == paddle.float32
+raises(ValueError, lambda: paddle.amp.decorate(net, level="O3"), "decorate", "O3")
+raises(ValueError, lambda: paddle.amp.decorate(net, dtype="float64"), "decorate", "float64")
+""",
     "files tell arrays from tensors": """
 net = nn.Linear(2, 3)
-values = {"array": np.ones(2), "tensor": paddle.ones([2]), "row": [np.zeros(3), paddle.zeros([2], "int64")], "word": "w"}
+row = [np.zeros(3), paddle.zeros([2], "int64")]
+values = {"array": np.ones(2), "tensor": paddle.ones([2]), "row": row, "word": "w"}
 read = again(values)
 assert isinstance(read["array"], np.ndarray) and isinstance(read["row"][0], np.ndarray) and read["word"] == "w"
 assert read["tensor"].dtype == paddle.float32 and read["row"][1].dtype == paddle.int64
@@ -61,7 +99,8 @@ equal(half.view("int16").numpy(), bits.view(np.int16))
     "numbers of masked_fill have the tensor's dtype": """
 mask = paddle.to_tensor([True, False, True])
 for dtype, value, filled in (
-    ("int32", 1.5, 1), ("int64", -2.7, -2), ("int32", 4, 4), ("bool", 1.5, True), ("bool", 0, False), ("float32", 1.5, 1.5)
+    ("int32", 1.5, 1), ("int64", -2.7, -2), ("int32", 4, 4),
+    ("bool", 1.5, True), ("bool", 0, False), ("float32", 1.5, 1.5),
 ):
     x = paddle.to_tensor([1, 0, 3]).astype(dtype)
     wanted = np.where(mask.numpy(), filled, x.numpy())

@@ -269,8 +269,8 @@ for _module, _names in {
         "strided_slice"
     ),
     M: (
-        "bucketize diag equal_all expand_as gather gather_nd increment index_sample is_floating_point masked_fill nonzero "
-        "rank scale scatter unbind unique"
+        "bucketize diag equal_all expand_as gather gather_nd increment index_sample is_floating_point masked_fill "
+        "nonzero rank scale scatter unbind unique"
     ),
     R: (
         "amax amin count_nonzero cummax cummin cumprod cumsum histogram logcumsumexp logsumexp median mode nanmean "
