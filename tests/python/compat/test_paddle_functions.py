@@ -444,6 +444,32 @@ for made, dim, axes in (
     assert "no weight_norm" in raises(ValueError, lambda: nn.utils.remove_weight_norm(layer))
     assert layer(x).shape == list(plain.shape)
 assert "nosuch" in raises(ValueError, lambda: nn.utils.weight_norm(nn.Linear(2, 2), "nosuch"))
+for make, size, axis in (
+    (lambda: nn.Linear(3, 2), (4, 3), 1), (lambda: nn.Conv2D(2, 3, 2), (1, 2, 3, 3), 0),
+    (lambda: nn.Conv2DTranspose(2, 3, 2), (1, 2, 3, 3), 1),
+):
+    for dim in (None, 0, 1):
+        layer, x = make(), floats(*size)
+        plain, weight = layer.weight.numpy(), layer.weight
+        assert nn.utils.spectral_norm(layer, n_power_iterations=3, dim=dim) is layer and layer.weight_orig is weight
+        assert sorted(layer.state_dict()) == ["bias", "weight_orig", "weight_u", "weight_v"]
+        matrix = np.moveaxis(plain, axis if dim is None else dim, 0)
+        matrix = matrix.reshape(len(matrix), -1)
+        u = layer.weight_u.numpy()
+        for _ in range(3):
+            v = matrix.T @ u / np.linalg.norm(matrix.T @ u)
+            u = matrix @ v / np.linalg.norm(matrix @ v)
+        layer(x).sum().backward()
+        close(layer.weight.numpy(), plain / (u @ matrix @ v), rtol=1e-4, atol=1e-5)
+        close(layer.weight_u.numpy(), u, rtol=1e-4, atol=1e-5)
+        close(layer.weight_v.numpy(), v, rtol=1e-4, atol=1e-5)
+        assert abs((weight.grad * weight).sum()) < 1e-3  # the results do not change with the weight's length
+        layer.eval()
+        layer(x)
+        close(layer.weight_u.numpy(), u, rtol=1e-4, atol=1e-5)
+        assert "already" in raises(RuntimeError, lambda: nn.utils.spectral_norm(layer))
+assert "nosuch" in raises(ValueError, lambda: nn.utils.spectral_norm(nn.Linear(2, 2), "nosuch"))
+assert "above 0" in raises(ValueError, lambda: nn.utils.spectral_norm(nn.Linear(2, 2), n_power_iterations=0))
 assert "axis" in raises(ValueError, lambda: nn.utils.weight_norm(nn.Linear(2, 2), dim=2))
 """,
     "signals and images": """
