@@ -276,7 +276,8 @@ for _module, _names in {
         "amax amin count_nonzero cummax cummin cumprod cumsum histogram logcumsumexp logsumexp median mode nanmean "
         "nanmedian nanquantile nansum quantile std trace var"
     ),
-    _matrices: "flip histogramdd reverse rot90 matmul tensordot vander lstsq lu lu_solve lu_unpack pinv qr slogdet",
+    _matrices: "flip histogramdd reverse rot90 matmul tensordot vander lstsq lu lu_solve lu_unpack "
+    "pca_lowrank pinv qr slogdet svd_lowrank",
 }.items():
     for _name in _names.split():
         add(_name, getattr(_module, _name))
