@@ -67,13 +67,17 @@ def of_bits(array: Any) -> Tensor:
 
 def _write(obj: Any, file: Any, protocol: int) -> None:
     if _is_state(obj):
-        names = {key: x.name for key, x in obj.items() if isinstance(x, Tensor)}
+        names = {key: _name(x) for key, x in obj.items() if isinstance(x, Tensor)}
         obj = {key: bits_of(x) if isinstance(x, Tensor) else x for key, x in obj.items()} | {_NAMES: names}
     pickler = pickle.Pickler(file, protocol)
     pickler.dispatch_table = copyreg.dispatch_table.copy()
     for kind in (Tensor, lm.nn.Parameter):
-        pickler.dispatch_table[kind] = lambda x: (tuple, ((x.name, bits_of(x)),))
+        pickler.dispatch_table[kind] = lambda x: (tuple, ((_name(x), bits_of(x)),))
     pickler.dump(obj)
+
+
+def _name(x: Any) -> str:
+    return str(x.name)
 
 
 def _is_state(obj: Any) -> bool:

@@ -19,6 +19,7 @@ from ..nn import (
     ReLU,
     Sequential,
 )
+from ._fires import SqueezeNet, squeezenet1_0, squeezenet1_1  # noqa: F401
 from ._networks import (  # noqa: F401
     VGG,
     AlexNet,
