@@ -72,6 +72,8 @@ COUNTS = {
     "mobilenet_v2": ({}, 3_504_872),
     "resnext50_32x4d": ({}, 25_028_904),
     "resnet18": ({}, 11_689_512),
+    "mobilenet_v3_small": ({}, 2_542_856),
+    "mobilenet_v3_large": ({}, 5_483_032),
     "squeezenet1_0": ({}, 1_248_424),
     "squeezenet1_1": ({}, 1_235_496),
     "vgg16": ({"num_classes": 0}, 14_714_688),
@@ -84,6 +86,12 @@ for name, (options, count) in COUNTS.items():
 small = models.mobilenet_v2(scale=0.35, num_classes=3)
 small.eval()
 assert small(paddle.ones([2, 3, 32, 32])).shape == [2, 3]
+searched = models.mobilenet_v3_small(scale=0.5, num_classes=3)
+assert list(searched.state_dict())[:2] == ["conv.0.weight", "conv.1.weight"]
+assert {"blocks.0.mid_se.fc1.bias", "blocks.3.expand_conv.1._mean"} <= set(searched.state_dict())
+assert searched.conv[1].weight.shape == [8] and searched.classifier[0].weight.shape == [288, 512]
+searched.eval()
+assert searched(paddle.ones([2, 3, 32, 32])).shape == [2, 3]
 assert models.mobilenet_v1(scale=0.25, num_classes=0)(paddle.ones([2, 3, 32, 32])).shape == [2, 256, 1, 1]
 for make, first, left in ((models.squeezenet1_0, [96, 3, 7, 7], 2), (models.squeezenet1_1, [64, 3, 3, 3], 3)):
     squeezed = make(num_classes=3)

@@ -34,6 +34,12 @@ from ._networks import (  # noqa: F401
     vgg16,
     vgg19,
 )
+from ._searched import (  # noqa: F401
+    MobileNetV3Large,
+    MobileNetV3Small,
+    mobilenet_v3_large,
+    mobilenet_v3_small,
+)
 
 
 class LeNet(Layer):
