@@ -74,6 +74,8 @@ COUNTS = {
     "resnet18": ({}, 11_689_512),
     "mobilenet_v3_small": ({}, 2_542_856),
     "mobilenet_v3_large": ({}, 5_483_032),
+    "densenet121": ({}, 7_978_856),
+    "densenet161": ({}, 28_681_000),
     "squeezenet1_0": ({}, 1_248_424),
     "squeezenet1_1": ({}, 1_235_496),
     "vgg16": ({"num_classes": 0}, 14_714_688),
@@ -92,6 +94,12 @@ assert {"blocks.0.mid_se.fc1.bias", "blocks.3.expand_conv.1._mean"} <= set(searc
 assert searched.conv[1].weight.shape == [8] and searched.classifier[0].weight.shape == [288, 512]
 searched.eval()
 assert searched(paddle.ones([2, 3, 32, 32])).shape == [2, 3]
+dense = models.densenet121(num_classes=3, bn_size=2, dropout=0.1)
+names = {"conv1_func._conv.weight", "db_conv_3.conv3_12.bn_ac_func2._batch_norm._mean", "out.bias"}
+assert names <= set(dense.state_dict()) and dense.out.weight.abs().max() <= 0.03125
+assert dense.tr_conv4_blk.conv_ac_func._conv.weight.shape == [512, 1024, 1, 1]
+dense.eval()
+assert dense(paddle.ones([2, 3, 32, 32])).shape == [2, 3]
 assert models.mobilenet_v1(scale=0.25, num_classes=0)(paddle.ones([2, 3, 32, 32])).shape == [2, 256, 1, 1]
 for make, first, left in ((models.squeezenet1_0, [96, 3, 7, 7], 2), (models.squeezenet1_1, [64, 3, 3, 3], 3)):
     squeezed = make(num_classes=3)

@@ -19,6 +19,14 @@ from ..nn import (
     ReLU,
     Sequential,
 )
+from ._dense import (  # noqa: F401
+    DenseNet,
+    densenet121,
+    densenet161,
+    densenet169,
+    densenet201,
+    densenet264,
+)
 from ._fires import SqueezeNet, squeezenet1_0, squeezenet1_1  # noqa: F401
 from ._networks import (  # noqa: F401
     VGG,
