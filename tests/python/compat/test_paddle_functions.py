@@ -110,9 +110,10 @@ def read(value, **options):
     return paddle.load(io.BytesIO(pickle.dumps(value)), **options)
 
 
-made = read({"a": [Tensor("w_0", np.ones(2, "float32"))], "b": (1, Bare(np.zeros(3))), "c": ("x", 2)})
+made = read({"a": [Tensor("w_0", np.ones(2, "float32"))], "b": (1, np.zeros(3)), "c": ("x", 2)})
 assert isinstance(made["a"][0], paddle.Tensor) and made["a"][0].name == "w_0" and made["a"][0].sum().item() == 2
-assert isinstance(made["b"][1], paddle.Tensor) and made["c"] == ("x", 2)
+assert isinstance(made["b"][1], np.ndarray) and made["c"] == ("x", 2)
+assert isinstance(read((1, Bare(np.zeros(3))))[1], paddle.Tensor)
 assert isinstance(read([Tensor("w_0", np.ones(2))], return_numpy=True)[0], np.ndarray)
 assert "could do anything" in raises(pickle.UnpicklingError, lambda: read(Other()))
 """,
@@ -411,6 +412,27 @@ wanted = np.einsum("mk,nmt->nkt", A.create_dct(4, 6).numpy(), decibels)
 close(MFCC(8000, 4, **options)(paddle.to_tensor(sound)).numpy(), wanted, rtol=1e-3, atol=1e-2)
 assert "n_mfcc" in raises(ValueError, lambda: MFCC(8000, 7, **options))
 """,
+    "distributions and factors in Paddle's forms": """
+D = paddle.distribution
+paddle.seed(1)
+for logits in ([0.2, 0.5, 0.3], [1.0, 3.0], [2.0, 2.0, 8.0]):
+    drawn = D.Categorical(paddle.to_tensor(logits)).sample([100000]).numpy()
+    close(np.bincount(drawn, minlength=len(logits)) / len(drawn), np.exp(logits) / np.exp(logits).sum(), atol=0.01)
+one, two = (D.Categorical(floats(2, 3).abs()) for _ in range(2))
+assert D.kl_divergence(one, two).shape == one.kl_divergence(two).shape == [2, 1]
+magnitude = D.AbsTransform()
+assert [x.tolist() for x in magnitude.inverse(paddle.to_tensor([0.5, 2.0]))] == [[-0.5, -2.0], [0.5, 2.0]]
+assert [x.item() for x in magnitude.inverse_log_det_jacobian(paddle.to_tensor([0.5]))] == [0, 0]
+assert "two points" in raises(NotImplementedError, lambda: magnitude.forward_log_det_jacobian(paddle.ones([1])))
+x = floats(5, 3)
+for factors, wanted in (
+    (paddle.linalg.svd_lowrank(x, 3), x), (x.svd_lowrank(3), x), (paddle.linalg.pca_lowrank(x, 3), x - x.mean(0)),
+    (paddle.linalg.svd_lowrank(x, 3, M=x * 0.5), x * 0.5), (x.pca_lowrank(3, center=False), x),
+):
+    u, s, v = factors
+    close((u * s @ v.t()).numpy(), wanted.numpy(), atol=1e-4)
+assert [part.shape for part in paddle.linalg.svd_lowrank(x, q=2)] == [[5, 2], [2], [3, 2]]
+""",
     "lengths and directions of weights": """
 for made, dim, axes in (
     (lambda: nn.Linear(3, 2), 0, (1,)), (lambda: nn.Linear(3, 2), 1, (0,)), (lambda: nn.Linear(3, 2), None, (0, 1)),
@@ -444,6 +466,32 @@ for made, dim, axes in (
     assert "no weight_norm" in raises(ValueError, lambda: nn.utils.remove_weight_norm(layer))
     assert layer(x).shape == list(plain.shape)
 assert "nosuch" in raises(ValueError, lambda: nn.utils.weight_norm(nn.Linear(2, 2), "nosuch"))
+for make, size, axis in (
+    (lambda: nn.Linear(3, 2), (4, 3), 1), (lambda: nn.Conv2D(2, 3, 2), (1, 2, 3, 3), 0),
+    (lambda: nn.Conv2DTranspose(2, 3, 2), (1, 2, 3, 3), 1),
+):
+    for dim in (None, 0, 1):
+        layer, x = make(), floats(*size)
+        plain, weight = layer.weight.numpy(), layer.weight
+        assert nn.utils.spectral_norm(layer, n_power_iterations=3, dim=dim) is layer and layer.weight_orig is weight
+        assert sorted(layer.state_dict()) == ["bias", "weight_orig", "weight_u", "weight_v"]
+        matrix = np.moveaxis(plain, axis if dim is None else dim, 0)
+        matrix = matrix.reshape(len(matrix), -1)
+        u = layer.weight_u.numpy()
+        for _ in range(3):
+            v = matrix.T @ u / np.linalg.norm(matrix.T @ u)
+            u = matrix @ v / np.linalg.norm(matrix @ v)
+        layer(x).sum().backward()
+        close(layer.weight.numpy(), plain / (u @ matrix @ v), rtol=1e-4, atol=1e-5)
+        close(layer.weight_u.numpy(), u, rtol=1e-4, atol=1e-5)
+        close(layer.weight_v.numpy(), v, rtol=1e-4, atol=1e-5)
+        assert abs((weight.grad * weight).sum()) < 1e-3  # the results do not change with the weight's length
+        layer.eval()
+        layer(x)
+        close(layer.weight_u.numpy(), u, rtol=1e-4, atol=1e-5)
+        assert "already" in raises(RuntimeError, lambda: nn.utils.spectral_norm(layer))
+assert "nosuch" in raises(ValueError, lambda: nn.utils.spectral_norm(nn.Linear(2, 2), "nosuch"))
+assert "above 0" in raises(ValueError, lambda: nn.utils.spectral_norm(nn.Linear(2, 2), n_power_iterations=0))
 assert "axis" in raises(ValueError, lambda: nn.utils.weight_norm(nn.Linear(2, 2), dim=2))
 """,
     "signals and images": """

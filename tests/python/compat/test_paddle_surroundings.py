@@ -167,8 +167,10 @@ nn.initializer.set_global_initializer(None)
 assert layer.weight.item() == 2 and layer.bias.item() == 3 and nn.Linear(1, 1).bias.item() == 0
 rows = nn.Linear(3, 3, weight_attr=nn.initializer.Orthogonal()).weight
 assert np.allclose((rows @ rows.t()).numpy(), np.eye(3), atol=1e-5)
-drawn = nn.Linear(30, 30, weight_attr=nn.initializer.TruncatedNormal(1.0, 0.5)).weight
-assert drawn.min() >= 0 and drawn.max() <= 2
+drawn = nn.Linear(30, 30, weight_attr=nn.initializer.TruncatedNormal(1.0, 2.0)).weight
+assert -2 <= drawn.min() < -1.5 and 1.5 < drawn.max() <= 2 and abs(drawn.mean() - 0.29) < 0.2
+drawn = nn.Linear(30, 30, weight_attr=nn.initializer.TruncatedNormal(std=0.02)).weight
+assert 0.045 < drawn.abs().max() < 0.2 and abs(drawn.std() - 0.02) < 0.003
 """,
     "penalties and decay": """
 def one(regularizer=None, value=2.0):
@@ -326,8 +328,6 @@ assert list(net.state_dict()) == ["weight", "bias"] and net(paddle.ones([1, 2]))
 assert paddle.distributed.get_rank() == 0 and paddle.distributed.get_world_size() == 1
 paddle.distributed.init_parallel_env()
 paddle.distributed.spawn(lambda: None)
-with paddle.amp.auto_cast(custom_white_list={"elementwise_add"}, level="O2", dtype="bfloat16"):
-    assert F.linear(paddle.ones([1, 2]), paddle.ones([2, 1])).dtype == paddle.bfloat16
 optimizer = paddle.optimizer.SGD(0.5, parameters=net.parameters())
 assert paddle.amp.decorate(net, optimizer, level="O2") == (net, optimizer) and paddle.amp.is_bfloat16_supported()
 data = paddle.io.TensorDataset([paddle.randn([8, 2]), paddle.zeros([8, 1])])

@@ -72,6 +72,12 @@ COUNTS = {
     "mobilenet_v2": ({}, 3_504_872),
     "resnext50_32x4d": ({}, 25_028_904),
     "resnet18": ({}, 11_689_512),
+    "mobilenet_v3_small": ({}, 2_542_856),
+    "mobilenet_v3_large": ({}, 5_483_032),
+    "densenet121": ({}, 7_978_856),
+    "densenet161": ({}, 28_681_000),
+    "squeezenet1_0": ({}, 1_248_424),
+    "squeezenet1_1": ({}, 1_235_496),
     "vgg16": ({"num_classes": 0}, 14_714_688),
     "vgg11": ({"num_classes": 0, "batch_norm": True}, 9_220_480 + 2 * 2752),
 }
@@ -82,7 +88,28 @@ for name, (options, count) in COUNTS.items():
 small = models.mobilenet_v2(scale=0.35, num_classes=3)
 small.eval()
 assert small(paddle.ones([2, 3, 32, 32])).shape == [2, 3]
+searched = models.mobilenet_v3_small(scale=0.5, num_classes=3)
+assert list(searched.state_dict())[:2] == ["conv.0.weight", "conv.1.weight"]
+assert {"blocks.0.mid_se.fc1.bias", "blocks.3.expand_conv.1._mean"} <= set(searched.state_dict())
+assert searched.conv[1].weight.shape == [8] and searched.classifier[0].weight.shape == [288, 512]
+searched.eval()
+assert searched(paddle.ones([2, 3, 32, 32])).shape == [2, 3]
+dense = models.densenet121(num_classes=3, bn_size=2, dropout=0.1)
+names = {"conv1_func._conv.weight", "db_conv_3.conv3_12.bn_ac_func2._batch_norm._mean", "out.bias"}
+assert names <= set(dense.state_dict()) and dense.out.weight.abs().max() <= 0.03125
+assert dense.tr_conv4_blk.conv_ac_func._conv.weight.shape == [512, 1024, 1, 1]
+dense.eval()
+assert dense(paddle.ones([2, 3, 32, 32])).shape == [2, 3]
 assert models.mobilenet_v1(scale=0.25, num_classes=0)(paddle.ones([2, 3, 32, 32])).shape == [2, 256, 1, 1]
+for make, first, left in ((models.squeezenet1_0, [96, 3, 7, 7], 2), (models.squeezenet1_1, [64, 3, 3, 3], 3)):
+    squeezed = make(num_classes=3)
+    state = squeezed.state_dict()
+    assert list(state)[:4] == ["_conv.weight", "_conv.bias", "_conv1._conv._conv.weight", "_conv1._conv._conv.bias"]
+    assert list(state)[-2:] == ["_conv9.weight", "_conv9.bias"] and state["_conv.weight"].shape == first
+    assert state["_conv8._conv_path2._conv.weight"].shape == [256, 64, 3, 3]
+    squeezed.eval()
+    assert squeezed(paddle.ones([2, 3, 64, 64])).shape == [2, 3]
+    assert make(num_classes=3, with_pool=False)(paddle.ones([1, 3, 64, 64])).shape == [1, 3, left, left]
 grouped = models.ResNet(models.BottleneckBlock, 50, 4, num_classes=2, groups=2)
 assert grouped.layer1[0].conv2.weight.shape == [8, 4, 3, 3]
 for wrong in (lambda: models.ResNet(models.BasicBlock, 18, 128), lambda: models.ResNet(models.BasicBlock, 19)):

@@ -144,6 +144,7 @@ __getattr__ = _serve(_NAMES, _find)
 from . import _tensor, autograd, linalg, nn, optimizer, regularizer, static, utils
 from ._attributes import ParamAttr, create_parameter
 from ._default_dtype import get_default_dtype, set_default_dtype
+from ._files import load, save
 from ._functions import (
     abs,
     add,
@@ -272,11 +273,10 @@ from ._more import (
     increment,
     index_sample,
     is_floating_point,
-    load,
+    masked_fill,
     meshgrid,
     nonzero,
     rank,
-    save,
     scale,
     scatter,
     searchsorted,

@@ -10,6 +10,7 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.elements import become
 
+from ._files import of_bits
 from ._matrices import matmul  # noqa: F401
 
 
@@ -127,9 +128,11 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
     """Returns a new tensor that holds a copy of ``data``.
 
     Arrays of float64 within a list become float32, as Python's floats do. Integers want no gradient whatever
-    ``stop_gradient`` says.
+    ``stop_gradient`` says. Arrays of uint16 hold the bits of bfloat16, as those that files have.
     """
-    tensor = lm.tensor(data, dtype=dtype)
+    tensor = (
+        of_bits(data) if dtype is None and getattr(data, "dtype", None) == "uint16" else lm.tensor(data, dtype=dtype)
+    )
     if dtype is None and tensor.dtype == lm.float64 and isinstance(data, (list, tuple)) and not _holds_tensors(data):
         tensor = tensor.astype(lm.float32)
     if place is not None:

@@ -98,6 +98,22 @@ def pinv(x: Tensor, rcond: Any = 1e-15, hermitian: bool = False, name: str | Non
     return lm.linalg.pinv(x, rtol=rcond, hermitian=hermitian)
 
 
+def _columns(factors: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the factors of a matrix with the right vectors in columns, where the native ones are in rows."""
+    u, s, rows = factors
+    return u, s, lm.conj(rows.mT) if lm.isdtype(rows.dtype, "complex floating") else rows.mT
+
+
+def svd_lowrank(x: Tensor, q: int | None = None, niter: int = 2, M: Any = None, name: Any = None) -> Any:  # noqa: N803
+    """The ``q`` largest singular values with their vectors, in columns, left and right, of ``x``, or of ``x - M``."""
+    return _columns(lm.linalg.svd_lowrank(x, q, niter=niter, M=M))
+
+
+def pca_lowrank(x: Tensor, q: int | None = None, center: bool = True, niter: int = 2, name: Any = None) -> Any:
+    """:func:`svd_lowrank` of rows from which their mean is taken where ``center``."""
+    return _columns(lm.linalg.pca_lowrank(x, q, center=center, niter=niter))
+
+
 def matrix_rank(
     x: Tensor, tol: Any = None, hermitian: bool = False, atol: Any = None, rtol: Any = None, name: Any = None
 ) -> Tensor:

@@ -11,8 +11,8 @@ import lamella as lm
 
 from . import callbacks as _callbacks
 from . import jit as _jit
-from ._more import load as _load
-from ._more import save as _save
+from ._files import load as _load
+from ._files import save as _save
 
 
 def _list(value: Any) -> list[Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pickle
+import math
 from typing import Any
 
 import lamella as lm
@@ -190,98 +189,12 @@ def set_device(device: str) -> str:
     return device
 
 
-def save(obj: Any, path: Any, protocol: int = 4, **configs: Any) -> None:
-    """Writes an object in Paddle's format: pickled, with arrays in place of tensors. Folders of the path are made."""
-    if hasattr(path, "write"):
-        pickle.dump(_arrays(obj), path, protocol=protocol)
-        return
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with open(path, "wb") as file:
-        pickle.dump(_arrays(obj), file, protocol=protocol)
-
-
-def load(path: Any, return_numpy: bool = False, **configs: Any) -> Any:
-    """Returns the object of a file that :func:`save` or Paddle wrote, with tensors in place of arrays.
-
-    Raises:
-        pickle.UnpicklingError: the file holds an object other than arrays and plain data.
-    """
-    if hasattr(path, "read"):
-        read = _Unpickler(path).load()
-    else:
-        with open(path, "rb") as file:
-            read = _Unpickler(file).load()
-    if isinstance(read, dict):
-        read.pop("StructuredToParameterName@@", None)
-    return _plain(read) if return_numpy else _tensors(read)
-
-
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        """Finds what arrays and plain data are made by; anything else could do anything."""
-        if module.partition(".")[0] == "numpy" and name in (
-            "ndarray",
-            "dtype",
-            "scalar",
-            "_reconstruct",
-            "_frombuffer",
-        ):
-            return super().find_class(module, name)
-        if (module, name) in (("collections", "OrderedDict"), ("_codecs", "encode"), ("builtins", "set")):
-            return super().find_class(module, name)
-        # Paddle's tensors within other objects: their name and elements, or the elements alone.
-        if (module, name) == ("builtins", "tuple"):
-            return _named_elements
-        if (module, name) == ("builtins", "eval"):
-            return _elements
-        raise pickle.UnpicklingError(f"[load] the file holds an object of '{module}.{name}', which could do anything")
-
-
-class _Named(tuple[Any, ...]):
-    """Name and elements of one of Paddle's tensors."""
-
-    __slots__ = ()
-
-
-def _named_elements(parts: Any) -> Any:
-    return _Named(parts)
-
-
-def _elements(text: str, names: dict[str, Any]) -> Any:
-    """Returns what Paddle writes as the text ``"data"`` to be evaluated with elements of that name."""
-    if text != "data" or set(names) != {"data"}:
-        raise pickle.UnpicklingError(f"[load] the file evaluates {text!r}, which could do anything")
-    return names["data"]
-
-
-def _arrays(value: Any) -> Any:
+def masked_fill(x: Tensor, mask: Tensor, value: Any, name: str | None = None) -> Tensor:
+    """A copy of ``x`` with a number, taken in the dtype of ``x``, where the mask is True."""
     if isinstance(value, Tensor):
-        return value.detach().cpu().numpy()
-    if isinstance(value, dict):
-        return type(value)((key, _arrays(each)) for key, each in value.items())
-    return type(value)(map(_arrays, value)) if type(value) in (list, tuple) else value
-
-
-def _plain(value: Any) -> Any:
-    """Returns arrays in the place of named ones."""
-    if isinstance(value, _Named):
-        return value[1] if len(value) == 2 and isinstance(value[0], str) else tuple(map(_plain, value))
-    if isinstance(value, dict):
-        return type(value)((key, _plain(each)) for key, each in value.items())
-    return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
-
-
-def _tensors(value: Any) -> Any:
-    import numpy as np
-
-    if isinstance(value, _Named):
-        if len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], np.ndarray):
-            made = lm.tensor(value[1])
-            made.name = value[0]  # type: ignore[attr-defined]
-            return made
-        return tuple(map(_tensors, value))
-    if isinstance(value, np.ndarray):
-        return lm.tensor(value)
-    if isinstance(value, dict):
-        return type(value)((key, _tensors(each)) for key, each in value.items())
-    return type(value)(map(_tensors, value)) if type(value) in (list, tuple) else value
+        value = lm.reshape(value, ()) if math.prod(value.shape) == 1 else value
+    elif lm.isdtype(x.dtype, "bool"):
+        value = bool(value)
+    elif lm.isdtype(x.dtype, "integral"):
+        value = int(value)
+    return lm.masked_fill(x, mask, value)

@@ -12,8 +12,8 @@ from lamella.compat.methods import own
 
 from ._methods import over
 
-#: Functions whose arguments Paddle has in another order than Lamella's methods, or by place.
-_REORDERED = frozenset(["index_add", "index_fill", "scatter", "tril", "triu"])
+#: Functions whose arguments Paddle has in another order than Lamella's methods or by place, or takes more of.
+_REORDERED = frozenset(["index_add", "index_fill", "masked_fill", "scatter", "tril", "triu"])
 
 
 def methods(written: set[str]) -> Iterator[tuple[str, Callable[..., Tensor]]]:

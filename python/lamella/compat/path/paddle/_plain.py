@@ -8,6 +8,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._files import bits_of, of_bits
 from ._functions import _named, normal, placed
 
 
@@ -275,7 +276,7 @@ def unique_consecutive(
 def view(x: Tensor, shape_or_dtype: Any, name: str | None = None) -> Tensor:
     """The tensor in other sizes, or its memory read as elements of another dtype."""
     if isinstance(shape_or_dtype, (str, lm.DType)):
-        return lm.asarray(x.detach().cpu().numpy().view(lm.empty((0,), dtype=shape_or_dtype).dtype.name))
+        return of_bits(bits_of(x).view(lm.empty((0,), dtype=shape_or_dtype).dtype.name))
     return lm.reshape(x, (shape_or_dtype,) if isinstance(shape_or_dtype, int) else tuple(shape_or_dtype))
 
 

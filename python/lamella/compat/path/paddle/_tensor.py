@@ -14,6 +14,7 @@ from typing import Any
 
 import lamella as lm
 from lamella import Tensor, static
+from lamella.compat.dtype_texts import show_dtypes
 from lamella.compat.elements import become
 from lamella.compat.front import variables_are_new
 from lamella.compat.methods import of_two_meanings
@@ -207,6 +208,7 @@ def add(name: str, function: Callable[..., Any]) -> None:
 
 
 _printing.install(_item)
+show_dtypes("paddle")
 _item("set_value", _set_value)
 _item("shape", property(_shape, doc="The sizes of the axes, as a list."))
 _symbol: Any = Symbol
@@ -267,14 +269,15 @@ for _module, _names in {
         "strided_slice"
     ),
     M: (
-        "bucketize diag equal_all expand_as gather gather_nd increment index_sample is_floating_point nonzero rank "
-        "scale scatter unbind unique"
+        "bucketize diag equal_all expand_as gather gather_nd increment index_sample is_floating_point masked_fill "
+        "nonzero rank scale scatter unbind unique"
     ),
     R: (
         "amax amin count_nonzero cummax cummin cumprod cumsum histogram logcumsumexp logsumexp median mode nanmean "
         "nanmedian nanquantile nansum quantile std trace var"
     ),
-    _matrices: "flip histogramdd reverse rot90 matmul tensordot vander lstsq lu lu_solve lu_unpack pinv qr slogdet",
+    _matrices: "flip histogramdd reverse rot90 matmul tensordot vander lstsq lu lu_solve lu_unpack "
+    "pca_lowrank pinv qr slogdet svd_lowrank",
 }.items():
     for _name in _names.split():
         add(_name, getattr(_module, _name))

@@ -47,7 +47,23 @@ def _of(name: str, native: type) -> Any:
     return type(name, (native, Transform), {"__doc__": native.__doc__, "__module__": "paddle.distribution"})
 
 
-AbsTransform = _of("AbsTransform", _native.AbsTransform)
+class AbsTransform(_native.AbsTransform, Transform):
+    """The magnitude, which two points have."""
+
+    def inverse(self, y: lm.Tensor) -> Any:
+        """Returns both points whose magnitude is ``y``."""
+        return -y, y
+
+    def inverse_log_det_jacobian(self, y: lm.Tensor) -> Any:
+        """Returns the 0 of both points."""
+        zero = lm.zeros((), dtype=y.dtype, device=y.device)
+        return zero, zero
+
+    def forward_log_det_jacobian(self, x: lm.Tensor) -> lm.Tensor:
+        """Raises NotImplementedError, as the magnitude of two points is one value."""
+        raise NotImplementedError("[AbsTransform] has no forward_log_det_jacobian: two points have one magnitude")
+
+
 AffineTransform = _of("AffineTransform", _native.AffineTransform)
 ChainTransform = _of("ChainTransform", _native.ComposeTransform)
 ExpTransform = _of("ExpTransform", _native.ExpTransform)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 import lamella as lm
 from lamella.compat.front import close_module
+from lamella.static import in_dynamic_mode
 
 
 class auto_cast(lm.amp.autocast):  # noqa: N801 (Paddle's name)
     """Products and convolutions in a 16-bit dtype within a ``with`` block.
 
     Lists of operators, and the level "O2", are accepted: which operators compute in 16 bits is Lamella's choice. On the
-    CPU a block in float16 changes nothing, as in Paddle; there the dtype is bfloat16.
+    CPU a block changes nothing but what is recorded into a program in bfloat16, and a warning says so, as in Paddle.
     """
 
     def __init__(
@@ -23,14 +25,23 @@ class auto_cast(lm.amp.autocast):  # noqa: N801 (Paddle's name)
         custom_white_list: Any = None,
         custom_black_list: Any = None,
         level: str = "O1",
-        dtype: str = "float16",
+        dtype: Any = "float16",
         use_promote: bool = True,
     ) -> None:
-        if level not in ("O0", "OD", "O1", "O2"):
+        if level.upper() not in ("O0", "OD", "O1", "O2"):
             raise ValueError(f"[auto_cast] level is 'O0', 'OD', 'O1' or 'O2', not {level!r}")
+        dtype = getattr(dtype, "name", dtype)
+        if enable and dtype not in ("float16", "bfloat16"):
+            raise ValueError(f"[auto_cast] dtype is 'float16' or 'bfloat16', not {dtype!r}")
+        if both := set(custom_white_list or ()) & set(custom_black_list or ()):
+            raise ValueError(f"[auto_cast] both lists hold {', '.join(sorted(both))}")
         kind = "cuda" if lm.cuda.is_available() else "cpu"
-        enable = enable and level != "O0" and (kind != "cpu" or lm.DType(dtype) != lm.float16)
-        super().__init__(kind, dtype, enable)
+        enable = enable and level.upper() != "O0"
+        if enable and kind == "cpu" and in_dynamic_mode():
+            warnings.warn("[auto_cast] changes nothing on the CPU: tensors there keep their dtypes", stacklevel=2)
+            enable = False
+        enable = enable and (kind != "cpu" or dtype != "float16")
+        super().__init__(kind, dtype if enable else None, enable)
 
 
 class GradScaler(lm.amp.GradScaler):
@@ -160,10 +171,8 @@ amp_guard = auto_cast
 def autocast(
     device_type: Any = None, dtype: Any = "float16", enabled: bool = True, cache_enabled: bool = True
 ) -> lm.amp.autocast:
-    """Products and convolutions on a device in a 16-bit dtype within a ``with`` block."""
-    if device_type is None:
-        device_type = "cuda" if lm.cuda.is_available() else "cpu"
-    return lm.amp.autocast("cuda" if device_type == "gpu" else device_type, dtype, enabled)
+    """:class:`auto_cast` by other names; ``device_type`` and ``cache_enabled`` change nothing, as in Paddle."""
+    return auto_cast(enable=enabled, dtype=dtype)
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
@@ -192,10 +201,18 @@ def decorate(
 ) -> Any:
     """Returns models and optimizers as they are: weights stay in float32, and are the master weights.
 
+    At level "O1", and on the CPU, that is so in Paddle, whatever else is given.
+
     Raises:
-        NotImplementedError: ``master_weight`` is False, or ``save_dtype`` is not float32.
+        ValueError: for another level than "O1" and "O2", and for a dtype that has not 16 bits.
+        NotImplementedError: on a GPU ``master_weight`` is False, or ``save_dtype`` is not float32.
     """
-    if master_weight is False or save_dtype not in (None, "float32"):
+    if level not in ("O1", "O2"):
+        raise ValueError(f"[decorate] level is 'O1' or 'O2', not {level!r}")
+    if dtype not in ("float16", "bfloat16"):
+        raise ValueError(f"[decorate] dtype is 'float16' or 'bfloat16', not {dtype!r}")
+    as_is = level == "O1" or not lm.cuda.is_available()
+    if not as_is and (master_weight is False or save_dtype not in (None, "float32")):
         raise NotImplementedError("[decorate] weights stay in float32: leave master_weight and save_dtype out")
     return models if optimizers is None else (models, optimizers)
 

@@ -210,9 +210,9 @@ class Binomial(_Counts, _of("Binomial", _native.Binomial, "total_count probs")):
 
 
 class Categorical(Distribution):
-    """Classes by weights: :meth:`sample`, :meth:`probs` and :meth:`log_prob` divide them by their sum, as Paddle does.
+    """Classes by weights: :meth:`probs` and :meth:`log_prob` divide them by their sum, as Paddle does.
 
-    :meth:`entropy` and :meth:`kl_divergence` take their softmax.
+    :meth:`sample`, :meth:`entropy` and :meth:`kl_divergence` take their softmax.
 
     Args:
         logits: the weights, at least 0.
@@ -222,11 +222,6 @@ class Categorical(Distribution):
     def __init__(self, logits: Any, name: Any = None) -> None:
         self.logits = _tensor(logits)
         super().__init__(_native.Categorical(logits=self.logits))
-        self._by_weight = _native.Categorical(probs=self.logits)
-
-    def sample(self, shape: Any = (), seed: int = 0) -> lm.Tensor:
-        """Draws numbers of classes."""
-        return self._by_weight.sample(tuple(shape))
 
     def log_prob(self, value: Any) -> lm.Tensor:
         """Returns the logarithms of classes' probabilities."""
@@ -240,10 +235,6 @@ class Categorical(Distribution):
         return lm.take_along_axis(shares, lm.broadcast_to(value, (*shares.shape[:-1], value.shape[-1])), axis=-1)
 
     prob = probs
-
-    def kl_divergence(self, other: Distribution) -> lm.Tensor:
-        """Returns the divergence from another distribution, with 1 for the axis of classes."""
-        return lm.expand_dims(kl_divergence(self, other), -1)
 
 
 class Multinomial(Distribution):
@@ -307,7 +298,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> lm.Tensor:
         for two in type(q).__mro__:
             if (one, two) in _divergences:
                 return _divergences[one, two](p, q)
-    return _native.kl_divergence(p._distribution, q._distribution)
+    found = _native.kl_divergence(p._distribution, q._distribution)
+    return lm.expand_dims(found, -1) if isinstance(p, Categorical) else found  # its axis of classes stays, as of one
 
 
 add_paths("paddle", {f"{__name__}.{name}": {__name__: "*"} for name in _MODULES.split()})

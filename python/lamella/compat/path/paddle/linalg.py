@@ -16,9 +16,11 @@ from ._matrices import (  # noqa: F401
     matmul,
     matrix_norm,
     matrix_rank,
+    pca_lowrank,
     pinv,
     qr,
     slogdet,
+    svd_lowrank,
     triangular_solve,
     vector_norm,
 )

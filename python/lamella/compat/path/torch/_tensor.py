@@ -16,6 +16,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 from lamella._attributes import replace
+from lamella.compat.dtype_texts import show_dtypes
 from lamella.compat.methods import of_two_meanings
 
 from . import _copies as C  # noqa: N812
@@ -480,20 +481,7 @@ _dtypes.to_complex = _to_complex
 _dtypes.is_signed = _in_kind("real floating", "complex floating", "signed integer")
 
 
-def _name_of(native: Any) -> Callable[[Any], str]:
-    """Returns the text of a dtype: to Lamella's own modules without the framework's name."""
-
-    def text(self: Any) -> str:
-        try:
-            caller = sys._getframe(1).f_globals.get("__name__", "")
-        except ValueError:  # the interpreter prints an error before it ends
-            caller = ""
-        return native(self) if caller.startswith("lamella.") else f"torch.{self.name}"
-
-    return text
-
-
-_dtypes.__str__, _dtypes.__repr__ = _name_of(_dtypes.__str__), _name_of(_dtypes.__repr__)
+show_dtypes("torch")
 
 #: Functions written out that are methods of tensors, too.
 _WRITTEN = {

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
 import lamella as lm
+from lamella.compat.elements import become
 from lamella.nn import Module, Parameter
 from lamella.static import ParamAttr, default_startup_program, in_dynamic_mode, unique_name
 from lamella.static.program import paused
 
 from .._attributes import ParamAttr as PaddleAttr
 from .._default_dtype import get_default_dtype
+from .._functions import device_name
+from .._methods import CASTS
 from . import initializer
 
 
@@ -200,9 +203,42 @@ class Layer(Module):
 
     set_dict = load_dict = set_state_dict
 
+    def to(  # type: ignore[override]
+        self, *targets: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None
+    ) -> Self:
+        """Moves the layer to a device, or turns its floating-point tensors to a dtype, or both; None leaves either."""
+        place, kind = None, None
+        for each in (*targets, device, dtype):
+            if isinstance(each, lm.Tensor):
+                place, kind = each.device, each.dtype
+            elif isinstance(each, lm.DType) or each in CASTS:
+                kind = CASTS.get(each, each)
+            elif each is not None and not isinstance(each, bool):
+                place = device_name(each)
+        if kind is not None:
+            for layer in self.modules():
+                layer.__dict__["_own_dtype"] = kind.name
+        return self if place is None and kind is None else super().to(device=place, dtype=kind)
+
     def astype(self, dtype: Any = None) -> Layer:
         """Gives parameters and buffers of floating-point numbers a dtype, and returns the layer."""
         self.to(dtype)
+        return self
+
+    def _convert(self, convert: Callable[[lm.Tensor], lm.Tensor]) -> Self:
+        """Converts each tensor, and its gradient, in its place: optimizers, names and attributes stay with it."""
+        tensors = {
+            id(x): x
+            for module in self.modules()
+            for table in (module._parameters, module._buffers)
+            for x in table.values()
+            if x is not None
+        }
+        for tensor in tensors.values():
+            gradient, tensor.grad = tensor.grad, None
+            with lm.no_grad():
+                become(tensor, convert(tensor.detach()))
+                tensor.grad = None if gradient is None else convert(gradient)
         return self
 
     def float16(self) -> Layer:

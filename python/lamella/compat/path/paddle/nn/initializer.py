@@ -58,7 +58,7 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Normal, drawn anew where it is outside of ``[a, b]``, which are distances from the mean in deviations."""
+    """Normal, drawn anew where it is outside of ``[a, b]``, whatever mean and deviation are."""
 
     def __init__(
         self, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, name: str | None = None
@@ -67,8 +67,7 @@ class TruncatedNormal(Initializer):
 
     def fill(self, param: lm.Tensor) -> None:
         """Draws the values."""
-        first, last = (self.mean + bound * self.std for bound in self.bounds)
-        init.trunc_normal_(param, self.mean, self.std, first, last)
+        init.trunc_normal_(param, self.mean, self.std, *self.bounds)
 
 
 class Orthogonal(Initializer):

@@ -112,11 +112,77 @@ def remove_weight_norm(layer: Any, name: str = "weight") -> Any:
     return layer
 
 
+class _SpectralNorm:
+    """Divides a weight by its largest singular value before each call of the layer, which is measured in training."""
+
+    def __init__(self, name: str, steps: int, eps: float, dim: int) -> None:
+        self.name, self.steps, self.eps, self.dim = name, steps, eps, dim
+
+    def matrix(self, weight: lm.Tensor) -> lm.Tensor:
+        """Returns the weight with a row for each place of ``dim``."""
+        return lm.reshape(lm.moveaxis(weight, self.dim, 0), (weight.shape[self.dim], -1))
+
+    def __call__(self, layer: Any, inputs: Any) -> None:
+        weight, u, v = (getattr(layer, f"{self.name}_{word}") for word in ("orig", "u", "v"))
+        matrix = self.matrix(weight)
+        with lm.no_grad():
+            for _ in range(self.steps if layer.training else 0):
+                v.copy_(_unit(lm.matmul(u, matrix), self.eps))
+                u.copy_(_unit(lm.matmul(matrix, v), self.eps))
+            left, right = u.clone(), v.clone()
+        setattr(layer, self.name, weight / lm.sum(left * lm.matmul(matrix, right)))
+
+
+def _unit(x: lm.Tensor, eps: float) -> lm.Tensor:
+    """Returns a vector of length 1 in the direction of ``x``."""
+    return x / lm.maximum(lm.sqrt(lm.sum(lm.square(x))), lm.full((), eps, dtype=x.dtype, device=x.device))
+
+
 def spectral_norm(
     layer: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
-    """Divides a weight by its largest singular value (Miyato et al. 2018); returns the layer."""
-    return _native.parametrizations.spectral_norm(layer, name, n_power_iterations, eps, dim)
+    """Divides a weight by its largest singular value (Miyato et al. 2018).
+
+    Args:
+        layer: the layer, which gets the parameter ``weight_orig``, and the buffers ``weight_u`` and ``weight_v``.
+        name: the weight's.
+        n_power_iterations: steps by which each call in training measures the value.
+        eps: least length of the vectors of these steps.
+        dim: the axis of the rows of the weight as a matrix; by default 1 of linear and transposed layers, and else 0.
+
+    Returns:
+        The layer itself.
+
+    Raises:
+        RuntimeError: the weight is divided already.
+        ValueError: the layer has no parameter of the name, or there are no steps.
+    """
+    if f"{name}_orig" in layer._parameters:
+        raise RuntimeError(f"[spectral_norm] {name} of {type(layer).__name__} is divided already")
+    weight = layer._parameters.get(name)
+    if weight is None:
+        raise ValueError(f"[spectral_norm] {type(layer).__name__} has no parameter {name!r}")
+    if n_power_iterations <= 0:
+        raise ValueError(f"[spectral_norm] n_power_iterations is above 0, not {n_power_iterations}")
+    if dim is None:
+        from . import (
+            Conv1DTranspose,
+            Conv2DTranspose,
+            Conv3DTranspose,
+            Linear,
+        )  # they are made of this module's package
+
+        turned = Linear, Conv1DTranspose, Conv2DTranspose, Conv3DTranspose
+        dim = 1 if isinstance(layer, turned) else 0
+    norm = _SpectralNorm(name, n_power_iterations, eps, dim)
+    sizes = norm.matrix(weight.detach()).shape
+    delattr(layer, name)
+    layer.add_parameter(f"{name}_orig", weight)
+    setattr(layer, name, weight * 1.0)
+    for word, size in zip("uv", sizes, strict=True):
+        layer.register_buffer(f"{name}_{word}", _unit(lm.randn((size,), dtype=weight.dtype, device=weight.device), eps))
+    layer.register_forward_pre_hook(norm)
+    return layer
 
 
 __getattr__ = close_module(__name__)

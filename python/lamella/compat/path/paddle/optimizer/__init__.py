@@ -26,7 +26,7 @@ class SGD(Optimizer, lm.optim.SGD):
         name: str | None = None,
     ) -> None:
         super().__init__(given("SGD", parameters), rate(learning_rate), weight_decay=decay(weight_decay))
-        self._set(learning_rate, grad_clip, weight_decay)
+        self._set(learning_rate, grad_clip, weight_decay, multi_precision)
 
 
 class Momentum(Optimizer, lm.optim.SGD):
@@ -52,7 +52,7 @@ class Momentum(Optimizer, lm.optim.SGD):
             nesterov=use_nesterov,
             weight_decay=decay(weight_decay),
         )
-        self._set(learning_rate, grad_clip, weight_decay)
+        self._set(learning_rate, grad_clip, weight_decay, multi_precision)
 
 
 class Adam(Optimizer, lm.optim.Adam):
@@ -75,7 +75,7 @@ class Adam(Optimizer, lm.optim.Adam):
     ) -> None:
         options = rate(learning_rate), (number(beta1), number(beta2)), number(epsilon), decay(weight_decay), amsgrad
         super().__init__(given("Adam", parameters), *options)
-        self._set(learning_rate, grad_clip, weight_decay)
+        self._set(learning_rate, grad_clip, weight_decay, multi_precision)
 
 
 class AdamW(Optimizer, lm.optim.Adam):
@@ -105,7 +105,7 @@ class AdamW(Optimizer, lm.optim.Adam):
             listed = list(given("AdamW", listed))
         options = rate(learning_rate), (number(beta1), number(beta2)), number(epsilon), decay(weight_decay), amsgrad
         super().__init__(apart(listed, apply_decay_param_fun), *options, decoupled=True)
-        self._set(learning_rate, grad_clip, weight_decay)
+        self._set(learning_rate, grad_clip, weight_decay, multi_precision)
 
 
 class LBFGS(Optimizer, lm.optim.LBFGS):

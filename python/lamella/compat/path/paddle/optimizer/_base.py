@@ -9,6 +9,7 @@ import lamella as lm
 from lamella import static
 
 from ..regularizer import L1Decay
+from ._masters import SUFFIX, in_float32, is_low
 from ._states import from_paddle, to_paddle
 from .lr import LRScheduler
 
@@ -23,8 +24,10 @@ class Optimizer(lm.optim.Optimizer):
     _penalty: Any = None
     #: Rate of learning to which the factors of groups and parameters apply.
     _rate = 0.001
+    #: True if parameters in 16 bits have weights in float32 that the steps move.
+    _multi_precision = False
 
-    def _set(self, learning_rate: Any, grad_clip: Any, weight_decay: Any = None) -> None:
+    def _set(self, learning_rate: Any, grad_clip: Any, weight_decay: Any = None, multi_precision: bool = False) -> None:
         """Keeps the schedule of the learning rate, the clipping of gradients, and a penalty that is no ``L2Decay``."""
         self._schedule = learning_rate if isinstance(learning_rate, LRScheduler) else None
         if grad_clip is not None and not callable(grad_clip):
@@ -32,6 +35,8 @@ class Optimizer(lm.optim.Optimizer):
         self._grad_clip = grad_clip
         self._penalty = weight_decay if isinstance(weight_decay, L1Decay) else None
         self._rate = rate(learning_rate)
+        self._multi_precision = multi_precision
+        self._master_weights: dict[str, Any] = {}
         self._spread()
 
     def add_param_group(self, group: Any) -> None:
@@ -90,6 +95,12 @@ class Optimizer(lm.optim.Optimizer):
 
     def step(self, closure: Any = None) -> Any:
         """Makes one step, with the learning rate of now and with clipped gradients."""
+        if not self._multi_precision:
+            return self._step(closure)
+        with in_float32(self._master_weights, [p for group in self.param_groups for p in group["params"]]):
+            return self._step(closure)
+
+    def _step(self, closure: Any) -> Any:
         if self._schedule is not None:
             self._rate = self._schedule.last_lr
         self._spread()
@@ -115,11 +126,14 @@ class Optimizer(lm.optim.Optimizer):
     def state_dict(self) -> dict[str, Any]:
         """Returns the state under Paddle's names, with that of the schedule under ``"LR_Scheduler"``."""
         parameters = [(p, group) for group in self.param_groups for p in group["params"]]
-        names = [str(p.name) for p, _ in parameters]
+        masters = self._master_weights
+        names = [p.name + SUFFIX if p.name in masters else str(p.name) for p, _ in parameters]
         states = [self.state.get(id(p)) for p, _ in parameters]
         found = to_paddle(type(self).__name__, names, [group for _, group in parameters], states)
         if self._schedule is not None:
             found["LR_Scheduler"] = self._schedule.state_dict()
+        if masters:
+            found["master_weights"] = dict(masters)
         return found
 
     def set_state_dict(self, state_dict: Any) -> None:
@@ -130,14 +144,17 @@ class Optimizer(lm.optim.Optimizer):
         if "param_groups" in state_dict:
             self.load_state_dict(state_dict)
             return
-        kind = type(self).__name__
+        kind, masters = type(self).__name__, state_dict.get("master_weights", {})
         for group in self.param_groups:
             for parameter in group["params"]:
-                values = from_paddle(kind, str(parameter.name), group, state_dict)
+                fitted, name = parameter, str(parameter.name)
+                if name in masters and is_low(parameter):
+                    master = lm.asarray(masters[name]).detach().clone().to(parameter.device)
+                    fitted = self._master_weights[name] = master
+                    name += SUFFIX
+                values = from_paddle(kind, name, group, state_dict)
                 if values:
-                    self.state[id(parameter)] = {
-                        key: self._fitted(value, parameter, key) for key, value in values.items()
-                    }
+                    self.state[id(parameter)] = {key: self._fitted(value, fitted, key) for key, value in values.items()}
         if self._schedule is not None and "LR_Scheduler" in state_dict:
             self._schedule.set_state_dict(state_dict["LR_Scheduler"])
 

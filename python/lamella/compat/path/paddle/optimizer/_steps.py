@@ -135,7 +135,7 @@ class Rprop(Optimizer, lm.optim.Rprop):
         name: str | None = None,
     ) -> None:
         super().__init__(given("Rprop", parameters), rate(learning_rate), etas, learning_rate_range)
-        self._set(learning_rate, grad_clip)
+        self._set(learning_rate, grad_clip, multi_precision=multi_precision)
 
 
 class Lamb(Optimizer, lm.optim.LAMB):
@@ -170,7 +170,7 @@ class Lamb(Optimizer, lm.optim.LAMB):
             ]
         super().__init__(listed, rate(learning_rate), (number(beta1), number(beta2)), epsilon, lamb_weight_decay)
         self._always_adapt = always_adapt
-        self._set(learning_rate, grad_clip)
+        self._set(learning_rate, grad_clip, multi_precision=multi_precision)
 
     def move(self, parameters: Any, gradients: Any, states: Any, numbers: Any, group: Any) -> None:
         """Moves tensors; those without a decay as Adam does, unless ``always_adapt``."""
@@ -238,7 +238,7 @@ class ASGD(Optimizer):
             raise ValueError(f"[ASGD] batch_num is at least 1, not {batch_num}")
         defaults = {"lr": rate(learning_rate), "weight_decay": decay(weight_decay), "batch_num": batch_num}
         super().__init__(given("ASGD", parameters), defaults)
-        self._set(learning_rate, grad_clip, weight_decay)
+        self._set(learning_rate, grad_clip, weight_decay, multi_precision)
 
     def check(self, group: Any) -> None:
         """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""

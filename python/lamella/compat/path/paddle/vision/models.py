@@ -19,6 +19,15 @@ from ..nn import (
     ReLU,
     Sequential,
 )
+from ._dense import (  # noqa: F401
+    DenseNet,
+    densenet121,
+    densenet161,
+    densenet169,
+    densenet201,
+    densenet264,
+)
+from ._fires import SqueezeNet, squeezenet1_0, squeezenet1_1  # noqa: F401
 from ._networks import (  # noqa: F401
     VGG,
     AlexNet,
@@ -32,6 +41,12 @@ from ._networks import (  # noqa: F401
     vgg13,
     vgg16,
     vgg19,
+)
+from ._searched import (  # noqa: F401
+    MobileNetV3Large,
+    MobileNetV3Small,
+    mobilenet_v3_large,
+    mobilenet_v3_small,
 )
 
 
