@@ -118,13 +118,17 @@ def _converted(made: Any, cls: type) -> Any:
 #: Operators by the names of the methods that do the same.
 _OPERATORS = {
     **{f"__{name}__": name for name in ("add", "sub", "mul", "matmul", "pow", "neg", "abs", "lt", "le", "gt", "ge")},
-    **{"__truediv__": "div", "__mod__": "remainder", "__ne__": "ne"},
-    **{"__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_"},
+    "__truediv__": "div",
+    "__mod__": "remainder",
+    "__ne__": "ne",
+    "__iadd__": "add_",
+    "__isub__": "sub_",
+    "__imul__": "mul_",
+    "__itruediv__": "div_",
 }
-_REFLECTED = {
-    f"__r{name}__": f"__{name}__"
-    for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift divmod".split()
-}
+_REFLECTED = {f"__{name}__": f"__{name[1:]}__" for name in ("radd", "rsub", "rmul", "rtruediv", "rfloordiv", "rmod")}
+_REFLECTED |= {f"__{name}__": f"__{name[1:]}__" for name in ("rpow", "rmatmul", "rand", "ror", "rxor", "rdivmod")}
+_REFLECTED |= {"__rlshift__": "__lshift__", "__rrshift__": "__rshift__"}
 #: Those that are the operator itself where the other operand is a number.
 _COMMUTING = frozenset({"__radd__", "__rmul__"})
 #: Functions that make tensors of tensors and do not ask.
@@ -132,9 +136,12 @@ _MAKING = frozenset({"as_tensor", "asarray", "tensor"})
 #: Attributes that do not ask: those of any object, those by which other libraries read the memory, and sizes, which
 #: are a number to Lamella.
 _PLAIN = frozenset(
-    "__new__ __init__ __hash__ __setattr__ __delattr__ __dir__ __doc__ __module__ __reduce_ex__ __copy__ __deepcopy__ "
-    "__array__ __array_namespace__ __array_priority__ __dlpack__ __dlpack_device__ __cuda_array_interface__ "
-    "__index__ __int__ __float__ __complex__ __delitem__ as_subclass size".split()
+    {
+        *("__new__", "__init__", "__hash__", "__setattr__", "__delattr__", "__dir__", "__doc__", "__module__"),
+        *("__reduce_ex__", "__copy__", "__deepcopy__", "__array__", "__array_namespace__", "__array_priority__"),
+        *("__dlpack__", "__dlpack_device__", "__cuda_array_interface__"),
+        *("__index__", "__int__", "__float__", "__complex__", "__delitem__", "as_subclass", "size"),
+    }
 )
 
 

@@ -112,7 +112,9 @@ def _as_given(
     if len(by_place) >= len(args):
         while args and args[-1] is by_place[len(args) - 1].default:
             args = args[:-1]
-    kept = {name: value for name, value in kwargs.items() if value is not parameters[name].default}
+    kept = {
+        name: value for name, value in kwargs.items() if name not in parameters or value is not parameters[name].default
+    }
     return args, kept
 
 

@@ -17,7 +17,7 @@ from ._functions import TENSOR_TYPES, tensor
 class AnyTensor(type):
     """Type of :class:`Tensor`: all tensors, sparse ones too, are instances of it, and it equals the type of them."""
 
-    def __new__(meta, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:  # noqa: N804
+    def __new__(meta, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
         """Makes a class; those of programs ask their ``__torch_function__``, but for parameters that have none."""
         own = namespace.get("__module__", "").partition(".")[0] in ("torch", "lamella")
         asks = "__torch_function__" in namespace or any(base.__dict__.get("_stands_for_all") for base in bases)

@@ -12,9 +12,9 @@ from typing import Any
 import lamella as lm
 from lamella.nn import Module
 
+from .._asking import Asking, disabled
 from .._stand_ins import TensorType
 from .._taking_over import DOUBLE
-from .._asking import Asking, disabled
 from .._tensor_types import AnyTensor
 from ._conversions import METHODS as _CONVERSIONS
 from ._hooks_of_one import ATTRIBUTES as _HOOKS
@@ -30,7 +30,7 @@ _native_named_buffers: Any = Module.named_buffers
 class _ParameterType(TensorType, AnyTensor):
     """Type of parameters, which is one of tensors, too."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 (a metaclass)
         """Makes a parameter; of an object of a subclass of tensors one that is of this class, too."""
         data = args[0] if args else kwargs.get("data")
         if cls is Parameter and isinstance(data, Asking) and not isinstance(data, lm.nn.Parameter):
@@ -70,7 +70,7 @@ def _parameter_of(data: Any, requires_grad: bool = True) -> Any:
 
 
 @functools.cache
-def _parameters_of(kind: type) -> Any:
+def _parameters_of(kind: Any) -> Any:
     """Returns the class of parameters that are objects of a subclass of tensors, to what they ask as well."""
     namespace = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "asks_as": kind}
     return type(kind)(kind.__name__, (kind, Parameter), namespace)
