@@ -74,6 +74,44 @@ x = torch.ones(2, requires_grad=True)
 (x.as_subclass(Plain) * x).sum().backward()
 assert x.grad.tolist() == [2.0, 2.0]
 """,
+    "parameters on a manifold": """
+class Angle(torch.Tensor):
+    def add_(self, other, alpha=1):
+        with torch._C.DisableTorchFunctionSubclass():
+            return self.copy_((self + alpha * other) % 1.0)
+
+
+class Holder(nn.Parameter):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        given = [each.inner if isinstance(each, Holder) else each for each in args]
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*given, **(kwargs or {}))
+
+
+p = nn.Parameter(torch.tensor([0.25, 0.5]).as_subclass(Angle))
+(p * torch.tensor([1.0, -1.0])).sum().backward()
+torch.optim.SGD([p], lr=0.5).step()
+assert p.tolist() == [0.75, 0.0]
+held = Holder(torch.zeros(0))
+object.__setattr__(held, "inner", nn.Parameter(torch.ones(2)))
+(held.inner * 2).sum().backward()
+assert held.grad.tolist() == [2.0, 2.0]
+torch.optim.SGD([held], lr=0.5).zero_grad()
+assert held.inner.grad is None and held.grad is None
+x = of(Marked)
+x.mark = "m"
+kinds = []
+
+
+def squares(y):
+    kinds.append((type(y), y.mark))
+    return y**2
+
+
+found = torch.autograd.functional.jacobian(squares, x)
+assert found.diagonal().tolist() == [2.0, -4.0] and set(kinds) == {(Marked, "m")}
+""",
     "functions by which a class tells what it handles": """
 HANDLED = {}
 

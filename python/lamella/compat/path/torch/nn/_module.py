@@ -64,7 +64,8 @@ def _parameter_of(data: Any, requires_grad: bool = True) -> Any:
             f"[Parameter] detach() of a {type(data).__name__} is to return one, for a parameter to be made of it, not "
             f"a {type(held).__name__}"
         )
-    made = _new_tensor(_parameters_of(type(data)), held, stop_gradient=not requires_grad)
+    kind: Any = type(data)
+    made = _new_tensor(_parameters_of(kind), held, stop_gradient=not requires_grad)
     vars(made).update(vars(held))
     return made
 
