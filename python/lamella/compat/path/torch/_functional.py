@@ -21,7 +21,7 @@ def _like(y: Any, x: Any) -> Any:
     return made
 
 
-def _of_their_classes(transform: Callable[..., Any]) -> Callable[..., Any]:
+def _of_their_classes(transform: Any) -> Callable[..., Any]:
     """Returns a transform whose function gets tensors of the classes of the inputs."""
 
     @functools.wraps(transform)
