@@ -15,6 +15,8 @@ from lamella.compat.front import close_module
 from lamella.utils import privateuse1_backend_name as _get_privateuse1_backend_name  # noqa: F401
 
 from . import overrides
+from ._asking import Disabled as _Disabled
+from ._asking import disabled as _disabled_torch_function_impl  # noqa: F401
 from ._device import device
 from ._printing import node_name
 from ._size import Size  # noqa: F401
@@ -24,11 +26,7 @@ _TensorMeta = type(Tensor)
 TensorBase = _TensorBase = Tensor
 
 
-class DisableTorchFunctionSubclass(contextlib.nullcontext[None]):
-    """A block in which functions are called as they are, as they always are here."""
-
-
-DisableTorchFunction = DisableTorchFunctionSubclass
+DisableTorchFunctionSubclass = DisableTorchFunction = _Disabled
 
 
 class Graph:
@@ -91,11 +89,6 @@ def _is_tracing() -> bool:
 def _are_functorch_transforms_active() -> bool:
     """False: inside of ``vmap``, operators see whole batches."""
     return False
-
-
-def _disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """Calls a function as it is: the ``__torch_function__`` of classes that take none over."""
-    return func(*args, **(kwargs or {}))
 
 
 def _is_torch_function_mode_enabled() -> bool:

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import lamella as lm
-from lamella.autograd import hessian, hvp, jacobian, vhp  # noqa: F401
+from lamella import autograd
+
+from ._asking import Asking
+
+
+def _like(y: Any, x: Any) -> Any:
+    """Returns a tensor as one of the class of ``x``, with its attributes."""
+    if not isinstance(x, Asking):
+        return y
+    made = y.as_subclass(getattr(type(x), "asks_as", type(x)))
+    vars(made).update(vars(x))
+    return made
+
+
+def _of_their_classes(transform: Any) -> Callable[..., Any]:
+    """Returns a transform whose function gets tensors of the classes of the inputs."""
+
+    @functools.wraps(transform)
+    def call(func: Callable[..., Any], inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+        if not any(isinstance(x, Asking) for x in given):
+            return transform(func, inputs, *args, **kwargs)
+        return transform(lambda *plain: func(*map(_like, plain, given)), inputs, *args, **kwargs)
+
+    return call
+
+
+hessian, hvp, jacobian, vhp = map(_of_their_classes, (autograd.hessian, autograd.hvp, autograd.jacobian, autograd.vhp))
 
 
 def _call(func: Callable[..., Any], inputs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Objects that take calls of functions over: those of classes with ``__torch_function__``, without being tensors.
+"""Objects that take calls of functions over: those of classes with ``__torch_function__``, most without being tensors.
 
 A function is called as it is first. Where it refuses its arguments, those that take calls over are looked for: calls
 with tensors only cost nothing more.
@@ -16,16 +16,19 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.errors import as_runtime_error
 
+from ._asking import OFF, asked, asks
 from ._writing import written
 
 #: Dtypes that PyTorch means by Python's types: Lamella's are half as wide.
 DOUBLE: dict[Any, Any] = {float: lm.float64, complex: lm.complex128}
-_PLAIN = (Tensor, int, float, str, type(None))
+_PLAIN = (int, float, str, type(None))
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def takes_over(argument: Any) -> bool:
-    """True for an object that is no tensor, of a class with ``__torch_function__``."""
+    """True for an object of a class with ``__torch_function__``, but for tensors whose class has PyTorch's own."""
+    if isinstance(argument, Tensor):
+        return not OFF.depth and asks(type(argument))
     return not isinstance(argument, _PLAIN) and hasattr(type(argument), "__torch_function__")
 
 
@@ -38,36 +41,19 @@ def takers(arguments: Iterable[Any]) -> Iterator[Any]:
             yield each
 
 
-def _types(arguments: Iterable[Any]) -> Iterator[type]:
-    for each in arguments:
-        if isinstance(each, (list, tuple)) and not hasattr(type(each), "__torch_function__"):
-            yield from _types(each)
-        elif isinstance(each, Tensor) or takes_over(each):
-            yield type(each)
-
-
 def taken_over(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Returns what the first argument that takes the call over makes of it; NotImplemented where none does.
 
     A result that does not fit into the tensors of ``out`` as it is, is made by itself and written over them.
     """
     given = (*args, *kwargs.values())
-    asked = list(takers(given))
-    if not asked:
+    found = list(takers(given))
+    if not found:
         if (out := kwargs.get("out")) is None:
             return NotImplemented
         return written(function(*args, **{name: value for name, value in kwargs.items() if name != "out"}), out)
     args, kwargs = _as_given(function, *handed_on(function, args, kwargs))
-    # Those of subclasses come before those of their base classes.
-    asked.sort(key=lambda each: -len(type(each).__mro__))
-    types = tuple(dict.fromkeys(_types(given)))
-    for each in asked:
-        made = type(each).__torch_function__(function, types, args, kwargs)
-        if made is not NotImplemented:
-            return made
-    raise TypeError(
-        f"[{function.__name__}] no argument takes the call over: {', '.join(each.__name__ for each in types)}"
-    )
+    return asked(function, found, args, kwargs)
 
 
 #: Functions of ``torch`` that name what they hand on, but for arguments that have no defaults.
@@ -126,7 +112,9 @@ def _as_given(
     if len(by_place) >= len(args):
         while args and args[-1] is by_place[len(args) - 1].default:
             args = args[:-1]
-    kept = {name: value for name, value in kwargs.items() if value is not parameters[name].default}
+    kept = {
+        name: value for name, value in kwargs.items() if name not in parameters or value is not parameters[name].default
+    }
     return args, kept
 
 

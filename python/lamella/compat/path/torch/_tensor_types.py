@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import lamella as lm
@@ -10,12 +9,21 @@ from lamella.compat import tensor_types
 from lamella.compat.elements import become
 from lamella.nn.parameter import is_buffer
 
+from . import _asking
 from ._default_dtype import get_default_dtype
 from ._functions import TENSOR_TYPES, tensor
 
 
 class AnyTensor(type):
     """Type of :class:`Tensor`: all tensors, sparse ones too, are instances of it, and it equals the type of them."""
+
+    def __new__(meta, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        """Makes a class; those of programs ask their ``__torch_function__``, but for parameters that have none."""
+        own = namespace.get("__module__", "").partition(".")[0] in ("torch", "lamella")
+        asks = "__torch_function__" in namespace or any(base.__dict__.get("_stands_for_all") for base in bases)
+        if asks and not own and not any(issubclass(base, _asking.Asking) for base in bases):
+            bases = (*bases, _asking.Asking)
+        return super().__new__(meta, name, bases, namespace, **options)
 
     def __instancecheck__(cls, value: object) -> bool:
         if _is_the_type(cls):
@@ -39,7 +47,8 @@ class AnyTensor(type):
         """Makes a tensor: of data, or of sizes given one by one; of subclasses, as they say."""
         if _is_the_type(cls):
             return tensor_types.legacy(args, get_default_dtype(), tensor)
-        _tell_of_calls(cls)
+        if issubclass(cls, _asking.Asking):
+            _asking.begin()
         return type.__call__(cls, *args, **kwargs)
 
 
@@ -52,38 +61,37 @@ class Tensor(lm.Tensor, metaclass=AnyTensor):
 
     __module__ = "torch"
     _stands_for_all = True
+    __torch_function__ = classmethod(_asking.of_class)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
+        """Makes an object of a subclass as one of :class:`Tensor` is made: of data, or of sizes one by one."""
+        kwargs.pop("device", None)
+        if kwargs:
+            return lm.Tensor.__new__(cls, *args, **kwargs)
+        return _make_subclass(cls, tensor_types.legacy(args, get_default_dtype(), tensor))
 
 
-#: Subclasses that a warning has told of.
-_told: set[type] = set()
-
-
-def _tell_of_calls(cls: type) -> None:
-    """Warns, once, of a subclass of tensors that wants to take calls of functions over."""
-    found = next((vars(each)["__torch_function__"] for each in cls.__mro__ if "__torch_function__" in vars(each)), None)
-    taken = getattr(found, "__func__", found)
-    if taken is None or cls in _told or getattr(taken, "__name__", "") == "_disabled_torch_function_impl":
-        return
-    _told.add(cls)
-    warnings.warn(
-        f"[{cls.__name__}] functions do not ask the __torch_function__ of a subclass of tensors: they take its objects "
-        "as the tensors that they are, and return plain ones",
-        stacklevel=3,
-    )
+_native_detach: Any = lm.Tensor.detach
 
 
 def _make_subclass(cls: type, data: lm.Tensor, require_grad: bool = False, *args: Any) -> Any:
     """Returns a leaf of a subclass of tensors on the memory of ``data``."""
-    _tell_of_calls(cls)
-    return lm.Tensor.__new__(cls, data.detach(), stop_gradient=not require_grad)
+    if issubclass(cls, _asking.Asking):
+        _asking.begin()
+    return lm.Tensor.__new__(cls, _native_detach(data), stop_gradient=not require_grad)
 
 
 def _as_subclass(self: lm.Tensor, cls: type) -> Any:
     """Returns the tensor as one of a subclass, which is on the tape where the tensor is."""
     if cls in (Tensor, lm.Tensor):
-        return self
+        if type(self) is lm.Tensor:
+            return self
+        cls = lm.Tensor
     made: Any = _make_subclass(cls, self)
-    return made if self.stop_gradient else become(made, self[...])
+    if self.stop_gradient:
+        return made
+    with _asking.Disabled():
+        return become(made, self[...])
 
 
 _tensors: Any = lm.Tensor

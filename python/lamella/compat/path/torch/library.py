@@ -259,7 +259,8 @@ def impl(name: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
         return functools.partial(impl, name, types)
     keys = [types] if isinstance(types, str) else list(types)
     for key in keys:
-        _operator(name).register_kernel(None if key == "default" else key.lower(), func)
+        device = None if key == "default" else key.lower()
+        _once_defined(name, lambda found, device=device: found.register_kernel(device, func))
     return func
 
 

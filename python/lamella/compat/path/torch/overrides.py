@@ -1,10 +1,8 @@
-"""Objects that take calls of functions over by a ``__torch_function__``: modes, and objects that are no tensors.
-
-That of a class of tensors is not called: a function of one returns what it returns for others.
-"""
+"""Objects that take calls of functions over by a ``__torch_function__``: modes, subclasses of tensors, and others."""
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Self
@@ -12,8 +10,9 @@ from typing import Any, Self
 from lamella import Tensor
 from lamella.compat.front import close_module
 
+from ._asking import asked
 from ._exchange import HOMES, Exchanges, functions_of
-from ._taking_over import taken_over, takers, takes_over
+from ._taking_over import takers, takes_over
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -35,8 +34,22 @@ def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
     """Has an argument take a call over; without one that does, calls the function."""
-    made = taken_over(public_api, args, kwargs)
-    return public_api(*args, **kwargs) if made is NotImplemented else made
+    found = list(takers(relevant_args))
+    return asked(public_api, found, args, kwargs) if found else public_api(*args, **kwargs)
+
+
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Returns a decorator of functions whose calls arguments may take over: those that ``dispatcher`` returns."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            found = list(takers(dispatcher(*args, **kwargs)))
+            return asked(call, found, args, kwargs) if found else function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def is_tensor_like(inp: Any) -> bool:
@@ -111,7 +124,9 @@ class TorchFunctionMode:
 
 
 def resolve_name(f: Any) -> str:
-    """Returns the dotted name of a function."""
+    """Returns the dotted name of a function, or of a method of tensors."""
+    if is_tensor_method_or_property(f):
+        return f"torch.Tensor.{f.__name__}"
     return f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', type(f).__name__)}".lstrip(".")
 
 

@@ -5,12 +5,14 @@ Layers are Lamella's own, or subclasses of these: as with tensors, the type of a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import lamella as lm
 from lamella.nn import Module
 
+from .._asking import Asking, disabled
 from .._stand_ins import TensorType
 from .._taking_over import DOUBLE
 from .._tensor_types import AnyTensor
@@ -28,11 +30,19 @@ _native_named_buffers: Any = Module.named_buffers
 class _ParameterType(TensorType, AnyTensor):
     """Type of parameters, which is one of tensors, too."""
 
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 (a metaclass)
+        """Makes a parameter; of an object of a subclass of tensors one that is of this class, too."""
+        data = args[0] if args else kwargs.get("data")
+        if cls is Parameter and isinstance(data, Asking) and not isinstance(data, lm.nn.Parameter):
+            return _parameter_of(*args, **kwargs)
+        return super().__call__(*args, **kwargs)
+
 
 class Parameter(lm.nn.Parameter, metaclass=_ParameterType):
     """A leaf that a module registers; the parameters of Lamella's own layers are instances, too."""
 
     native = lm.nn.Parameter
+    __torch_function__ = staticmethod(disabled)
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:  # type: ignore[misc]
         """Makes a parameter on the memory of ``data``."""
@@ -40,6 +50,31 @@ class Parameter(lm.nn.Parameter, metaclass=_ParameterType):
             return part(not requires_grad)
         values = lm.zeros((0,)) if data is None else data.detach()
         return lm.Tensor.__new__(cls, values, stop_gradient=not requires_grad)
+
+
+def _parameter_of(data: Any, requires_grad: bool = True) -> Any:
+    """Returns a parameter on the memory of an object of a subclass of tensors, with its attributes.
+
+    Raises:
+        RuntimeError: what the object is off the tape is of another class.
+    """
+    held = data.detach()
+    if type(held) is not type(data):
+        raise RuntimeError(
+            f"[Parameter] detach() of a {type(data).__name__} is to return one, for a parameter to be made of it, not "
+            f"a {type(held).__name__}"
+        )
+    kind: Any = type(data)
+    made = _new_tensor(_parameters_of(kind), held, stop_gradient=not requires_grad)
+    vars(made).update(vars(held))
+    return made
+
+
+@functools.cache
+def _parameters_of(kind: Any) -> Any:
+    """Returns the class of parameters that are objects of a subclass of tensors, to what they ask as well."""
+    namespace = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "asks_as": kind}
+    return type(kind)(kind.__name__, (kind, Parameter), namespace)
 
 
 _new_tensor: Any = lm.Tensor.__new__

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import lamella as lm
-from lamella.optim import LBFGS, Adafactor, Optimizer
+from lamella.optim import LBFGS, SGD, Adafactor, Optimizer
 from lamella.optim._pytorch import OPTIONS, converted
 from lamella.optim.optimizer import check_number
 
+from .._asking import Asking, Disabled
 from ._groups import Group, take_last
 from ._remembered import in_their_form, take_numbers, without_numbers
 
@@ -249,3 +251,25 @@ _adafactor.check = _refusing_small_thresholds(Adafactor.check)
 # Classes that wrap an optimizer call it where they leave out the constructor: hooks are looked up by each step.
 optimizer._patch_step_function = lambda self: None
 optimizer.state = property(_get_state, _set_state)
+
+
+def _by_their_own_addition(native: Callable[..., None]) -> Callable[..., None]:
+    """Returns an update that adds by the method of a parameter's class where this has its own, as on a manifold."""
+
+    @functools.wraps(native)
+    def update_group(self: Optimizer, parameters: list[Any], *given: Any) -> None:
+        own = [p for p in parameters if isinstance(p, Asking) and type(p).add_ is not lm.Tensor.add_]
+        with Disabled():
+            before = [p.clone() for p in own]
+            native(self, parameters, *given)
+            steps = [p - kept for p, kept in zip(own, before, strict=True)]
+            for p, kept in zip(own, before, strict=True):
+                p.copy_(kept)
+        for p, step in zip(own, steps, strict=True):
+            p.add_(step)
+
+    return update_group
+
+
+_sgd: Any = SGD
+_sgd.update_group = _by_their_own_addition(SGD.update_group)

@@ -1,0 +1,217 @@
+"""Subclasses of tensors in the front for PyTorch: what is done with their objects asks their ``__torch_function__``."""
+
+import pytest
+
+from support import extensions
+
+HEAD = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Plain(torch.Tensor):
+    pass
+
+
+class Marked(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        made = super().__torch_function__(func, types, args, kwargs or {})
+        marks = [each.mark for each in args if hasattr(each, "mark")]
+        if isinstance(made, cls) and marks:
+            made.mark = marks[0]
+        return made
+
+
+def of(kind, *values):
+    return torch.tensor(values or (1.0, -2.0)).as_subclass(kind)
+"""
+
+PROGRAMS = {
+    "classes of results": """
+x, p = of(Plain), torch.ones(2)
+for made in (
+    *(x + 1, 1 + x, p + x, x - p, p - x, 1 - x, x * 2, p / x, x**2, -x, abs(x), x @ p, p @ x, x == p, p < x),
+    *(x[0], x[x > 0], x.T, x.data, x.clone(), x.detach(), x.double(), x.view(2, 1), x.sum(), x.max(0).values, *x),
+    *(torch.exp(x), torch.add(p, x), torch.cat([p, x]), torch.where(p > 0, x, p), torch.zeros_like(x)),
+    *(F.relu(x), F.softmax(x, dim=0), torch.linalg.norm(x), *torch.split(x, 1), x.new_zeros(2)),
+    *(Plain([1, 2]), Plain(2, 3), Plain(), Plain(p), torch.Tensor._make_subclass(Plain, p)),
+):
+    assert type(made) is Plain, made
+for made in (x.tolist(), x.shape, x.dtype, len(x), x.numel(), torch.tensor(x), x.as_subclass(torch.Tensor)):
+    assert not isinstance(made, Plain)
+assert Plain([1, 2]).dtype == torch.float32 and Plain(2, 3).shape == (2, 3) and Plain().shape == (0,)
+assert x.add_(1) is x and x.float() is x and x.requires_grad_() is x
+""",
+    "attributes": """
+x = of(Marked)
+x.mark = "m"
+assert (x + 1).mark == x.exp()[0].mark == torch.sum(x).mark == "m"
+parameter = nn.Parameter(x)
+assert isinstance(parameter, Marked) and isinstance(parameter, nn.Parameter) and parameter.mark == "m"
+layer = nn.Module()
+layer.weight = parameter
+layer.register_buffer("held", x)
+assert [name for name, _ in layer.named_parameters()] == ["weight"] and type(parameter * 2) is Marked
+assert {name: type(each) for name, each in layer.state_dict().items()} == {"weight": Marked, "held": Marked}
+layer.to(torch.float64)
+assert type(layer.held) is Marked and layer.held.mark == "m" and layer.held.dtype == torch.float64
+""",
+    "gradients": """
+for kind in (Plain, Marked):
+    x = of(kind).requires_grad_()
+    y = x * 3
+    y.retain_grad()
+    (y.as_subclass(torch.Tensor) * y).sum().backward()
+    assert type(x.grad) == torch.Tensor and x.grad.tolist() == [18.0, -36.0] and y.grad.tolist() == [6.0, -12.0]
+    p = nn.Parameter(of(kind))
+    rule = torch.optim.SGD([p], lr=0.5)
+    (p**2).sum().backward()
+    rule.step()
+    assert p.tolist() == [0.0, 0.0] and p.grad.tolist() == [2.0, -4.0]
+x = torch.ones(2, requires_grad=True)
+(x.as_subclass(Plain) * x).sum().backward()
+assert x.grad.tolist() == [2.0, 2.0]
+""",
+    "parameters on a manifold": """
+class Angle(torch.Tensor):
+    def add_(self, other, alpha=1):
+        with torch._C.DisableTorchFunctionSubclass():
+            return self.copy_((self + alpha * other) % 1.0)
+
+
+class Holder(nn.Parameter):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        given = [each.inner if isinstance(each, Holder) else each for each in args]
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*given, **(kwargs or {}))
+
+
+p = nn.Parameter(torch.tensor([0.25, 0.5]).as_subclass(Angle))
+(p * torch.tensor([1.0, -1.0])).sum().backward()
+torch.optim.SGD([p], lr=0.5).step()
+assert p.tolist() == [0.75, 0.0]
+held = Holder(torch.zeros(0))
+object.__setattr__(held, "inner", nn.Parameter(torch.ones(2)))
+(held.inner * 2).sum().backward()
+assert held.grad.tolist() == [2.0, 2.0]
+torch.optim.SGD([held], lr=0.5).zero_grad()
+assert held.inner.grad is None and held.grad is None
+x = of(Marked)
+x.mark = "m"
+kinds = []
+
+
+def squares(y):
+    kinds.append((type(y), y.mark))
+    return y**2
+
+
+found = torch.autograd.functional.jacobian(squares, x)
+assert found.diagonal().tolist() == [2.0, -4.0] and set(kinds) == {(Marked, "m")}
+""",
+    "functions by which a class tells what it handles": """
+HANDLED = {}
+
+
+class Table(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return HANDLED.get(func, super().__torch_function__)(*(() if func in HANDLED else (func, types)), args)
+
+
+functions = {
+    torch.sum: lambda x: torch.sum(x),
+    torch.Tensor.mean: lambda x: x.mean(),
+    torch.Tensor.add: lambda x: x + 1,
+    torch.Tensor.__getitem__: lambda x: x[0],
+    torch.matmul: lambda x: torch.matmul(x, x),
+    torch.Tensor.shape.__get__: lambda x: x.shape,
+    F.relu: lambda x: F.relu(x),
+}
+for function, call in functions.items():
+    assert isinstance(call(of(Table)), (torch.Tensor, torch.Size))
+    HANDLED[function] = lambda args: "handled"
+    assert call(of(Table)) == "handled", function
+names = []
+
+
+class Named(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        names.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+x = of(Named)
+x + 1, 1 + x, torch.ones(2) - x, 1 - x, x.numpy(), x.to(torch.float64), x.float(), x.new_zeros(2), x.dim(), x[0], x.T
+assert names == "add add sub __rsub__ numpy to float new_zeros dim __getitem__ __get__".split(), names
+""",
+    "which class is asked": """
+class Base(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return cls.__name__, [each.__name__ for each in types]
+
+
+class Derived(Base):
+    pass
+
+
+class Other(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+
+
+a, b, c = of(Base), of(Derived), of(Other)
+assert a + b == b + a == torch.add(a, b) == ("Derived", ["Derived", "Base"])
+assert c + a == torch.add(c, a) == ("Base", ["Other", "Base"])
+assert torch.cat([torch.ones(2), a]) == ("Base", ["Base"])
+for refused in (lambda: c + 1, lambda: torch.add(c, 1), lambda: of(Plain) + of(Marked)):
+    try:
+        refused()
+    except TypeError:
+        pass
+    else:
+        raise AssertionError("nobody takes it over")
+
+
+class Unasked(torch.Tensor):
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
+class Weight(nn.Parameter):
+    pass
+
+
+assert type(of(Unasked) + 1) == type(Weight(torch.ones(2)) + 1) == torch.Tensor
+assert not torch.overrides.has_torch_function((of(Unasked), Weight(torch.ones(1)), torch.ones(1)))
+for block in (torch._C.DisableTorchFunctionSubclass, torch._C.DisableTorchFunction):
+    with block():
+        assert type(a + 1) == torch.Tensor and not torch.overrides.has_torch_function((a,))
+assert torch.overrides.has_torch_function((a,)) and torch.overrides.has_torch_function_unary(b)
+
+
+def own(x):
+    return torch.overrides.handle_torch_function(own, (x,), x) if torch.overrides.has_torch_function((x,)) else "own"
+
+
+@torch.overrides.wrap_torch_function(lambda x: (x,))
+def wrapped(x):
+    return "own"
+
+
+for function in (own, wrapped):
+    assert function(torch.ones(1)) == "own" and function(a) == ("Base", ["Base"])
+assert torch.overrides.resolve_name(torch.Tensor.add) == "torch.Tensor.add"
+""",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_subclasses(program, tmp_path):
+    extensions.write(tmp_path, {"program.py": HEAD + PROGRAMS[program]})
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
