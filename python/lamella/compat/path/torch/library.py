@@ -260,8 +260,12 @@ def impl(name: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
     keys = [types] if isinstance(types, str) else list(types)
     for key in keys:
         device = None if key == "default" else key.lower()
-        _once_defined(name, lambda found, device=device: found.register_kernel(device, func))
+        _once_defined(name, functools.partial(_register, device, func))
     return func
+
+
+def _register(device: str | None, kernel: Callable[..., Any], found: Any) -> None:
+    found.register_kernel(device, kernel)
 
 
 def _implemented(library: Library, name: Any, key: str, function: Callable[..., Any]) -> Callable[..., Any]:
