@@ -38,6 +38,7 @@ def test_placements_signatures_and_global_tensors():
 
 
 MESSAGES = """
+import sys
 import oneflow as flow
 
 comm = flow.comm
@@ -94,7 +95,7 @@ else:
         assert "[comm.recv]" in str(error)
     else:
         raise AssertionError
-print("done", me)
+sys.stdout.write(f"done {me}\\n")  # in one piece, beside the other process's
 """
 
 
