@@ -62,7 +62,8 @@ struct LstsqLayer : OperatorLayer<LstsqLayer> {
     const Tensor& dy = grads[0];
     if (!dy.defined()) return result;
     const Tensor inverse = pinv(given, ctx.state<std::optional<Tensor>>());
-    // With x and y of the scale of 1 no product leaves the range of numbers where the gradient does not.
+    // With x of size 1, and b as many times smaller, no product leaves the range of numbers where the gradient does
+    // not.
     const Tensor scale = power_of_two_near(inverse);
     const Tensor x = multiply(given, scale);
     const Tensor p = divide(inverse, scale);

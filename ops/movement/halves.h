@@ -1,8 +1,6 @@
 #pragma once
 
-#include <concepts>
 #include <optional>
-#include <string_view>
 
 #include "ops/movement/cast.h"
 #include "ops/support/dtypes.h"
