@@ -248,8 +248,13 @@ std::string ProcessGroup::absentees(std::uint64_t sequence, bool in_time) const 
   // A process that is being killed closes its connections a little before the system shows it as ended.
   constexpr Milliseconds kStep{10};
   for (int i = 0; in_time && i < 20 && !options_.progress->has_lost_one(); ++i) std::this_thread::sleep_for(kStep);
+  std::vector<Absentee> absent = options_.progress->absent(sequence);
+  // Before the time has passed, those that are only behind are no cause beside one that will not come.
+  if (in_time && std::ranges::any_of(absent, &Absentee::is_gone)) {
+    std::erase_if(absent, [](const Absentee& one) { return !one.is_gone; });
+  }
   std::string text;
-  for (const Absentee& one : options_.progress->absent(sequence)) {
+  for (const Absentee& one : absent) {
     text += str(text.empty() ? "" : "; ", "rank ", one.rank, " ", one.reason);
   }
   return text;

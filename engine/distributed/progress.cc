@@ -162,11 +162,11 @@ std::vector<Absentee> Progress::absent(std::uint64_t sequence) const {
                               : state == State::Running ? str("in operation ", reached, ", ", op.data())
                                                         : str("after operation ", reached, ", ", op.data());
     if (state == State::Left) {
-      found.push_back({i, "left the group " + where});
+      found.push_back({.rank = i, .is_gone = true, .reason = "left the group " + where});
     } else if (has_ended(record)) {
-      found.push_back({i, "ended (killed, crashed or exited) " + where});
+      found.push_back({.rank = i, .is_gone = true, .reason = "ended (killed, crashed or exited) " + where});
     } else if (reached < sequence) {
-      found.push_back({i, "is " + where});
+      found.push_back({.rank = i, .is_gone = false, .reason = "is " + where});
     }
   }
   return found;

@@ -15,6 +15,8 @@ namespace lamella::distributed {
 /// A process of the group that does not take part in an operation, and what is known of it.
 struct Absentee {
   int rank = 0;
+  /// True if it has ended or left the group: it will not come. Else it is only behind.
+  bool is_gone = false;
   std::string reason;
 };
 
