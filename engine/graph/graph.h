@@ -50,6 +50,8 @@ class Graph {
   void mark_effects() { nodes_.back().effects = true; }
   /// Says of the node that was added last that every run needs it.
   void mark_required() { nodes_.back().required = true; }
+  /// Says of the function that was added last that it computes gradients.
+  void mark_pass(BackwardPass pass) { nodes_.back().pass = std::move(pass); }
   /// Sets whether the nodes that are added from now on run with recording off.
   void set_no_grad(bool off) noexcept { no_grad_ = off; }
 

@@ -66,6 +66,14 @@ using GraphFunction = std::function<std::vector<Tensor>(std::vector<Tensor>)>;
 
 struct LayerGraphs;
 
+/// Says of a function that it computes gradients, in one pass that begins with some of its tensors. All are positions
+/// among them.
+struct BackwardPass {
+  std::vector<std::size_t> targets;
+  /// The gradient that the pass begins with, for each target; nothing for ones.
+  std::vector<std::optional<std::size_t>> seeds;
+};
+
 /// A step of a graph. Its arguments are values of earlier nodes.
 struct GraphNode {
   enum class Kind : std::uint8_t {
@@ -84,6 +92,7 @@ struct GraphNode {
   GraphFunction function;
   /// The graphs of a layer that the function computes; null for other functions.
   std::shared_ptr<const LayerGraphs> layer = nullptr;
+  std::optional<BackwardPass> pass = {};
   std::vector<NodeArgument> arguments;
   /// The results in order, those of a list one after another; kNoValue for None.
   std::vector<ValueId> results;

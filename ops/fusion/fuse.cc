@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "ops/elementwise/list.h"
+#include "ops/fusion/loss.h"
 #include "ops/fusion/program.h"
 #include "ops/nn/norm.h"
 
@@ -61,9 +62,14 @@ struct Cluster {
 class Fuser {
  public:
   Fuser(const Graph& graph, std::span<const ValueId> fetches, bool callers_tape)
-      : graph_(graph), cluster_of_value_(graph.values().size(), kNone), read_outside_(graph.values().size(), false) {
+      : graph_(graph),
+        cluster_of_value_(graph.values().size(), kNone),
+        asked_(graph.values().size(), false),
+        read_outside_(graph.values().size(), false) {
     for (const ValueId id : fetches) read_outside_.at(id) = true;
     find_last_write(callers_tape);
+    find_seeds();
+    find_asked(fetches, callers_tape);
   }
 
   Graph run() {
@@ -75,7 +81,7 @@ class Fuser {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const std::size_t c = cluster_of_node_[i] == kNone ? kNone : root(cluster_of_node_[i]);
       if (c == kNone || clusters_[c].nodes.size() < 2 || clusters_[c].nodes.back() < last_write_) {
-        result.push_back(nodes[i]);
+        result.push_back(with_foreseen_gradient(i));
       } else if (clusters_[c].nodes.back() == i) {
         result.push_back(build(clusters_[c]));
       }
@@ -183,6 +189,7 @@ class Fuser {
     clusters_[home].nodes.push_back(i);
     cluster_of_node_[i] = home;
     cluster_of_value_[node.results[0]] = home;
+    if (asked_[node.results[0]] && !node.no_grad) clusters_[home].open = false;
   }
 
   void join(std::size_t home, std::size_t other) {
@@ -200,6 +207,96 @@ class Fuser {
       last_write_ = i;
       return;
     }
+  }
+
+  /// Finds the targets of the graph's only pass, and the gradients that it begins with.
+  void find_seeds() {
+    const std::vector<GraphNode>& nodes = graph_.nodes();
+    const auto is_pass = [](const GraphNode& node) { return node.kind == GraphNode::Kind::Gradients || node.pass; };
+    if (std::ranges::count_if(nodes, is_pass) != 1) return;
+    pass_ = static_cast<std::size_t>(std::ranges::find_if(nodes, is_pass) - nodes.begin());
+    const GraphNode& pass = nodes[pass_];
+    if (pass.pass) {
+      const std::vector<ValueId>& values = pass.arguments[0].values;
+      for (std::size_t i = 0; i < pass.pass->targets.size(); ++i) {
+        const std::optional<std::size_t> seed = pass.pass->seeds[i];
+        seed_of_.emplace(values.at(pass.pass->targets[i]), seed ? values.at(*seed) : kNoValue);
+      }
+      return;
+    }
+    const std::vector<ValueId>&targets = pass.arguments[0].values, &begin = pass.arguments[2].values;
+    for (std::size_t i = 0; i < targets.size(); ++i) seed_of_.emplace(targets[i], begin.empty() ? kNoValue : begin[i]);
+  }
+
+  /// Finds the values whose own gradients may be asked for. What reads them stays outside of their program, through
+  /// which gradients flow to its inputs alone.
+  void find_asked(std::span<const ValueId> fetches, bool callers_tape) {
+    if (callers_tape) {
+      for (const ValueId id : fetches) asked_[id] = true;
+    }
+    for (const GraphNode& node : graph_.nodes()) {
+      if (node.kind == GraphNode::Kind::Gradients) {
+        for (const ValueId id : node.arguments[1].values) asked_[id] = true;
+      } else if (node.kind == GraphNode::Kind::Function && !node.layer) {
+        graph::for_each_argument(node, [&](ValueId id) { asked_[id] = true; });
+      }
+    }
+  }
+
+  /// True if gradients come to a node's results from the pass alone, and what that begins with is there before the
+  /// node. `own` are the nodes, in order, that become one, which runs in the place of the last of them.
+  bool is_foreseen(std::span<const std::size_t> own, std::span<const ValueId> results,
+                   std::span<const ValueId> seeds) const {
+    const std::vector<GraphNode>& nodes = graph_.nodes();
+    const auto is_among = [](std::span<const ValueId> all, ValueId id) {
+      return id != kNoValue && std::ranges::find(all, id) != all.end();
+    };
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const bool is_own = std::ranges::binary_search(own, i);
+      if (is_own || i > own.back()) {
+        if (std::ranges::any_of(nodes[i].results, [&](ValueId id) { return is_among(seeds, id); })) return false;
+      }
+      if (is_own || i == pass_ || nodes[i].no_grad) continue;
+      bool reads = false;
+      graph::for_each_argument(nodes[i], [&](ValueId id) { reads |= is_among(results, id); });
+      if (reads) return false;
+    }
+    return true;
+  }
+
+  /// Returns a node, as a function that computes its gradient beside it where that is possible.
+  GraphNode with_foreseen_gradient(std::size_t i) const {
+    const GraphNode& node = graph_.nodes()[i];
+    const auto found = node.results.size() == 1 ? seed_of_.find(node.results[0]) : seed_of_.end();
+    if (found == seed_of_.end() || node.no_grad) return node;
+    const std::size_t own[] = {i};
+    const ValueId seed[] = {found->second};
+    if (!is_foreseen(own, node.results, seed)) return node;
+    std::optional<graph::GraphFunction> function = foreseen_loss(node);
+    if (!function) return node;
+    return {.kind = GraphNode::Kind::Function,
+            .name = node.name.substr(node.name.rfind(':') + 1) + "-with-gradient",
+            .op = {},
+            .function = std::move(*function),
+            .arguments = {NodeArgument::of({node.arguments[0].values[0], node.arguments[1].values[0], found->second})},
+            .results = node.results,
+            .list_sizes = {},
+            .effects = node.effects,
+            .no_grad = false,
+            .where = node.where};
+  }
+
+  /// Returns, for each of a fused node's results, the gradient that comes to it, kNoValue for none; nothing if that is
+  /// not known before the node.
+  std::vector<ValueId> seeds_of(const Cluster& cluster, const std::vector<ValueId>& results) const {
+    std::vector<ValueId> seeds;
+    for (const ValueId id : results) {
+      const auto found = seed_of_.find(id);
+      seeds.push_back(found == seed_of_.end() ? kNoValue : found->second);
+    }
+    const bool any = std::ranges::any_of(seeds, [](ValueId seed) { return seed != kNoValue; });
+    if (!any || cluster.no_grad || !is_foreseen(cluster.nodes, results, seeds)) return {};
+    return seeds;
   }
 
   void find_outside_reads() {
@@ -293,10 +390,15 @@ class Fuser {
     }
     program->drop_unread();
     fused.name = program->name;
-    fused.arguments = {NodeArgument::of(inputs)};
-    fused.function = [program = std::shared_ptr<const Program>(program)](const std::vector<Tensor>& given) {
-      return apply(program, given);
+    const std::vector<ValueId> seeds = seeds_of(cluster, fused.results);
+    fused.function = [program = std::shared_ptr<const Program>(program),
+                      count = inputs.size()](std::vector<Tensor> given) {
+      const std::vector<Tensor> seeds(given.begin() + static_cast<std::ptrdiff_t>(count), given.end());
+      given.resize(count);
+      return apply(program, given, seeds);
     };
+    inputs.insert(inputs.end(), seeds.begin(), seeds.end());
+    fused.arguments = {NodeArgument::of(std::move(inputs))};
     return fused;
   }
 
@@ -307,6 +409,12 @@ class Fuser {
   /// Position of the last write in place before gradients are computed, 0 if there is none. A program saves its inputs
   /// for its gradient, where the operators may save nothing that the write spoils, so that none is made before it.
   std::size_t last_write_ = 0;
+  /// True for values whose own gradients may be asked for.
+  std::vector<bool> asked_;
+  /// Position of the graph's only backward pass, and the gradients that it begins with by their targets: kNoValue for
+  /// ones.
+  std::size_t pass_ = kNone;
+  std::unordered_map<ValueId, ValueId> seed_of_;
   /// True for values that are read outside of their cluster.
   std::vector<bool> read_outside_;
 };

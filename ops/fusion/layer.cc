@@ -74,11 +74,39 @@ std::vector<bool> wanted_of(const std::vector<Tensor>& inputs) {
   return wanted;
 }
 
+/// Gradients of a call's inputs that were computed with its outputs.
+class Foreseen {
+ public:
+  Foreseen() = default;
+  Foreseen(const std::vector<Tensor>& seeds, std::vector<Tensor> gradients)
+      : seeds_(seeds), gradients_(std::move(gradients)) {
+    for (const Tensor& seed : seeds) versions_.push_back(seed.defined() ? seed.version() : 0);
+  }
+
+  /// Returns the gradients if `grads` are the tensors that they were computed from, unchanged; else nothing. They are
+  /// given away once, as backward may write to what it owns alone.
+  std::optional<TensorList> take(const TensorList& grads) {
+    const Foreseen taken = std::exchange(*this, Foreseen());
+    if (taken.gradients_.empty()) return {};
+    for (std::size_t k = 0; k < grads.size(); ++k) {
+      const Tensor& seed = taken.seeds_[k];
+      if (grads[k].defined() != seed.defined()) return {};
+      if (seed.defined() && (!seed.same(grads[k]) || seed.version() != taken.versions_[k])) return {};
+    }
+    return TensorList(taken.gradients_.begin(), taken.gradients_.end());
+  }
+
+ private:
+  std::vector<Tensor> seeds_, gradients_;
+  std::vector<std::uint32_t> versions_;
+};
+
 /// State of a recorded call, beside its tensors.
 struct Call {
   std::shared_ptr<const Program> program;
   /// Registers whose values are saved after the inputs.
   std::vector<int> kept;
+  Foreseen foreseen;
 };
 
 struct Fused : Function<Fused> {
@@ -86,22 +114,29 @@ struct Fused : Function<Fused> {
   static std::string name_of(const Context& ctx) { return static_cast<const Program*>(ctx.tag)->name; }
 
   static std::vector<Tensor> forward(Context& ctx, const std::shared_ptr<const Program>& program,
-                                     const std::vector<Tensor>& inputs) {
+                                     const std::vector<Tensor>& inputs, const std::vector<Tensor>* seeds) {
     ctx.tag = program.get();
     if (!ctx.recording() || autograd::any_dual(inputs)) {
-      ctx.state<Call>() = {program, {}};
+      ctx.state<Call>() = {program, {}, {}};
       ctx.save_for_backward(std::span<const Tensor>(inputs));
       return run(*program, inputs);
     }
-    const std::shared_ptr<const Program::Recorded> recorded = program->recorded(wanted_of(inputs));
-    std::vector<Tensor> outputs = run(recorded->program, inputs);
-    std::vector<Tensor> saved = inputs;
-    for (std::size_t k = program->outputs.size(); k < outputs.size(); ++k) saved.push_back(outputs[k]);
+    const std::vector<bool> wanted = wanted_of(inputs);
+    const std::shared_ptr<const Program::Recorded> recorded = program->recorded(wanted);
+    std::vector<Tensor> outputs, saved = inputs;
+    if (const std::shared_ptr<const Program> joint = joint_of(*program, wanted, inputs, *seeds)) {
+      outputs = run(*joint, joint_inputs(inputs, *seeds));
+      const auto first = outputs.begin() + static_cast<std::ptrdiff_t>(program->outputs.size());
+      ctx.state<Call>() = {program, {}, Foreseen(*seeds, {first, outputs.end()})};
+    } else {
+      outputs = run(recorded->program, inputs);
+      saved.insert(saved.end(), outputs.begin() + static_cast<std::ptrdiff_t>(program->outputs.size()), outputs.end());
+      ctx.state<Call>() = {program, recorded->kept, {}};
+    }
     outputs.resize(program->outputs.size());
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       if (outputs[k].defined() && !recorded->reached[k]) ctx.mark_non_differentiable(outputs[k]);
     }
-    ctx.state<Call>() = {program, recorded->kept};
     ctx.save_for_backward(std::span<const Tensor>(saved));
     return outputs;
   }
@@ -115,6 +150,8 @@ struct Fused : Function<Fused> {
     for (std::size_t i = 0; i < inputs.size() - kept.size(); ++i)
       wanted.push_back(autograd::is_needed(ctx.node()->edges()[i]));
     for (const Tensor& grad : grads) given.push_back(grad.defined());
+    std::optional<TensorList> foreseen = ctx.state<Call>().foreseen.take(grads);
+    if (foreseen && !autograd::is_grad_enabled() && !autograd::any_dual(inputs)) return std::move(*foreseen);
     if (autograd::is_grad_enabled() || autograd::any_dual(inputs)) {
       inputs.resize(wanted.size());
       return recorded(program, inputs, wanted, grads);
@@ -132,6 +169,23 @@ struct Fused : Function<Fused> {
   }
 
  private:
+  static std::vector<Tensor> joint_inputs(const std::vector<Tensor>& inputs, const std::vector<Tensor>& seeds) {
+    std::vector<Tensor> all = inputs;
+    std::ranges::copy_if(seeds, std::back_inserter(all), &Tensor::defined);
+    return all;
+  }
+
+  /// Returns the program that computes outputs and gradients at once; null if there are no seeds, or it cannot run.
+  static std::shared_ptr<const Program> joint_of(const Program& program, const std::vector<bool>& wanted,
+                                                 const std::vector<Tensor>& inputs, const std::vector<Tensor>& seeds) {
+    if (seeds.empty()) return nullptr;
+    std::vector<bool> given;
+    for (const Tensor& seed : seeds) given.push_back(seed.defined());
+    std::shared_ptr<const Program> joint = program.with_gradient(wanted, given);
+    const std::vector<Tensor> all = joint_inputs(inputs, seeds);
+    return fits(*joint, all) && is_ready(*joint, all) ? joint : nullptr;
+  }
+
   /// Returns a gradient as run() takes it: contiguous, or the one number that it repeats.
   static Tensor in_blocks(const Tensor& grad) {
     if (grad.is_contiguous()) return grad;
@@ -179,13 +233,14 @@ bool forward_is_ready(const Program& program, const std::vector<Tensor>& inputs)
 
 }  // namespace
 
-std::vector<Tensor> apply(const std::shared_ptr<const Program>& program, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> apply(const std::shared_ptr<const Program>& program, const std::vector<Tensor>& inputs,
+                          const std::vector<Tensor>& seeds) {
   const bool single_wants_gradient =
       std::ranges::any_of(inputs, [](const Tensor& x) { return x.ndim() == 0 && !x.stop_gradient(); });
   if (!fits(*program, inputs) || (single_wants_gradient && autograd::is_grad_enabled()))
     return call_one_by_one(*program, inputs);
   if (!forward_is_ready(*program, inputs)) return call_one_by_one(*program, inputs);
-  return Fused::apply(program, inputs);
+  return Fused::apply(program, inputs, &seeds);
 }
 
 }  // namespace lamella::fusion

@@ -68,6 +68,7 @@ struct Program::Gradients {
   std::mutex mutex;
   std::map<std::vector<bool>, std::shared_ptr<const Recorded>> recorded;
   std::map<std::tuple<std::vector<bool>, std::vector<bool>, std::vector<int>>, std::shared_ptr<const Program>> made;
+  std::map<std::pair<std::vector<bool>, std::vector<bool>>, std::shared_ptr<const Program>> joint;
 };
 
 Program::Program() : gradients_(std::make_shared<Gradients>()), forms_(std::make_shared<native::Forms>()) {}
@@ -77,6 +78,14 @@ std::shared_ptr<const Program> Program::gradient(const std::vector<bool>& wanted
   const std::lock_guard lock(gradients_->mutex);
   auto& program = gradients_->made[{wanted, given, kept}];
   if (!program) program = std::make_shared<const Program>(gradient_of(*this, wanted, given, kept));
+  return program;
+}
+
+std::shared_ptr<const Program> Program::with_gradient(const std::vector<bool>& wanted,
+                                                      const std::vector<bool>& given) const {
+  const std::lock_guard lock(gradients_->mutex);
+  auto& program = gradients_->joint[{wanted, given}];
+  if (!program) program = std::make_shared<const Program>(fusion::with_gradient(*this, wanted, given));
   return program;
 }
 
@@ -161,11 +170,22 @@ class Reverse {
       if (one.kind == Register::Kind::Input && wanted[static_cast<std::size_t>(one.index)])
         result_.outputs[static_cast<std::size_t>(one.index)] = grads_[r];
     }
-    result_.name += "-backward";
-    result_.drop_unread();
   }
 
-  Program take() { return std::move(result_); }
+  Program take() {
+    result_.name += "-backward";
+    result_.drop_unread();
+    return std::move(result_);
+  }
+
+  /// Returns the program with the forward's outputs before its own.
+  Program take_with_outputs() {
+    // The first registers are the forward's.
+    result_.outputs.insert(result_.outputs.begin(), forward_.outputs.begin(), forward_.outputs.end());
+    result_.name += "-with-gradient";
+    result_.drop_unread();
+    return std::move(result_);
+  }
 
  private:
   void accumulate(int target, int grad) {
@@ -239,6 +259,10 @@ class Reverse {
 Program gradient_of(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given,
                     const std::vector<int>& kept) {
   return Reverse(program, wanted, given, kept).take();
+}
+
+Program with_gradient(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given) {
+  return Reverse(program, wanted, given, {}).take_with_outputs();
 }
 
 }  // namespace lamella::fusion

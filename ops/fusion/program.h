@@ -16,8 +16,9 @@
 // between them stays in the first cache: memory is read once for each input and written once for each output. The
 // kernels are those of the eager operators, and so is every bit of the results. The gradient of a program is a program,
 // which computes the intermediate results that it needs anew, but for those that take long, which are kept; where
-// several gradients are summed, their order may be another one than on the tape. Programs that are worth it are
-// compiled: see Note [Native programs].
+// several gradients are summed, their order may be another one than on the tape. Where a graph has the gradient that
+// backward is going to begin with before the program runs, one program computes both the outputs and the gradients:
+// nothing is read twice, and nothing is kept. Programs that are worth it are compiled: see Note [Native programs].
 
 namespace lamella::fusion {
 namespace native {
@@ -91,6 +92,8 @@ struct Program {
   /// Returns gradient_of() this program, which is made once for each set of arguments.
   std::shared_ptr<const Program> gradient(const std::vector<bool>& wanted, const std::vector<bool>& given,
                                           const std::vector<int>& kept) const;
+  /// Returns with_gradient() of this program, which is made once for each set of arguments.
+  std::shared_ptr<const Program> with_gradient(const std::vector<bool>& wanted, const std::vector<bool>& given) const;
   /// Returns the compiled forms; see Note [Native programs].
   native::Forms& forms() const { return *forms_; }
 
@@ -113,6 +116,11 @@ struct Program::Recorded {
 Program gradient_of(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given,
                     const std::vector<int>& kept);
 
+/// Returns a program that computes the outputs of `program` and, after them, the gradients of all its inputs, which are
+/// -1 where gradient_of() has it: its inputs are those of the program, then the gradient of each output for which
+/// `given` is set.
+Program with_gradient(const Program& program, const std::vector<bool>& wanted, const std::vector<bool>& given);
+
 /// True if the program can run on these tensors block by block, or as a kernel of a CUDA device: all are on one device,
 /// contiguous, of one shape and dtype, which has kernels of its own. Otherwise its operators are called one by one.
 bool fits(const Program& program, std::span<const Tensor> inputs);
@@ -122,7 +130,10 @@ bool is_ready(const Program& program, std::span<const Tensor> inputs);
 /// Runs a program for which is_ready() is true; returns its outputs, undefined ones for -1.
 std::vector<Tensor> run(const Program& program, std::span<const Tensor> inputs);
 
-/// Computes the program's outputs as a recorded operation with one node.
-std::vector<Tensor> apply(const std::shared_ptr<const Program>& program, const std::vector<Tensor>& inputs);
+/// Computes the program's outputs as a recorded operation with one node. `seeds`, empty or one tensor for each output,
+/// are the gradients that a later pass is expected to begin with, undefined where no output wants one: the gradients of
+/// the inputs are then computed beside the outputs, and are there when just these gradients come.
+std::vector<Tensor> apply(const std::shared_ptr<const Program>& program, const std::vector<Tensor>& inputs,
+                          const std::vector<Tensor>& seeds = {});
 
 }  // namespace lamella::fusion

@@ -210,17 +210,24 @@ Tensor of_rows_there(const Tensor& input, const Tensor& target, std::int64_t ign
                      kOp);
 }
 
-/// Returns cross_entropy for samples that are rows.
+/// Returns cross_entropy for samples that are rows. `seed` is the gradient that is expected to come, if one is known.
 Tensor of_rows(const Tensor& input, const Tensor& target, std::int64_t ignore_index, std::string_view reduction,
-               double smoothing, const Classes& classes) {
+               double smoothing, const Classes& classes, std::optional<double> seed) {
   if (!input.device().is_cpu()) return of_rows_there(input, target, ignore_index, reduction, smoothing, classes);
   const RowClasses rows(target, classes, ignore_index, CrossEntropy::info.name);
   const std::int64_t samples = rows.numbers.numel();
   const Tensor matrix = input.ndim() == 2 ? input : reshape(input, Dims{samples, classes.count});
-  const Tensor terms = cross_entropy_rows(matrix, rows.numbers, smoothing);
-  if (reduction == "mean" && rows.counted != samples) return sum(terms) / static_cast<double>(rows.counted);
-  return reduce_loss(input.ndim() == 2 || reduction != "none" ? terms : reshape(terms, classes.samples), reduction,
-                     CrossEntropy::info.name);
+  if (reduction == "none") {
+    const Tensor terms = cross_entropy_rows(matrix, rows.numbers, smoothing);
+    return input.ndim() == 2 ? terms : reshape(terms, classes.samples);
+  }
+  TermsReduction reduced;
+  if (reduction == "mean") {
+    reduced.mean = rows.counted == samples;
+    reduced.divisor = static_cast<double>(rows.counted);
+  }
+  if (seed && samples > 0) return cross_entropy_with_gradient(matrix, rows.numbers, smoothing, reduced, *seed);
+  return reduced.of(cross_entropy_rows(matrix, rows.numbers, smoothing));
 }
 
 /// Returns the weight of each sample's class; undefined if all are 1.
@@ -266,6 +273,42 @@ Tensor of_probabilities(const Tensor& input, const Tensor& target, const std::op
   return reduce_loss(terms, reduction, "cross_entropy");
 }
 
+/// Returns cross_entropy; `seed` is the gradient that is expected to come, if one is known.
+Tensor loss_of(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
+               std::int64_t ignore_index, std::string_view reduction, double label_smoothing,
+               std::optional<std::int64_t> axis, std::optional<double> seed) {
+  constexpr auto& info = CrossEntropy::info;
+  check_reduction(reduction, info.name);
+  if (!(label_smoothing >= 0 && label_smoothing <= 1))
+    fail<ValueError>("[cross_entropy] label_smoothing must lie in [0, 1], got ", label_smoothing);
+  const Classes classes(input, axis, info.name);
+  check_weight(weight, classes, info.name);
+  const Tensor values = as_floating(input, info.name);
+  if (target.shape() == input.shape())
+    return of_probabilities(values, target, weight, reduction, label_smoothing, classes);
+  check_numbers(target, classes, info.name);
+  // Low precision is computed in float32.
+  const bool narrow = item_size(values.dtype()) < sizeof(float) && values.device().is_cpu();
+  const Tensor wide = narrow ? cast(values, DType::Float32) : values;
+  if (!weight && are_rows(wide, target, classes)) {
+    const Tensor loss = of_rows(wide, target, ignore_index, reduction, label_smoothing, classes, seed);
+    return narrow ? cast(loss, values.dtype()) : loss;
+  }
+  const Targets targets(target, ignore_index, info.name);
+  const auto at = static_cast<std::int64_t>(classes.axis);
+  // Ignored samples may be infinite or NaN: they are replaced before anything is computed from them.
+  const Tensor log_p =
+      log_softmax(targets.counted.defined() ? where(expand_dims(targets.counted, at), values, 0) : values, at);
+  Tensor terms = -pick_classes(log_p, targets.numbers, classes, info.name);
+  const Tensor weights = weights_of(weight, targets.numbers);
+  if (weights.defined()) terms = terms * weights;
+  if (label_smoothing > 0) {
+    const Tensor spread = -sum(weight ? log_p * along_classes(*weight, classes, input.ndim()) : log_p, at);
+    terms = terms * (1 - label_smoothing) + spread * (label_smoothing / static_cast<double>(classes.count));
+  }
+  return reduced(terms, weights, targets, reduction, info.name);
+}
+
 }  // namespace
 
 Tensor NllLoss::call(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight,
@@ -293,35 +336,22 @@ Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, const std::
                           std::optional<std::int64_t> axis) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<CrossEntropy>(input, target, weight, ignore_index, reduction, label_smoothing, axis);
-  check_reduction(reduction, info.name);
-  if (!(label_smoothing >= 0 && label_smoothing <= 1))
-    fail<ValueError>("[cross_entropy] label_smoothing must lie in [0, 1], got ", label_smoothing);
-  const Classes classes(input, axis, info.name);
-  check_weight(weight, classes, info.name);
-  const Tensor values = as_floating(input, info.name);
-  if (target.shape() == input.shape())
-    return of_probabilities(values, target, weight, reduction, label_smoothing, classes);
-  check_numbers(target, classes, info.name);
-  // Low precision is computed in float32.
-  const bool narrow = item_size(values.dtype()) < sizeof(float) && values.device().is_cpu();
-  const Tensor wide = narrow ? cast(values, DType::Float32) : values;
-  if (!weight && are_rows(wide, target, classes)) {
-    const Tensor loss = of_rows(wide, target, ignore_index, reduction, label_smoothing, classes);
-    return narrow ? cast(loss, values.dtype()) : loss;
-  }
-  const Targets targets(target, ignore_index, info.name);
-  const auto at = static_cast<std::int64_t>(classes.axis);
-  // Ignored samples may be infinite or NaN: they are replaced before anything is computed from them.
-  const Tensor log_p =
-      log_softmax(targets.counted.defined() ? where(expand_dims(targets.counted, at), values, 0) : values, at);
-  Tensor terms = -pick_classes(log_p, targets.numbers, classes, info.name);
-  const Tensor weights = weights_of(weight, targets.numbers);
-  if (weights.defined()) terms = terms * weights;
-  if (label_smoothing > 0) {
-    const Tensor spread = -sum(weight ? log_p * along_classes(*weight, classes, input.ndim()) : log_p, at);
-    terms = terms * (1 - label_smoothing) + spread * (label_smoothing / static_cast<double>(classes.count));
-  }
-  return reduced(terms, weights, targets, reduction, info.name);
+  return loss_of(input, target, weight, ignore_index, reduction, label_smoothing, axis, {});
+}
+
+Tensor cross_entropy_foreseen(const Tensor& input, const Tensor& target, std::int64_t ignore_index,
+                              std::string_view reduction, double label_smoothing, std::optional<std::int64_t> axis,
+                              const Tensor& seed) {
+  const Tensor operands[] = {input, target};
+  const bool plain = !autograd::autocast_active() && autograd::is_grad_enabled() && !autograd::modes().interceptors &&
+                     !input.stop_gradient() && input.device().is_cpu() && !autograd::any_dual(operands) &&
+                     item_size(input.dtype()) >= sizeof(float);
+  std::optional<double> known;
+  if (plain && !seed.defined()) known = 1;
+  if (plain && seed.defined() && seed.device().is_cpu() && seed.ndim() == 0 && seed.dtype() == input.dtype())
+    known = seed.dtype() == DType::Float32 ? static_cast<double>(*seed.data<float>()) : *seed.data<double>();
+  if (!known) return CrossEntropy::call(input, target, {}, ignore_index, reduction, label_smoothing, axis);
+  return loss_of(input, target, {}, ignore_index, reduction, label_smoothing, axis, known);
 }
 
 }  // namespace lamella

@@ -31,6 +31,13 @@ struct CrossEntropy {
                      std::optional<std::int64_t> axis);
 };
 
+/// Returns cross_entropy for a backward pass that is expected to begin with `seed` (ones if it is undefined) as the
+/// gradient of the result, which saves a pass over the logits where `seed` is a number on the CPU. Any other gradient
+/// may come.
+Tensor cross_entropy_foreseen(const Tensor& input, const Tensor& target, std::int64_t ignore_index,
+                              std::string_view reduction, double label_smoothing, std::optional<std::int64_t> axis,
+                              const Tensor& seed);
+
 struct NllLoss {
   static constexpr OpInfo info{
       .name = "nll_loss",

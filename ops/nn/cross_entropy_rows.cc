@@ -14,6 +14,7 @@
 #include "ops/nn/softmax.h"
 #include "ops/reduce/sum.h"
 #include "ops/runtime/cpu_loader.h"
+#include "ops/shape/broadcast.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/caches.h"
 #include "ops/support/device_kernels.h"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr DTypeSet kTaken{DType::Float32, DType::Float64};
 constexpr std::int64_t kGrain = 8192;  // elements per task
+constexpr std::string_view kName = "cross_entropy";
 
 template <class F>
 void with_kernels(DType dtype, F&& f) {
@@ -71,6 +73,26 @@ Tensor gradient_on_cpu(const Tensor& x, const Tensor& numbers, double smoothing,
   return dx;
 }
 
+struct TermsAndGradient {
+  Tensor terms, powers, dx;
+};
+
+/// Computes terms and the gradient for the same gradient `dterm` of all of them.
+TermsAndGradient with_gradient_on_cpu(const Tensor& x, const Tensor& numbers, double smoothing, double dterm) {
+  const std::int64_t count = x.shape()[0], width = x.shape()[1];
+  TermsAndGradient made{empty({count}, x.dtype()), empty({count, 2}, x.dtype()), empty_like(x)};
+  const bool past_caches = outgrow_caches(x.nbytes() + made.dx.nbytes());
+  with_kernels(x.dtype(), [&]<class T>(const cpu::CrossEntropyKernels<T>& kernels, T) {
+    for_each_rows(x, [&](std::int64_t row, std::int64_t rows) {
+      std::vector<T> scratch(static_cast<std::size_t>(past_caches ? width : 0));
+      kernels.at_once(x.data<T>() + row * width, numbers.data<std::int64_t>() + row, static_cast<T>(dterm),
+                      made.terms.data<T>() + row, made.powers.data<T>() + 2 * row, made.dx.data<T>() + row * width,
+                      scratch.data(), rows, width, static_cast<T>(smoothing), past_caches);
+    });
+  });
+  return made;
+}
+
 [[maybe_unused]] const bool kRegistered =
     register_kernel<&DeviceKernels::cross_entropy>(DeviceType::CPU, on_cpu) &&
     register_kernel<&DeviceKernels::cross_entropy_gradient>(DeviceType::CPU, gradient_on_cpu);
@@ -94,8 +116,18 @@ struct Formula {
   }
 };
 
+/// Returns the gradient of the rows from that of their terms.
+Tensor gradient_of_rows(const Tensor& x, const Tensor& numbers, double smoothing, const Tensor& powers,
+                        const Tensor& dterms) {
+  const Tensor operands[] = {x, dterms};
+  if (autograd::is_grad_enabled() || autograd::any_dual(operands) || is_batched(x) || is_batched(dterms))
+    return expand_dims(dterms, -1) * Formula{x, numbers, smoothing}.slopes();
+  const auto kernel = device_kernel<&DeviceKernels::cross_entropy_gradient>(x.device(), kName);
+  return kernel(contiguous(x), numbers, smoothing, powers, contiguous(dterms));
+}
+
 struct CrossEntropyRows : OperatorLayer<CrossEntropyRows> {
-  static constexpr std::string_view name = "cross_entropy";
+  static constexpr std::string_view name = kName;
 
   static Tensor forward(Context& ctx, const Tensor& given, const Tensor& numbers, double smoothing) {
     const Tensor x = contiguous(given);
@@ -106,17 +138,49 @@ struct CrossEntropyRows : OperatorLayer<CrossEntropyRows> {
   }
   static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dterms) {
     const auto [x, numbers, powers] = ctx.saved_tensors<3>();
-    const double smoothing = ctx.state<double>();
-    const Tensor operands[] = {x, dterms};
-    if (autograd::is_grad_enabled() || autograd::any_dual(operands) || is_batched(x) || is_batched(dterms))
-      return {expand_dims(dterms, -1) * Formula{x, numbers, smoothing}.slopes(), Tensor()};
-    const auto kernel = device_kernel<&DeviceKernels::cross_entropy_gradient>(x.device(), name);
-    return {kernel(contiguous(x), numbers, smoothing, powers, contiguous(dterms)), Tensor()};
+    return {gradient_of_rows(x, numbers, ctx.state<double>(), powers, dterms), Tensor()};
   }
   static Tensor jvp(Context& ctx, const Tensor& dx, const Tensor&) {
     const auto [x, numbers, powers] = ctx.saved_tensors<3>();
     const Formula formula{x, numbers, ctx.state<double>()};
     return sum(where(formula.counted(), dx, 0) * formula.slopes(), -1);
+  }
+};
+
+/// The reduced terms, with the gradient for a seed computed beside them.
+struct CrossEntropyAtOnce : OperatorLayer<CrossEntropyAtOnce> {
+  static constexpr std::string_view name = kName;
+
+  struct State {
+    double smoothing = 0;
+    TermsReduction reduction;
+    double seed = 0;
+    Tensor dx;
+  };
+
+  static Tensor forward(Context& ctx, const Tensor& given, const Tensor& numbers, double smoothing,
+                        const TermsReduction& reduction, double seed) {
+    const double divisor = reduction.mean ? static_cast<double>(numbers.numel()) : reduction.divisor;
+    auto [terms, powers, dx] = with_gradient_on_cpu(contiguous(given), numbers, smoothing, seed / divisor);
+    save_with<State>(ctx, State{smoothing, reduction, seed, dx}, given, numbers, powers);
+    return reduction.of(terms);
+  }
+  static std::array<Tensor, 2> backward(Context& ctx, const Tensor& dy) {
+    const auto [x, numbers, powers] = ctx.saved_tensors<3>();
+    State& state = ctx.state<State>();
+    // It is given away once, as backward may write to what it owns alone.
+    const Tensor dx = std::exchange(state.dx, Tensor());
+    const Tensor operands[] = {x, dy};
+    const bool plain = !autograd::is_grad_enabled() && !autograd::any_dual(operands) && !is_batched(dy);
+    if (dx.defined() && plain && value_of(dy) == state.seed) return {dx, Tensor()};
+    const double divisor = state.reduction.mean ? static_cast<double>(numbers.numel()) : state.reduction.divisor;
+    return {gradient_of_rows(x, numbers, state.smoothing, powers, broadcast_to(dy / divisor, numbers.shape())),
+            Tensor()};
+  }
+
+ private:
+  static double value_of(const Tensor& number) {
+    return number.dtype() == DType::Float32 ? static_cast<double>(*number.data<float>()) : *number.data<double>();
   }
 };
 
@@ -128,6 +192,16 @@ bool takes_cross_entropy_rows(const Tensor& x) {
 
 Tensor cross_entropy_rows(const Tensor& x, const Tensor& numbers, double smoothing) {
   return CrossEntropyRows::apply(x, numbers, smoothing);
+}
+
+Tensor TermsReduction::of(const Tensor& terms) const {
+  if (mean) return lamella::mean(terms);
+  return divisor == 1 ? sum(terms) : sum(terms) / divisor;
+}
+
+Tensor cross_entropy_with_gradient(const Tensor& x, const Tensor& numbers, double smoothing,
+                                   const TermsReduction& reduction, double seed) {
+  return CrossEntropyAtOnce::apply(x, numbers, smoothing, reduction, seed);
 }
 
 }  // namespace lamella

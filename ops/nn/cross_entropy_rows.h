@@ -12,4 +12,18 @@ bool takes_cross_entropy_rows(const Tensor& x);
 /// 0 and which is not read.
 Tensor cross_entropy_rows(const Tensor& x, const Tensor& numbers, double smoothing);
 
+/// The reduction of the terms of cross_entropy_rows(): their mean, or their sum divided by a number.
+struct TermsReduction {
+  bool mean = false;
+  double divisor = 1;
+
+  Tensor of(const Tensor& terms) const;
+};
+
+/// Returns the reduced terms of rows on the CPU, at least one, for a backward pass that is expected to give the result
+/// the gradient `seed`: that of x is computed for it while the rows are in the caches, so that memory is read once, and
+/// is there when just that comes. Other gradients are computed as those of cross_entropy_rows() are.
+Tensor cross_entropy_with_gradient(const Tensor& x, const Tensor& numbers, double smoothing,
+                                   const TermsReduction& reduction, double seed);
+
 }  // namespace lamella

@@ -257,6 +257,17 @@ Ids add_layer(Program& program, std::string name, PyObject* forward, const Ids& 
           .results);
 }
 
+/// Says of the function that was added last that it computes gradients: positions among its tensors of the targets and
+/// of the gradients to begin with, -1 for ones.
+void mark_pass(Program& program, const Ids& targets, const Ids& seeds) {
+  graph::BackwardPass pass;
+  for (const std::int64_t target : targets) pass.targets.push_back(static_cast<std::size_t>(target));
+  for (const std::int64_t seed : seeds) {
+    pass.seeds.push_back(seed < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(seed)));
+  }
+  program.graph().mark_pass(std::move(pass));
+}
+
 Ids add_gradients(Program& program, const Ids& targets, const Ids& inputs, const Ids& begin, std::string where) {
   return from_ids(
       program.graph().add_gradients(to_ids(targets), to_ids(inputs), to_ids(begin), std::move(where)).results);
@@ -369,6 +380,7 @@ PyMethodDef graph_methods[] = {
     def<add_gradients>("add_gradients"),
     def<+[](Program& p) { p.graph().mark_effects(); }>("mark_effects"),
     def<+[](Program& p) { p.graph().mark_required(); }>("mark_required"),
+    def<mark_pass>("mark_pass"),
     def<+[](Program& p, bool off) { p.graph().set_no_grad(off); }>("set_no_grad"),
     def<+[](Program& p, const std::string& name) { return from_id(p.view().find(name).value_or(kNoValue)); }>("find"),
     def<+[](Program& p, std::int64_t id, std::string name) { p.graph().rename(to_id(id), std::move(name)); }>("rename"),

@@ -15,6 +15,9 @@ struct CrossEntropyKernels {
   /// Computes the gradient dx from that of the terms. `past_caches`: see Note [Large outputs].
   void (*backward)(const T* x, const std::int64_t* numbers, const T* powers, const T* dterms, T* dx, std::int64_t rows,
                    std::int64_t width, T smoothing, bool past_caches) = nullptr;
+  /// Computes both, for the same gradient `dterm` of all terms; `scratch` has room for a row.
+  void (*at_once)(const T* x, const std::int64_t* numbers, T dterm, T* terms, T* powers, T* dx, T* scratch,
+                  std::int64_t rows, std::int64_t width, T smoothing, bool past_caches) = nullptr;
 };
 
 struct CrossEntropyTable {

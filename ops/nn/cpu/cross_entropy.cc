@@ -72,6 +72,17 @@ void short_backward(const T* x, const std::int64_t* numbers, const T* powers, co
   }
 }
 
+/// Computes the term of a row that counts and its entries of `powers`. `kept`, unless null, receives exp(x - top).
+template <class T>
+T forward_row(const T* x, std::int64_t number, T* powers, T* kept, std::int64_t width, T smoothing) {
+  const T top = max_of_row(x, width);
+  const T sum = sum_of<T>(x, width, kept, Below<T>(top));
+  const T differences = smoothing == 0 ? T(0) : sum_of_differences(x, width, top);
+  powers[0] = top;
+  powers[1] = sum;
+  return term_of(x[number], top, sum, differences, width, smoothing);
+}
+
 template <class T>
 void forward(const T* x, const std::int64_t* numbers, T* terms, T* powers, std::int64_t rows, std::int64_t width,
              T smoothing) {
@@ -79,47 +90,81 @@ void forward(const T* x, const std::int64_t* numbers, T* terms, T* powers, std::
   for (std::int64_t row = 0; row < rows; ++row, x += width, powers += 2) {
     if (numbers[row] < 0) {
       terms[row] = powers[0] = powers[1] = 0;
-      continue;
+    } else {
+      terms[row] = forward_row<T>(x, numbers[row], powers, nullptr, width, smoothing);
     }
-    const T top = max_of_row(x, width);
-    const T sum = sum_of<T>(x, width, nullptr, Below<T>(top));
-    const T differences = smoothing == 0 ? T(0) : sum_of_differences(x, width, top);
-    terms[row] = term_of(x[numbers[row]], top, sum, differences, width, smoothing);
-    powers[0] = top;
-    powers[1] = sum;
   }
 }
 
-/// Computes dx = dterm (exp(x - top) / sum - share of the class) for each row.
+/// Computes dx = dterm (power(from) / sum - share of the class) for a row that counts.
+template <class T, class Power>
+void backward_row(const T* from, const Power& power, std::int64_t number, T sum, T dterm, T* dx, std::int64_t width,
+                  T smoothing, bool streams) {
+  const T scale = dterm / sum;
+  const T even = dterm * (smoothing / static_cast<T>(width));
+  const T chosen = dterm * (1 - smoothing);
+  for_each_part(from, width, T(0), [&](std::int64_t i, int lanes, Vec<T> v) {
+    Vec<T> d = power(v) * scale - even;
+    if (number >= i && number < i + lanes) [[unlikely]] {
+      alignas(64) T elements[Vec<T>::size];
+      d.store(elements);
+      elements[number - i] -= chosen;
+      d = Vec<T>::load(elements);
+    }
+    if (streams) {
+      store_past_caches(dx + i, d);
+    } else {
+      store(dx + i, lanes, d);
+    }
+  });
+}
+
+template <class T>
+bool may_stream(const T* dx, std::int64_t width, bool past_caches) {
+  return past_caches && in_whole_lines(dx, width * static_cast<std::int64_t>(sizeof(T)));
+}
+
 template <class T>
 void backward(const T* x, const std::int64_t* numbers, const T* powers, const T* dterms, T* dx, std::int64_t rows,
               std::int64_t width, T smoothing, bool past_caches) {
   if (width < ShortRows<T>::kLanes) return short_backward(x, numbers, powers, dterms, dx, rows, width, smoothing);
-  const bool streams = past_caches && in_whole_lines(dx, width * static_cast<std::int64_t>(sizeof(T)));
+  const bool streams = may_stream(dx, width, past_caches);
   for (std::int64_t row = 0; row < rows; ++row, x += width, dx += width, powers += 2) {
-    const std::int64_t number = numbers[row];
-    if (number < 0) {
+    if (numbers[row] < 0) {
+      std::fill(dx, dx + width, T(0));
+    } else {
+      backward_row(x, Below<T>(powers[0]), numbers[row], powers[1], dterms[row], dx, width, smoothing, streams);
+    }
+  }
+  if (streams) end_stream();
+}
+
+template <class T>
+void at_once(const T* x, const std::int64_t* numbers, T dterm, T* terms, T* powers, T* dx, T* scratch,
+             std::int64_t rows, std::int64_t width, T smoothing, bool past_caches) {
+  constexpr int kLanes = ShortRows<T>::kLanes;
+  if (width < kLanes) {
+    T dterms[kLanes];
+    std::fill(dterms, dterms + kLanes, dterm);
+    for (std::int64_t row = 0; row < rows; row += kLanes) {
+      const std::int64_t now = std::min<std::int64_t>(kLanes, rows - row), at = row * width;
+      short_forward(x + at, numbers + row, terms + row, powers + 2 * row, now, width, smoothing);
+      short_backward(x + at, numbers + row, powers + 2 * row, dterms, dx + at, now, width, smoothing);
+    }
+    return;
+  }
+  const bool streams = may_stream(dx, width, past_caches);
+  T* const kept = streams ? scratch : nullptr;
+  for (std::int64_t row = 0; row < rows; ++row, x += width, dx += width, powers += 2) {
+    if (numbers[row] < 0) {
+      terms[row] = powers[0] = powers[1] = 0;
       std::fill(dx, dx + width, T(0));
       continue;
     }
-    const Below<T> power(powers[0]);
-    const T scale = dterms[row] / powers[1];
-    const T even = dterms[row] * (smoothing / static_cast<T>(width));
-    const T chosen = dterms[row] * (1 - smoothing);
-    for_each_part(x, width, T(0), [&](std::int64_t i, int lanes, Vec<T> v) {
-      Vec<T> d = power(v) * scale - even;
-      if (number >= i && number < i + lanes) [[unlikely]] {
-        alignas(64) T elements[Vec<T>::size];
-        d.store(elements);
-        elements[number - i] -= chosen;
-        d = Vec<T>::load(elements);
-      }
-      if (streams) {
-        store_past_caches(dx + i, d);
-      } else {
-        store(dx + i, lanes, d);
-      }
-    });
+    T* const from = kept ? kept : dx;
+    terms[row] = forward_row(x, numbers[row], powers, from, width, smoothing);
+    backward_row(
+        from, [](Vec<T> power) { return power; }, numbers[row], powers[1], dterm, dx, width, smoothing, streams);
   }
   if (streams) end_stream();
 }
@@ -127,8 +172,8 @@ void backward(const T* x, const std::int64_t* numbers, const T* powers, const T*
 }  // namespace
 
 void fill_cross_entropy(CrossEntropyTable& table) {
-  table.float32 = {&forward<float>, &backward<float>};
-  table.float64 = {&forward<double>, &backward<double>};
+  table.float32 = {&forward<float>, &backward<float>, &at_once<float>};
+  table.float64 = {&forward<double>, &backward<double>, &at_once<double>};
 }
 
 }  // namespace lamella::cpu

@@ -20,7 +20,7 @@ from ._observer import MismatchError, Observer
 _current = threading.local()
 
 #: Methods that replays call again, each as one step.
-_STEPS = frozenset(["backward", "clear_grad", "retain_grad", "requires_grad_", "detach_"])
+_STEPS = frozenset(["clear_grad", "retain_grad", "requires_grad_", "detach_"])
 
 
 def observer() -> Observer | None:
@@ -79,6 +79,8 @@ class _Eyes:
             return found.pure_call(name, original, args)
         if name in ("to", "cpu", "cuda"):
             return found.pure_call(name, functools.partial(original, **kwargs), args)
+        if name == "backward":
+            return found.gradients(name, original, args, kwargs, (1, "grad"))
         if name in _STEPS:
             return found.call(name, original, args, kwargs)
         return self._attribute(found, name, original, args)

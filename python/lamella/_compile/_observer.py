@@ -26,6 +26,18 @@ from ._state import Everything, Reading, UnwatchableError
 _MAX_REACHED = 5_000
 
 
+def _pairs(targets: Any, seeds: Any) -> list[tuple[Tensor, Tensor | None]]:
+    """Returns tensors with the gradients that a pass begins with; nothing where they are no tensors, or do not fit."""
+    targets = list(targets) if isinstance(targets, (list, tuple)) else [targets]
+    seeds = list(seeds) if isinstance(seeds, (list, tuple)) else [seeds] * (len(targets) if seeds is None else 1)
+    fits = len(targets) == len(seeds) and all(isinstance(x, Tensor) for x in targets)
+    return (
+        list(zip(targets, seeds, strict=True))
+        if fits and all(x is None or isinstance(x, Tensor) for x in seeds)
+        else []
+    )
+
+
 class Observer(RecorderBase):
     """Lets every call run as it would, and adds it to a graph.
 
@@ -351,8 +363,12 @@ class Observer(RecorderBase):
         kwargs: dict[str, Any],
         *,
         effects: bool = True,
+        begin: Sequence[tuple[Tensor, Tensor | None]] = (),
     ) -> Any:
-        """Runs a function and adds it to the graph as one node, which calls it again."""
+        """Runs a function and adds it to the graph as one node, which calls it again.
+
+        `begin` has the targets of a function that computes gradients, and for each the gradient that it begins with.
+        """
         self._prepare()
         tensors, rebuild = _tree.flatten((list(args), kwargs))
         for leaf in _tree.leaves_of((list(args), kwargs))[0]:
@@ -371,6 +387,10 @@ class Observer(RecorderBase):
                 raise RefusedError(f"{name} gives an object that is no tensor")
             run = caller(function, args, kwargs, len(tensors), rebuild, bool(returned))
             self._add_function(name, run, ids, returned, effects)
+            if begin:
+                place = {id(x): i for i, x in enumerate(tensors)}
+                seeds = [-1 if seed is None else place[id(seed)] for _, seed in begin]
+                self._core.mark_pass([place[id(target)] for target, _ in begin], seeds)
 
         self._after_running(note)
         return result
@@ -454,13 +474,30 @@ class Observer(RecorderBase):
 
         return self._observed(observe)
 
+    def gradients(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        seeds: tuple[int, str],
+    ) -> Any:
+        """Observes a function that computes gradients of its first argument.
+
+        `seeds` is the position and the name of the parameter for the gradients to begin with.
+        """
+        position, keyword = seeds
+        first = args[position] if len(args) > position else kwargs.get(keyword)
+        begin = _pairs(args[0], first) if args and not kwargs.get("is_grads_batched") else []
+        return self._observed(lambda: self._function(name, function, args, kwargs, begin=begin))
+
     def grad(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Observes :func:`lamella.grad`."""
-        return self.call("grad", lm.grad, args, kwargs)
+        return self.gradients("grad", lm.grad, args, kwargs, (2, "grad_outputs"))
 
     def backward(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Observes :func:`lamella.autograd.backward`."""
-        return self.call("backward", lm.autograd.backward, args, kwargs)
+        return self.gradients("backward", lm.autograd.backward, args, kwargs, (1, "grad_tensors"))
 
     # What Python reads of tensors
 
