@@ -164,6 +164,48 @@ def check_compiled(
     assert len(explanation.graphs) == 1 and not explanation.breaks, f"{seed}: {explanation}"
 
 
+def check_gradients_within(seed: int) -> None:
+    """The compiled function takes gradients itself: of some results, with seeds that are there before, made on the way
+    or ones, with respect to inputs and to other results."""
+    f, arrays = program(seed)
+    rng = np.random.default_rng(seed)
+    expected = f([lm.tensor(a, stop_gradient=False) for a in arrays])
+    reached = [k for k, y in enumerate(expected) if not y.stop_gradient and y.dtype.name.startswith("float")]
+    if not reached:
+        return
+    targets = [int(k) for k in rng.choice(reached, rng.integers(1, len(reached) + 1), replace=False)]
+    asked = [k for k in reached if rng.integers(3) == 0]
+    ways = rng.integers(0, 3, len(targets))
+    seeds = [rng.standard_normal(expected[k].shape).astype(expected[k].dtype.name) for k in targets]
+
+    def function(inputs: list[lm.Tensor], given: list[lm.Tensor]) -> list[lm.Tensor]:
+        results = f(inputs)
+        seeds = [
+            seed if way == 0 else seed * 2 if way == 1 else lm.ones_like(seed)
+            for seed, way in zip(given, ways, strict=True)
+        ]
+        sources = [*inputs, *(results[k] for k in asked)]
+        return [*results, *lm.grad([results[k] for k in targets], sources, seeds, materialize_grads=True)]
+
+    close = 1e-4 if arrays[0].dtype == np.float32 else 1e-11
+    compiled = lm.compile(function)
+    for call in range(4):
+        answers = [
+            run([lm.tensor(a, stop_gradient=False) for a in arrays], [lm.tensor(a) for a in seeds])
+            for run in (compiled, function)
+        ]
+        for got, answer in zip(*answers, strict=True):
+            np.testing.assert_allclose(
+                got.detach().numpy(), answer.detach().numpy(), close, close, err_msg=f"{seed} within, call {call}"
+            )
+
+
+@pytest.mark.parametrize("first", range(0, 400, 50))
+def test_random_programs_with_gradients_within(first: int) -> None:
+    for seed in range(first, first + 50):
+        check_gradients_within(seed)
+
+
 @pytest.mark.parametrize("first", range(0, 400, 50))
 def test_random_programs(first: int) -> None:
     for seed in range(first, first + 50):
@@ -177,6 +219,7 @@ if __name__ == "__main__":
     for number in range(begin, begin + count):
         try:
             check(number)
+            check_gradients_within(number)
         except Exception as error:  # every failure is counted, whatever it is
             failures += 1
             print(number, type(error).__name__, str(error).splitlines()[0][:200], flush=True)
