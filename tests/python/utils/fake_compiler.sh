@@ -2,6 +2,7 @@
 # Stands for a compiler where only the building around it is tested: an object is the text of its source, a library that
 # of its objects. Lines 'include "name"' are dependencies, 'wrong' is an error, 'slow' takes a while.
 if [ "$1" = --version ]; then echo "fake $FAKE_VERSION"; exit 0; fi
+if [ "$2" = -E ]; then exit 0; fi  # asked whether it knows the standard
 output= source= rule= inputs=
 while [ $# -gt 0 ]; do
   case "$1" in

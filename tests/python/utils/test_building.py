@@ -134,6 +134,18 @@ def test_there_is_no_compiler(tmp_path, monkeypatch):
         library.build(described(tmp_path, "a.cc"), tmp_path / "build")
 
 
+def test_the_compiler_is_too_old(tmp_path, monkeypatch):
+    """One whose headers lack what C++20 brought says so once, in place of pages of errors in Lamella's headers."""
+    (tmp_path / "a.cc").write_text("a\n")
+    old = tmp_path / "old"
+    old.write_text('#!/bin/sh\ncase "$*" in --version) echo "old (Debian) 8.3";; *) cat; exit 1;; esac\n')
+    old.chmod(0o755)
+    monkeypatch.setenv("CXX", str(old))
+    with pytest.raises(RuntimeError, match=r"is too old: .* g\+\+ 11 or clang\+\+ 14, got old \(Debian\) 8.3; set CXX"):
+        library.build(described(tmp_path, "a.cc"), tmp_path / "build")
+    assert not (tmp_path / "build").exists() or not list((tmp_path / "build").iterdir())
+
+
 def _build(tmp_path):
     library.build(described(tmp_path, "a.cc"), tmp_path / "build")
 

@@ -50,18 +50,32 @@ def _described(line: list[str]) -> Compiler:
     return _identify(tuple(line), stamp)
 
 
+@functools.cache
+def _of_standard(compiler: Compiler) -> Compiler:
+    """Returns the compiler. RuntimeError if its standard library is older than C++20's, as Lamella's headers need."""
+    source = "#include <version>\n#ifndef __cpp_lib_bit_cast\n#error\n#endif\n"
+    command = [*compiler.line, STANDARD, "-E", "-x", "c++", "-"]
+    if subprocess.run(command, input=source, capture_output=True, text=True, check=False).returncode != 0:
+        version = compiler.identity.partition(") ")[2].partition("\n")[0]
+        raise RuntimeError(
+            f"[cpp_extension] the compiler '{shlex.join(compiler.line)}' is too old: Lamella's headers need C++20, as "
+            f"of g++ 11 or clang++ 14, got {version}; set CXX to a newer one"
+        )
+    return compiler
+
+
 def cxx() -> Compiler:
     """Returns the C++ compiler: $CXX, or the first of c++, g++ and clang++ that is there.
 
     Raises:
-        RuntimeError: there is none, or it does not run.
+        RuntimeError: there is none, it does not run, or it is too old.
     """
     wish = os.environ.get("CXX")
     if wish:
-        return _described(shlex.split(wish))
+        return _of_standard(_described(shlex.split(wish)))
     for name in ("c++", "g++", "clang++"):
         if shutil.which(name):
-            return _described([name])
+            return _of_standard(_described([name]))
     raise RuntimeError("[cpp_extension] there is no C++ compiler: looked for $CXX, c++, g++ and clang++")
 
 
