@@ -56,6 +56,12 @@ def test_links_lead_where_the_pages_are(website: Any) -> None:
     )
 
 
+def test_the_search_finds_a_dotted_name_by_its_parts(website: Any) -> None:
+    (plugin,) = website.settings([])["plugins"]
+    words = re.split(plugin["search"]["separator"], 'lamella.autograd.forward_ad: "PyLayer.apply(x)", 1.5')
+    assert [word for word in words if word] == ["lamella", "autograd", "forward_ad", "PyLayer", "apply", "x", "1.5"]
+
+
 def _levels(page: str) -> list[int]:
     """Returns the levels of a page's headings, in order."""
     text = re.sub(r"^( *)```.*?^\1```", "", page, flags=re.DOTALL | re.MULTILINE)
@@ -70,6 +76,14 @@ def test_pages_have_one_title_and_leave_out_no_level_of_headings(website: Any) -
     sources = [source for source, place in website.pages().items() if place.suffix == ".md"]
     assert _levels("# a\n```\n# b\n```\n### c\n") == [1, 3] and not _well_nested([1, 3])
     assert [source.name for source in sources if not _well_nested(_levels(source.read_text("utf-8")))] == []
+
+
+def test_pages_have_no_tags_but_those_that_break_lines(website: Any) -> None:
+    for source, place in website.pages().items():
+        if place.suffix == ".md":
+            prose = re.sub(r"^( *)```.*?^\1```|`[^`]+`", "", source.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+            tags = set(re.findall(r"<(?!!--)[A-Za-z/][^>]*>", prose))
+            assert tags <= {"<br>"}, source
 
 
 def test_docstrings_become_markdown(reference: Any) -> None:
