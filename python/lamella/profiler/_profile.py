@@ -30,7 +30,8 @@ class Call(NamedTuple):
     Attributes:
         name: Name of the operator, of the custom layer, or of the scope; of the operation whose gradient was computed.
         kind: ``"operator"`` for calls of operators and layers, ``"backward"`` for the computation of an operation's
-            gradient, ``"scope"`` for calls of modules and compiled functions, optimizers' steps, and :class:`scope`.
+            gradient, ``"scope"`` for calls of modules, compiled functions and static programs, optimizers' steps, the
+            wait for a loader's batch, and :class:`scope`.
         begin, end: Seconds since the profile began.
         own: Seconds without the calls within this one.
         depth: Number of calls around this one.
@@ -79,7 +80,10 @@ class scope(contextlib.ContextDecorator):  # noqa: N801 (called like a function)
 
 
 class _Methods:
-    """Gives calls of modules and compiled functions, and steps of optimizers, scopes, while a thread is profiled."""
+    """Gives scopes to calls of modules, compiled functions and programs, and to steps of optimizers and loaders.
+
+    They have them while at least one thread is profiled.
+    """
 
     _lock = threading.Lock()
     _users = 0
@@ -90,15 +94,25 @@ class _Methods:
         with cls._lock:
             before, cls._users = cls._users, cls._users + change
             if before == 0:
-                # A replay of a compiled function calls no operators that would be measured.
-                compiled = [(kind, "__call__", vars(kind)["__call__"]) for kind in (Compiled, CompiledModule)]
-                cls._originals = (
-                    *_definitions(lm.nn.Module, "__call__"),
-                    *_definitions(lm.optim.Optimizer, "step"),
-                    *compiled,
-                )
-                for kind, name, original in cls._originals:
-                    setattr(kind, name, _in_scope(original, "" if name == "__call__" else "." + name))
+                # A loader or an executor may be made in the block.
+                from ..data._epochs import Epoch
+                from ..static.executor import Executor
+
+                # Replays of compiled functions, and programs, call no operators that would be measured.
+                found: list[tuple[type, str, Callable[[Any], str]]] = [
+                    (lm.nn.Module, "__call__", lambda module: type(module).__name__),
+                    (CompiledModule, "__call__", lambda module: type(module).__name__),
+                    (Compiled, "__call__", lambda compiled: str(compiled._name)),
+                    (lm.optim.Optimizer, "step", lambda optimizer: f"{type(optimizer).__name__}.step"),
+                    (Executor, "run", lambda _: "Executor.run"),
+                    (Epoch, "__next__", lambda _: "DataLoader"),
+                ]
+                originals = [
+                    (*definition, label) for kind, name, label in found for definition in _definitions(kind, name)
+                ]
+                cls._originals = tuple((kind, name, original) for kind, name, original, _ in originals)
+                for kind, name, original, label in originals:
+                    setattr(kind, name, _in_scope(original, label))
             elif cls._users == 0:
                 for kind, name, original in cls._originals:
                     setattr(kind, name, original)
@@ -129,12 +143,11 @@ def _definitions(kind: type, name: str) -> list[tuple[type, str, Any]]:
 _local = threading.local()
 
 
-def _in_scope(original: Callable[..., Any], suffix: str) -> Callable[..., Any]:
+def _in_scope(original: Callable[..., Any], label: Callable[[Any], str]) -> Callable[..., Any]:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         names: dict[int, str] = getattr(_local, "names", {})
-        name = names.get(id(self)) or (self._name if type(self) is Compiled else type(self).__name__ + suffix)
-        event = _C._enter_profiled_scope(name)
+        event = _C._enter_profiled_scope(names.get(id(self)) or label(self))
         try:
             return original(self, *args, **kwargs)
         finally:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lamella as lm
@@ -171,6 +172,27 @@ def test_compiled_functions_and_modules_are_scopes() -> None:
     assert found["scaled"] == 5 and found["0"] == 5 and "tanh" not in found
     explanation = lm.compile.explain(scaled)
     assert len(explanation.graphs) == 1 and explanation.breaks == []
+
+
+def test_runs_of_static_programs_are_scopes() -> None:
+    program = lm.static.Program()
+    with lm.static.program_guard(program, lm.static.Program()):
+        y = lm.tanh(lm.static.data("x", [2]))
+    executor = lm.static.Executor()
+    found = counts(lambda: executor.run(program, feed={"x": np.ones(2, "float32")}, fetch_list=[y]), "scope")
+    assert found == {"Executor.run": 1}
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_waits_for_batches_are_scopes(workers: int) -> None:
+    def run() -> None:
+        loader = lm.data.DataLoader(lm.data.TensorDataset(lm.ones([6, 2])), batch_size=2, num_workers=workers)
+        for (batch,) in loader:
+            lm.exp(batch)
+
+    found = counts(run, "scope")
+    assert found == {"DataLoader": 4}  # that of the end, too
+    assert counts(run)["exp"] == 3
 
 
 def test_a_scope_of_any_name_is_one_line_of_a_table() -> None:
