@@ -396,5 +396,5 @@ def write(record: dict[str, Any], table: list[list[str]], folder: Path, suffix: 
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (report.file_stem(record["date"], record["machine"]["cpu"]) + suffix)
     Path(f"{path}.json").write_text(json.dumps(record, indent=1) + "\n")
-    Path(f"{path}.md").write_text(report.markdown_page(record, table))
+    Path(f"{path}.md").write_text(report.markdown_page(record, table, suffix[1:].replace("cpp", "C++")))
     return path

@@ -112,8 +112,8 @@ def text_table(table: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(table: Sequence[Sequence[str]]) -> str:
-    """Returns the table in Markdown."""
-    lines = ["| " + " | ".join(row) + " |" for row in table]
+    """Returns the table in Markdown, where `Function<T>` is no tag."""
+    lines = ["| " + " | ".join(cell.replace("<", "&lt;") for cell in row) + " |" for row in table]
     lines.insert(1, "|" + "|".join("---" if i == 0 else "---:" for i in range(len(table[0]))) + "|")
     return "\n".join(lines)
 
@@ -130,8 +130,8 @@ def _more_rounds(record: Mapping[str, Any]) -> str:
     )
 
 
-def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]]) -> str:
-    """Returns a page with the machine, the versions and the table of a record."""
+def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]], suite: str = "") -> str:
+    """Returns a page with the machine, the versions and the table of a record; the title names the suite, if any."""
     machine = record["machine"]
     frameworks = record["frameworks"]
     versions = ", ".join(
@@ -141,7 +141,7 @@ def markdown_page(record: Mapping[str, Any], table: Sequence[Sequence[str]]) -> 
     caches = ", ".join(f"{level} {size}" for level, size in machine["caches"].items())
     load = record["load"]
     parts = [
-        f"# {record['date']}, {machine['cpu']}",
+        f"# {record['date']}, {machine['cpu']}" + (f": {suite}" if suite else ""),
         f"{machine['cores']} cores{' of a virtual machine' if machine['virtual'] else ''}, {caches}, "
         f"{machine['memory_gib']} GiB; {' '.join(machine['flags'])}; {machine['system']}, Linux {machine['kernel']}.",
         f"{versions}; {_threads(record)}; {record['rounds']} rounds of {record['batch_seconds']:g} s. "

@@ -131,7 +131,8 @@ def settings(contents: list[Any]) -> dict[str, Any]:
             "palette": palette,
             "features": features,
         },
-        "plugins": ["search"],
+        # A dotted name is found by each of its parts.
+        "plugins": [{"search": {"separator": r"[\s\-,:()\[\]\"'`/]+|\.(?!\d)|&[lg]t;"}}],
         "markdown_extensions": [
             "tables",
             "sane_lists",

@@ -50,8 +50,8 @@ def get_link_flags() -> list[str]:
     return [f"-L{get_lib()}", "-llamella"]
 
 
-def main(argv: list[str]) -> None:
-    """Prints what is asked for, one line each."""
+def main(argv: list[str]) -> int:
+    """Prints what is asked for, one line each, and returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m lamella.sysconfig", description=__doc__)
     parser.add_argument("--cmakedir", action="store_true", help="the folder of the CMake package")
     parser.add_argument("--include", action="store_true", help="compiler options for the headers")
@@ -62,7 +62,11 @@ def main(argv: list[str]) -> None:
     if not any(vars(options).values()):
         parser.error("nothing asked for")
     if options.cmakedir:
-        print(get_cmake_dir())
+        try:
+            print(get_cmake_dir())
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            return 1
     if options.include:
         print(" ".join(_include_flags()))
     if options.lib:
@@ -71,7 +75,10 @@ def main(argv: list[str]) -> None:
         print(" ".join(get_compile_flags()))
     if options.ldflags:
         print(" ".join(get_link_flags()))
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    from lamella._console import ended
+
+    sys.exit(ended("lamella.sysconfig", lambda: main(sys.argv[1:])))

@@ -255,6 +255,7 @@ def test_table_tells_medians_ratios_and_failures():
     assert peak[1] == "1.50 MiB [-17% +17%]"
     assert peak[4] == "0.375 [0.312 0.438]"
     assert report.markdown_table([header, add]).count("\n") == 2
+    assert report.markdown_table([["Function<T>"]]).startswith("| Function&lt;T> |\n")
 
 
 def test_workloads_are_chosen_by_pattern():

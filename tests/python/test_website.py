@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 import re
 import sys
 from pathlib import Path
@@ -55,16 +56,48 @@ def test_links_lead_where_the_pages_are(website: Any) -> None:
     )
 
 
+def test_the_search_finds_a_dotted_name_by_its_parts(website: Any) -> None:
+    (plugin,) = website.settings([])["plugins"]
+    words = re.split(plugin["search"]["separator"], 'lamella.autograd.forward_ad: "PyLayer.apply(x)", 1.5')
+    assert [word for word in words if word] == ["lamella", "autograd", "forward_ad", "PyLayer", "apply", "x", "1.5"]
+
+
+def _levels(page: str) -> list[int]:
+    """Returns the levels of a page's headings, in order."""
+    text = re.sub(r"^( *)```.*?^\1```", "", page, flags=re.DOTALL | re.MULTILINE)
+    return [len(marks) for marks in re.findall(r"^(#+) ", text, re.MULTILINE)]
+
+
+def _well_nested(levels: list[int]) -> bool:
+    return levels.count(1) == 1 and levels[0] == 1 and all(b <= a + 1 for a, b in itertools.pairwise(levels))
+
+
+def test_pages_have_one_title_and_leave_out_no_level_of_headings(website: Any) -> None:
+    sources = [source for source, place in website.pages().items() if place.suffix == ".md"]
+    assert _levels("# a\n```\n# b\n```\n### c\n") == [1, 3] and not _well_nested([1, 3])
+    assert [source.name for source in sources if not _well_nested(_levels(source.read_text("utf-8")))] == []
+
+
+def test_pages_have_no_tags_but_those_that_break_lines(website: Any) -> None:
+    for source, place in website.pages().items():
+        if place.suffix == ".md":
+            prose = re.sub(r"^( *)```.*?^\1```|`[^`]+`", "", source.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+            tags = set(re.findall(r"<(?!!--)[A-Za-z/][^>]*>", prose))
+            assert tags <= {"<br>"}, source
+
+
 def test_docstrings_become_markdown(reference: Any) -> None:
     text = reference.markdown(
-        """Adds :func:`lamella.add` to ``x``, a < b::
+        """Adds :func:`lamella.add` to ``x``, a < b, *dual tensors*, 2**3, ``(n *
+        m_n)``::
 
             y = x + 1
 
         Args:
             x: a tensor
                 of any shape.
-            *args (optional): others.
+            *args (optional): others, ``a *
+                b``.
 
         Returns:
             The sum.
@@ -74,7 +107,8 @@ def test_docstrings_become_markdown(reference: Any) -> None:
         """
     )
     assert text.splitlines() == [
-        "Adds `lamella.add` to `x`, a \\< b:",
+        "Adds `lamella.add` to `x`, a &lt; b, *dual tensors*, 2\\*\\*3, `(n *",
+        "m_n)`:",
         "",
         "```python",
         "y = x + 1",
@@ -85,7 +119,8 @@ def test_docstrings_become_markdown(reference: Any) -> None:
         "",
         "- `x`: a tensor",
         "  of any shape.",
-        "- `*args` (optional): others.",
+        "- `*args` (optional): others, `a *",
+        "  b`.",
         "",
         "",
         "**Returns**",
@@ -105,9 +140,42 @@ def test_the_reference_has_all_operators_and_modules(reference: Any, tmp_path: P
     operators = "\n".join(text[page] for page in text if page.startswith("operators-"))
     missing = [info["name"] for info in lm._C.operators() if f"\n## {info['name']}\n" not in operators]
     assert not missing and len(pages) == len(set(page for _, page in pages))
-    assert "### Linear\n" in text["lamella-nn.md"] and "### AdamW\n" in text["lamella-optim.md"]
+    assert "## Linear\n" in text["lamella-nn.md"] and "## AdamW\n" in text["lamella-optim.md"]
     assert "(self" not in text["lamella-optim-lr.md"] and "'float'" not in text["lamella-optim-lr.md"]
     assert reference.markdown(inspect.getdoc(lm.nn.Linear) or "") in text["lamella-nn.md"]
+    for page, written in text.items():
+        assert _well_nested(_levels(written)), page
+        assert len(written) > 300 and "\n\nNone\n" not in written, page
+        # Objects and addresses that are no part of what one writes, and Markdown's marks inside of code.
+        code = "\n".join(re.findall(r"^```\w+\n.*?^```|`[^`]+`", written, re.DOTALL | re.MULTILINE))
+        assert re.findall(r"ForwardRef|\bat 0x|<factory>|(?<=\w)\(\.\.\.\)$|\\[_\[*]", code) == [], page
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "members"),
+    [
+        ("lamella", "Tensor", ["backward(grad=None,", "register_hook(hook, /)", "shape", "grad", "T"]),
+        ("lamella.autograd", "PyLayerContext", ["save_for_backward(*tensors)", "needs_input_grad"]),
+        ("lamella.autograd", "PyLayer", ["apply(*args, **kwargs)", "forward("]),
+        ("lamella.distributions", "Distribution", ["mean: Tensor", "batch_shape: "]),
+        ("lamella.profiler", "Profile", ["peak_memory: int"]),
+        ("lamella.graph", "Graph", ["run(", "nodes: "]),
+    ],
+)
+def test_the_reference_has_methods_and_attributes(reference: Any, page: str, name: str, members: list[str]) -> None:
+    operators = {id(getattr(lm._C, str(info["name"]))): f"#{info['name']}" for info in lm._C.operators()}
+    text = reference.module_page(page, "", operators)
+    (entry,) = re.findall(rf"^## {name}\n.*?(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
+    assert [member for member in members if f"**`{member}" not in entry] == []
+    # Operators have pages of their own.
+    assert "**`tanh(" not in entry and "**`tanh_(" not in entry
+
+
+def test_the_reference_lists_constants_and_links_to_operators(reference: Any) -> None:
+    operators = {id(lm.relu): "operators-nn.md#relu"}
+    assert "[`relu`](operators-nn.md#relu)" in reference.module_page("lamella.nn.functional", "", operators)
+    constants = reference.module_page("lamella", "", {}).partition("## Constants\n")[2]
+    assert "- `float32`\n" in constants and "- `pi`: `3.14" in constants
 
 
 def test_every_operator_names_shapes_gradients_errors_and_source(reference: Any, tmp_path: Path) -> None:

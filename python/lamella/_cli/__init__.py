@@ -8,10 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import lamella as lm
+from lamella._console import ended
 
 
 class UsageError(Exception):
     """A mistake on the command line, told in one sentence."""
+
+
+def _seed(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"a seed is an integer of at least 0, not {text!r}")
+    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         help="[4,3] is a random tensor of that shape, [4,3]:float32 one of that dtype (float64 by default; integers "
         "are 0 and 1); anything else is a value of Python",
     )
-    check.add_argument("--seed", type=int, default=0, help="of the random numbers")
+    check.add_argument("--seed", type=_seed, default=0, help="of the random numbers, at least 0")
 
     convert = commands.add_parser("convert", help="converts a file of tensors: .safetensors, .npz, and from .pt, .pth")
     convert.add_argument("source", type=Path, metavar="FROM", help="the file to read")
@@ -80,17 +87,21 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command and returns its exit status: 0, 1 where a check failed, 2 for a mistake on the command line."""
+    """Runs a command and returns its exit status: 0, 1 where a check failed, 2 for a mistake on the command line.
+
+    It is 130 where the command was interrupted.
+    """
     parser = _parser()
     arguments = parser.parse_args(argv)
     if arguments.command is None:
         parser.print_help(sys.stderr)
         return 2
-    try:
-        return _run(arguments)
-    except UsageError as error:
-        print(f"lamella {arguments.command}: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # `lamella info | head -1`
-        sys.stderr.close()
-        return 0
+
+    def command() -> int:
+        try:
+            return _run(arguments)
+        except UsageError as error:
+            print(f"lamella {arguments.command}: {error}", file=sys.stderr)
+            return 2
+
+    return ended(f"lamella {arguments.command}", command)

@@ -46,7 +46,8 @@ def _layer(target: str) -> Any:
         raise
     except ImportError as error:
         raise UsageError(f"{place!r} cannot be imported: {error}") from error
-    except Exception as error:  # whatever the user's file does
+    # Whatever the user's file does: ending the program with status 0 would look as if the checks had passed.
+    except (Exception, SystemExit) as error:
         raise UsageError(f"{place!r} cannot be imported: {type(error).__name__}: {error}") from error
     found = module
     for part in name.split("."):
@@ -60,6 +61,8 @@ def _layer(target: str) -> Any:
             return found()
         except TypeError as error:
             raise UsageError(f"{name} is made without arguments: {error}; name an object or a function") from error
+        except (Exception, SystemExit) as error:
+            raise UsageError(f"{name} cannot be made: {type(error).__name__}: {error}") from error
     return found
 
 
@@ -88,11 +91,14 @@ def check(target: str, arguments: list[str], seed: int) -> int:
     layer = _layer(target)
     try:
         given = [_argument(text, rng) for text in arguments]
-    except MemoryError as error:
+    except (MemoryError, OverflowError, ValueError) as error:  # numpy has one for each range of sizes
         raise UsageError(f"the arguments do not fit into memory: {' '.join(arguments)}") from error
     if not any(isinstance(x, lm.Tensor) and not x.stop_gradient for x in given):
         raise UsageError("give at least one floating tensor as an argument, such as [4,3]")
-    report = lm.autograd.check_layer(layer, *given, raise_exception=False)
+    try:
+        report = lm.autograd.check_layer(layer, *given, raise_exception=False)
+    except SystemExit as error:
+        raise UsageError(f"{target} ends the program: SystemExit: {error}") from error
     print(report)
     failed = len(report.failures)
     name = target.rpartition(":")[2]

@@ -32,7 +32,8 @@ def _count(value: Any) -> tuple[int, int]:
 def convert(source: Path, target: Path, dtype: str | None) -> int:
     """Reads a file of tensors and writes it in another format, or with another dtype."""
     if not source.is_file():
-        raise UsageError(f"there is no file {str(source)!r}")
+        about = "is a folder, not a file" if source.is_dir() else "is no file"
+        raise UsageError(f"{str(source)!r} {about}" if source.exists() else f"there is no file {str(source)!r}")
     to = getattr(lm, dtype, None) if dtype is not None else None
     if dtype is not None and not (isinstance(to, lm.DType) and dtype.startswith(("float", "bfloat"))):
         raise UsageError(f"{dtype!r} is no floating dtype")

@@ -94,7 +94,10 @@ def main() -> None:
     except FileNotFoundError as error:
         sys.exit(f"lamella.compat: {error}")
     sys.stdout.flush()
-    os.execve(line[0], line, environment())
+    try:
+        os.execve(line[0], line, environment())
+    except OSError as error:  # a file that may be executed, and is no program
+        sys.exit(f"lamella.compat: {line[0]!r} cannot be run: {error.strerror}")
 
 
 def _warn_of_wheels(arguments: list[str]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import shutil
 import signal
@@ -67,7 +68,7 @@ class Launcher:
         self._printers: list[threading.Thread] = []
         self._guard: subprocess.Popen[bytes] | None = None
         self._ends_at: float | None = None
-        self._is_ending = False
+        self._ended_by = 0
         self._port = os.environ.get("MASTER_PORT") or str(_port())
 
     def run(self) -> int:
@@ -77,7 +78,7 @@ class Launcher:
         """
         before = {number: signal.signal(number, self._on_signal) for number in _PASSED_ON}
         try:
-            while (status := self._attempted()) and self.attempt < self.restarts and not self._is_ending:
+            while (status := self._attempted()) and self.attempt < self.restarts and not self._ended_by:
                 self.attempt += 1
                 print(f"[launch] starts again: {self.attempt} of {self.restarts}", file=sys.stderr)
             return status
@@ -92,8 +93,10 @@ class Launcher:
         self._guard = subprocess.Popen(["sh", "-c", _GUARD, folder], stdin=subprocess.PIPE, start_new_session=True)
         try:
             for rank in range(self.count):
+                if self._ended_by:
+                    break
                 self._start(rank, folder)
-            if self._is_ending:  # by a signal that came before they were there
+            if self._ended_by:  # by a signal that came before they were there
                 self._tell(signal.SIGTERM)
             return self._watch()
         finally:
@@ -138,7 +141,7 @@ class Launcher:
 
     def _watch(self) -> int:
         failed: tuple[int, int] | None = None
-        running = set(range(self.count))
+        running = set(range(len(self.processes)))
         while running:
             for rank in sorted(running):
                 status = _status(self.processes[rank])
@@ -154,7 +157,7 @@ class Launcher:
                     _signal_group(process, signal.SIGKILL)
             time.sleep(0.01)
         if failed is None:
-            return 0
+            return 0 if len(self.processes) == self.count else 128 + self._ended_by
         rank, status = failed
         how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"
         print(f"[launch] rank {rank} of {self.count} (process {self.processes[rank].pid}) {how}", file=sys.stderr)
@@ -162,7 +165,7 @@ class Launcher:
 
     def _on_signal(self, number: int, frame: object) -> None:
         if number in _ENDING:
-            self._is_ending = True
+            self._ended_by = number
             self._tell(number)
         else:
             for process in self.processes:
@@ -225,9 +228,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"-n is at least 1, not {given.processes}")
     if given.restarts < 0:
         parser.error(f"--restarts is at least 0, not {given.restarts}")
+    if not 0 <= given.grace < math.inf:
+        parser.error(f"--grace is a number of seconds, at least 0, not {given.grace:g}")
     program = ["-m", given.program] if given.module else [given.program]
     command = [sys.executable, *program, *given.arguments]
-    return Launcher(command, given.processes, prefix=given.prefix, grace=given.grace, restarts=given.restarts).run()
+    launcher = Launcher(command, given.processes, prefix=given.prefix, grace=given.grace, restarts=given.restarts)
+    try:
+        return launcher.run()
+    except OSError as error:  # no folder for temporary files, or too many processes
+        print(f"[launch] the processes cannot be started: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -82,7 +82,10 @@ def load_torch(path: str | os.PathLike[str]) -> Any:
             raise
         # Damaged bytes raise a dozen types, here and in zipfile; all mean the same.
         except Exception as error:
-            raise ValueError(f"[load_torch] {target.name}: cannot be read: {error}") from error
+            raise ValueError(
+                f"[load_torch] {target.name}: cannot be read: it is damaged, or no file of torch.save "
+                f"({type(error).__name__}: {error})"
+            ) from error
 
 
 class _Storage:

@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from lamella._console import ended
+
 from .prototypes import builders, read_prototypes
 
 
@@ -29,4 +31,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended("lamella.onnx", main))

@@ -15,6 +15,8 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 import lamella as lm
 from lamella import _C
 
+from .._compile._compiled import Compiled
+from .._compile._module import CompiledModule
 from ..nn.module import quicken
 from ._table import Row, Table
 
@@ -28,7 +30,8 @@ class Call(NamedTuple):
     Attributes:
         name: Name of the operator, of the custom layer, or of the scope; of the operation whose gradient was computed.
         kind: ``"operator"`` for calls of operators and layers, ``"backward"`` for the computation of an operation's
-            gradient, ``"scope"`` for calls of modules and of optimizers' steps, and for :class:`scope`.
+            gradient, ``"scope"`` for calls of modules, compiled functions and static programs, optimizers' steps, the
+            wait for a loader's batch, and :class:`scope`.
         begin, end: Seconds since the profile began.
         own: Seconds without the calls within this one.
         depth: Number of calls around this one.
@@ -77,7 +80,10 @@ class scope(contextlib.ContextDecorator):  # noqa: N801 (called like a function)
 
 
 class _Methods:
-    """Gives calls of modules and steps of optimizers scopes, while at least one thread is profiled."""
+    """Gives scopes to calls of modules, compiled functions and programs, and to steps of optimizers and loaders.
+
+    They have them while at least one thread is profiled.
+    """
 
     _lock = threading.Lock()
     _users = 0
@@ -88,11 +94,25 @@ class _Methods:
         with cls._lock:
             before, cls._users = cls._users, cls._users + change
             if before == 0:
-                cls._originals = tuple(
-                    _definitions(lm.nn.Module, "__call__") + _definitions(lm.optim.Optimizer, "step")
-                )
-                for kind, name, original in cls._originals:
-                    setattr(kind, name, _in_scope(original, "" if name == "__call__" else "." + name))
+                # A loader or an executor may be made in the block.
+                from ..data._epochs import Epoch
+                from ..static.executor import Executor
+
+                # Replays of compiled functions, and programs, call no operators that would be measured.
+                found: list[tuple[type, str, Callable[[Any], str]]] = [
+                    (lm.nn.Module, "__call__", lambda module: type(module).__name__),
+                    (CompiledModule, "__call__", lambda module: type(module).__name__),
+                    (Compiled, "__call__", lambda compiled: str(compiled._name)),
+                    (lm.optim.Optimizer, "step", lambda optimizer: f"{type(optimizer).__name__}.step"),
+                    (Executor, "run", lambda _: "Executor.run"),
+                    (Epoch, "__next__", lambda _: "DataLoader"),
+                ]
+                originals = [
+                    (*definition, label) for kind, name, label in found for definition in _definitions(kind, name)
+                ]
+                cls._originals = tuple((kind, name, original) for kind, name, original, _ in originals)
+                for kind, name, original, label in originals:
+                    setattr(kind, name, _in_scope(original, label))
             elif cls._users == 0:
                 for kind, name, original in cls._originals:
                     setattr(kind, name, original)
@@ -123,11 +143,11 @@ def _definitions(kind: type, name: str) -> list[tuple[type, str, Any]]:
 _local = threading.local()
 
 
-def _in_scope(original: Callable[..., Any], suffix: str) -> Callable[..., Any]:
+def _in_scope(original: Callable[..., Any], label: Callable[[Any], str]) -> Callable[..., Any]:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         names: dict[int, str] = getattr(_local, "names", {})
-        event = _C._enter_profiled_scope(names.get(id(self)) or type(self).__name__ + suffix)
+        event = _C._enter_profiled_scope(names.get(id(self)) or label(self))
         try:
             return original(self, *args, **kwargs)
         finally:
@@ -153,6 +173,9 @@ class Profile:
             self._names = {id(module): name for name, module in model.named_modules() if name}
         self.calls: list[Call] = []
         self.duration = 0.0
+        self._thread = (threading.get_native_id(), threading.current_thread().name)
+        # By the positions of gradients' calls, those of the forward calls.
+        self._forward: dict[int, int] = {}
         self._begun = False
 
     def __enter__(self) -> Self:
@@ -165,6 +188,7 @@ class Profile:
             _Methods.exchange(-1)
             raise
         self._begun = True
+        self._thread = (threading.get_native_id(), threading.current_thread().name)
         _local.names = self._names
         return self
 
@@ -175,7 +199,7 @@ class Profile:
         _local.names = {}
         events, names, lines = _C._stop_profile()
         # Calls that an exception has ended before they began to be measured have no end.
-        self.calls = _calls([event for event in events if event[5] >= event[4]], names, lines)
+        self.calls, self._forward = _calls([event for event in events if event[5] >= event[4]], names, lines)
         self.duration = max((call.end for call in self.calls), default=0.0)
 
     def table(
@@ -212,11 +236,17 @@ class Profile:
     def save_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes all calls as a trace in Chrome's format, which ``ui.perfetto.dev`` shows along an axis of time.
 
-        The memory that tensors hold is a curve in it.
+        The memory that tensors hold is a curve in it, and arrows lead from forward calls to their gradients.
         """
-        pid, tid = os.getpid(), threading.get_native_id()
-        events: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": "lamella"}}]
-        for call in self.calls:
+        (tid, thread), pid = self._thread, os.getpid()
+        events: list[dict[str, Any]] = [
+            {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": "lamella"}},
+            {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": thread}},
+        ]
+        with_gradients: dict[int, list[int]] = {}
+        for gradient, forward in self._forward.items():
+            with_gradients.setdefault(forward, []).append(gradient)
+        for i, call in enumerate(self.calls):
             where = {key: value for key, value in (("line", call.line), ("layer", call.layer)) if value}
             shown = call.name + " (backward)" if call.kind == "backward" else call.name
             events.append(
@@ -231,6 +261,11 @@ class Profile:
                     "args": where,
                 }
             )
+            # An arrow belongs to the innermost call that runs at its time.
+            arrow = {"name": "gradient", "cat": "gradient", "ts": call.begin * 1e6, "pid": pid, "tid": tid}
+            events += [{"ph": "s", "id": gradient, **arrow} for gradient in with_gradients.get(i, ())]
+            if i in self._forward:
+                events.append({"ph": "f", "bp": "e", "id": i, **arrow})
             if call.kind != "scope":
                 memory = {"tensors": call.allocated}
                 events.append({"ph": "C", "name": "memory", "ts": call.end * 1e6, "pid": pid, "args": memory})
@@ -268,8 +303,11 @@ def _short(file: str, line: int) -> str:
     return f"{os.path.basename(file)}:{line}" if file else ""
 
 
-def _calls(events: list[Any], names: list[str], lines: list[tuple[str, int]]) -> list[Call]:
-    """Returns the events with what they belong to. Those of gradients belong where their forward calls were made."""
+def _calls(events: list[Any], names: list[str], lines: list[tuple[str, int]]) -> tuple[list[Call], dict[int, int]]:
+    """Returns the events with what they belong to, and by the positions of gradients those of their forward calls.
+
+    Gradients belong where their forward calls were made.
+    """
     own = [event[5] - event[4] for event in events]
     layers: list[str] = []
     around: list[int] = []  # the calls that contain the present one, outermost first
@@ -286,12 +324,13 @@ def _calls(events: list[Any], names: list[str], lines: list[tuple[str, int]]) ->
             made.append((first, i))
     made.sort()
     calls = []
+    forward_of: dict[int, int] = {}
     for i, (kind, depth, name, line, begin, end, first, _, allocated) in enumerate(events):
         forward = i
         if _KINDS[kind] == "backward":
             at = bisect.bisect_right(made, (first, len(events))) - 1
             if at >= 0 and first < events[made[at][1]][7]:
-                forward = made[at][1]
+                forward_of[i] = forward = made[at][1]
                 line = events[forward][3]
         calls.append(
             Call(
@@ -306,4 +345,4 @@ def _calls(events: list[Any], names: list[str], lines: list[tuple[str, int]]) ->
                 allocated,
             )
         )
-    return calls
+    return calls, forward_of

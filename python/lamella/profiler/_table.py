@@ -39,7 +39,8 @@ class Table(list[Row]):
         head: tuple[str, ...] = (self.by, "calls", "own time", "share", "forward", "backward")
         return [head] + [
             (
-                row.name,
+                # A scope may have any name.
+                row.name.encode("unicode_escape").decode() if not row.name.isprintable() else row.name,
                 str(row.calls),
                 _time(row.own),
                 f"{row.own / self.duration:.1%}" if self.duration else "",

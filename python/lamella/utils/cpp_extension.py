@@ -1,6 +1,6 @@
 """Builds extensions in C++ and CUDA: with setuptools into a wheel, or while a program runs.
 
-A project's ``setup.py``:
+A project's ``setup.py``::
 
     from setuptools import setup
     from lamella.utils.cpp_extension import BuildExtension, CppExtension
@@ -11,13 +11,13 @@ A project's ``setup.py``:
         cmdclass={"build_ext": BuildExtension},
     )
 
-and its ``pyproject.toml``, where the project is written for PyTorch, or for both:
+and its ``pyproject.toml``, where the project is written for PyTorch, or for both::
 
     [build-system]
     requires = ["lamella", "setuptools>=70.1", "pybind11>=3"]
     build-backend = "lamella.utils.cpp_extension"
 
-Or at once, compiled on first use and found again by its content afterwards:
+Or at once, compiled on first use and found again by its content afterwards::
 
     my_layers = load(name="my_layers", sources=["my_layers.cpp"])
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,6 +57,13 @@ class Wide(lm.nn.Module):
         super().__init__()
 
 NUMBER = 3
+
+class Refusing(lm.nn.Module):
+    def __init__(self):
+        raise ValueError("not today")
+
+def ending(x):
+    raise SystemExit(0)
 
 class inner:
     @staticmethod
@@ -120,14 +132,26 @@ def test_check(
         (["check", "{layers}:NUMBER", "[2]"], "NUMBER is 3: neither a layer nor a function"),
         (["check", "{layers}:Wide", "[2]"], "Wide is made without arguments"),
         (["check", "{folder}/broken.py:Half", "[2]"], "broken.py' cannot be imported: SyntaxError"),
+        (["check", "{folder}/leaving.py:Half", "[2]"], "leaving.py' cannot be imported: SystemExit: 0"),
+        (["check", "{layers}:ending", "[2]"], "ending ends the program: SystemExit: 0"),
+        (["check", "{layers}:Refusing", "[2]"], "Refusing cannot be made: ValueError: not today"),
+        (["check", "{layers}:Half", f"[{10**13}]"], "do not fit into memory"),
+        (["check", "{layers}:Half", f"[{10**23}]"], "do not fit into memory"),
         (["bench", "nothing"], "there is no benchmark 'nothing'"),
         (["new-op", "My-Op"], "'My-Op' cannot be a name"),
         (["new-op", "lambda"], "'lambda' cannot be a name"),
         (["new-op", "numpy"], "'numpy' is the name of another package"),
         (["new-op", "json"], "'json' is the name of another package"),
+        (["new-op", "lm"], "'lm' is the name of another package or folder, or of something in the project's files"),
+        (["new-op", "x"], "'x' is the name of another package or folder, or of something in the project's files"),
+        (["new-op", "pytest"], "'pytest' is the name of another package"),
         (["new-op", "mine", "--path", "{folder}"], "exists already"),
+        (["new-op", "mine", "--path", "{folder}/" + 300 * "n"], "cannot be written: File name too long"),
         (["new-op", "mine", "--path", "{layers}/mine"], "cannot be written: Not a directory"),
         (["convert", "nowhere.npz", "x.npz"], "no file 'nowhere.npz'"),
+        (["convert", "{folder}", "x.npz"], "is a folder, not a file"),
+        (["convert", "/dev/null", "x.npz"], "'/dev/null' is no file"),
+        (["convert", "{folder}/damaged.pt", "x.npz"], "damaged.pt: cannot be read: it is damaged, or no file of torch"),
         (["convert", "{layers}", "x.npz"], ".py"),
         (["convert", "{weights}", "{folder}/x.txt"], ".txt"),
         (["convert", "{weights}", "{folder}/none/x.npz"], "x.npz' cannot be written: No such file or directory"),
@@ -141,6 +165,8 @@ def test_mistakes_are_told_in_one_line(
     weights = folder / "weights.npz"
     lm.io.save({"w": lm.ones([2])}, weights)
     (folder / "broken.py").write_text("def broken(:", encoding="utf-8")
+    (folder / "leaving.py").write_text("import sys\nsys.exit(0)", encoding="utf-8")
+    (folder / "damaged.pt").write_text("junk", encoding="utf-8")
     given = [
         a.replace("{layers}", layers).replace("{folder}", str(folder)).replace("{weights}", str(weights))
         for a in arguments
@@ -148,6 +174,76 @@ def test_mistakes_are_told_in_one_line(
     assert main(given) == 2
     told = capsys.readouterr().err
     assert text in told and told.startswith(f"lamella {arguments[0]}: ") and told.count("\n") == 1
+
+
+def test_a_seed_is_not_negative(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "layers.py:Half", "[2]", "--seed", "-1"])
+    assert ended.value.code == 2 and "a seed is an integer of at least 0, not '-1'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_project_that_cannot_be_written_leaves_nothing(
+    is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "a" / "project"
+    if is_there:
+        folder.mkdir(parents=True)
+    write = Path.write_text
+
+    def fails_at_the_third(path: Path, *args: Any, **kwargs: Any) -> int:
+        if path.name == "setup.py":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "write_text", fails_at_the_third)
+    assert main(["new-op", "mine", "--path", str(folder)]) == 2
+    assert "cannot be written: No space left on device" in capsys.readouterr().err
+    assert list(tmp_path.rglob("*")) == ([tmp_path / "a", folder] if is_there else [])
+
+
+def test_an_interrupt_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(run: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lamella._cli.bench._best", interrupted)
+    assert main(["bench", "small"]) == 130
+    assert capsys.readouterr().err == "lamella bench: interrupted\n"
+
+
+@pytest.mark.parametrize("module", ["lamella info", "lamella.sysconfig --cflags", "lamella.onnx header.h"])
+@pytest.mark.parametrize(("output", "status"), [("full disk", 1), ("nobody reads", 0), ("closed", 0)])
+def test_output_that_cannot_be_written(module: str, output: str, status: int, tmp_path: Path) -> None:
+    (tmp_path / "header.h").write_text("", encoding="utf-8")
+    command = [sys.executable, "-m", *module.split()]
+    if output == "closed":
+        command = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+    reader, pipe = os.pipe()
+    os.close(reader)
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        done = subprocess.run(
+            command,
+            stdout=full if output == "full disk" else pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env=extensions.environment(),
+        )
+    finally:
+        os.close(pipe)
+        os.close(full)
+    assert done.returncode == status
+    assert done.stderr == (
+        f"{module.partition(' --')[0].removesuffix(' header.h')}: No space left on device\n" * status
+    )
+
+
+def test_a_terminal_without_the_letters_gets_escapes(tmp_path: Path) -> None:
+    program = "from lamella._cli import bench, main; bench._PATIENCE = 0.01; raise SystemExit(main(['bench', 'small']))"
+    env = {**extensions.environment(), "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout.startswith("sum of 8 floats"), done.stderr
 
 
 def test_without_a_command_it_tells_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,6 +70,11 @@ def test_exit_status_and_mistakes(tmp_path):
     missing = run(tmp_path / "none.py")
     assert missing.returncode == 1 and "there is no script or command" in missing.stderr
     assert "Traceback" not in missing.stderr
+    (tmp_path / "program").write_bytes(b"no program")
+    (tmp_path / "program").chmod(0o755)
+    refused = run(tmp_path / "program")
+    assert refused.returncode == 1 and refused.stderr.endswith("program' cannot be run: Exec format error\n")
+    assert "Traceback" not in refused.stderr
     assert run().returncode == 2 and "usage:" in run().stdout
     assert run("--help").returncode == 0
 

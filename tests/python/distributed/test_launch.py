@@ -132,6 +132,32 @@ def test_signals_go_to_all_processes(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_an_early_signal_ends_a_launcher_that_still_starts_processes(
+    folder, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    launcher = launch.Launcher([sys.executable, ENDING, "wait"], 1000)
+    started = launcher._start
+
+    def start(rank: int, place: str) -> None:
+        assert rank < 2
+        started(rank, place)
+        if rank == 1:
+            launcher._on_signal(signal.SIGTERM, None)
+
+    monkeypatch.setattr(launcher, "_start", start)
+    assert launcher.run() == 128 + signal.SIGTERM
+
+
+def test_what_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    assert launch.main(["x.py"]) == 1
+    assert capsys.readouterr().err.startswith("[launch] the processes cannot be started: ")
+    for grace in ("nan", "-1", "inf"):
+        with pytest.raises(SystemExit):
+            launch.main(["--grace", grace, "x.py"])
+        assert "--grace is a number of seconds, at least 0, not" in capsys.readouterr().err
+
+
 def test_a_module_runs_as_with_m(capfd: pytest.CaptureFixture[str]) -> None:
     assert launch.main(["-n", "1", "-m", "this"]) == 0
     assert "Beautiful is better than ugly." in capfd.readouterr().out

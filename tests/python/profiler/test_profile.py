@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lamella as lm
@@ -138,8 +139,67 @@ def test_a_trace_is_json_that_viewers_read(tmp_path: Path) -> None:
     assert len(spans) == len(profile.calls)
     assert all(event["dur"] >= 0 and {"pid", "tid", "ts", "name", "cat"} <= event.keys() for event in spans)
     assert {event["name"] for event in spans} >= {"tanh", "tanh (backward)", "head", "SGD.step"}
+    (thread,) = [event for event in events if event["name"] == "thread_name"]
+    assert thread["args"] == {"name": threading.current_thread().name} and {s["tid"] for s in spans} == {thread["tid"]}
+    # Arrows lead from a forward call to its gradient, and begin where these do.
+    begins, ends = ({e["id"]: e["ts"] for e in events if e["ph"] == phase} for phase in "sf")
+    names = {(span["ts"], span["cat"]): span["name"] for span in spans}
+    assert begins.keys() == ends.keys() and len(begins) > 3
+    for arrow, begin in begins.items():
+        assert names[begin, "operator"] + " (backward)" == names[ends[arrow], "backward"]
     memory = [event["args"]["tensors"] for event in events if event["ph"] == "C"]
     assert max(memory) == profile.peak_memory > 0
+
+
+def test_compiled_functions_and_modules_are_scopes() -> None:
+    @lm.compile
+    def scaled(x: lm.Tensor) -> lm.Tensor:
+        return lm.tanh(x * 2) + 1
+
+    net = lm.compile(lm.nn.Linear(3, 2))
+    model = lm.nn.Sequential(net)
+    x = lm.ones([4, 3])
+
+    def run() -> None:
+        for _ in range(5):
+            scaled(x)
+            model(x)
+
+    assert counts(run, "scope")["scaled"] == 5  # also while it is learned
+    with lm.profiler.profile(model) as profile:
+        run()
+    found = Counter(call.name for call in profile.calls)
+    assert found["scaled"] == 5 and found["0"] == 5 and "tanh" not in found
+    explanation = lm.compile.explain(scaled)
+    assert len(explanation.graphs) == 1 and explanation.breaks == []
+
+
+def test_runs_of_static_programs_are_scopes() -> None:
+    program = lm.static.Program()
+    with lm.static.program_guard(program, lm.static.Program()):
+        y = lm.tanh(lm.static.data("x", [2]))
+    executor = lm.static.Executor()
+    found = counts(lambda: executor.run(program, feed={"x": np.ones(2, "float32")}, fetch_list=[y]), "scope")
+    assert found == {"Executor.run": 1}
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_waits_for_batches_are_scopes(workers: int) -> None:
+    def run() -> None:
+        loader = lm.data.DataLoader(lm.data.TensorDataset(lm.ones([6, 2])), batch_size=2, num_workers=workers)
+        for (batch,) in loader:
+            lm.exp(batch)
+
+    found = counts(run, "scope")
+    assert found == {"DataLoader": 4}  # that of the end, too
+    assert counts(run)["exp"] == 3
+
+
+def test_a_scope_of_any_name_is_one_line_of_a_table() -> None:
+    with lm.profiler.profile() as profile, lm.profiler.scope("a\nb\tü"):
+        lm.exp(MATRIX)
+    lines = str(profile.table()).splitlines()
+    assert len(lines) == 4 and any(line.startswith("a\\nb\\t") for line in lines)
 
 
 def test_named_parts() -> None:
