@@ -12,6 +12,7 @@
 #include "ops/elementwise/square.h"
 #include "ops/fft/fft.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/integers.h"
 #include "ops/nn/pad.h"
 #include "ops/reduce/extremum.h"
 #include "ops/shape/broadcast.h"
@@ -72,6 +73,10 @@ bool has_zero(const Tensor& x) {
 Tensor Stft::call(const Tensor& given, std::int64_t n_fft, std::optional<std::int64_t> hop_length,
                   std::optional<std::int64_t> win_length, const std::optional<Tensor>& window, bool center,
                   std::string_view pad_mode, bool normalized, std::optional<bool> onesided, bool return_complex) {
+  if (any_integer(given, window)) {
+    return call_in_floats<Stft>(given, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided,
+                                return_complex);
+  }
   Tensor x = as_inexact(given, info.name);
   check_dtype(x, info.dtypes, info.name);
   if (!return_complex) {

@@ -4,8 +4,13 @@
 #include <array>
 #include <cmath>
 
+#include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
+#include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/sqrt.h"
+#include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/decompositions.h"
@@ -16,6 +21,7 @@
 #include "ops/linalg/solve.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/sum.h"
+#include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
@@ -84,18 +90,85 @@ Tensor run_det(const Factors& factors) {
 /// Returns numbers as 1 x 1 matrices.
 Tensor as_matrices(const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); }
 
+/// Returns the values of a tensor on the CPU, under vmap those of all examples.
+Tensor shown(const Tensor& x) {
+  const autograd::NoGrad no_grad;
+  return to_device(contiguous(is_batched(x) ? physical(x, *x->hidden) : x.detach()), kCPU);
+}
+
 /// True if an element is 0; false on meta.
 bool has_zero(const Tensor& x) {
   if (x.device().is_meta()) return false;
-  const autograd::NoGrad no_grad;
-  const Tensor values = to_device(contiguous(is_batched(x) ? physical(x, *x->hidden) : x.detach()), kCPU);
+  const Tensor values = shown(x);
   return visit<Decomposable>(values.dtype(), "linalg_det", [&]<class T> {
     const std::span<const T> elements(values.data<T>(), static_cast<std::size_t>(values.numel()));
     return std::ranges::find(elements, T(0)) != elements.end();
   });
 }
 
-/// dx = dy times the conjugate cofactors: y x^-H if no matrix is singular.
+/// True if derivatives of det(x) x^-1 keep half of the digits; true on meta.
+bool is_well_conditioned(const Tensor& x, const Tensor& inverse) {
+  if (x.device().is_meta()) return true;
+  const autograd::NoGrad no_grad;
+  const auto squares = [](const Tensor& a) { return sum(square(abs(a.detach())), Dims{-2, -1}); };
+  const Tensor values = cast(shown(multiply(sqrt(squares(x)), sqrt(squares(inverse)))), DType::Float64);
+  const std::span<const double> conditions(values.data<double>(), static_cast<std::size_t>(values.numel()));
+  const double most = real_dtype(x.dtype()) == DType::Float32 ? 0x1p12 : 0x1p26;
+  return std::ranges::all_of(conditions, [&](double condition) { return condition < most; });
+}
+
+/// A matrix x = u s vh, and what the derivatives of its determinant are made of.
+struct SingularForm {
+  Tensor u, s, vh;
+  Tensor unit;  ///< true on the diagonal
+  Tensor turn;  ///< det(u) det(vh)
+
+  explicit SingularForm(const Tensor& x) {
+    const std::vector<Tensor> parts = svd(x, false);
+    u = parts[0], s = parts[1], vh = parts[2];
+    unit = eye(x.size(-1), std::nullopt, 0, DType::Bool, x.device());
+    turn = as_matrices(multiply(det(u), det(vh)));
+  }
+  /// Returns the products of all singular values but one.
+  [[nodiscard]] Tensor products(const Tensor& values) const {
+    return prod(where(unit, 1, expand_dims(values, -2)), -1);
+  }
+  /// Returns the products of all singular values but two, and 0 on the diagonal: of each pair, the product without the
+  /// smaller value is divided by the larger one. Values of 0 are replaced by some that are as good as 0.
+  [[nodiscard]] Tensor pair_products() const {
+    constexpr double kNothing = 1e-18;
+    const Tensor largest = narrow(s, -1, 0, 1);
+    const Tensor values = where(equal(s, 0), where(equal(largest, 0), kNothing, multiply(largest, kNothing)), s);
+    const Tensor upper = triu(divide(expand_dims(products(values), -2), expand_dims(values, -1)), 1);
+    return add(upper, matrix_transpose(upper));
+  }
+};
+
+/// y = det(x) x^-T, the cofactors, for every x. The derivative is that of polynomials: no division by a singular value.
+struct CofactorLayer : OperatorLayer<CofactorLayer> {
+  static constexpr std::string_view name = "cofactors";
+
+  static Tensor forward(Context& ctx, const Tensor& x) {
+    if (ctx.recording()) ctx.save_for_backward(x);
+    const SingularForm form(x);
+    const Tensor scaled = multiply(conjugate(form.u), expand_dims(form.products(form.s), -2));
+    return multiply(form.turn, matmul(scaled, conjugate(form.vh)));
+  }
+  static Tensor backward(Context& ctx, const Tensor& dy) {
+    const auto [x] = ctx.saved_tensors<1>();
+    const SingularForm form(x);
+    const Tensor pairs = form.pair_products();
+    const Tensor inner =
+        multiply(conjugate(form.turn), matmul(matmul(matrix_transpose(form.u), dy), matrix_transpose(form.vh)));
+    const Tensor along = sum(where(form.unit, inner, 0), -1);
+    const Tensor sums = sum(multiply(pairs, expand_dims(along, -2)), -1);
+    const Tensor between =
+        subtract(where(form.unit, expand_dims(sums, -1), 0), multiply(pairs, matrix_transpose(inner)));
+    return matmul(matmul(form.u, between), form.vh);
+  }
+};
+
+/// dx = dy times the conjugate cofactors: y x^-H if no matrix is singular, or nearly so.
 struct DetLayer : OperatorLayer<DetLayer> {
   static constexpr std::string_view name = "linalg_det";
 
@@ -106,19 +179,11 @@ struct DetLayer : OperatorLayer<DetLayer> {
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const auto [x, y] = ctx.saved_tensors<2>();
-    if (has_zero(y)) return multiply(as_matrices(dy), conjugate(cofactors(x)));
-    return multiply(as_matrices(multiply(dy, conjugate(y))), adjoint(inv(x)));
-  }
-
- private:
-  /// Returns det(x) x^-T for every x: with x = u s vh, det(u) det(vh) conj(u) p conj(vh), where p has the products of
-  /// all singular values but one.
-  static Tensor cofactors(const Tensor& x) {
-    const std::vector<Tensor> parts = svd(x, false);
-    const Tensor unit = eye(x.size(-1), std::nullopt, 0, DType::Bool, x.device());
-    const Tensor products = prod(where(unit, 1, expand_dims(parts[1], -2)), -1);
-    const Tensor scaled = multiply(conjugate(parts[0]), expand_dims(products, -2));
-    return multiply(as_matrices(multiply(det(parts[0]), det(parts[2]))), matmul(scaled, conjugate(parts[2])));
+    if (!has_zero(y)) {
+      const Tensor inverse = inv(x);
+      if (is_well_conditioned(x, inverse)) return multiply(as_matrices(multiply(dy, conjugate(y))), adjoint(inverse));
+    }
+    return multiply(as_matrices(dy), conjugate(CofactorLayer::apply(x)));
   }
 };
 

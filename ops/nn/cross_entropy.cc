@@ -15,6 +15,7 @@
 #include "ops/index/picks.h"
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
+#include "ops/movement/integers.h"
 #include "ops/nn/cross_entropy_rows.h"
 #include "ops/nn/reduction.h"
 #include "ops/nn/softmax.h"
@@ -315,6 +316,8 @@ Tensor NllLoss::call(const Tensor& input, const Tensor& target, const std::optio
                      std::int64_t ignore_index, std::string_view reduction, std::optional<std::int64_t> axis) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<NllLoss>(input, target, weight, ignore_index, reduction, axis);
+  if (any_integer(input, weight))
+    return call_in_floats<NllLoss>(input, AsIs{target}, weight, ignore_index, reduction, axis);
   check_reduction(reduction, info.name);
   const Classes classes(input, axis, info.name);
   check_weight(weight, classes, info.name);
@@ -336,6 +339,9 @@ Tensor CrossEntropy::call(const Tensor& input, const Tensor& target, const std::
                           std::optional<std::int64_t> axis) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<CrossEntropy>(input, target, weight, ignore_index, reduction, label_smoothing, axis);
+  if (any_integer(input, weight)) {
+    return call_in_floats<CrossEntropy>(input, AsIs{target}, weight, ignore_index, reduction, label_smoothing, axis);
+  }
   return loss_of(input, target, weight, ignore_index, reduction, label_smoothing, axis, {});
 }
 

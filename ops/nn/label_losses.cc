@@ -12,6 +12,7 @@
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/halves.h"
+#include "ops/movement/integers.h"
 #include "ops/nn/reduction.h"
 #include "ops/reduce/sum.h"
 #include "ops/scan/cumulative.h"
@@ -27,6 +28,7 @@ Tensor MultiLabelMarginLoss::call(const Tensor& input, const Tensor& target, std
     return call_in_autocast<MultiLabelMarginLoss>(input, target, reduction);
   if (any_half(input, target)) [[unlikely]]
     return call_in_float32<MultiLabelMarginLoss>(input, target, reduction);
+  if (any_integer(input)) return call_in_floats<MultiLabelMarginLoss>(input, AsIs{target}, reduction);
   check_reduction(reduction, info.name);
   if (input.ndim() == 0 && target.numel() == 1) return call(reshape(input, {1}), reshape(target, {1}), reduction);
   check_same_shape(input, target, info.name);
@@ -38,21 +40,20 @@ Tensor MultiLabelMarginLoss::call(const Tensor& input, const Tensor& target, std
   }
   if (!is_integral(target.dtype()))
     fail<TypeError>("[multilabel_margin_loss] target must hold integers, got dtype ", target.dtype());
-  const Tensor x = as_floating(input, info.name);
-  const std::int64_t classes = x.size(-1);
+  const std::int64_t classes = input.size(-1);
   const Tensor given = cast(target, DType::Int64);
   // Labels end at the first -1; what follows does not count.
   const Tensor valid = greater(cumprod(cast(greater_equal(given, 0), DType::Int64), -1), 0);
   const Tensor labels = where(valid, given, 0);
-  const Tensor own = take_along_axis(x, labels, -1);
+  const Tensor own = take_along_axis(input, labels, -1);
   // Positions without a label are marked in an extra column.
-  Dims shape = x.shape();
+  Dims shape = input.shape();
   shape.back() = classes + 1;
-  const Tensor marks = scatter(zeros(shape, DType::Bool, x.device()), -1, where(valid, given, classes), true);
+  const Tensor marks = scatter(zeros(shape, DType::Bool, input.device()), -1, where(valid, given, classes), true);
   const Tensor is_label = narrow(marks, -1, 0, classes);
   // Infinities remove the terms that do not count, without a mask for each pair.
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const Tensor others = add(where(is_label, -kInfinity, x), 1);
+  const Tensor others = add(where(is_label, -kInfinity, input), 1);
   const Tensor terms = relu(subtract(expand_dims(others, -2), expand_dims(where(valid, own, kInfinity), -1)));
   const Tensor sums = sum(terms, Dims{-2, -1});
   return reduce_loss(divide(sums, static_cast<double>(classes)), reduction, info.name);
@@ -64,12 +65,13 @@ Tensor MultiLabelSoftMarginLoss::call(const Tensor& input, const Tensor& target,
     return call_in_autocast<MultiLabelSoftMarginLoss>(input, target, weight, reduction);
   if (any_half(input, target, weight)) [[unlikely]]
     return call_in_float32<MultiLabelSoftMarginLoss>(input, target, weight, reduction);
+  if (any_integer(input, target, weight))
+    return call_in_floats<MultiLabelSoftMarginLoss>(input, target, weight, reduction);
   check_reduction(reduction, info.name);
   check_same_shape(input, target, info.name);
   if (input.ndim() == 0) fail<ValueError>("[multilabel_soft_margin_loss] input needs an axis of classes");
-  const Tensor x = as_floating(input, info.name);
   Tensor terms =
-      negative(add(multiply(target, log_sigmoid(x)), multiply(subtract(1, target), log_sigmoid(negative(x)))));
+      negative(add(multiply(target, log_sigmoid(input)), multiply(subtract(1, target), log_sigmoid(negative(input)))));
   if (weight) terms = multiply(terms, *weight);
   return reduce_loss(mean(terms, -1), reduction, info.name);
 }

@@ -16,6 +16,7 @@
 #include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/halves.h"
+#include "ops/movement/integers.h"
 #include "ops/nn/reduction.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
@@ -43,6 +44,7 @@ Tensor MseLoss::call(const Tensor& input, const Tensor& target, std::string_view
     return call_in_autocast<MseLoss>(input, target, reduction);
   if (any_half(input, target)) [[unlikely]]
     return call_in_float32<MseLoss>(input, target, reduction);
+  if (any_integer(input, target)) return call_in_floats<MseLoss>(input, target, reduction);
   check_same_shape(input, target, info.name);
   return reduce_loss(squared_difference(input, target), reduction, info.name);
 }
@@ -52,6 +54,7 @@ Tensor L1Loss::call(const Tensor& input, const Tensor& target, std::string_view 
     return call_in_autocast<L1Loss>(input, target, reduction);
   if (any_half(input, target)) [[unlikely]]
     return call_in_float32<L1Loss>(input, target, reduction);
+  if (any_integer(input, target)) return call_in_floats<L1Loss>(input, target, reduction);
   check_same_shape(input, target, info.name);
   return reduce_loss(abs(input - target), reduction, info.name);
 }
@@ -61,6 +64,7 @@ Tensor SmoothL1Loss::call(const Tensor& input, const Tensor& target, std::string
     return call_in_autocast<SmoothL1Loss>(input, target, reduction, beta);
   if (any_half(input, target)) [[unlikely]]
     return call_in_float32<SmoothL1Loss>(input, target, reduction, beta);
+  if (any_integer(input, target)) return call_in_floats<SmoothL1Loss>(input, target, reduction, beta);
   check_same_shape(input, target, info.name);
   if (!(beta >= 0)) fail<ValueError>("[smooth_l1_loss] beta cannot be negative, got ", beta);
   return reduce_loss(beta == 0 ? abs(input - target) : smooth_l1(input, target, beta), reduction, info.name);
@@ -71,6 +75,7 @@ Tensor HuberLoss::call(const Tensor& input, const Tensor& target, std::string_vi
     return call_in_autocast<HuberLoss>(input, target, reduction, delta);
   if (any_half(input, target)) [[unlikely]]
     return call_in_float32<HuberLoss>(input, target, reduction, delta);
+  if (any_integer(input, target)) return call_in_floats<HuberLoss>(input, target, reduction, delta);
   check_same_shape(input, target, info.name);
   if (!(delta > 0)) fail<ValueError>("[huber_loss] delta must be above 0, got ", delta);
   const Tensor loss = reduce_loss(smooth_l1(input, target, delta), reduction, info.name);
@@ -83,6 +88,7 @@ Tensor BinaryCrossEntropy::call(const Tensor& input, const Tensor& target, const
     return call_in_autocast<BinaryCrossEntropy>(input, target, weight, reduction);
   if (any_half(input, target, weight)) [[unlikely]]
     return call_in_float32<BinaryCrossEntropy>(input, target, weight, reduction);
+  if (any_integer(input, target, weight)) return call_in_floats<BinaryCrossEntropy>(input, target, weight, reduction);
   check_same_shape(input, target, info.name);
   if (input.numel() > 0 && !input.device().is_meta() && !all_true((input >= 0) & (input <= 1)))
     fail<ValueError>(
@@ -98,6 +104,8 @@ Tensor BinaryCrossEntropyWithLogits::call(const Tensor& input, const Tensor& tar
     return call_in_autocast<BinaryCrossEntropyWithLogits>(input, target, weight, reduction, pos_weight);
   if (any_half(input, target, weight, pos_weight)) [[unlikely]]
     return call_in_float32<BinaryCrossEntropyWithLogits>(input, target, weight, reduction, pos_weight);
+  if (any_integer(input, target, weight, pos_weight))
+    return call_in_floats<BinaryCrossEntropyWithLogits>(input, target, weight, reduction, pos_weight);
   check_same_shape(input, target, info.name);
   // With p = sigmoid(x): log(1 - p) = log(p) - x, so -t log(p) - (1 - t) log(1 - p) = (1 - t) x - log(p).
   const Tensor log_p = log_sigmoid(input);
@@ -111,6 +119,7 @@ Tensor KlDiv::call(const Tensor& input, const Tensor& target, std::string_view r
     return call_in_autocast<KlDiv>(input, target, reduction, log_target);
   if (any_half(input, target)) [[unlikely]]
     return call_in_float32<KlDiv>(input, target, reduction, log_target);
+  if (any_integer(input, target)) return call_in_floats<KlDiv>(input, target, reduction, log_target);
   check_same_shape(input, target, info.name);
   Tensor terms;
   if (log_target) {
@@ -131,6 +140,7 @@ Tensor PoissonNllLoss::call(const Tensor& input, const Tensor& target, bool log_
     return call_in_autocast<PoissonNllLoss>(input, target, log_input, full, eps, reduction);
   if (any_half(input, target)) [[unlikely]]
     return call_in_float32<PoissonNllLoss>(input, target, log_input, full, eps, reduction);
+  if (any_integer(input, target)) return call_in_floats<PoissonNllLoss>(input, target, log_input, full, eps, reduction);
   check_same_shape(input, target, info.name);
   Tensor terms = log_input ? exp(input) - target * input : input - target * log(input + eps);
   if (full) {
@@ -147,6 +157,7 @@ Tensor GaussianNllLoss::call(const Tensor& input, const Tensor& target, const Te
     return call_in_autocast<GaussianNllLoss>(input, target, var, full, eps, reduction);
   if (any_half(input, target, var)) [[unlikely]]
     return call_in_float32<GaussianNllLoss>(input, target, var, full, eps, reduction);
+  if (any_integer(input, target, var)) return call_in_floats<GaussianNllLoss>(input, target, var, full, eps, reduction);
   check_defined(input, info.name);
   check_defined(target, info.name);
   check_defined(var, info.name);
@@ -181,6 +192,7 @@ Tensor SoftMarginLoss::call(const Tensor& input, const Tensor& target, std::stri
     return call_in_autocast<SoftMarginLoss>(input, target, reduction);
   if (any_half(input, target)) [[unlikely]]
     return call_in_float32<SoftMarginLoss>(input, target, reduction);
+  if (any_integer(input, target)) return call_in_floats<SoftMarginLoss>(input, target, reduction);
   check_same_shape(input, target, info.name);
   return reduce_loss(-log_sigmoid(target * input), reduction, info.name);
 }

@@ -11,6 +11,7 @@
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/halves.h"
+#include "ops/movement/integers.h"
 #include "ops/nn/one_hot.h"
 #include "ops/nn/reduction.h"
 #include "ops/nn/similarity.h"
@@ -34,6 +35,7 @@ Tensor HingeEmbeddingLoss::call(const Tensor& input, const Tensor& target, doubl
     return call_in_autocast<HingeEmbeddingLoss>(input, target, margin, reduction);
   if (any_half(input)) [[unlikely]]
     return call_in_float32_for<HingeEmbeddingLoss>(input.dtype(), input, target, margin, reduction);
+  if (any_integer(input)) return call_in_floats<HingeEmbeddingLoss>(input, target, margin, reduction);
   check_same_shape(input, target, info.name);
   const Tensor terms = where(target != 1, hinge(margin - input), 0) + where(target != -1, input, 0);
   return reduce_loss(terms, reduction, info.name);
@@ -45,6 +47,8 @@ Tensor MarginRankingLoss::call(const Tensor& input1, const Tensor& input2, const
     return call_in_autocast<MarginRankingLoss>(input1, input2, target, margin, reduction);
   if (any_half(input1, input2, target)) [[unlikely]]
     return call_in_float32<MarginRankingLoss>(input1, input2, target, margin, reduction);
+  if (any_integer(input1, input2, target))
+    return call_in_floats<MarginRankingLoss>(input1, input2, target, margin, reduction);
   if (input1.shape() != input2.shape() || input1.ndim() != target.ndim()) {
     fail<ValueError>("[margin_ranking_loss] input1 and input2 must have one shape, and target as many axes, got ",
                      input1.shape(), ", ", input2.shape(), " and ", target.shape());
@@ -83,6 +87,8 @@ Tensor TripletMarginLoss::call(const Tensor& anchor, const Tensor& positive, con
     return call_in_autocast<TripletMarginLoss>(anchor, positive, negative, margin, p, eps, swap, reduction);
   if (any_half(anchor, positive, negative)) [[unlikely]]
     return call_in_float32<TripletMarginLoss>(anchor, positive, negative, margin, p, eps, swap, reduction);
+  if (any_integer(anchor, positive, negative))
+    return call_in_floats<TripletMarginLoss>(anchor, positive, negative, margin, p, eps, swap, reduction);
   if (anchor.ndim() != positive.ndim() || anchor.ndim() != negative.ndim()) {
     fail<ValueError>("[triplet_margin_loss] anchor, positive and negative must have as many axes, got the shapes ",
                      anchor.shape(), ", ", positive.shape(), " and ", negative.shape());
@@ -100,6 +106,8 @@ Tensor MultiMarginLoss::call(const Tensor& input, const Tensor& target, std::int
     return call_in_autocast<MultiMarginLoss>(input, target, p, margin, weight, reduction);
   if (any_half(input, target, weight)) [[unlikely]]
     return call_in_float32<MultiMarginLoss>(input, target, p, margin, weight, reduction);
+  if (any_integer(input, weight))
+    return call_in_floats<MultiMarginLoss>(input, AsIs{target}, p, margin, weight, reduction);
   if (p != 1 && p != 2) fail<ValueError>("[multi_margin_loss] p must be 1 or 2, got ", p);
   check_defined(input, info.name);
   check_defined(target, info.name);

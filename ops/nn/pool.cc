@@ -13,6 +13,7 @@
 #include "ops/elementwise/square.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/halves.h"
+#include "ops/movement/integers.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool_layers.h"
 #include "ops/nn/spatial.h"
@@ -253,6 +254,7 @@ Tensor LocalResponseNorm::call(const Tensor& x, std::int64_t size, double alpha,
     return call_in_float32<LocalResponseNorm>(x, size, alpha, beta, k);
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
+  if (any_integer(x)) return call_in_floats<LocalResponseNorm>(x, size, alpha, beta, k);
   if (x.ndim() < 2) fail<ValueError>("[local_response_norm] x must be [n, channels, ..], got the shape ", x.shape());
   const Dims sizes = spatial_numbers({size}, 1, 1, info.name, "size");
   if (x.numel() == 0) return divide(x, 1);

@@ -66,6 +66,8 @@ Tensor Sum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims
 Tensor Mean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   if (autograd::autocast_active()) [[unlikely]]
     return call_in_autocast<Mean>(x, axis, keepdims);
+  if (x.defined() && is_wide_integer(x.dtype()))
+    return cast(call(cast(x, DType::Float64), axis, keepdims), kDefaultFloat);
   const Tensor values = as_inexact(x, "mean");
   const Dims axes = normalize_axes_or_scalar(values, axis, "mean");
   double n = 1;

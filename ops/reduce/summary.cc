@@ -6,6 +6,7 @@
 #include "ops/elementwise/composed.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/halves.h"
+#include "ops/movement/integers.h"
 #include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/reduce/variance.h"
@@ -54,13 +55,11 @@ Tensor double_areas(const OpInfo& info, const Tensor& given, const std::optional
 }  // namespace
 
 std::vector<Tensor> VarMean::call(const Tensor& x, const std::optional<Dims>& axis, double correction, bool keepdims) {
-  const Tensor values = as_inexact(x, info.name);
-  return {var(x, axis, correction, keepdims), mean(values, axis, keepdims)};
+  return {var(x, axis, correction, keepdims), mean(x, axis, keepdims)};
 }
 
 std::vector<Tensor> StdMean::call(const Tensor& x, const std::optional<Dims>& axis, double correction, bool keepdims) {
-  const Tensor values = as_inexact(x, info.name);
-  return {Std::call(x, axis, correction, keepdims), mean(values, axis, keepdims)};
+  return {Std::call(x, axis, correction, keepdims), mean(x, axis, keepdims)};
 }
 
 std::vector<Tensor> AMinMax::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
@@ -74,6 +73,7 @@ Tensor AllClose::call(const Operand& a, const Operand& b, double rtol, double at
 Tensor Trapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double dx, std::int64_t axis) {
   if (x && any_half(y, x)) [[unlikely]]
     return call_in_float32<Trapezoid>(y, x, dx, axis);
+  if (any_integer(y)) return call_in_floats<Trapezoid>(y, x, dx, axis);
   std::int64_t from_end = 0;
   const double scale = x ? 0.5 : dx / 2;
   if (!x && y.ndim() > 0 && y.numel() > 0) {
@@ -97,6 +97,7 @@ Tensor Trapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double d
 Tensor CumulativeTrapezoid::call(const Tensor& y, const std::optional<Tensor>& x, double dx, std::int64_t axis) {
   if (any_half(y, x)) [[unlikely]]
     return call_in_float32<CumulativeTrapezoid>(y, x, dx, axis);
+  if (any_integer(y)) return call_in_floats<CumulativeTrapezoid>(y, x, dx, axis);
   std::int64_t from_end = 0;
   const Tensor parts = double_areas(info, y, x, axis, from_end);
   return CumSum::call(multiply(parts, x ? 0.5 : dx / 2), from_end, std::nullopt);

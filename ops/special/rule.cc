@@ -11,6 +11,7 @@
 #include "ops/runtime/cpu_loader.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/order.h"
@@ -80,6 +81,8 @@ struct SpecialLayer : OperatorLayer<SpecialLayer> {
 Tensor apply(const Rule& rule, const Tensor& x) { return SpecialLayer::apply(x, &rule); }
 
 Tensor call(const Rule& rule, const Tensor& given) {
+  if (given.defined() && is_wide_integer(given.dtype()))
+    return cast(apply(rule, cast(given, DType::Float64)), kDefaultFloat);
   const Tensor x = as_floating(given, rule.name);
   if (x.dtype() == DType::Float32 || x.dtype() == DType::Float64) return apply(rule, x);
   return cast(apply(rule, cast(x, DType::Float32)), x.dtype());

@@ -12,8 +12,9 @@ the axis is cut or filled up with zeros beforehand.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Concatenate, Literal, ParamSpec, TypeAlias
 
 from . import _C
 from ._arguments import expect_tensors
@@ -46,6 +47,8 @@ __all__ = [
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 
+P = ParamSpec("P")
+
 _COMPLEX = {"float32": "complex64", "float64": "complex128", "complex64": "complex64", "complex128": "complex128"}
 
 
@@ -67,6 +70,19 @@ def _floating(x: Tensor, function: str) -> Tensor:
     if _C.isdtype(x.dtype, "real floating"):  # float16 and bfloat16, which are too short for a transform
         raise TypeError(f"[{function}] does not take dtype {x.dtype.name}: expected one of {', '.join(_COMPLEX)}")
     return _C.cast(x, "float32")
+
+
+def _rounded_once(transform: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Concatenate[Tensor, P], Tensor]:
+    """Lets integers of 32 and 64 bits, whose differences float32 may lose, be transformed in float64."""
+
+    @wraps(transform)
+    def call(x: Tensor, *args: P.args, **kwargs: P.kwargs) -> Tensor:
+        if not isinstance(x, Tensor) or x.dtype.itemsize < 4 or not _C.isdtype(x.dtype, "integral"):
+            return transform(x, *args, **kwargs)
+        y = transform(_C.cast(x, "float64"), *args, **kwargs)
+        return _C.cast(y, "complex64" if _C.isdtype(y.dtype, "complex floating") else "float32")
+
+    return call
 
 
 def _scale(norm: str, lengths: Sequence[int], forward: bool, function: str) -> float:
@@ -119,6 +135,7 @@ def _axes(
     return found, None if s is None else list(s)
 
 
+@_rounded_once
 def _over_axes(
     x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, forward: bool, function: str
 ) -> Tensor:
@@ -155,6 +172,7 @@ def ifftn(
     return _over_axes(x, s, axes, norm, False, "ifftn")
 
 
+@_rounded_once
 def _from_real(x: Tensor, n: int | None, axis: int, norm: str, forward: bool, function: str) -> Tensor:
     """Returns the first n // 2 + 1 coefficients of real numbers."""
     at = _axis(x, axis, function)
@@ -162,6 +180,7 @@ def _from_real(x: Tensor, n: int | None, axis: int, norm: str, forward: bool, fu
     return _C.fft_r2c(x, at, scale=_scale(norm, [x.shape[at]], forward, function), forward=forward)
 
 
+@_rounded_once
 def _to_real(x: Tensor, n: int | None, axis: int, norm: str, forward: bool, function: str) -> Tensor:
     """Returns the n real numbers with these first coefficients."""
     at = _axis(x, axis, function)
@@ -193,6 +212,7 @@ def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "b
     return _from_real(x, n, axis, norm, False, "ihfft")
 
 
+@_rounded_once
 def _real_over_axes(
     x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, forward: bool, function: str
 ) -> Tensor:
@@ -207,6 +227,7 @@ def _real_over_axes(
     return _C.fft_r2c(x, found[-1], scale=scale, forward=forward, others=found[:-1])
 
 
+@_rounded_once
 def _to_real_over_axes(
     x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str, forward: bool, function: str
 ) -> Tensor:

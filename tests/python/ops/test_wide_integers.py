@@ -43,6 +43,21 @@ CALLS: dict[str, tuple[Call, tuple[np.ndarray, ...]]] = {
     "squared_difference": (lm.squared_difference, (A, B)),
     "with a number": (lambda a: a - (FIRST + 0.5), (A,)),
     "hypot": (lambda a, b: lm.hypot(a, b), (A, B)),
+    "bessel_j0": (lm.bessel_j0, (A,)),
+    "bessel_j1": (lm.bessel_j1, (A,)),
+    "bessel_y0": (lm.bessel_y0, (A,)),
+    "bessel_y1": (lm.bessel_y1, (A,)),
+    "spherical_bessel_j0": (lm.spherical_bessel_j0, (A,)),
+    "gammainc": (lm.gammainc, (A, B)),
+    "gammaincc": (lm.gammaincc, (A, B)),
+    "fft": (lambda a: lm.fft.fft(a).imag, (A,)),
+    "ifft": (lambda a: lm.fft.ifft(a)[:, 1:].real, (A,)),
+    "fftn": (lambda a: lm.fft.fftn(a)[1:, 1:].real, (A,)),
+    "rfft": (lambda a: lm.fft.rfft(a)[:, 1:].real, (A,)),
+    "irfft": (lambda a: lm.fft.irfft(a)[:, 1:], (A,)),
+    "rfftn": (lambda a: lm.fft.rfftn(a)[1:, 1:].imag, (A,)),
+    "hfftn": (lambda a: lm.fft.hfftn(a)[1:, 1:], (A,)),
+    "stft": (lambda a: lm.stft(a[0], 4, center=False)[1:].imag, (A,)),
 }
 
 
@@ -56,6 +71,35 @@ def test_results_are_those_of_float64_rounded(name: str) -> None:
         got = function(*given)
         assert got.dtype == lm.float32
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-5 * np.abs(want.numpy()).max())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lm.mean,
+        lambda a: lm.mean(a, axis=0),
+        lambda a: lm.var_mean(a, axis=0)[1],
+        lambda a: lm.std_mean(a, axis=0)[1],
+        lambda a: lm.trapezoid(a, axis=0),
+        lambda a: lm.cumulative_trapezoid(a, axis=0),
+        lambda a: lm.airy_ai(-a),
+    ],
+    ids=["mean", "mean of columns", "var_mean", "std_mean", "trapezoid", "cumulative_trapezoid", "airy_ai"],
+)
+def test_large_integers_of_both_signs(function: Call) -> None:
+    a = np.concatenate([A, 7 - A[::-1] + np.arange(24).reshape(4, 6)])
+    want = function(lm.asarray(a.astype("float64")))
+    for dtype in ("int64", "int32"):
+        got = function(lm.asarray(a.astype(dtype)))
+        assert got.dtype == lm.float32
+        np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64"])
+def test_squares_of_the_largest_integers(dtype: str) -> None:
+    a = np.full((1, 3, 2), np.iinfo(dtype).max, dtype)
+    want = lm.local_response_norm(lm.asarray(a.astype("float64")), 2)
+    np.testing.assert_allclose(lm.local_response_norm(lm.asarray(a), 2).numpy(), want.numpy(), rtol=1e-5)
 
 
 def test_small_integers_and_bools_become_float32_as_before() -> None:
