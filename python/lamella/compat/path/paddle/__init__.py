@@ -335,7 +335,6 @@ from ._plain import (
     randn_like,
     repeat_interleave,
     select_scatter,
-    set_printoptions,
     t,
     take,
     take_along_axis,
@@ -348,6 +347,7 @@ from ._plain import (
     view_as,
 )
 from ._plain import take_along_axis as take_along_dim
+from ._printing import set_printoptions
 from ._reductions import (
     all,
     amax,

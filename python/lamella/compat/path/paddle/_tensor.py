@@ -245,7 +245,7 @@ _item("item", _item_of)
 _item("__getitem__", _getitem)
 _item("__setitem__", _setitem)
 _item("dim", lambda self: self.ndim)
-_item("place", property(lambda self: self.device, doc="Where the tensor is."))
+_item("place", property(_printing.place_of, doc="The place of the tensor."))
 _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {
