@@ -134,7 +134,9 @@ def _find(name: str) -> _Any:
         return getattr(linalg, name)
     if name == "DataParallel":
         return _import_module(f"{__name__}._parallel").DataParallel
-    if name in ("Model", "flops", "summary"):  # with metrics and loaders, which need numpy
+    if name == "summary":
+        return _import_module(f"{__name__}._summary").summary
+    if name in ("Model", "flops"):  # with metrics and loaders, which need numpy
         return getattr(_import_module(f"{__name__}._model"), name)
     return _missing(name)
 

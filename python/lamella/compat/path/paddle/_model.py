@@ -322,20 +322,6 @@ def _text(logs: dict[str, Any]) -> str:
     return " - ".join(parts)
 
 
-def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
-    """Prints the layers of a network that have parameters; returns how many there are, and how many are trained."""
-    total = trained = 0
-    for name, layer in net.named_modules():
-        own = list(layer._parameters.values())
-        count = sum(int(x.size) for x in own if x is not None)
-        if count:
-            print(f"{name or type(net).__name__:<30} {type(layer).__name__:<20} {count}")
-        total += count
-        trained += sum(int(x.size) for x in own if x is not None and not x.stop_gradient)
-    print(f"Total params: {total}\nTrainable params: {trained}")
-    return {"total_params": total, "trainable_params": trained}
-
-
 def flops(net: Any, input_size: Any, custom_ops: Any = None, print_detail: bool = False) -> int:
     """Returns how many multiplications and additions a network makes for an input, by Paddle's count.
 
