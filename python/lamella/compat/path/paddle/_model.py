@@ -9,6 +9,7 @@ from typing import Any
 
 import lamella as lm
 
+from . import _summary
 from . import callbacks as _callbacks
 from . import jit as _jit
 from ._files import load as _load
@@ -256,7 +257,7 @@ class Model:
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
         """Prints the parameters; returns how many there are, and how many are trained."""
-        return summary(self.network, input_size)
+        return _summary.summary(self.network, input_size, dtype)
 
     # ---- parts
 

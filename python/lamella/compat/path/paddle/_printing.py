@@ -15,7 +15,7 @@ _FLOATING = (lm.float16, lm.bfloat16, lm.float32, lm.float64)
 
 
 class _Options:
-    """How elements are printed."""
+    """Settings of the texts of elements."""
 
     precision, threshold, edgeitems, sci_mode, linewidth = 8, 1000, 3, False, 80
 
@@ -72,7 +72,9 @@ def _elements(array: Any, short: bool) -> list[Any]:
     """Returns the elements that are printed, in one list."""
     if not array.ndim:
         return [array.item()]
-    return [each for place in _places(len(array), short) if place is not None for each in _elements(array[place], short)]
+    return [
+        each for place in _places(len(array), short) if place is not None for each in _elements(array[place], short)
+    ]
 
 
 class _Columns:

@@ -14,7 +14,8 @@ from typing import Any
 _LINES = """
 Linear: in_features out_features dtype
 Bilinear: in1_features in2_features out_features dtype
-Conv: =in_channels =out_channels kernel_size* stride*? padding? padding_mode? output_padding? dilation*? groups? data_format
+Conv: =in_channels =out_channels kernel_size* stride*? padding? padding_mode? output_padding? dilation*? groups? \
+data_format
 BatchNorm1D BatchNorm3D: num_features momentum epsilon data_format
 BatchNorm2D SyncBatchNorm: num_features momentum epsilon data_format?
 InstanceNorm1D InstanceNorm2D InstanceNorm3D: num_features epsilon
@@ -40,6 +41,7 @@ FractionalMaxPool2D FractionalMaxPool3D: output_size return_mask
 Upsample: size? scale_factor? mode align_corners align_mode data_format
 UpsamplingNearest2D UpsamplingBilinear2D: size? scale_factor? data_format
 PixelShuffle: upscale_factor data_format?
+PixelUnshuffle: downscale_factor data_format?
 ChannelShuffle: groups data_format?
 Unfold Fold: kernel_size<kernel_sizes dilation<dilations padding<paddings stride<strides
 PairwiseDistance: p epsilon? keepdim?
@@ -50,7 +52,8 @@ Hardsigmoid Hardswish Identity LogSigmoid Mish ReLU ReLU6 Sigmoid Softsign Swish
 """
 #: Kinds that show nothing.
 _SILENT = """
-BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss HingeEmbeddingLoss KLDivLoss
+BCELoss BCEWithLogitsLoss BatchNorm CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss HingeEmbeddingLoss
+KLDivLoss
 L1Loss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss RNNTLoss
 SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss ParameterDict ParameterList
 """

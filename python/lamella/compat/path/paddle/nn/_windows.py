@@ -204,9 +204,7 @@ def average(
     else:
         made = native(_around(x, whole), window, step, 0, False, True)
         if exclusive:
-            shares = native(_around(lm.ones_like(x[:1, :1]).detach(), whole), window, step, 0, False, True)
-            # A window past the last element, with ``ceil_mode`` and long steps, is a sum of nothing.
-            made = made / lm.where(shares > 0, shares, lm.ones_like(shares))
+            made = made / native(_around(lm.ones_like(x[:1, :1]).detach(), whole), window, step, 0, False, True)
         else:
             made = made * (math.prod(window) / _lengths(x, tuple(made.shape)[2:], window, step, given))
     # As Paddle does: the mean is scaled as if all windows had all elements.

@@ -21,6 +21,7 @@ class Optimizer(lm.optim.Optimizer):
     _grad_clip: Any = None
     #: Of each group, the number of the program's group that it is a part of, and a clipping of its own, or ().
     _parts: list[tuple[int, Any]]
+    #: Of each group, the penalty that stands in the place of the optimizer's, None for none, or () for that one.
     _group_penalties: list[Any]
     _penalty: Any = None
     #: Rate of learning to which the factors of groups and parameters apply.
