@@ -79,6 +79,7 @@ _LATER = frozenset(
         "amp",
         "audio",
         "callbacks",
+        "compat",
         "device",
         "distributed",
         "distribution",

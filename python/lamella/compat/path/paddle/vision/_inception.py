@@ -93,8 +93,8 @@ class GoogLeNet(Layer):
         if num_classes > 0:
             self._drop = Dropout(p=0.4, mode="downscale_in_infer")
             self._fc_out = Linear(1024, num_classes, weight_attr=_drawn(1024))
-            for number, channels in ((1, 512), (2, 528)):
-                self.add_sublayer(f"_conv_o{number}", ConvLayer(channels, 128, 1))
+            for number, inside in ((1, 512), (2, 528)):
+                self.add_sublayer(f"_conv_o{number}", ConvLayer(inside, 128, 1))
                 self.add_sublayer(f"_fc_o{number}", Linear(1152, 1024, weight_attr=_drawn(2048)))
                 self.add_sublayer(f"_drop_o{number}", Dropout(p=0.7, mode="downscale_in_infer"))
                 self.add_sublayer(f"_out{number}", Linear(1024, num_classes, weight_attr=_drawn(1024)))
