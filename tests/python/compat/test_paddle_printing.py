@@ -1,6 +1,7 @@
 """Texts that programs written for Paddle see: layers, tensors and the tables of ``paddle.summary``."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,43 @@ Estimated Total Size (MB): 0.00
 ---------------------------------------------------------------------------
 """
 
+TRAINING = """
+import numpy as np
+import paddle
+
+net = paddle.nn.Linear(4, 3)
+net.weight.set_value(np.full((4, 3), 0.1, "float32"))
+model = paddle.Model(net)
+model.prepare(paddle.optimizer.SGD(0.1, parameters=net.parameters()), paddle.nn.CrossEntropyLoss(),
+              paddle.metric.Accuracy(topk=(1, 2)))
+x = paddle.arange(80, dtype="float32").reshape([20, 4]) / 80
+data = paddle.io.TensorDataset([x, paddle.arange(20).reshape([20, 1]) % 3])
+model.fit(data, data, batch_size=5, epochs=1, shuffle=False, log_freq=2, save_dir="saved")
+model.evaluate(data, batch_size=8, verbose=1)
+model.predict(data, batch_size=8, verbose=1)
+model.fit(data, batch_size=5, verbose=0)
+"""
+#: What Paddle prints, with ``T`` for times and ``HERE`` for the folder.
+PRINTED_TRAINING = """\
+The loss value printed in the log is the current step, and the metric is the average value of previous steps.
+Epoch 1/1
+step 2/4 - loss: 1.1005 - acc_top1: 0.3000 - acc_top2: 0.7000 - T/step
+step 4/4 - loss: 1.1024 - acc_top1: 0.2500 - acc_top2: 0.6500 - T/step
+save checkpoint at HERE/saved/0
+Eval begin...
+step 2/4 - loss: 1.1019 - acc_top1: 0.3000 - acc_top2: 0.7000 - T/step
+step 4/4 - loss: 1.0913 - acc_top1: 0.3500 - acc_top2: 0.7000 - T/step
+Eval samples: 20
+save checkpoint at HERE/saved/final
+Eval begin...
+step 3/3 - loss: 1.0909 - acc_top1: 0.3500 - acc_top2: 0.7000 - T/step
+Eval samples: 20
+Predict begin...
+step 2/3 - T/step
+step 3/3 - T/step
+Predict samples: 20
+"""
+
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
@@ -209,3 +247,9 @@ def test_printed_texts(program, printed, tmp_path):
     extensions.write(tmp_path, {"program.py": program})
     lines = extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path).splitlines()
     assert [line.rstrip() for line in lines][: len(printed.splitlines())] == printed.splitlines()
+
+
+def test_training_is_told_as_in_paddle(tmp_path):
+    extensions.write(tmp_path, {"program.py": TRAINING})
+    found = extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
+    assert re.sub(r"\d+(ms|us|s)/step", "T/step", found).replace(str(tmp_path), "HERE") == PRINTED_TRAINING
