@@ -115,6 +115,37 @@ for workers in (0, 1):
 whole = paddle.io.DataLoader(paddle.io.TensorDataset([paddle.arange(4)]), batch_size=3)
 assert [each[0].tolist() for each in whole] == [[0, 1, 2], [3]]
 """,
+    "images in folders": """
+import os
+from PIL import Image
+from paddle.vision import datasets, transforms
+
+for name in ("b", "a"):
+    os.makedirs(f"images/{name}/inside")
+    for place, file in enumerate(("2.png", "1.jpg", "inside/0.png")):
+        Image.fromarray(np.full((4, 5), 7 * place, "uint8")).save(f"images/{name}/{file}")
+    open(f"images/{name}/notes.txt", "w").close()
+data = datasets.DatasetFolder("images", transform=transforms.ToTensor())
+assert data.classes == ["a", "b"] and data.class_to_idx == {"a": 0, "b": 1} and data.targets == [0, 0, 0, 1, 1, 1]
+names = ["1.jpg", "2.png", "inside/0.png"]
+assert [path for path, _ in data.samples] == [os.path.join("images", c, each) for c in "ab" for each in names]
+image, label = data[5]
+assert image.shape == [3, 4, 5] and label == 1 and len(data) == 6
+assert [each.shape for each in next(iter(paddle.io.DataLoader(data, batch_size=4)))] == [[4, 3, 4, 5], [4]]
+flat = datasets.ImageFolder("images/a")
+assert len(flat) == 3 and flat[0][0].mode == "RGB" and flat[0][0].size == (5, 4)
+assert datasets.ImageFolder("images", loader=os.path.basename, extensions=(".txt",))[1] == ["notes.txt"]
+raises(RuntimeError, "[DatasetFolder] .bmp", lambda: datasets.DatasetFolder("images", extensions=(".bmp",)))
+""",
+    "tensors that gradients do not pass": """
+x, z = (paddle.to_tensor(values, stop_gradient=False) for values in ([1.0, 2.0], [3.0, 4.0]))
+y = x * z
+loss = (y * x).sum()
+for through, expected in ((None, [6, 16]), ([y], [3, 8]), (y, [3, 8]), ({z}, [6, 16])):
+    (found,) = paddle.grad(loss, [x], no_grad_vars=through, retain_graph=True)
+    assert found.tolist() == expected, (through, found)
+raises(NotImplementedError, "only_inputs", lambda: paddle.grad(loss, [x], only_inputs=False))
+""",
     "paths of modules": """
 from paddle.hapi import Model
 from paddle.hapi.model_summary import summary
