@@ -22,6 +22,14 @@ class Place:
     def __repr__(self) -> str:
         return f"Place({self.device})"
 
+    def is_cpu_place(self) -> bool:
+        """True for the CPU."""
+        return self.device == "cpu"
+
+    def is_gpu_place(self) -> bool:
+        """True for a CUDA device."""
+        return self.device.startswith("cuda")
+
 
 class CPUPlace(Place):
     """The CPU."""

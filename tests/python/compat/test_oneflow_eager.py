@@ -430,3 +430,34 @@ def test_global_tensors_are_made_whole():
         assert net.weight.is_global and isinstance(net.weight, nn.Parameter) and net.weight.requires_grad
         assert flow.env.get_rank() == 0 and flow.env.get_world_size() == 1
         """)
+
+
+def test_programs_that_import_torch_run_on_its_names():
+    eager("""
+        import importlib
+        import json
+        with flow.mock_torch.enable():
+            import torch
+            import torch.nn.functional
+            import torch.nn as layers
+            from torch.utils.data import DataLoader
+            assert flow.mock_torch.is_enabled() and torch is flow and layers is flow.nn
+            assert DataLoader is flow.utils.data.DataLoader and torch.nn.functional.relu is flow.nn.functional.relu
+            x = torch.tensor([3.0], requires_grad=True)
+            (x * x).sum().backward()
+            close(x.grad, [6])
+            raises(ImportError, lambda: __import__("torch.no_such_module", globals()), "no_such_module")
+            with flow.mock_torch.disable():
+                import torch as other
+                assert other is not flow and not flow.mock_torch.is_enabled()
+            assert flow.mock_torch.is_enabled()
+        import torch
+        assert torch is not flow and torch.tensor([1.0]).item() == 1
+        flow.mock_torch.enable(lazy=True, extra_dict={"torch.special_words": "json"})
+        from torch.nn import Linear
+        from torch.special_words import dumps
+        assert Linear is flow.nn.Linear and dumps is json.dumps
+        flow.mock_torch.disable()
+        import torch
+        assert torch is not flow
+        """)

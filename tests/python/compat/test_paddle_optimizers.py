@@ -231,8 +231,47 @@ OPTIMIZERS = {
         paddle.disable_static()
         """,
 }
-TABLES = [SCHEDULES, CLIPS, OPTIMIZERS]
-IDS = ["schedules", "clips", "optimizers"]
+GROUPS = {
+    "a group's penalty stands in the place of the optimizer's": """
+        from paddle.regularizer import L1Decay, L2Decay
+
+        def moved(kind, group, **options):
+            first, second = (paddle.create_parameter([2], "float32") for _ in range(2))
+            for each in (first, second):
+                each.set_value(np.float32([1.0, -2.0]))
+            groups = [{"params": [first]}, {"params": [second], **group}]
+            optimizer = getattr(paddle.optimizer, kind)(learning_rate=0.1, parameters=groups, **options)
+            ((first + second).sum() * 0.1).backward()
+            optimizer.step()
+            return [*first.tolist(), *second.tolist()]
+
+        for kind, group, options, expected in [
+            ("SGD", {"weight_decay": 0.05}, {"weight_decay": L1Decay(0.5)}, [0.94, -1.96, 0.985, -2.0]),
+            ("SGD", {"weight_decay": L1Decay(0.05)}, {"weight_decay": L1Decay(0.5)}, [0.94, -1.96, 0.985, -2.005]),
+            ("SGD", {"weight_decay": L1Decay(0.05)}, {"weight_decay": 0.5}, [0.94, -1.91, 0.985, -2.005]),
+            ("SGD", {"weight_decay": L2Decay(0.05)}, {"weight_decay": L1Decay(0.5)}, [0.94, -1.96, 0.985, -2.0]),
+            ("SGD", {"weight_decay": L1Decay(0.05)}, {}, [0.99, -2.01, 0.985, -2.005]),
+            ("Adam", {"weight_decay": 0.05}, {"weight_decay": L1Decay(0.5)}, [0.9, -1.9, 0.9, -2.0]),
+            ("Adagrad", {"weight_decay": 0.05}, {"weight_decay": L1Decay(0.5)}, [0.9, -1.9, 0.9, -2.0]),
+            ("AdamW", {"weight_decay": 0.5}, {}, [0.899, -2.098, 0.85, -2.0]),
+            ("Lamb", {"weight_decay": 0.5}, {}, [0.83952, -2.15571, 0.84267, -1.84111]),
+            ("Lamb", {"weight_decay": 0.5}, {"lamb_weight_decay": 0.0}, [0.9, -2.1, 0.9, -1.9]),
+            ("Lamb", {"lamb_weight_decay": 0.5}, {}, [0.83952, -2.15571, 0.77639, -2.0]),
+            ("Rprop", {"weight_decay": 0.5}, {}, [0.9, -2.1, 0.9, -1.9]),
+        ]:
+            assert_allclose(moved(kind, group, **options), expected, atol=2e-5, err_msg=str((kind, group, options)))
+        """,
+    "minimize returns the parameters with their gradients": """
+        line = paddle.nn.Linear(2, 3)
+        loss = line(paddle.ones([1, 2])).sum()
+        loss.backward()
+        operators, moved = paddle.optimizer.SGD(0.1, parameters=line.parameters()).minimize(loss)
+        assert operators == [] and [p.name for p, _ in moved] == [p.name for p in line.parameters()]
+        assert all((g == 1).all() for _, g in moved)
+        """,
+}
+TABLES = [SCHEDULES, CLIPS, OPTIMIZERS, GROUPS]
+IDS = ["schedules", "clips", "optimizers", "groups"]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=IDS)

@@ -692,7 +692,52 @@ OPTIONS = {
             assert_allclose(w.numpy(), [expected], rtol=1e-5)
         """,
 }
+KINKS = {
+    "derivatives at kinks": """
+        for function, x, expected in [
+            (F.leaky_relu, [0.0, -1.0, 1.0], [1.0, 0.01, 1.0]),
+            (lambda x: F.rrelu(x, 0.1, 0.3, training=False), [0.0, -1.0], [1.0, 0.2]),
+            (paddle.nn.LeakyReLU(0.5), [0.0, -1.0], [1.0, 0.5]),
+            (lambda x: F.selu(x, 1.5, 2.0), [0.0, 1.0], [3.0, 1.5]),
+            (lambda x: F.hardsigmoid(x, 0.25, 0.5), [-2.0, 0.0, 2.0], [0.0, 0.25, 0.0]),
+            (lambda x: F.hardshrink(x, 0.0), [0.0, 1.0], [1.0, 1.0]),
+            (lambda x: F.maxout(x.reshape([1, 4, 1, 1]), 2), [2.0, 2.0, 1.0, 3.0], [1.0, 0.0, 0.0, 1.0]),
+            (lambda x: F.margin_ranking_loss(x, tensor([1.0, 2.0]), tensor([1.0, 1.0]), reduction="sum"),
+             [1.0, 1.0], [0.0, -1.0]),
+            (lambda x: F.hinge_embedding_loss(x, tensor([-1.0, -1.0, 1.0]), reduction="sum"),
+             [1.0, 0.5, 2.0], [0.0, -1.0, 1.0]),
+        ]:
+            given = tensor(x, wanted=True)
+            function(given).sum().backward()
+            assert_allclose(given.grad.numpy(), expected, rtol=1e-6)
+        assert F.hardshrink(tensor([0.5, -0.5, 0.4])).tolist() == [0.5, -0.5, 0.0]
+        """,
+    "usual axes and lengths": """
+        x = tensor(rng.standard_normal((2, 3, 4)))
+        assert_allclose(paddle.softmax(x).numpy(), F.softmax(x, 0).numpy(), rtol=1e-6)
+        assert_allclose(x.softmax().numpy(), F.softmax(x, 0).numpy(), rtol=1e-6)
+        assert_allclose(paddle.softmax(x[0]).numpy(), F.softmax(x[0], 1).numpy(), rtol=1e-6)
+        short, long = tensor([[0.1, 0.0]]), tensor([[2.0, 0.0]])
+        assert_allclose(F.cosine_similarity(short, long, eps=0.5).numpy(), [0.4], rtol=1e-6)
+        assert paddle.trace(paddle.ones([2, 2], "int32")).dtype == paddle.int32
+        q = tensor(rng.standard_normal((1, 3, 1, 2)))
+        mask = paddle.zeros([1, 1, 3, 3])
+        assert_allclose(F.scaled_dot_product_attention(q, q, q, mask, is_causal=True).numpy(),
+                        F.scaled_dot_product_attention(q, q, q, is_causal=True).numpy(), rtol=1e-5)
+        """,
+    "axes of size 1 in front of what is written": """
+        x, value = paddle.zeros([3, 2]) * 1, tensor([[[[1.0, 2.0]]]], wanted=True)
+        x[1] = value
+        assert x.tolist() == [[0, 0], [1, 2], [0, 0]]
+        x.sum().backward()
+        assert value.grad.tolist() == [[[[1, 1]]]]
+        x = paddle.zeros([2])
+        x[0] = tensor([[5.0]])
+        assert x.tolist() == [5, 0]
+        """,
+}
 TABLES = {
+    "kinks": KINKS,
     "creation": CREATION,
     "operators": OPERATORS,
     "arguments": ARGUMENTS,

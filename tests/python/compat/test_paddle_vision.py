@@ -64,7 +64,7 @@ def test_operators_of_detectors(tmp_path):
 NETWORKS = """
 import numpy as np
 import paddle
-from paddle.vision import models
+from paddle.vision import models, ops
 
 #: Numbers of weights that are trained, as the networks' authors and their common tables count them.
 COUNTS = {
@@ -110,6 +110,32 @@ for make, first, left in ((models.squeezenet1_0, [96, 3, 7, 7], 2), (models.sque
     squeezed.eval()
     assert squeezed(paddle.ones([2, 3, 64, 64])).shape == [2, 3]
     assert make(num_classes=3, with_pool=False)(paddle.ones([1, 3, 64, 64])).shape == [1, 3, left, left]
+# Sums of what Paddle computes from weights that are cosines, by the network and the size of its images.
+for make, size, names, expected in (
+    (models.shufflenet_v2_x0_25, 64, ("_conv1.0.weight", "2_1._conv_dw_1.0.weight"), [6.070238]),
+    (models.googlenet, 224, ("_ince4e._conv5r._conv.weight", "_out2.bias"), [1.619609, 7.439451, 7.422766]),
+    (
+        models.inception_v3,
+        107,
+        ("inception_stem.conv_4a_3x3.0.weight", "inception_block_list.8.branch7x7x3_4.0.weight", "fc.weight"),
+        [20.109787],
+    ),
+):
+    net = make(num_classes=3)
+    net.eval()
+    assert set(names) <= set(net.state_dict())
+    for name, value in net.state_dict().items():
+        waves = np.cos(np.arange(value.size) % 97).reshape(tuple(value.shape)).astype("float32")
+        wide = max(1, int(np.prod(value.shape[1:])))
+        vector = 1 + 0.1 * waves if "_variance" in name else 0.1 * waves + 0.5
+        value.set_value(waves * (2 / wide) ** 0.5 if wide > 1 else vector)
+    image = np.cos(np.arange(3 * size * size) % 89).reshape(1, 3, size, size).astype("float32")
+    made = net(paddle.to_tensor(image))
+    found = [float(each.sum()) for each in (made if isinstance(made, (list, tuple)) else [made])]
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+unit = ops.ConvNormActivation(2, 4, activation_layer=paddle.nn.Swish, groups=2)
+assert [type(each).__name__ for each in unit] == ["Conv2D", "BatchNorm2D", "Swish"] and unit[0].bias is None
+assert ops.ConvNormActivation(2, 4, norm_layer=None, activation_layer=None)[0].bias.shape == [4]
 grouped = models.ResNet(models.BottleneckBlock, 50, 4, num_classes=2, groups=2)
 assert grouped.layer1[0].conv2.weight.shape == [8, 4, 3, 3]
 for wrong in (lambda: models.ResNet(models.BasicBlock, 18, 128), lambda: models.ResNet(models.BasicBlock, 19)):

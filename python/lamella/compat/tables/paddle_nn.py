@@ -6,11 +6,9 @@ mish relu6 softsign tanhshrink
 celu(x, alpha=1.0)
 elu(x, alpha=1.0)
 elu_(x, alpha=1.0) -> elu
-leaky_relu(x, negative_slope=0.01)
 log_sigmoid
 softplus(x, beta=1, threshold=20)
 softshrink(x, threshold=0.5)
-hardshrink(x, threshold=0.5)
 hardtanh(x, min=-1.0, max=1.0)
 hardswish
 swish(x) -> silu
@@ -24,15 +22,11 @@ affine_grid(theta, out_shape, align_corners=True)
 dropout2d(x, p=0.5, training=True, data_format="NCHW")
 dropout3d(x, p=0.5, training=True, data_format="NCDHW")
 alpha_dropout(x, p=0.5, training=True)
-cosine_similarity(x1, x2, axis=1, eps=1e-08)
 pairwise_distance(x, y, p=2.0, epsilon=1e-06, keepdim=False)
 binary_cross_entropy(input, label, weight=None, reduction="mean")
 binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None)
 cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean")
-hinge_embedding_loss(input, label, margin=1.0, reduction="mean")
-margin_ranking_loss(input, other, label, margin=0.0, reduction="mean")
 soft_margin_loss(input, label, reduction="mean")
-rrelu(x, lower=0.125, upper=0.3333333333333333, training=True)
 feature_alpha_dropout(x, p=0.5, training=True)
 max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None)
 max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None)
@@ -49,14 +43,10 @@ logsigmoid(x) -> log_sigmoid
 LAYERS = """
 CELU(alpha=1.0)
 ELU(alpha=1.0)
-Hardshrink(threshold=0.5)
-Hardsigmoid
 Hardswish
 Hardtanh(min=-1.0, max=1.0)
-LeakyReLU(negative_slope=0.01)
 LogSigmoid
 LogSoftmax(axis=-1)
-Maxout(groups, axis=1)
 Mish
 ReLU6
 Swish -> SiLU
@@ -70,15 +60,11 @@ AlphaDropout(p=0.5)
 Dropout2D(p=0.5, data_format="NCHW") -> Dropout2d
 Dropout3D(p=0.5, data_format="NCDHW") -> Dropout3d
 Fold(output_sizes, kernel_sizes, dilations=1, paddings=0, strides=1)
-CosineSimilarity(axis=1, eps=1e-08)
 PairwiseDistance(p=2.0, epsilon=1e-06, keepdim=False)
 CosineEmbeddingLoss(margin=0, reduction="mean")
-HingeEmbeddingLoss(margin=1.0, reduction="mean")
-MarginRankingLoss(margin=0.0, reduction="mean")
 SoftMarginLoss(reduction="mean")
 FeatureAlphaDropout(p=0.5)
 Softmax2D -> Softmax2d
-RReLU(lower=0.125, upper=0.3333333333333333)
 Unflatten(axis, shape)
 PoissonNLLLoss(log_input=True, full=False, epsilon=1e-08, reduction="mean")
 GaussianNLLLoss(full=False, epsilon=1e-06, reduction="mean")

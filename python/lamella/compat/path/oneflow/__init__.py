@@ -41,6 +41,7 @@ from . import (
     experimental,
     layers,
     math,
+    mock_torch,
     nn,
     optimizer,
     regularizers,

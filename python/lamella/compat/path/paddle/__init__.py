@@ -79,6 +79,7 @@ _LATER = frozenset(
         "amp",
         "audio",
         "callbacks",
+        "compat",
         "device",
         "distributed",
         "distribution",
@@ -134,7 +135,9 @@ def _find(name: str) -> _Any:
         return getattr(linalg, name)
     if name == "DataParallel":
         return _import_module(f"{__name__}._parallel").DataParallel
-    if name in ("Model", "flops", "summary"):  # with metrics and loaders, which need numpy
+    if name == "summary":
+        return _import_module(f"{__name__}._summary").summary
+    if name in ("Model", "flops"):  # with metrics and loaders, which need numpy
         return getattr(_import_module(f"{__name__}._model"), name)
     return _missing(name)
 
@@ -335,7 +338,6 @@ from ._plain import (
     randn_like,
     repeat_interleave,
     select_scatter,
-    set_printoptions,
     t,
     take,
     take_along_axis,
@@ -348,6 +350,7 @@ from ._plain import (
     view_as,
 )
 from ._plain import take_along_axis as take_along_dim
+from ._printing import set_printoptions
 from ._reductions import (
     all,
     amax,

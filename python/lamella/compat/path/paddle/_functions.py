@@ -482,12 +482,21 @@ def grad(
     allow_unused: bool = False,
     no_grad_vars: Any = None,
 ) -> list[Tensor | None]:
-    """Returns the gradients of ``outputs`` with respect to ``inputs``, as a list."""
-    if not only_inputs or no_grad_vars:
-        raise NotImplementedError("[grad] Lamella's paddle front takes neither only_inputs=False nor no_grad_vars")
+    """Returns the gradients of ``outputs`` with respect to ``inputs``, as a list.
+
+    Nothing flows through the tensors of ``no_grad_vars``.
+    """
+    if not only_inputs:
+        raise NotImplementedError("[grad] Lamella's paddle front takes no only_inputs=False")
     ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     given = [grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs or [None] * len(ends)
-    found = lm.grad(ends, inputs, ones_for_none(ends, given), retain_graph, create_graph, allow_unused)
+    stopped = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or ())
+    handles = [each.register_hook(lm.zeros_like) for each in stopped if not each.stop_gradient]
+    try:
+        found = lm.grad(ends, inputs, ones_for_none(ends, given), retain_graph, create_graph, allow_unused)
+    finally:
+        for handle in handles:
+            handle.remove()
     return [found] if isinstance(found, Tensor) or found is None else list(found)
 
 

@@ -117,8 +117,10 @@ def slice_scatter(
 
 
 def softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The softmax along an axis: the last one where none is named."""
-    made = lm.softmax(input if dtype is None else input.astype(dtype), axis=-1 if dim is None else dim)
+    """The softmax along an axis: where none is named the first of tensors of 0, 1 or 3 axes, the second of others."""
+    if dim is None:
+        dim = 0 if input.ndim in (0, 1, 3) else 1
+    made = lm.softmax(input if dtype is None else input.astype(dtype), axis=dim)
     return made if out is None else out.copy_(made)
 
 

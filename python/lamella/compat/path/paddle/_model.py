@@ -9,10 +9,12 @@ from typing import Any
 
 import lamella as lm
 
+from . import _summary
 from . import callbacks as _callbacks
 from . import jit as _jit
 from ._files import load as _load
 from ._files import save as _save
+from ._progress import EXPLAINED, Progress
 
 
 def _list(value: Any) -> list[Any]:
@@ -142,9 +144,10 @@ class Model:
         steps = _length(loader)
         logs: dict[str, Any] = {}
         _all(called, "on_train_begin")
+        Progress(verbose, steps).say(EXPLAINED)
         for epoch in range(epochs):
-            if verbose:
-                print(f"Epoch {epoch + 1}/{epochs}")
+            progress = Progress(verbose, steps, log_freq)
+            progress.say(f"Epoch {epoch + 1}/{epochs}")
             self._reset()
             _all(called, "on_epoch_begin", epoch)
             for step, batch in enumerate(loader):
@@ -155,21 +158,25 @@ class Model:
                 logs = self._logs(self.train_batch(inputs, labels, moves), step, inputs)
                 _all(called, "on_train_batch_end", step, logs)
                 done += 1
-                if verbose and (step + 1) % log_freq == 0:
-                    print(f"step {step + 1}/{_length(loader)} - {_text(logs)}")
+                progress.step(step + 1, _text(logs))
                 if num_iters is not None and done >= num_iters:
                     self.stop_training = True
                     break
             _all(called, "on_epoch_end", epoch, logs)
             if save_dir is not None and epoch % save_freq == 0:
-                self.save(os.path.join(save_dir, str(epoch)))
+                self._checkpoint(progress, save_dir, str(epoch))
             if eval_data is not None and epoch % eval_freq == 0:
                 self.evaluate(eval_data, batch_size, log_freq, verbose, num_workers, called)
             if self.stop_training:
                 break
         _all(called, "on_train_end", logs)
         if save_dir is not None:
-            self.save(os.path.join(save_dir, "final"))
+            self._checkpoint(Progress(verbose, steps), save_dir, "final")
+
+    def _checkpoint(self, progress: Progress, folder: str, name: str) -> None:
+        path = os.path.join(folder, name)
+        progress.say(f"save checkpoint at {os.path.abspath(path)}")
+        self.save(path)
 
     def evaluate(
         self,
@@ -187,14 +194,18 @@ class Model:
         self._reset()
         _all(called, "on_eval_begin", {"steps": _length(loader), "metrics": self._names()})
         logs: dict[str, Any] = {}
+        progress = Progress(verbose, _length(loader), log_freq)
+        progress.say("Eval begin...")
+        samples = 0
         for step, batch in enumerate(loader):
             inputs, labels = self._parts(batch)
             _all(called, "on_eval_batch_begin", step, logs)
             logs = self._logs(self.eval_batch(inputs, labels), step, inputs)
             _all(called, "on_eval_batch_end", step, logs)
+            progress.step(step + 1, _text(logs))
+            samples += logs["batch_size"]
         _all(called, "on_eval_end", logs)
-        if verbose:
-            print(f"Eval - {_text(logs)}")
+        progress.say(f"Eval samples: {samples}")
         return {name: value for name, value in logs.items() if name not in _PLACES}
 
     def predict(
@@ -213,6 +224,8 @@ class Model:
         called = self._called(callbacks, 1, loader)
         found = []
         logs: dict[str, Any] = {}
+        progress, samples = Progress(verbose, _length(loader), 2), 0
+        progress.say("Predict begin...")
         _all(called, "on_predict_begin", {"steps": _length(loader)})
         for step, batch in enumerate(loader):
             inputs = self._parts(batch)[0]
@@ -220,7 +233,10 @@ class Model:
             found.append(self.predict_batch(inputs))
             logs = {"step": step, "batch_size": inputs[0].shape[0]}
             _all(called, "on_predict_batch_end", step, logs)
+            progress.step(step + 1, "")
+            samples += logs["batch_size"]
         _all(called, "on_predict_end", logs)
+        progress.say(f"Predict samples: {samples}")
         outputs = [list(each) for each in zip(*found, strict=True)]
         return [np.concatenate(each) for each in outputs] if stack_outputs else outputs
 
@@ -256,7 +272,7 @@ class Model:
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
         """Prints the parameters; returns how many there are, and how many are trained."""
-        return summary(self.network, input_size)
+        return _summary.summary(self.network, input_size, dtype)
 
     # ---- parts
 
@@ -320,20 +336,6 @@ def _text(logs: dict[str, Any]) -> str:
         shown = value[0] if isinstance(value, list) and value else value
         parts.append(f"{name}: {shown:.4f}" if isinstance(shown, float) else f"{name}: {shown}")
     return " - ".join(parts)
-
-
-def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
-    """Prints the layers of a network that have parameters; returns how many there are, and how many are trained."""
-    total = trained = 0
-    for name, layer in net.named_modules():
-        own = list(layer._parameters.values())
-        count = sum(int(x.size) for x in own if x is not None)
-        if count:
-            print(f"{name or type(net).__name__:<30} {type(layer).__name__:<20} {count}")
-        total += count
-        trained += sum(int(x.size) for x in own if x is not None and not x.stop_gradient)
-    print(f"Total params: {total}\nTrainable params: {trained}")
-    return {"total_params": total, "trainable_params": trained}
 
 
 def flops(net: Any, input_size: Any, custom_ops: Any = None, print_detail: bool = False) -> int:

@@ -12,6 +12,7 @@ _OF_TENSORS = {"paddle": "*", "paddle._parts": "array_length array_read array_wr
 _TENSOR = "array attribute creation einsum linalg logic manipulation math ops random search stat"
 _LAYERS = "activation common container conv distance layers loss norm pooling rnn transformer vision"
 _FUNCTIONS = "activation common conv distance extension input loss norm pooling vision"
+_OPTIMIZERS = "ASGD Adadelta Adagrad Adam AdamW Adamax LBFGS Lamb Momentum NAdam RAdam RMSProp Rprop SGD"
 _INITIALIZERS = {
     "assign": "Assign",
     "constant": "Constant",
@@ -54,14 +55,18 @@ PATHS: Paths = {
     "paddle.nn.layer": {"paddle.nn": "*"},
     **{f"paddle.nn.layer.{name}": {"paddle.nn": "*"} for name in _LAYERS.split()},
     "paddle.nn.loss": {"paddle.nn": "*"},
+    "paddle.hapi": {"paddle": "Model callbacks flops summary"},
+    "paddle.hapi.callbacks": {"paddle.callbacks": "*"},
+    "paddle.hapi.model": {"paddle": "Model"},
+    "paddle.hapi.model_summary": {"paddle": "summary"},
+    "paddle.random": {"paddle": "get_rng_state seed set_rng_state"},
+    "paddle.special": {"paddle": "expm1 logsumexp softmax"},
+    "paddle.utils.unique_name": {"lamella.static.unique_name": "generate guard switch"},
     "paddle.static.input": {"paddle.static": "InputSpec data"},
     "paddle.static.nn.control_flow": {"paddle.static.nn": "cond while_loop"},
     "paddle.static.nn.common": {"paddle.static.nn": "batch_norm conv2d embedding fc layer_norm py_func static_pylayer"},
-    "paddle.optimizer.adam": {"paddle.optimizer": "Adam"},
-    "paddle.optimizer.adamw": {"paddle.optimizer": "AdamW"},
-    "paddle.optimizer.momentum": {"paddle.optimizer": "Momentum"},
+    **{f"paddle.optimizer.{name.lower()}": {"paddle.optimizer": name} for name in _OPTIMIZERS.split()},
     "paddle.optimizer.optimizer": {"paddle.optimizer": "Optimizer"},
-    "paddle.optimizer.sgd": {"paddle.optimizer": "SGD"},
     "paddle.tensor": _OF_TENSORS,
     **{f"paddle.tensor.{name}": {**_OF_TENSORS, "paddle.linalg": "*"} for name in _TENSOR.split()},
 }

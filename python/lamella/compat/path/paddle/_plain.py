@@ -128,21 +128,6 @@ def select_scatter(x: Tensor, values: Tensor, axis: int, index: int, name: str |
     return lm.select_scatter(x, values, axis, index)
 
 
-def set_printoptions(
-    precision: int | None = None,
-    threshold: int | None = None,
-    edgeitems: int | None = None,
-    sci_mode: bool | None = None,
-    linewidth: int | None = None,
-) -> None:
-    """Sets how elements are printed: numpy's options, as it is numpy that prints them."""
-    import numpy as np
-
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    given["suppress"] = None if sci_mode is None else not sci_mode
-    np.set_printoptions(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-
-
 def t(input: Tensor, name: str | None = None) -> Tensor:
     """A matrix transposed, and tensors of fewer axes as they are."""
     return input if input.ndim < 2 else lm.swapaxes(input, 0, 1)

@@ -270,7 +270,7 @@ quantile.__name__, nanquantile.__name__ = "quantile", "nanquantile"
 
 def trace(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> Tensor:
     """The sums of the diagonals of two axes."""
-    return lm.sum(lm.diagonal(x, offset=offset, axis1=axis1, axis2=axis2), axis=-1)
+    return _in_own(lm.sum(lm.diagonal(x, offset=offset, axis1=axis1, axis2=axis2), axis=-1), x)
 
 
 def histogram(

@@ -139,6 +139,10 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
 
 def _setitem(self: Tensor, key: Any, value: Any) -> None:
     key = _bounds(key)
+    if isinstance(value, Tensor) and value.ndim >= self.ndim > 0 and value.shape[0] == 1:
+        # Axes of size 1 in front may be more than the place has: they say nothing.
+        sizes = list(value.shape)
+        value = lm.reshape(value, sizes[next((i for i, size in enumerate(sizes) if size != 1), len(sizes)) :])
     steps = _in_two_steps(key)
     if steps is None:
         _native_setitem(self, key, value)
@@ -245,7 +249,7 @@ _item("item", _item_of)
 _item("__getitem__", _getitem)
 _item("__setitem__", _setitem)
 _item("dim", lambda self: self.ndim)
-_item("place", property(lambda self: self.device, doc="Where the tensor is."))
+_item("place", property(_printing.place_of, doc="The place of the tensor."))
 _operator("t", lambda self, name=None: self.T if self.ndim > 1 else self)
 
 for _module, _names in {

@@ -12,6 +12,7 @@ from lamella.compat.tables.paddle import DATA as _TABLE
 from lamella.static.program import paused
 
 from . import _words
+from ._functions import to_tensor
 
 __getattr__ = serve(Names(__name__, [("lamella.data", _TABLE, _words.LOADING)]))
 _native: Any = importlib.import_module("lamella.data")
@@ -119,6 +120,38 @@ class DistributedBatchSampler(BatchSampler):
         self.epoch = epoch
 
 
+def _with_doubles(sample: Any) -> Any:
+    """Returns a sample whose Python floats are numpy's, which keep their precision in a batch."""
+    if type(sample) is float:
+        import numpy as np
+
+        return np.float64(sample)
+    if type(sample) in (list, tuple):
+        return type(sample)(_with_doubles(each) for each in sample)
+    return {key: _with_doubles(each) for key, each in sample.items()} if type(sample) is dict else sample
+
+
+def _with_tensors(batch: Any) -> Any:
+    """Returns a batch with tensors in the place of numpy's arrays."""
+    if type(batch) in (list, tuple):
+        return type(batch)(_with_tensors(each) for each in batch)
+    if type(batch) is dict:
+        return {key: _with_tensors(each) for key, each in batch.items()}
+    return to_tensor(batch) if type(batch).__name__ == "ndarray" and batch.dtype.kind in "biufc" else batch
+
+
+class _Collate:
+    """Makes batches of samples as Paddle does: numbers in double precision, and tensors of what a program returns."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, samples: Any) -> Any:
+        if self.function is None:
+            return _native.default_collate([_with_doubles(each) for each in samples])
+        return _with_tensors(self.function(samples))
+
+
 class DataLoader:
     """Batches of a data set, as lists of tensors."""
 
@@ -142,7 +175,12 @@ class DataLoader:
         persistent_workers: bool = False,
         reader_buffer_size: int = 2,
     ) -> None:
-        options: dict[str, Any] = {"collate_fn": collate_fn, "num_workers": num_workers}
+        # Whole batches of tensors are taken at once where nothing else makes them; single samples stay as they are.
+        plain = collate_fn is None and (batch_size is None or isinstance(dataset, _native.TensorDataset))
+        options: dict[str, Any] = {
+            "collate_fn": None if plain else _Collate(collate_fn),
+            "num_workers": num_workers,
+        }
         if batch_sampler is not None:
             options["batch_sampler"] = batch_sampler
         else:

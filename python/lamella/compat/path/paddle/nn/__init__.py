@@ -56,17 +56,24 @@ from ._of_functions import (  # noqa: F401
     BCEWithLogitsLoss,
     Bilinear,
     ChannelShuffle,
+    CosineSimilarity,
     CrossEntropyLoss,
     CTCLoss,
     GroupNorm,
+    Hardshrink,
+    Hardsigmoid,
+    HingeEmbeddingLoss,
     Identity,
     KLDivLoss,
     L1Loss,
+    LeakyReLU,
     LocalResponseNorm,
     LPPool1D,
     LPPool1d,
     LPPool2D,
     LPPool2d,
+    MarginRankingLoss,
+    Maxout,
     MaxPool1D,
     MaxPool2D,
     MaxPool3D,
@@ -78,6 +85,7 @@ from ._of_functions import (  # noqa: F401
     NLLLoss,
     PixelShuffle,
     PixelUnshuffle,
+    RReLU,
     SiLU,
     Silu,
     SmoothL1Loss,
@@ -113,6 +121,7 @@ from ._sets import (  # noqa: F401
     Transformer,
 )
 from ._tables import Embedding, LayerNorm  # noqa: F401
+from ._texts import dress
 from .clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue  # noqa: F401
 
 
@@ -256,4 +265,15 @@ class MSELoss(Layer):
         return functional.mse_loss(input, label, self.reduction)
 
 
-__getattr__ = serve(Names(__name__, [("lamella.nn", _TABLE, _words.LAYERS)]))
+_served = serve(Names(__name__, [("lamella.nn", _TABLE, _words.LAYERS)]))
+
+
+def __getattr__(name: str) -> Any:
+    """Returns a layer of the table, which is made when it is first asked for."""
+    made = _served(name)
+    return dress(name, made) if isinstance(made, type) else made
+
+
+for _name, _each in list(globals().items()):
+    if isinstance(_each, type) and issubclass(_each, Layer):
+        dress(_name, _each)

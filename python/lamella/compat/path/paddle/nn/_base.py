@@ -35,6 +35,7 @@ class Layer(Module):
     def __init__(self, name_scope: str | None = None, dtype: Any = None) -> None:
         super().__init__()
         self.__dict__.update(_name_scope=name_scope, _own_dtype=dtype)
+        self.full_name()  # layers are counted in the order in which they are made
 
     def parameters(self, include_sublayers: bool = True) -> list[Parameter]:  # type: ignore[override]
         """Returns the parameters as a list."""

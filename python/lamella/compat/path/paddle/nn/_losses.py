@@ -155,10 +155,31 @@ def temporal_shift(
     return lm.moveaxis(made, 1, -1) if data_format == "NHWC" else made
 
 
-def maxout(x: Tensor, groups: int, axis: int = 1, name: Any = None) -> Tensor:
-    """The largest of each ``groups`` channels (Goodfellow et al. 2013, "Maxout networks")."""
-    axis %= x.ndim
-    return lm.max(lm.unflatten(x, axis, (-1, groups)), axis=axis + 1)
+def margin_ranking_loss(
+    input: Tensor,
+    other: Tensor,
+    label: Tensor,
+    margin: float = 0.0,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """The part above 0 of ``margin - label * (input - other)``, whose derivative at 0 is 0."""
+    return reduced("margin_ranking_loss", lm.relu(margin - label * (input - other)), reduction)
+
+
+def hinge_embedding_loss(
+    input: Tensor, label: Tensor, margin: float = 1.0, reduction: str = "mean", name: str | None = None
+) -> Tensor:
+    """``input`` where the label is 1, the part above 0 of ``margin - input`` where it is -1, and 0 elsewhere."""
+    none = lm.zeros_like(input)
+    loss = lm.where(label == 1, input, none) + lm.where(label == -1, lm.relu(margin - input), none)
+    return reduced("hinge_embedding_loss", loss, reduction)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors; the product of their lengths counts as ``eps`` at least."""
+    squares = lm.sum(x1 * x1, axis=axis) * lm.sum(x2 * x2, axis=axis)
+    return lm.sum(x1 * x2, axis=axis) / lm.sqrt(lm.clip(squares, min=eps * eps))
 
 
 def thresholded_relu(x: Tensor, threshold: float = 1.0, value: float = 0.0, name: Any = None) -> Tensor:

@@ -67,6 +67,13 @@ MaxUnPool1D, MaxUnPool2D, MaxUnPool3D = (
     layer_of(f"MaxUnPool{n}D", getattr(F, f"max_unpool{n}d"), 2) for n in (1, 2, 3)
 )
 SELU = layer_of("SELU", F.selu)
+LeakyReLU = layer_of("LeakyReLU", F.leaky_relu)
+Hardshrink = layer_of("Hardshrink", F.hardshrink)
+Hardsigmoid = layer_of("Hardsigmoid", F.hardsigmoid)
+Maxout = layer_of("Maxout", F.maxout)
+CosineSimilarity = layer_of("CosineSimilarity", F.cosine_similarity, 2)
+HingeEmbeddingLoss = layer_of("HingeEmbeddingLoss", F.hinge_embedding_loss, 2)
+MarginRankingLoss = layer_of("MarginRankingLoss", F.margin_ranking_loss, 3)
 PixelShuffle = layer_of("PixelShuffle", F.pixel_shuffle)
 PixelUnshuffle = layer_of("PixelUnshuffle", F.pixel_unshuffle)
 ChannelShuffle = layer_of("ChannelShuffle", F.channel_shuffle)
@@ -111,6 +118,18 @@ class Identity(Layer):
     def forward(self, input: lm.Tensor) -> lm.Tensor:
         """Returns ``input``."""
         return input
+
+
+class RReLU(Layer):
+    """:func:`rrelu` as a layer, which draws slopes while it trains."""
+
+    def __init__(self, lower: float = 0.125, upper: float = 0.3333333333333333, name: str | None = None) -> None:
+        super().__init__()
+        self._lower, self._upper = lower, upper
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``."""
+        return F.rrelu(x, self._lower, self._upper, self.training)
 
 
 class Unfold(Layer):

@@ -21,11 +21,14 @@ from ._classes import (  # noqa: F401
 from ._decoding import gather_tree  # noqa: F401
 from ._entropy import cross_entropy, softmax_with_cross_entropy  # noqa: F401
 from ._fractional import fractional_max_pool2d, fractional_max_pool3d  # noqa: F401
+from ._kinks import hardshrink, hardsigmoid, leaky_relu, maxout, rrelu, selu  # noqa: F401
 from ._losses import (  # noqa: F401
+    cosine_similarity,
     dice_loss,
+    hinge_embedding_loss,
     label_smooth,
     log_loss,
-    maxout,
+    margin_ranking_loss,
     multi_label_soft_margin_loss,
     npair_loss,
     reduced,
@@ -236,26 +239,6 @@ def embedding(
     return lm.where(lm.expand_dims(x == padding_idx, -1), lm.zeros_like(made), made)
 
 
-def hardsigmoid(x: Tensor, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None) -> Tensor:
-    """``slope * x + offset`` between 0 and 1."""
-    return lm.clip(x * slope + offset, 0.0, 1.0)
-
-
-def selu(
-    x: Tensor, scale: float = 1.0507009873554805, alpha: float = 1.6732632423543772, name: str | None = None
-) -> Tensor:
-    """``scale * x``, below 0 ``scale * alpha * (exp(x) - 1)`` (Klambauer et al. 2017).
-
-    Raises:
-        ValueError: ``scale`` is at most 1, or ``alpha`` below 0.
-    """
-    if scale <= 1.0 or alpha < 0:
-        raise ValueError(f"[selu] scale is above 1 and alpha at least 0, not {scale} and {alpha}")
-    if (scale, alpha) == (1.0507009873554805, 1.6732632423543772):
-        return lm.selu(x)
-    return lm.where(x > 0, x, alpha * lm.expm1(lm.minimum(x, lm.zeros_like(x)))) * scale
-
-
 def bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias: Tensor | None = None, name: str | None = None) -> Tensor:
     """Products of two vectors with matrices between them, see :func:`lamella.nn.functional.bilinear`."""
     return lm.nn.functional.bilinear(x1, x2, weight, None if bias is None else lm.reshape(bias, (-1,)))
@@ -336,6 +319,10 @@ def scaled_dot_product_attention(
     groups = tuple(q.shape)[1] // max(tuple(k.shape)[1], 1)
     if groups > 1 and enable_gqa:
         k, v = lm.repeat(k, groups, axis=1), lm.repeat(v, groups, axis=1)
+    if is_causal and attn_mask is not None:
+        below = lm.tril(lm.ones((tuple(q.shape)[2], tuple(k.shape)[2]), dtype=lm.bool))
+        hidden = lm.zeros_like(attn_mask) if attn_mask.dtype == lm.bool else lm.full_like(attn_mask, -float("inf"))
+        attn_mask, is_causal = lm.where(below, attn_mask, hidden), False
     options: Any = (attn_mask, dropout_p if training else 0.0, is_causal)
     found = lm.scaled_dot_product_attention(q, k, v, *options, scale=scale)
     return lm.swapaxes(found, 1, 2)

@@ -8,7 +8,7 @@ from typing import Any
 import lamella as lm
 from lamella import static
 
-from ..regularizer import L1Decay
+from ..regularizer import L1Decay, L2Decay
 from ._masters import SUFFIX, in_float32, is_low
 from ._states import from_paddle, to_paddle
 from .lr import LRScheduler
@@ -21,6 +21,8 @@ class Optimizer(lm.optim.Optimizer):
     _grad_clip: Any = None
     #: Of each group, the number of the program's group that it is a part of, and a clipping of its own, or ().
     _parts: list[tuple[int, Any]]
+    #: Of each group, the penalty that stands in the place of the optimizer's, None for none, or () for that one.
+    _group_penalties: list[Any]
     _penalty: Any = None
     #: Rate of learning to which the factors of groups and parameters apply.
     _rate = 0.001
@@ -48,13 +50,17 @@ class Optimizer(lm.optim.Optimizer):
         if isinstance(group, Mapping) and "eps" in self.defaults and "epsilon" in group:
             group = {("eps" if word == "epsilon" else word): value for word, value in group.items()}
         parts: list[tuple[int, Any]] = self.__dict__.setdefault("_parts", [])
+        penalties: list[Any] = self.__dict__.setdefault("_group_penalties", [])
         own_clip: Any = ()
+        own_penalty: Any = ()
         part = len(parts)
         if isinstance(group, Mapping):
             part, own_clip = group.get("_part", part), group.get("grad_clip", ())
-            group = {word: value for word, value in group.items() if word not in ("_part", "grad_clip")}
+            own_penalty = group.get("_penalty", ())
+            group = {word: value for word, value in group.items() if word not in ("_part", "_penalty", "grad_clip")}
         super().add_param_group(group)
         parts.append((part, own_clip))
+        penalties.append(own_penalty)
 
     def _clip_gradients(self) -> None:
         """Puts clipped gradients in the place of those that parameters have.
@@ -81,13 +87,14 @@ class Optimizer(lm.optim.Optimizer):
             group["lr"] = self._rate * (factor(group["params"][0]) if group["params"] else 1.0)
 
     def _penalties(self) -> list[tuple[Any, Any, Any]]:
-        """Returns the parameters with a penalty of their own, or of the optimizer's other than a decay."""
+        """Returns the parameters with a penalty of their own, or of their group's or the optimizer's beside a decay."""
         found = []
-        for group in self.param_groups:
+        for group, of_group in zip(self.param_groups, self._group_penalties, strict=True):
+            usual = self._penalty if of_group == () else of_group
             for parameter in group["params"]:
                 own = getattr(parameter, "regularizer", None)
-                if parameter.grad is not None and (own is not None or self._penalty is not None):
-                    found.append((parameter, group, own or self._penalty))
+                if parameter.grad is not None and (own is not None or usual is not None):
+                    found.append((parameter, group, own or usual))
         return found
 
     #: True if the optimizer's own decay is no part of the gradient.
@@ -192,12 +199,14 @@ class Optimizer(lm.optim.Optimizer):
     ) -> Any:
         """Adds gradients and a step to the program of ``loss``.
 
-        Outside of a program it makes one step along the gradients that ``loss.backward()`` has left.
+        Outside of a program it makes one step along the gradients that ``loss.backward()`` has left, and returns an
+        empty list, as there are no operators of a program, and one of parameters with their gradients.
         """
         if isinstance(loss, static.Variable):
             return static.minimize(self, loss, startup_program, parameters, no_grad_set)
         self.step()
-        return None
+        chosen = [p for group in self.param_groups for p in group["params"]] if parameters is None else parameters
+        return [], [(p, p.grad) for p in chosen if p.grad is not None]
 
     def backward(
         self,
@@ -254,7 +263,9 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
         options: dict[str, Any] = {"_part": number}
         options.update((word, value) for word, value in group.items() if word not in ("params", "learning_rate"))
         if "weight_decay" in options:
-            options["weight_decay"] = decay(options["weight_decay"])
+            options.update(_of_group(name, options.pop("weight_decay")))
+        if name == "Lamb" and "lamb_weight_decay" in options:
+            options["weight_decay"] = options.pop("lamb_weight_decay")
         members: list[Any] = [group["params"]] if isinstance(group["params"], lm.Tensor) else list(group["params"])
         by_factor: dict[float, list[Any]] = {}
         for parameter in members:
@@ -263,6 +274,16 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
             by_factor.setdefault(factor(parameter), []).append(parameter)
         groups += [{"params": each, **options} for each in by_factor.values()]
     return groups
+
+
+def _of_group(name: str, weight_decay: Any) -> dict[str, Any]:
+    """Returns options of a group with a penalty, which stands in the place of the optimizer's."""
+    penalty = weight_decay if isinstance(weight_decay, L1Decay) else None
+    if name == "AdamW":
+        return {"weight_decay": decay(weight_decay)}
+    if name in ("Lamb", "Rprop"):  # whose own steps add no penalty to gradients
+        return {"_penalty": penalty or L2Decay(decay(weight_decay))}
+    return {"_penalty": penalty, "weight_decay": decay(weight_decay)}
 
 
 def factor(parameter: Any) -> float:

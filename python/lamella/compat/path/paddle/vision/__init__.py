@@ -6,7 +6,7 @@ from typing import Any
 
 from lamella.compat.front import close_module
 
-from . import models, ops, transforms  # noqa: F401
+from . import datasets, models, ops, transforms  # noqa: F401
 
 _backend = "pil"
 

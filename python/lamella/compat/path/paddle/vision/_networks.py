@@ -91,14 +91,18 @@ def _vgg(depth: int) -> Callable[..., Layer]:
 vgg11, vgg13, vgg16, vgg19 = map(_vgg, (11, 13, 16, 19))
 
 
-class _ConvPool(Layer):
+class ConvPoolLayer(Layer):
+    """A convolution, what bends its results, and a pool."""
+
     def __init__(self, inside: int, outside: int, size: int, stride: int, padding: int) -> None:
         super().__init__()
+        self.relu = ReLU()
         self._conv = Conv2D(inside, outside, size, stride=stride, padding=padding)
         self._pool = MaxPool2D(3, 2)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
-        return self._pool(lm.relu(self._conv(x)))
+        """Returns smaller images with ``outside`` channels."""
+        return self._pool(self.relu(self._conv(x)))
 
 
 class AlexNet(Layer):
@@ -110,11 +114,11 @@ class AlexNet(Layer):
     def __init__(self, num_classes: int = 1000) -> None:
         super().__init__()
         self.num_classes = num_classes
-        self._conv1 = _ConvPool(3, 64, 11, 4, 2)
-        self._conv2 = _ConvPool(64, 192, 5, 1, 2)
+        self._conv1 = ConvPoolLayer(3, 64, 11, 4, 2)
+        self._conv2 = ConvPoolLayer(64, 192, 5, 1, 2)
         self._conv3 = Conv2D(192, 384, 3, padding=1)
         self._conv4 = Conv2D(384, 256, 3, padding=1)
-        self._conv5 = _ConvPool(256, 256, 3, 1, 1)
+        self._conv5 = ConvPoolLayer(256, 256, 3, 1, 1)
         if num_classes > 0:
             self._drop1, self._drop2 = (Dropout(0.5, mode="downscale_in_infer") for _ in range(2))
             self._fc6 = Linear(256 * 6 * 6, 4096)
@@ -135,20 +139,60 @@ class AlexNet(Layer):
 alexnet = maker("alexnet", AlexNet)
 
 
+class ConvNormActivation(Sequential):
+    """A convolution, its normalization, and what bends its results, where there is something of each.
+
+    Args:
+        in_channels: number of channels of the images.
+        out_channels: number of channels of the results.
+        kernel_size: the window.
+        stride: its steps.
+        padding: rows and columns of zeros; as many as keep the size at steps of 1 where None is given.
+        groups: number of groups of channels.
+        norm_layer: makes the normalization, of a number of channels; None for none.
+        activation_layer: makes what bends; None for nothing.
+        dilation: distance between a window's elements.
+        bias: True for a bias of the convolution; by default where nothing normalizes.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any = 3,
+        stride: Any = 1,
+        padding: Any = None,
+        groups: int = 1,
+        norm_layer: Any = BatchNorm2D,
+        activation_layer: Any = ReLU,
+        dilation: Any = 1,
+        bias: bool | None = None,
+    ) -> None:
+        if padding is None:
+            padding = (kernel_size - 1) // 2 * dilation
+        if bias is None:
+            bias = norm_layer is None
+        options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        bias_attr = None if bias else False
+        layers: list[Layer] = [Conv2D(in_channels, out_channels, kernel_size, bias_attr=bias_attr, **options)]
+        layers += [] if norm_layer is None else [norm_layer(out_channels)]
+        super().__init__(*layers, *([] if activation_layer is None else [activation_layer()]))
+
+
 def _unit(inside: int, outside: int, size: int, stride: int = 1, groups: int = 1, act: type = ReLU) -> Layer:
-    """Returns a convolution, its normalization, and what bends its results."""
-    padding = (size - 1) // 2
-    conv = Conv2D(inside, outside, size, stride=stride, padding=padding, groups=groups, bias_attr=False)
-    return Sequential(conv, BatchNorm2D(outside), act())
+    return ConvNormActivation(inside, outside, size, stride, None, groups, activation_layer=act)
 
 
-class _Separable(Layer):
+class DepthwiseSeparable(Layer):
+    """A convolution of single channels, and one of 1x1 that mixes them."""
+
     def __init__(self, inside: int, outside: int, stride: int) -> None:
         super().__init__()
         self._depthwise_conv = _unit(inside, inside, 3, stride, inside)
         self._pointwise_conv = _unit(inside, outside, 1)
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns images with ``outside`` channels."""
         return self._pointwise_conv(self._depthwise_conv(x))
 
 
@@ -181,7 +225,7 @@ class MobileNetV1(Layer):
         inside = int(32 * scale)
         self.conv1 = _unit(3, inside, 3, 2)
         for name, (channels, stride) in _SEPARABLE.items():
-            self.add_sublayer(name, _Separable(inside, int(channels * scale), stride))
+            self.add_sublayer(name, DepthwiseSeparable(inside, int(channels * scale), stride))
             inside = int(channels * scale)
         if with_pool:
             self.pool2d_avg = AdaptiveAvgPool2D(1)
@@ -197,7 +241,9 @@ class MobileNetV1(Layer):
         return self.fc(lm.flatten(x, 1)) if self.num_classes > 0 else x
 
 
-class _Inverted(Layer):
+class InvertedResidual(Layer):
+    """Convolutions that are wide inside, added to what goes around them where the shapes are the same."""
+
     def __init__(self, inside: int, outside: int, stride: int, expansion: int) -> None:
         super().__init__()
         wide = inside * expansion
@@ -207,6 +253,7 @@ class _Inverted(Layer):
         self.adds = stride == 1 and inside == outside
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns images with ``outside`` channels."""
         made: lm.Tensor = self.conv(x)
         return x + made if self.adds else made
 
@@ -246,7 +293,7 @@ class MobileNetV2(Layer):
         for expansion, channels, count, first in _INVERTED:
             for number in range(count):
                 outside = _whole(channels * scale)
-                features.append(_Inverted(inside, outside, first if number == 0 else 1, expansion))
+                features.append(InvertedResidual(inside, outside, first if number == 0 else 1, expansion))
                 inside = outside
         self.features = Sequential(*features, _unit(inside, last, 1, act=ReLU6))
         if with_pool:

@@ -28,6 +28,7 @@ from ._dense import (  # noqa: F401
     densenet264,
 )
 from ._fires import SqueezeNet, squeezenet1_0, squeezenet1_1  # noqa: F401
+from ._inception import GoogLeNet, InceptionV3, googlenet, inception_v3  # noqa: F401
 from ._networks import (  # noqa: F401
     VGG,
     AlexNet,
@@ -47,6 +48,16 @@ from ._searched import (  # noqa: F401
     MobileNetV3Small,
     mobilenet_v3_large,
     mobilenet_v3_small,
+)
+from ._shuffled import (  # noqa: F401
+    ShuffleNetV2,
+    shufflenet_v2_swish,
+    shufflenet_v2_x0_5,
+    shufflenet_v2_x0_25,
+    shufflenet_v2_x0_33,
+    shufflenet_v2_x1_0,
+    shufflenet_v2_x1_5,
+    shufflenet_v2_x2_0,
 )
 
 

@@ -10,6 +10,7 @@ from lamella.compat import regions
 from lamella.compat.front import close_module
 
 from ..nn import Layer
+from ._networks import ConvNormActivation  # noqa: F401
 
 
 def _pair(value: Any) -> tuple[int, int]:

@@ -11,6 +11,8 @@ import lamella as lm
 from lamella.compat.front import close_module
 from lamella.static import in_dynamic_mode
 
+from . import debugging  # noqa: F401
+
 
 class auto_cast(lm.amp.autocast):  # noqa: N801 (Paddle's name)
     """Products and convolutions in a 16-bit dtype within a ``with`` block.
