@@ -454,7 +454,11 @@ def epochs(schedule):
 
 
 NESTED = [  # as PyTorch has the rates, and the epochs of the parts after four steps
-    (lambda o: after(o, step(o), factors(o), at=[3]), [1.0, 1.0, 0.1, 0.05, 0.0375, 0.0375, 0.046875, 0.0703125], [2, 1]),
+    (
+        lambda o: after(o, step(o), factors(o), at=[3]),
+        [1.0, 1.0, 0.1, 0.05, 0.0375, 0.0375, 0.046875, 0.0703125],
+        [2, 1],
+    ),
     (
         lambda o: after(o, after(o, exponential(o), step(o), at=[2]), exponential(o, 0.9), at=[4]),
         [0.5, 1.0, 1.0, 0.1, 1.0, 0.9, 0.81, 0.729],
