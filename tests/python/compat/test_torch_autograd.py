@@ -351,6 +351,31 @@ with torch.cpu.amp.autocast():
     assert layer(x).dtype == torch.bfloat16
 raises(RuntimeError, lambda: torch.autocast("not a device"))
 """,
+    "kernels before their operators": """
+for number, kind in enumerate(("DEF", "FRAGMENT", "IMPL")):
+    for key, factor in (("CPU", 2), ("CompositeImplicitAutograd", 3), ("CompositeExplicitAutograd", 4)):
+        name = f"early_{number}_{factor}"
+        kernels = torch.library.Library(name, "IMPL" if kind == "IMPL" else "FRAGMENT")
+        if kind == "FRAGMENT":
+            torch.library.impl(kernels, "scaled", key)(lambda x, factor=factor: x * factor)
+        else:
+            kernels.impl("scaled", lambda x, factor=factor: x * factor, key)
+        definition = torch.library.Library(name, "DEF" if kind == "DEF" else "FRAGMENT")
+        definition.define("scaled(Tensor x) -> Tensor")
+        x = torch.ones(2, requires_grad=key == "CompositeImplicitAutograd")
+        y = getattr(torch.ops, name).scaled(x)
+        assert y.tolist() == [factor, factor]
+        if x.requires_grad:
+            y.sum().backward()
+            assert x.grad.tolist() == [factor, factor]
+
+@torch.library.triton_op("early::three", mutates_args=())
+def three(x: torch.Tensor) -> torch.Tensor:
+    return x * 3
+
+assert torch.ops.early.three(torch.ones(1)).item() == 3
+raises(NotImplementedError, lambda: torch.library.wrap_triton(three))
+""",
     "libraries for a while": """
 with torch.library._scoped_library("for_a_while") as library:
     library.define("twice(Tensor x) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))

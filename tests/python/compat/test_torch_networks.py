@@ -398,6 +398,85 @@ norm.load_state_dict({**norm.state_dict(), "num_batches_tracked": torch.tensor([
 assert norm.num_batches_tracked.shape == () and norm.num_batches_tracked == 3
 assert norm.load_state_dict({}, strict=False).missing_keys == ["weight", "bias", "running_mean", "running_var"]
 """,
+    "steps of layers that programs call": """
+from torch.nn.modules.rnn import apply_permutation
+from torch.nn.modules.transformer import _detect_is_causal_mask, _generate_square_subsequent_mask, _get_clones
+from torch.nn.modules.transformer import _get_seq_len
+
+
+def fails(error, call):
+    try:
+        call()
+    except error:
+        return
+    raise AssertionError("nothing was raised")
+
+
+def flat(made):
+    data = made[0].data if isinstance(made[0], nn.utils.rnn.PackedSequence) else made[0]
+    return [data, *(made[1] if isinstance(made[1], tuple) else made[1:])]
+
+
+steps, order = torch.rand(5, 2, 3), torch.tensor([1, 0])
+packed = nn.utils.rnn.pack_padded_sequence(steps, torch.tensor([3, 5]), enforce_sorted=False)
+for kind in (nn.LSTM, nn.GRU, nn.RNN):
+    layer = kind(3, 4, 2, bidirectional=True)
+    state = torch.arange(2.0).reshape(2, 1).expand(4, 2, 4)
+    hidden, wrong = ((state, state), (state, state[:, :1])) if kind is nn.LSTM else (state, state[:, :1])
+    layer.check_input(steps, None), layer.check_input(packed.data, packed.batch_sizes)
+    layer.check_forward_args(steps, hidden, None)
+    assert layer.get_expected_hidden_size(packed.data, packed.batch_sizes) == (4, 2, 4)
+    assert len(layer._all_weights) == 4 and layer._all_weights[0][0] == "weight_ih_l0"
+    fails(RuntimeError, lambda: layer.check_input(steps[..., :2], None))
+    fails(RuntimeError, lambda: layer.check_input(steps[0], None))
+    fails(ValueError, lambda: layer.check_input(steps.double(), None))
+    fails(RuntimeError, lambda: layer.check_hidden_size(state, (4, 2, 5)))
+    fails(RuntimeError, lambda: layer.check_forward_args(steps, wrong, None))
+    seen = []
+
+    class Own(kind):
+        def check_forward_args(self, *args):
+            seen.append("check")
+            super().check_forward_args(*args)
+
+        def permute_hidden(self, hidden, order):
+            seen.append(order if order is None else order.tolist())
+            return super().permute_hidden(hidden, order)
+
+    own = Own(3, 4, 2, bidirectional=True)
+    own.load_state_dict(layer.state_dict())
+    for x, turned in ((steps, None), (steps[:, 0], None), (packed, [1, 0])):
+        for given in (None, hidden):
+            if given is not None and x is not packed and x.ndim == 2:
+                given = tuple(each[:, 0] for each in given) if isinstance(given, tuple) else given[:, 0]
+            seen.clear()
+            assert all(torch.equal(a, b) for a, b in zip(flat(own(x, given)), flat(layer(x, given)), strict=True))
+            assert seen == [turned] * (given is not None) + ["check", turned], seen
+
+assert apply_permutation(torch.tensor([[1, 2]]), order).tolist() == [[2, 1]]
+assert len(_get_clones(nn.Linear(1, 1), 2)) == 2
+assert _get_seq_len(steps, False) == 5 == _get_seq_len(steps[:, 0], True) and _get_seq_len(steps, True) == 2
+assert _detect_is_causal_mask(_generate_square_subsequent_mask(3)) and not _detect_is_causal_mask(torch.zeros(3, 3))
+
+attention, scores, keys = nn.MultiheadAttention(4, 2), torch.eye(3).bool(), torch.tensor([[False, False, True]] * 2)
+query = torch.ones(2, 3, 4)
+assert attention.merge_masks(None, None, query) == (None, None)
+assert attention.merge_masks(None, keys, query)[1] == 1 and attention.merge_masks(None, keys, query)[0] is keys
+merged, number = attention.merge_masks(scores, keys, query)
+assert number == 2 and merged.shape == (2, 2, 3, 3) and merged[0, 0].tolist() == (scores | keys[0]).tolist()
+
+turned, image = nn.ConvTranspose2d(1, 1, 3, stride=2, padding=1), torch.ones(1, 1, 4, 4)
+assert list(turned._output_padding(image, None, [2, 2], [1, 1], [3, 3], 2)) == [0, 0]
+assert turned._output_padding(image, [8, 7], [2, 2], [1, 1], [3, 3], 2, [1, 1]) == [1, 0]
+fails(ValueError, lambda: turned._output_padding(image, [9, 7], [2, 2], [1, 1], [3, 3], 2))
+for kind in (nn.Embedding, nn.EmbeddingBag):
+    table = kind(3, 2, padding_idx=1)
+    table.weight.data.fill_(1.0)
+    table._fill_padding_idx_with_zero()
+    assert table.weight.tolist() == [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
+    kept = type("Kept", (kind,), {"_fill_padding_idx_with_zero": lambda self: None})(3, 2, padding_idx=1)
+    assert kept.weight[1].abs().max() > 0
+""",
     "methods of layers that programs override": """
 seen = []
 
