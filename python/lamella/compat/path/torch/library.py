@@ -11,7 +11,7 @@ from typing import Any
 import lamella as lm
 from lamella._tree import TensorTree
 from lamella.compat.front import close_module
-from lamella.library import CustomOp, OpCheckError, custom_op  # noqa: F401
+from lamella.library import CustomOp, OpCheckError, custom_op
 from lamella.library import Library as _Library
 from lamella.library import infer_schema as _infer_schema
 from lamella.library import opcheck as _opcheck
