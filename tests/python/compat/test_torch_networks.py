@@ -398,6 +398,58 @@ norm.load_state_dict({**norm.state_dict(), "num_batches_tracked": torch.tensor([
 assert norm.num_batches_tracked.shape == () and norm.num_batches_tracked == 3
 assert norm.load_state_dict({}, strict=False).missing_keys == ["weight", "bias", "running_mean", "running_var"]
 """,
+    "private names that packages import": """
+from torch.nn import _reduction
+from torch.nn.functional import _canonical_mask, _mha_shape_check, _none_or_dtype
+from torch.nn.parallel import parallel_apply, replicate
+
+
+def fails(error, call):
+    try:
+        call()
+    except error:
+        return
+    raise AssertionError("nothing was raised")
+
+
+assert [_reduction.get_enum(name) for name in ("none", "mean", "sum")] == [0, 1, 2]
+fails(ValueError, lambda: _reduction.get_enum("all"))
+for told, name in (((None, None), "mean"), ((False, None), "sum"), ((True, False), "none"), ((None, True), "mean")):
+    assert _reduction.legacy_get_string(*told, emit_warning=False) == name
+    assert _reduction.legacy_get_enum(*told, False) == _reduction.get_enum(name)
+
+hidden = torch.tensor([[False, True]])
+infinite = float("-inf")
+for mask, wanted in ((None, None), (hidden, [[0.0, infinite]]), (torch.tensor([[0.0, 1.0]]), [[0.0, 1.0]])):
+    made = _canonical_mask(mask, "mask", None, "", torch.float64)
+    assert (made if made is None else made.tolist()) == wanted
+    assert mask is not hidden or made.dtype == torch.float64
+fails(AssertionError, lambda: _canonical_mask(hidden.int(), "mask", None, "", torch.float32))
+assert _none_or_dtype(None) is None and _none_or_dtype(hidden) == torch.bool
+fails(RuntimeError, lambda: _none_or_dtype(1))
+one, batch = torch.ones(3, 4), torch.ones(2, 3, 4)
+assert _mha_shape_check(batch, batch, batch, torch.ones(2, 3), torch.ones(3, 3), 2)
+assert not _mha_shape_check(one, one, one, torch.ones(3), torch.ones(2, 3, 3), 2)
+for wrong in ((one, batch, one, None, None), (batch, batch, batch, torch.ones(3), None), (one, one, one, None, batch),
+              (one[0], one, one, None, None), (one, one, one, None, torch.ones(3))):
+    fails(AssertionError, lambda: _mha_shape_check(*wrong, 3))
+
+layer = nn.Linear(4, 2)
+parts = parallel_apply(replicate(layer, [0, 0]), [one, (one * 2,)])
+assert torch.equal(parts[0], layer(one)) and torch.equal(parts[1], layer(one * 2))
+
+torch._check_with(ValueError, True, lambda: ""), torch._check_tensor_all(one == 1)
+fails(ValueError, lambda: torch._check_with(ValueError, False, lambda: "text"))
+fails(RuntimeError, lambda: torch._check_tensor_all(one > torch.ones(4).cumsum(0) - 1))
+fails(TypeError, lambda: torch._check_tensor_all_with(TypeError, one == 2))
+
+assert not torch.is_autocast_cpu_enabled() and torch.is_autocast_cache_enabled() and not torch.version.debug
+with torch.autocast("cpu", dtype=torch.float16):  # who names no device asks about GPUs
+    assert torch.is_autocast_cpu_enabled() and torch.is_autocast_enabled("cpu") and not torch.is_autocast_enabled()
+    assert torch.get_autocast_cpu_dtype() == torch.float16 == torch.get_autocast_gpu_dtype()
+with torch.autocast("cuda"):
+    assert torch.is_autocast_enabled() and not torch.is_autocast_cpu_enabled()
+""",
     "steps of layers that programs call": """
 from torch.nn.modules.rnn import apply_permutation
 from torch.nn.modules.transformer import _detect_is_causal_mask, _generate_square_subsequent_mask, _get_clones

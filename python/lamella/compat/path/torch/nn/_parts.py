@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -218,6 +219,75 @@ def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, s
     length = mask.shape[-2] if size is None else size
     wanted = _generate_square_subsequent_mask(length, dtype=mask.dtype, device=mask.device)
     return mask.shape == wanted.shape and bool((mask == wanted).all())
+
+
+def _none_or_dtype(input: Tensor | None) -> Any:
+    """Returns the dtype of a mask; None stays None.
+
+    Raises:
+        RuntimeError: it is no tensor.
+    """
+    if input is None or isinstance(input, Tensor):
+        return None if input is None else input.dtype
+    raise RuntimeError(f"[_none_or_dtype] a mask is a tensor or None, not {type(input).__name__}")
+
+
+def _canonical_mask(
+    mask: Tensor | None,
+    mask_name: str,
+    other_type: Any,
+    other_name: str,
+    target_type: Any,
+    check_other: bool = True,
+) -> Tensor | None:
+    """Returns a mask as numbers that are added to scores: minus infinity where one of bool is set.
+
+    Raises:
+        AssertionError: the mask is neither of bool nor of floats.
+    """
+    if mask is None or lm.isdtype(mask.dtype, "real floating"):
+        made = mask
+    elif mask.dtype == lm.bool:
+        made = lm.where(mask, lm.full((), float("-inf"), dtype=target_type), lm.zeros((), dtype=target_type))
+    else:
+        raise AssertionError(f"[attention] {mask_name} is of bool or of floats, not {mask.dtype.name}")
+    if mask is not None and check_other and other_type is not None and mask.dtype != other_type:
+        warnings.warn(f"{mask_name} and {other_name} are of one dtype: {mask.dtype} and {other_type}", stacklevel=2)
+    return made
+
+
+def _mha_shape_check(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    key_padding_mask: Tensor | None,
+    attn_mask: Tensor | None,
+    num_heads: int,
+) -> bool:
+    """True if attention gets a batch, False if it gets one sequence.
+
+    Raises:
+        AssertionError: the axes of tensors do not fit together.
+    """
+    axes = query.ndim
+    if axes not in (2, 3):
+        raise AssertionError(f"[attention] query has 2 axes, or 3 with a batch, not the shape {list(query.shape)}")
+    for name, each, wanted in (
+        ("key", key, (axes,)),
+        ("value", value, (axes,)),
+        ("key_padding_mask", key_padding_mask, (axes - 1,)),
+        ("attn_mask", attn_mask, (2, 3)),
+    ):
+        if each is not None and each.ndim not in wanted:
+            raise AssertionError(
+                f"[attention] {name} has {' or '.join(map(str, wanted))} axes beside a query of {axes}, "
+                f"not the shape {list(each.shape)}"
+            )
+    if axes == 2 and attn_mask is not None and attn_mask.ndim == 3:
+        whole = num_heads, query.shape[0], key.shape[0]
+        if tuple(attn_mask.shape) != whole:
+            raise AssertionError(f"[attention] attn_mask has shape {whole} here, not {list(attn_mask.shape)}")
+    return axes == 3
 
 
 _network: Any = recurrent._Network
