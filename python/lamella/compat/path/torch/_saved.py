@@ -9,11 +9,11 @@ import lamella as lm
 
 _native_saved: Any = lm.autograd.Node.__dict__["saved_tensors"]
 
-#: Operators by the names of what they keep, in the order in which they do; "-" is what PyTorch's nodes do not have.
+#: Operators by the names of what they keep, in that order; "-" is what PyTorch's nodes do not have.
 _OPERATORS = {
     "self": (
-        "abs acos acosh asin asinh atan atanh cos cosh digamma erf erfc gelu_erf gelu_tanh hardsigmoid hardswish lgamma "
-        "log log10 log1p log2 mish silu sin sinh var"
+        "abs acos acosh asin asinh atan atanh cos cosh digamma erf erfc gelu_erf gelu_tanh hardsigmoid hardswish "
+        "lgamma log log10 log1p log2 mish silu sin sinh var"
     ),
     "result": "exp log_softmax reciprocal relu rsqrt softmax sqrt",
     "- result": "sigmoid tanh",
