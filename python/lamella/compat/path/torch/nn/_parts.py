@@ -94,7 +94,8 @@ def _run(self: Any, function: Any, x: Any, states: Sequence[Tensor] | None) -> t
     if not checks and kind.permute_hidden is _permute_hidden:
         return _native_run(self, function, x, states)  # type: ignore[no-any-return]
     packed = isinstance(x, PackedSequence)
-    data, sizes = (x.data, x.batch_sizes) if packed else (x, None)
+    data: Any = x.data if packed else x
+    sizes: Any = x.batch_sizes if packed else None
     lacks_batch = not packed and x.ndim == 2
     if lacks_batch:
         data = lm.expand_dims(x, 0 if self.batch_first else 1)
