@@ -260,7 +260,8 @@ import torch
 modules = {name: module for name, module in __import__("sys").modules.items() if name.startswith("torch.nn.modules.")}
 del modules["torch.nn.modules.utils"]  # functions
 named = ((name, path) for path, module in modules.items() for name in module.__all__)
-homes = {name: path for name, path in named if not name.startswith(("_", "register_"))}
+classes = ((name, path) for name, path in named if isinstance(getattr(modules[path], name), type))
+homes = {name: path for name, path in classes if not name.startswith("_")}
 named = {name: getattr(torch.nn, name) for name in torch.nn.__all__}
 layers = {name for name, value in named.items() if isinstance(value, type) and issubclass(value, torch.nn.Module)}
 layers.remove("DataParallel")  # of torch.nn.parallel

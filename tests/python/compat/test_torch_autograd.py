@@ -351,6 +351,73 @@ with torch.cpu.amp.autocast():
     assert layer(x).dtype == torch.bfloat16
 raises(RuntimeError, lambda: torch.autocast("not a device"))
 """,
+    "what nodes keep": """
+import torch.nn.functional as F
+
+x = torch.tensor([[0.2, 0.3, 0.4], [0.5, 0.6, 0.7]], requires_grad=True)
+w = torch.tensor([[0.7, 0.1, 0.2], [0.3, 0.9, 0.8]], requires_grad=True)
+m = torch.rand(3, 4).requires_grad_()
+above, places = x.detach() > 0.45, torch.tensor([[0], [1]])
+of_input = "abs acos asin asinh atan atanh cos cosh digamma erf erfc lgamma log log10 log1p log2 sin sinh var".split()
+of_result = "exp reciprocal rsqrt sqrt sigmoid tanh relu".split()
+KEPT = [
+    *((lambda name=name: getattr(torch, name)(x), {"self": x}) for name in of_input),
+    *((lambda name=name: getattr(F, name)(x), {"self": x}) for name in "gelu hardsigmoid hardswish mish silu".split()),
+    *((lambda name=name: getattr(torch, name)(x), {"result": None}) for name in of_result),
+    (lambda: x.softmax(1), {"result": None}), (lambda: x.log_softmax(1), {"result": None}),
+    (lambda: x * w, {"self": x, "other": w}), (lambda: x * 3, {"other": torch.tensor(3.0)}),
+    (lambda: torch.maximum(x, w), {"self": x, "other": w}), (lambda: torch.atan2(x, w), {"self": x, "other": w}),
+    (lambda: x / w, {"other": w}), (lambda: x / 4, {"other": torch.tensor(4.0)}),
+    (lambda: x**w, {"self": x, "exponent": w, "result": None}), (lambda: x**3, {"self": x, "exponent": 3}),
+    (lambda: F.elu(x, 0.5), {"self": x, "alpha": 0.5}), (lambda: x.clamp(0.125, 0.5), {"min": 0.125, "max": 0.5}),
+    (lambda: x.clamp(min=0.5), {"self": x, "min": 0.5, "max": ...}),
+    (lambda: F.hardtanh(x), {"min_val": -1.0, "max_val": 1.0}),
+    (lambda: F.softplus(x, 2.0), {"beta": 2, "threshold": 20}),
+    (lambda: F.leaky_relu(x, 0.25), {"self": x, "negative_slope": 0.25}),
+    (lambda: x.std(), {"self": x, "result": None}),
+    (lambda: x.logsumexp(1), {"self": x, "result": None}), (lambda: x.norm(), {"self": x, "result": None}),
+    (lambda: x @ m, {"self": x, "mat2": m}), (lambda: torch.where(above, x, w), {"condition": above}),
+    (lambda: x.gather(1, places), {"index": places}),
+    (lambda: F.conv1d(x[None], w[None]), {"input": x[None], "weight": w[None]}),
+]
+for make, wanted in KEPT:
+    y = make()
+    node = y.grad_fn
+    assert {f"_saved_{name}" for name in wanted} <= set(dir(node)), (node, dir(node))
+    for name, value in wanted.items():
+        got, value = getattr(node, f"_saved_{name}"), y if value is None else None if value is ... else value
+        same = torch.equal(got, value) if isinstance(value, torch.Tensor) else got == value
+        assert same, (node, name, got, value)
+    y.sum().backward()
+    for name in wanted:
+        raises(RuntimeError, lambda: getattr(node, f"_saved_{name}"))
+raises(AttributeError, lambda: (x + w).grad_fn._saved_self)
+""",
+    "kernels before their operators": """
+for number, kind in enumerate(("DEF", "FRAGMENT", "IMPL")):
+    for key, factor in (("CPU", 2), ("CompositeImplicitAutograd", 3), ("CompositeExplicitAutograd", 4)):
+        name = f"early_{number}_{factor}"
+        kernels = torch.library.Library(name, "IMPL" if kind == "IMPL" else "FRAGMENT")
+        if kind == "FRAGMENT":
+            torch.library.impl(kernels, "scaled", key)(lambda x, factor=factor: x * factor)
+        else:
+            kernels.impl("scaled", lambda x, factor=factor: x * factor, key)
+        definition = torch.library.Library(name, "DEF" if kind == "DEF" else "FRAGMENT")
+        definition.define("scaled(Tensor x) -> Tensor")
+        x = torch.ones(2, requires_grad=key == "CompositeImplicitAutograd")
+        y = getattr(torch.ops, name).scaled(x)
+        assert y.tolist() == [factor, factor]
+        if x.requires_grad:
+            y.sum().backward()
+            assert x.grad.tolist() == [factor, factor]
+
+@torch.library.triton_op("early::three", mutates_args=())
+def three(x: torch.Tensor) -> torch.Tensor:
+    return x * 3
+
+assert torch.ops.early.three(torch.ones(1)).item() == 3
+raises(NotImplementedError, lambda: torch.library.wrap_triton(three))
+""",
     "libraries for a while": """
 with torch.library._scoped_library("for_a_while") as library:
     library.define("twice(Tensor x) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))

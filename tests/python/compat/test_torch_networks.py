@@ -398,6 +398,137 @@ norm.load_state_dict({**norm.state_dict(), "num_batches_tracked": torch.tensor([
 assert norm.num_batches_tracked.shape == () and norm.num_batches_tracked == 3
 assert norm.load_state_dict({}, strict=False).missing_keys == ["weight", "bias", "running_mean", "running_var"]
 """,
+    "private names that packages import": """
+from torch.nn import _reduction
+from torch.nn.functional import _canonical_mask, _mha_shape_check, _none_or_dtype
+from torch.nn.parallel import parallel_apply, replicate
+
+
+def fails(error, call):
+    try:
+        call()
+    except error:
+        return
+    raise AssertionError("nothing was raised")
+
+
+assert [_reduction.get_enum(name) for name in ("none", "mean", "sum")] == [0, 1, 2]
+fails(ValueError, lambda: _reduction.get_enum("all"))
+for told, name in (((None, None), "mean"), ((False, None), "sum"), ((True, False), "none"), ((None, True), "mean")):
+    assert _reduction.legacy_get_string(*told, emit_warning=False) == name
+    assert _reduction.legacy_get_enum(*told, False) == _reduction.get_enum(name)
+
+hidden = torch.tensor([[False, True]])
+infinite = float("-inf")
+for mask, wanted in ((None, None), (hidden, [[0.0, infinite]]), (torch.tensor([[0.0, 1.0]]), [[0.0, 1.0]])):
+    made = _canonical_mask(mask, "mask", None, "", torch.float64)
+    assert (made if made is None else made.tolist()) == wanted
+    assert mask is not hidden or made.dtype == torch.float64
+fails(AssertionError, lambda: _canonical_mask(hidden.int(), "mask", None, "", torch.float32))
+assert _none_or_dtype(None) is None and _none_or_dtype(hidden) == torch.bool
+fails(RuntimeError, lambda: _none_or_dtype(1))
+one, batch = torch.ones(3, 4), torch.ones(2, 3, 4)
+assert _mha_shape_check(batch, batch, batch, torch.ones(2, 3), torch.ones(3, 3), 2)
+assert not _mha_shape_check(one, one, one, torch.ones(3), torch.ones(2, 3, 3), 2)
+for wrong in ((one, batch, one, None, None), (batch, batch, batch, torch.ones(3), None), (one, one, one, None, batch),
+              (one[0], one, one, None, None), (one, one, one, None, torch.ones(3))):
+    fails(AssertionError, lambda: _mha_shape_check(*wrong, 3))
+
+layer = nn.Linear(4, 2)
+parts = parallel_apply(replicate(layer, [0, 0]), [one, (one * 2,)])
+assert torch.equal(parts[0], layer(one)) and torch.equal(parts[1], layer(one * 2))
+
+torch._check_with(ValueError, True, lambda: ""), torch._check_tensor_all(one == 1)
+fails(ValueError, lambda: torch._check_with(ValueError, False, lambda: "text"))
+fails(RuntimeError, lambda: torch._check_tensor_all(one > torch.ones(4).cumsum(0) - 1))
+fails(TypeError, lambda: torch._check_tensor_all_with(TypeError, one == 2))
+
+assert not torch.is_autocast_cpu_enabled() and torch.is_autocast_cache_enabled() and not torch.version.debug
+with torch.autocast("cpu", dtype=torch.float16):  # who names no device asks about GPUs
+    assert torch.is_autocast_cpu_enabled() and torch.is_autocast_enabled("cpu") and not torch.is_autocast_enabled()
+    assert torch.get_autocast_cpu_dtype() == torch.float16 == torch.get_autocast_gpu_dtype()
+with torch.autocast("cuda"):
+    assert torch.is_autocast_enabled() and not torch.is_autocast_cpu_enabled()
+""",
+    "steps of layers that programs call": """
+from torch.nn.modules.rnn import apply_permutation
+from torch.nn.modules.transformer import _detect_is_causal_mask, _generate_square_subsequent_mask, _get_clones
+from torch.nn.modules.transformer import _get_seq_len
+
+
+def fails(error, call):
+    try:
+        call()
+    except error:
+        return
+    raise AssertionError("nothing was raised")
+
+
+def flat(made):
+    data = made[0].data if isinstance(made[0], nn.utils.rnn.PackedSequence) else made[0]
+    return [data, *(made[1] if isinstance(made[1], tuple) else made[1:])]
+
+
+steps, order = torch.rand(5, 2, 3), torch.tensor([1, 0])
+packed = nn.utils.rnn.pack_padded_sequence(steps, torch.tensor([3, 5]), enforce_sorted=False)
+for kind in (nn.LSTM, nn.GRU, nn.RNN):
+    layer = kind(3, 4, 2, bidirectional=True)
+    state = torch.arange(2.0).reshape(2, 1).expand(4, 2, 4)
+    hidden, wrong = ((state, state), (state, state[:, :1])) if kind is nn.LSTM else (state, state[:, :1])
+    layer.check_input(steps, None), layer.check_input(packed.data, packed.batch_sizes)
+    layer.check_forward_args(steps, hidden, None)
+    assert layer.get_expected_hidden_size(packed.data, packed.batch_sizes) == (4, 2, 4)
+    assert len(layer._all_weights) == 4 and layer._all_weights[0][0] == "weight_ih_l0"
+    fails(RuntimeError, lambda: layer.check_input(steps[..., :2], None))
+    fails(RuntimeError, lambda: layer.check_input(steps[0], None))
+    fails(ValueError, lambda: layer.check_input(steps.double(), None))
+    fails(RuntimeError, lambda: layer.check_hidden_size(state, (4, 2, 5)))
+    fails(RuntimeError, lambda: layer.check_forward_args(steps, wrong, None))
+    seen = []
+
+    class Own(kind):
+        def check_forward_args(self, *args):
+            seen.append("check")
+            super().check_forward_args(*args)
+
+        def permute_hidden(self, hidden, order):
+            seen.append(order if order is None else order.tolist())
+            return super().permute_hidden(hidden, order)
+
+    own = Own(3, 4, 2, bidirectional=True)
+    own.load_state_dict(layer.state_dict())
+    for x, turned in ((steps, None), (steps[:, 0], None), (packed, [1, 0])):
+        for given in (None, hidden):
+            if given is not None and x is not packed and x.ndim == 2:
+                given = tuple(each[:, 0] for each in given) if isinstance(given, tuple) else given[:, 0]
+            seen.clear()
+            assert all(torch.equal(a, b) for a, b in zip(flat(own(x, given)), flat(layer(x, given)), strict=True))
+            assert seen == [turned] * (given is not None) + ["check", turned], seen
+
+assert apply_permutation(torch.tensor([[1, 2]]), order).tolist() == [[2, 1]]
+assert len(_get_clones(nn.Linear(1, 1), 2)) == 2
+assert _get_seq_len(steps, False) == 5 == _get_seq_len(steps[:, 0], True) and _get_seq_len(steps, True) == 2
+assert _detect_is_causal_mask(_generate_square_subsequent_mask(3)) and not _detect_is_causal_mask(torch.zeros(3, 3))
+
+attention, scores, keys = nn.MultiheadAttention(4, 2), torch.eye(3).bool(), torch.tensor([[False, False, True]] * 2)
+query = torch.ones(2, 3, 4)
+assert attention.merge_masks(None, None, query) == (None, None)
+assert attention.merge_masks(None, keys, query)[1] == 1 and attention.merge_masks(None, keys, query)[0] is keys
+merged, number = attention.merge_masks(scores, keys, query)
+assert number == 2 and merged.shape == (2, 2, 3, 3) and merged[0, 0].tolist() == (scores | keys[0]).tolist()
+
+turned, image = nn.ConvTranspose2d(1, 1, 3, stride=2, padding=1), torch.ones(1, 1, 4, 4)
+assert list(turned._output_padding(image, None, [2, 2], [1, 1], [3, 3], 2)) == [0, 0]
+assert turned._output_padding(image, [8, 7], [2, 2], [1, 1], [3, 3], 2, [1, 1]) == [1, 0]
+fails(ValueError, lambda: turned._output_padding(image, [9, 7], [2, 2], [1, 1], [3, 3], 2))
+for kind in (nn.Embedding, nn.EmbeddingBag):
+    table = kind(3, 2, padding_idx=1)
+    table.weight.data.fill_(1.0)
+    table._fill_padding_idx_with_zero()
+    assert table.weight.tolist() == [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
+    kept = type("Kept", (kind,), {"_fill_padding_idx_with_zero": lambda self: None})(3, 2, padding_idx=1)
+    assert kept.weight[1].abs().max() > 0
+""",
     "methods of layers that programs override": """
 seen = []
 

@@ -201,7 +201,7 @@ def sequence(*parts, milestones):
 constant = lambda o: S.ConstantLR(o, 0.1, 2)
 ratio = lambda o: S.MultiplicativeLR(o, lambda e: 0.5)
 seen = sequence(constant, ratio, milestones=[2])
-close(rates([seen], 5), [0.1, 0.1, 0.1, 0.05, 0.025])  # from the rate that is there at the milestone
+close(rates([seen], 5), [0.1, 0.1, 0.05, 0.025, 0.0125])  # from the rate that is there at the milestone
 assert [part.last_epoch for part in seen._schedulers] == [1, 3]
 chain = lambda o: S.ChainedScheduler([S.StepLR(o, 1, 0.5), S.ExponentialLR(o, 0.5)])
 close(rates([sequence(constant, chain, milestones=[2])], 5), [0.1, 0.1, 1.0, 0.25, 0.0625])
@@ -419,6 +419,95 @@ close([o.param_groups[0]["lr"]], [0.5])
 schedule.step()
 close([o.param_groups[0]["lr"]], [0.25])
 close([rates([S.StepLR(o, 3, 0.1, last_epoch=2)], 2)[0]], [0.025])  # the next one is the third epoch's end
+""",
+    "schedules of schedules begin by steps of their parts": """
+def exponential(o, gamma=0.5):
+    return S.ExponentialLR(o, gamma)
+
+
+def step(o):
+    return S.StepLR(o, 2, 0.1)
+
+
+def factors(o):
+    return S.MultiplicativeLR(o, lambda epoch: 0.5 + epoch / 4)
+
+
+def cosine(o):
+    return S.CosineAnnealingLR(o, 4)
+
+
+def polynomial(o):
+    return S.PolynomialLR(o, 4)
+
+
+def after(o, *parts, at):
+    return S.SequentialLR(o, list(parts), list(at))
+
+
+def both(o, *parts):
+    return S.ChainedScheduler(list(parts), optimizer=o)
+
+
+def epochs(schedule):
+    return list(map(epochs, schedule._schedulers)) if hasattr(schedule, "_schedulers") else schedule.last_epoch
+
+
+NESTED = [  # as PyTorch has the rates, and the epochs of the parts after four steps
+    (
+        lambda o: after(o, step(o), factors(o), at=[3]),
+        [1.0, 1.0, 0.1, 0.05, 0.0375, 0.0375, 0.046875, 0.0703125],
+        [2, 1],
+    ),
+    (
+        lambda o: after(o, after(o, exponential(o), step(o), at=[2]), exponential(o, 0.9), at=[4]),
+        [0.5, 1.0, 1.0, 0.1, 1.0, 0.9, 0.81, 0.729],
+        [[0, 2], 0],
+    ),
+    (
+        lambda o: after(o, both(o, exponential(o), factors(o)), cosine(o), at=[3]),
+        [0.25, 0.09375, 0.046875, 1.0, 0.8535534, 0.5, 0.1464466, 0.0],
+        [[2, 2], 1],
+    ),
+    (
+        lambda o: after(o, after(o, cosine(o), polynomial(o), at=[2]), step(o), at=[5]),
+        [1.1715729, 1.0, 0.75, 0.5, 0.25, 1.0, 1.0, 0.1],
+        [[0, 3], -1],
+    ),
+    (
+        lambda o: after(o, both(o, polynomial(o), step(o)), exponential(o), at=[3]),
+        [0.8, 0.6, 0.04, 1.0, 0.5, 0.25, 0.125, 0.0625],
+        [[2, 2], 1],
+    ),
+    (
+        lambda o: after(
+            o, after(o, after(o, exponential(o), cosine(o), at=[2]), factors(o), at=[4]), step(o), at=[6]
+        ),
+        [1.0, 0.8535534, 0.5, 0.25, 0.1875, 0.1875, 1.0, 1.0],
+        [[[-1, 2], 1], -1],
+    ),
+    (
+        lambda o: both(o, after(o, step(o), factors(o), at=[3]), exponential(o, 0.9)),
+        [1.0, 0.9, 0.081, 0.03645, 0.0246038, 0.0221434, 0.0249113, 0.0336303],
+        [[2, 1], 4],
+    ),
+    (
+        lambda o: S.SequentialLR(o, [exponential(o), step(o)], [5], last_epoch=2),
+        [1.0, 0.5, 1.0, 1.0, 0.1, 0.1, 0.01, 0.01],
+        [1, 2],
+    ),
+]
+for make, wanted, counted in NESTED:
+    o = optimizer()
+    schedule = make(o)
+    got = rates([schedule], 4)
+    assert epochs(schedule) == counted, (epochs(schedule), counted)
+    fresh = optimizer()
+    again = make(fresh)
+    again.load_state_dict(pickle.loads(pickle.dumps(schedule.state_dict())))
+    fresh.load_state_dict(o.state_dict())
+    got += rates([again], 4)
+    assert all(abs(a - b) < 1e-6 for a, b in zip(got, wanted)), (got, wanted)
 """,
     "rates of subclasses": """
 class Halved(S.StepLR):

@@ -119,9 +119,27 @@ except RuntimeError as error:
 else:
     raise AssertionError("nothing was raised")
 
+import math
+
+for operation, slopes in ((torch.exp, [1.0, math.e]), (torch.relu, [0.0, 1.0]), (torch.sin, [1.0, math.cos(1)])):
+    leaf = torch.tensor([0.0, 1.0], requires_grad=True)
+    result = operation(leaf)
+    kept, before, seen = result.detach(), result * 1, []
+    result.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    result.retain_grad()
+    result.data = torch.full((2,), 7.0)
+    assert result.tolist() == [7.0, 7.0] and kept.tolist() == before.tolist() == operation(leaf).tolist()
+    result.register_hook(lambda gradient: seen.append(gradient.tolist()))
+    result.data = result.data * 2
+    ((result * result).sum() + 0 * before.sum()).backward()
+    assert seen == [[28.0, 28.0]] * 2 and result.grad.tolist() == [28.0, 28.0]
+    assert torch.allclose(leaf.grad, 28 * torch.tensor(slopes)), (operation, leaf.grad)
 result = q * 1
 result.data = torch.ones(2)
-assert result.tolist() == [1.0, 1.0]
+result += 1
+q.grad = None
+result.sum().backward()
+assert result.tolist() == [2.0, 2.0] and q.grad.tolist() == [1.0, 1.0]
 
 layer = nn.Linear(3, 2)
 layer.weight.data, layer.bias.data = torch.zeros(5, 3), torch.ones(5)

@@ -149,6 +149,23 @@ x = of(Named)
 x + 1, 1 + x, torch.ones(2) - x, 1 - x, x.numpy(), x.to(torch.float64), x.float(), x.new_zeros(2), x.dim(), x[0], x.T
 assert names == "add add sub __rsub__ numpy to float new_zeros dim __getitem__ __get__".split(), names
 """,
+    "bases beside tensors": """
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+Mixed = type("Mixed", (), {"mixed": True})
+for bases in ((torch.Tensor,), (torch.Tensor, object), (Mixed, torch.Tensor, object), (torch.Tensor, Mixed)):
+    kind = type("Kind", bases, {"own": 3})
+    x = torch.ones(2).as_subclass(kind)
+    assert type(x + 1) is kind and (x + 1).own == 3 and (Mixed not in bases or (x * 2).mixed), bases
+
+
+class Listed(torch.Tensor, Generic[T]):
+    pass
+
+
+assert type(torch.ones(2).as_subclass(Listed) * 2) is Listed
+""",
     "which class is asked": """
 class Base(torch.Tensor):
     @classmethod

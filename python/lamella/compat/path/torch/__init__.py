@@ -164,6 +164,9 @@ from ._functions import (
     Size,
     _check,
     _check_is_size,
+    _check_tensor_all,
+    _check_tensor_all_with,
+    _check_with,
     add,
     adjoint,
     allclose,
@@ -347,7 +350,15 @@ from . import (
 )
 from ._compile import compile
 from ._paths import PATHS as _PATHS
-from .amp import GradScaler, autocast, is_autocast_enabled
+from .amp import (
+    GradScaler,
+    autocast,
+    get_autocast_cpu_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_cpu_enabled,
+    is_autocast_enabled,
+)
 from .func import vmap
 from .random import default_generator, get_rng_state, initial_seed, set_rng_state
 from .serialization import PyTorchFileReader, load, save

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import lamella as lm
@@ -33,6 +33,22 @@ def _check(condition: Any, message: Any = None) -> None:
     """RuntimeError where the condition does not hold; the message is made by a function where that is given."""
     if not condition:
         raise RuntimeError("Expected cond to be True, but got False" if message is None else str(message()))
+
+
+def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], Any]) -> None:
+    """Raises an error of a class, with the text that ``message`` makes, where the condition does not hold."""
+    if not cond:
+        raise error_type(str(message()))
+
+
+def _check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: Any = None) -> None:
+    """Raises an error of a class unless a condition holds for all elements."""
+    _check_with(error_type, cond.all(), message or (lambda: "Expected cond to be True for all elements"))
+
+
+def _check_tensor_all(cond: Tensor, message: Any = None) -> None:
+    """RuntimeError unless a condition holds for all elements."""
+    _check_tensor_all_with(RuntimeError, cond, message)
 
 
 def _check_is_size(i: int, message: Any = None, *, max: int | None = None) -> None:

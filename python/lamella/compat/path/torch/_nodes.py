@@ -12,6 +12,7 @@ from lamella.autograd import graph
 from lamella.autograd.graph import GradientEdge
 
 from ._printing import node_name
+from ._saved import attributes_of
 
 _nodes: Any = lm.autograd.Node
 _native_name: Any = _nodes.__dict__["name"]
@@ -29,9 +30,8 @@ class _Name(str):
 @functools.cache
 def _class_of(name: str) -> type:
     """Returns the class of the nodes of an operation."""
-    return type(
-        node_name(name), (_nodes,), {"__slots__": (), "__doc__": "A recorded operation.", "__module__": "torch"}
-    )
+    names = {"__slots__": (), "__doc__": "A recorded operation.", "__module__": "torch", **attributes_of(name)}
+    return type(node_name(name), (_nodes,), names)
 
 
 def named(node: Any) -> Any:

@@ -83,7 +83,9 @@ PATHS: Paths = {
     "torch.nn.modules.transformer": {
         "torch.nn": _LAYERS["transformer"],
         "torch.nn._attention": "_get_activation_fn",
+        "torch.nn._parts": "_detect_is_causal_mask _generate_square_subsequent_mask _get_clones _get_seq_len",
     },
+    "torch.nn.modules.rnn": {"torch.nn": _LAYERS["rnn"], "torch.nn._parts": "apply_permutation"},
     "torch.nn.modules.utils": {
         "torch.nn._states": "consume_prefix_in_state_dict_if_present",
         "torch.nn._tuples": "_ntuple _pair _quadruple _reverse_repeat_tuple _single _triple",

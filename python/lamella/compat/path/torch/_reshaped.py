@@ -83,8 +83,20 @@ def _placed(dtype: Any, source: Any, offset: int, size: Any, stride: Any) -> Ten
     return lm._C._tensor_in_memory(memory, dtype, shape, steps, offset * dtype.itemsize)
 
 
+class _Instead(lm.PyLayer):
+    """Puts other elements in place of those of a tensor, whose gradients stay."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, value: Tensor) -> Tensor:
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad, None
+
+
 def set_data(self: Tensor, value: Tensor) -> None:
-    """Implements ``x.data = y``: the memory of ``x`` becomes that of ``y``; of a result, its elements those of ``y``.
+    """Implements ``x.data = y``: the memory of ``x`` becomes that of ``y``; a result gets a copy of it, on the tape.
 
     Raises:
         RuntimeError: ``x`` is computed from others, and ``y`` has another shape or dtype.
@@ -100,12 +112,16 @@ def set_data(self: Tensor, value: Tensor) -> None:
             become(self, value.detach())
             if grad is not None and self.grad is None and grad.shape == self.shape:  # of another dtype or device
                 self.grad = grad.to(self.device).astype(self.dtype)
-        elif value.shape == self.shape and value.dtype == self.dtype:
-            self.detach().copy_(value)
-        else:
-            raise RuntimeError(
-                "[data] x.data takes a tensor of the shape and dtype of x, which is computed from others: write x = y"
-            )
+            return
+    if value.shape != self.shape or value.dtype != self.dtype:
+        raise RuntimeError(
+            "[data] x.data takes a tensor of the shape and dtype of x, which is computed from others: write x = y"
+        )
+    retained = self.retains_grad
+    with lm.enable_grad():
+        become(self, _Instead.apply(self, value.detach()))
+    if retained:
+        self.retain_grad()
 
 
 #: The methods by their names.

@@ -22,7 +22,8 @@ class AnyTensor(type):
         own = namespace.get("__module__", "").partition(".")[0] in ("torch", "lamella")
         asks = "__torch_function__" in namespace or any(base.__dict__.get("_stands_for_all") for base in bases)
         if asks and not own and not any(issubclass(base, _asking.Asking) for base in bases):
-            bases = (*bases, _asking.Asking)
+            place = bases.index(object) if object in bases else len(bases)
+            bases = (*bases[:place], _asking.Asking, *bases[place:])
         return super().__new__(meta, name, bases, namespace, **options)
 
     def __instancecheck__(cls, value: object) -> bool:

@@ -76,8 +76,28 @@ class GradScaler(lm.amp.GradScaler):
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """True if operators choose the precision they compute in, on devices of a type; False for other types."""
-    return device_type in ("cpu", "cuda", None) and _is_autocast_enabled(device_type)
+    """True if operators choose the precision they compute in, on devices of a type, by default GPUs."""
+    return device_type in ("cpu", "cuda", None) and _is_autocast_enabled(device_type or "cuda")
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """True if operators choose the precision they compute in, on the CPU."""
+    return is_autocast_enabled("cpu")
+
+
+def is_autocast_cache_enabled() -> bool:
+    """True: parameters are cast once in a block."""
+    return True
+
+
+def get_autocast_cpu_dtype() -> Any:
+    """Returns the dtype that operators compute in on the CPU, where they choose it."""
+    return lm.amp.get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> Any:
+    """Returns the dtype that operators compute in on a GPU, where they choose it."""
+    return lm.amp.get_autocast_dtype("cuda")
 
 
 def is_autocast_available(device_type: str) -> bool:

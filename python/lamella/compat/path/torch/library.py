@@ -11,7 +11,7 @@ from typing import Any
 import lamella as lm
 from lamella._tree import TensorTree
 from lamella.compat.front import close_module
-from lamella.library import CustomOp, OpCheckError, custom_op  # noqa: F401
+from lamella.library import CustomOp, OpCheckError, custom_op
 from lamella.library import Library as _Library
 from lamella.library import infer_schema as _infer_schema
 from lamella.library import opcheck as _opcheck
@@ -50,8 +50,10 @@ class Library(_Library):
             return functools.partial(self.impl, op_name, dispatch_key=dispatch_key)
         if _needs_none(self.ns, op_name):
             return fn
-        name = op_name if isinstance(op_name, str) else op_name.name
-        return super().impl(name.rpartition("::")[2].removesuffix(".default"), fn, dispatch_key or None)
+        short = (op_name if isinstance(op_name, str) else op_name.name).rpartition("::")[2].removesuffix(".default")
+        register = functools.partial(super().impl, short, fn, dispatch_key or None)
+        _once_defined(f"{self.ns}::{short}", lambda found: register())
+        return fn
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = (), **kwargs: Any) -> str:
         """Defines an operator; tags are accepted, and nothing here reads them."""
@@ -142,6 +144,24 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **kwargs: 
 
 
 impl_abstract = register_fake
+
+
+def triton_op(name: str, fn: Any = None, /, *, mutates_args: Any = (), schema: str | None = None) -> Any:
+    """Makes an operator whose function calls kernels of Triton, under its name: ``@triton_op("ns::name", ...)``."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Any, /) -> Any:
+    """Returns a kernel of Triton as something to launch.
+
+    Raises:
+        NotImplementedError: tensors here are no memory that kernels of Triton can be given.
+    """
+    name = getattr(triton_kernel, "__name__", type(triton_kernel).__name__)
+    raise NotImplementedError(
+        f"[wrap_triton] kernels of Triton, such as {name}, do not run on Lamella's tensors: write it as an operator in "
+        "C++ or CUDA, or take the package's form of it without Triton"
+    )
 
 
 def register_kernel(

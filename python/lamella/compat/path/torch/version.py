@@ -5,3 +5,4 @@ from __future__ import annotations
 __version__ = "2.6.0+lamella"
 cuda = None
 hip = None
+debug = False

@@ -15,6 +15,7 @@ from . import (  # noqa: F401
     _layers,
     _lazy_layers,
     _module,
+    _parts,
     _states,
     attention,
     functional,

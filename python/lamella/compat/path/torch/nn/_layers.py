@@ -100,12 +100,17 @@ def _alias(name: str) -> property:
     return property(lambda self: getattr(self, name), lambda self, value: setattr(self, name, value))
 
 
+def _all_names(self: Any) -> list[list[str]]:
+    """Returns the names of the parameters of a recurrent layer, those of each layer and direction in a list."""
+    parts: dict[str, list[str]] = {}
+    for name in self._names:
+        parts.setdefault(name[name.rindex("_l") :], []).append(name)
+    return list(parts.values())
+
+
 def _all_weights(self: Any) -> list[list[Any]]:
     """Returns the parameters of a recurrent layer, those of each layer and direction in a list."""
-    parts: dict[str, list[Any]] = {}
-    for name, parameter in self.named_parameters(recurse=False):
-        parts.setdefault(name[name.rindex("_l") :], []).append(parameter)
-    return list(parts.values())
+    return [[getattr(self, name) for name in part] for part in self._all_weights]
 
 
 for _name, _names in _ATTRIBUTES.items():
@@ -120,5 +125,6 @@ _recurrent: Any = lm.nn.RNN
 _recurrent.mode = property(lambda self: f"RNN_{self.nonlinearity.upper()}")
 for _recurrent in (lm.nn.RNN, lm.nn.LSTM, lm.nn.GRU):
     _recurrent.all_weights = property(_all_weights)
+    _recurrent._all_weights = property(_all_names)
     _recurrent._flat_weights_names = property(lambda self: list(self._names))
     _recurrent._flat_weights = property(lambda self: [each for part in self.all_weights for each in part])

@@ -17,6 +17,7 @@ from .. import _words
 from .._plain import threshold as _threshold
 from ._attention import multi_head_attention_forward  # noqa: F401
 from ._losses import RULES
+from ._parts import _canonical_mask, _mha_shape_check, _none_or_dtype  # noqa: F401
 
 
 def _pool(name: str) -> Callable[..., Any]:

@@ -45,6 +45,20 @@ def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
     return lm.concat(list(outputs), axis=dim)
 
 
+def replicate(network: Module, devices: Any, detach: bool = False) -> list[Module]:
+    """Returns a module once for each device: on the one that it is on, it is the module itself."""
+    return [network for _ in devices]
+
+
+def parallel_apply(modules: Any, inputs: Any, kwargs_tup: Any = None, devices: Any = None) -> list[Any]:
+    """Calls modules in turn, each with its inputs, which may be one or a tuple, and its arguments by names."""
+    named = kwargs_tup or [{}] * len(modules)
+    return [
+        module(*(given if isinstance(given, (list, tuple)) else (given,)), **options)
+        for module, given, options in zip(modules, inputs, named, strict=True)
+    ]
+
+
 _missing = close_module(__name__)
 
 

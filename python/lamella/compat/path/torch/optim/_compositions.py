@@ -24,29 +24,40 @@ def _step_each(self: Any, epoch: float | None = None) -> None:
 
 def _step_in_turn(self: Any, epoch: float | None = None) -> None:
     """Has the schedule whose turn it is begin its next epoch, or epoch 0 at a milestone."""
-    if epoch is not None:
-        _rates.step(self, epoch)
-        return
-    self.epoch += 1
+    self.epoch = self.epoch + 1 if epoch is None else epoch
     number = bisect.bisect_right(self.milestones, self.epoch)
     start, schedule = [0, *self.milestones][number], self.schedulers[number]
-    if number and start == self.epoch:
-        schedule.step(0)
+    if epoch is not None or (number and start == self.epoch):
+        schedule.step(self.epoch - start)
     else:
-        schedule.last_epoch = self.epoch - 1 - start  # in states that were saved elsewhere it may be another
         schedule.step()
     _rates.note(self)
 
 
 def _begin_sequence(self: Any) -> None:
-    """Sets the rates of this epoch; those of the first schedule follow the first rates of the groups."""
-    if self.epoch or self.__dict__.get("_goes_on") or isinstance(self.schedulers[0], compositions._Composition):
-        _rates.begin(self)
-        return
+    """Takes back the steps of all schedules, and has the first one begin from the first rates of the groups."""
     self._take_groups()
+    if self.__dict__.get("_goes_on"):
+        return
     _rates.put(self, [group["initial_lr"] for group in self.optimizer.param_groups])
-    _rates.follow(self.schedulers[0])
+    self.recursive_undo()
+    self.schedulers[bisect.bisect_right(self.milestones, 0)]._initial_step()
     _rates.note(self)
+
+
+def _recursive_undo(self: Any, sched: Any = None) -> None:
+    """Takes back the steps with which schedules that are made of no others began."""
+    schedule = self if sched is None else sched
+    for part in getattr(schedule, "schedulers", ()):
+        self.recursive_undo(part)
+    if not hasattr(schedule, "schedulers"):
+        schedule.epoch -= 1
+
+
+def _go_on_after(self: Any, last_epoch: int | None) -> None:
+    """Counts from an epoch on; schedules count for themselves."""
+    if last_epoch is not None:
+        self.epoch = last_epoch + 1
 
 
 def _with_parts(state_dict: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
@@ -76,5 +87,7 @@ _chained._schedulers = _parts("schedulers")
 _sequential: Any = optim.SequentialLR
 _sequential.step = _step_in_turn
 _sequential.begin = _begin_sequence
+_sequential.recursive_undo = _recursive_undo
+_sequential._begin_after = _go_on_after
 _sequential._schedulers = _parts("schedulers")
 _sequential._milestones = _parts("milestones")

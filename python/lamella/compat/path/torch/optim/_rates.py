@@ -6,7 +6,8 @@ ratio of two epochs, so that several of one optimizer act together and a rate th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lamella import Tensor, optim
@@ -34,6 +35,8 @@ _BEGINS_WITH_THE_PRESENT = (
     optim.MultiplicativeLR,
 )
 
+#: Schedules whose first rates are those of epoch 0, also where a part of a sequence comes to it by a step.
+_BEGINS_AT_EPOCH_0 = (optim.StepLR, optim.MultiStepLR, optim.ConstantLR, optim.LinearLR)
 
 _take_groups: Any = Native._take_groups
 
@@ -59,8 +62,9 @@ def _annealed(self: SWALR, epoch: int, now: list[float]) -> list[float]:
 def _followed(self: Native) -> list[float] | None:
     """Returns the rates of this epoch that follow the present ones; None for a schedule that has its own rates."""
     epoch, now = self.epoch, [_number(rate) for rate in present(self)]
+    first = "_is_initial" in self.__dict__
     if isinstance(self, optim.MultiplicativeLR):
-        if epoch == 0:
+        if first:
             return now
         return [rate * function(epoch) for rate, function in zip(now, self.lr_lambdas, strict=True)]
     if isinstance(self, SWALR):
@@ -72,7 +76,7 @@ def _followed(self: Native) -> list[float] | None:
     factor = self.rate(floor + 1.0, epoch) - floor
     if epoch == 0 and isinstance(self, optim.ConstantLR):
         factor = self.factor  # also where it lasts for no epoch: then nothing takes it back
-    if epoch == 0:
+    if epoch == 0 and (first or isinstance(self, _BEGINS_AT_EPOCH_0)):
         return [rate if factor == 1.0 else floor + (rate - floor) * factor for rate in now]
     before = self.rate(floor + 1.0, epoch - 1) - floor
     found = []
@@ -131,9 +135,26 @@ def begin(self: Native) -> None:
     if self.__dict__.get("_goes_on"):
         self._take_groups()
     elif self.epoch == 0 and _is_made_by_ratios(self):
-        follow(self)
+        with initial(self):
+            follow(self)
     else:
         _set_options(self)
+
+
+@contextlib.contextmanager
+def initial(self: Native) -> Iterator[None]:
+    """Marks a step as the one with which a schedule begins, for a block."""
+    self.__dict__["_is_initial"] = True
+    try:
+        yield
+    finally:
+        del self.__dict__["_is_initial"]
+
+
+def begin_by_step(self: Native) -> None:
+    """Begins with a step, as the first schedule of a sequence does."""
+    with initial(self):
+        self.step()
 
 
 def _is_made_by_ratios(self: Native) -> bool:

@@ -42,7 +42,7 @@ def _settings(self: Native) -> dict[str, Any]:
         if name not in _APART and not name.startswith("_") and _is_plain(value)
     }
     if isinstance(self, optim.CosineAnnealingWarmRestarts):
-        found["T_cur"], found["T_i"] = self._place(self.epoch)
+        found["T_cur"], found["T_i"] = self._place(max(self.epoch, 0))
     if isinstance(self, optim.CyclicLR):
         length = float(self.step_size_up + self.step_size_down)
         found.update(total_size=length, step_ratio=self.step_size_up / length)
@@ -189,6 +189,7 @@ def _set_epoch(self: Native, value: int) -> None:
 native: Any = Native
 native._begin_after = _rates.go_on_after
 native.step = _rates.step
+native._initial_step = _rates.begin_by_step
 native.begin = _rates.begin
 native._take_groups = _rates.take_groups
 native.get_lr = _rates.get_lr

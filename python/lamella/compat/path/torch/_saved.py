@@ -1,0 +1,66 @@
+"""Tensors and numbers that nodes of the graph keep for backward, under PyTorch's names: ``y.grad_fn._saved_result``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import lamella as lm
+
+_native_saved: Any = lm.autograd.Node.__dict__["saved_tensors"]
+
+#: Operators by the names of what they keep, in that order; "-" is what PyTorch's nodes do not have.
+_OPERATORS = {
+    "self": (
+        "abs acos acosh asin asinh atan atanh cos cosh digamma erf erfc gelu_erf gelu_tanh hardsigmoid hardswish "
+        "lgamma log log10 log1p log2 mish silu sin sinh var"
+    ),
+    "result": "exp log_softmax reciprocal relu rsqrt softmax sqrt",
+    "- result": "sigmoid tanh",
+    "self result": "logsumexp max min power_norm std",
+    "self other": "atan2 maximum minimum multiply",
+    "input weight": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
+    "index": "gather scatter",
+    "self min max": "clip_between",
+    "other": "divide",
+    "self alpha": "elu",
+    "self min_val max_val": "hardtanh",
+    "self negative_slope": "leaky_relu",
+    "self mat2": "matmul",
+    "self exponent result": "pow",
+    "self beta threshold": "softplus",
+    "condition": "where",
+}
+_NAMES = {operator: kept.split() for kept, operators in _OPERATORS.items() for operator in operators.split()}
+#: Names of numbers, which are kept as tensors without axes.
+_NUMBERS = {"alpha", "beta", "max", "max_val", "min", "min_val", "negative_slope", "threshold"}
+
+
+def _value(self: Any, name: str, place: int) -> Any:
+    kept = _native_saved.__get__(self)
+    if not kept:
+        raise RuntimeError(
+            f"[{self.name()}] {name} was freed, as all that a graph keeps is by backward() or grad(): "
+            "pass retain_graph=True to look at it, or to go back through the graph a second time"
+        )
+    if len(kept) == 1 and name == "_saved_self" and "other" in _NAMES[str(self.name)]:
+        return None  # of a product with a number, whose gradient nobody wants
+    if len(kept) == 1 and name == "_saved_other":
+        return kept[0]
+    if place >= len(kept):
+        return None
+    found, short = kept[place], name.removeprefix("_saved_")
+    if found is None or not (short in _NUMBERS or (short == "exponent" and found.ndim == 0)):
+        return found
+    number = found.item()
+    return None if math.isinf(number) and short in ("max", "min") else number
+
+
+def _attribute(name: str, place: int) -> property:
+    return property(lambda self: _value(self, name, place), doc="What the operation keeps for backward.")
+
+
+def attributes_of(operation: str) -> dict[str, property]:
+    """Returns the attributes of the nodes of an operation that show what they keep."""
+    names = _NAMES.get(operation, [])
+    return {f"_saved_{name}": _attribute(f"_saved_{name}", i) for i, name in enumerate(names) if name != "-"}
