@@ -85,7 +85,7 @@ class Run {
     for (const Scalar& value : program.constants) constants_.push_back(number_tensor(value, dtype_));
     place_inputs(inputs);
     place_outputs(whole->shape(), inputs);
-    streams_ = outgrow_caches(static_cast<std::size_t>(elements_) * item_size(dtype_));
+    streams_ = outgrow_caches(bytes_touched(inputs));
     native::Variant variant{.dtype = dtype_, .single = {}};
     for (const Tensor& x : inputs) variant.single.push_back(x.ndim() == 0);
     kernel_ = native::find_kernel(program, std::move(variant), elements_);
@@ -132,6 +132,16 @@ class Run {
       if (x.defined()) places_[r] = {x->data, static_cast<std::int64_t>(item_size(x.dtype())), true};
     }
     outputs_ = std::move(made.all);
+  }
+
+  /// Returns the bytes of all inputs and outputs.
+  std::size_t bytes_touched(std::span<const Tensor> inputs) const {
+    std::size_t bytes = 0;
+    for (const Tensor& x : inputs) bytes += x.nbytes();
+    for (const Place& place : places_) {
+      if (place.is_output) bytes += static_cast<std::size_t>(elements_ * place.step);
+    }
+    return bytes;
   }
 
   void plan_blocks() {

@@ -9,6 +9,9 @@ namespace {
 
 /// Assumed size of the last-level cache if the system reports none or a smaller one.
 constexpr std::size_t kLeast = std::size_t{32} << 20;
+/// The most that is believed: a virtual machine reports the cache of a whole processor, of which other machines use
+/// most.
+constexpr std::size_t kMost = std::size_t{64} << 20;
 
 /// Returns the size of the last-level cache in bytes, or 0 if the system does not report it. sysconf() would report the
 /// sum over all dies of a package, of which a core uses one.
@@ -31,7 +34,7 @@ std::size_t last_cache() {
 
 bool outgrow_caches(std::size_t bytes) {
   if (bytes < kLeast) return false;
-  static const std::size_t cache = last_cache();
+  static const std::size_t cache = std::min(last_cache(), kMost);
   return bytes >= cache;
 }
 
