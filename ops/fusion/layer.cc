@@ -180,6 +180,7 @@ struct Fused : Function<Fused> {
                                                  const std::vector<Tensor>& inputs, const std::vector<Tensor>& seeds) {
     if (seeds.empty()) return nullptr;
     std::vector<bool> given;
+    given.reserve(seeds.size());
     for (const Tensor& seed : seeds) given.push_back(seed.defined());
     std::shared_ptr<const Program> joint = program.with_gradient(wanted, given);
     const std::vector<Tensor> all = joint_inputs(inputs, seeds);
