@@ -160,8 +160,7 @@ struct CrossEntropyAtOnce : OperatorLayer<CrossEntropyAtOnce> {
 
   static Tensor forward(Context& ctx, const Tensor& given, const Tensor& numbers, double smoothing,
                         const TermsReduction& reduction, double seed) {
-    const double divisor = reduction.mean ? static_cast<double>(numbers.numel()) : reduction.divisor;
-    auto [terms, powers, dx] = with_gradient_on_cpu(contiguous(given), numbers, smoothing, seed / divisor);
+    auto [terms, powers, dx] = with_gradient_on_cpu(contiguous(given), numbers, smoothing, seed / reduction.divisor);
     save_with<State>(ctx, State{smoothing, reduction, seed, dx}, given, numbers, powers);
     return reduction.of(terms);
   }
@@ -173,8 +172,8 @@ struct CrossEntropyAtOnce : OperatorLayer<CrossEntropyAtOnce> {
     const Tensor operands[] = {x, dy};
     const bool plain = !autograd::is_grad_enabled() && !autograd::any_dual(operands) && !is_batched(dy);
     if (dx.defined() && plain && value_of(dy) == state.seed) return {dx, Tensor()};
-    const double divisor = state.reduction.mean ? static_cast<double>(numbers.numel()) : state.reduction.divisor;
-    return {gradient_of_rows(x, numbers, state.smoothing, powers, broadcast_to(dy / divisor, numbers.shape())),
+    return {gradient_of_rows(x, numbers, state.smoothing, powers,
+                             broadcast_to(dy / state.reduction.divisor, numbers.shape())),
             Tensor()};
   }
 

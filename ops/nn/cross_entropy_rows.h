@@ -12,10 +12,11 @@ bool takes_cross_entropy_rows(const Tensor& x);
 /// 0 and which is not read.
 Tensor cross_entropy_rows(const Tensor& x, const Tensor& numbers, double smoothing);
 
-/// The reduction of the terms of cross_entropy_rows(): their mean, or their sum divided by a number.
+/// The reduction of the terms of cross_entropy_rows(): their sum divided by a number.
 struct TermsReduction {
-  bool mean = false;
   double divisor = 1;
+  /// True if that is the number of all terms.
+  bool mean = false;
 
   Tensor of(const Tensor& terms) const;
 };
