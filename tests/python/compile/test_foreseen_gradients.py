@@ -188,7 +188,7 @@ class TestWhatComesLater:
             compare(*results, 2e-5)
 
     def test_writes_to_gradients(self) -> None:
-        """Gradients that are the seed itself share its memory as in the plain call, and the next call is right again."""
+        """Gradients that are the seed itself share its memory as in the plain call; the next call is right."""
 
         def function(x, w, dy):
             y = x + w
