@@ -119,6 +119,23 @@ struct ForwardResult<Layer, Args...> {
   using type = std::decay_t<decltype(Layer::forward(std::declval<Context&>(), std::declval<Args>()...))>;
 };
 
+/// Parameters of a layer's forward after the context; nothing where it is overloaded, a template or not public.
+template <class Forward>
+struct Parameters {};
+template <class R, bool kNoexcept, class... P>
+struct Parameters<R (*)(Context&, P...) noexcept(kNoexcept)> {
+  using type = std::tuple<P...>;
+};
+
+/// Type as which apply() passes an argument on to a parameter: by constant reference where forward cannot tell the
+/// difference, so that apply() is compiled once for constants, variables and temporaries.
+template <class P, class Arg>
+using Passed = std::conditional_t<
+    (std::is_reference_v<P> ? std::is_lvalue_reference_v<P> && std::is_const_v<std::remove_reference_t<P>>
+                            : std::is_trivially_copyable_v<std::remove_cvref_t<Arg>> || std::is_lvalue_reference_v<Arg>) &&
+        std::is_convertible_v<const std::remove_reference_t<Arg>&, P>,
+    const std::remove_reference_t<Arg>&, Arg&&>;
+
 }  // namespace autograd::detail
 
 /// Base of a differentiable operation with a gradient of its own.
@@ -175,6 +192,20 @@ class Function {
     static_assert(
         requires(Context& ctx) { Layer::forward(ctx, std::forward<Args>(args)...); },
         "the layer needs `static R forward(Context&, ...)` that can be called with the arguments given to apply");
+    if constexpr (requires { typename autograd::detail::Parameters<decltype(&Layer::forward)>::type; }) {
+      using Parameters = typename autograd::detail::Parameters<decltype(&Layer::forward)>::type;
+      return [&]<std::size_t... i>(std::index_sequence<i...>) {
+        return apply_as<autograd::detail::Passed<std::tuple_element_t<i, Parameters>, Args>...>(
+            std::forward<Args>(args)...);
+      }(std::index_sequence_for<Args...>{});
+    } else {
+      return apply_as<Args...>(std::forward<Args>(args)...);
+    }
+  }
+
+ private:
+  template <class... Args>
+  static typename autograd::detail::ForwardResult<Layer, Args...>::type apply_as(Args&&... args) {
     using Result = typename autograd::detail::ForwardResult<Layer, Args...>::type;
     static_assert(
         autograd::kHoldsTensors<Result>,
@@ -285,7 +316,6 @@ class Function {
     return result;
   }
 
- private:
   /// Calls apply() with its result type named, for apply() itself.
   template <class Result, class... Args>
   static Result apply_within(Args&&... args) {

@@ -14,7 +14,8 @@ namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
 /// One pass; kRadix is 0 for an odd radix without a butterfly of its own. From and To are Split<T> or other places
-/// (places.h); the latter require at least as many lanes as a vector has.
+/// (places.h); the latter require at least as many lanes as a vector has. Only the last pass, whose `rest` is 1, goes to
+/// another place than Split<T>.
 template <int kRadix, class T, class From = Split<T>, class To = Split<T>>
 class Pass {
  public:
@@ -27,10 +28,12 @@ class Pass {
         q = std::min(q, s_ - V::size);  // the last vector overlaps the one before it
         step<V, false>(0, q);
       }
-      for (std::int64_t p = 1; p < pass_.rest; ++p) {
-        for (std::int64_t q = 0; q < s_; q += V::size) {
-          q = std::min(q, s_ - V::size);
-          step<V, true>(p, q);
+      if constexpr (std::is_same_v<To, Split<T>>) {
+        for (std::int64_t p = 1; p < pass_.rest; ++p) {
+          for (std::int64_t q = 0; q < s_; q += V::size) {
+            q = std::min(q, s_ - V::size);
+            step<V, true>(p, q);
+          }
         }
       }
     } else if constexpr (!kInBuffers) {

@@ -23,6 +23,8 @@ using sorting::Ranked;
 constexpr std::int64_t kGroups = 64;
 constexpr std::int64_t kGroupSize = 8;
 constexpr std::int64_t kMany = 8;  // a share of elements above 1 / kMany counts as many
+constexpr std::int64_t kBlock = 32;
+constexpr std::int64_t kShortRow = 2 * kBlock;
 
 /// Returns a key by which the wanted elements are the smallest.
 template <bool kLargest, class T>
@@ -30,15 +32,28 @@ Key<T> rank_key(T value) {
   return kLargest ? static_cast<Key<T>>(~key_of(value)) : key_of(value);
 }
 
-/// Computes rank_key() of n values, n a multiple of the lanes of a register.
+/// Computes rank_key() of as many values as a register has lanes.
 template <bool kLargest, class T>
-void rank_keys(const T* x, std::int64_t n, Key<T>* keys) {
+simd::Vec<Key<T>> rank_keys(const T* x) {
   using K = Key<T>;
+  using V = simd::Vec<K>;
+  using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, K>>;
+  using Narrow [[gnu::vector_size(sizeof(T) * V::size)]] = Bits;
+  constexpr K kSign = K{1} << (8 * sizeof(T) - 1);
+  constexpr K kAll = kSign | (kSign - 1);
+  Narrow narrow;
+  std::memcpy(&narrow, x, sizeof narrow);
+  const V bits = [&] {
+    if constexpr (sizeof(T) == 1) {
+      // In two steps, as g++ 12 takes one to four times the width apart into bytes.
+      using Wider [[gnu::vector_size(2 * V::size)]] = std::uint16_t;
+      return V(__builtin_convertvector(__builtin_convertvector(narrow, Wider), typename V::native_type));
+    } else {
+      return V(__builtin_convertvector(narrow, typename V::native_type));
+    }
+  }();
   if constexpr (std::is_floating_point_v<T> || kIsSmallFloat<T>) {
-    // Computes key_of() on whole registers; small floats are in the low halves of their keys.
-    using V = simd::Vec<K>;
-    constexpr K kSign = K{1} << (8 * sizeof(T) - 1);
-    constexpr K kAll = kSign | (kSign - 1);
+    // Small floats are in the low halves of their keys.
     const V infinity = [] {
       if constexpr (kIsSmallFloat<T>) {
         return K{sorting::kInfinityBits<T>};
@@ -46,32 +61,14 @@ void rank_keys(const T* x, std::int64_t n, Key<T>* keys) {
         return std::bit_cast<K>(std::numeric_limits<T>::infinity());
       }
     }();
-    const auto bits_at = [x](std::int64_t i) {
-      using Bits = std::conditional_t<kIsSmallFloat<T>, std::uint16_t, K>;
-      using Narrow [[gnu::vector_size(sizeof(T) * V::size)]] = Bits;
-      Narrow bits;
-      std::memcpy(&bits, x + i, sizeof bits);
-      return V(__builtin_convertvector(bits, typename V::native_type));
-    };
-    for (std::int64_t i = 0; i < n; i += V::size) {
-      const V bits = bits_at(i);
-      const V magnitude = bits & V(kAll ^ kSign);
-      const V ordered = where(magnitude == 0, V(kSign), bits ^ where(bits >= kSign, V(kAll), V(kSign)));
-      const V key = where(magnitude > infinity, V(kAll), ordered);
-      (kLargest ? ~key : key).store(keys + i);
-    }
+    const V magnitude = bits & V(kAll ^ kSign);
+    const V ordered = where(magnitude == 0, V(kSign), bits ^ where(bits >= kSign, V(kAll), V(kSign)));
+    const V key = where(magnitude > infinity, V(kAll), ordered);
+    return kLargest ? ~key : key;
   } else {
-    for (std::int64_t i = 0; i < n; ++i) keys[i] = rank_key<kLargest>(x[i]);
+    const V key = std::is_signed_v<T> ? bits ^ V(kSign) : bits;
+    return kLargest ? ~key : key;
   }
-}
-
-/// True if one of n keys, as rank_keys() writes them, is below the limit.
-template <class K>
-bool any_below(const K* keys, std::int64_t n, K limit) {
-  using V = simd::Vec<K>;
-  auto below = V::load(keys) < V(limit);
-  for (std::int64_t i = V::size; i < n; i += V::size) below = below | (V::load(keys + i) < V(limit));
-  return any(below);
 }
 
 /// The k best elements so far, and some more, which are dropped from time to time.
@@ -87,14 +84,13 @@ class Best {
     limit_ = static_cast<K>(worst + 1);
     full_ = true;
   }
-  bool beats(K key) const { return !full_ || key < limit_; }
+  /// True once there are more than k, and only keys below the limit count.
+  bool full() const { return full_; }
+  K limit() const { return limit_; }
   void add(K key, std::int64_t index) {
     items_.push_back(Ranked<K>::make(key, index));
     if (items_.size() == capacity_) shrink();
   }
-  /// Returns the worst key of the k best, once there are more than k.
-  K limit() const { return limit_; }
-  bool full() const { return full_; }
   void finish(bool sorted, std::int64_t* out) {
     shrink();
     if (sorted) std::sort(items_.begin(), items_.end());
@@ -115,20 +111,144 @@ class Best {
   std::size_t k_;
   std::size_t capacity_;
   std::vector<Ranked<K>> items_;
-  K limit_ = 0;
+  K limit_ = 0;  // worst key of the k best, once full
   bool full_ = false;
+};
+
+/// Ways to the keys of a dtype in one order. The selections are compiled for the two widths of keys, and these alone
+/// for each dtype and order.
+template <class K>
+struct KeySource {
+  static constexpr std::int64_t kLanes = simd::Vec<K>::size;
+  /// Computes the keys of elements [begin, end).
+  void (*elements)(const void* x, std::int64_t begin, std::int64_t end, K* keys);
+  /// Returns the first of `begin`, begin + kBlock, ... below `end` at which one of kBlock keys is below the limit, and
+  /// writes these keys; `end` if there is none.
+  std::int64_t (*search)(const void* x, std::int64_t begin, std::int64_t end, K limit, K* keys);
+  /// Computes the keys of kLanes rows of n <= kShortRow elements: those of the rows' i-th elements are adjacent.
+  void (*short_rows)(const void* x, std::int64_t begin, std::int64_t n, K* keys);
+  /// Computes the keys of rows [begin, end) of the columns from c on, kLanes of each row.
+  void (*columns)(const Columns& columns, std::int64_t c, std::int64_t begin, std::int64_t end, K* keys);
+};
+
+template <bool kLargest, class T>
+void keys_of_elements(const void* x, std::int64_t begin, std::int64_t end, Key<T>* keys) {
+  using V = simd::Vec<Key<T>>;
+  const T* const from = static_cast<const T*>(x) + begin;
+  const std::int64_t n = end - begin;
+  std::int64_t i = 0;
+  for (; i + V::size <= n; i += V::size) rank_keys<kLargest>(from + i).store(keys + i);
+  for (; i < n; ++i) keys[i] = rank_key<kLargest>(from[i]);
+}
+
+/// Aligned to a cache line, because its loop takes 5 % longer at other addresses.
+template <bool kLargest, class T>
+[[gnu::aligned(64)]] std::int64_t search_keys(const void* x, std::int64_t begin, std::int64_t end, Key<T> limit,
+                                              Key<T>* keys) {
+  using V = simd::Vec<Key<T>>;
+  constexpr std::int64_t kVectors = kBlock / V::size;
+  const T* from = static_cast<const T*>(x) + begin;
+  for (std::int64_t at = begin; at < end; at += kBlock, from += kBlock) {
+    V block[kVectors];
+    for (std::int64_t j = 0; j < kVectors; ++j) block[j] = rank_keys<kLargest>(from + j * V::size);
+    auto below = block[0] < V(limit);
+    for (std::int64_t j = 1; j < kVectors; ++j) below = below | (block[j] < V(limit));
+    if (!any(below)) continue;
+    for (std::int64_t j = 0; j < kVectors; ++j) block[j].store(keys + j * V::size);
+    return at;
+  }
+  return end;
+}
+
+template <bool kLargest, class T>
+void keys_of_short_rows(const void* x, std::int64_t begin, std::int64_t n, Key<T>* keys) {
+  using V = simd::Vec<Key<T>>;
+  const T* const from = static_cast<const T*>(x) + begin;
+  T turned[kShortRow * V::size];  // whole, as a wide load waits for narrow stores just before it
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t r = 0; r < V::size; ++r) turned[i * V::size + r] = from[r * n + i];
+  }
+  for (std::int64_t i = 0; i < n * V::size; i += V::size) rank_keys<kLargest>(turned + i).store(keys + i);
+}
+
+template <bool kLargest, class T>
+void keys_of_columns(const Columns& columns, std::int64_t c, std::int64_t begin, std::int64_t end, Key<T>* keys) {
+  using V = simd::Vec<Key<T>>;
+  const auto [data, n, step, width] = columns;
+  const T* row = static_cast<const T*>(data) + begin * step + c;
+  // A vector of a few columns extends into the next row; those lanes are ignored.
+  std::int64_t i = begin;
+  for (; i < end && (n - 1 - i) * step + width - c >= V::size; ++i, row += step, keys += V::size) {
+    rank_keys<kLargest>(row).store(keys);
+  }
+  for (; i < end; ++i, row += step, keys += V::size) {
+    T copy[V::size] = {};
+    std::copy_n(row, std::min<std::int64_t>(V::size, width - c), copy);
+    rank_keys<kLargest>(copy).store(keys);
+  }
+}
+
+template <class T>
+KeySource<Key<T>> key_source(bool largest) {
+  if (largest) {
+    return {keys_of_elements<true, T>, search_keys<true, T>, keys_of_short_rows<true, T>, keys_of_columns<true, T>};
+  }
+  return {keys_of_elements<false, T>, search_keys<false, T>, keys_of_short_rows<false, T>, keys_of_columns<false, T>};
+}
+
+/// A row by its keys.
+template <class K>
+struct Row {
+  const KeySource<K>& source;
+  const void* data;
+  std::int64_t start;
+  std::int64_t n;
+
+  void keys(std::int64_t begin, std::int64_t end, K* to) const {
+    source.elements(data, start + begin, start + end, to);
+  }
+  /// Calls f(keys, begin, end) for stretches of the row in order.
+  template <class F>
+  void for_each_stretch(F&& f) const {
+    constexpr std::int64_t kStretch = 256;
+    K stretch[kStretch];
+    for (std::int64_t begin = 0; begin < n; begin += kStretch) {
+      const std::int64_t end = std::min(begin + kStretch, n);
+      keys(begin, end, stretch);
+      f(stretch, begin, end);
+    }
+  }
+  /// Calls offer(key, i) for elements from i on that may be below limit(), which sinks meanwhile. Few are: a block
+  /// without any is skipped by a test in registers.
+  template <class Limit, class Offer>
+  void for_each_below(std::int64_t i, Limit&& limit, Offer&& offer) const {
+    K block[kBlock];
+    const auto offer_all = [&](std::int64_t begin, std::int64_t count) {
+      for (std::int64_t j = 0; j < count; ++j) {
+        if (block[j] < limit()) offer(block[j], begin + j);
+      }
+    };
+    const std::int64_t whole = n - (n - i) % kBlock;
+    while (i < whole) {
+      i = source.search(data, start + i, start + whole, limit(), block) - start;
+      if (i < whole) offer_all(i, kBlock);
+      i += kBlock;
+    }
+    if (whole == n) return;
+    keys(whole, n, block);
+    offer_all(whole, n - whole);
+  }
 };
 
 /// Returns a key that at least k of the first elements do not exceed: the k-th smallest of the minima of kGroups
 /// groups.
-template <class T, bool kLargest>
-Key<T> first_limit(const T* x, std::int64_t k) {
-  using K = Key<T>;
+template <class K>
+K first_limit(const Row<K>& row, std::int64_t k) {
   K least[kGroups];
   std::fill_n(least, kGroups, std::numeric_limits<K>::max());
-  for (std::int64_t row = 0; row < kGroupSize; ++row) {
+  for (std::int64_t r = 0; r < kGroupSize; ++r) {
     K keys[kGroups];
-    rank_keys<kLargest>(x + row * kGroups, kGroups, keys);
+    row.keys(r * kGroups, (r + 1) * kGroups, keys);
     for (std::int64_t j = 0; j < kGroups; ++j) least[j] = std::min(least[j], keys[j]);
   }
   std::nth_element(least, least + k - 1, least + kGroups);
@@ -136,26 +256,31 @@ Key<T> first_limit(const T* x, std::int64_t k) {
 }
 
 /// Selects the k best when k is large, so that few elements can be skipped.
-template <class T, bool kLargest>
-void top_of_many(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
-  using Item = Ranked<Key<T>>;
+template <class K>
+void top_of_many(const Row<K>& row, std::int64_t k, bool sorted, std::int64_t* out) {
+  using Item = Ranked<K>;
+  const std::int64_t n = row.n;
   sorting::SortBuffer<Item> buffer(n);
   Item* items = buffer.items();
-  for (std::int64_t i = 0; i < n; ++i) items[i] = Item::make(rank_key<kLargest>(x[i]), i);
+  row.for_each_stretch([items](const K* keys, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) items[i] = Item::make(keys[i - begin], i);
+  });
   // A key with its position in one number is sorted by digits.
   if (sizeof(Item) == 8 && sorted && k > sorting::kShortRow && n < sorting::kLongRow) {
     if (k < n) std::nth_element(items, items + k - 1, items + n);
-    const Item limit = k < n ? items[k - 1] : Item::make(std::numeric_limits<Key<T>>::max(), n);
+    const Item limit = k < n ? items[k - 1] : Item::make(std::numeric_limits<K>::max(), n);
     // Each item is written, and kept if it counts, which needs no branch.
     std::int64_t found = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const Item item = Item::make(rank_key<kLargest>(x[i]), i);
-      items[found] = item;
-      found += static_cast<std::int64_t>(!(limit < item));
-    }
+    row.for_each_stretch([&](const K* keys, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const Item item = Item::make(keys[i - begin], i);
+        items[found] = item;
+        found += static_cast<std::int64_t>(!(limit < item));
+      }
+    });
     found = std::min(found, k);
     // Stable: equal keys stay in the order of their positions.
-    items = sorting::radix_sort<8>(items, buffer.spare(), found, 8 * sizeof(Key<T>));
+    items = sorting::radix_sort<8>(items, buffer.spare(), found, 8 * sizeof(K));
     for (std::int64_t i = 0; i < k; ++i) out[i] = i < found ? items[i].index() : 0;
     return;
   }
@@ -164,29 +289,21 @@ void top_of_many(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::i
   for (std::int64_t i = 0; i < k; ++i) out[i] = items[i].index();
 }
 
-/// Aligned to a cache line, because its loops take 5 % longer at other addresses.
-template <class T, bool kLargest>
-[[gnu::aligned(64)]] void top(const T* x, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
-  using K = Key<T>;
-  if (k > n / kMany) return top_of_many<T, kLargest>(x, n, k, sorted, out);
-  const auto key = [](T value) { return rank_key<kLargest>(value); };
+template <class K>
+void top(const Row<K>& row, std::int64_t k, bool sorted, std::int64_t* out) {
+  if (k > row.n / kMany) return top_of_many(row, k, sorted, out);
   Best<K> best(k);
-  if (n >= kGroups * kGroupSize && k <= kGroups / 4) best.begin_with(first_limit<T, kLargest>(x, k));
+  if (row.n >= kGroups * kGroupSize && k <= kGroups / 4) best.begin_with(first_limit(row, k));
   std::int64_t i = 0;
-  for (; i < n && !best.full(); ++i) best.add(key(x[i]), i);
-  // Few of the remaining elements are among the best: a block without any is skipped by a test in registers.
-  constexpr std::int64_t kBlock = 32;
-  for (; i + kBlock <= n; i += kBlock) {
+  while (!best.full() && i < row.n) {
     K keys[kBlock];
-    rank_keys<kLargest>(x + i, kBlock, keys);
-    if (!any_below(keys, kBlock, best.limit())) continue;
-    for (std::int64_t j = 0; j < kBlock; ++j) {
-      if (best.beats(keys[j])) best.add(keys[j], i + j);
+    const std::int64_t end = std::min(i + kBlock, row.n);
+    row.keys(i, end, keys);
+    for (const K* key = keys; i < end; ++i, ++key) {
+      if (!best.full() || *key < best.limit()) best.add(*key, i);
     }
   }
-  for (; i < n; ++i) {
-    if (best.beats(key(x[i]))) best.add(key(x[i]), i);
-  }
+  row.for_each_below(i, [&] { return best.limit(); }, [&](K key, std::int64_t at) { best.add(key, at); });
   best.finish(sorted, out);
 }
 
@@ -217,36 +334,23 @@ void insert(R* list, int count, R item) {
   list[0] = either(item.bits < list[0].bits, item, list[0]);
 }
 
-constexpr std::int64_t kBlock = 32;
-constexpr std::int64_t kShortRow = 2 * kBlock;
-
-/// Every element of a short row passes through the list; of a long row only those that precede its last item.
-template <bool kLargest, int kCount, class T>
-void top_of_row(const T* x, std::int64_t n, std::int64_t* out) {
-  using K = Key<T>;
+/// Selects few elements: every element of a short row passes through the list; of a long row only those that precede
+/// its last item.
+template <int kCount, class K>
+void top_of_row(const Row<K>& row, std::int64_t* out) {
   using R = Ranked<K>;
-  const auto item = [x](std::int64_t i) { return R::make(rank_key<kLargest>(x[i]), i); };
+  const std::int64_t all = row.n <= kShortRow ? row.n : kBlock;
+  K keys[kShortRow];
+  row.keys(0, all, keys);
   R best[kCount];
   for (int j = 0; j < kCount; ++j) {
-    best[j] = item(j);
+    best[j] = R::make(keys[j], j);
     insert(best, j + 1, best[j]);
   }
-  std::int64_t i = kCount;
-  for (const std::int64_t end = n <= kShortRow ? n : kBlock; i < end; ++i) insert(best, kCount, item(i));
-  for (; i + kBlock <= n; i += kBlock) {
-    K keys[kBlock];
-    rank_keys<kLargest>(x + i, kBlock, keys);
-    K limit = best[kCount - 1].key();
-    if (!any_below(keys, kBlock, limit)) continue;
-    for (std::int64_t j = 0; j < kBlock; ++j) {
-      if (keys[j] >= limit) continue;
-      insert(best, kCount, R::make(keys[j], i + j));
-      limit = best[kCount - 1].key();
-    }
-  }
-  for (; i < n; ++i) {
-    if (const R last = item(i); last.key() < best[kCount - 1].key()) insert(best, kCount, last);
-  }
+  for (std::int64_t i = kCount; i < all; ++i) insert(best, kCount, R::make(keys[i], i));
+  row.for_each_below(
+      all, [&] { return best[kCount - 1].key(); },
+      [&](K key, std::int64_t i) { insert(best, kCount, R::make(key, i)); });
   for (int j = 0; j < kCount; ++j) out[j] = best[j].index();
 }
 
@@ -269,108 +373,94 @@ struct TopOfLanes {
     keys[0] = where(leads, key, keys[0]);
     at[0] = where(leads, index, at[0]);
   }
+
+  /// Takes in the elements [begin, end) of each lane, whose keys begin at `from`; the first call has begin = 0 and at
+  /// least kCount of them.
+  void take(const K* from, std::int64_t begin, std::int64_t end) {
+    TopOfLanes best = *this;  // in registers
+    std::int64_t i = begin;
+    if (begin == 0) {
+      for (; i < kCount; ++i) {
+        best.keys[i] = V::load(from + i * V::size);
+        best.at[i] = V(static_cast<K>(i));
+        best.insert(static_cast<int>(i) + 1, best.keys[i], best.at[i]);
+      }
+    }
+    for (; i < end; ++i) {
+      const V key = V::load(from + (i - begin) * V::size);
+      if (any(key < best.keys[kCount - 1])) best.insert(kCount, key, V(static_cast<K>(i)));
+    }
+    *this = best;
+  }
 };
 
-/// Finds the positions of the best of n elements in each lane; key_of(i) returns the keys of the i-th elements.
-template <int kCount, class K, class KeyOf>
-TopOfLanes<kCount, K> top_of_lanes(std::int64_t n, KeyOf&& key_of) {
-  using V = simd::Vec<K>;
+/// Selects from short rows by their keys; see KeySource.
+template <int kCount, class K>
+void top_of_short_rows(const K* keys, std::int64_t n, std::int64_t* out) {
+  constexpr std::int64_t kLanes = simd::Vec<K>::size;
   TopOfLanes<kCount, K> best;
-  for (int j = 0; j < kCount; ++j) {
-    best.keys[j] = key_of(j);
-    best.at[j] = V(static_cast<K>(j));
-    best.insert(j + 1, best.keys[j], best.at[j]);
-  }
-  for (std::int64_t i = kCount; i < n; ++i) {
-    const V key = key_of(i);
-    if (any(key < best.keys[kCount - 1])) best.insert(kCount, key, V(static_cast<K>(i)));
-  }
-  return best;
-}
-
-/// Selects from as many short rows, of at least one element, as a register has lanes.
-template <bool kLargest, int kCount, class T>
-void top_of_short_rows(const T* x, std::int64_t n, std::int64_t* out) {
-  using K = Key<T>;
-  using V = simd::Vec<K>;
-  T turned[kShortRow * V::size];
-  std::int64_t i = 0;
-  do {
-    for (std::int64_t r = 0; r < V::size; ++r) turned[i * V::size + r] = x[r * n + i];
-  } while (++i < n);
-  const auto best = top_of_lanes<kCount, K>(n, [&](std::int64_t row) {
-    K keys[V::size];
-    rank_keys<kLargest>(turned + row * V::size, V::size, keys);
-    return V::load(keys);
-  });
-  K at[kCount][V::size];
+  best.take(keys, 0, n);
+  K at[kCount][kLanes];
   for (int j = 0; j < kCount; ++j) best.at[j].store(at[j]);
-  for (std::int64_t r = 0; r < V::size; ++r) {
+  for (std::int64_t r = 0; r < kLanes; ++r) {
     for (int j = 0; j < kCount; ++j) out[r * kCount + j] = static_cast<std::int64_t>(at[j][r]);
   }
 }
 
-template <bool kLargest, class T, int kCount = 1>
-void top_of_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t k, bool sorted, std::int64_t* out) {
+template <class K, int kCount = 1>
+void top_of_rows(const KeySource<K>& source, const Rows& x, std::int64_t k, bool sorted, std::int64_t* out) {
+  std::int64_t r = 0;
   if constexpr (kCount <= kShortList) {
-    if (k > kCount) return top_of_rows<kLargest, T, kCount + 1>(x, rows, n, k, sorted, out);
-    constexpr std::int64_t kRows = simd::Vec<Key<T>>::size;
-    std::int64_t r = 0;
-    for (; n <= kShortRow && r + kRows <= rows; r += kRows)
-      top_of_short_rows<kLargest, kCount>(x + r * n, n, out + r * kCount);
-    for (; r < rows; ++r) top_of_row<kLargest, kCount>(x + r * n, n, out + r * kCount);
-  } else {
-    for (std::int64_t r = 0; r < rows; ++r) top<T, kLargest>(x + r * n, n, k, sorted, out + r * k);
+    if (k > kCount) return top_of_rows<K, kCount + 1>(source, x, k, sorted, out);
+    constexpr std::int64_t kRows = KeySource<K>::kLanes;
+    for (; x.n <= kShortRow && r + kRows <= x.count; r += kRows) {
+      K keys[kShortRow * kRows];
+      source.short_rows(x.data, r * x.n, x.n, keys);
+      top_of_short_rows<kCount>(keys, x.n, out + r * kCount);
+    }
+  }
+  for (; r < x.count; ++r) {
+    const Row<K> row{source, x.data, r * x.n, x.n};
+    if constexpr (kCount <= kShortList) {
+      top_of_row<kCount>(row, out + r * kCount);
+    } else {
+      top(row, k, sorted, out + r * k);
+    }
   }
 }
 
 template <class T>
 void top_of_all_rows(const Rows& x, std::int64_t k, bool largest, bool sorted, std::int64_t* out) {
-  const T* const data = static_cast<const T*>(x.data);
-  return largest ? top_of_rows<true>(data, x.count, x.n, k, sorted, out)
-                 : top_of_rows<false>(data, x.count, x.n, k, sorted, out);
+  top_of_rows(key_source<T>(largest), x, k, sorted, out);
 }
 
-template <bool kLargest, int kCount, class T>
-void top_of_columns(const T* x, const Columns& columns, std::int64_t* out) {
-  using K = Key<T>;
-  using V = simd::Vec<K>;
-  const auto [data, n, step, width] = columns;
-  for (std::int64_t c = 0; c < width; c += V::size) {
-    const std::int64_t lanes = std::min<std::int64_t>(V::size, width - c);
-    const auto key_of_row = [&, step = step, n = n, width = width](std::int64_t i) {
-      K keys[V::size];
-      const T* const row = x + i * step + c;
-      // A vector of a few columns extends into the next row; those lanes are ignored.
-      if ((n - 1 - i) * step + width - c >= V::size) {
-        rank_keys<kLargest>(row, V::size, keys);
-      } else {
-        T copy[V::size] = {};
-        std::copy_n(row, lanes, copy);
-        rank_keys<kLargest>(copy, V::size, keys);
-      }
-      return V::load(keys);
-    };
-    const auto best = top_of_lanes<kCount, K>(n, key_of_row);
+template <class K, int kCount = 1>
+void top_of_columns(const KeySource<K>& source, const Columns& x, std::int64_t k, std::int64_t* out) {
+  if constexpr (kCount < kMostOfColumns) {
+    if (k > kCount) return top_of_columns<K, kCount + 1>(source, x, k, out);
+  }
+  constexpr std::int64_t kLanes = KeySource<K>::kLanes;
+  constexpr std::int64_t kRows = 64;
+  static_assert(kRows >= kMostOfColumns);
+  for (std::int64_t c = 0; c < x.width; c += kLanes) {
+    TopOfLanes<kCount, K> best;
+    for (std::int64_t begin = 0; begin < x.n; begin += kRows) {
+      K keys[kRows * kLanes];
+      const std::int64_t end = std::min(begin + kRows, x.n);
+      source.columns(x, c, begin, end, keys);
+      best.take(keys, begin, end);
+    }
     for (int j = 0; j < kCount; ++j) {
-      K at[V::size];
+      K at[kLanes];
       best.at[j].store(at);
-      std::copy_n(at, lanes, out + j * step + c);
+      std::copy_n(at, std::min(kLanes, x.width - c), out + j * x.step + c);
     }
   }
 }
 
-template <bool kLargest, class T, int kCount = 1>
-void top_of_columns(const Columns& x, std::int64_t k, std::int64_t* out) {
-  if constexpr (kCount < kMostOfColumns) {
-    if (k > kCount) return top_of_columns<kLargest, T, kCount + 1>(x, k, out);
-  }
-  top_of_columns<kLargest, kCount>(static_cast<const T*>(x.data), x, out);
-}
-
 template <class T>
 void top_of_all_columns(const Columns& x, std::int64_t k, bool largest, std::int64_t* out) {
-  return largest ? top_of_columns<true, T>(x, k, out) : top_of_columns<false, T>(x, k, out);
+  top_of_columns(key_source<T>(largest), x, k, out);
 }
 
 template <class T>
