@@ -179,6 +179,8 @@ def _plain_annotation(annotation: Any) -> Any:
 def _plain_default(default: Any) -> Any:
     if inspect.isroutine(default):
         return _Plain(default.__name__)
+    if isinstance(default, float) and default >= 1e6 and float(short := f"{default:g}".replace("e+", "e")) == default:
+        return _Plain(short)
     # A dataclass makes it anew for each object.
     return _Plain("...") if repr(default) == "<factory>" else default
 

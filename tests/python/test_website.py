@@ -72,6 +72,23 @@ def test_examples_in_a_table_stand_below_their_rows(website: Any) -> None:
     assert "examples_below" in (ROOT / "docs" / "theme" / "main.html").read_text("utf-8")
 
 
+def test_declarations_fit_into_a_window(reference: Any) -> None:
+    """Long ones have a line for each parameter, and large numbers stand as a power of ten."""
+
+    def plan(flops: float = 3.12e14, bandwidth: float = 2.5, count: int = 10000000) -> None: ...
+
+    declaration = reference._laid_out(f"lamella.distributed.plan{reference._signature(plan)}")
+    assert declaration.splitlines() == [
+        "lamella.distributed.plan(",
+        "    flops: float = 3.12e14,",
+        "    bandwidth: float = 2.5,",
+        "    count: int = 10000000,",
+        ") -> None",
+    ]
+    exactly = f"lamella.f({'x' * (reference.LONGEST - 11)})"
+    assert len(exactly) == reference.LONGEST and reference._laid_out(exactly) == exactly
+
+
 def test_columns_of_tables_have_titles(website: Any) -> None:
     """The first column may have none, where its cells are the titles of rows."""
     untitled = [
