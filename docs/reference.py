@@ -56,6 +56,16 @@ MODULES = {
     "lamella.memory": "Memory",
     "lamella.cuda": "CUDA devices",
 }
+#: Letters of a declaration that a window of usual width shows in a line.
+LONGEST = 80
+#: Begins each page of operators.
+ABOUT_OPERATORS = """Each entry ends with facts that were found by calls:
+
+- *Shapes* are those of the arguments and the result of the *example*, or what they may be.
+- *Reference* is the expression of numpy (`np`) or scipy.special (`sp`) with which tests compare the numbers.
+- *Gradients* names the arguments of the example to which its result has a gradient.
+- *Raises* has errors that one changed argument of the example leads to.
+"""
 _SECTION = re.compile(r"^(Args|Arguments|Attributes|Returns|Yields|Raises|Example|Examples|Source|Sources):\s*$")
 _ROLE = re.compile(r":(?:class|func|meth|mod|attr|exc|data|obj):`~?([^`]+)`")
 _ITEM = re.compile(r"^(\*{0,2}[\w., |`*]+?)(?: \(([^)]*)\))?:\s+(.*)$")
@@ -169,6 +179,8 @@ def _plain_annotation(annotation: Any) -> Any:
 def _plain_default(default: Any) -> Any:
     if inspect.isroutine(default):
         return _Plain(default.__name__)
+    if isinstance(default, float) and default >= 1e6 and float(short := f"{default:g}".replace("e+", "e")) == default:
+        return _Plain(short)
     # A dataclass makes it anew for each object.
     return _Plain("...") if repr(default) == "<factory>" else default
 
@@ -191,7 +203,7 @@ def _signature(value: Any, *, method: bool = False) -> str:
 
 def _laid_out(declaration: str) -> str:
     """Returns a declaration with a line for each parameter if it is long."""
-    if len(declaration) <= 88:
+    if len(declaration) <= LONGEST:
         return declaration
     begin = declaration.index("(") + 1
     depth, end, parts = 0, begin, [""]
@@ -309,7 +321,10 @@ def operator_pages() -> dict[str, str]:
         families.setdefault(family, []).append(
             f"## {name}\n\n```python\n{declaration}\n```\n\n{_spans(str(info['doc']))}\n\n" + "\n".join(facts) + "\n"
         )
-    return {family: f"# Operators: {family}\n\n" + "\n".join(entries) for family, entries in sorted(families.items())}
+    return {
+        family: f"# Operators: {family}\n\n{ABOUT_OPERATORS}\n" + "\n".join(entries)
+        for family, entries in sorted(families.items())
+    }
 
 
 def searched(boost: float) -> str:

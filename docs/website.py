@@ -67,6 +67,17 @@ def rewritten(text: str, source: Path, places: dict[Path, Path]) -> str:
     return "".join(part if part.startswith("```") else PICTURE.sub(picture, LINK.sub(link, part)) for part in parts)
 
 
+def head(text: str, place: Path) -> str:
+    """Returns what the site has to know of a page, as the page's first lines."""
+    from docs import reference
+
+    # Pages for users come first in a search.
+    if place.parent.name in ("decisions", "benchmarks-results") or place.name == "changelog.md":
+        return reference.searched(0.2)
+    # Lines of code are too long for a column: docs/theme/main.html puts each below its row.
+    return "---\nexamples_below: true\n---\n\n" if "| Example |\n" in text else ""
+
+
 def _links_of(text: str) -> Iterator[str]:
     for match in LINK.finditer(text):
         yield match[2]
@@ -155,10 +166,8 @@ def main() -> int:
         target = SITE / "pages" / place
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.suffix == ".md":
-            # Pages for users come first in a search.
-            history = place.parent.name in ("decisions", "benchmarks-results") or place.name == "changelog.md"
-            weight = reference.searched(0.2) if history else ""
-            target.write_text(weight + rewritten(source.read_text("utf-8"), source, places), encoding="utf-8")
+            text = rewritten(source.read_text("utf-8"), source, places)
+            target.write_text(head(text, place) + text, encoding="utf-8")
         else:
             shutil.copyfile(source, target)
     contents = navigation(places, reference.write(SITE / "pages" / "reference"))

@@ -65,9 +65,12 @@ def kernels(stem: Path) -> tuple[str, ...]:
     few = 3
     names = [paths if len(paths) <= few else [folder] for folder, paths in sorted(files.items())]
     libraries = [path for path in sources(stem) if path.stem.endswith("_onednn") or path.stem == "lapack"]
-    return tuple(
-        path.relative_to(ROOT).as_posix() for path in [*(path for paths in names for path in sorted(paths)), *libraries]
-    )
+    return tuple(within(family, path) for path in [*(path for paths in names for path in sorted(paths)), *libraries])
+
+
+def within(folder: Path, path: Path) -> str:
+    """Returns a path as seen from a folder that it is in, and from the root of the repository where it is elsewhere."""
+    return path.relative_to(folder if path.is_relative_to(folder) else ROOT).as_posix()
 
 
 def gradient(info: dict[str, Any], header: Path) -> str:
@@ -76,7 +79,7 @@ def gradient(info: dict[str, Any], header: Path) -> str:
         return "with the formula" if any(info["differentiable"]) else "none"
     stem = header.with_suffix("")
     own = [source for source in sources(stem) if source.stem.startswith(stem.name) and LAYER.search(text(source))]
-    return ", ".join(source.relative_to(ROOT).as_posix() for source in own) or "composed, or none"
+    return ", ".join(within(header.parent, source) for source in own) or "composed, or none"
 
 
 def tests(header: Path) -> str:
@@ -96,7 +99,8 @@ def table() -> str:
         if header is None:
             header = next(path for path in sorted((OPS / "nn").glob("*.h")) if info["name"] in text(path))
         if info["elementwise"]:
-            files = "ops/elementwise/cpu/kernel.h, ops/elementwise/cuda/kernel.h"
+            loops = OPS / "elementwise"
+            files = ", ".join(within(header.parent, loops / device / "kernel.h") for device in ("cpu", "cuda"))
         else:
             files = ", ".join(kernels(header.with_suffix(""))) or "those of the operators it is composed of"
         place = header.relative_to(ROOT).as_posix()

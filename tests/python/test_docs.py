@@ -108,3 +108,11 @@ def test_a_block_that_needs_a_name_from_elsewhere_fails(tmp_path):
     (tmp_path / "page.md").write_text("```python\nlm.ones([2])\n```\n", "utf-8")
     done = subprocess.run([sys.executable, pages.__file__, "page.md"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1 and re.search(r"NameError: name 'lm' is not defined", done.stderr)
+
+
+def test_nothing_tells_to_fetch_lamella_from_an_index():
+    """A name of an index may be somebody else's package; Lamella is installed from a checkout or from a wheel."""
+    texts = [ROOT / "README.md", *DOCS.rglob("*.md"), *(ROOT / "tutorials").rglob("*.md")]
+    texts += (ROOT / "python" / "lamella").rglob("*.py")
+    told = [path.relative_to(ROOT).as_posix() for path in texts if "pip install lamella" in path.read_text("utf-8")]
+    assert told == []

@@ -62,6 +62,79 @@ def test_the_search_finds_a_dotted_name_by_its_parts(website: Any) -> None:
     assert [word for word in words if word] == ["lamella", "autograd", "forward_ad", "PyLayer", "apply", "x", "1.5"]
 
 
+def test_examples_in_a_table_stand_below_their_rows(website: Any) -> None:
+    with_examples = [
+        place.as_posix()
+        for source, place in website.pages().items()
+        if place.suffix == ".md" and "examples_below" in website.head(source.read_text("utf-8"), place)
+    ]
+    assert with_examples == ["autograd/pytorch-features.md"]
+    assert "examples_below" in (ROOT / "docs" / "theme" / "main.html").read_text("utf-8")
+
+
+def test_declarations_fit_into_a_window(reference: Any) -> None:
+    """Long ones have a line for each parameter, and large numbers stand as a power of ten."""
+
+    def plan(flops: float = 3.12e14, bandwidth: float = 2.5, count: int = 10000000) -> None: ...
+
+    declaration = reference._laid_out(f"lamella.distributed.plan{reference._signature(plan)}")
+    assert declaration.splitlines() == [
+        "lamella.distributed.plan(",
+        "    flops: float = 3.12e14,",
+        "    bandwidth: float = 2.5,",
+        "    count: int = 10000000,",
+        ") -> None",
+    ]
+    exactly = f"lamella.f({'x' * (reference.LONGEST - 11)})"
+    assert len(exactly) == reference.LONGEST and reference._laid_out(exactly) == exactly
+
+
+def test_columns_of_tables_have_titles(website: Any) -> None:
+    """The first column may have none, where its cells are the titles of rows."""
+    untitled = [
+        f"{source.relative_to(ROOT)}: {title}"
+        for source, place in website.pages().items()
+        if place.suffix == ".md"
+        for title in re.findall(r"^(\|.*)\n\|[-:| ]+\|$", source.read_text("utf-8"), re.MULTILINE)
+        if not all(cell.strip() for cell in title.rstrip()[1:-1].split("|")[1:])
+    ]
+    assert untitled == []
+
+
+def test_labels_of_drawings_fit_into_their_boxes() -> None:
+    """Letters are taken as wide as those of DejaVu Sans are on average, 0.56 of their size."""
+    wide = []
+    for path in sorted((ROOT / "docs" / "drawings").glob("*.svg")):
+        boxes = re.findall(
+            r'<rect x="[^>]* width="([\d.]+)"[^>]* rx="5"[^>]*/>((?:\n<text.*</text>)+)', path.read_text()
+        )
+        assert boxes or path.name == "tape.svg", path
+        for width, labels in boxes:
+            for attributes, label in re.findall(r"<text ([^>]*)>(.*)</text>", labels):
+                size = float((re.search(r'font-size="([\d.]+)"', attributes) or ("", 13))[1])
+                if 0.56 * size * len(label) > float(width):
+                    wide.append(f"{path.name}: {label}")
+    assert wide == []
+
+
+def test_files_of_operators_are_found_from_their_table() -> None:
+    """Gradients and kernels are named as seen from the folder of the formula."""
+    text = (ROOT / "docs" / "where-is.md").read_text("utf-8")
+    missing = []
+    for formula, gradient, kernels, tests in re.findall(
+        r"^\| `\w+` \| (.*) \| (.*) \| (.*) \| (.*) \|$", text, re.MULTILINE
+    ):
+        places = [name for name in re.split(", ", f"{gradient}, {kernels}") if re.fullmatch(r"[\w/.]+", name)]
+        folder = (ROOT / formula).parent
+        missing += [
+            name
+            for name in places
+            if name not in ("none", "composed") and not (folder / name).exists() and not (ROOT / name).exists()
+        ]
+        missing += [name for name in (formula, tests) if not (ROOT / name).exists()]
+    assert missing == [] and "cpu/pool.cc" in text
+
+
 def _levels(page: str) -> list[int]:
     """Returns the levels of a page's headings, in order."""
     text = re.sub(r"^( *)```.*?^\1```", "", page, flags=re.DOTALL | re.MULTILINE)

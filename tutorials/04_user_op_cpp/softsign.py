@@ -28,4 +28,4 @@ print([round(value, 3) for value in softsign(w).tolist()])
 try:
     softsign(lm.tensor([1, 2]))
 except NotImplementedError as error:
-    print(str(error).splitlines()[0])
+    print(error)

@@ -259,7 +259,10 @@ def draw(history: list[dict[str, float]], text: np.ndarray, path: Path) -> None:
         axes.plot([row["step"] for row in history], [row[name] for row in history], label=label)
     shares = np.bincount(text, minlength=len(ALPHABET)) / len(text)
     common = -np.sum(shares * np.log(shares, where=shares > 0, out=np.zeros_like(shares)))
-    for level, label in ((math.log(len(ALPHABET)), "all characters alike"), (common, "how common each is")):
+    for level, label in (
+        (math.log(len(ALPHABET)), "if all were equally likely"),
+        (common, "knowing how common each is"),
+    ):
         axes.axhline(level, color="0.6", linestyle=":")
         axes.annotate(label, (0.98, level), (0, 3), ("axes fraction", "data"), "offset points", ha="right", color="0.4")
     axes.set(xlabel="step", title="surprise at the next character (nats)", ylim=(0, 5.2))

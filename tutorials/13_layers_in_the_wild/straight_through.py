@@ -86,7 +86,8 @@ def run(out: Path, short: bool) -> None:
         rounded = pictures.accuracy(exact, held_out_images, held_out_digits)
         trained = pictures.accuracy(train(bits, images, digits, epochs), held_out_images, held_out_digits)
         rows.append((bits, rounded, trained))
-        print(f"{bits} bits: rounded after training {rounded:6.2%}, trained through rounding {trained:6.2%}")
+        count = "1 bit: " if bits == 1 else f"{bits} bits:"
+        print(f"{count} rounded after training {rounded:6.2%}, trained through rounding {trained:6.2%}")
     print(f"exact weights: {reference:.2%}")
     assert short or rows[0][2] > rows[0][1] + 0.05, "one bit should be worth training for"
 

@@ -98,7 +98,7 @@ def train(model: VAE, images: np.ndarray, epochs: int) -> list[float]:
     history = []
     bar = progress(range(1, epochs + 1), description="training", unit="epoch", file=sys.stdout)
     for epoch in bar:
-        total = 0.0
+        total = seen = 0.0
         for (batch,) in loader:
             optimizer.zero_grad()
             drawn, told = model(spread(batch))
@@ -107,9 +107,10 @@ def train(model: VAE, images: np.ndarray, epochs: int) -> list[float]:
             optimizer.step()
             schedule.step()
             total += bound.item()
+            seen += told.mean().item()
         history.append(total / len(loader))
         if epoch == 1 or epoch % 20 == 0:
-            bar.write(f"epoch {epoch:3}   bound {history[-1]:7.3f}   of it, told by z: {told.mean().item():.3f}")
+            bar.write(f"epoch {epoch:3}   bound {history[-1]:7.3f}   told by z {seen / len(loader):.3f}")
     return history
 
 
@@ -155,7 +156,8 @@ def draw(model: VAE, shades: lm.Tensor, digits: np.ndarray, history: list[float]
     z = posterior.mean.numpy()
     shown = axes["plane"].scatter(z[:, 0], z[:, 1], c=digits, cmap="tab10", vmin=-0.5, vmax=9.5, s=12)
     figure.colorbar(shown, ax=axes["plane"], ticks=range(10))
-    axes["plane"].set(title="held-out digits on the plane of z", aspect="equal")
+    numbers = {"xlabel": "first number of z", "ylabel": "second number of z"}
+    axes["plane"].set(title="held-out digits on the plane of z", aspect="equal", **numbers)
 
     axes["scale"].hist(posterior.base_dist.scale[:, :2].numpy(), bins=30, label=["first number", "second number"])
     axes["scale"].set(title="how precisely the encoder knows z", xlabel="standard deviation", ylabel="images")
@@ -174,7 +176,7 @@ def draw(model: VAE, shades: lm.Tensor, digits: np.ndarray, history: list[float]
         ("samples", "new images, from random z", model.decode(model.prior().sample([100])).mean, 10),
     ):
         axes[name].imshow(tiled(pictures, columns), cmap="gray_r")
-        axes[name].set(title=title, xticks=[], yticks=[])
+        axes[name].set(title=title, xticks=[], yticks=[], **(numbers if name == "map" else {}))
     figure.savefig(path, dpi=100)
 
 

@@ -55,7 +55,7 @@ class Explanation:
         ]
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {len(self.graphs)} graphs"]
+        lines = [f"{self.name}: {len(self.graphs)} graph{'s' * (len(self.graphs) != 1)}"]
         for i, steps in enumerate(self.graphs):
             traffic = sum(step.bytes_read + step.bytes_written for step in steps if step.bytes_read >= 0)
             lines.append(f"graph {i}: {len(steps)} steps, whose operators read and write {_size(traffic)}")

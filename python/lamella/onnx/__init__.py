@@ -6,7 +6,7 @@
 
 Each operator has a converter, which writes it with the operators of ONNX; :func:`register_converter` adds those of
 custom operators and layers, and :func:`REG_OP` declares the nodes that they become. Exporting needs the package
-``onnx``: ``pip install lamella[onnx]``.
+``onnx``: ``pip install onnx``.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ from __future__ import annotations
 try:
     import onnx  # type: ignore[import-not-found, unused-ignore]
 except ImportError as error:
-    raise ImportError(
-        "lamella.onnx needs the package onnx: install it with `pip install onnx`, or `pip install lamella[onnx]`"
-    ) from error
+    raise ImportError("lamella.onnx needs the package onnx: install it with `pip install onnx`") from error
 
 __all__ = ["onnx"]

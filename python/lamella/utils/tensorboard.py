@@ -17,8 +17,7 @@ try:
     import tensorboardX  # type: ignore[import-not-found, import-untyped, unused-ignore]
 except ImportError as error:
     raise ImportError(
-        "lamella.utils.tensorboard needs the package tensorboardX: install it with `pip install tensorboardX`, or "
-        "`pip install lamella[tensorboard]`"
+        "lamella.utils.tensorboard needs the package tensorboardX: install it with `pip install tensorboardX`"
     ) from error
 
 __all__ = ["SummaryWriter"]
