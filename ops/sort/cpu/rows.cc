@@ -358,8 +358,8 @@ void top_of_row(const Row<K>& row, std::int64_t* out) {
 template <int kCount, class K>
 struct TopOfLanes {
   using V = simd::Vec<K>;
-  V keys[kCount];
-  V at[kCount];
+  V keys[kCount] = {};
+  V at[kCount] = {};
 
   /// Inserts into the first `count` items, as the scalar insert() does.
   void insert(int count, V key, V index) {

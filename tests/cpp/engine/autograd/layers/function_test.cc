@@ -51,6 +51,41 @@ void expect_gathers(std::initializer_list<Tensor> leaves, const Args&... args) {
   for (const Tensor& x : leaves) EXPECT_EQ(values(x.grad()), Values{expected++});
 }
 
+/// Counts how often it is copied on the way to forward.
+struct Counted {
+  Counted() = default;
+  Counted(const Counted& other) : copies(other.copies + 1) {}
+  Counted(Counted&& other) noexcept : copies(other.copies) {}
+  int copies = 0;
+};
+struct ByValue : Function<ByValue> {
+  static Tensor forward(Context&, Tensor x, Counted counted, std::unique_ptr<int> owned, double scale) {
+    return x * (scale + *owned + 100 * counted.copies);
+  }
+  static Tensor backward(Context&, const Tensor& dy) { return dy; }
+};
+struct ByReference : Function<ByReference> {
+  static Tensor forward(Context&, const Tensor& x, const Counted& counted, int& written, bool negative) {
+    written += 1;
+    return x * ((negative ? -1 : 1) + 100 * counted.copies);
+  }
+  static Tensor backward(Context&, const Tensor& dy) { return dy; }
+};
+
+TEST(FunctionTest, ForwardGetsArgumentsAsItsParametersTakeThem) {
+  const Tensor x = leaf(1);
+  Counted counted;
+  const double scale = 2;
+  EXPECT_EQ(values(ByValue::apply(leaf(1), Counted(), std::make_unique<int>(1), 2.0)), Values{3});
+  EXPECT_EQ(values(ByValue::apply(x, counted, std::make_unique<int>(1), scale)), Values{103});
+  EXPECT_EQ(values(ByValue::apply(x, std::move(counted), std::make_unique<int>(1), 2)), Values{3});
+  int written = 0;
+  bool negative = true;
+  EXPECT_EQ(values(ByReference::apply(x, counted, written, negative)), Values{-1});
+  EXPECT_EQ(values(ByReference::apply(leaf(1), Counted(), written, false)), Values{1});
+  EXPECT_EQ(written, 2);
+}
+
 struct Bag {
   Tensor weight;
   double rate;
