@@ -5,6 +5,71 @@ import pytest
 from support import extensions
 
 PROGRAMS = {
+    "other tensors in the place of parameters, for a block": """
+from torch.nn.utils.stateless import _reparametrize_module, functional_call
+
+layer = nn.Linear(2, 1)
+kept = layer.weight
+other = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.zeros(1)}
+with _reparametrize_module(layer, other):
+    assert layer(torch.ones(2)).item() == 3.0 and layer.weight is other["weight"]
+assert layer.weight is kept and isinstance(layer.weight, nn.Parameter)
+for options in ({"strict": True}, {"strict": True, "tie_weights": True}):
+    try:
+        with _reparametrize_module(layer, {"weight": kept}, **options):
+            raise AssertionError("no bias is given")
+    except RuntimeError as error:
+        assert "bias" in str(error)
+try:
+    with _reparametrize_module(layer, {**other, "scale": torch.ones(1)}):
+        assert layer.scale.item() == 1.0
+        raise KeyError("inside")
+except KeyError:
+    assert layer.weight is kept and not hasattr(layer, "scale")
+for called in (functional_call, torch.func.functional_call):
+    for args, kwargs in (((torch.ones(2),), None), (torch.ones(2), {}), (None, {"input": torch.ones(2)})):
+        assert called(layer, other, args, kwargs).item() == 3.0
+norm = nn.BatchNorm1d(1, momentum=1.0)
+means = {"running_mean": torch.zeros(1)}
+with _reparametrize_module(norm, means):
+    norm(torch.tensor([[1.0], [3.0]]))
+assert means["running_mean"].item() == 2.0 and norm.running_mean.item() == 0.0
+""",
+    "draws of gamma distributions": """
+torch.manual_seed(0)
+shapes = torch.full((20000,), 3.0, requires_grad=True)
+drawn = torch._standard_gamma(shapes)
+drawn.mean().backward()
+assert abs(drawn.mean().item() - 3.0) < 0.1 and abs(shapes.grad.sum().item() - 1.0) < 0.05
+slopes = torch._standard_gamma_grad(torch.ones(1), torch.tensor([0.5]))
+assert abs(slopes.item() - 0.80698) < 1e-4
+assert torch.allclose(torch._sample_dirichlet(torch.ones(5, 3)).sum(-1), torch.ones(5))
+""",
+    "comparing in tests": """
+x = torch.tensor([1.0, 2.0])
+for function, args, options, error in (
+    (torch.testing.assert_allclose, (x, x.double() + 1e-5), {}, None),
+    (torch.testing.assert_allclose, (x, [1.0, 2.0]), {}, None),
+    (torch.testing.assert_allclose, (x, x + 1e-2), {}, AssertionError),
+    (torch.testing.assert_allclose, (x, x + 1e-2), {"rtol": 0.0, "atol": 0.1}, None),
+    (torch.testing.assert_close, (x, x + 1e-2), {"rtol": 0.0, "atol": 0.1}, None),
+    (torch.testing.assert_close, (x, x), {"atol": 0.1}, ValueError),
+    (torch.testing.assert_close, (x, x), {"rtol": 0.1}, ValueError),
+):
+    try:
+        function(*args, **options)
+        assert error is None, (function, options)
+    except Exception as raised:
+        assert error is not None and isinstance(raised, error), raised
+make = torch.testing.make_tensor
+for dtype in (torch.float32, torch.float16, torch.int64, torch.uint8, torch.bool, torch.complex64):
+    made = make((3, 40), dtype=dtype, device="cpu")
+    assert made.shape == (3, 40) and made.dtype == dtype and made.unique().numel() > 1
+    assert make(2, 3, dtype=dtype, device="cpu", noncontiguous=True).stride() == (6, 2)
+    assert (make(500, dtype=dtype, device="cpu", exclude_zero=True) != 0).all()
+made = make(1000, dtype=torch.float32, device="cpu", low=1, high=2, requires_grad=True)
+assert 1 <= made.min() < made.max() < 2 and made.requires_grad
+""",
     "an optimizer of one's own": """
 import copy, pickle
 

@@ -158,7 +158,16 @@ from ._copies import (
 )
 from ._default_dtype import get_default_dtype, set_default_dtype, set_default_tensor_type
 from ._device import device, get_device_module
-from ._drawing import bernoulli, normal, randint, randint_like, randperm
+from ._drawing import (
+    _sample_dirichlet,
+    _standard_gamma,
+    _standard_gamma_grad,
+    bernoulli,
+    normal,
+    randint,
+    randint_like,
+    randperm,
+)
 from ._dtypes import finfo, iinfo
 from ._functions import (
     Size,
