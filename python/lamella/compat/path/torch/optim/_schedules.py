@@ -181,7 +181,7 @@ class LRScheduler(Native, metaclass=TensorType):
     def state_dict(self) -> dict[str, Any]:
         """Returns all attributes but the optimizer, with what all schedules count under PyTorch's names."""
         own = {name: value for name, value in self.__dict__.items() if name not in _OWN}
-        return {**own, "last_epoch": self.epoch, "_step_count": self._step_count, "_last_lr": self.get_last_lr()}
+        return {**own, "last_epoch": self.epoch, "_step_count": int(self.epoch) + 1, "_last_lr": self.get_last_lr()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on where a schedule was; the rates are those of the optimizer."""
