@@ -145,7 +145,7 @@ def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
 
 
 def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
-    """How draws of gamma distributions with rate 1 move with the concentrations."""
+    """Derivatives of draws of gamma distributions with rate 1 with respect to the concentrations."""
     from lamella.distributions._implicit import gamma_slope  # imported late: it needs numpy
 
     return gamma_slope(self, output)

@@ -286,7 +286,7 @@ class SparseTensor:
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
-    def pow(self, exponent: float) -> SparseTensor:
+    def pow(self, exponent: Any) -> SparseTensor:
         """Returns a power, above 0, of each element."""
         if exponent <= 0:
             raise RuntimeError(f"[pow] zeros stay zeros by exponents above 0, got {exponent}")
