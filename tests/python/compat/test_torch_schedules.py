@@ -78,6 +78,16 @@ assert (second.last_epoch, second.get_last_lr(), second._step_count) == (5, [0.7
 second.step()
 assert second.get_last_lr() == [1.0]
 """,
+    "restarts tell where they are": """
+schedule = S.CosineAnnealingWarmRestarts(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0), 2, T_mult=2)
+seen = []
+for _ in range(7):
+    seen.append((schedule.T_cur, schedule.T_i))
+    schedule.optimizer.step(), schedule.step()
+assert seen == [(0, 2), (1, 2), (0, 4), (1, 4), (2, 4), (3, 4), (0, 8)], seen
+schedule.step(4.5)
+assert (schedule.T_cur, schedule.T_i) == (2.5, 4)
+""",
     "each schedule knows the rates that it has set last": """
 o = optimizer()
 one, two = S.PolynomialLR(o, 4), S.LinearLR(o, 0.5, 1.0, 2)

@@ -219,6 +219,9 @@ def _named_attribute(name: str) -> property:
     )
 
 
+restarting: Any = optim.CosineAnnealingWarmRestarts
+restarting.T_cur = property(lambda self: self._place(max(self.epoch, 0))[0], doc="Epochs since the last restart.")
+restarting.T_i = property(lambda self: self._place(max(self.epoch, 0))[1], doc="Epochs between two restarts.")
 for _kind in (optim.CosineAnnealingLR, optim.CosineAnnealingWarmRestarts):
     for _name in ("t_max",) if _kind is optim.CosineAnnealingLR else ("t_0", "t_mult"):
         setattr(_kind, _NAMES[_name], _named_attribute(_name))
