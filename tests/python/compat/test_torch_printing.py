@@ -114,10 +114,11 @@ class Mine(torch.optim.Optimizer):
         super().__init__(params, {"rate": 0.5, "decay": None})
 
 
+GROUPS = [{"params": p, "name": "a"}, {"params": q, "decay": 1}]
 TEXTS = {
     "Mine (\\nParameter Group 0\\n    decay: None\\n    rate: 0.5\\n)": Mine([p]),
     "Mine (\\nParameter Group 0\\n    decay: None\\n    name: a\\n    rate: 0.5\\n\\n"
-    "Parameter Group 1\\n    decay: 1\\n    rate: 0.5\\n)": Mine([{"params": p, "name": "a"}, {"params": q, "decay": 1}]),
+    "Parameter Group 1\\n    decay: 1\\n    rate: 0.5\\n)": Mine(GROUPS),
 }
 for text, optimizer in TEXTS.items():
     assert repr(optimizer) == str(optimizer) == text, repr(optimizer)
