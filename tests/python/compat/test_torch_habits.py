@@ -5,6 +5,41 @@ import pytest
 from support import extensions
 
 PROGRAMS = {
+    "layers that are made without their parameters": """
+class Extra:
+    def __init__(self, base):
+        self.base, self.scale = base, nn.Parameter(torch.full((1,), 2.0))
+
+
+for kind, base, x in (
+    (nn.Linear, nn.Linear(2, 3), torch.ones(2)),
+    (nn.LayerNorm, nn.LayerNorm(3), torch.arange(3.0)),
+    (nn.Embedding, nn.Embedding(4, 2), torch.tensor([1, 3])),
+):
+    class Adapter(kind, Extra):
+        def __init__(self, base):
+            super(kind, self).__init__()
+            Extra.__init__(self, base)
+
+        def forward(self, x):
+            return self.base(x) * self.scale
+
+    class Own(kind):
+        def __init__(self, *args):
+            super().__init__(*args)
+
+    adapter = Adapter(base)
+    names = [name for name, _ in adapter.named_parameters()]
+    assert names[0] == "scale" and all(name.startswith("base.") for name in names[1:]), names
+    assert isinstance(adapter, kind) and torch.equal(adapter(x), base(x) * 2) and adapter.training
+    for refused in (Own, kind):
+        try:
+            refused()
+        except TypeError:
+            continue
+        raise AssertionError(refused)
+assert list(type("Plain", (nn.Linear,), {})(2, 3).state_dict()) == ["weight", "bias"]
+""",
     "sparse matrices row by row": """
 rows = torch.sparse_csr_tensor([0, 2, 2, 3], [0, 2, 1], [1.0, 2.0, 3.0], size=(3, 4))
 dense = torch.tensor([[1.0, 0.0, 2.0, 0.0], [0.0] * 4, [0.0, 3.0, 0.0, 0.0]])
