@@ -53,6 +53,29 @@ def initializer(adapted: Callable[..., None], native: Callable[..., None]) -> Ca
     return __init__
 
 
+def pass_by(native: type, adapted: type) -> None:
+    """Has ``super(adapted, self).__init__()`` reach the framework's base classes, past the native class between them.
+
+    Programs that derive from a layer call it so to be modules without its parameters.
+    """
+    own: Any = native.__init__  # type: ignore[misc]
+    last = native
+    for each in native.__mro__[1:]:
+        if not each.__name__.startswith("_"):
+            break
+        last = each  # what Lamella's classes have in common, which the framework has no class for
+
+    @functools.wraps(own)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 (becomes the class's __init__)
+        derived = type(self) is not adapted and isinstance(self, adapted)
+        if args or kwargs or not derived or _called_by_native_class():
+            own(self, *args, **kwargs)
+        else:
+            super(last, self).__init__()  # type: ignore[arg-type, misc]
+
+    native.__init__ = __init__  # type: ignore[misc]
+
+
 def _called_by_native_class() -> bool:
     """True where the ``__init__`` of one of Lamella's classes calls that of its base class."""
     caller = sys._getframe(2)

@@ -22,7 +22,7 @@ from types import CodeType, GenericAlias
 from typing import Any, NamedTuple, Protocol
 
 from lamella import Tensor
-from lamella.compat.classes import finishing, initializer
+from lamella.compat.classes import finishing, initializer, pass_by
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -313,6 +313,8 @@ def make_class(
         bases = (native,)
     kind: Any = type(native)
     made: type = kind(name, (*bases, *above), members)
+    if any(each.default is inspect.Parameter.empty and each.kind is _EITHER for each in natives):
+        pass_by(native, made)
     return made
 
 

@@ -5,6 +5,47 @@ import pytest
 from support import extensions
 
 PROGRAMS = {
+    "outputs among saved tensors": """
+class Root(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, constant):
+        y, between = torch.sqrt(x), x * 2
+        ctx.save_for_backward(y, x, between, constant, None)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        y, x, between, constant, none = ctx.saved_tensors
+        assert none is None and y.requires_grad and x.requires_grad
+        assert constant.requires_grad is False
+        if not torch.is_grad_enabled():
+            assert between.requires_grad is False and (y * 2).requires_grad is False
+        with torch.enable_grad():
+            residual = y * y - x.detach()
+            slope, = torch.autograd.grad(residual.sum(), y)
+        return gradient / slope, None
+
+
+x = torch.tensor([4.0, 9.0], requires_grad=True)
+Root.apply(x, torch.ones(2)).sum().backward()
+assert torch.allclose(x.grad, torch.tensor([0.25, 1 / 6]))
+""",
+    "elements that are found among equal ones": """
+nan = float("nan")
+for place, (function, elements, wanted) in enumerate((
+    (torch.median, [1.0, 2.0, 1.0, 0.0], [0.5, 0.0, 0.5, 0.0]),
+    (torch.median, [[0.0, 0.0], [0.0, -1.0]], [[1 / 3, 1 / 3], [1 / 3, 0.0]]),
+    (torch.median, [1.0, nan, 1.0, nan], [0.0, 0.5, 0.0, 0.5]),
+    (torch.nanmedian, [1.0, nan, 1.0, 0.0], [0.5, 0.0, 0.5, 0.0]),
+    (lambda x: x.median(), [3.0, 1.0, 2.0], [0.0, 0.0, 1.0]),
+    (lambda x: x.mode()[0], [0.0, 1.0, 1.0, -1.0], [0.0, 0.0, 1.0, 0.0]),
+    (lambda x: x.mode(1, True)[0], [[1.0, 0.0, 1.0], [2.0, 2.0, 3.0]], [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]),
+    (lambda x: x.nanmedian(1)[0], [[1.0, nan, 3.0], [2.0, 4.0, 3.0]], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]),
+)):
+    x = torch.tensor(elements, requires_grad=True)
+    function(x).sum().backward()
+    assert torch.allclose(x.grad, torch.tensor(wanted)), (place, x.grad)
+""",
     "nodes and views": """
 import torch.nn.functional as F
 

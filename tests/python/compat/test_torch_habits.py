@@ -5,6 +5,199 @@ import pytest
 from support import extensions
 
 PROGRAMS = {
+    "layers that are made without their parameters": """
+class Extra:
+    def __init__(self, base):
+        self.base, self.scale = base, nn.Parameter(torch.full((1,), 2.0))
+
+
+for kind, base, x in (
+    (nn.Linear, nn.Linear(2, 3), torch.ones(2)),
+    (nn.LayerNorm, nn.LayerNorm(3), torch.arange(3.0)),
+    (nn.Embedding, nn.Embedding(4, 2), torch.tensor([1, 3])),
+):
+    class Adapter(kind, Extra):
+        def __init__(self, base):
+            super(kind, self).__init__()
+            Extra.__init__(self, base)
+
+        def forward(self, x):
+            return self.base(x) * self.scale
+
+    class Own(kind):
+        def __init__(self, *args):
+            super().__init__(*args)
+
+    adapter = Adapter(base)
+    names = [name for name, _ in adapter.named_parameters()]
+    assert names[0] == "scale" and all(name.startswith("base.") for name in names[1:]), names
+    assert isinstance(adapter, kind) and torch.equal(adapter(x), base(x) * 2) and adapter.training
+    for refused in (Own, kind):
+        try:
+            refused()
+        except TypeError:
+            continue
+        raise AssertionError(refused)
+assert list(type("Plain", (nn.Linear,), {})(2, 3).state_dict()) == ["weight", "bias"]
+""",
+    "sparse matrices row by row": """
+rows = torch.sparse_csr_tensor([0, 2, 2, 3], [0, 2, 1], [1.0, 2.0, 3.0], size=(3, 4))
+dense = torch.tensor([[1.0, 0.0, 2.0, 0.0], [0.0] * 4, [0.0, 3.0, 0.0, 0.0]])
+assert rows.layout == torch.sparse_csr and rows.is_sparse_csr and not rows.is_sparse and rows._nnz() == 3
+assert torch.equal(rows.to_dense(), dense) and rows.shape == (3, 4) and rows.dtype == torch.float32
+columns = rows.to_sparse_csc()
+assert columns.ccol_indices().tolist() == [0, 1, 2, 3, 3] and columns.row_indices().tolist() == [0, 2, 0]
+for made in (dense.to_sparse_csr(), dense.to_sparse().to_sparse_csr(), columns.to_sparse_csr(), columns.to_sparse_csr(),
+             dense.to_sparse(layout=torch.sparse_csr), rows.clone().detach(), rows.t().t(), (rows * 2) / 2, -(-rows)):
+    assert made.layout == torch.sparse_csr and made.crow_indices().tolist() == [0, 2, 2, 3]
+    assert made.col_indices().tolist() == [0, 2, 1] and made.values().tolist() == [1.0, 2.0, 3.0]
+other = torch.arange(8.0).reshape(4, 2).requires_grad_()
+for product in (rows @ other, columns @ other, torch.mm(rows, other), torch.sparse.mm(rows, other), rows.matmul(other)):
+    assert torch.equal(product, dense @ other)
+product.sum().backward()
+assert torch.equal(other.grad, dense.sum(0)[:, None].expand(4, 2))
+assert torch.equal(torch.mv(rows, torch.arange(4.0)), dense @ torch.arange(4.0))
+assert torch.equal(torch.addmm(torch.ones(3, 2), rows, other, alpha=2), 1 + 2 * (dense @ other))
+assert torch.equal(rows.t().to_dense(), dense.T) and rows.t().layout == torch.sparse_csc
+square = rows @ rows.t().to_sparse_csr()
+for made, wanted in ((square, dense @ dense.T), (rows + rows, 2 * dense), (rows - rows, 0 * dense)):
+    assert made.layout == torch.sparse_csr and torch.equal(made.to_dense(), wanted)
+assert rows.to_sparse_coo().indices().tolist() == [[0, 0, 2], [0, 2, 1]] and rows.double().dtype == torch.float64
+import io
+file = io.BytesIO()
+torch.save({"rows": rows, "columns": columns}, file)
+file.seek(0)
+for made in torch.load(file).values():
+    assert torch.equal(made.to_dense(), dense)
+for call in (
+    lambda: torch.sparse_csr_tensor([0, 2], [0], [1.0]),
+    lambda: torch.sparse_csr_tensor([0, 2, 1], [0], [1.0]),
+    lambda: torch.sparse_csr_tensor([0, 1], [5], [1.0], size=(1, 3)),
+    lambda: rows.ccol_indices(),
+    lambda: rows.indices(),
+    lambda: torch.ones(2, 2, 2).to_sparse_csr(),
+    lambda: torch.cat([rows, dense]),
+):
+    try:
+        call()
+    except RuntimeError:
+        continue
+    raise AssertionError(call)
+""",
+    "functions of sparse tensors": """
+torch.manual_seed(0)
+draw = lambda *sizes: torch.randn(*sizes) * (torch.rand(*sizes) > 0.5)
+x, y = draw(3, 4), draw(3, 4)
+a, b = x.to_sparse(), y.to_sparse()
+three = draw(2, 3, 4)
+index = torch.tensor([2, 0, 0])
+for place, (made, wanted) in enumerate((
+    (torch.cat([a, b]), torch.cat([x, y])),
+    (torch.cat((a, b), dim=1), torch.cat([x, y], 1)),
+    (torch.cat([a, b, a], -1), torch.cat([x, y, x], -1)),
+    (torch.stack([a, b]), torch.stack([x, y])),
+    (torch.stack([a, b], 1), torch.stack([x, y], 1)),
+    (torch.stack([a, b], dim=-1), torch.stack([x, y], dim=-1)),
+    (torch.hstack([a, b]), torch.hstack([x, y])),
+    (torch.vstack([a, b]), torch.vstack([x, y])),
+    (torch.add(a, b, alpha=2), x + 2 * y),
+    (torch.sub(a, b), x - y),
+    (a - b, x - y),
+    (torch.mul(a, 3), x * 3),
+    (torch.mul(a, b), x * y),
+    (torch.div(a, 2), x / 2),
+    (torch.abs(a), x.abs()),
+    (a.neg(), -x),
+    (a.tanh(), x.tanh()),
+    (torch.sin(a), x.sin()),
+    (torch.relu(a + b), torch.relu(x + y)),
+    (a.pow(2), x**2),
+    (torch.transpose(a, 0, 1), x.T),
+    (torch.t(a), x.T),
+    (a.unsqueeze(0), x.unsqueeze(0)),
+    (torch.unsqueeze(a, -1), x.unsqueeze(-1)),
+    (a.index_select(0, index), x[index]),
+    (torch.index_select(a, 1, index), x[:, index]),
+    (a[1], x[1]),
+    (a.select(1, -1), x[:, -1]),
+    (a[1][2], x[1][2]),
+    (torch.mv(a, y[0]), x @ y[0]),
+    (torch.addmm(torch.ones(3, 3), a, y.T, beta=2), 2 + x @ y.T),
+    (torch.bmm(three.to_sparse(), three.mT), three @ three.mT),
+    (torch.sum(a), x.sum()),
+    (torch.zeros_like(a), torch.zeros(3, 4)),
+    (three.to_sparse(2)[1], three[1]),
+    (torch.sparse.softmax(a, 1), torch.where(x == 0, -torch.inf, x).softmax(1).nan_to_num(0)),
+)):
+    made = made.to_dense()
+    assert made.shape == wanted.shape and torch.allclose(made, wanted, atol=1e-6), (place, made, wanted)
+assert three.to_sparse(1).values().shape == (2, 3, 4) and torch.is_tensor(torch.cat([a, b]).coalesce().values())
+""",
+    "other tensors in the place of parameters, for a block": """
+from torch.nn.utils.stateless import _reparametrize_module, functional_call
+
+layer = nn.Linear(2, 1)
+kept = layer.weight
+other = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.zeros(1)}
+with _reparametrize_module(layer, other):
+    assert layer(torch.ones(2)).item() == 3.0 and layer.weight is other["weight"]
+assert layer.weight is kept and isinstance(layer.weight, nn.Parameter)
+for options in ({"strict": True}, {"strict": True, "tie_weights": True}):
+    try:
+        with _reparametrize_module(layer, {"weight": kept}, **options):
+            raise AssertionError("no bias is given")
+    except RuntimeError as error:
+        assert "bias" in str(error)
+try:
+    with _reparametrize_module(layer, {**other, "scale": torch.ones(1)}):
+        assert layer.scale.item() == 1.0
+        raise KeyError("inside")
+except KeyError:
+    assert layer.weight is kept and not hasattr(layer, "scale")
+for called in (functional_call, torch.func.functional_call):
+    for args, kwargs in (((torch.ones(2),), None), (torch.ones(2), {}), (None, {"input": torch.ones(2)})):
+        assert called(layer, other, args, kwargs).item() == 3.0
+norm = nn.BatchNorm1d(1, momentum=1.0)
+means = {"running_mean": torch.zeros(1)}
+with _reparametrize_module(norm, means):
+    norm(torch.tensor([[1.0], [3.0]]))
+assert means["running_mean"].item() == 2.0 and norm.running_mean.item() == 0.0
+""",
+    "draws of gamma distributions": """
+torch.manual_seed(0)
+shapes = torch.full((20000,), 3.0, requires_grad=True)
+drawn = torch._standard_gamma(shapes)
+drawn.mean().backward()
+assert abs(drawn.mean().item() - 3.0) < 0.1 and abs(shapes.grad.sum().item() - 1.0) < 0.05
+slopes = torch._standard_gamma_grad(torch.ones(1), torch.tensor([0.5]))
+assert abs(slopes.item() - 0.80698) < 1e-4
+assert torch.allclose(torch._sample_dirichlet(torch.ones(5, 3)).sum(-1), torch.ones(5))
+""",
+    "comparing in tests": """
+x = torch.tensor([1.0, 2.0])
+for function, args, options, error in (
+    (torch.testing.assert_allclose, (x, x.double() + 1e-5), {}, None),
+    (torch.testing.assert_allclose, (x, [1.0, 2.0]), {}, None),
+    (torch.testing.assert_allclose, (x, x + 1e-2), {}, AssertionError),
+    (torch.testing.assert_allclose, (x, x + 1e-2), {"rtol": 0.0, "atol": 0.1}, None),
+    (torch.testing.assert_close, (x, x + 1e-2), {"rtol": 0.0, "atol": 0.1}, None),
+    (torch.testing.assert_close, (x, x), {"atol": 0.1}, ValueError),
+    (torch.testing.assert_close, (x, x), {"rtol": 0.1}, ValueError),
+):
+    try:
+        function(*args, **options)
+        assert error is None, (function, options)
+    except Exception as raised:
+        assert error is not None and isinstance(raised, error), raised
+make = torch.testing.make_tensor
+for dtype in (torch.float32, torch.float16, torch.int64, torch.uint8, torch.bool, torch.complex64):
+    made = make((3, 40), dtype=dtype, device="cpu")
+    assert made.shape == (3, 40) and made.dtype == dtype and made.unique().numel() > 1
+    assert make(2, 3, dtype=dtype, device="cpu", noncontiguous=True).stride() == (6, 2)
+    assert (make(500, dtype=dtype, device="cpu", exclude_zero=True) != 0).all()
+made = make(1000, dtype=torch.float32, device="cpu", low=1, high=2, requires_grad=True)
+assert 1 <= made.min() < made.max() < 2 and made.requires_grad
+""",
     "an optimizer of one's own": """
 import copy, pickle
 

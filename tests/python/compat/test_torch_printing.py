@@ -101,3 +101,33 @@ assert repr(torch.tensor([[3.0, 1.0]]).max(1)) == (
 def test_texts_of_modules(tmp_path):
     (tmp_path / "program.py").write_text(MODULES)
     extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
+
+
+OPTIMIZERS = """
+import torch
+
+p, q = torch.nn.Parameter(torch.ones(1)), torch.nn.Parameter(torch.ones(2))
+
+
+class Mine(torch.optim.Optimizer):
+    def __init__(self, params):
+        super().__init__(params, {"rate": 0.5, "decay": None})
+
+
+GROUPS = [{"params": p, "name": "a"}, {"params": q, "decay": 1}]
+TEXTS = {
+    "Mine (\\nParameter Group 0\\n    decay: None\\n    rate: 0.5\\n)": Mine([p]),
+    "Mine (\\nParameter Group 0\\n    decay: None\\n    name: a\\n    rate: 0.5\\n\\n"
+    "Parameter Group 1\\n    decay: 1\\n    rate: 0.5\\n)": Mine(GROUPS),
+}
+for text, optimizer in TEXTS.items():
+    assert repr(optimizer) == str(optimizer) == text, repr(optimizer)
+text = str(torch.optim.Adam([p], lr=0.25))
+assert text.startswith("Adam (\\nParameter Group 0\\n    amsgrad: False\\n    betas: (0.9, 0.999)\\n"), text
+assert "    lr: 0.25\\n" in text and "    decoupled_weight_decay: False\\n" in text, text
+"""
+
+
+def test_texts_of_optimizers(tmp_path):
+    (tmp_path / "program.py").write_text(OPTIMIZERS)
+    extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)

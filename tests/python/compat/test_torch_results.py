@@ -21,6 +21,35 @@ def refused(*calls, by=RuntimeError):
 """
 
 PROGRAMS = {
+    "results written over tensors keep their names": """
+x = torch.tensor([[3.0, 1.0, 2.0], [6.0, 5.0, 4.0]])
+ranks = lambda *sizes: torch.empty(*sizes, dtype=torch.long)
+square = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+for place, (function, args, into) in enumerate((
+    (torch.max, (x, 1), (torch.empty(2), ranks(2))),
+    (torch.min, (x, 1), [torch.empty(2), ranks(2)]),
+    (torch.sort, (x,), (torch.empty(2, 3), ranks(2, 3))),
+    (torch.topk, (x, 2), (torch.empty(2, 2), ranks(2, 2))),
+    (torch.median, (x, 1), (torch.empty(2), ranks(2))),
+    (torch.kthvalue, (x, 2), (torch.empty(2), ranks(2))),
+    (torch.cummax, (x, 1), (torch.empty(2, 3), ranks(2, 3))),
+    (torch.linalg.slogdet, (square,), (torch.empty(()), torch.empty(()))),
+    (torch.linalg.eigh, (square,), (torch.empty(2), torch.empty(2, 2))),
+)):
+    made, wanted = function(*args, out=into), function(*args)
+    assert type(made) is type(wanted) is not tuple and all(a is b for a, b in zip(made, into)), place
+    assert all(torch.equal(a, b) for a, b in zip(made, wanted)), place
+""",
+    "tensors of one element in sequences are numbers": """
+one, two = torch.tensor([1.5]), torch.tensor([[2.5]])
+for made in (
+    torch.tensor([one, two]), torch.as_tensor([one, 2.5]), torch.FloatTensor([one, two]),
+    torch.ones(1).new_tensor((one, two)), torch.tensor([1.5, nn.Parameter(two)]), torch.asarray([one, two]),
+):
+    assert made.tolist() == [1.5, 2.5] and made.dtype == torch.float32
+assert torch.tensor([[one, two], [two, one]]).shape == (2, 2)
+assert torch.tensor([torch.tensor([3], dtype=torch.int16)]).dtype == torch.int16
+""",
     "copies": """
 square = torch.arange(9.0).reshape(3, 3)
 kept = square.tolist()

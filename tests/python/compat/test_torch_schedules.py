@@ -46,6 +46,48 @@ FORMS = {
 """
 
 PROGRAMS = {
+    "a schedule of one's own remembers its attributes under PyTorch's names": """
+class Mine(S.LRScheduler):
+    def __init__(self, optimizer, scale):
+        self._scale, self.seen = scale, [scale]
+        super().__init__(optimizer)
+
+    def get_lr(self):
+        return [base * self._scale * 0.5 ** self.last_epoch for base in self.base_lrs]
+
+
+def made(scale):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+    return Mine(optimizer, scale)
+
+
+first = made(2.0)
+for _ in range(2):
+    first.optimizer.step(), first.step()
+state = first.state_dict()
+assert {"last_epoch", "_last_lr", "_step_count", "base_lrs", "_scale", "seen"} == set(state), sorted(state)
+assert (state["last_epoch"], state["_last_lr"], state["_step_count"]) == (2, [0.5], 3)
+second = made(8.0)
+second.load_state_dict(state)
+assert (second._scale, second.seen, second.last_epoch, second.get_last_lr()) == (2.0, [2.0], 2, [0.5])
+second.step()
+assert second.get_last_lr() == [0.25]
+theirs = {"_get_lr_called_within_step": False, "_is_initial": False, "_last_lr": [0.75], "_step_count": 6}
+second.load_state_dict({**theirs, "last_epoch": 5, "base_lrs": [64.0], "_scale": 1.0})
+assert (second.last_epoch, second.get_last_lr(), second._step_count) == (5, [0.75], 6)
+second.step()
+assert second.get_last_lr() == [1.0]
+""",
+    "restarts tell where they are": """
+schedule = S.CosineAnnealingWarmRestarts(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0), 2, T_mult=2)
+seen = []
+for _ in range(7):
+    seen.append((schedule.T_cur, schedule.T_i))
+    schedule.optimizer.step(), schedule.step()
+assert seen == [(0, 2), (1, 2), (0, 4), (1, 4), (2, 4), (3, 4), (0, 8)], seen
+schedule.step(4.5)
+assert (schedule.T_cur, schedule.T_i) == (2.5, 4)
+""",
     "each schedule knows the rates that it has set last": """
 o = optimizer()
 one, two = S.PolynomialLR(o, 4), S.LinearLR(o, 0.5, 1.0, 2)

@@ -64,6 +64,20 @@ def functional_call(
         ValueError: a name is unknown (or missing, with ``strict``), is given twice, or names that are tied are given
             different tensors.
     """
+    arguments = args if isinstance(args, tuple) else (args,)
+    with tensors_replaced(module, params_and_buffers, tie_weights=tie_weights, strict=strict):
+        return module(*arguments, **(kwargs or {}))
+
+
+@contextmanager
+def tensors_replaced(
+    module: Module,
+    params_and_buffers: Mapping[str, Tensor | None] | Sequence[Mapping[str, Tensor | None]],
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Iterator[None]:
+    """Puts tensors in the place of a module's own for a block; see :func:`functional_call`."""
     given: dict[str, Tensor | None] = {}
     sources: dict[str, Any] = {}
     for mapping in [params_and_buffers] if isinstance(params_and_buffers, Mapping) else params_and_buffers:
@@ -74,10 +88,8 @@ def functional_call(
                 raise TypeError(f"[functional_call] '{name}' is {type(tensor).__name__}: expected a Tensor")
             given[name] = tensor
             sources[name] = mapping
-    places = _places(module, given, tie_weights, strict)
-    arguments = args if isinstance(args, tuple) else (args,)
-    with _replaced(places, given, sources):
-        return module(*arguments, **(kwargs or {}))
+    with _replaced(_places(module, given, tie_weights, strict), given, sources):
+        yield
 
 
 def _slots(module: Module) -> Iterator[tuple[str, _Slot]]:

@@ -92,6 +92,8 @@ def _find(name: str) -> _Any:
         return _storages.STORAGES[_storages.DTYPE_OF_STORAGE[name]]
     if name == "sparse_coo_tensor":
         return _import_module("torch.sparse").sparse_coo_tensor
+    if name in ("sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor"):
+        return getattr(_import_module("torch._compressed"), name)
     if (function := _plain.in_place(name) or _plain.copied(name) or _foreach.function_of(name)) is not None:
         return function
     if name in ("ScriptModule", "ScriptFunction", "TensorType"):
@@ -158,7 +160,16 @@ from ._copies import (
 )
 from ._default_dtype import get_default_dtype, set_default_dtype, set_default_tensor_type
 from ._device import device, get_device_module
-from ._drawing import bernoulli, normal, randint, randint_like, randperm
+from ._drawing import (
+    _sample_dirichlet,
+    _standard_gamma,
+    _standard_gamma_grad,
+    bernoulli,
+    normal,
+    randint,
+    randint_like,
+    randperm,
+)
 from ._dtypes import finfo, iinfo
 from ._functions import (
     Size,

@@ -135,3 +135,23 @@ def _bounds(op: str, bounds: tuple[Any, ...], named: dict[str, Any], low: Any, h
     low, high = named.get("low", named.get("from", low)), named.get("high", named.get("to", high))
     found = (*bounds, *(low, high)[len(bounds) :])
     return found[0], found[1]
+
+
+def _standard_gamma(self: Tensor, generator: Any = None) -> Tensor:
+    """Draws of gamma distributions with rate 1, whose gradient reaches the concentrations."""
+    from lamella.distributions._implicit import standard_gamma  # imported late: it needs numpy
+
+    return standard_gamma(self, tuple(self.shape), generator)
+
+
+def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
+    """Derivatives of draws of gamma distributions with rate 1 with respect to the concentrations."""
+    from lamella.distributions._implicit import gamma_slope  # imported late: it needs numpy
+
+    return gamma_slope(self, output)
+
+
+def _sample_dirichlet(self: Tensor, generator: Any = None) -> Tensor:
+    """Draws of Dirichlet distributions, without a gradient."""
+    with lm.no_grad():
+        return lm.distributions.Dirichlet(self, validate_args=False).rsample(generator=generator)

@@ -120,7 +120,7 @@ def _numbers(data: Any, found: set[Any]) -> list[Any]:
             found.add(kind)
         elif hasattr(each, "dtype"):
             found.add(each.dtype)
-            each = each.item() if isinstance(each, Tensor) and each.ndim == 0 else each
+            each = each.item() if isinstance(each, Tensor) and each.size == 1 else each
         elif hasattr(each, "__iter__") and not isinstance(each, str):
             each = _numbers(each, found)
         made.append(each)

@@ -138,6 +138,24 @@ def _save_for_forward(self: Any, *tensors: Tensor | None) -> None:
     setattr(self, _FOR_JVP, tensors)
 
 
+_native_saved: Any = PyLayerContext.__dict__["saved_tensors"]
+
+
+def _saved_tensors(self: Any) -> tuple[Tensor | None, ...]:
+    """The saved tensors; the layer's outputs among them want a gradient, also in a pass that is not recorded."""
+    kept: tuple[Tensor | None, ...] = _native_saved.__get__(self)
+    if lm.is_grad_enabled() or all(x is None or x.requires_grad for x in kept):
+        return kept
+    with lm.enable_grad():
+        recorded: tuple[Tensor | None, ...] = _native_saved.__get__(self)
+    return tuple(on if _is_output(on) else x for x, on in zip(kept, recorded, strict=True))
+
+
+def _is_output(x: Tensor | None) -> bool:
+    """True for a tensor of the layer that reads it; what its forward made on the way has a node of its own."""
+    return x is not None and x.grad_fn is not None and x.grad_fn.name != "DetachedIntermediate"
+
+
 def _saved_variables(self: Any) -> tuple[Tensor, ...]:
     """The saved tensors, by their oldest name."""
     warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
@@ -146,4 +164,5 @@ def _saved_variables(self: Any) -> tuple[Tensor, ...]:
 
 _contexts: Any = PyLayerContext
 _contexts.save_for_forward = _save_for_forward
+_contexts.saved_tensors = property(_saved_tensors, doc=_native_saved.__doc__)
 _contexts.saved_variables = property(_saved_variables)

@@ -177,11 +177,19 @@ def _of_nothing(input: Tensor) -> Tensor:
     return lm.full((), value, dtype=input.dtype, device=input.device)
 
 
+def _shared(input: Tensor, value: Tensor) -> Tensor:
+    """Returns a value that is found among elements, whose gradient those share that equal it."""
+    if not value.requires_grad:
+        return value
+    same = (input == value) | (lm.isnan(input) & lm.isnan(value))
+    return amax(lm.where(same, input, -math.inf))  # type: ignore[no-any-return]
+
+
 @with_numpy_words
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the middle elements, or NaN where there is one; along an axis, with its place."""
     if dim is None:
-        return _of_nothing(input) if input.size == 0 else lm.median(input)
+        return _of_nothing(input) if input.size == 0 else _shared(input, lm.median(input))
     count = input.shape[dim] if input.ndim else 1
     found = lm.kthvalue(input, (count + 1) // 2, axis=dim, keepdims=keepdim)
     if not lm.isdtype(input.dtype, "real floating") or not input.ndim:
@@ -196,13 +204,13 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower of the middle elements that are numbers; along an axis, with its place."""
     if dim is None:
-        return _of_nothing(input) if input.size == 0 else lm.nanmedian(input)
+        return _of_nothing(input) if input.size == 0 else _shared(input, lm.nanmedian(input))
     if input.ndim == 0:
         return _NanMedian(lm.nanmedian(input), lm.zeros([], dtype=lm.int64))
     values = lm.nanmedian(input, axis=dim, keepdims=True)
     indices = lm.argmax((input == values).astype(lm.uint8), axis=dim, keepdims=True)
-    pair = (values, indices) if keepdim else (lm.squeeze(values, dim), lm.squeeze(indices, dim))
-    return _NanMedian(*pair)
+    indices = indices if keepdim else lm.squeeze(indices, dim)
+    return _NanMedian(_at(input, indices, dim, keepdim), indices)
 
 
 @with_numpy_words
@@ -213,7 +221,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
         return _Mode(values, lm.zeros((), dtype=lm.int64))
     from_the_end = lm.argmax(lm.flip(input == values, axis=dim).astype(lm.uint8), axis=dim, keepdims=True)
     indices = input.shape[dim] - 1 - from_the_end
-    return _Mode(*((values, indices) if keepdim else (lm.squeeze(values, dim), lm.squeeze(indices, dim))))
+    indices = indices if keepdim else lm.squeeze(indices, dim)
+    return _Mode(_at(input, indices, dim, keepdim), indices)
 
 
 @with_numpy_words

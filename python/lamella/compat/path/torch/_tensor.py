@@ -31,7 +31,7 @@ from ._device import device
 from ._dtypes import ABSENT
 from ._indexing import indexed
 from ._memory import TypedStorage, UntypedStorage
-from ._plain import IN_FORWARD
+from ._plain import IN_FORWARD, layout_of
 from ._printing import text_of
 from ._reshaped import METHODS as _RESHAPED
 from ._reshaped import set_data
@@ -301,11 +301,20 @@ def _contains(self: Tensor, element: Any) -> bool:
     return bool(lm.any(lm.equal(self, element)))
 
 
-def _to_sparse(self: Tensor) -> Any:
+def _to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None) -> Any:
     """Implements Tensor.to_sparse(): see :mod:`torch.sparse`."""
     from .sparse import dense_to_sparse
 
-    return dense_to_sparse(self)
+    found = dense_to_sparse(self, sparse_dim)
+    return found if layout is None else found.to_sparse(layout=layout)
+
+
+def _to_sparse_layout(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, dense_dim: int | None = None) -> Any:
+        return _to_sparse(self, layout=layout_of(name))
+
+    method.__doc__ = f"The matrix in the layout {name}, see :mod:`torch.sparse`."
+    return method
 
 
 def _share_memory(self: Tensor) -> Tensor:
@@ -382,6 +391,8 @@ _put("random_", of_two_meanings("random_", D.random_))
 _put("uniform_", D.uniform_)
 _put("new", _new_of)
 _put("to_sparse", _to_sparse)
+for _name in ("coo", "csr", "csc"):
+    _put(f"to_sparse_{_name}", _to_sparse_layout(f"torch.sparse_{_name}"))
 _put("is_neg", lambda self: False)
 _put("to_dense", lambda self, dtype=None, *, masked_grad=True: self if dtype is None else _native_astype(self, dtype))
 _put("unsafe_chunk", lambda self, chunks, dim=0: F.chunk(self, chunks, dim))

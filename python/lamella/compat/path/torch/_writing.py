@@ -18,7 +18,10 @@ def written(made: Any, out: Any) -> Any:
     if isinstance(made, (tuple, list)):
         for each, place in zip(made, out, strict=True):
             written(each, place)
-        return out
+        kind: Any = type(made)
+        if kind in (tuple, list):
+            return tuple(out)
+        return kind._make(out) if hasattr(kind, "_make") else kind(out)  # results keep their names
     if made is out:
         return out
     _refuse_cast("out", made, out)

@@ -9,6 +9,7 @@ from typing import Any
 
 import lamella as lm
 from lamella.autograd import jvp, linearize, vjp  # noqa: F401
+from lamella.autograd._transforms.functional_call import tensors_replaced
 from lamella.compat.front import close_module
 from lamella.nn.norm import _BatchNorm
 
@@ -171,7 +172,7 @@ def hessian(func: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
 def functional_call(
     module: lm.nn.Module,
     parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    args: Any = (),
+    args: Any = None,
     kwargs: Mapping[str, Any] | None = None,
     *,
     tie_weights: bool = True,
@@ -183,7 +184,7 @@ def functional_call(
         module: the module.
         parameter_and_buffer_dicts: tensors by dotted name, or several such mappings. A name that is no parameter's or
             buffer's is an attribute of the module during the call, unless ``strict``.
-        args: the positional arguments: a tuple, or the only one.
+        args: the positional arguments: a tuple, or the only one; None for none.
         kwargs: the keyword arguments.
         tie_weights: a tensor that the module holds under several names is replaced under all of them.
         strict: exactly the module's parameters and buffers are given, of tied ones at least one.
@@ -192,7 +193,20 @@ def functional_call(
         RuntimeError: a name is missing or unknown, with ``strict``.
         ValueError: a name is given twice, or names that are tied are given different tensors.
     """
-    given = parameter_and_buffer_dicts
+    arguments = args if isinstance(args, tuple) else () if args is None else (args,)
+    with reparametrized(module, parameter_and_buffer_dicts, tie_weights=tie_weights, strict=strict):
+        return module(*arguments, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def reparametrized(
+    module: lm.nn.Module,
+    given: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Iterator[None]:
+    """Puts tensors in the place of a module's own for a block; see :func:`functional_call`."""
     names = {
         name for listed in (module.named_parameters, module.named_buffers) for name, _ in listed(remove_duplicate=False)
     }
@@ -204,13 +218,16 @@ def functional_call(
     if unknown:
         known = [{name: value for name, value in mapping.items() if name in names} for mapping in mappings]
     extra = {name: mapping[name] for mapping in mappings for name in unknown if name in mapping}
+    replaced = tensors_replaced(module, known, tie_weights=tie_weights, strict=strict)
     try:
-        with _attributes_set(module, extra):
-            return lm.autograd.functional_call(module, known, args, kwargs, tie_weights=tie_weights, strict=strict)
-    except ValueError as error:
-        if strict and "strict=True" in str(error):
-            raise RuntimeError(str(error)) from None
-        raise
+        with _attributes_set(module, extra), contextlib.ExitStack() as block:
+            try:
+                block.enter_context(replaced)
+            except ValueError as error:
+                if strict and "strict=True" in str(error):
+                    raise RuntimeError(str(error)) from None
+                raise
+            yield
     finally:
         # What forward put in a tensor's place is stored in the mapping.
         for mapping, used in zip(mappings, known, strict=True) if unknown else ():

@@ -15,8 +15,9 @@ from lamella.compat.front import close_module
 from lamella.nn.parameter import BUFFERS
 
 from ._device import device as _device
-from ._plain import SPARSE_COO
+from ._plain import SPARSE_COO, layout_of
 from ._size import Size
+from ._sparse_functions import OF_VALUES, index_select, of_values, select, take_over, unsqueeze
 
 
 class SparseTensor:
@@ -30,6 +31,7 @@ class SparseTensor:
     """
 
     is_sparse = True
+    is_sparse_csr: Any = False
     layout = SPARSE_COO
 
     def __init__(self, indices: lm.Tensor, values: lm.Tensor, size: tuple[int, ...], coalesced: bool = False) -> None:
@@ -178,9 +180,36 @@ class SparseTensor:
         """Returns the tensor on a GPU."""
         return self.to("cuda" if device is None else device)
 
-    def to_sparse(self) -> SparseTensor:
-        """Returns the tensor itself."""
-        return self
+    @classmethod
+    def _plain(cls, indices: Any, values: Any, size: tuple[int, ...], coalesced: bool = False) -> SparseTensor:
+        """Returns a tensor with coordinates, whatever the layout of this class."""
+        return SparseTensor(indices, values, size, coalesced)
+
+    def _like(self, other: SparseTensor) -> SparseTensor:
+        """Returns the tensor in the layout of another one."""
+        return self if other.layout == self.layout else self.to_sparse(layout=other.layout)
+
+    def to_sparse(self, *args: Any, layout: Any = None) -> SparseTensor:
+        """Returns the tensor itself, or in another layout."""
+        if layout is None:
+            return self
+        from ._compressed import compressed
+
+        return compressed(self, layout)
+
+    to_sparse_coo = to_sparse
+
+    def to_sparse_csr(self, dense_dim: int | None = None) -> SparseTensor:
+        """Returns the matrix row by row."""
+        return self.to_sparse(layout=layout_of("torch.sparse_csr"))
+
+    def to_sparse_csc(self, dense_dim: int | None = None) -> SparseTensor:
+        """Returns the matrix column by column."""
+        return self.to_sparse(layout=layout_of("torch.sparse_csc"))
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return take_over(func, args, kwargs or {})
 
     def copy_(self, src: SparseTensor) -> SparseTensor:
         """Takes the places and the values of another tensor, in its own dtype.
@@ -232,7 +261,7 @@ class SparseTensor:
 
     def __mul__(self, factor: Any) -> SparseTensor:
         if isinstance(factor, SparseTensor):
-            return dense_to_sparse(self.to_dense() * factor.to_dense())
+            return dense_to_sparse(self.to_dense() * factor.to_dense())._like(self)
         return self._of(self._entries * factor)
 
     __rmul__ = __mul__
@@ -247,9 +276,39 @@ class SparseTensor:
         if not isinstance(other, SparseTensor):
             return self.to_dense() + other
         places = lm.concat([self._places, other._places], axis=1)
-        return SparseTensor(places, lm.concat([self._entries, other._entries]), self.shape)
+        return SparseTensor(places, lm.concat([self._entries, other._entries]), self.shape)._like(self)
 
     __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def pow(self, exponent: Any) -> SparseTensor:
+        """Returns a power, above 0, of each element."""
+        if exponent <= 0:
+            raise RuntimeError(f"[pow] zeros stay zeros by exponents above 0, got {exponent}")
+        whole = self.coalesce()
+        return whole._of(whole._entries**exponent)
+
+    __pow__ = pow
+
+    def __getitem__(self, index: int) -> Any:
+        return select(self, 0, index)
+
+    def index_select(self, dim: int, index: lm.Tensor) -> SparseTensor:
+        """Returns the slices along an axis with coordinates that an index names, in its order."""
+        return index_select(self, dim, index)  # type: ignore[no-any-return]
+
+    def select(self, dim: int, index: int) -> Any:
+        """Returns a slice, which is dense where no axis with coordinates is left."""
+        return select(self, dim, index)
+
+    def unsqueeze(self, dim: int) -> SparseTensor:
+        """Returns the tensor with an axis of size 1 before another one that has coordinates."""
+        return unsqueeze(self, dim)  # type: ignore[no-any-return]
 
     def sum(self, dim: Any = None) -> lm.Tensor:
         """Returns the sum of all elements, or along axes."""
@@ -304,7 +363,9 @@ def sparse_coo_tensor(
 def _rebuild_sparse_tensor(layout: Any, data: Any) -> SparseTensor:
     """Returns the tensor that a file holds."""
     if layout != SPARSE_COO:
-        raise RuntimeError(f"[load] the file holds a tensor of the layout {layout}: there is {SPARSE_COO} only")
+        from ._compressed import sparse_compressed_tensor
+
+        return sparse_compressed_tensor(*data, layout=layout)
     indices, values, size, *coalesced = data
     return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
 
@@ -313,9 +374,15 @@ _rebuild_sparse_tensor.__module__ = "torch._utils"
 BUFFERS.append(SparseTensor)
 
 
-def dense_to_sparse(x: lm.Tensor) -> SparseTensor:
-    """Returns the elements that are not 0, with their places."""
-    places = lm.stack(list(lm.nonzero(x)))
+for _name in OF_VALUES:
+    setattr(SparseTensor, _name, of_values(_name))
+
+
+def dense_to_sparse(x: lm.Tensor, sparse_dim: int | None = None) -> SparseTensor:
+    """Returns the elements that are not 0, with their places along the first axes, or all."""
+    count = x.ndim if sparse_dim is None else sparse_dim
+    found = x != 0 if count == x.ndim else lm.any(x != 0, axis=tuple(range(count, x.ndim)))
+    places = lm.stack(list(lm.nonzero(found)))
     return SparseTensor(places, x[tuple(places)], tuple(x.shape), True)
 
 
@@ -330,7 +397,7 @@ def mm(sparse: Any, dense: Any) -> Any:
     if sparse.dim() != 2 or sparse.sparse_dim() != 2 or sparse.shape[1] != dense.shape[0]:
         raise RuntimeError(f"[mm] the sizes {list(sparse.shape)} and {list(dense.shape)} do not fit")
     if isinstance(dense, SparseTensor):
-        return dense_to_sparse(mm(sparse, dense.to_dense()))
+        return dense_to_sparse(mm(sparse, dense.to_dense()))._like(sparse)
     column = dense if dense.ndim == 2 else lm.expand_dims(dense, 1)
     rows, columns = sparse._places[0], sparse._places[1]
     terms = lm.expand_dims(sparse._entries, 1) * lm.take(column, columns, axis=0)
@@ -348,6 +415,24 @@ def addmm(mat: lm.Tensor, mat1: SparseTensor, mat2: lm.Tensor, *, beta: float = 
 def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> lm.Tensor:
     """Returns the sum of all elements, or along axes, as a dense tensor."""
     return input.sum(dim) if dtype is None else input.to(dtype).sum(dim)
+
+
+def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """Returns the softmax along an axis, of the values that are there: what is left out stays out."""
+    return _of_logs(input, dim, dtype, lm.softmax)
+
+
+def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """Returns the logarithms of :func:`softmax`."""
+    return _of_logs(input, dim, dtype, lm.log_softmax)
+
+
+def _of_logs(input: SparseTensor, dim: int, dtype: Any, function: Any) -> SparseTensor:
+    whole = (input if dtype is None else input.to(dtype)).coalesce()
+    there = tuple(whole._places)
+    dense = lm.full(tuple(whole.shape), -math.inf, dtype=whole.dtype)
+    dense = lm.index_put(dense, there, whole._entries)
+    return whole._of(function(dense, axis=dim)[there])
 
 
 def _typed(dtype: Any) -> Any:

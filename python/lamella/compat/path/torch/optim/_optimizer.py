@@ -172,6 +172,17 @@ def _load_with_hooks(self: Optimizer, state_dict: Any) -> None:
         hook(self)
 
 
+def _text(self: Optimizer) -> str:
+    """Returns the options of all groups, a line each, by PyTorch's names and in the order of these."""
+    theirs = {ours: name for name, ours in OPTIONS.items()}
+    groups = []
+    for place, group in enumerate(self.param_groups):
+        named = {theirs.get(name, name): value for name, value in group.items() if name != "params"}
+        lines = [f"Parameter Group {place}", *(f"    {name}: {named[name]}" for name in sorted(named))]
+        groups.append("\n".join(lines) + "\n")
+    return f"{type(self).__name__} (\n" + "\n".join(groups) + ")"
+
+
 #: Attribute of an optimizer with its hooks around states.
 _HOOKS_OF_STATES = "_hooks_of_states"
 _keys = itertools.count()
@@ -187,6 +198,7 @@ for _event in ("state_dict_pre", "state_dict_post", "load_state_dict_pre", "load
 optimizer.load_state_dict = _load_with_hooks
 optimizer.state_dict = _state_with_hooks
 optimizer.zero_grad = _zero_grad
+optimizer.__repr__ = _text
 
 
 class _State(dict[Any, Any]):

@@ -138,6 +138,14 @@ def _state_dict(native: Any) -> Any:
     return state_dict
 
 
+#: What a schedule of a program counts, by the names of its attributes: PyTorch's names in a state.
+_COUNTED = {"epoch": "last_epoch", "_last_rates": "_last_lr"}
+#: Names in states of PyTorch that follow from others, or that only its own schedules use.
+_DERIVED = frozenset({"_step_count", "_get_lr_called_within_step", "_is_initial"})
+#: Attributes of a schedule of a program that its state leaves out, or has under other names.
+_OWN = frozenset({"optimizer", "_is_initial", "_goes_on", *_COUNTED})
+
+
 class LRScheduler(Native, metaclass=TensorType):
     """Base of schedules of programs, which define ``get_lr()``; all schedules are instances.
 
@@ -171,15 +179,17 @@ class LRScheduler(Native, metaclass=TensorType):
             self.epoch = before
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns all attributes but the optimizer and functions."""
-        return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
+        """Returns all attributes but the optimizer, with what all schedules count under PyTorch's names."""
+        own = {name: value for name, value in self.__dict__.items() if name not in _OWN}
+        return {**own, "last_epoch": self.epoch, "_step_count": int(self.epoch) + 1, "_last_lr": self.get_last_lr()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on where a schedule was; the rates are those of the optimizer."""
         state = dict(state_dict)
-        if "last_epoch" in state:
-            state["epoch"] = state.pop("last_epoch")
-        self.__dict__.update({k: v for k, v in state.items() if not k.startswith("_")})
+        for name, theirs in _COUNTED.items():
+            if theirs in state:
+                self.__dict__[name] = state.pop(theirs)
+        self.__dict__.update({name: value for name, value in state.items() if name not in _DERIVED})
 
 
 def _set_epoch(self: Native, value: int) -> None:
@@ -209,6 +219,9 @@ def _named_attribute(name: str) -> property:
     )
 
 
+restarting: Any = optim.CosineAnnealingWarmRestarts
+restarting.T_cur = property(lambda self: self._place(max(self.epoch, 0))[0], doc="Epochs since the last restart.")
+restarting.T_i = property(lambda self: self._place(max(self.epoch, 0))[1], doc="Epochs between two restarts.")
 for _kind in (optim.CosineAnnealingLR, optim.CosineAnnealingWarmRestarts):
     for _name in ("t_max",) if _kind is optim.CosineAnnealingLR else ("t_0", "t_mult"):
         setattr(_kind, _NAMES[_name], _named_attribute(_name))
