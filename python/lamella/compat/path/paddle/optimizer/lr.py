@@ -398,6 +398,10 @@ class OneCycleLR(_Native):
             raise ValueError(f"[OneCycleLR] end_learning_rate is at least 0, not {end_learning_rate}")
         first = max_learning_rate / divide_factor
         self.total_steps = total_steps
+        begin = phase_pct * total_steps * (2 if three_phase else 1) - (2 if three_phase else 1)
+        #: The last phase: its first step and rate, the number of its steps, its last rate, and its form.
+        self._last = begin, first if three_phase else max_learning_rate, total_steps - 1 - begin
+        self._end, self._anneal = end_learning_rate, anneal_strategy
         super().__init__(
             lambda optimizer: native.OneCycleLR(
                 optimizer,
@@ -416,16 +420,22 @@ class OneCycleLR(_Native):
         )
 
     def get_lr(self) -> float:
-        """Returns the rate.
+        """Returns the rate; one step behind the last one follows the form of the last phase.
 
         Raises:
             ValueError: the epoch is behind ``total_steps``.
         """
+        if self.last_epoch < self.total_steps:
+            return super().get_lr()
         if self.last_epoch > self.total_steps:
             raise ValueError(
                 f"[OneCycleLR] has {self.total_steps} steps (total_steps), none of number {self.last_epoch}"
             )
-        return super().get_lr()
+        begin, first, count = self._last
+        share = (self.last_epoch - begin) / count
+        if self._anneal == "linear":
+            return first + (self._end - first) * share
+        return self._end + (first - self._end) / 2 * (1 + math.cos(math.pi * share))
 
 
 class CyclicLR(_Native):
