@@ -1,0 +1,65 @@
+"""Reductions of the paddle front: gradients of elements that are equal, complex numbers, and forms of calls."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+HEADER = """
+import numpy as np
+import paddle
+from numpy.testing import assert_allclose
+
+nan = float("nan")
+
+
+def gradient(name, values, **options):
+    x = paddle.to_tensor(values, stop_gradient=False)
+    made = getattr(paddle, name)(x, **options)
+    (made[0] if isinstance(made, tuple) else made).sum().backward()
+    return x.grad.tolist()
+"""
+PROGRAMS = {
+    "elements that equal the middle share its gradient": """
+        third = 1 / 3
+        for values, options, expected in [
+            ([1.0, 2, 2, 2, 3], {}, [0, third, third, third, 0]),
+            ([1.0, 2, 2, 3], {}, [0, 0.5, 0.5, 0]),
+            ([1.0, 2, 3, 4], {}, [0, 0.5, 0.5, 0]),
+            ([1.0, 1, 2, 3], {"mode": "min"}, [0.5, 0.5, 0, 0]),
+            ([2.0, 2, 1, 1], {"mode": "min"}, [0, 0, 0.5, 0.5]),
+            ([[1.0, 2, 3, 4], [3, 3, 3, 0]], {"axis": -1}, [[0, 0.5, 0.5, 0], [third, third, third, 0]]),
+            ([[3.0, 1], [3, 1], [3, 2]], {"axis": 0}, [[third, 0.5], [third, 0.5], [third, 0]]),
+        ]:
+            for name in ("median", "nanmedian"):
+                assert_allclose(gradient(name, values, **options), expected, rtol=1e-6, err_msg=str((name, values)))
+        assert gradient("median", [1.0, 2, 3], axis=-1, mode="min") == [0, 1, 0]
+        """,
+    "the gradient of a row without a middle is its NaN's": """
+        for options in ({}, {"axis": -1}, {"mode": "min"}, {"axis": -1, "mode": "min"}):
+            assert gradient("median", [1.0, nan, 2, 3, 3], **options) == [0, 1, 0, 0, 0], options
+        assert gradient("nanmedian", [nan, 1.0, 1, 2]) == [0, 0.5, 0.5, 0]
+        assert gradient("nanmedian", [nan, 1.0, 1, 2], mode="min") == [0, 0.5, 0.5, 0]
+        """,
+    "complex numbers beside NaN": """
+        x = paddle.to_tensor([[1 + 2j, complex("nan")], [3 - 1j, 2j]])
+        assert_allclose(paddle.nanmean(x).numpy(), (4 + 3j) / 3, rtol=1e-6)
+        assert_allclose(paddle.nanmean(x, axis=1, keepdim=True).numpy(), [[1 + 2j], [1.5 + 0.5j]], rtol=1e-6)
+        assert_allclose(paddle.nansum(x, axis=0).numpy(), [4 + 1j, 2j], rtol=1e-6)
+        """,
+    "a bool behind the axis is keepdim": """
+        x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+        for function in (paddle.sum, paddle.mean, paddle.prod):
+            assert function(x, -1, True).shape == [2, 1] and function(x, 0, False).shape == [2]
+        assert x.sum(-1, True).tolist() == [[3], [7]]
+        assert x.sum(0, True, "float64").dtype == paddle.float64 and x.sum(0, "int32").dtype == paddle.int32
+        """,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_reductions(program):
+    command = [sys.executable, "-m", "lamella.compat", "-c", HEADER + textwrap.dedent(PROGRAMS[program])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
