@@ -54,6 +54,28 @@ SCHEDULES = {
             schedule.step()
             raises(ValueError, schedule.step, "OneCycleLR", "5", "total_steps")
         """,
+    "arguments that make no sense": """
+        for kind, arguments, words in [
+            ("MultiStepDecay", (0.5, [5, 5]), "milestones [5, 5]"),
+            ("MultiStepDecay", (0.5, [5, 3]), "milestones [5, 3]"),
+            ("MultiStepDecay", (0.5, [5], 1.5), "gamma 1.5"),
+            ("StepDecay", (0.5, 3, 1.5), "gamma 1.5"),
+            ("ExponentialDecay", (0.5, 2), "gamma 2"),
+            ("ExponentialDecay", (-0.5, 0.9), "learning_rate -0.5"),
+            ("NaturalExpDecay", (0.5, -1), "gamma -1"),
+            ("NoamDecay", (-1, 3), "d_model -1"),
+            ("PolynomialDecay", (0.5, 0), "decay_steps 0"),
+            ("PolynomialDecay", (0.5, 3, 0.1, 0), "power 0"),
+            ("LinearWarmup", (0.5, 0, 0.0, 1.0), "warmup_steps 0"),
+            ("LinearWarmup", (0.5, 3, 1.0, 0.5), "end_lr 0.5"),
+            ("CosineAnnealingDecay", (0.5, 0), "T_max 0"),
+            ("PiecewiseDecay", ([], [1.0]), "boundary"),
+        ]:
+            raises(ValueError, lambda: getattr(lr, kind)(*arguments), f"[{kind}]", *words.split(" ", 1))
+        raises(TypeError, lambda: lr.MultiStepDecay(0.5, 5), "MultiStepDecay", "int")
+        raises(TypeError, lambda: lr.LinearWarmup("a", 3, 0.0, 1.0), "LinearWarmup", "str")
+        raises(TypeError, lambda: lr.CosineAnnealingDecay(0.5, 2.5), "CosineAnnealingDecay", "float")
+        """,
     "one cycle has a step behind its end, in the form of its last phase": """
         for options, expected in [
             ({"total_steps": 5}, [1e-4, 0.188336]),
