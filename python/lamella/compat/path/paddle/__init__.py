@@ -94,6 +94,7 @@ _LATER = frozenset(
         "onnx",
         "profiler",
         "signal",
+        "sparse",
         "text",
         "version",
         "vision",
