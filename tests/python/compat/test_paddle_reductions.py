@@ -1,4 +1,4 @@
-"""Reductions of the paddle front: gradients of elements that are equal, complex numbers, and forms of calls."""
+"""Reductions and forms of the paddle front: gradients of equal elements, complex numbers, calls and their dtypes."""
 
 import subprocess
 import sys
@@ -54,6 +54,32 @@ PROGRAMS = {
             assert function(x, -1, True).shape == [2, 1] and function(x, 0, False).shape == [2]
         assert x.sum(-1, True).tolist() == [[3], [7]]
         assert x.sum(0, True, "float64").dtype == paddle.float64 and x.sum(0, "int32").dtype == paddle.int32
+        """,
+    "numbers and lists are copied as numpy's": """
+        for given, dtype, shape in [
+            (True, "bool", [1]), (2.5, "float64", [1]), (3, "int64", [1]), (1 + 2j, "complex128", [1]),
+            ([1.5], "float64", [1]), ([[1.0, 2]], "float64", [1, 2]), ([1, 2], "int64", [2]),
+            (np.float32(2), "float32", [1]), (np.ones(2, "float32"), "float32", [2]), ([np.float32(1)], "float32", [1]),
+            (paddle.ones([2]), "float32", [2]),
+        ]:
+            made = paddle.assign(given)
+            assert made.dtype == getattr(paddle, dtype) and made.shape == shape, (given, made)
+        for text in ("nan", "inf", "2.5"):
+            for made in (paddle.full([2], text), paddle.full_like(paddle.ones([2]), text)):
+                assert str(made[0].item()) == text
+        """,
+    "an order of the first axes": """
+        x = paddle.arange(24).reshape([2, 3, 4])
+        for made in (paddle.transpose(x, [1, 0]), x.transpose([1, 0]), paddle.permute(x, [1, 0])):
+            assert made.equal_all(paddle.transpose(x, [1, 0, 2]))
+        assert paddle.transpose(x, []).equal_all(x)
+        """,
+    "shares of a histogram are float32": """
+        for dtype in ("int32", "int64", "float32", "float64"):
+            x = paddle.to_tensor([1, 2, 3], dtype=dtype)
+            made = paddle.histogram(x, 3, density=True), paddle.histogram(x, 3, weight=paddle.ones([3], dtype=dtype))
+            assert [each.dtype for each in made] == [paddle.float32] * 2
+            assert made[0].tolist() == [0.5] * 3 and made[1].tolist() == [1] * 3
         """,
 }
 

@@ -305,4 +305,5 @@ def histogram(
     inside = lm.logical_and(values >= low, values <= high)
     share = lm.ones_like(values) if weight is None else lm.reshape(weight.detach(), (-1,))
     sums = lm.index_add(lm.zeros((bins,), dtype=share.dtype), 0, place, lm.where(inside, share, lm.zeros_like(share)))
-    return sums / (lm.sum(sums) * ((high - low) / bins)) if density else sums
+    made = sums / (lm.sum(sums) * ((high - low) / bins)) if density else sums
+    return made.astype(lm.float32)

@@ -266,12 +266,14 @@ class Profiler:
         for call in self._found().calls:
             name = f"{call.name} (backward)" if call.kind == "backward" else call.name
             times.setdefault(name, []).append((call.end - call.begin) * units[time_unit])
-        by: Callable[[list[float]], float] = {
+        choices: dict[str, Callable[[list[float]], float]] = {
             "Avg": lambda each: sum(each) / len(each),
             "Max": max,
             "Min": min,
-        }.get(sorted_by.name[3:], sum)
-        rows = [("Name", "Calls", f"Total ({time_unit})", "Avg", "Max", "Min")]
+            "Total": sum,
+        }
+        by = choices[sorted_by.name[3:]]
+        rows: list[tuple[str, ...]] = [("Name", "Calls", f"Total ({time_unit})", "Avg", "Max", "Min")]
         for name, each in sorted(times.items(), key=lambda item: -by(item[1])):
             numbers = (sum(each), sum(each) / len(each), max(each), min(each))
             rows.append((name, str(len(each)), *(f"{number:.3f}" for number in numbers)))

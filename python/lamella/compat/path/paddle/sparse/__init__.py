@@ -132,13 +132,14 @@ def _together(operator: str, x: Any, y: Any) -> tuple[SparseTensor, Tensor, Tens
     first, second = first.coalesce(), second.coalesce()
     one, other = first.flat_places()[0], second.flat_places()[0]
     both = lm.unique(lm.concat([one, other]))
-    values = []
+    values: list[Tensor] = []
     for each, flat in ((first, one), (second, other)):
         entries = each.values()
         zeros = lm.zeros((both.shape[0], *tuple(entries.shape)[1:]), dtype=entries.dtype)
         values.append(lm.index_add(zeros, 0, lm.searchsorted(both, flat), entries))
     places = unflat(both, first.shape[: first.sparse_dim()])
-    return SparseTensor(places, values[0], first.shape, by_rows=first.is_sparse_csr(), coalesced=True), *values
+    whole = SparseTensor(places, values[0], first.shape, by_rows=first.is_sparse_csr(), coalesced=True)
+    return whole, values[0], values[1]
 
 
 def add(x: Any, y: Any, name: str | None = None) -> SparseTensor:

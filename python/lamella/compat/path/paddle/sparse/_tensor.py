@@ -39,7 +39,8 @@ class SparseTensor:
     @property
     def place(self) -> Any:
         """Where the values are."""
-        return self._entries.place
+        entries: Any = self._entries  # tensors have a place in this process only
+        return entries.place
 
     @property
     def ndim(self) -> int:
