@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import lamella as lm
@@ -129,4 +130,12 @@ def device_guard(device: Any = "cpu") -> Iterator[None]:
 device = device_guard
 
 
-__getattr__ = close_module(__name__)
+#: Names of tensors of a dtype, which the package has, too.
+_OF_DTYPES = ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
+_missing = close_module(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name in [f"{each}Tensor" for each in _OF_DTYPES]:
+        return getattr(import_module("paddle"), name)
+    return _missing(name)
