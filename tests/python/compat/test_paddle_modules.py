@@ -146,6 +146,79 @@ for through, expected in ((None, [6, 16]), ([y], [3, 8]), (y, [3, 8]), ({z}, [6,
     assert found.tolist() == expected, (through, found)
 raises(NotImplementedError, "only_inputs", lambda: paddle.grad(loss, [x], only_inputs=False))
 """,
+    "profiler": """
+import json
+import os
+
+from paddle import profiler
+
+states = profiler.make_scheduler(closed=1, ready=1, record=2, repeat=2, skip_first=1)
+assert [states(step).value for step in range(11)] == [0, 0, 1, 2, 3, 0, 1, 2, 3, 0, 0]
+raises(ValueError, "make_scheduler", lambda: profiler.make_scheduler(closed=1, ready=1, record=0))
+raises(ValueError, "Profiler", lambda: profiler.Profiler(scheduler=(3, 2)))
+
+layer, x, counts = paddle.nn.Linear(4, 4), paddle.ones([2, 4]), []
+write = profiler.export_chrome_tracing("traces", "worker")
+
+
+def ready(found):
+    counts.append(found.step_num)
+    write(found)
+
+
+with profiler.Profiler(targets=[profiler.ProfilerTarget.CPU], scheduler=(2, 4), on_trace_ready=ready) as found:
+    for _ in range(6):
+        with profiler.RecordEvent("mine"):
+            layer(x).sum().backward()
+        found.step(num_samples=2)
+assert counts == [4], counts
+(name,) = os.listdir("traces")
+assert name.startswith("worker_time_") and name.endswith(".paddle_trace.json")
+events = profiler.load_profiler_result(os.path.join("traces", name))
+assert sum(each.get("name") == "mine" and each.get("ph") == "X" for each in events) == 2
+found.export("again.json", "json")
+raises(NotImplementedError, "export pb", lambda: found.export("x", "pb"))
+raises(ValueError, "summary days", lambda: found.summary(time_unit="days"))
+found.summary(sorted_by=profiler.SortedKeys.CPUMax, time_unit="us")
+assert "images/s" in found.step_info("images") and found.step_info() == ""
+raises(RuntimeError, "nothing was measured", lambda: profiler.Profiler(timer_only=True).summary())
+""",
+    "hub": """
+from pathlib import Path
+
+from paddle import hub
+
+Path("models").mkdir()
+Path("models/parts.py").write_text("SIZE = 3")
+Path("models/hubconf.py").write_text(
+    "import paddle\\nfrom parts import SIZE\\ndependencies = ['json']\\n"
+    "def line(out=2):\\n    'A line.'\\n    return paddle.nn.Linear(SIZE, out)\\n"
+)
+assert hub.list("models", source="local") == ["line"]
+assert hub.help("models", "line", source="local") == "A line."
+assert hub.load("models", "line", source="local", out=4).weight.shape == [3, 4]
+raises(RuntimeError, "curve", lambda: hub.load("models", "curve", source="local"))
+raises(ValueError, "source elsewhere", lambda: hub.list("models", source="elsewhere"))
+raises(NotImplementedError, "hub.list local", lambda: hub.list("owner/name"))
+raises(FileNotFoundError, "hubconf.py", lambda: hub.list(".", source="local"))
+Path("models/hubconf.py").write_text("dependencies = ['no_such_package']")
+raises(RuntimeError, "no_such_package", lambda: hub.list("models", source="local"))
+""",
+    "devices without a GPU": """
+from paddle import device
+
+if not device.is_compiled_with_cuda():
+    assert device.get_device() == "cpu" and device.device_count() == device.cuda.device_count() == 0
+    assert not device.is_available() and not device.is_bf16_supported()
+    for nothing in (device.empty_cache, device.cuda.empty_cache, device.synchronize, device.ipc_collect):
+        assert nothing() is None
+    with device.stream_guard(None), device.device_guard("cpu"):
+        assert paddle.ones([1]).place.is_cpu_place()
+    for name in ("memory_allocated", "max_memory_allocated", "current_stream", "Stream", "Event", "get_device_name"):
+        raises(ValueError, f"[{name}] GPU", getattr(device, name))
+        raises(ValueError, f"[{name}] GPU", getattr(device.cuda, name))
+    raises(ValueError, "[synchronize] GPU", device.cuda.synchronize)
+""",
     "paths of modules": """
 from paddle.hapi import Model
 from paddle.hapi.model_summary import summary

@@ -54,6 +54,37 @@ SCHEDULES = {
             schedule.step()
             raises(ValueError, schedule.step, "OneCycleLR", "5", "total_steps")
         """,
+    "arguments that make no sense": """
+        for kind, arguments, words in [
+            ("MultiStepDecay", (0.5, [5, 5]), "milestones [5, 5]"),
+            ("MultiStepDecay", (0.5, [5, 3]), "milestones [5, 3]"),
+            ("MultiStepDecay", (0.5, [5], 1.5), "gamma 1.5"),
+            ("StepDecay", (0.5, 3, 1.5), "gamma 1.5"),
+            ("ExponentialDecay", (0.5, 2), "gamma 2"),
+            ("ExponentialDecay", (-0.5, 0.9), "learning_rate -0.5"),
+            ("NaturalExpDecay", (0.5, -1), "gamma -1"),
+            ("NoamDecay", (-1, 3), "d_model -1"),
+            ("PolynomialDecay", (0.5, 0), "decay_steps 0"),
+            ("PolynomialDecay", (0.5, 3, 0.1, 0), "power 0"),
+            ("LinearWarmup", (0.5, 0, 0.0, 1.0), "warmup_steps 0"),
+            ("LinearWarmup", (0.5, 3, 1.0, 0.5), "end_lr 0.5"),
+            ("CosineAnnealingDecay", (0.5, 0), "T_max 0"),
+            ("PiecewiseDecay", ([], [1.0]), "boundary"),
+        ]:
+            raises(ValueError, lambda: getattr(lr, kind)(*arguments), f"[{kind}]", *words.split(" ", 1))
+        raises(TypeError, lambda: lr.MultiStepDecay(0.5, 5), "MultiStepDecay", "int")
+        raises(TypeError, lambda: lr.LinearWarmup("a", 3, 0.0, 1.0), "LinearWarmup", "str")
+        raises(TypeError, lambda: lr.CosineAnnealingDecay(0.5, 2.5), "CosineAnnealingDecay", "float")
+        """,
+    "one cycle has a step behind its end, in the form of its last phase": """
+        for options, expected in [
+            ({"total_steps": 5}, [1e-4, 0.188336]),
+            ({"total_steps": 7, "three_phase": True}, [1e-4, 0.006538]),
+            ({"total_steps": 6, "anneal_strategy": "linear", "phase_pct": 0.5}, [1e-4, -0.3332]),
+        ]:
+            found = rates(lr.OneCycleLR(1.0, **options), options["total_steps"])
+            assert_allclose(found[-2:], expected, atol=2e-6, err_msg=str(options))
+        """,
     "attributes": """
         piecewise = lr.PiecewiseDecay([2], [0.3, 0.2])
         assert piecewise.base_lr == 0.1 and piecewise() == 0.3 and piecewise.values == [0.3, 0.2]
@@ -260,6 +291,35 @@ GROUPS = {
             ("Rprop", {"weight_decay": 0.5}, {}, [0.9, -2.1, 0.9, -1.9]),
         ]:
             assert_allclose(moved(kind, group, **options), expected, atol=2e-5, err_msg=str((kind, group, options)))
+        """,
+    "a group has the options that its optimizer has": """
+        from paddle.regularizer import L1Decay, L2Decay
+
+        def moved(kind, group, **options):
+            first, second = parameter([1.0, -2.0]), parameter([1.0, -2.0])
+            groups = [{"params": [first]}, {"params": [second], **group}]
+            optimizer = getattr(paddle.optimizer, kind)(learning_rate=0.1, parameters=groups, **options)
+            for _ in range(2):
+                ((first + second).sum() * 0.1).backward()
+                optimizer.step()
+                optimizer.clear_grad()
+            return [*first.tolist(), *second.tolist()]
+
+        absolute = {"weight_decay": L1Decay(0.5)}
+        for kind, group, options, expected in [
+            ("SGD", {"weight_decay": None}, {"weight_decay": 0.5}, [0.883, -1.8245, 0.883, -1.8245]),
+            ("SGD", {"momentum": 0.5, "unknown": 1}, {}, [0.98, -2.02, 0.98, -2.02]),
+            ("RMSProp", {"weight_decay": None, "momentum": 0.5}, absolute, [0.23255, -1.23257, 0.00895, -1.00898]),
+            ("Momentum", {"weight_decay": 0.2}, absolute, [0.826, -1.884, 0.7696, -1.7696]),
+            ("Momentum", {"weight_decay": L2Decay(0.2)}, absolute, [0.826, -1.884, 0.7696, -1.7696]),
+            ("Momentum", {"weight_decay": L1Decay(0.2)}, absolute, [0.826, -1.884, 0.913, -1.971]),
+            ("Momentum", {"weight_decay": None}, absolute, [0.826, -1.884, 0.826, -1.884]),
+            ("Momentum", {"weight_decay": None}, {"weight_decay": 0.5}, [0.829, -1.7435, 0.971, -2.029]),
+            ("Momentum", {"use_nesterov": True, "momentum": 0.5}, {}, [0.971, -2.029, 0.9675, -2.0325]),
+        ]:
+            assert_allclose(moved(kind, group, **options), expected, atol=2e-5, err_msg=str((kind, group, options)))
+        raises(TypeError, lambda: moved("AdamW", {"weight_decay": None}), "AdamW", "NoneType")
+        raises(TypeError, lambda: moved("AdamW", {}, weight_decay=L2Decay(0.1)), "AdamW", "L2Decay")
         """,
     "minimize returns the parameters with their gradients": """
         line = paddle.nn.Linear(2, 3)

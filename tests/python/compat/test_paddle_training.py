@@ -89,6 +89,19 @@ net.set_state_dict(state)
 net.eval()
 assert paddle.allclose(state["fc.0.weight"], net.fc[0].weight).item()
 """,
+    "a model that is not prepared": """
+import paddle
+
+model = paddle.Model(paddle.nn.Linear(3, 2))
+for train in (lambda: model.train_batch([paddle.ones([1, 3])]), lambda: model.fit([(paddle.ones([3]),)], verbose=0)):
+    try:
+        train()
+    except RuntimeError as error:
+        assert "[Model]" in str(error) and "prepare" in str(error), error
+    else:
+        raise AssertionError("trained without a loss")
+assert model.predict_batch([paddle.ones([1, 3])])[0].shape == (1, 2)
+""",
     "metrics": """
 import numpy as np
 import paddle

@@ -181,9 +181,15 @@ def placed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 empty_like = placed(_named(lm.empty_like))
-full_like = placed(_named(lm.full_like))
+_full_like = _named(lm.full_like)
 ones_like = placed(_named(lm.ones_like))
 zeros_like = placed(_named(lm.zeros_like))
+
+
+@placed
+def full_like(x: Tensor, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Returns a tensor of ``fill_value``, which may be text, in the shape of ``x``."""
+    return _full_like(x, float(fill_value) if isinstance(fill_value, str) else fill_value, dtype=dtype)
 
 
 @placed
@@ -288,11 +294,19 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
     """Returns a copy of ``x``, in ``output`` where that is given."""
-    copied = x.clone() if isinstance(x, Tensor) else lm.tensor(x)
+    copied = x.clone() if isinstance(x, Tensor) else _as_numpy_has_it(x)
     if output is None:
         return copied
     same = tuple(copied.shape) == tuple(output.shape) and copied.dtype == output.dtype
     return output.copy_(copied) if same else become(output, copied)
+
+
+def _as_numpy_has_it(x: Any) -> Tensor:
+    """Returns a number as one element, and a list, in the dtypes of numpy: float64 and complex128 for Python's own."""
+    import numpy as np
+
+    array = np.asarray(x)
+    return lm.tensor(array if array.ndim else array.reshape(1))
 
 
 def clone(x: Tensor, name: str | None = None) -> Tensor:
@@ -346,10 +360,14 @@ def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
 
 
 def transpose(x: Tensor, perm: Any, name: Any = None) -> Tensor:
-    """``x`` with its axes in the order ``perm``, or with two axes each in the place of the other."""
+    """``x`` with its axes in the order ``perm``, or with two axes each in the place of the other.
+
+    An order of fewer axes is one of the first, and leaves those behind where they are.
+    """
     if isinstance(perm, int):
         return lm.swapaxes(x, perm, name)
-    return lm.permute_dims(x, tuple(perm))
+    order = tuple(perm)
+    return lm.permute_dims(x, (*order, *range(len(order), x.ndim)))
 
 
 def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1, name: str | None = None) -> Tensor:

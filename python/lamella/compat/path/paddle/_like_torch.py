@@ -8,7 +8,7 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.elements import strided
 
-from ._functions import device_name, to_tensor
+from ._functions import device_name, to_tensor, transpose
 from ._functions import divide as div  # noqa: F401
 from ._functions import subtract as sub  # noqa: F401
 
@@ -72,12 +72,12 @@ def range(
 def permute(input: Tensor, *dims: Any, **named: Any) -> Tensor:
     """The tensor with its axes in another order; the axes may come in one list."""
     listed = named["dims"] if "dims" in named else dims[0] if isinstance(dims[0], (list, tuple)) else dims
-    return lm.permute_dims(input, tuple(listed))
+    return transpose(input, listed)
 
 
 def swapaxes(x: Tensor, perm: Any, axis1: int | None = None, name: str | None = None) -> Tensor:
     """The axes in the order ``perm``, or of two axes each in the place of the other."""
-    return lm.permute_dims(x, tuple(perm)) if axis1 is None else lm.swapaxes(x, perm, axis1)
+    return transpose(x, perm) if axis1 is None else lm.swapaxes(x, perm, axis1)
 
 
 swapdims = swapaxes

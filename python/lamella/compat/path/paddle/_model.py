@@ -58,7 +58,13 @@ class Model:
     # ---- batches
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
-        """Makes a step on one batch; returns the loss, and the metrics where there are some."""
+        """Makes a step on one batch; returns the loss, and the metrics where there are some.
+
+        Raises:
+            RuntimeError: there is no loss, or no optimizer, as :meth:`prepare` sets them.
+        """
+        if self._loss is None or (update and self._optimizer is None):
+            raise RuntimeError("[Model] training needs an optimizer and a loss: call prepare(optimizer, loss) first")
         self.network.train()
         outputs, losses = self._forward(inputs, labels)
         total = losses[0] if len(losses) == 1 else sum(losses[1:], losses[0])

@@ -43,6 +43,10 @@ all, any, max, min, amax, amin, logsumexp, count_nonzero = map(
 
 def nanmean(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The mean of the elements that are numbers, along axes or of all; float32 for integers."""
+    if lm.isdtype(x.dtype, "complex floating"):
+        there = lm.logical_not(lm.isnan(x))
+        total = nansum(x, axis, keepdim=keepdim)
+        return total / lm.sum(there, axis=axes_of(axis), keepdims=keepdim).astype(x.dtype)
     x = x if lm.isdtype(x.dtype, "real floating") else x.astype(lm.float32)
     return lm.nanmean(x, axis=axes_of(axis), keepdims=keepdim)
 
@@ -53,13 +57,17 @@ def mean(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = 
 
 
 def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
-    """The sum along axes, or of all elements, of ``x`` cast to ``dtype``."""
+    """The sum along axes, or of all elements, of ``x`` cast to ``dtype``; a bool in its place is ``keepdim``."""
+    if isinstance(dtype, bool):  # PyTorch's order, which Paddle takes as well
+        dtype, keepdim = keepdim if not isinstance(keepdim, bool) else None, dtype
     made = lm.sum(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim)
     return _in_dtype(made, dtype)
 
 
 def nansum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The sum of the elements that are numbers, see :func:`sum`."""
+    if lm.isdtype(x.dtype, "complex floating"):
+        return sum(lm.where(lm.isnan(x), lm.zeros_like(x), x), axis, dtype, keepdim)
     return _in_dtype(lm.nansum(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim), dtype)
 
 
@@ -184,16 +192,31 @@ def median(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg"
     if not x.size:
         return _of_nothing(x, axis, keepdim, mode)
     rows, axes = _joined(x, axis)
-    order = lm.argsort(rows, axis=-1, stable=True)
-    places, values = _middle(rows, order, tuple(rows.shape)[-1])
+    order, count = lm.argsort(rows, axis=-1, stable=True), tuple(rows.shape)[-1]
+    places = [order[..., (count - 1) // 2], order[..., count // 2]]
     if lm.isdtype(x.dtype, "real floating"):
-        missing = lm.any(lm.isnan(rows), axis=-1)
-        values = [lm.where(missing, lm.full_like(each, float("nan")), each) for each in values]
-        places = [lm.where(missing, lm.argmax(lm.isnan(rows).astype("int32"), axis=-1), each) for each in places]
+        missing = lm.isnan(rows)
+        first = lm.argmax(missing.astype("int32"), axis=-1)
+        places = [lm.where(lm.any(missing, axis=-1), first, each) for each in places]
+    return _of_middle(rows, places, axes, keepdim, mode, isinstance(axis, int))
+
+
+def _of_middle(rows: Tensor, places: list[Tensor], axes: list[int], keepdim: bool, mode: str, placed: bool) -> Any:
+    """Returns the middle elements of rows by the places of the two, which may be one, and in the mode "min" the place.
+
+    Elements that equal a middle that is no mean of two different ones share its gradient, unless its place is returned.
+    """
+    low, high = (lm.squeeze(lm.take_along_axis(rows, lm.expand_dims(each, -1), axis=-1), -1) for each in places)
+    if mode == "min" and placed:
+        return _with_axes(low, axes, keepdim), _with_axes(places[0], axes, keepdim)
+    if mode == "min" and not lm.isdtype(rows.dtype, "real floating"):
+        return _with_axes(low, axes, keepdim)
+    # The largest of equal elements has a gradient that they share.
+    equal = rows == lm.expand_dims(low.detach(), -1)
+    shared = lm.max(lm.where(equal, rows, lm.full_like(rows, -float("inf"))), axis=-1)
     if mode == "min":
-        first = _with_axes(values[0], axes, keepdim)
-        return (first, _with_axes(places[0], axes, keepdim)) if isinstance(axis, int) else first
-    return _with_axes((values[0] + values[1]) / 2, axes, keepdim)
+        return _with_axes(lm.where(lm.isnan(low), low, shared), axes, keepdim)
+    return _with_axes(lm.where(low == high, shared, (low + high) / 2), axes, keepdim)
 
 
 def _of_nothing(x: Tensor, axis: Any, keepdim: bool, mode: str) -> Any:
@@ -201,13 +224,6 @@ def _of_nothing(x: Tensor, axis: Any, keepdim: bool, mode: str) -> Any:
     shape = lm.sum(x, axis=axes_of(axis), keepdims=keepdim).shape
     made = lm.full(tuple(shape), float("nan"), dtype=x.dtype)
     return (made, lm.zeros_like(made, dtype="int64")) if mode == "min" and isinstance(axis, int) else made
-
-
-def _middle(rows: Tensor, order: Tensor, count: int) -> tuple[list[Tensor], list[Tensor]]:
-    """Returns the places and values of the two middle elements of sorted rows, which may be one."""
-    places = [order[..., (count - 1) // 2], order[..., count // 2]]
-    values = [lm.squeeze(lm.take_along_axis(rows, lm.expand_dims(each, -1), axis=-1), -1) for each in places]
-    return places, values
 
 
 def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Any:
@@ -225,12 +241,8 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
     count = lm.sum(lm.logical_not(lm.isnan(rows)).astype("int64"), axis=-1, keepdims=True)
     found = []
     for middle in (lm.clip((count - 1) // 2, min=0), lm.clip(lm.minimum(count // 2, count - 1), min=0)):
-        place = lm.take_along_axis(order, middle, axis=-1)
-        found.append((lm.squeeze(lm.take_along_axis(rows, place, axis=-1), -1), lm.squeeze(place, -1)))
-    if mode == "min":
-        first = _with_axes(found[0][0], axes, keepdim)
-        return (first, _with_axes(found[0][1], axes, keepdim)) if isinstance(axis, int) else first
-    return _with_axes((found[0][0] + found[1][0]) / 2, axes, keepdim)
+        found.append(lm.squeeze(lm.take_along_axis(order, middle, axis=-1), -1))
+    return _of_middle(rows, found, axes, keepdim, mode, isinstance(axis, int))
 
 
 def mode(x: Tensor, axis: int = -1, keepdim: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -293,4 +305,5 @@ def histogram(
     inside = lm.logical_and(values >= low, values <= high)
     share = lm.ones_like(values) if weight is None else lm.reshape(weight.detach(), (-1,))
     sums = lm.index_add(lm.zeros((bins,), dtype=share.dtype), 0, place, lm.where(inside, share, lm.zeros_like(share)))
-    return sums / (lm.sum(sums) * ((high - low) / bins)) if density else sums
+    made = sums / (lm.sum(sums) * ((high - low) / bins)) if density else sums
+    return made.astype(lm.float32)

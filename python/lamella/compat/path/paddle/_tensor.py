@@ -211,6 +211,22 @@ def add(name: str, function: Callable[..., Any]) -> None:
     _item(name, of_two_meanings(name, function))
 
 
+def _to_sparse_coo(self: Tensor, sparse_dim: int) -> Any:
+    """Returns the elements that are not 0 with their places, which the first axes have."""
+    from .sparse._tensor import of_dense
+
+    return of_dense(self, sparse_dim)
+
+
+def _to_sparse_csr(self: Tensor) -> Any:
+    """Returns a matrix, or several, by rows: the elements that are not 0."""
+    from .sparse._tensor import of_dense
+
+    return of_dense(self, self.ndim).to_sparse_csr()
+
+
+add("to_sparse_coo", _to_sparse_coo)
+add("to_sparse_csr", _to_sparse_csr)
 _printing.install(_item)
 show_dtypes("paddle")
 _item("set_value", _set_value)

@@ -9,7 +9,7 @@ from lamella import Tensor
 from lamella.compat.front import add_paths, close_module
 
 from ..geometric import segment_max, segment_mean, segment_min, segment_sum, send_u_recv  # noqa: F401
-from . import autograd, optimizer  # noqa: F401
+from . import autograd, nn, optimizer  # noqa: F401
 from .optimizer import LookAhead, ModelAverage  # noqa: F401
 
 

@@ -9,7 +9,7 @@ import lamella as lm
 from lamella.compat.front import close_module
 
 from . import lr  # noqa: F401
-from ._base import Optimizer, apart, decay, factor, given, number, rate
+from ._base import Optimizer, apart, decay, decoupled, factor, given, number, rate
 from ._steps import ASGD, Adadelta, Adagrad, Adamax, Lamb, NAdam, RAdam, RMSProp, Rprop  # noqa: F401
 
 
@@ -103,7 +103,7 @@ class AdamW(Optimizer, lm.optim.Adam):
                 for parameter in each["params"] if isinstance(each, dict) else [each]:
                     parameter.optimize_attr = {"learning_rate": factor(parameter) * float(lr_ratio(parameter))}
             listed = list(given("AdamW", listed))
-        options = rate(learning_rate), (number(beta1), number(beta2)), number(epsilon), decay(weight_decay), amsgrad
+        options = rate(learning_rate), (number(beta1), number(beta2)), number(epsilon), decoupled(weight_decay), amsgrad
         super().__init__(apart(listed, apply_decay_param_fun), *options, decoupled=True)
         self._set(learning_rate, grad_clip, weight_decay, multi_precision)
 

@@ -122,7 +122,7 @@ class Optimizer(lm.optim.Optimizer):
                 self._clip_gradients()
                 for parameter, group, penalty in penalties:
                     # In the place of the optimizer's own, which is added by its step.
-                    apart = self._decays_apart or group.get("decoupled")
+                    apart = self._decays_apart or group.get("decoupled") or penalty is self._penalty
                     others = 0.0 if apart else group.get("weight_decay", 0.0)
                     parameter.grad = parameter.grad + penalty(parameter) - others * parameter
             return super().step(closure)
@@ -243,6 +243,21 @@ class Optimizer(lm.optim.Optimizer):
         return []
 
 
+#: Options of optimizers that a group may have of its own, beside those of all; Paddle passes over others.
+_OF_GROUPS = {
+    "Adadelta": "epsilon rho",
+    "Adagrad": "epsilon initial_accumulator_value",
+    "Adam": "beta1 beta2 epsilon",
+    "AdamW": "beta1 beta2 epsilon",
+    "Adamax": "beta1 beta2 epsilon",
+    "Lamb": "beta1 beta2 epsilon lamb_weight_decay",
+    "Momentum": "momentum use_nesterov",
+    "NAdam": "beta1 beta2 epsilon momentum_decay",
+    "RAdam": "beta1 beta2 epsilon",
+    "RMSProp": "epsilon rho momentum centered",
+}
+
+
 def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
     """Returns the parameters, in groups of one factor of the learning rate where there are several.
 
@@ -261,9 +276,12 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
     groups: list[Any] = []
     for number, group in enumerate(listed):
         options: dict[str, Any] = {"_part": number}
-        options.update((word, value) for word, value in group.items() if word not in ("params", "learning_rate"))
+        words = ("_part", "_penalty", "grad_clip", "weight_decay", *_OF_GROUPS.get(name, "").split())
+        options.update((word, value) for word, value in group.items() if word in words)
         if "weight_decay" in options:
             options.update(_of_group(name, options.pop("weight_decay")))
+        if "use_nesterov" in options:
+            options["nesterov"] = options.pop("use_nesterov")
         if name == "Lamb" and "lamb_weight_decay" in options:
             options["weight_decay"] = options.pop("lamb_weight_decay")
         members: list[Any] = [group["params"]] if isinstance(group["params"], lm.Tensor) else list(group["params"])
@@ -277,10 +295,19 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
 
 
 def _of_group(name: str, weight_decay: Any) -> dict[str, Any]:
-    """Returns options of a group with a penalty, which stands in the place of the optimizer's."""
+    """Returns options of a group with a penalty, which stands in the place of the optimizer's; None leaves that one.
+
+    Raises:
+        TypeError: the steps of AdamW take numbers only.
+    """
+    if name == "Momentum" and not isinstance(weight_decay, L1Decay):
+        # The step itself adds the squares' penalty, beside an L1Decay of the optimizer.
+        return {"weight_decay": decay(weight_decay)}
+    if weight_decay is None and name != "AdamW":
+        return {}
     penalty = weight_decay if isinstance(weight_decay, L1Decay) else None
     if name == "AdamW":
-        return {"weight_decay": decay(weight_decay)}
+        return {"weight_decay": decoupled(weight_decay)}
     if name in ("Lamb", "Rprop"):  # whose own steps add no penalty to gradients
         return {"_penalty": penalty or L2Decay(decay(weight_decay))}
     return {"_penalty": penalty, "weight_decay": decay(weight_decay)}
@@ -321,3 +348,15 @@ def rate(learning_rate: Any) -> float:
 def decay(weight_decay: Any) -> float:
     """Returns the factor of a number, of an ``L2Decay`` or of None; 0 for other penalties."""
     return 0.0 if isinstance(weight_decay, L1Decay) else number(getattr(weight_decay, "coeff", weight_decay)) or 0.0
+
+
+def decoupled(weight_decay: Any) -> float:
+    """Returns the factor of AdamW's decay.
+
+    Raises:
+        TypeError: it is no number.
+    """
+    found = number(weight_decay)
+    if isinstance(found, bool) or not isinstance(found, (int, float)):
+        raise TypeError(f"[AdamW] weight_decay is a number, not {type(weight_decay).__name__}: penalties are Adam's")
+    return found

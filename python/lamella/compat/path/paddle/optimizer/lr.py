@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -29,6 +30,8 @@ class LRScheduler:
     def __init__(self, learning_rate: float = 0.1, last_epoch: int = -1, verbose: bool = False) -> None:
         if not isinstance(learning_rate, (int, float)):
             raise TypeError(f"[{type(self).__name__}] learning_rate is a number, not {type(learning_rate).__name__}")
+        if learning_rate < 0:
+            raise ValueError(f"[{type(self).__name__}] learning_rate is at least 0, not {learning_rate}")
         self.base_lr = float(learning_rate)
         self.last_lr = float(learning_rate)
         self.last_epoch = last_epoch
@@ -106,9 +109,16 @@ class StepDecay(_Native):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
+        _check("StepDecay", gamma < 1, f"gamma is below 1, not {gamma}")
         super().__init__(
             lambda optimizer: native.StepLR(optimizer, step_size, gamma), learning_rate, last_epoch, verbose
         )
+
+
+def _check(schedule: str, good: bool, words: str) -> None:
+    """Raises ``ValueError`` where an argument of a schedule makes no sense."""
+    if not good:
+        raise ValueError(f"[{schedule}] {words}")
 
 
 class MultiStepDecay(_Native):
@@ -122,6 +132,11 @@ class MultiStepDecay(_Native):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
+        if not isinstance(milestones, (list, tuple)):
+            raise TypeError(f"[MultiStepDecay] milestones are a list or tuple, not {type(milestones).__name__}")
+        rising = all(first < second for first, second in itertools.pairwise(milestones))
+        _check("MultiStepDecay", rising, f"each of the milestones is above the one before, not {milestones}")
+        _check("MultiStepDecay", gamma < 1, f"gamma is below 1, not {gamma}")
         super().__init__(
             lambda optimizer: native.MultiStepLR(optimizer, milestones, gamma), learning_rate, last_epoch, verbose
         )
@@ -137,6 +152,7 @@ class ExponentialDecay(_Native):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
+        _check("ExponentialDecay", 0 < gamma < 1, f"gamma is between 0 and 1, not {gamma}")
         super().__init__(lambda optimizer: native.ExponentialLR(optimizer, gamma), learning_rate, last_epoch, verbose)
 
 
@@ -150,6 +166,7 @@ class NaturalExpDecay(_Native):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
+        _check("NaturalExpDecay", gamma > 0, f"gamma is above 0, not {gamma}")
         super().__init__(lambda optimizer: native.NaturalExpLR(optimizer, gamma), learning_rate, last_epoch, verbose)
 
 
@@ -210,6 +227,7 @@ class PiecewiseDecay(_Native):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
+        _check("PiecewiseDecay", len(boundaries) > 0, "there is at least one boundary")
         self.boundaries, self.values = boundaries, values
         super().__init__(lambda optimizer: native.PiecewiseLR(optimizer, boundaries, values), 0.1, last_epoch, verbose)
 
@@ -229,6 +247,9 @@ class CosineAnnealingDecay(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
+        if not isinstance(T_max, int):
+            raise TypeError(f"[CosineAnnealingDecay] T_max is an integer, not {type(T_max).__name__}")
+        _check("CosineAnnealingDecay", T_max > 0, f"T_max is above 0, not {T_max}")
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -282,6 +303,8 @@ class PolynomialDecay(_Native):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
+        _check("PolynomialDecay", decay_steps > 0, f"decay_steps is above 0, not {decay_steps}")
+        _check("PolynomialDecay", power > 0, f"power is above 0, not {power}")
         super().__init__(
             lambda optimizer: native.PolynomialLR(optimizer, decay_steps, power, end_lr, cycle),
             learning_rate,
@@ -301,6 +324,7 @@ class NoamDecay(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
+        _check("NoamDecay", d_model > 0, f"d_model is above 0, not {d_model}")
         self.d_model, self.warmup_steps = d_model, warmup_steps
         super().__init__(learning_rate, last_epoch, verbose)
 
@@ -322,6 +346,12 @@ class LinearWarmup(LRScheduler):
         last_epoch: int = -1,
         verbose: bool = False,
     ) -> None:
+        if not isinstance(learning_rate, (int, float, LRScheduler)):
+            raise TypeError(
+                f"[LinearWarmup] learning_rate is a number or a schedule, not {type(learning_rate).__name__}"
+            )
+        _check("LinearWarmup", warmup_steps > 0, f"warmup_steps is above 0, not {warmup_steps}")
+        _check("LinearWarmup", end_lr > start_lr, f"end_lr is above start_lr, {start_lr}, not {end_lr}")
         self.learning_rate, self.warmup_steps = learning_rate, warmup_steps
         self.start_lr, self.end_lr = start_lr, end_lr
         super().__init__(start_lr, last_epoch, verbose)
@@ -398,6 +428,10 @@ class OneCycleLR(_Native):
             raise ValueError(f"[OneCycleLR] end_learning_rate is at least 0, not {end_learning_rate}")
         first = max_learning_rate / divide_factor
         self.total_steps = total_steps
+        begin = phase_pct * total_steps * (2 if three_phase else 1) - (2 if three_phase else 1)
+        #: The last phase: its first step and rate, the number of its steps, its last rate, and its form.
+        self._last = begin, first if three_phase else max_learning_rate, total_steps - 1 - begin
+        self._end, self._anneal = end_learning_rate, anneal_strategy
         super().__init__(
             lambda optimizer: native.OneCycleLR(
                 optimizer,
@@ -416,16 +450,22 @@ class OneCycleLR(_Native):
         )
 
     def get_lr(self) -> float:
-        """Returns the rate.
+        """Returns the rate; one step behind the last one follows the form of the last phase.
 
         Raises:
             ValueError: the epoch is behind ``total_steps``.
         """
+        if self.last_epoch < self.total_steps:
+            return super().get_lr()
         if self.last_epoch > self.total_steps:
             raise ValueError(
                 f"[OneCycleLR] has {self.total_steps} steps (total_steps), none of number {self.last_epoch}"
             )
-        return super().get_lr()
+        begin, first, count = self._last
+        share = (self.last_epoch - begin) / count
+        if self._anneal == "linear":
+            return first + (self._end - first) * share
+        return self._end + (first - self._end) / 2 * (1 + math.cos(math.pi * share))
 
 
 class CyclicLR(_Native):

@@ -4,19 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import lamella as lm
+from lamella import cuda as _cuda
 from lamella.compat.front import close_module
 
-from ._functions import get_device, is_compiled_with_cuda
-from ._more import set_device
-from ._parts import get_rng_state, set_rng_state  # noqa: F401
+from .._functions import get_device, is_compiled_with_cuda
+from .._more import set_device
+from .._parts import get_rng_state, set_rng_state  # noqa: F401
+from . import cuda
+from .cuda import (  # noqa: F401
+    Event,
+    Stream,
+    current_stream,
+    empty_cache,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    reset_max_memory_allocated,
+    reset_peak_memory_stats,
+    stream_guard,
+)
 
-
-def device_count() -> int:
-    """Returns the number of GPUs."""
-    return int(lm.cuda.device_count()) if lm.cuda.is_available() else 0
+device_count = cuda.device_count
+StreamContext = stream_guard
 
 
 def is_available() -> bool:
@@ -66,7 +83,32 @@ def get_cudnn_version() -> None:
 def synchronize(device: Any = None) -> None:
     """Waits until the GPU has done what it was given."""
     if is_available():
-        lm.cuda.synchronize()
+        _cuda.synchronize()
+
+
+def set_stream(stream: Any = None) -> Any:
+    """Gives work to another stream from here on, and returns the one before.
+
+    Raises:
+        ValueError: there is no GPU.
+    """
+    before = current_stream()
+    _cuda.set_stream(stream)
+    return before
+
+
+def ipc_collect() -> None:
+    """Does nothing: memory of GPUs is not shared by processes here."""
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """True if there is a GPU: all compute in bfloat16, some by way of float32."""
+    return is_available()
+
+
+def is_current_stream_capturing() -> bool:
+    """True while a graph of a GPU's work is recorded."""
+    return is_available() and _cuda.is_current_stream_capturing()
 
 
 def manual_seed(seed: int) -> None:
@@ -85,4 +127,15 @@ def device_guard(device: Any = "cpu") -> Iterator[None]:
         set_device(before)
 
 
-__getattr__ = close_module(__name__)
+device = device_guard
+
+
+#: Names of tensors of a dtype, which the package has, too.
+_OF_DTYPES = ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
+_missing = close_module(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name in [f"{each}Tensor" for each in _OF_DTYPES]:
+        return getattr(import_module("paddle"), name)
+    return _missing(name)

@@ -1,0 +1,91 @@
+"""Reductions and forms of the paddle front: gradients of equal elements, complex numbers, calls and their dtypes."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+HEADER = """
+import numpy as np
+import paddle
+from numpy.testing import assert_allclose
+
+nan = float("nan")
+
+
+def gradient(name, values, **options):
+    x = paddle.to_tensor(values, stop_gradient=False)
+    made = getattr(paddle, name)(x, **options)
+    (made[0] if isinstance(made, tuple) else made).sum().backward()
+    return x.grad.tolist()
+"""
+PROGRAMS = {
+    "elements that equal the middle share its gradient": """
+        third = 1 / 3
+        for values, options, expected in [
+            ([1.0, 2, 2, 2, 3], {}, [0, third, third, third, 0]),
+            ([1.0, 2, 2, 3], {}, [0, 0.5, 0.5, 0]),
+            ([1.0, 2, 3, 4], {}, [0, 0.5, 0.5, 0]),
+            ([1.0, 1, 2, 3], {"mode": "min"}, [0.5, 0.5, 0, 0]),
+            ([2.0, 2, 1, 1], {"mode": "min"}, [0, 0, 0.5, 0.5]),
+            ([[1.0, 2, 3, 4], [3, 3, 3, 0]], {"axis": -1}, [[0, 0.5, 0.5, 0], [third, third, third, 0]]),
+            ([[3.0, 1], [3, 1], [3, 2]], {"axis": 0}, [[third, 0.5], [third, 0.5], [third, 0]]),
+        ]:
+            for name in ("median", "nanmedian"):
+                assert_allclose(gradient(name, values, **options), expected, rtol=1e-6, err_msg=str((name, values)))
+        assert gradient("median", [1.0, 2, 3], axis=-1, mode="min") == [0, 1, 0]
+        """,
+    "the gradient of a row without a middle is its NaN's": """
+        for options in ({}, {"axis": -1}, {"mode": "min"}, {"axis": -1, "mode": "min"}):
+            assert gradient("median", [1.0, nan, 2, 3, 3], **options) == [0, 1, 0, 0, 0], options
+        assert gradient("nanmedian", [nan, 1.0, 1, 2]) == [0, 0.5, 0.5, 0]
+        assert gradient("nanmedian", [nan, 1.0, 1, 2], mode="min") == [0, 0.5, 0.5, 0]
+        """,
+    "complex numbers beside NaN": """
+        x = paddle.to_tensor([[1 + 2j, complex("nan")], [3 - 1j, 2j]])
+        assert_allclose(paddle.nanmean(x).numpy(), (4 + 3j) / 3, rtol=1e-6)
+        assert_allclose(paddle.nanmean(x, axis=1, keepdim=True).numpy(), [[1 + 2j], [1.5 + 0.5j]], rtol=1e-6)
+        assert_allclose(paddle.nansum(x, axis=0).numpy(), [4 + 1j, 2j], rtol=1e-6)
+        """,
+    "a bool behind the axis is keepdim": """
+        x = paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]])
+        for function in (paddle.sum, paddle.mean, paddle.prod):
+            assert function(x, -1, True).shape == [2, 1] and function(x, 0, False).shape == [2]
+        assert x.sum(-1, True).tolist() == [[3], [7]]
+        assert x.sum(0, True, "float64").dtype == paddle.float64 and x.sum(0, "int32").dtype == paddle.int32
+        """,
+    "numbers and lists are copied as numpy's": """
+        for given, dtype, shape in [
+            (True, "bool", [1]), (2.5, "float64", [1]), (3, "int64", [1]), (1 + 2j, "complex128", [1]),
+            ([1.5], "float64", [1]), ([[1.0, 2]], "float64", [1, 2]), ([1, 2], "int64", [2]),
+            (np.float32(2), "float32", [1]), (np.ones(2, "float32"), "float32", [2]), ([np.float32(1)], "float32", [1]),
+            (paddle.ones([2]), "float32", [2]),
+        ]:
+            made = paddle.assign(given)
+            assert made.dtype == getattr(paddle, dtype) and made.shape == shape, (given, made)
+        for text in ("nan", "inf", "2.5"):
+            for made in (paddle.full([2], text), paddle.full_like(paddle.ones([2]), text)):
+                assert str(made[0].item()) == text
+        """,
+    "an order of the first axes": """
+        x = paddle.arange(24).reshape([2, 3, 4])
+        for made in (paddle.transpose(x, [1, 0]), x.transpose([1, 0]), paddle.permute(x, [1, 0])):
+            assert made.equal_all(paddle.transpose(x, [1, 0, 2]))
+        assert paddle.transpose(x, []).equal_all(x)
+        """,
+    "shares of a histogram are float32": """
+        for dtype in ("int32", "int64", "float32", "float64"):
+            x = paddle.to_tensor([1, 2, 3], dtype=dtype)
+            made = paddle.histogram(x, 3, density=True), paddle.histogram(x, 3, weight=paddle.ones([3], dtype=dtype))
+            assert [each.dtype for each in made] == [paddle.float32] * 2
+            assert made[0].tolist() == [0.5] * 3 and made[1].tolist() == [1] * 3
+        """,
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_reductions(program):
+    command = [sys.executable, "-m", "lamella.compat", "-c", HEADER + textwrap.dedent(PROGRAMS[program])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
