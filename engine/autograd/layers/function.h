@@ -130,11 +130,12 @@ struct Parameters<R (*)(Context&, P...) noexcept(kNoexcept)> {
 /// Type as which apply() passes an argument on to a parameter: by constant reference where forward cannot tell the
 /// difference, so that apply() is compiled once for constants, variables and temporaries.
 template <class P, class Arg>
-using Passed = std::conditional_t<
-    (std::is_reference_v<P> ? std::is_lvalue_reference_v<P> && std::is_const_v<std::remove_reference_t<P>>
-                            : std::is_trivially_copyable_v<std::remove_cvref_t<Arg>> || std::is_lvalue_reference_v<Arg>) &&
-        std::is_convertible_v<const std::remove_reference_t<Arg>&, P>,
-    const std::remove_reference_t<Arg>&, Arg&&>;
+using Passed = std::conditional_t<(std::is_reference_v<P>
+                                       ? std::is_lvalue_reference_v<P> && std::is_const_v<std::remove_reference_t<P>>
+                                       : std::is_trivially_copyable_v<std::remove_cvref_t<Arg>> ||
+                                             std::is_lvalue_reference_v<Arg>) &&
+                                      std::is_convertible_v<const std::remove_reference_t<Arg>&, P>,
+                                  const std::remove_reference_t<Arg>&, Arg&&>;
 
 }  // namespace autograd::detail
 

@@ -1,5 +1,6 @@
 #include "engine/autograd/trace/departure.h"
 
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -13,9 +14,10 @@ namespace {
 /// Length at which a chain of departures is cut to its first and its last operation.
 constexpr std::size_t kMaxLength = 16;
 
-/// Returns the latest departure of values to the host on this thread; null where there was none.
-std::shared_ptr<const Departure>& latest_escape() {
-  thread_local std::shared_ptr<const Departure> latest;
+/// Returns the latest departure of values to the host on this thread; null where there was none. A pointer to a pointer,
+/// as the room for thread_local objects is small.
+std::unique_ptr<const std::shared_ptr<const Departure>>& latest_escape() {
+  thread_local std::unique_ptr<const std::shared_ptr<const Departure>> latest;
   return latest;
 }
 
@@ -105,7 +107,7 @@ void note_escape_to_host(const Tensor& x) {
   if (!before && !x.requires_grad() && !(x->flags & TensorImpl::kDerived)) return;
   auto made = make_departure("", Leaving::Host, x);
   if (before && !x.requires_grad()) follow(*made, std::move(before));
-  latest_escape() = std::move(made);
+  latest_escape() = std::make_unique<const std::shared_ptr<const Departure>>(std::move(made));
 }
 
 void forget_escapes() noexcept { latest_escape() = nullptr; }
@@ -113,7 +115,7 @@ void forget_escapes() noexcept { latest_escape() = nullptr; }
 void note_made_by_host(const Tensor& x) {
   if (!latest_escape() || !is_differentiable(x.dtype())) return;
   const auto made = make_departure("", Leaving::Host, x);
-  follow(*made, latest_escape());
+  follow(*made, *latest_escape());
   set_departure(x, made);
 }
 

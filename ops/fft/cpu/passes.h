@@ -14,8 +14,8 @@ namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
 
 /// One pass; kRadix is 0 for an odd radix without a butterfly of its own. From and To are Split<T> or other places
-/// (places.h); the latter require at least as many lanes as a vector has. Only the last pass, whose `rest` is 1, goes to
-/// another place than Split<T>.
+/// (places.h); the latter require at least as many lanes as a vector has. Only the last pass, whose `rest` is 1, goes
+/// to another place than Split<T>.
 template <int kRadix, class T, class From = Split<T>, class To = Split<T>>
 class Pass {
  public:
