@@ -14,8 +14,8 @@ namespace {
 /// Length at which a chain of departures is cut to its first and its last operation.
 constexpr std::size_t kMaxLength = 16;
 
-/// Returns the latest departure of values to the host on this thread; null where there was none. A pointer to a pointer,
-/// as the room for thread_local objects is small.
+/// Returns the latest departure of values to the host on this thread; null where there was none. A pointer to a
+/// pointer, as the room for thread_local objects is small.
 std::unique_ptr<const std::shared_ptr<const Departure>>& latest_escape() {
   thread_local std::unique_ptr<const std::shared_ptr<const Departure>> latest;
   return latest;
