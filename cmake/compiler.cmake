@@ -63,9 +63,15 @@ function(lamella_warnings target)
   target_link_options(${target} PRIVATE LINKER:--as-needed)
 endfunction()
 
-# Precompiles headers for a target.
+# Precompiles headers for a target, or takes those of another: lamella_pch(target REUSE_FROM other). Precompiling takes as
+# long as including the headers in three files does, so that a target of fewer goes without.
 function(lamella_pch target)
-  if(LAMELLA_PCH)
+  get_target_property(files ${target} SOURCES)
+  list(LENGTH files count)
+  if(ARGV1 STREQUAL "REUSE_FROM" AND LAMELLA_PCH)
+    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+  elseif(LAMELLA_PCH AND count GREATER 3)
     list(TRANSFORM ARGN REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:\\0>" OUTPUT_VARIABLE headers)
     target_precompile_headers(${target} PRIVATE ${headers})
     # Lets ccache cache files that use a precompiled header.
@@ -100,7 +106,8 @@ function(lamella_unity target)
   endif()
 endfunction()
 
-# Sets everything that a C++ target of the library needs; further arguments are headers worth precompiling.
+# Sets everything that a C++ target of the library needs; further arguments are headers worth precompiling, or those of
+# lamella_pch().
 function(lamella_target target)
   lamella_warnings(${target})
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
@@ -120,7 +127,11 @@ function(lamella_target target)
   if(LAMELLA_UNITY AND LAMELLA_COMPILER_FLAGS AND NOT LAMELLA_SANITIZE)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=large-unit-insns=200000>)
   endif()
-  lamella_pch(${target} ${LAMELLA_STANDARD_HEADERS} ${ARGN})
+  if(ARGV1 STREQUAL "REUSE_FROM")
+    lamella_pch(${target} ${ARGN})
+  else()
+    lamella_pch(${target} ${LAMELLA_STANDARD_HEADERS} ${ARGN})
+  endif()
   lamella_unity(${target})
 endfunction()
 
