@@ -91,6 +91,8 @@ def run(name: str, *command: str | Path, environment: dict[str, str] | None = No
 def tools() -> Path:
     """Returns the Python of an environment with what makes wheels."""
     folder = WORK / "tools"
+    if not (folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}").exists():
+        shutil.rmtree(folder, ignore_errors=True)  # another Python's, whose wheel would be taken for this one's
     stamp = folder / "installed.txt"
     if not stamp.exists() or stamp.read_text().split("\n") != list(TOOLS):
         say("installing the tools")

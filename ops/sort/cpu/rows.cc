@@ -340,7 +340,7 @@ template <int kCount, class K>
 void top_of_row(const Row<K>& row, std::int64_t* out) {
   using R = Ranked<K>;
   const std::int64_t all = row.n <= kShortRow ? row.n : kBlock;
-  K keys[kShortRow];
+  K keys[kShortRow] = {};
   row.keys(0, all, keys);
   R best[kCount];
   for (int j = 0; j < kCount; ++j) {
