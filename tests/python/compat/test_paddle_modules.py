@@ -181,7 +181,7 @@ raises(NotImplementedError, "export pb", lambda: found.export("x", "pb"))
 raises(ValueError, "summary days", lambda: found.summary(time_unit="days"))
 found.summary(sorted_by=profiler.SortedKeys.CPUMax, time_unit="us")
 assert "images/s" in found.step_info("images") and found.step_info() == ""
-raises(RuntimeError, "nothing was measured", lambda: profiler.Profiler(timer_only=True).summary())
+raises(RuntimeError, "nothing was recorded", lambda: profiler.Profiler(timer_only=True).summary())
 """,
     "hub": """
 from pathlib import Path

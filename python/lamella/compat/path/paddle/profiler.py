@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from lamella import profiler as _native
 from lamella.compat.front import close_module
+from lamella.compat.stepped_profile import SteppedProfile, place_in_turn
 
 
 class ProfilerState(enum.Enum):
@@ -78,15 +79,9 @@ def make_scheduler(
     """
     if min(closed, ready, repeat, skip_first) < 0 or record <= 0:
         raise ValueError("[make_scheduler] numbers of steps are at least 0, and that of measured ones at least 1")
-    length = closed + ready + record
 
     def state(step: int) -> ProfilerState:
-        turn, place = divmod(step - skip_first, length)
-        if turn < 0 or (repeat and turn >= repeat) or place < closed:
-            return ProfilerState.CLOSED
-        if place < closed + ready:
-            return ProfilerState.READY
-        return ProfilerState.RECORD if place < length - 1 else ProfilerState.RECORD_AND_RETURN
+        return ProfilerState(place_in_turn(step, closed, ready, record, repeat, skip_first))
 
     return state
 
@@ -134,7 +129,7 @@ class RecordEvent(ContextDecorator):
             scope.__exit__(None, None, None)
 
 
-class Profiler:
+class Profiler(SteppedProfile):
     """Takes the times of operators: of a ``with`` block, or of the steps that a scheduler chooses.
 
     Args:
@@ -150,6 +145,8 @@ class Profiler:
         with_flops: not used.
     """
 
+    _record, _last = ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN
+
     def __init__(
         self,
         *,
@@ -163,48 +160,27 @@ class Profiler:
         custom_device_types: Any = None,
         with_flops: bool = False,
     ) -> None:
-        self.step_num = 0
         if isinstance(scheduler, (list, tuple)):
             first, end = scheduler
             if not 0 <= first < end:
                 raise ValueError(f"[Profiler] scheduler is two steps, the lesser one first, not {scheduler}")
-            self._state = _between(first, end)
-        else:
-            self._state = scheduler or (lambda step: ProfilerState.RECORD)
-        self._ready, self._timer_only = on_trace_ready, timer_only
-        self._running: Any = None
-        self._measured: Any = None
+            scheduler = _between(first, end)
+        super().__init__((lambda step: ProfilerState.CLOSED) if timer_only else scheduler, on_trace_ready)
         #: Seconds and samples of the steps since the last call of step_info.
         self._steps: list[tuple[float, int]] = []
         self._begun = 0.0
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop()
-
     def start(self) -> None:
         """Begins with the first step."""
         self._begun = time.perf_counter()
-        self._begin()
-
-    def stop(self) -> None:
-        """Ends; what was measured last is given to ``on_trace_ready``."""
-        if self._running is not None:
-            self._end()
+        super().start()
 
     def step(self, num_samples: int | None = None) -> None:
         """Goes on to the next step, after one of ``num_samples`` samples."""
         now = time.perf_counter()
         self._steps.append((now - self._begun, num_samples or 0))
         self._begun = now
-        state = self._state(self.step_num)
-        self.step_num += 1
-        if state is ProfilerState.RECORD_AND_RETURN:
-            self._end()
-        self._begin()
+        super().step()
 
     def step_info(self, unit: str | None = None) -> str:
         """Returns the mean time of the steps since the last call as text, and how many samples there were a second."""
@@ -215,26 +191,6 @@ class Profiler:
         speed = samples / seconds if samples else len(steps) / seconds
         words = f"{unit or 'samples'}/s" if samples else "steps/s"
         return f" reader_cost: 0.00000 s batch_cost: {seconds / len(steps):.5f} s ips: {speed:.3f} {words}"
-
-    def _begin(self) -> None:
-        recorded = (ProfilerState.RECORD, ProfilerState.RECORD_AND_RETURN)
-        if not self._timer_only and self._running is None and self._state(self.step_num) in recorded:
-            self._running = _native.profile()
-            self._running.__enter__()
-
-    def _end(self) -> None:
-        measured, self._running = self._running, None
-        if measured is None:
-            return
-        measured.__exit__(None, None, None)
-        self._measured = measured
-        if self._ready is not None:
-            self._ready(self)
-
-    def _found(self) -> Any:
-        if self._measured is None:
-            raise RuntimeError("[Profiler] nothing was measured: the block has not ended, or no step was chosen")
-        return self._measured
 
     def export(self, path: str = "", format: str = "json") -> None:
         """Writes the times into a file.

@@ -9,10 +9,11 @@ import socket
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from lamella import profiler as _native
 from lamella.compat.front import add_paths, close_module
+from lamella.compat.stepped_profile import SteppedProfile, place_in_turn
 
 
 class ProfilerActivity(enum.Enum):
@@ -56,13 +57,7 @@ def schedule(
         raise ValueError("[schedule] numbers of steps are at least 0, and that of active ones at least 1")
 
     def action(step: int) -> ProfilerAction:
-        place, length = step - skip_first, wait + warmup + active
-        if place < 0 or (repeat and place // length >= repeat):
-            return ProfilerAction.NONE
-        place %= length
-        if place < wait + warmup:
-            return ProfilerAction.NONE if place < wait else ProfilerAction.WARMUP
-        return ProfilerAction.RECORD if place < length - 1 else ProfilerAction.RECORD_AND_SAVE
+        return ProfilerAction(place_in_turn(step, wait, warmup, active, repeat, skip_first))
 
     return action
 
@@ -131,7 +126,7 @@ class EventList(list[FunctionEventAvg]):
         return "\n".join([*lines, f"Self CPU time total: {total:.3f}us"])
 
 
-class profile:  # noqa: N801 (PyTorch's name)
+class profile(SteppedProfile):  # noqa: N801 (PyTorch's name)
     """Measures the operators of a ``with`` block, or those of the steps that a schedule chooses.
 
     Args:
@@ -141,6 +136,8 @@ class profile:  # noqa: N801 (PyTorch's name)
         options: what else is to be recorded: not used.
     """
 
+    _record, _last = ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE
+
     def __init__(
         self,
         *,
@@ -149,55 +146,7 @@ class profile:  # noqa: N801 (PyTorch's name)
         on_trace_ready: Callable[[profile], Any] | None = None,
         **options: Any,
     ) -> None:
-        self.step_num = 0
-        self._action = schedule or (lambda step: ProfilerAction.RECORD)
-        self._ready = on_trace_ready
-        self._running: Any = None
-        self._measured: Any = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Begins with the first step."""
-        self._begin()
-
-    def stop(self) -> None:
-        """Ends; what was recorded last is given to ``on_trace_ready``."""
-        if self._running is not None:
-            self._end(True)
-
-    def step(self) -> None:
-        """Goes on to the next step."""
-        action = self._action(self.step_num)
-        self.step_num += 1
-        if action is ProfilerAction.RECORD_AND_SAVE:
-            self._end(True)
-        self._begin()
-
-    def _begin(self) -> None:
-        recorded = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
-        if self._running is None and self._action(self.step_num) in recorded:
-            self._running = _native.profile()
-            self._running.__enter__()
-
-    def _end(self, tell: bool) -> None:
-        measured, self._running = self._running, None
-        if measured is None:
-            return
-        measured.__exit__(None, None, None)
-        self._measured = measured
-        if tell and self._ready is not None:
-            self._ready(self)
-
-    def _found(self) -> Any:
-        if self._measured is None:
-            raise RuntimeError("[profile] nothing was recorded: the block has not ended, or the schedule chose no step")
-        return self._measured
+        super().__init__(schedule, on_trace_ready)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **options: Any) -> EventList:
         """Returns the sums by name, gradients among them."""
