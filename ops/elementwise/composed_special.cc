@@ -9,6 +9,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/bitwise.h"
+#include "ops/elementwise/clip.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/divisor.h"
@@ -24,6 +25,7 @@
 #include "ops/shape/broadcast.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 #include "ops/support/promotion.h"
@@ -141,9 +143,23 @@ Tensor MvLgamma::call(const Tensor& given, std::int64_t p) {
 }
 
 Tensor Ldexp::call(const Tensor& given, const Tensor& exponent) {
-  const Tensor y = multiply(as_inexact(given, info.name), exp2(as_inexact(exponent, info.name)));
-  // A whole exponent keeps the dtype of a floating x.
-  return is_differentiable(given.dtype()) && !is_differentiable(exponent.dtype()) ? cast(y, given.dtype()) : y;
+  const Tensor x = as_inexact(given, info.name);
+  check_defined(exponent, info.name);
+  const bool whole = !is_differentiable(exponent.dtype());
+  if (is_complex(exponent.dtype())) return multiply(x, exp2(exponent));
+  const DType dtype = whole ? x.dtype() : promote_types(x.dtype(), exponent.dtype());
+  // 2 ** exponent may be beyond the range where the result is not. The powers of two here are not, and one of those
+  // that float64 holds takes every narrower number from one end of its range past the other; of float64's own it takes
+  // three.
+  constexpr double kMost = 1000;
+  Tensor y = cast(given, is_complex(dtype) ? DType::Complex128 : DType::Float64);
+  Tensor rest = cast(exponent, DType::Float64);
+  for (int step = real_dtype(dtype) == DType::Float64 ? 3 : 1; step > 0; --step) {
+    const Tensor part = clip(rest, -kMost, kMost);
+    y = multiply(y, exp2(part));
+    if (step > 1) rest = subtract(rest, part);
+  }
+  return cast(y, dtype);
 }
 
 Tensor FloatPower::call(const Operand& a, const Operand& b) {

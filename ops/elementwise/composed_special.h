@@ -116,4 +116,6 @@ struct Lcm {
   static Tensor call(const Tensor& a, const Tensor& b);
 };
 
+inline Tensor ldexp(const Tensor& x, const Tensor& exponent) { return Ldexp::call(x, exponent); }
+
 }  // namespace lamella

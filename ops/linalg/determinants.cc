@@ -3,18 +3,26 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <numbers>
+#include <numeric>
+#include <span>
+#include <string>
 
 #include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/composed_special.h"
+#include "ops/elementwise/frexp.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/square.h"
 #include "ops/elementwise/where.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/device_factor.h"
+#include "ops/linalg/einsum.h"
 #include "ops/linalg/factor.h"
 #include "ops/linalg/factor_parts.h"
 #include "ops/linalg/matmul.h"
@@ -117,54 +125,122 @@ bool is_well_conditioned(const Tensor& x, const Tensor& inverse) {
   return std::ranges::all_of(conditions, [&](double condition) { return condition < most; });
 }
 
-/// A matrix x = u s vh, and what the derivatives of its determinant are made of.
-struct SingularForm {
-  Tensor u, s, vh;
-  Tensor unit;  ///< true on the diagonal
-  Tensor turn;  ///< det(u) det(vh)
-
-  explicit SingularForm(const Tensor& x) {
+/// Matrices x = u s vh, and what the derivatives of their determinants are made of: those of det(u^H x v) at a diagonal
+/// matrix, times det(u) det(v^H), where u and v are constants. No derivative divides by a difference of singular
+/// values.
+class SingularForm {
+ public:
+  explicit SingularForm(const Tensor& x) : dtype_(x.dtype()) {
     const std::vector<Tensor> parts = svd(x, false);
-    u = parts[0], s = parts[1], vh = parts[2];
-    unit = eye(x.size(-1), std::nullopt, 0, DType::Bool, x.device());
-    turn = as_matrices(multiply(det(u), det(vh)));
+    u_ = parts[0], vh_ = parts[2];
+    unit_ = eye(x.size(-1), std::nullopt, 0, DType::Bool, x.device());
+    turn_ = as_matrices(multiply(det(u_), det(vh_)));
+    const Tensor values = cast(parts[1], DType::Float64);
+    is_zero_ = equal(values, 0);
+    // Mantissas from sqrt(1/2) to sqrt(2), products of many of which stay near 1.
+    const std::vector<Tensor> split = frexp(where(is_zero_, 1, values));
+    const Tensor small = less(split[0], std::numbers::sqrt2 / 2);
+    mantissas_ = where(small, multiply(split[0], 2), split[0]);
+    exponents_ = subtract(split[1], small);
   }
-  /// Returns the products of all singular values but one.
-  [[nodiscard]] Tensor products(const Tensor& values) const {
-    return prod(where(unit, 1, expand_dims(values, -2)), -1);
+
+  /// Returns the derivative of the determinant along all of `directions` as a function of one more direction, so of the
+  /// first order without one (the cofactors). It sums, over tuples (a, b, ...) of different rows and over permutations
+  /// p of them, sign(p) [a, p(a)] D1[b, p(b)] ... times the singular values of all other rows.
+  [[nodiscard]] Tensor derivative(std::span<const Tensor> directions) const {
+    std::vector<Tensor> factors{others(directions.size() + 1)};
+    for (const Tensor& direction : directions) {
+      factors.push_back(matmul(matmul(adjoint(u_), direction), adjoint(vh_)));
+    }
+    std::vector<std::size_t> columns(factors.size());
+    std::iota(columns.begin(), columns.end(), std::size_t{0});
+    Tensor total;
+    do {
+      const Tensor term = summed(factors, columns);
+      total = total.defined() ? add(total, term) : term;
+    } while (std::ranges::next_permutation(columns).found);
+    return multiply(turn_, matmul(matmul(conjugate(u_), total), conjugate(vh_)));
   }
-  /// Returns the products of all singular values but two, and 0 on the diagonal: of each pair, the product without the
-  /// smaller value is divided by the larger one. Values of 0 are replaced by some that are as good as 0.
-  [[nodiscard]] Tensor pair_products() const {
-    constexpr double kNothing = 1e-18;
-    const Tensor largest = narrow(s, -1, 0, 1);
-    const Tensor values = where(equal(s, 0), where(equal(largest, 0), kNothing, multiply(largest, kNothing)), s);
-    const Tensor upper = triu(divide(expand_dims(products(values), -2), expand_dims(values, -1)), 1);
-    return add(upper, matrix_transpose(upper));
+
+ private:
+  /// Returns the term of one permutation of rows, with its sign.
+  [[nodiscard]] Tensor summed(const std::vector<Tensor>& factors, const std::vector<std::size_t>& columns) const {
+    const auto letter = [](std::size_t i) { return static_cast<char>('a' + i); };
+    std::string subscripts = "...";
+    bool odd = false;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      subscripts += letter(i);
+      odd ^=
+          std::count_if(columns.begin() + i, columns.end(), [&](std::size_t later) { return later < columns[i]; }) % 2;
+    }
+    for (std::size_t i = 1; i < columns.size(); ++i) {
+      (subscripts += ",...") += {letter(i), letter(columns[i])};
+    }
+    subscripts += "->...a";
+    const bool diagonal = columns[0] == 0;
+    if (!diagonal) subscripts += letter(columns[0]);
+    Tensor term = einsum(subscripts, factors);
+    if (diagonal) term = where(unit_, expand_dims(term, -1), 0);
+    return odd ? negative(term) : term;
   }
+  /// Returns the products of all singular values but those of `rows` different rows, with an axis for each of these,
+  /// and 0 where two are the same. Exponents are summed apart, so that neither small values nor many ones under- or
+  /// overflow on the way; a value of 0 counts as 1 where it is left out.
+  [[nodiscard]] Tensor others(std::size_t rows) const {
+    const auto trailing = [](Tensor x, std::size_t axes) {
+      while (axes-- > 0) x = expand_dims(x, -1);
+      return x;
+    };
+    const auto along = [&](Tensor x, std::size_t row) {
+      for (std::size_t i = 0; i < row; ++i) x = expand_dims(x, -2);
+      return trailing(x, rows - 1 - row);
+    };
+    Tensor mantissa = trailing(prod(mantissas_, -1), rows);
+    Tensor exponent = trailing(sum(exponents_, -1), rows);
+    Tensor zeros = trailing(sum(is_zero_, -1), rows);
+    for (std::size_t row = 0; row < rows; ++row) {
+      mantissa = divide(mantissa, along(mantissas_, row));
+      exponent = subtract(exponent, along(exponents_, row));
+      zeros = subtract(zeros, along(is_zero_, row));
+    }
+    for (std::size_t row = 1; row < rows; ++row) {
+      Tensor same = unit_;
+      for (std::size_t before = row; before-- > 0; same = expand_dims(same, -2)) {
+        zeros = where(trailing(same, rows - 1 - row), 1, zeros);
+      }
+    }
+    return cast(where(greater(zeros, 0), 0, ldexp(mantissa, exponent)), dtype_);
+  }
+  DType dtype_;
+  Tensor u_, vh_;
+  Tensor unit_;  ///< true on the diagonal
+  Tensor turn_;  ///< det(u) det(v^H)
+  Tensor is_zero_, mantissas_, exponents_;
 };
 
-/// y = det(x) x^-T, the cofactors, for every x. The derivative is that of polynomials: no division by a singular value.
-struct CofactorLayer : OperatorLayer<CofactorLayer> {
-  static constexpr std::string_view name = "cofactors";
+/// The derivative of det at `tensors[0]` along all the others, as a function of one more direction: without others the
+/// cofactors det(x) x^-T. Symmetric in the directions, and complex differentiable.
+struct DetDerivativeLayer : OperatorLayer<DetDerivativeLayer> {
+  static constexpr std::string_view name = "linalg_det";
 
-  static Tensor forward(Context& ctx, const Tensor& x) {
-    if (ctx.recording()) ctx.save_for_backward(x);
-    const SingularForm form(x);
-    const Tensor scaled = multiply(conjugate(form.u), expand_dims(form.products(form.s), -2));
-    return multiply(form.turn, matmul(scaled, conjugate(form.vh)));
+  static Tensor forward(Context& ctx, const TensorList& tensors) {
+    if (ctx.recording()) ctx.save_for_backward(std::span<const Tensor>(tensors));
+    return SingularForm(tensors[0]).derivative(std::span<const Tensor>(tensors).subspan(1));
   }
-  static Tensor backward(Context& ctx, const Tensor& dy) {
-    const auto [x] = ctx.saved_tensors<1>();
-    const SingularForm form(x);
-    const Tensor pairs = form.pair_products();
-    const Tensor inner =
-        multiply(conjugate(form.turn), matmul(matmul(matrix_transpose(form.u), dy), matrix_transpose(form.vh)));
-    const Tensor along = sum(where(form.unit, inner, 0), -1);
-    const Tensor sums = sum(multiply(pairs, expand_dims(along, -2)), -1);
-    const Tensor between =
-        subtract(where(form.unit, expand_dims(sums, -1), 0), multiply(pairs, matrix_transpose(inner)));
-    return matmul(matmul(form.u, between), form.vh);
+  static TensorList backward(Context& ctx, const Tensor& dy) {
+    const TensorList tensors = ctx.saved_tensors();
+    TensorList grads(tensors.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (!autograd::is_needed(ctx.node()->edges()[i])) continue;
+      TensorList changed = tensors;
+      if (i == 0) {
+        changed.push_back(conjugate(dy));
+      } else {
+        changed[i] = conjugate(dy);
+      }
+      grads[i] = conjugate(apply(changed));
+    }
+    return grads;
   }
 };
 
@@ -183,7 +259,7 @@ struct DetLayer : OperatorLayer<DetLayer> {
       const Tensor inverse = inv(x);
       if (is_well_conditioned(x, inverse)) return multiply(as_matrices(multiply(dy, conjugate(y))), adjoint(inverse));
     }
-    return multiply(as_matrices(dy), conjugate(CofactorLayer::apply(x)));
+    return multiply(as_matrices(dy), conjugate(DetDerivativeLayer::apply(TensorList{x})));
   }
 };
 

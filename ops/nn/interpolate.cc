@@ -10,7 +10,7 @@
 #include "ops/elementwise/rounding.h"
 #include "ops/extension/extension.h"
 #include "ops/index/take.h"
-#include "ops/movement/cast.h"
+#include "ops/movement/integers.h"
 #include "ops/nn/precision.h"
 #include "ops/nn/resample.h"
 #include "ops/runtime/cpu_loader.h"
@@ -188,6 +188,8 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
     fail<ValueError>("[interpolate] recompute_scale_factor goes with scale_factor, not with size");
   if (antialias) how = how == Resampling::Cubic ? Resampling::SmoothCubic : Resampling::SmoothLinear;
   const bool picks = how <= Resampling::NearestExact && !is_floating(x.dtype());
+  if (!picks && is_wide_integer(x.dtype()))
+    return call_in_floats<Interpolate>(x, size, scale_factor, mode, align, recompute_scale_factor, antialias);
   const bool table = picks || !has_device_kernel<&DeviceKernels::resample>(x.device());
   std::vector<PlanPtr> plans;
   for (std::size_t i = 0; i < axes; ++i) {

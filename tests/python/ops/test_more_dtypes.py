@@ -94,6 +94,23 @@ def test_limits_of_logit_the_other_way_around() -> None:
     assert x.grad.tolist()[:3] == [0, 0, 0]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_powers_of_two_beyond_the_range(dtype: str) -> None:
+    info = np.finfo(dtype)
+    numbers = np.array([0, -0.0, info.smallest_subnormal, info.tiny, 1.5, -info.max, np.inf, np.nan], dtype)[:, None]
+    exponents = np.array([-40000, -2100, -1074, -300, -150, -30, -1, 0, 1, 30, 150, 300, 1074, 2097, 40000])
+    with np.errstate(over="ignore"):
+        want = np.ldexp(numbers, exponents)
+    for whole in ("int32", "int64"):
+        got = lm.ldexp(lm.asarray(numbers), lm.asarray(exponents.astype(whole))).numpy()
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got[:-1]), np.signbit(want[:-1]))
+    x = lm.tensor(numbers[2:5], stop_gradient=False)
+    lm.ldexp(x, lm.asarray(-exponents[8:10])).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.full((3, 1), 0.5 + 2.0**-30, dtype))
+
+
 def test_low_precision_by_way_of_float32() -> None:
     x = lm.full([64], 300.0, dtype="float16")
     np.testing.assert_allclose(lm.dist(x, lm.zeros_like(x), 4).item(), 300 * 64**0.25, rtol=1e-3)

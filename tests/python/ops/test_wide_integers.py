@@ -83,8 +83,20 @@ def test_results_are_those_of_float64_rounded(name: str) -> None:
         lambda a: lm.trapezoid(a, axis=0),
         lambda a: lm.cumulative_trapezoid(a, axis=0),
         lambda a: lm.airy_ai(-a),
+        lambda a: lm.interpolate(a.T[None], size=[1], mode="area"),
+        lambda a: lm.interpolate(a.T[None], size=[1], mode="linear"),
     ],
-    ids=["mean", "mean of columns", "var_mean", "std_mean", "trapezoid", "cumulative_trapezoid", "airy_ai"],
+    ids=[
+        "mean",
+        "mean of columns",
+        "var_mean",
+        "std_mean",
+        "trapezoid",
+        "cumulative_trapezoid",
+        "airy_ai",
+        "area",
+        "linear",
+    ],
 )
 def test_large_integers_of_both_signs(function: Call) -> None:
     a = np.concatenate([A, 7 - A[::-1] + np.arange(24).reshape(4, 6)])
