@@ -207,9 +207,9 @@ static_assert(sizeof(autograd::detail::FunctionNode<Elementwise>) + sizeof(autog
 /// An operand cast to the computation's dtype; owns the tensor only if it is a new one.
 class Converted {
  public:
-  Converted(const ElementwiseOp& op, const Operand& operand, DType dtype, bool mask) {
+  Converted(const ElementwiseOp& op, const Operand& operand, std::size_t place, DType dtype, bool mask) {
     if (operand.is_number()) {
-      own_ = mask ? number_tensor(operand.number(), DType::Bool) : number_operand(op, operand.number(), dtype);
+      own_ = mask ? number_tensor(operand.number(), DType::Bool) : number_operand(op, operand.number(), place, dtype);
       return;
     }
     const Tensor& x = operand.tensor();
@@ -321,8 +321,10 @@ Tensor call(const ElementwiseOp& op, const Operands&... operands) {
   }
   const auto in = [&](DType computed) {
     bool mask = op.mask_input;
-    return std::apply([&](const auto&... converted) { return dispatch(op, converted.tensor()...); },
-                      std::tuple{Converted(op, operands, computed, std::exchange(mask, false))...});
+    std::size_t place = 0;
+    return std::apply(
+        [&](const auto&... converted) { return dispatch(op, converted.tensor()...); },
+        std::tuple{Converted(op, operands, std::exchange(place, place + 1), computed, std::exchange(mask, false))...});
   };
   if (are_wide_integers(op, list, dtype)) [[unlikely]] {
     const Tensor y = in(DType::Float64);

@@ -70,7 +70,7 @@ Tensor update_in_place(const ElementwiseOp& formula, const Tensor& x, const Oper
                               : with_number(x.dtype(), other.number().kind()) == x.dtype()) &&
                       !formula.mask_output;
   if (direct) {
-    Tensor y = tensor ? *tensor : number_operand(formula, other.number(), x.dtype());
+    Tensor y = tensor ? *tensor : number_operand(formula, other.number(), 1, x.dtype());
     const bool same = same_places(x, y) && !is_batched(x) && !is_batched(y);
     if (tensor && !same && may_overlap(x, y)) y = clone(y);
     const Tensor* const operands[] = {&x, &y};

@@ -6,6 +6,7 @@
 #include "ops/elementwise/bitwise.h"
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/logical.h"
+#include "ops/elementwise/pow.h"
 #include "ops/support/dtype_limits.h"
 
 namespace lamella {
@@ -22,7 +23,13 @@ bool is_below_zero(Scalar number) { return !number.beyond_int64() && number.to<s
 
 }  // namespace
 
-Tensor integer_operand(const ElementwiseOp& op, Scalar number, DType dtype) {
+Tensor integer_operand(const ElementwiseOp& op, Scalar number, std::size_t place, DType dtype) {
+  if (place == 1 && is_whole(number) && is_below_zero(number) && is_one_of<Pow>(op)) {
+    fail<ValueError>(
+        "[pow] a negative power of an integer is seldom one: cast the base to a floating dtype; got the "
+        "exponent ",
+        number.to<std::int64_t>(), " for a base of dtype ", dtype);
+  }
   if (!is_whole(number) || fits_into(number, dtype)) return number_tensor(number, dtype);
   if (is_one_of<LogicalAnd, LogicalOr, LogicalXor>(op)) return number_tensor(1, dtype);
   // number_tensor() refuses what it does not hold: integers beyond int64 beside any dtype but uint64, even in a sum.

@@ -9,12 +9,12 @@
 
 namespace lamella {
 
-/// Returns a number as a 0-d operand of `op` beside tensors of `dtype`. An integer that `dtype` does not hold wraps
-/// around for operators whose results wrap around, which are then right modulo 2^n; for logical operators, any number
-/// but 0 is true. All other operators throw ValueError.
-Tensor integer_operand(const ElementwiseOp& op, Scalar number, DType dtype);
-inline Tensor number_operand(const ElementwiseOp& op, const Scalar& number, DType dtype) {
-  return is_integral(dtype) ? integer_operand(op, number, dtype) : number_tensor(number, dtype);
+/// Returns a number as the 0-d operand of `op` at `place` beside tensors of `dtype`. An integer that `dtype` does not
+/// hold wraps around for operators whose results wrap around, which are then right modulo 2^n; for logical operators,
+/// any number but 0 is true. All other operators throw ValueError, as do powers of integers with a negative exponent.
+Tensor integer_operand(const ElementwiseOp& op, Scalar number, std::size_t place, DType dtype);
+inline Tensor number_operand(const ElementwiseOp& op, const Scalar& number, std::size_t place, DType dtype) {
+  return is_integral(dtype) ? integer_operand(op, number, place, dtype) : number_tensor(number, dtype);
 }
 
 /// True if `op` orders its operands, one of which is an integer that no tensor of `dtype` holds. Its result is then the

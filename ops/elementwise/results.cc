@@ -118,7 +118,7 @@ bool launch_into(const ElementwiseOp& op, std::span<const Operand* const> operan
                        (kind == Scalar::Kind::Float && is_floating(*dtype));
     if (!keeps) return false;
     if (op.mask_output && compares_beyond(op, operands, *dtype)) return false;
-    numbers[i] = number_operand(op, number, *dtype);
+    numbers[i] = number_operand(op, number, i, *dtype);
     inputs[i] = &numbers[i];
   }
   launch_elementwise(op, -1, std::span(inputs.data(), operands.size()), to, *dtype);

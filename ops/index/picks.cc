@@ -1,12 +1,14 @@
 #include "ops/index/picks.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "engine/core/modes.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/bitwise.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/extrema.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/loops.h"
 #include "ops/movement/cast.h"
@@ -43,7 +45,10 @@ void add_picks(const Tensor& index, std::int64_t size, std::int64_t axis, std::i
 
 Tensor as_index(const Tensor& index, const char* op) {
   if (!is_integral(index.dtype())) fail<TypeError>("[", op, "] indices must be integers, got ", index.dtype());
-  return cast(index, DType::Int64);
+  // Numbers that int64 does not hold become its largest, which no axis has, and not negative ones, which count from the
+  // end.
+  constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
+  return cast(index.dtype() == DType::UInt64 ? minimum(index, kLargest) : index, DType::Int64);
 }
 
 namespace {

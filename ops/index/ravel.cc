@@ -5,6 +5,7 @@
 #include "ops/elementwise/compare.h"
 #include "ops/elementwise/scaled_sums.h"
 #include "ops/index/loops.h"
+#include "ops/index/picks.h"
 #include "ops/movement/cast.h"
 #include "ops/support/checks.h"
 #include "ops/support/hidden.h"
@@ -28,7 +29,7 @@ std::int64_t checked_count(const Dims& shape, const char* op) {
 Tensor checked_positions(const Tensor& given, std::int64_t size, const OpInfo& info, const char* argument) {
   check_defined(given, info.name);
   check_dtype(given, info.dtypes, info.name);
-  Tensor x = cast(given, DType::Int64);
+  Tensor x = as_index(given, info.name);
   if (x.device().is_meta()) return x;
   const autograd::NoGrad no_grad;
   const Tensor whole = to_device(contiguous(is_batched(x) ? physical(x, *x->hidden) : x), kCPU);

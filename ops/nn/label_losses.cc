@@ -9,6 +9,7 @@
 #include "ops/elementwise/softplus.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/gather.h"
+#include "ops/index/picks.h"
 #include "ops/index/take.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/halves.h"
@@ -40,8 +41,8 @@ Tensor MultiLabelMarginLoss::call(const Tensor& input, const Tensor& target, std
   }
   if (!is_integral(target.dtype()))
     fail<TypeError>("[multilabel_margin_loss] target must hold integers, got dtype ", target.dtype());
+  const Tensor given = as_index(target, "multilabel_margin_loss");
   const std::int64_t classes = input.size(-1);
-  const Tensor given = cast(target, DType::Int64);
   // Labels end at the first -1; what follows does not count.
   const Tensor valid = greater(cumprod(cast(greater_equal(given, 0), DType::Int64), -1), 0);
   const Tensor labels = where(valid, given, 0);

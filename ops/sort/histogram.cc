@@ -9,6 +9,7 @@
 #include "engine/runtime/parallel.h"
 #include "ops/creation/creation.h"
 #include "ops/extension/extension.h"
+#include "ops/index/picks.h"
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
@@ -133,7 +134,7 @@ Tensor BinCount::call(const Tensor& x, const std::optional<Tensor>& weights, std
   if (minlength < 0) fail<ValueError>("[bincount] minlength cannot be negative, got ", minlength);
   if (weights) check_weights(x, *weights, info.name);
   const autograd::NoGrad no_grad;
-  const Tensor values = contiguous(cast(x, DType::Int64));
+  const Tensor values = contiguous(as_index(x, info.name));
   const std::int64_t n = values.numel();
   const std::int64_t largest = largest_number(values);
   if (largest >= kMostCounts) fail<ValueError>("[bincount] x needs ", largest, " counts, which do not fit into memory");

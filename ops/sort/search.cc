@@ -13,6 +13,7 @@
 #include "ops/elementwise/extrema.h"
 #include "ops/elementwise/logical.h"
 #include "ops/extension/extension.h"
+#include "ops/index/picks.h"
 #include "ops/movement/cast.h"
 #include "ops/movement/pick_along.h"
 #include "ops/reduce/extremum.h"
@@ -198,7 +199,7 @@ Tensor in_order(const Tensor& x1, const Tensor& sorter) {
   if (sorter.shape() != x1.shape()) {
     fail<ValueError>("[searchsorted] sorter must have x1's shape, ", x1.shape(), ", got ", sorter.shape());
   }
-  const Tensor positions = contiguous(cast(sorter, DType::Int64));
+  const Tensor positions = contiguous(as_index(sorter, op));
   const std::int64_t n = x1.shape().back();
   const Tensor whole = is_batched(positions) ? contiguous(physical(positions, *positions->hidden)) : positions;
   const auto all_inside = [&] {

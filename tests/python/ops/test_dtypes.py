@@ -9,6 +9,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,28 @@ def test_integer_operators(dtype: str) -> None:
     power = lm.asarray(b.copy())
     power **= 2
     np.testing.assert_array_equal(power.numpy(), b**2)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "uint64"])
+def test_negative_powers_of_integers(dtype: str) -> None:
+    """A number is refused in every form of the call; in a tensor of exponents it gives what is left of the fraction."""
+    x = lm.asarray(np.array([0, 1, 1]), dtype=dtype)
+    calls: list[Callable[[], object]] = [
+        lambda: x**-1,
+        lambda: lm.pow(x, -3),
+        lambda: x.__ipow__(-1),
+        lambda: lm.pow(x, -1, out=lm.zeros_like(x)),
+        lambda: lm.compile(lambda y: y**-1)(x),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"\[pow\].*-[13]"):
+            call()
+    assert [int(element) for element in x.tolist()] == [0, 1, 1]
+    np.testing.assert_allclose((x[1:] ** -1.0).numpy(), [1, 1])
+    if dtype.startswith("int"):
+        base = lm.asarray([2, -3, 1, -1, -1], dtype=dtype)
+        assert (base ** lm.asarray([-1, -2, -5, -4, -3], dtype=dtype)).tolist() == [0, 0, 1, 1, -1]
+        assert ((-2) ** lm.asarray([0, 1, 3], dtype=dtype)).tolist() == [1, -2, -8]
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if is_integer(d)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -244,3 +246,43 @@ def test_nonzero_of_many(rng: np.random.Generator) -> None:
             for a, b in zip(got, np.nonzero(values), strict=True):
                 np.testing.assert_array_equal(a.numpy(), b)
             np.testing.assert_array_equal(lm.argwhere(lm.asarray(values)).numpy(), np.argwhere(values))
+
+
+F = lm.nn.functional
+# 2 ** 64 - 1 and its like have the bits of negative int64 numbers, which count from the end.
+OF_INDICES: dict[str, Callable[[lm.Tensor, lm.Tensor], object]] = {
+    "x[i]": lambda x, i: x[i],
+    "x[number]": lambda x, i: x[i[0]],
+    "x[i] = y": lambda x, i: x.__setitem__(i, 5.0),
+    "x[i, list]": lambda x, i: lm.ones([3, 3])[i, [0]],
+    "take": lambda x, i: lm.take(x, i, axis=0),
+    "take of all": lm.take,
+    "take_along_axis": lambda x, i: lm.take_along_axis(x, i, axis=0),
+    "put": lambda x, i: lm.put(x, i, lm.ones([1])),
+    "put_along_axis": lambda x, i: lm.put_along_axis(x, i, lm.ones([1]), 0),
+    "scatter_add": lambda x, i: lm.scatter_add(x, 0, i, lm.ones([1])),
+    "index_select": lambda x, i: lm.index_select(x, 0, i),
+    "index_add": lambda x, i: lm.index_add(x, 0, i, lm.ones([1])),
+    "index_fill": lambda x, i: lm.index_fill(x, 0, i, 1.0),
+    "index_copy": lambda x, i: lm.index_copy(x, 0, i, lm.ones([1])),
+    "embedding": lambda x, i: lm.embedding(i, x[:, None]),
+    "embedding_bag": lambda x, i: lm.embedding_bag(i, x[:, None], lm.asarray([0])),
+    "one_hot": lambda x, i: lm.one_hot(i, 3),
+    "cross_entropy": lambda x, i: lm.cross_entropy(x[None], i),
+    "nll_loss": lambda x, i: lm.nll_loss(x[None], i),
+    "multi_margin_loss": lambda x, i: lm.multi_margin_loss(x[None], i),
+    "multilabel_margin_loss": lambda x, i: lm.multilabel_margin_loss(x[:1], i),
+    "unravel_index": lambda x, i: lm.unravel_index(i, [2, 3]),
+    "searchsorted": lambda x, i: lm.searchsorted(x[:1], x, sorter=i),
+    "max_unpool1d": lambda x, i: F.max_unpool1d(lm.ones([1, 1, 1]), i[None, None], 2),
+    "ctc_loss": lambda x, i: lm.ctc_loss(lm.ones([3, 1, 3]), i[None], lm.asarray([3]), lm.asarray([1])),
+}
+
+
+@pytest.mark.parametrize("name", OF_INDICES)
+@pytest.mark.parametrize("largest", [2**64 - 1, 2**64 - 3, 2**63])
+def test_indices_beyond_int64_do_not_count_from_the_end(name: str, largest: int) -> None:
+    x = lm.arange(3.0)
+    with pytest.raises(IndexError, match=r"out of range|must lie in|must hold positions|must be among"):
+        OF_INDICES[name](x, lm.asarray([largest], dtype="uint64"))
+    assert x.tolist() == [0, 1, 2]
