@@ -35,11 +35,14 @@ Tensor Deg2Rad::call(const Tensor& x) { return as_floating(x, info.name) * (1 / 
 Tensor Rad2Deg::call(const Tensor& x) { return as_floating(x, info.name) * kRadian; }
 
 Tensor Polygamma::call(std::int64_t n, const Tensor& x) {
-  if (n < 0) fail<ValueError>("[polygamma] n must not be negative, got ", n);
+  constexpr std::int64_t kMost = 170;  // the last whose factorial is a number of float64
+  if (n < 0 || n > kMost) fail<ValueError>("[polygamma] n must be from 0 to ", kMost, ", got ", n);
   const Tensor at = as_floating(x, info.name);
   if (n == 0) return digamma(at);
+  // In float64, as factor and sum may be beyond the range of x's dtype where the result is not.
   const double factorial = std::tgamma(static_cast<double>(n) + 1);
-  return zeta(static_cast<double>(n) + 1, at) * (n % 2 == 0 ? -factorial : factorial);
+  const Tensor sums = zeta(static_cast<double>(n) + 1, cast(at, DType::Float64));
+  return cast(multiply(sums, n % 2 == 0 ? -factorial : factorial), at.dtype());
 }
 
 Tensor IsClose::call(const Operand& a, const Operand& b, double rtol, double atol, bool equal_nan) {

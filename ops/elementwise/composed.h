@@ -38,7 +38,9 @@ struct Rad2Deg {
 
 struct Polygamma {
   static constexpr OpInfo info{.name = "polygamma",
-                               .doc = "The n-th derivative of digamma. ValueError for a negative n.",
+                               .doc =
+                                   "The n-th derivative of digamma, for n from 0 to 170 (else ValueError): n! times a "
+                                   "sum of powers, which is 0 where it is below the numbers of float64.",
                                .parameters = "n, x, /",
                                .example = "polygamma(1, full([2], 0.5))",
                                .dtypes = Floating,

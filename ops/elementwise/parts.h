@@ -7,6 +7,7 @@
 #include "ops/elementwise/rounding.h"
 #include "ops/elementwise/sqrt.h"
 #include "ops/elementwise/where.h"
+#include "ops/simd/complex.h"
 
 namespace lamella {
 
@@ -203,13 +204,21 @@ struct Fmin : Binary<Fmin> {
 struct Lerp : Ternary<Lerp> {
   static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "lerp",
-                               .doc = "The linear interpolation from a to b: a + c * (b - a).",
+                               .doc =
+                                   "The linear interpolation from a to b: a + c * (b - a), which is exactly a where c "
+                                   "is 0, b where it is 1, and does not overflow between numbers of other signs.",
                                .example = "lerp(full([2], 1.0), full([2], 3.0), 0.25)",
                                .reference = "a + c * (b - a)",
                                .dtypes = Floating | Complex};
   template <class X>
   LM_HD static constexpr X forward(const X& a, const X& b, const X& c) {
-    return a + c * (b - a);
+    const X from_a = a + c * (b - a);
+    const X from_b = b - (1 - c) * (b - a);
+    if constexpr (simd::kIsComplexOperand<X>) {
+      return where(real(c) < 0.5, from_a, from_b);
+    } else {
+      return where(a * b < 0, a * (1 - c) + b * c, where(c < 0.5, from_a, from_b));
+    }
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<0>, const X&, const X&, const X& c, const X&, const X& dy) {

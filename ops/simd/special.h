@@ -115,18 +115,10 @@ LM_HD X zeta_of_two(X b) {
   return where((b <= 0) & (b == floor(b)), kInfinityOf<X>, where(isinf(b), 0, value));
 }
 
-/// Returns Hurwitz's zeta function by the Euler-Maclaurin formula: the sum of (q + k)^-s over at least nine terms,
-/// until q + k exceeds 9, and the rest from Bernoulli's numbers B_2j.
+/// Returns Hurwitz's zeta function for s > 1 and q > 0 by the Euler-Maclaurin formula: the sum of (q + k)^-s over at
+/// least nine terms, until q + k exceeds 9, and the rest from Bernoulli's numbers B_2j.
 template <class T>
-LM_HD T hurwitz_zeta(T s, T q) {
-  constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
-  constexpr T kInfinity = std::numeric_limits<T>::infinity();
-  if (s == 1) return kInfinity;
-  if (!(s > 1) || q != q) return kNan;
-  if (q <= 0) {
-    if (q == ::floor(q)) return kInfinity;
-    if (s != ::floor(s)) return kNan;  // q^-s is not real
-  }
+LM_HD T zeta_above_zero(T s, T q) {
   T at = q;
   T sum = 0;
   for (int k = 0; k < 9 || at <= 9; ++k) {
@@ -153,6 +145,23 @@ LM_HD T hurwitz_zeta(T s, T q) {
     factor *= (s + 2 * j + 1) * (s + 2 * j + 2) / (at * at);
   }
   return sum;
+}
+
+/// Returns Hurwitz's zeta function. Below 0 the terms are those of three sums from above 0, as powers of negative
+/// numbers are those of positive ones up to a sign: of the distances to the integers on both sides, and beyond q.
+template <class T>
+LM_HD T hurwitz_zeta(T s, T q) {
+  constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  if (s == 1) return kInfinity;
+  if (!(s > 1) || q != q) return kNan;
+  if (q > 0) return zeta_above_zero(s, q);
+  if (q == ::floor(q)) return kInfinity;
+  if (s != ::floor(s)) return kNan;  // q^-s is not real
+  const T right = zeta_above_zero(s, T(q - ::floor(q)));
+  const T left = zeta_above_zero(s, T(::ceil(q) - q));
+  const T beyond = zeta_above_zero(s, 1 - q);
+  return ::fmod(s, T(2)) == 0 ? right + (left - beyond) : right - left + beyond;
 }
 
 }  // namespace special

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -534,8 +535,35 @@ def test_polygamma(n: int) -> None:
     special = pytest.importorskip("scipy.special")
     x = np.array([0.3, 1.0, 2.5, 9.5, 40.0])
     np.testing.assert_allclose(lm.polygamma(n, lm.asarray(x)).numpy(), special.polygamma(n, x), rtol=1e-13)
-    with pytest.raises(ValueError, match=r"\[polygamma\] n"):
-        lm.polygamma(-1, lm.asarray(x))
+    for wrong in (-1, 171):
+        with pytest.raises(ValueError, match=r"\[polygamma\] n"):
+            lm.polygamma(wrong, lm.asarray(x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_polygamma_of_high_orders_and_below_zero(dtype: str) -> None:
+    """Terms beside a pole cancel; factorials and sums are beyond the range where their products are not."""
+    cases = [(10, -1.5), (20, -1.5), (21, -1.5), (20, -7.5), (20, 100.0), (20, 1000.0), (40, 100.0), (3, -100000.5)]
+    for n, x in cases:
+        with mpmath.workdps(400):
+            want = float((-1) ** (n + 1) * mpmath.factorial(n) * mpmath.re(mpmath.zeta(n + 1, mpmath.mpf(x))))
+        got = lm.polygamma(n, lm.asarray(x, dtype=dtype)).item()
+        np.testing.assert_allclose(got, want, rtol=8 * EPS[dtype], atol=float(np.finfo(dtype).smallest_subnormal))
+    assert math.isinf(lm.zeta(lm.asarray(3.0, dtype=dtype), -2.0).item())
+    far = lm.zeta(lm.asarray(3.0, dtype="float64"), -1e12 + 0.5).item()
+    np.testing.assert_allclose(far, 0.5e-24, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_lerp_reaches_both_ends(dtype: str) -> None:
+    sizes = np.array([0, 1e-30, 0.1, 1.5, 1e3, 1e20, 1e20 if dtype == "complex64" else 3e38])
+    ends = np.concatenate([sizes, -sizes]).astype(dtype)
+    a, b = (lm.asarray(x) for x in np.meshgrid(ends, ends))
+    np.testing.assert_array_equal(lm.lerp(a, b, 0.0).numpy(), a.numpy())
+    np.testing.assert_array_equal(lm.lerp(a, b, 1.0).numpy(), b.numpy())
+    if dtype != "complex64":
+        middle = lm.lerp(a, b, 0.5).numpy()
+        np.testing.assert_allclose(middle, (a.numpy() / 2 + b.numpy() / 2), rtol=4 * EPS[dtype], atol=1e-37)
 
 
 def test_accuracy_of_special_functions() -> None:
