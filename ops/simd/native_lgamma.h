@@ -141,7 +141,7 @@ inline F32 lgamma_above_zero(F32 x) {
 }
 
 inline F64 lgamma(F64 a) { return lgamma_of<false>(a); }
-/// Negative numbers are computed in double.
+/// Negative numbers are computed in double, and no others: a result does not depend on those beside it.
 inline F32 lgamma(F32 a) {
   const auto below = a < splat<F32>(-1e-20f);
   if (!any_lane(below)) return lgamma_above_zero(abs(a));
@@ -153,7 +153,7 @@ inline F32 lgamma(F32 a) {
     const F64 y = lgamma_of<true>(__builtin_convertvector(half, F64));
     half = __builtin_convertvector(y, Native<float, kVectorBytes / 2>);
   }
-  return std::bit_cast<F32>(halves);
+  return below ? std::bit_cast<F32>(halves) : lgamma_above_zero(abs(a));
 }
 
 }  // namespace native_math

@@ -72,6 +72,19 @@ def test_strided_input(op: Operator, dtype: str, rng: np.random.Generator) -> No
     check_values(op, dtype, op(*expanded), [np.broadcast_to(a[:1], (6, 10)) for a in arrays])
 
 
+@pytest.mark.parametrize(("op", "dtype"), cases(), ids=case_id)
+def test_results_do_not_depend_on_their_neighbors(op: Operator, dtype: str, rng: np.random.Generator) -> None:
+    """The bits of an element are those that it has alone, whichever ranges the elements beside it are in."""
+    arrays = arguments(op, [(96,)] * op.inputs, dtype, rng)
+    if arrays[0].dtype.kind == "f":
+        sizes = rng.choice([1e-3, 1.0, 30.0], 96).astype(arrays[0].dtype)
+        arrays = [(a * sizes * rng.choice([-1, 1], 96)).astype(a.dtype) for a in arrays]
+    tensors = [tensor(a, dtype) for a in arrays]
+    whole = numpy_values(op(*tensors))
+    for i in range(96):
+        np.testing.assert_array_equal(numpy_values(op(*[t[i : i + 1] for t in tensors]))[0], whole[i])
+
+
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 88.5, -88.5, 710.0, -746.0, 1e30, -1e30]
 
 
