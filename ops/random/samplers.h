@@ -78,7 +78,11 @@ LM_HD inline double sample_poisson(ElementStream& stream, double rate) {
     const double k = std::floor((2 * a / side + b) * u + rate + 0.43);
     if (side >= 0.07 && v <= v_limit) return k;
     if (!(k >= 0) || (side < 0.013 && v > side)) continue;
-    if (std::log(v * inverse_alpha / (a / (side * side) + b)) <= k * log_rate - rate - log_factorial(k)) return k;
+    // Of large rates by Stirling's formula: the terms of the other one are so large that they round to whole numbers.
+    const double log_chance = rate > 1e8 ? (k - rate) - k * std::log1p((k - rate) / rate) -
+                                               std::log(2 * std::numbers::pi * k) / 2 - 1 / (12 * k)
+                                         : k * log_rate - rate - log_factorial(k);
+    if (std::log(v * inverse_alpha / (a / (side * side) + b)) <= log_chance) return k;
   }
 }
 

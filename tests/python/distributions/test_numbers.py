@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from distribution_cases import CASES
@@ -268,3 +269,40 @@ def test_generalized_pareto_beyond_its_ends():
     assert distribution.cdf(lm.tensor(0.5)).tolist() == [0.0] * 4
     assert distribution.cdf(lm.tensor(5.5))[2:].tolist() == [1.0, 1.0]
     assert distribution.mode.tolist() == [1.0, 1.0, 1.0, 2.0] and lm.isnan(D.GeneralizedPareto(0.0, 1.0, -1.0).mode)
+
+
+def wide(values) -> lm.Tensor:
+    return lm.tensor(values, dtype="float64")
+
+
+BEYOND: dict[str, tuple[D.Distribution, float, float]] = {
+    **{
+        f"Binomial of {n:g} at {p:g}": (D.Binomial(wide(n), wide(p)), n * p, n * p * (1 - p))
+        for n, p in ((1e9, 0.3), (1e15, 1e-9), (1e16, 0.001), (1e17, 0.9), (1e18, 0.5), (1e18, 1e-9))
+    },
+    **{f"Poisson at {rate:g}": (D.Poisson(wide(rate)), rate, rate) for rate in (0.9e8, 1.1e8, 1e16, 1e18)},
+    **{f"VonMises at {k:g}": (D.VonMises(wide(0), wide(k)), 0.0, 1 / k) for k in (1e6, 0.9e8, 1.1e8, 1e18, 1e38)},
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_draws_of_large_parameters(name):
+    """Logarithms of chances that are as large as 1e19 are not told apart by their difference."""
+    distribution, mean, variance = BEYOND[name]
+    count = 20_000
+    draws = distribution.sample((count,), generator=lm.Generator().manual_seed(4)).numpy()
+    assert abs(draws.mean() - mean) < 5 * np.sqrt(variance / count)
+    assert 0.92 < draws.var() / variance < 1.08
+
+
+def test_von_mises_at_its_ends():
+    k = np.array([1e-8, 0.5, 20.0, 999.0, 1001.0, 1e5, 1e16])
+    got = D.VonMises(wide(np.zeros(7)), wide(k)).variance.numpy()
+    for value, at in zip(got, k, strict=True):
+        with mpmath.workdps(50):
+            far = 1 / (2 * mpmath.mpf(at)) + 1 / (8 * mpmath.mpf(at) ** 2)
+            want = far if at > 1e10 else 1 - mpmath.besseli(1, at) / mpmath.besseli(0, at)
+        np.testing.assert_allclose(value, float(want), rtol=1e-12)
+    draws = D.VonMises(wide(np.zeros(4)), wide([0.0, -1.0, np.inf, np.nan]), validate_args=False).sample((500,)).numpy()
+    assert abs(np.cos(draws[:, 0]).mean()) < 0.2 and 0.4 < np.square(np.cos(draws[:, 0])).mean() < 0.6
+    assert np.isnan(draws[:, [1, 3]]).all() and (draws[:, 2] == 0).all()
