@@ -306,3 +306,17 @@ def test_von_mises_at_its_ends():
     draws = D.VonMises(wide(np.zeros(4)), wide([0.0, -1.0, np.inf, np.nan]), validate_args=False).sample((500,)).numpy()
     assert abs(np.cos(draws[:, 0]).mean()) < 0.2 and 0.4 < np.square(np.cos(draws[:, 0])).mean() < 0.6
     assert np.isnan(draws[:, [1, 3]]).all() and (draws[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize("df", [0.5, 29.0, 61.0, 1e3, 1e9, 1e15, 1e300])
+def test_student_with_many_degrees_of_freedom(df):
+    """The distribution becomes the normal one, and the difference of two large logarithms a small one."""
+    distribution = D.StudentT(wide(df))
+    with mpmath.workdps(700):
+        v = mpmath.mpf(df)
+        ratio = mpmath.loggamma((v + 1) / 2) - mpmath.loggamma(v / 2)
+        slope = mpmath.digamma((v + 1) / 2) - mpmath.digamma(v / 2)
+        at = [ratio - mpmath.log(v * mpmath.pi) / 2 - (v + 1) / 2 * mpmath.log(1 + x * x / v) for x in (0, 1.5, 4)]
+        entropy = (v + 1) / 2 * slope + mpmath.log(v * mpmath.pi) / 2 - ratio
+    np.testing.assert_allclose(distribution.log_prob(wide([0.0, 1.5, 4.0])).numpy(), [float(x) for x in at], rtol=4e-14)
+    np.testing.assert_allclose(distribution.entropy().item(), float(entropy), rtol=4e-14)
