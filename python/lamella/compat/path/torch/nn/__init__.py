@@ -28,6 +28,7 @@ from ._attention import (  # noqa: F401
     MultiheadAttention,
     Transformer,
     TransformerDecoderLayer,
+    TransformerEncoder,
     TransformerEncoderLayer,
 )
 from ._collections import Listed as _Listed
