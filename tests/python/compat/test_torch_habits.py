@@ -165,6 +165,36 @@ for layout in (torch.sparse_coo, torch.sparse_csr):
         raise AssertionError(call)
 assert torch.zeros(2, layout=torch.strided).layout == torch.strided and len(a) == 3
 """,
+    "what libraries of graphs ask sparse matrices": """
+links = torch.tensor([[0, 0, 2, 2, 3], [1, 3, 0, 2, 1]])
+rows = torch._convert_indices_from_coo_to_csr(links[0], 5)
+assert rows.tolist() == [0, 2, 2, 4, 5, 5] and rows.dtype == torch.int64
+assert torch._convert_indices_from_coo_to_csr(links[0], 5, out_int32=True).dtype == torch.int32
+assert torch._convert_indices_from_csr_to_coo(rows, links[1]).equal(links)
+assert torch._convert_indices_from_csr_to_coo(rows, links[1], transpose=True).equal(links.flip(0))
+values, x = torch.tensor([1.0, -2.0, 3.0, 4.0, 5.0]), torch.randn(4, 3, requires_grad=True)
+by_row = torch.sparse_csr_tensor(crow_indices=rows, col_indices=links[1], values=values, size=(5, 4))
+by_column = torch.sparse_csc_tensor(ccol_indices=rows, row_indices=links[1], values=values, size=(4, 5))
+assert by_row.to_dense().equal(by_column.to_dense().T) and not by_row.is_cuda
+placed = torch.sparse_coo_tensor(links, values, (5, 4))._coalesced_(True)
+assert placed.is_coalesced() and placed.indices().equal(links)
+terms = values[:, None] * x[links[1]]
+for reduce in ("sum", "mean", "amax", "amin"):
+    wanted = torch.zeros(5, 3)
+    for row in (0, 2, 3):
+        of_row = terms[links[0] == row]
+        wanted[row] = of_row.sum(0) if reduce == "sum" else getattr(of_row, reduce)(0)
+    for matrix in (by_row, placed):
+        made = torch.sparse.mm(matrix, x, reduce)
+        assert torch.allclose(made, wanted, atol=1e-6), (reduce, made)
+        gradients = [torch.autograd.grad(y.sum(), x, retain_graph=True)[0] for y in (made, wanted)]
+        assert torch.allclose(*gradients), reduce
+try:
+    torch.sparse.mm(placed, x, "median")
+    raise AssertionError
+except ValueError:
+    pass
+""",
     "gradients of sparse tensors are their own": """
 values = torch.tensor([3.0, 4.0])
 made = torch.sparse_coo_tensor([[0, 1], [1, 0]], values, (2, 2)).coalesce().requires_grad_()

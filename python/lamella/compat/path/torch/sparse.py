@@ -50,6 +50,11 @@ class SparseTensor:
         return _device(str(self._entries.device))
 
     @property
+    def is_cuda(self) -> bool:
+        """True if the values are on a GPU."""
+        return bool(self.device.type == "cuda")
+
+    @property
     def requires_grad(self) -> bool:
         """True if the values want a gradient."""
         return not self._entries.stop_gradient
@@ -100,6 +105,11 @@ class SparseTensor:
     def is_coalesced(self) -> bool:
         """True where coordinates are in order, and no two are the same."""
         return self._coalesced
+
+    def _coalesced_(self, coalesced: bool) -> SparseTensor:
+        """Says whether coordinates are in order, and no two are the same, as the caller knows."""
+        self._coalesced = coalesced
+        return self
 
     def indices(self) -> lm.Tensor:
         """Returns the coordinates.
@@ -483,12 +493,20 @@ def spdiags(diagonals: lm.Tensor, offsets: lm.Tensor, shape: Any, layout: Any = 
     return made if layout is None else made.to_sparse(layout=layout)
 
 
-def mm(sparse: Any, dense: Any) -> Any:
+def mm(sparse: Any, dense: Any, reduce: str = "sum") -> Any:
     """Returns the product of a sparse matrix and a dense one, which is dense, or of two sparse ones, which is sparse.
+
+    Args:
+        sparse: the first matrix.
+        dense: the second one.
+        reduce: what becomes of the terms of an element: "sum", "mean", "amax" or "amin"; of none, 0.
 
     Raises:
         RuntimeError: the sizes do not fit.
+        ValueError: there is no such reduction, or not of two sparse matrices.
     """
+    if reduce not in ("sum", "mean", "amax", "amin") or (reduce != "sum" and isinstance(dense, SparseTensor)):
+        raise ValueError(f"[mm] reduce is sum, mean, amax or amin, the last three with a dense matrix, got {reduce}")
     if not isinstance(sparse, SparseTensor):
         return sparse @ dense
     if sparse.dim() != 2 or sparse.sparse_dim() != 2 or sparse.shape[1] != dense.shape[0]:
@@ -499,7 +517,10 @@ def mm(sparse: Any, dense: Any) -> Any:
     rows, columns = sparse._places[0], sparse._places[1]
     terms = lm.expand_dims(sparse._entries, 1) * lm.take(column, columns, axis=0)
     zeros = lm.zeros((sparse.shape[0], column.shape[1]), dtype=terms.dtype)
-    made = lm.index_add(zeros, 0, rows, terms)
+    if reduce == "sum":
+        made = lm.index_add(zeros, 0, rows, terms)
+    else:
+        made = lm.index_reduce(zeros, 0, rows, terms, reduce, include_self=False)
     return made if dense.ndim == 2 else lm.squeeze(made, 1)
 
 
