@@ -202,14 +202,17 @@ struct Fmin : Binary<Fmin> {
 
 struct Lerp : Ternary<Lerp> {
   static constexpr bool kShortFormula = true;
-  static constexpr OpInfo info{.name = "lerp",
-                               .doc = "The linear interpolation from a to b: a + c * (b - a).",
-                               .example = "lerp(full([2], 1.0), full([2], 3.0), 0.25)",
-                               .reference = "a + c * (b - a)",
-                               .dtypes = Floating | Complex};
+  static constexpr OpInfo info{
+      .name = "lerp",
+      .doc =
+          "The linear interpolation from a to b: a + c * (b - a), computed from the nearer end, so that it is b at 1.",
+      .example = "lerp(full([2], 1.0), full([2], 3.0), 0.25)",
+      .reference = "a + c * (b - a)",
+      .dtypes = Floating | Complex};
   template <class X>
   LM_HD static constexpr X forward(const X& a, const X& b, const X& c) {
-    return a + c * (b - a);
+    // From the nearer end both ends are exact, and an infinite farther one makes the result infinite.
+    return where(abs(c) < 0.5, a + c * (b - a), b - (b - a) * (1 - c));
   }
   template <class X>
   LM_HD static constexpr X backward(Wrt<0>, const X&, const X&, const X& c, const X&, const X& dy) {

@@ -444,6 +444,29 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 with torch.cpu.amp.autocast():
     assert layer(x).dtype == torch.bfloat16
 raises(RuntimeError, lambda: torch.autocast("not a device"))
+
+# Functions that take no 16-bit numbers get them in float32, and so do those of two dtypes that are to be one.
+square, grid = torch.eye(4) + torch.rand(4, 4) / 9, torch.zeros(1, 2, 2, 2, requires_grad=True)
+COMPUTED = {
+    "qr": lambda h: torch.linalg.qr(h)[0], "svd": lambda h: torch.linalg.svd(h)[1], "inv": torch.linalg.inv,
+    "eigh": lambda h: torch.linalg.eigh(h + h.T)[0], "solve": lambda h: torch.linalg.solve(h, square),
+    "fft": lambda h: torch.fft.fft(h).real, "rfft": lambda h: torch.fft.rfft(h, dim=0).real,
+    "stft": lambda h: torch.stft(h.flatten(), 8, window=torch.ones(8), return_complex=True).real,
+    "grid_sample": lambda h: nn.functional.grid_sample(h[None, None], grid, align_corners=False),
+    "det": torch.linalg.det,
+}
+weight = square.clone().requires_grad_()
+for name, compute in COMPUTED.items():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        narrow = weight @ square
+        made = compute(narrow)
+    assert narrow.dtype == torch.bfloat16 and made.dtype == torch.float32, (name, made.dtype)
+    torch.testing.assert_close(made, compute(narrow.float()), rtol=2e-2, atol=1e-3)
+    (gradient,) = torch.autograd.grad(made.sum(), weight)
+    assert gradient.dtype == torch.float32 and gradient.isfinite().all(), name
+    raises(TypeError, lambda: compute(narrow))
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    raises(TypeError, lambda: torch.linalg.qr(torch.ones(2, 2, dtype=torch.int64)))
 """,
     "what nodes keep": """
 import torch.nn.functional as F
