@@ -205,19 +205,20 @@ struct Lerp : Ternary<Lerp> {
   static constexpr bool kShortFormula = true;
   static constexpr OpInfo info{.name = "lerp",
                                .doc =
-                                   "The linear interpolation from a to b: a + c * (b - a), which is exactly a where c "
-                                   "is 0, b where it is 1, and does not overflow between numbers of other signs.",
+                                   "The linear interpolation from a to b: a + c * (b - a), computed from the nearer "
+                                   "end, so that it is b at 1, and without an overflow between numbers of other signs.",
                                .example = "lerp(full([2], 1.0), full([2], 3.0), 0.25)",
                                .reference = "a + c * (b - a)",
                                .dtypes = Floating | Complex};
   template <class X>
   LM_HD static constexpr X forward(const X& a, const X& b, const X& c) {
-    const X from_a = a + c * (b - a);
-    const X from_b = b - (1 - c) * (b - a);
+    // From the nearer end both ends are exact, and an infinite farther one makes the result infinite.
+    const X way = b - a;
+    const X from_end = where(abs(c) < 0.5, a + c * way, b - way * (1 - c));
     if constexpr (simd::kIsComplexOperand<X>) {
-      return where(real(c) < 0.5, from_a, from_b);
+      return from_end;
     } else {
-      return where(a * b < 0, a * (1 - c) + b * c, where(c < 0.5, from_a, from_b));
+      return where(isinf(way) & isfinite(a) & isfinite(b), a * (1 - c) + b * c, from_end);
     }
   }
   template <class X>

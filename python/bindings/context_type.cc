@@ -8,6 +8,7 @@
 #include "python/bindings/free_list.h"
 #include "python/bindings/likeness.h"
 #include "python/bindings/method.h"
+#include "python/bindings/node_type.h"
 #include "python/bindings/tensor_object.h"
 
 namespace lamella::python {
@@ -75,6 +76,13 @@ PyObject* get_needs_input_grad(PyObject* self, void*) {
     const Context& context = context_of(self, "needs_input_grad");
     const auto is_needed = [&](std::size_t i) { return PyBool_FromLong(context.needs_input_grad(i)); };
     return tuple_from(std::views::iota(std::size_t{0}, context.arguments.size()), is_needed).release();
+  });
+}
+
+PyObject* get_node(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    // Weakly, because another thread may have begun to destroy the node, which waits for the GIL to detach its context.
+    return wrap_node(WeakNode(context_of(self, "node").node()).lock());
   });
 }
 
@@ -173,6 +181,7 @@ PyGetSetDef attributes[] = {
      "The tuple of tensors that forward saved: saved_tensor() as an attribute.", nullptr},
     {"needs_input_grad", get_needs_input_grad, nullptr,
      "For each argument of the call, whether its gradient is wanted: in backward, by the pass that runs.", nullptr},
+    {"node", get_node, nullptr, "The node of the call; None where nothing is recorded.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

@@ -8,7 +8,7 @@
 #include "engine/autograd/layers/host_values.h"
 #include "engine/autograd/layers/once.h"
 #include "engine/core/modes.h"
-#include "python/bindings/context_type.h"
+#include "python/bindings/context_object.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/layer_info.h"

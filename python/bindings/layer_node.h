@@ -37,6 +37,8 @@ class PyLayerNode final : public Node {
   /// call.
   TensorList tangents(autograd::DualCall& duals, std::span<Tensor* const> outputs, const TensorList& inputs);
 
+  /// Returns the call's PyLayerContext object, which the node owns.
+  PyObject* context_object() const noexcept { return context_; }
   /// Visits the Python objects that the node owns, for the garbage collector.
   int visit(visitproc visit, void* arg) const;
 

@@ -13,6 +13,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/hooks.h"
+#include "python/bindings/layer_node.h"
 #include "python/bindings/method.h"
 #include "python/bindings/py_ref.h"
 #include "python/bindings/tensor_object.h"
@@ -107,6 +108,13 @@ PyObject* get_saved_tensors(PyObject* self, void*) {
   return guarded([&] { return wrap_all(autograd::saved_tensors(alive(self))).release(); });
 }
 
+PyObject* get_context(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const auto* const layer = dynamic_cast<const PyLayerNode*>(&alive(self));
+    return Py_NewRef(layer ? layer->context_object() : Py_None);
+  });
+}
+
 PyObject* get_variable(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     const auto* const leaf = dynamic_cast<const autograd::AccumulateGrad*>(&alive(self));
@@ -185,6 +193,8 @@ PyGetSetDef attributes[] = {
      "kept "
      "as a tensor. Empty once the graph was freed.",
      nullptr},
+    {"context", get_context, nullptr,
+     "The ctx of a call of a PyLayer, with all that forward set on it; None for other nodes.", nullptr},
     {"variable", get_variable, nullptr,
      "The leaf whose gradient the node adds to; AttributeError for nodes of operations.", nullptr},
     {"sequence_nr", get_sequence_nr, nullptr,

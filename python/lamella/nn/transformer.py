@@ -298,6 +298,8 @@ class Transformer(Module):
 
     #: Classes of the layers; a front has its own.
     _layers: ClassVar[tuple[type[_Layer], type[_Layer]]] = (TransformerEncoderLayer, TransformerDecoderLayer)
+    #: Class of the encoder; a front has one of its own.
+    _encoder: ClassVar[type[TransformerEncoder]] = TransformerEncoder
 
     def __init__(
         self,
@@ -324,7 +326,7 @@ class Transformer(Module):
         def norm() -> LayerNorm:
             return LayerNorm(d_model, layer_norm_eps, bias=bias, **place)
 
-        self.encoder: Module = custom_encoder or TransformerEncoder(
+        self.encoder: Module = custom_encoder or self._encoder(
             self._layers[0](*settings, **place), num_encoder_layers, norm()
         )
         self.decoder: Module = custom_decoder or TransformerDecoder(

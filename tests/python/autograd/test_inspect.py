@@ -189,6 +189,53 @@ def test_what_a_node_shows(at):
             setattr(node, name, 1)
 
 
+def test_a_layers_node_and_its_context_know_each_other():
+    class Kept(lm.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.noted, ctx.before = 3, ctx.node
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            ctx.after = ctx.node
+            return grad * 2
+
+    x = leaf(1.0)
+    y = Kept.apply(x)
+    node, ctx = y.grad_fn, y.grad_fn.context
+    assert ctx.noted == 3 and ctx.node is node is ctx.before and (y * 2).grad_fn.context is None
+    y.sum().backward()
+    assert ctx.after is node
+    del ctx.before, ctx.after
+    gone = weakref.ref(node)
+    del y, node
+    gc.collect()
+    assert gone() is None
+    with pytest.raises(RuntimeError, match="node: this context belongs to no call"):
+        ctx.node  # noqa: B018 (raises)
+    with lm.no_grad():
+        assert Kept.apply(x).grad_fn is None
+
+
+def test_a_context_that_holds_its_node_makes_no_leak():
+    class Holding(lm.PyLayer):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.held, ctx.thing = ctx.node, Marker()
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    y = Holding.apply(leaf(1.0))
+    gone = weakref.ref(y.grad_fn.context.thing)
+    del y
+    gc.collect()
+    assert gone() is None
+
+
 def test_metadata_makes_no_leak():
     x = leaf(1.0)
     y = x * 2

@@ -58,12 +58,13 @@ for made, names in (
 ):
     node = first = made.grad_fn
     for name in names:
-        assert type(node).__name__ == name and node.name().endswith(name), (node, name)
+        wanted = "torch::autograd::AccumulateGrad" if name == "AccumulateGrad" else name
+        assert type(node).__name__ == name and node.name() == wanted, (node, name)
         assert isinstance(node, torch.autograd.graph.Node)
         assert hasattr(node, "variable") == (name == "AccumulateGrad")
         last, node = node, node.next_functions[0][0] if node.next_functions else None
     assert first == made.grad_fn and hash(first) == hash(made.grad_fn)
-    if last.name() == "AccumulateGrad":
+    if type(last).__name__ == "AccumulateGrad":
         assert last.variable is x
 assert type(torch.autograd.graph.get_gradient_edge(x * 2).node).__name__ == "MulBackward0"
 for base in (x, torch.zeros(3, 4)):
@@ -71,6 +72,58 @@ for base in (x, torch.zeros(3, 4)):
         assert view._base is base and view._is_view()
     for other in (base, base * 2, base.clone(), base.contiguous(), base.detach()):
         assert other._base is None and not other._is_view()
+""",
+    "what a layer's call sets is on its node": """
+seen = []
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y, by):
+        ctx.save_for_backward(x, y)
+        ctx.by, ctx.name_of_user = by, "s"
+        ctx.register_hook(lambda inner, outer: seen.append(("hook", ctx.by)))
+        ctx.metadata["at"] = by
+        return x * y * by
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        seen.append((ctx.name(), ctx._sequence_nr() == node._sequence_nr(), len(ctx.next_functions)))
+        return grad * y * ctx.by, None, None
+
+
+class Named(Scaled):
+    @staticmethod
+    def forward(ctx, x, y, by):
+        ctx.save_for_backward(x, y)
+        ctx.by, ctx.name, ctx.metadata = by, "own", None
+        return x * by
+
+    @staticmethod
+    def backward(ctx, grad):
+        seen.append((ctx.name, ctx.metadata))
+        return grad * ctx.by, None, None
+
+
+x, y = torch.ones(2, requires_grad=True), torch.full((2,), 3.0)
+node = Scaled.apply(x, y, 4).grad_fn
+assert (node.by, node.name_of_user, node.needs_input_grad) == (4, "s", (True, False, False)), node.by
+assert node.saved_tensors[0] is x and torch.equal(node.saved_tensors[1], y) and node.metadata == {"at": 4}
+assert node.name() == type(node).__name__ == "ScaledBackward" and isinstance(node, torch.autograd.graph.Node)
+raises(AttributeError, lambda: node.other)
+result = Scaled.apply(x, y, 4)
+node = result.grad_fn
+node.by, node.more = 5, "m"
+assert node.more == "m"
+node.register_prehook(lambda outer: (outer[0] * 2,))
+result.sum().backward()
+assert x.grad.tolist() == [30.0, 30.0] and seen == [("ScaledBackward", True, 2), ("hook", 5)], (x.grad, seen)
+assert node.by == 5
+raises(RuntimeError, lambda: node.saved_tensors)
+seen.clear()
+Named.apply(x, y, 4).sum().backward()
+assert seen == [("own", None)]
 """,
     "functions over batches and at points": """
 from torch.autograd import functional as AF
@@ -391,6 +444,29 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 with torch.cpu.amp.autocast():
     assert layer(x).dtype == torch.bfloat16
 raises(RuntimeError, lambda: torch.autocast("not a device"))
+
+# Functions that take no 16-bit numbers get them in float32, and so do those of two dtypes that are to be one.
+square, grid = torch.eye(4) + torch.rand(4, 4) / 9, torch.zeros(1, 2, 2, 2, requires_grad=True)
+COMPUTED = {
+    "qr": lambda h: torch.linalg.qr(h)[0], "svd": lambda h: torch.linalg.svd(h)[1], "inv": torch.linalg.inv,
+    "eigh": lambda h: torch.linalg.eigh(h + h.T)[0], "solve": lambda h: torch.linalg.solve(h, square),
+    "fft": lambda h: torch.fft.fft(h).real, "rfft": lambda h: torch.fft.rfft(h, dim=0).real,
+    "stft": lambda h: torch.stft(h.flatten(), 8, window=torch.ones(8), return_complex=True).real,
+    "grid_sample": lambda h: nn.functional.grid_sample(h[None, None], grid, align_corners=False),
+    "det": torch.linalg.det,
+}
+weight = square.clone().requires_grad_()
+for name, compute in COMPUTED.items():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        narrow = weight @ square
+        made = compute(narrow)
+    assert narrow.dtype == torch.bfloat16 and made.dtype == torch.float32, (name, made.dtype)
+    torch.testing.assert_close(made, compute(narrow.float()), rtol=2e-2, atol=1e-3)
+    (gradient,) = torch.autograd.grad(made.sum(), weight)
+    assert gradient.dtype == torch.float32 and gradient.isfinite().all(), name
+    raises(TypeError, lambda: compute(narrow))
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    raises(TypeError, lambda: torch.linalg.qr(torch.ones(2, 2, dtype=torch.int64)))
 """,
     "what nodes keep": """
 import torch.nn.functional as F

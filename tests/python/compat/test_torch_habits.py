@@ -128,10 +128,90 @@ for place, (made, wanted) in enumerate((
     (torch.zeros_like(a), torch.zeros(3, 4)),
     (three.to_sparse(2)[1], three[1]),
     (torch.sparse.softmax(a, 1), torch.where(x == 0, -torch.inf, x).softmax(1).nan_to_num(0)),
+    (a * y, x * y), (y * a, x * y), (a * y[0], x * y[0]), (a.to_sparse_csr() * y, x * y), (a[1, 2], x[1, 2]),
+    (three.to_sparse().permute(2, 0, 1), three.permute(2, 0, 1)), (a.narrow_copy(1, 1, 2), x[:, 1:3]),
+    (three.to_sparse(1).permute(0, 2, 1), three.mT), (torch.norm(a), x.norm()), (a.norm(1), x.norm(1)),
+    (a.any(), x.any()), (torch.isnan(a), torch.isnan(x)), (a.clone().zero_(), x * 0), (a.clone().mul_(3), x * 3),
+    (y.sparse_mask(a), y * (x != 0)), (b.sparse_mask(a), y * (x != 0)),
+    (y.sparse_mask(a.to_sparse_csr()), y * (x != 0)),
+    (torch.sparse.sampled_addmm(a.to_sparse_csr(), y, y.T @ y, beta=2, alpha=3), 2 * x + 3 * (y @ y.T @ y) * (x != 0)),
+    (torch.sparse.spdiags(y[:2], torch.tensor([0, -1]), (4, 4)), torch.diag(y[0]) + torch.diag(y[1, :3], -1)),
+    (torch.sparse_coo_tensor(size=(2, 3)), torch.zeros(2, 3)),
 )):
     made = made.to_dense()
     assert made.shape == wanted.shape and torch.allclose(made, wanted, atol=1e-6), (place, made, wanted)
 assert three.to_sparse(1).values().shape == (2, 3, 4) and torch.is_tensor(torch.cat([a, b]).coalesce().values())
+for dense, sparse in ((x, a), (three, three.to_sparse()), (three, three.to_sparse(2)), (three, three.to_sparse(1))):
+    count = sparse.sparse_dim()
+    for dim in (0, 1, -1, (0, 1), (0, -1), tuple(range(dense.ndim))):
+        along = {each % dense.ndim for each in (dim if isinstance(dim, tuple) else (dim,))}
+        for keep in (False, True):
+            made, wanted = torch.sum(sparse, dim, keepdim=keep), torch.sum(dense, dim, keepdim=keep)
+            assert torch.allclose(made.to_dense(), wanted, atol=1e-6) and made.shape == wanted.shape
+            kept = keep or set(range(count)) - along
+            assert made.layout == (torch.sparse_coo if kept else torch.strided), (dim, made)
+        assert torch.sparse.sum(sparse, dim, dtype=torch.float64).dtype == torch.float64
+rows = torch.sum(a.to_sparse_csr(), dim=1, keepdim=True)
+assert rows.layout == torch.sparse_csr and torch.allclose(rows.to_dense(), x.sum(1, keepdim=True))
+for layout in (torch.sparse_coo, torch.sparse_csr):
+    like = torch.zeros_like(x[:2, :3], layout=layout)
+    for made in (torch.zeros(2, 3, layout=layout), torch.empty((2, 3), layout=layout), like):
+        assert made.layout == layout and made._nnz() == 0 and made.to_dense().tolist() == [[0.0] * 3] * 2
+    for call in (lambda: torch.ones(2, 2, layout=layout), lambda: torch.rand(2, 2, layout=layout)):
+        try:
+            call()
+        except RuntimeError:
+            continue
+        raise AssertionError(call)
+assert torch.zeros(2, layout=torch.strided).layout == torch.strided and len(a) == 3
+""",
+    "what libraries of graphs ask sparse matrices": """
+links = torch.tensor([[0, 0, 2, 2, 3], [1, 3, 0, 2, 1]])
+rows = torch._convert_indices_from_coo_to_csr(links[0], 5)
+assert rows.tolist() == [0, 2, 2, 4, 5, 5] and rows.dtype == torch.int64
+assert torch._convert_indices_from_coo_to_csr(links[0], 5, out_int32=True).dtype == torch.int32
+assert torch._convert_indices_from_csr_to_coo(rows, links[1]).equal(links)
+assert torch._convert_indices_from_csr_to_coo(rows, links[1], transpose=True).equal(links.flip(0))
+values, x = torch.tensor([1.0, -2.0, 3.0, 4.0, 5.0]), torch.randn(4, 3, requires_grad=True)
+by_row = torch.sparse_csr_tensor(crow_indices=rows, col_indices=links[1], values=values, size=(5, 4))
+by_column = torch.sparse_csc_tensor(ccol_indices=rows, row_indices=links[1], values=values, size=(4, 5))
+assert by_row.to_dense().equal(by_column.to_dense().T) and not by_row.is_cuda
+placed = torch.sparse_coo_tensor(links, values, (5, 4))._coalesced_(True)
+assert placed.is_coalesced() and placed.indices().equal(links)
+terms = values[:, None] * x[links[1]]
+for reduce in ("sum", "mean", "amax", "amin"):
+    wanted = torch.zeros(5, 3)
+    for row in (0, 2, 3):
+        of_row = terms[links[0] == row]
+        wanted[row] = of_row.sum(0) if reduce == "sum" else getattr(of_row, reduce)(0)
+    for matrix in (by_row, placed):
+        made = torch.sparse.mm(matrix, x, reduce)
+        assert torch.allclose(made, wanted, atol=1e-6), (reduce, made)
+        gradients = [torch.autograd.grad(y.sum(), x, retain_graph=True)[0] for y in (made, wanted)]
+        assert torch.allclose(*gradients), reduce
+try:
+    torch.sparse.mm(placed, x, "median")
+    raise AssertionError
+except ValueError:
+    pass
+""",
+    "gradients of sparse tensors are their own": """
+values = torch.tensor([3.0, 4.0])
+made = torch.sparse_coo_tensor([[0, 1], [1, 0]], values, (2, 2)).coalesce().requires_grad_()
+assert not values.requires_grad and made.requires_grad and made.is_leaf and made.grad is None
+weight = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+torch.sparse.mm(made, weight).sum().backward()
+assert made.grad.is_sparse and made.grad.to_dense().tolist() == [[0.0, 7.0], [3.0, 0.0]]
+assert weight.grad.tolist() == [[4.0, 4.0], [3.0, 3.0]]
+made.grad = None
+assert made.grad is None
+(made * weight).to_dense().sum().backward()
+assert made.grad.to_dense().tolist() == [[0.0, 2.0], [3.0, 0.0]]
+twice = torch.sparse_coo_tensor([[0, 1], [1, 0]], values, (2, 2)).mul_(2)
+assert values.tolist() == [3.0, 4.0] and twice.to_dense().tolist() == [[0.0, 6.0], [8.0, 0.0]]
+wanted = torch.tensor([1.0, 2.0], requires_grad=True)
+torch.sparse_coo_tensor([[0, 1], [1, 0]], wanted, (2, 2)).to_dense().sum().backward()
+assert wanted.grad.tolist() == [1.0, 1.0]
 """,
     "other tensors in the place of parameters, for a block": """
 from torch.nn.utils.stateless import _reparametrize_module, functional_call

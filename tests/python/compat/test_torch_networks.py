@@ -154,6 +154,47 @@ refused(AssertionError,
     lambda: layer(x[..., :3], x, x), lambda: layer(x, x, x[:2]))
 refused(RuntimeError, lambda: layer(x, x, x, is_causal=True), lambda: encoder(x, is_causal=True))
 """,
+    "masks of attention that is_causal speaks of": """
+layer = nn.MultiheadAttention(4, 2, batch_first=True)
+x, key = torch.randn(2, 3, 4), torch.tensor([[False, False, True], [False, False, False]])
+causal, bias = nn.Transformer.generate_square_subsequent_mask(3), torch.randn(3, 3)
+for mask in (causal, causal == -torch.inf, bias, torch.randn(4, 3, 3)):
+    for padding in (None, key, torch.where(key, -torch.inf, 0.0)):
+        for weights in (True, False):
+            got = layer(x, x, x, padding, weights, mask, is_causal=True)
+            # The hint replaces the mask where nothing else is to be seen of it, and says nothing otherwise.
+            wanted = layer(x, x, x, padding, weights, causal if padding is None and not weights else mask)
+            for a, b in zip(got, wanted):
+                assert a is b is None or torch.allclose(a, b, atol=1e-6), (mask, padding, weights)
+""",
+    "padding that an encoder leaves out in evaluation": """
+def encoder(**options):
+    layer = nn.TransformerEncoderLayer(4, 2, 8, 0.1, **{"batch_first": True, **options})
+    return nn.TransformerEncoder(layer, 2).eval()
+
+
+x, hidden = torch.randn(2, 3, 4), torch.tensor([[False, False, True], [False, False, False]])
+shown = encoder()
+with torch.no_grad():
+    for made in (shown, nn.Transformer(4, 2, 1, 1, 8, batch_first=True).eval().encoder, encoder(activation=F.gelu)):
+        for padding in (hidden, torch.where(hidden, -torch.inf, 0.0)):
+            last = torch.zeros(4) if made.norm is None else made.norm(torch.zeros(4))
+            assert torch.equal(made(x, src_key_padding_mask=padding)[0, 2], last), made
+        torch.backends.mha.set_fastpath_enabled(False)
+        whole = made(x, src_key_padding_mask=hidden)
+        assert whole[0, 2].abs().min() > 0 and not torch.equal(whole[0, 2], last)
+        torch.backends.mha.set_fastpath_enabled(True)
+        assert torch.allclose(made(x, src_key_padding_mask=hidden)[~hidden], whole[~hidden], atol=1e-6)
+    kept = [
+        encoder(norm_first=True)(x, src_key_padding_mask=hidden),
+        encoder(activation=torch.tanh)(x, src_key_padding_mask=hidden),
+        shown(x, torch.zeros(3, 3, dtype=torch.bool), hidden),
+        nn.TransformerEncoder(shown.layers[0], 1, enable_nested_tensor=False)(x, src_key_padding_mask=hidden),
+    ]
+    ahead = shown(x, src_key_padding_mask=hidden.flip(1))
+assert all(y[0, 2].abs().min() > 0 for y in (*kept, shown(x, src_key_padding_mask=hidden))) and ahead.abs().min() > 0
+assert encoder(batch_first=False).use_nested_tensor is False and shown.use_nested_tensor is True
+""",
     "windows that stand where they are told": """
 samples = torch.tensor([[[0.2, 0.9]]])
 x = torch.arange(36.0).reshape(1, 1, 6, 6)

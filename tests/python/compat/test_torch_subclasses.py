@@ -58,6 +58,136 @@ assert {name: type(each) for name, each in layer.state_dict().items()} == {"weig
 layer.to(torch.float64)
 assert type(layer.held) is Marked and layer.held.mark == "m" and layer.held.dtype == torch.float64
 """,
+    "layers": """
+image, rows, words = torch.randn(2, 4, 8, 8), torch.randn(5, 2, 6), torch.tensor([[1, 2], [0, 1]])
+signal, target = torch.randn(2, 4, 8), torch.randn(2, 4, 8)
+LAYERS = [
+    (image, [
+        nn.Conv2d(4, 6, 3, stride=2, padding=1, dilation=2, groups=2, bias=False), nn.Conv2d(4, 2, 3, padding="same"),
+        nn.Conv2d(4, 2, 3, padding=1, padding_mode="circular"), nn.ConvTranspose2d(4, 2, 3, 2, 1, output_padding=1),
+        nn.BatchNorm2d(4, eps=0.1, momentum=0.3), nn.BatchNorm2d(4, track_running_stats=False),
+        nn.BatchNorm2d(4, affine=False).eval(), nn.InstanceNorm2d(4, affine=True), nn.GroupNorm(2, 4, eps=0.1),
+        nn.LayerNorm((8, 8), eps=0.1), nn.RMSNorm(8, eps=0.1), nn.LocalResponseNorm(2), nn.Linear(8, 3),
+        nn.MaxPool2d(3, 2, 1, ceil_mode=True), nn.MaxPool2d(2, return_indices=True),
+        nn.AvgPool2d(3, 2, 1, count_include_pad=False),
+        nn.LPPool2d(2, 3, stride=2), nn.AdaptiveAvgPool2d((3, None)), nn.AdaptiveMaxPool2d(2),
+        nn.Upsample(scale_factor=2),
+        nn.Upsample(5, mode="bilinear", align_corners=True), nn.PixelShuffle(2), nn.PixelUnshuffle(2),
+        nn.ChannelShuffle(2),
+        nn.ReflectionPad2d(1), nn.ConstantPad2d((1, 2, 0, 1), 3.0), nn.ZeroPad2d(2), nn.ReplicationPad2d(1),
+        nn.Flatten(2),
+        nn.Unfold(3, padding=1), nn.Dropout(0.5).eval(), nn.Dropout2d(0.5).eval(), nn.Softmax2d(), nn.Identity(),
+        nn.Sequential(nn.Conv2d(4, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 2)),
+    ]),
+    (signal, [
+        nn.ReLU(), nn.ReLU(inplace=True), nn.ReLU6(), nn.LeakyReLU(0.3), nn.ELU(0.5), nn.CELU(0.5), nn.SELU(),
+        nn.GELU(),
+        nn.GELU("tanh"), nn.SiLU(), nn.Mish(), nn.Hardtanh(-0.3, 0.4), nn.Hardswish(), nn.Hardsigmoid(), nn.Sigmoid(),
+        nn.Tanh(), nn.Softplus(2.0, 0.5), nn.Softsign(), nn.Softshrink(0.3), nn.Hardshrink(0.3), nn.Tanhshrink(),
+        nn.Threshold(0.2, 3.0), nn.GLU(1), nn.PReLU(4, 0.4), nn.LogSigmoid(), nn.Softmax(1), nn.Softmin(1),
+        nn.LogSoftmax(1),
+        nn.RReLU().eval(), nn.Conv1d(4, 3, 2), nn.Bilinear(8, 8, 2), nn.CosineSimilarity(2), nn.PairwiseDistance(1),
+        nn.MSELoss(reduction="sum"), nn.L1Loss(reduction="none"), nn.SmoothL1Loss(beta=0.3), nn.HuberLoss(delta=0.3),
+        nn.KLDivLoss(reduction="batchmean", log_target=True), nn.PoissonNLLLoss(log_input=True), nn.SoftMarginLoss(),
+        nn.CrossEntropyLoss(label_smoothing=0.2, weight=torch.tensor([1.0, 2.0, 3.0, 4.0])),
+        nn.BCEWithLogitsLoss(pos_weight=torch.tensor(2.0)), nn.HingeEmbeddingLoss(0.3), nn.MultiLabelSoftMarginLoss(),
+    ]),
+    (rows, [nn.LSTM(6, 4, 2, dropout=0.0), nn.GRU(6, 4, bidirectional=True), nn.RNN(6, 4, nonlinearity="relu"),
+            nn.TransformerEncoderLayer(6, 2, 8, 0.0),
+            nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 8, 0.0), 2)]),
+    (rows[0], [nn.LSTMCell(6, 4), nn.GRUCell(6, 4), nn.RNNCell(6, 4)]),
+    (words, [nn.Embedding(4, 3, padding_idx=1), nn.EmbeddingBag(4, 3, mode="sum")]),
+]
+TWO = (nn.Bilinear, nn.CosineSimilarity, nn.PairwiseDistance, nn.modules.loss._Loss)
+
+
+def flat(made):
+    return [each for part in made for each in flat(part)] if isinstance(made, tuple) else [made]
+
+
+for x, layers in LAYERS:
+    for layer in layers:
+        inputs = (x, target.abs() if isinstance(layer, nn.modules.loss._WeightedLoss) else target)
+        inputs = [each.clone() for each in (inputs if isinstance(layer, TWO) else (x,))]
+        wanted = flat(layer(*inputs))
+        inputs = [x.clone(), *inputs[1:]]
+        made = flat(layer(*[each.as_subclass(Plain) for each in inputs]))
+        assert [type(each) for each in made] == [Plain] * len(made), (layer, made)
+        for a, b in zip(wanted, made, strict=True):
+            torch.testing.assert_close(a, b.as_subclass(torch.Tensor), equal_nan=True, msg=str(layer))
+
+marked = of(Marked, 1.0, 2.0)
+marked.mark = "m"
+assert nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))(marked).mark == "m"
+attention = nn.MultiheadAttention(6, 2)(*[rows.as_subclass(Plain)] * 3)
+assert [type(each) for each in attention] == [Plain, Plain]
+""",
+    "layers whose weights say what a function does": """
+CALLS = []
+
+
+class Halved(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        CALLS.append((func, len(args)))
+        if func is F.linear:
+            x, weight, bias = args
+            with torch._C.DisableTorchFunctionSubclass():
+                return F.linear(x, weight / 2, bias).as_subclass(torch.Tensor)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+layer, x = nn.Linear(3, 2), torch.randn(4, 3)
+wanted = F.linear(x, layer.weight / 2, layer.bias)
+layer.weight = nn.Parameter(layer.weight.detach().as_subclass(Halved), requires_grad=False)
+CALLS.clear()
+made = layer(x)
+assert CALLS == [(F.linear, 3)] and type(made) == torch.Tensor and torch.equal(made, wanted), CALLS
+
+x = of(Halved, 1.0, 2.0, 3.0)
+for layer, func, count in (
+    (nn.ReLU(), F.relu, 2), (nn.GELU("tanh"), F.gelu, 2), (nn.LayerNorm(3), F.layer_norm, 5),
+    (nn.LeakyReLU(0.2), F.leaky_relu, 3), (nn.Dropout(), F.dropout, 4), (nn.Softmax(0), F.softmax, 2),
+):
+    CALLS.clear()
+    layer(x)
+    assert CALLS[0][0] is func and len(CALLS) == 1, (layer, CALLS)
+CALLS.clear()
+nn.BatchNorm1d(3)(x[None].expand(2, 3)), nn.LSTM(3, 2)(x[None])
+names = [func.__name__ for func, _ in CALLS if func.__module__ == "torch.nn.functional"]
+assert names == ["batch_norm", "lstm"], CALLS
+""",
+    "layers in a mode": """
+from torch.overrides import TorchFunctionMode
+
+
+class Told(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.calls.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+layers = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.LayerNorm(3), nn.Flatten())
+x = torch.ones(1, 2)
+with Told() as outer:
+    with Told() as inner:
+        y = layers(x)
+
+
+class Later(torch.Tensor):
+    pass
+
+
+with Told():
+    later = of(Later)
+assert outer.calls == inner.calls == ["linear", "relu", "layer_norm", "flatten"], inner.calls
+assert torch.equal(layers(x), y) and len(inner.calls) == 4
+assert type(torch.exp(later)) is type(nn.ReLU()(later)) is Later
+""",
     "gradients": """
 for kind in (Plain, Marked):
     x = of(kind).requires_grad_()

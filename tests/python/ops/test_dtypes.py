@@ -558,18 +558,6 @@ def test_polygamma_of_high_orders_and_below_zero(dtype: str) -> None:
     np.testing.assert_allclose(far, 0.5e-24, rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
-def test_lerp_reaches_both_ends(dtype: str) -> None:
-    sizes = np.array([0, 1e-30, 0.1, 1.5, 1e3, 1e20, 1e20 if dtype == "complex64" else 3e38])
-    ends = np.concatenate([sizes, -sizes]).astype(dtype)
-    a, b = (lm.asarray(x) for x in np.meshgrid(ends, ends))
-    np.testing.assert_array_equal(lm.lerp(a, b, 0.0).numpy(), a.numpy())
-    np.testing.assert_array_equal(lm.lerp(a, b, 1.0).numpy(), b.numpy())
-    if dtype != "complex64":
-        middle = lm.lerp(a, b, 0.5).numpy()
-        np.testing.assert_allclose(middle, (a.numpy() / 2 + b.numpy() / 2), rtol=4 * EPS[dtype], atol=1e-37)
-
-
 def test_accuracy_of_special_functions() -> None:
     special = pytest.importorskip("scipy.special")
     x = np.concatenate([np.linspace(-0.9999999, 0.9999999, 2001), 1 - 10.0 ** -np.arange(1, 16), [1.0, -1.0, 0.0, 2.0]])

@@ -123,8 +123,7 @@ EmbeddingBag(num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_
 sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None)
 """,
     "transformer": """
-Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoderLayer
-TransformerEncoder(encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True)
+Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer
 """,
     "upsampling": """
 UpsamplingBilinear2d UpsamplingNearest2d

@@ -92,7 +92,7 @@ def _find(name: str) -> _Any:
         return _storages.STORAGES[_storages.DTYPE_OF_STORAGE[name]]
     if name == "sparse_coo_tensor":
         return _import_module("torch.sparse").sparse_coo_tensor
-    if name in ("sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor"):
+    if name in _COMPRESSED:
         return getattr(_import_module("torch._compressed"), name)
     if (function := _plain.in_place(name) or _plain.copied(name) or _foreach.function_of(name)) is not None:
         return function
@@ -110,6 +110,14 @@ def _find(name: str) -> _Any:
         return getattr(_lm, name)
     return _missing(name)
 
+
+#: Functions of matrices whose rows, or columns, lie one after the other.
+_COMPRESSED = frozenset(
+    (
+        *("sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor"),
+        *("_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo"),
+    )
+)
 
 #: Modules that are imported when they are asked for, as they need numpy or what programs seldom need.
 _LATER = frozenset(

@@ -259,8 +259,33 @@ def _asking(function: FunctionType, body: Callable[..., Any]) -> Callable[..., A
     return call
 
 
+#: Types whose objects are never asked.
+_SILENT = frozenset({_Tensor, lm.nn.Parameter, type(None), bool, int, float})
+
+
+def _are_silent(layer: Any) -> bool:
+    """True of layers whose parameters and buffers are never asked."""
+    own = map(type, layer._parameters.values())
+    return _SILENT.issuperset(own) and _SILENT.issuperset(map(type, layer._buffers.values()))
+
+
+def _asking_layer(forward: FunctionType, body: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a layer's forward that asks the inputs, and the layer's own parameters, before it does what it did."""
+    from .nn._asked import function_of  # which imports the layers
+
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        if (kwargs or not _SILENT.issuperset(map(type, args)) or not _are_silent(layer)) and not OFF.depth:
+            own = [*layer._parameters.values(), *layer._buffers.values()]
+            if found := list(askers((*args, *kwargs.values(), *own))):
+                function, given = function_of(layer, body, args, kwargs)
+                return asked(function, found, given, kwargs)
+        return body(layer, *args, **kwargs)
+
+    return call
+
+
 def begin() -> None:
-    """Has functions ask their arguments from now on, and fills the base of the classes that are asked."""
+    """Has functions and layers ask their arguments from now on, and fills the base of the classes that are asked."""
     global _exchanges
     if _exchanges is not None:
         return
@@ -272,4 +297,8 @@ def begin() -> None:
                 made.replace(function, _asking)
             for home in HOMES:
                 made.replace_later(home, _asking)
+            from .nn._asked import forwards  # which imports the layers
+
+            for forward in forwards():
+                made.replace(forward, _asking_layer)
             _exchanges = made

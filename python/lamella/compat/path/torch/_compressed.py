@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
@@ -142,15 +141,6 @@ def compressed(x: Any, kind: Any) -> SparseTensor:
     return CompressedTensor(ends, along, whole._entries, tuple(found.shape), kind)
 
 
-def _making(name: str, kind: layout, lines: str, along: str) -> Callable[..., CompressedTensor]:
-    def function(ends: Any, places: Any, values: Any, size: Any = None, **options: Any) -> CompressedTensor:
-        return made(ends, places, values, size, kind=kind, **options)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Returns a matrix of values in the {lines}s that begin at ``ends``, in {along}s by ``places``."
-    return function
-
-
 def made(
     ends: Any,
     places: Any,
@@ -193,8 +183,18 @@ def made(
     return found.requires_grad_() if requires_grad else found  # type: ignore[return-value]
 
 
-sparse_csr_tensor = _making("sparse_csr_tensor", SPARSE_CSR, "row", "column")
-sparse_csc_tensor = _making("sparse_csc_tensor", SPARSE_CSC, "column", "row")
+def sparse_csr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, **options: Any
+) -> CompressedTensor:
+    """Returns a matrix of values in the rows that begin at ``crow_indices``, in columns by ``col_indices``."""
+    return made(crow_indices, col_indices, values, size, kind=SPARSE_CSR, **options)
+
+
+def sparse_csc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, **options: Any
+) -> CompressedTensor:
+    """Returns a matrix of values in the columns that begin at ``ccol_indices``, in rows by ``row_indices``."""
+    return made(ccol_indices, row_indices, values, size, kind=SPARSE_CSC, **options)
 
 
 def sparse_compressed_tensor(
@@ -204,3 +204,19 @@ def sparse_compressed_tensor(
     if layout not in (SPARSE_CSR, SPARSE_CSC):
         raise RuntimeError(f"[sparse_compressed_tensor] there are {SPARSE_CSR} and {SPARSE_CSC}, not {layout}")
     return made(compressed_indices, plain_indices, values, size, kind=layout, **options)
+
+
+def _convert_indices_from_coo_to_csr(input: lm.Tensor, size: int, *, out_int32: bool = False) -> lm.Tensor:
+    """Returns where each of ``size`` rows begins among rising rows of values, with where the last one ends."""
+    ends = lm.searchsorted(input, lm.arange(size + 1, dtype=input.dtype))
+    return ends.astype(lm.int32 if out_int32 else lm.int64)
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: lm.Tensor, col_indices: lm.Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> lm.Tensor:
+    """Returns the row and the column of each value of a matrix in CSR; with ``transpose``, columns come first."""
+    counts = crow_indices[1:] - crow_indices[:-1]
+    rows = lm.repeat(lm.arange(counts.shape[0], dtype=crow_indices.dtype), counts)
+    pair = lm.stack([col_indices, rows] if transpose else [rows, col_indices])
+    return pair.astype(lm.int32 if out_int32 else lm.int64)

@@ -79,8 +79,13 @@ class Exchanges:
         # Another thread may call the function between any two lines: either code finds the defaults that it needs.
         function.__kwdefaults__ = {**(kept[2] or {}), "_answer": answer(function, body)}
         function.__code__ = _code_of_answer(len(function.__closure__ or ()))
+        shown = not hasattr(function, "__wrapped__")
+        if shown:
+            function.__wrapped__ = body  # type: ignore[attr-defined]  # for those who ask for the signature
 
         def undo() -> None:
+            if shown:
+                del function.__wrapped__  # type: ignore[attr-defined]
             function.__code__ = kept[0]
             function.__kwdefaults__ = kept[2]
 

@@ -24,7 +24,8 @@ class _Name(str):
     """The name of a node, which PyTorch's programs call for; called, it is PyTorch's."""
 
     def __call__(self) -> str:
-        return node_name(self)
+        name = node_name(self)
+        return f"torch::autograd::{name}" if name == "AccumulateGrad" else name
 
 
 @functools.cache
@@ -34,10 +35,52 @@ def _class_of(name: str) -> type:
     return type(node_name(name), (_nodes,), names)
 
 
+@functools.cache
+def _class_of_layer(name: str) -> type:
+    """Returns the class of the nodes of a layer, in which a call's ``ctx`` is found."""
+    return type(node_name(name), (_LayerNode,), {"__slots__": (), "__module__": "torch"})
+
+
+class _LayerNode(_nodes):  # type: ignore[misc]
+    """A call of a layer. To PyTorch's programs the call's ``ctx`` is the node: one has the attributes of the other."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self.context, name)
+        except AttributeError:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.context, name, value)
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """The tensors that forward saved; ``RuntimeError`` where the graph was freed."""
+        return self.context.saved_tensors  # type: ignore[no-any-return]
+
+
+class _OfNode:
+    """An attribute that a ``ctx`` has of its call's node, unless the program has set one of this name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, ctx: Any, owner: type) -> Any:
+        node = None if ctx is None else named(ctx.node)
+        if node is None:
+            raise AttributeError(
+                f"a ctx has '{self._name}' of its call's node, and has no node where nothing is recorded"
+            )
+        return getattr(node, self._name)
+
+
 def named(node: Any) -> Any:
     """Returns a node, which is of its operation's class from then on; None stays None."""
     if type(node) is _nodes:
-        node.__class__ = _class_of(_native_name.__get__(node))
+        kind = _class_of if node.context is None else _class_of_layer
+        node.__class__ = kind(_native_name.__get__(node))
     return node
 
 
@@ -54,5 +97,8 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 _nodes.name = property(lambda self: _Name(_native_name.__get__(self)), doc="The name of the operation.")
 _nodes.next_functions = property(_next_functions, doc="The nodes that gradients go to, with the number of an output.")
+_nodes._sequence_nr = lambda self: self.sequence_nr
 _nodes.__repr__ = lambda self: f"<{self.name()} object at {id(self):#x}>"
 replace("grad_fn", property(lambda self: named(_native_grad_fn.__get__(self)), doc=_native_grad_fn.__doc__))
+for _name in ("name", "next_functions", "metadata", "register_hook", "register_prehook", "_sequence_nr"):
+    setattr(lm.autograd.PyLayerContext, _name, _OfNode(_name))

@@ -105,6 +105,35 @@ def select(self: Any, dim: int, index: int) -> Any:
     return type(self)._plain(places, entries, (*self.shape[:place], *self.shape[place + 1 :]), self._coalesced)
 
 
+def permute(self: Any, dims: Sequence[int]) -> Any:
+    """Returns a sparse tensor with its axes in another order, in which those with coordinates stay the first."""
+    order = [_axis("permute", each, self.dim()) for each in dims]
+    count = self.sparse_dim()
+    if sorted(order) != list(range(self.dim())) or sorted(order[:count]) != list(range(count)):
+        raise RuntimeError(f"[permute] dims names each axis once, the {count} with coordinates first, got {list(dims)}")
+    entries = lm.permute_dims(self._entries, (0, *(axis - count + 1 for axis in order[count:])))
+    return type(self)._plain(self._places[order[:count]], entries, tuple(self.shape[axis] for axis in order))
+
+
+def sum_along(self: Any, dim: Any, keepdim: bool) -> Any:
+    """Returns the sum of a sparse tensor along axes, or of all elements.
+
+    It is sparse, in the tensor's layout where the axes are kept, unless no axis with coordinates is left.
+    """
+    if dim is None:
+        return lm.sum(self._entries)
+    along = {_axis("sum", each, self.dim()) for each in (dim if isinstance(dim, (list, tuple)) else (dim,))}
+    count = self.sparse_dim()
+    entries = lm.sum(self._entries, axis=tuple(axis - count + 1 for axis in along if axis >= count), keepdims=keepdim)
+    size = tuple(1 if axis in along else n for axis, n in enumerate(self.shape) if keepdim or axis not in along)
+    left = [axis for axis in range(count) if axis not in along]
+    if not left and not keepdim:
+        return lm.sum(entries, axis=0)
+    kept = [self._places[k] * (k not in along) for k in range(count) if keepdim or k not in along]
+    made = type(self)._plain(lm.stack(kept), entries, size, self._coalesced and len(left) == count)
+    return made._like(self) if keepdim else made
+
+
 def _addmm(input: Tensor, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
     product: Tensor = alpha * (mat1 @ mat2)
     return beta * input + product
@@ -135,7 +164,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sub": _sub,
     "mul": lambda input, other: input * other,
     "div": lambda input, other: input / other,
-    "sum": lambda input, dim=None, **options: input.sum(dim),
+    "sum": lambda input, dim=None, keepdim=False, **options: input.sum(dim, keepdim, **options),
+    "norm": lambda input, p=2: input.norm(p),
+    "any": lambda input: input.any(),
+    "isnan": lambda input: input.coalesce()._of(lm.isnan(input.coalesce()._entries)),
+    "permute": permute,
     "mv": lambda input, vec: input @ vec,
     "addmm": _addmm,
     "bmm": lambda input, mat2: lm.matmul(input.to_dense(), mat2),
@@ -145,7 +178,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "index_select": index_select,
     "select": select,
     "clone": lambda input, **memory: input.clone(),
-    "zeros_like": _zeros_like,
+    **dict.fromkeys(("zeros_like", "empty_like"), _zeros_like),
 }
 
 

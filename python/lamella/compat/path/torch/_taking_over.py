@@ -44,13 +44,15 @@ def takers(arguments: Iterable[Any]) -> Iterator[Any]:
 def taken_over(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Returns what the first argument that takes the call over makes of it; NotImplemented where none does.
 
-    A result that does not fit into the tensors of ``out`` as it is, is made by itself and written over them.
+    In autocast, a function that refused the dtypes of its arguments gets those of 16 bits in float32. A result that
+    does not fit into the tensors of ``out`` as it is, is made by itself and written over them.
     """
     given = (*args, *kwargs.values())
     found = list(takers(given))
     if not found:
         if (out := kwargs.get("out")) is None:
-            return NotImplemented
+            refused = isinstance(sys.exception(), TypeError)
+            return _in_float32(function, args, kwargs) if refused and lm.amp.is_autocast_enabled() else NotImplemented
         return written(function(*args, **{name: value for name, value in kwargs.items() if name != "out"}), out)
     args, kwargs = _as_given(function, *handed_on(function, args, kwargs))
     return asked(function, found, args, kwargs)
@@ -98,6 +100,24 @@ def otherwise(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     if made is NotImplemented and type(error) is ValueError:
         raise as_runtime_error(error) from error.__cause__
     return made
+
+
+def _in_float32(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Returns what a function makes of 16-bit numbers in float32, as autocast has it compute what takes no others.
+
+    NotImplemented where there are none.
+    """
+
+    def raised(x: Any) -> Any:
+        if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
+            return type(x)(map(raised, x))
+        narrow = isinstance(x, Tensor) and x.dtype in (lm.float16, lm.bfloat16)
+        found.append(narrow)
+        return x.astype(lm.float32) if narrow else x
+
+    found: list[bool] = []
+    given, named = raised(args), {name: raised(x) for name, x in kwargs.items()}
+    return function(*given, **named) if any(found) else NotImplemented
 
 
 def _as_given(

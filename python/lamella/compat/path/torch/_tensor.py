@@ -317,6 +317,13 @@ def _to_sparse_layout(name: str) -> Callable[..., Any]:
     return method
 
 
+def _sparse_mask(self: Tensor, mask: Any) -> Any:
+    """Implements Tensor.sparse_mask(): see :mod:`torch.sparse`."""
+    from .sparse import masked
+
+    return masked(self, mask)
+
+
 def _share_memory(self: Tensor) -> Tensor:
     """Implements Tensor.share_memory_(): see :mod:`torch.multiprocessing`."""
     from .multiprocessing import share
@@ -391,6 +398,7 @@ _put("random_", of_two_meanings("random_", D.random_))
 _put("uniform_", D.uniform_)
 _put("new", _new_of)
 _put("to_sparse", _to_sparse)
+_put("sparse_mask", _sparse_mask)
 for _name in ("coo", "csr", "csc"):
     _put(f"to_sparse_{_name}", _to_sparse_layout(f"torch.sparse_{_name}"))
 _put("is_neg", lambda self: False)

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import lamella as lm
 from lamella._names import ARGUMENTS
 from lamella.compat.dialect import Dialect, by_other_names
 from lamella.compat.names import Names as _Names
 from lamella.compat.names import serve  # noqa: F401
 
 from . import _underivable
+from ._plain import STRIDED
 from ._taking_over import DOUBLE, otherwise
 from ._writing import written
 
@@ -111,14 +113,34 @@ def with_numpy_words(function: Callable[..., Any]) -> Callable[..., Any]:
     return by_other_names(function, NUMPY)
 
 
+def _laid_out(function: Callable[..., Any], x: Any, layout: Any) -> Any:
+    """Returns what a function made in a layout: zeros, and elements that are not set, may be sparse.
+
+    Raises:
+        RuntimeError: other elements are to be sparse.
+    """
+    if layout == STRIDED:
+        return x
+    name = function.__name__
+    if not name.startswith(("zeros", "empty")):
+        raise RuntimeError(f"[{name}] makes dense tensors, not {layout}: call to_sparse() of the result")
+    zeros: Any = lm.zeros_like(x)
+    return zeros.to_sparse(layout=layout)
+
+
 #: Functions: what is made may want a gradient, and may be asked for memory of a kind.
 FUNCTIONS = Dialect(
     WORDS,
     ignored=_MEMORY | {"size_average", "reduce", "assume_unique", "output_size", "compute_mode", "foreach", "sparse"},
     before={**_OLD_REDUCTION, **_DTYPE},
-    after={"out": "_written({result}, out)", "requires_grad": "_marked({result}, requires_grad)"},
+    after={
+        "layout": "({result} if layout is None else _laid_out(_function, {result}, layout))",
+        "out": "_written({result}, out)",
+        "requires_grad": "_marked({result}, requires_grad)",
+    },
     helpers={
         **_HELPERS,
+        "_laid_out": _laid_out,
         "_written": written,
         "_marked": lambda x, requires_grad: x.requires_grad_() if requires_grad else x,
     },

@@ -71,6 +71,13 @@ mps = _Settings(f"{__name__}.mps", is_available=_no, is_built=_no, is_macos_or_n
 mkl = _Settings(f"{__name__}.mkl", is_available=_no)
 mkldnn = _Settings(f"{__name__}.mkldnn", is_available=_yes, enabled=True)
 openmp = _Settings(f"{__name__}.openmp", is_available=_no)
+_fast_path = [True]
+#: The fast path of attention in evaluation leaves padding out, which :class:`torch.nn.TransformerEncoder` says.
+mha = _Settings(
+    f"{__name__}.mha",
+    get_fastpath_enabled=lambda: _fast_path[0],
+    set_fastpath_enabled=lambda value: _fast_path.__setitem__(0, bool(value)),
+)
 #: Asked by programs that would resize bytes as they are, by instructions that "DEFAULT" does not name.
 cpu = _Settings(f"{__name__}.cpu", get_cpu_capability=lambda: "DEFAULT")
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 from lamella import Tensor
 from lamella.compat.front import close_module
 
-from ._asking import asked
+from ._asking import asked, begin
 from ._exchange import HOMES, Exchanges, functions_of
 from ._taking_over import takers, takes_over
 
@@ -91,8 +91,28 @@ def _handing_over(function: Callable[..., Any], body: Callable[..., Any]) -> Cal
     return call
 
 
+def _layer_handing_over(forward: Any, body: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a layer's forward that hands the function which it is to PyTorch's programs to the innermost mode."""
+    from .nn._asked import function_of  # which imports the layers
+
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _modes.stack:
+            return body(layer, *args, **kwargs)
+        function, given = function_of(layer, forward, args, kwargs)
+        mode = _modes.stack.pop()
+        try:
+            return mode.__torch_function__(function, (), given, kwargs)
+        finally:
+            _modes.stack.append(mode)
+
+    return call
+
+
 class TorchFunctionMode:
-    """A block in which calls of functions of ``torch`` go to its ``__torch_function__``; methods of tensors do not."""
+    """A block in which calls of functions of ``torch``, and those that layers are, go to its ``__torch_function__``.
+
+    Methods of tensors do not.
+    """
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Takes a call over; ``func(*args, **kwargs)`` goes to the mode around this one, or is the function itself.
@@ -104,9 +124,14 @@ class TorchFunctionMode:
 
     def __enter__(self) -> Self:
         global _entered
+        begin()  # or an end of the block would have functions not ask subclasses that came up in it
         with _lock:
             _entered += 1
             if _entered == 1:
+                from .nn._asked import forwards  # which imports the layers
+
+                for forward in forwards():
+                    _exchanges.replace(forward, _layer_handing_over)
                 for function in functions_of(_HOMES):
                     _exchanges.replace(function, _handing_over)
                 for home in _HOMES:

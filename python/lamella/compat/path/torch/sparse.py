@@ -17,7 +17,7 @@ from lamella.nn.parameter import BUFFERS
 from ._device import device as _device
 from ._plain import SPARSE_COO, layout_of
 from ._size import Size
-from ._sparse_functions import OF_VALUES, index_select, of_values, select, take_over, unsqueeze
+from ._sparse_functions import OF_VALUES, index_select, of_values, permute, select, sum_along, take_over, unsqueeze
 
 
 class SparseTensor:
@@ -48,6 +48,11 @@ class SparseTensor:
     def device(self) -> Any:
         """Where the values are."""
         return _device(str(self._entries.device))
+
+    @property
+    def is_cuda(self) -> bool:
+        """True if the values are on a GPU."""
+        return bool(self.device.type == "cuda")
 
     @property
     def requires_grad(self) -> bool:
@@ -100,6 +105,11 @@ class SparseTensor:
     def is_coalesced(self) -> bool:
         """True where coordinates are in order, and no two are the same."""
         return self._coalesced
+
+    def _coalesced_(self, coalesced: bool) -> SparseTensor:
+        """Says whether coordinates are in order, and no two are the same, as the caller knows."""
+        self._coalesced = coalesced
+        return self
 
     def indices(self) -> lm.Tensor:
         """Returns the coordinates.
@@ -235,9 +245,26 @@ class SparseTensor:
         return self._of(self._entries.clone())
 
     def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
-        """Has the values want a gradient."""
+        """Has the values want a gradient, which :attr:`grad` is then; the tensor that they were made of does not."""
+        if requires_grad and self._entries.stop_gradient:
+            self._entries = self._entries.detach()
         self._entries.stop_gradient = not requires_grad
         return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """True if the values are a leaf of the graph."""
+        return bool(self._entries.is_leaf)
+
+    @property
+    def grad(self) -> SparseTensor | None:
+        """The gradient of the values, at their places; None where there is none."""
+        found = self._entries.grad if self.is_leaf else None
+        return None if found is None else self._of(found)
+
+    @grad.setter
+    def grad(self, value: SparseTensor | None) -> None:
+        self._entries.grad = None if value is None else value._entries
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
         """Returns the tensor with two axes of coordinates exchanged."""
@@ -262,6 +289,9 @@ class SparseTensor:
     def __mul__(self, factor: Any) -> SparseTensor:
         if isinstance(factor, SparseTensor):
             return dense_to_sparse(self.to_dense() * factor.to_dense())._like(self)
+        if isinstance(factor, lm.Tensor) and factor.ndim:
+            whole = self if self.layout != SPARSE_COO else self.coalesce()
+            return whole._of(whole._entries * lm.broadcast_to(factor, tuple(self.shape))[tuple(whole._places)])
         return self._of(self._entries * factor)
 
     __rmul__ = __mul__
@@ -295,8 +325,16 @@ class SparseTensor:
 
     __pow__ = pow
 
-    def __getitem__(self, index: int) -> Any:
-        return select(self, 0, index)
+    def __getitem__(self, index: Any) -> Any:
+        found: Any = self
+        for each in index if isinstance(index, tuple) else (index,):
+            if not isinstance(each, int):
+                raise NotImplementedError(f"[getitem] sparse tensors are indexed by ints, got {type(each).__name__}")
+            found = select(found, 0, each) if isinstance(found, SparseTensor) else found[each]
+        return found
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
 
     def index_select(self, dim: int, index: lm.Tensor) -> SparseTensor:
         """Returns the slices along an axis with coordinates that an index names, in its order."""
@@ -310,9 +348,40 @@ class SparseTensor:
         """Returns the tensor with an axis of size 1 before another one that has coordinates."""
         return unsqueeze(self, dim)  # type: ignore[no-any-return]
 
-    def sum(self, dim: Any = None) -> lm.Tensor:
-        """Returns the sum of all elements, or along axes."""
-        return lm.sum(self._entries) if dim is None else lm.sum(self.to_dense(), axis=dim)
+    def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+        """Returns the sum of all elements, or along axes: sparse, unless no axis with coordinates is left."""
+        return sum_along(self if dtype is None else self.to(dtype), dim, keepdim)
+
+    def norm(self, p: Any = 2) -> lm.Tensor:
+        """Returns the norm of all elements."""
+        return lm.linalg.vector_norm(self.coalesce()._entries, ord=2 if p == "fro" else p)
+
+    def any(self) -> lm.Tensor:
+        """Returns whether an element is not 0."""
+        return lm.any(self.coalesce()._entries)
+
+    def permute(self, *dims: Any) -> SparseTensor:
+        """Returns the tensor with its axes with coordinates in another order."""
+        return permute(self, dims[0] if isinstance(dims[0], (list, tuple)) else dims)  # type: ignore[no-any-return]
+
+    def narrow_copy(self, dim: int, start: int, length: int) -> SparseTensor:
+        """Returns ``length`` slices along an axis with coordinates from ``start`` on."""
+        return index_select(self, dim, lm.arange(start, start + length))  # type: ignore[no-any-return]
+
+    def zero_(self) -> SparseTensor:
+        """Leaves all places out."""
+        empty = lm.zeros((0, *self._entries.shape[1:]), dtype=self.dtype)
+        self._places, self._entries, self._coalesced = self._places[:, :0], empty, True
+        return self
+
+    def mul_(self, factor: Any) -> SparseTensor:
+        """Multiplies by a number; the tensor that the values were made of stays as it is."""
+        self._entries = self._entries * factor
+        return self
+
+    def sparse_mask(self, mask: SparseTensor) -> SparseTensor:
+        """Returns the elements at the places of another sparse tensor."""
+        return masked(self.to_dense(), mask)
 
     def __repr__(self) -> str:
         deeper = {name: repr(x).replace("\n", "\n" + " " * (len(name) + 8)) for name, x in self._parts().items()}
@@ -324,7 +393,7 @@ class SparseTensor:
 
 
 def sparse_coo_tensor(
-    indices: Any,
+    indices: Any = None,
     values: Any = None,
     size: Any = None,
     *,
@@ -340,7 +409,8 @@ def sparse_coo_tensor(
         RuntimeError: the coordinates are no matrix, or do not fit the values or the size.
     """
     if values is None:  # an empty one, of a size
-        size, indices, values = indices, lm.zeros((len(indices), 0), dtype=lm.int64), lm.zeros((0,))
+        size = indices if size is None else size
+        indices, values = lm.zeros((len(size), 0), dtype=lm.int64), lm.zeros((0,))
     places = lm.asarray(indices).astype(lm.int64)
     entries = lm.asarray(values, dtype=dtype, device=None if device is None else str(device))
     if places.ndim != 2 or entries.ndim < 1 or places.shape[1] != entries.shape[0]:
@@ -386,12 +456,57 @@ def dense_to_sparse(x: lm.Tensor, sparse_dim: int | None = None) -> SparseTensor
     return SparseTensor(places, x[tuple(places)], tuple(x.shape), True)
 
 
-def mm(sparse: Any, dense: Any) -> Any:
+def masked(x: lm.Tensor, mask: SparseTensor) -> Any:
+    """Returns the elements of a dense tensor at the places of a sparse one, in its layout.
+
+    Raises:
+        RuntimeError: the shapes differ.
+    """
+    if tuple(x.shape) != tuple(mask.shape):
+        raise RuntimeError(f"[sparse_mask] the shapes differ: {list(x.shape)} and {list(mask.shape)}")
+    whole = mask.coalesce() if mask.layout == SPARSE_COO else mask
+    return whole._of(x[tuple(whole._places)])
+
+
+def sampled_addmm(
+    input: SparseTensor, mat1: lm.Tensor, mat2: lm.Tensor, *, beta: float = 1.0, alpha: float = 1.0
+) -> SparseTensor:
+    """Returns ``alpha * (mat1 @ mat2)`` at the places of a sparse matrix, and ``beta`` times that added."""
+    rows, columns = input._places
+    products = lm.sum(lm.take(mat1, rows, axis=0) * lm.take(mat2.mT, columns, axis=0), axis=1)
+    return input._of(beta * input._entries + alpha * products)
+
+
+def spdiags(diagonals: lm.Tensor, offsets: lm.Tensor, shape: Any, layout: Any = None) -> SparseTensor:
+    """Returns a sparse matrix of diagonals, the rows of a matrix: column j of a row is in column j of the result.
+
+    Raises:
+        ValueError: there is not a row for each offset, or an offset comes twice.
+    """
+    rows, steps = lm.reshape(diagonals, (-1, diagonals.shape[-1])), lm.reshape(offsets, (-1,))
+    if rows.shape[0] != steps.shape[0] or lm.unique(steps).shape[0] != steps.shape[0]:
+        raise ValueError(f"[spdiags] {rows.shape[0]} diagonals want as many different offsets, got {steps.tolist()}")
+    columns = lm.broadcast_to(lm.arange(rows.shape[1]), tuple(rows.shape))
+    lines = columns - lm.expand_dims(steps, 1)
+    there = (lines >= 0) & (lines < shape[0]) & (columns < shape[1])
+    made = SparseTensor(lm.stack([lines[there], columns[there]]), rows[there], tuple(shape)).coalesce()
+    return made if layout is None else made.to_sparse(layout=layout)
+
+
+def mm(sparse: Any, dense: Any, reduce: str = "sum") -> Any:
     """Returns the product of a sparse matrix and a dense one, which is dense, or of two sparse ones, which is sparse.
+
+    Args:
+        sparse: the first matrix.
+        dense: the second one.
+        reduce: what becomes of the terms of an element: "sum", "mean", "amax" or "amin"; of none, 0.
 
     Raises:
         RuntimeError: the sizes do not fit.
+        ValueError: there is no such reduction, or not of two sparse matrices.
     """
+    if reduce not in ("sum", "mean", "amax", "amin") or (reduce != "sum" and isinstance(dense, SparseTensor)):
+        raise ValueError(f"[mm] reduce is sum, mean, amax or amin, the last three with a dense matrix, got {reduce}")
     if not isinstance(sparse, SparseTensor):
         return sparse @ dense
     if sparse.dim() != 2 or sparse.sparse_dim() != 2 or sparse.shape[1] != dense.shape[0]:
@@ -402,7 +517,10 @@ def mm(sparse: Any, dense: Any) -> Any:
     rows, columns = sparse._places[0], sparse._places[1]
     terms = lm.expand_dims(sparse._entries, 1) * lm.take(column, columns, axis=0)
     zeros = lm.zeros((sparse.shape[0], column.shape[1]), dtype=terms.dtype)
-    made = lm.index_add(zeros, 0, rows, terms)
+    if reduce == "sum":
+        made = lm.index_add(zeros, 0, rows, terms)
+    else:
+        made = lm.index_reduce(zeros, 0, rows, terms, reduce, include_self=False)
     return made if dense.ndim == 2 else lm.squeeze(made, 1)
 
 
@@ -412,9 +530,9 @@ def addmm(mat: lm.Tensor, mat1: SparseTensor, mat2: lm.Tensor, *, beta: float = 
     return beta * mat + alpha * product
 
 
-def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> lm.Tensor:
-    """Returns the sum of all elements, or along axes, as a dense tensor."""
-    return input.sum(dim) if dtype is None else input.to(dtype).sum(dim)
+def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
+    """Returns the sum of all elements, or along axes: sparse, unless no axis with coordinates is left."""
+    return input.sum(dim, dtype=dtype)
 
 
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:

@@ -28,6 +28,7 @@ from ._attention import (  # noqa: F401
     MultiheadAttention,
     Transformer,
     TransformerDecoderLayer,
+    TransformerEncoder,
     TransformerEncoderLayer,
 )
 from ._collections import Listed as _Listed
@@ -98,7 +99,7 @@ class _WithAxis:
     def forward(self, input: _lm.Tensor) -> _lm.Tensor:
         """Returns a tensor of the shape of ``input``."""
         name = type(self)._function  # type: ignore[attr-defined]
-        made: _lm.Tensor = getattr(functional, name)(input, functional.axis_of(name, input, self.dim))
+        made: _lm.Tensor = getattr(functional, name)(input, self.dim, _stacklevel=4)
         return made
 
 

@@ -12,7 +12,7 @@ from lamella.compat.dialect import AdaptedType
 from lamella.compat.tables import torch_nn as _tables
 from lamella.nn import init
 
-from .. import _words
+from .. import _words, backends
 
 _NAMES = _words.Names("torch.nn", [("lamella.nn", _tables.LAYERS["transformer"], _words.LAYERS)])
 
@@ -114,14 +114,19 @@ class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[lm.Tensor, lm.Tensor | None]:
-        """Lets each query look at the keys; see :meth:`lamella.nn.MultiheadAttention.forward`."""
+        """Lets each query look at the keys; see :meth:`lamella.nn.MultiheadAttention.forward`.
+
+        ``is_causal`` says of ``attn_mask`` that it hides later keys. It replaces the mask where nothing else needs one;
+        with padding, or where weights are wanted, the mask alone counts.
+        """
         self._check_inputs(query, key, value, key_padding_mask, attn_mask)
         if is_causal and attn_mask is None:
             raise RuntimeError(
                 "[MultiheadAttention] is_causal says of attn_mask that it hides later keys, and is no mask by itself: "
                 "give both, such as nn.Transformer.generate_square_subsequent_mask(n)"
             )
-        masks = key_padding_mask, attn_mask, is_causal
+        replaced = is_causal and key_padding_mask is None and not need_weights
+        masks = key_padding_mask, None if replaced else attn_mask, replaced
         found: tuple[lm.Tensor, lm.Tensor | None] = super().forward(
             query, key, value, *masks, need_weights, average_attn_weights
         )
@@ -193,6 +198,73 @@ class TransformerEncoderLayer(_NAMES.make("TransformerEncoderLayer")):  # type: 
     _attention = MultiheadAttention
 
 
+class TransformerEncoder(lm.nn.TransformerEncoder, metaclass=AdaptedType):
+    """Encoder layers one after the other; arguments as for :class:`lamella.nn.TransformerEncoder`.
+
+    Args:
+        enable_nested_tensor: in evaluation off the tape, positions that ``src_key_padding_mask`` hides behind the
+            others are zeros in what the layers make (and what ``norm`` makes of zeros).
+        mask_check: False has all hidden positions be zeros, wherever they are.
+    """
+
+    __module__ = "torch.nn"
+
+    @finishing
+    def __init__(
+        self,
+        encoder_layer: lm.nn.Module,
+        num_layers: int,
+        norm: lm.nn.Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
+        super().__init__(encoder_layer, num_layers, norm)
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        self.use_nested_tensor = enable_nested_tensor and _leaves_padding_out(encoder_layer)
+
+    def forward(
+        self,
+        src: lm.Tensor,
+        mask: lm.Tensor | None = None,
+        src_key_padding_mask: lm.Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> lm.Tensor:
+        """Returns a tensor of the shape of ``src``."""
+        x = src
+        for layer in self.layers:
+            x = layer(x, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
+        if mask is None and src_key_padding_mask is not None and self._leaves_out(src):
+            hidden = _hides(src_key_padding_mask)
+            if self.mask_check:  # without a question whose answer a recorded program would keep
+                hidden = hidden & ~lm.any(hidden[:, :-1] & ~hidden[:, 1:])
+            x = lm.where(lm.expand_dims(hidden, -1), lm.zeros((), dtype=x.dtype, device=x.device), x)
+        return self._normalized(x)
+
+    def _leaves_out(self, src: lm.Tensor) -> bool:
+        """True of a call in which PyTorch's layers do not see hidden positions at all."""
+        first = self.layers[0]
+        if not getattr(self, "use_nested_tensor", False) or not backends.mha.get_fastpath_enabled():
+            return False
+        if first.training or src.ndim != 3 or lm.amp.is_autocast_enabled():
+            return False
+        return not (lm.is_grad_enabled() and any(x.requires_grad for x in (src, *first.parameters())))
+
+
+def _hides(padding: lm.Tensor) -> lm.Tensor:
+    """Returns a mask of padding, which may be of numbers that are added, as bools."""
+    return padding if padding.dtype == lm.bool else padding == -math.inf
+
+
+def _leaves_padding_out(layer: Any) -> bool:
+    """True of encoder layers which PyTorch runs on sequences without their padding, where no gradient is wanted."""
+    if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
+        return False
+    attention, activation = layer.self_attn, layer.activation
+    known = isinstance(activation, (lm.nn.ReLU, lm.nn.GELU)) or getattr(activation, "__name__", "") in ("relu", "gelu")
+    fits = attention.batch_first and attention._qkv_same_embed_dim and attention.in_proj_bias is not None
+    return known and fits and layer.norm1.eps == layer.norm2.eps and attention.num_heads % 2 == 0
+
+
 class TransformerDecoderLayer(_NAMES.make("TransformerDecoderLayer")):  # type: ignore[misc]
     """See :class:`lamella.nn.TransformerDecoderLayer`."""
 
@@ -205,6 +277,7 @@ class Transformer(_NAMES.make("Transformer")):  # type: ignore[misc]
 
     __module__ = "torch.nn"
     _layers = TransformerEncoderLayer, TransformerDecoderLayer
+    _encoder = TransformerEncoder
 
     def reset_parameters(self) -> None:
         """Draws new starting values for the matrices."""

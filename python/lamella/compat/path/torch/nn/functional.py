@@ -262,12 +262,14 @@ for _name, _rule in RULES.items():
     globals()[_name] = _rule(_name, _find(_name))
 
 
-def axis_of(name: str, input: Tensor, dim: int | None) -> int:
+def _axis_of(name: str, input: Tensor, dim: int | None, level: int) -> int:
     """Returns the axis of a softmax: where a program names none, the one that PyTorch takes, and a warning says so."""
     if dim is not None:
         return dim
     chosen = 0 if input.ndim in (0, 1, 3) else 1
-    warnings.warn(f"{name} is computed along dim {chosen} of {input.ndim}, as none is named: name one", stacklevel=3)
+    warnings.warn(
+        f"{name} is computed along dim {chosen} of {input.ndim}, as none is named: name one", stacklevel=level
+    )
     return chosen
 
 
@@ -276,7 +278,7 @@ def _with_axis(name: str) -> Callable[..., Tensor]:
 
     @functools.wraps(native)
     def function(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-        return native(input, axis_of(name, input, dim), _stacklevel, dtype)
+        return native(input, _axis_of(name, input, dim, _stacklevel), _stacklevel, dtype)
 
     return function
 
