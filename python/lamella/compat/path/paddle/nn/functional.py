@@ -193,7 +193,7 @@ def dropout(
         raise ValueError(f"[dropout] mode is 'upscale_in_train' or 'downscale_in_infer', not {mode!r}")
     later = mode == "downscale_in_infer"
     if not training:
-        return x * (1 - p) if later else lm.dropout(x, p, False)
+        return x * (1 - p) if later else x.clone()
     if axis is None and not later:
         return lm.dropout(x, p, True)
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
