@@ -92,7 +92,7 @@ def _array(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """Returns a copy without a gradient; that of a parameter has its own name, by which states of optimizers know it."""
+    """Returns a copy without a gradient; that of a parameter has its own name, by which optimizers know it."""
     made: Tensor = _native_deepcopy(self, memo)
     made.grad = None
     if isinstance(self, Parameter):
