@@ -333,6 +333,16 @@ PROGRAMS = {
             paddle.static.load(main, folder + "/m", exe)
             np.testing.assert_array_equal(exe.run(feed={"x": n}, fetch_list=[y])[0], expected)
         """,
+    "measures": """
+        x, y = paddle.static.data("x", [-1, 3]), paddle.static.data("y", [-1, 1], "int64")
+        measure = paddle.metric.Accuracy(topk=(1, 2))
+        fetched = [paddle.metric.accuracy(x, y), paddle.metric.accuracy(x, y, k=2), measure.compute(x, y)]
+        exe.run(startup)
+        feed = {"x": np.array([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2]], "float32"), "y": np.array([[0], [1]])}
+        one, two, correct = exe.run(feed=feed, fetch_list=fetched)
+        assert one == 0 and two == 0.5 and correct.tolist() == [[0, 0], [0, 1]]
+        assert measure.update(correct) == [0, 0.5] and measure.accumulate() == [0, 0.5]
+        """,
     "and back": """
         x = paddle.static.data("x", [2])
         paddle.disable_static()
