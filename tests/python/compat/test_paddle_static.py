@@ -333,6 +333,46 @@ PROGRAMS = {
             paddle.static.load(main, folder + "/m", exe)
             np.testing.assert_array_equal(exe.run(feed={"x": n}, fetch_list=[y])[0], expected)
         """,
+    "penalties and clipping of a parameter alone": """
+        L1, L2, Norm = paddle.regularizer.L1Decay, paddle.regularizer.L2Decay, paddle.nn.ClipGradByGlobalNorm
+        steps = paddle.optimizer
+        cases = [
+            (lambda **of: steps.SGD(0.1, **of), {"regularizer": L2(0.5)}),
+            (lambda **of: steps.SGD(0.1, weight_decay=L2(0.5), **of), {"regularizer": L2(0.0)}),
+            (lambda **of: steps.Adam(0.1, grad_clip=Norm(0.05), **of), {"regularizer": L1(0.2)}),
+            (lambda **of: steps.Momentum(0.1, 0.9, weight_decay=0.1, **of), {"regularizer": L2(0.3)}),
+            (lambda **of: steps.SGD(0.5, grad_clip=Norm(0.05), **of), {"need_clip": False}),
+            (lambda **of: steps.AdamW(0.1, weight_decay=0.2, **of), {"regularizer": L2(0.3)}),
+        ]
+        n, w, v = (rng.normal(size=shape).astype("float32") for shape in ((5, 4), (4, 2), (2, 1)))
+        start = paddle.nn.initializer.Assign
+
+        def losses_at_once(make, options):
+            paddle.disable_static()
+            first = paddle.nn.Linear(4, 2, weight_attr=paddle.ParamAttr(initializer=start(w), **options))
+            second = paddle.nn.Linear(2, 1, weight_attr=start(v))
+            optimizer, found = make(parameters=[*first.parameters(), *second.parameters()]), []
+            for _ in range(5):
+                loss = paddle.mean(second(paddle.tanh(first(paddle.to_tensor(n)))) ** 2)
+                loss.backward()
+                optimizer.step()
+                optimizer.clear_grad()
+                found.append(float(loss))
+            paddle.enable_static()
+            return found
+
+        for k, (make, options) in enumerate(cases):
+            main, startup = paddle.static.Program(), paddle.static.Program()
+            with paddle.static.program_guard(main, startup), paddle.static.scope_guard(paddle.static.Scope()):
+                attr = paddle.ParamAttr(initializer=start(w), **options)
+                hidden = paddle.static.nn.fc(paddle.static.data("x", [-1, 4]), 2, weight_attr=attr)
+                y = paddle.static.nn.fc(paddle.tanh(hidden), 1, weight_attr=paddle.ParamAttr(initializer=start(v)))
+                loss = paddle.mean(y * y)
+                make().minimize(loss)
+                exe.run(startup)
+                found = [float(exe.run(main, feed={"x": n}, fetch_list=[loss])[0]) for _ in range(5)]
+            np.testing.assert_allclose(found, losses_at_once(make, options), 1e-5, err_msg=str(k))
+        """,
     "measures": """
         x, y = paddle.static.data("x", [-1, 3]), paddle.static.data("y", [-1, 1], "int64")
         measure = paddle.metric.Accuracy(topk=(1, 2))
