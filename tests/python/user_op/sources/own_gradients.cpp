@@ -24,12 +24,16 @@ class Sqw final : public user_op::OpKernel {
   }
   bool AlwaysComputeWhenAllOutputsEmpty() const override { return false; }
 };
+OF_DEVICE_FUNC double scaled(double x, double scale) { return scale * std::tanh(x); }
+
 class Tanh final : public user_op::OpKernel {
   void Compute(user_op::KernelComputeContext* ctx) const override {
     const auto* x = ctx->Tensor4ArgNameAndIndex("x", 0);
     auto* y = ctx->Tensor4ArgNameAndIndex("y", 0)->mut_dptr<double>();
+    CHECK(IsFloatingDataType(x->data_type()) && !IsIntegralDataType(x->data_type()));
+    CHECK_EQ(GetSizeOfDataType(x->data_type()), sizeof(double));
     for (int64_t i = 0; i < x->shape().elem_cnt(); ++i) {
-      y[i] = ctx->Attr<float>("scale") * std::tanh(x->dptr<double>()[i]);
+      y[i] = scaled(x->dptr<double>()[i], ctx->Attr<float>("scale"));
     }
   }
   bool AlwaysComputeWhenAllOutputsEmpty() const override { return false; }
