@@ -1,6 +1,8 @@
 #include "ops/user_op/call.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -341,9 +343,34 @@ detail::Call call_of(const Use& use, const std::shared_ptr<const detail::OpDef>&
   return call;
 }
 
+/// The operators of the host language.
+struct HostTable {
+  std::mutex mutex;
+  std::shared_ptr<const HostOperators> operators;
+
+  std::shared_ptr<const HostOperators> get() {
+    const std::lock_guard lock(mutex);
+    return operators;
+  }
+};
+HostTable& host_table() {
+  static auto* const table = new HostTable;  // never destroyed: it may hold a Python function
+  return *table;
+}
+
 }  // namespace
 
+void set_host_operators(HostOperators operators) {
+  HostTable& table = host_table();
+  const std::lock_guard lock(table.mutex);
+  table.operators = operators ? std::make_shared<const HostOperators>(std::move(operators)) : nullptr;
+}
+
 Results call(const Use& use) {
+  if (!detail::is_defined(use.op_type_name)) {
+    const auto operators = host_table().get();
+    if (std::optional<Results> results = operators ? (*operators)(use) : std::nullopt) return *std::move(results);
+  }
   detail::Entry& entry = detail::defined_entry(use.op_type_name);
   const auto def = entry.def();
   const std::string where = "[" + def->name + "]";

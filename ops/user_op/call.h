@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -34,6 +36,12 @@ using Results = std::vector<std::pair<std::string, std::vector<lamella::Tensor>>
 
 /// Calls the operator, recorded like any other. Throws ValueError if the use does not fit the operator's declaration.
 Results call(const Use& use);
+
+/// Computes uses of operators that no library defines, by operators that are recorded; nothing for a name that it does
+/// not know.
+using HostOperators = std::function<std::optional<Results>(const Use&)>;
+/// Sets the operators of the host language, which are there beside those of libraries; null removes them.
+void set_host_operators(HostOperators operators);
 
 /// Returns the ways to split the operator over devices, given its inputs (only their shapes and types are used) and
 /// attributes: those that its SetGetSbpFn lists and, last, that every device holds everything.

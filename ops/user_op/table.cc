@@ -53,6 +53,14 @@ Entry& defined_entry(const std::string& op) {
                    ". Was its library loaded (load_library)?");
 }
 
+bool is_defined(const std::string& op) {
+  const std::lock_guard lock(table().mutex);
+  const auto found = table().entries.find(op);
+  if (found == table().entries.end()) return false;
+  const std::lock_guard inner(found->second->mutex);
+  return !found->second->defs.empty();
+}
+
 std::vector<Entry*> all_entries() {
   const std::lock_guard lock(table().mutex);
   std::vector<Entry*> all;

@@ -8,6 +8,8 @@
 #include "engine/autograd/layers/host_values.h"
 #include "engine/autograd/layers/once.h"
 #include "engine/core/modes.h"
+#include "ops/movement/cast.h"
+#include "ops/support/strided.h"
 #include "python/bindings/context_object.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
@@ -28,6 +30,13 @@ namespace {
     throw_python_error();
   }
   throw NotImplementedError(message);
+}
+
+/// Copies gradients whose elements share memory, so that backward may write into them, as into Paddle's.
+void own_elements(TensorList& grads) {
+  for (Tensor& grad : grads) {
+    if (grad.defined() && has_repeated_elements(grad)) grad = clone(grad);
+  }
 }
 
 /// True if a function written in Python needs more than `count` arguments.
@@ -105,6 +114,7 @@ TensorList PyLayerNode::run(TensorList grads) {
     if (info.once_differentiable && autograd::duals_active()) autograd::refuse_once_dual(*this, grads);
 
     autograd::prepare_gradients(ctx, grads);
+    if (info.paddle) own_elements(grads);
     const TensorList incoming = once ? grads : TensorList();
     const autograd::RecordedBackward recorded(*this);
     if (!once) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "python/bindings/gil.h"
 #include "python/bindings/method.h"
 #include "python/bindings/py_ref.h"
+#include "python/bindings/registry_values.h"
 #include "python/bindings/signature.h"
 #include "python/bindings/tensor_object.h"
 
@@ -225,6 +227,49 @@ PyObject* set_kernel(PyObject*, PyObject* const* args, Py_ssize_t count, PyObjec
   });
 }
 
+/// Makes operators of a Python function, which takes a name, inputs, counts of outputs and attributes as dicts, and
+/// returns pairs of a name and tensors, or None for an operator that it does not know.
+user_op::HostOperators host_operators(SharedObject function) {
+  return [function = std::move(function)](const Use& use) -> std::optional<user_op::Results> {
+    const GilHold gil;
+    static const Signature signature("user_op", "results");
+    const Argument argument{signature, 0};
+    const PyRef inputs = PyRef::adopt(checked(PyDict_New()));
+    for (const auto& [name, tensors] : use.inputs) {
+      checked(PyDict_SetItem(inputs.get(), text(name).get(), wrap_list(tensors).get()));
+    }
+    const PyRef outputs = PyRef::adopt(checked(PyDict_New()));
+    for (const auto& [name, wanted] : use.outputs) {
+      checked(PyDict_SetItem(outputs.get(), text(name).get(), PyRef::adopt(checked(PyLong_FromLong(wanted))).get()));
+    }
+    const PyRef attrs = PyRef::adopt(checked(PyDict_New()));
+    for (const auto& [name, value] : use.attrs) {
+      checked(PyDict_SetItem(attrs.get(), text(name).get(), value_to_python(user_op::detail::to_value(value)).get()));
+    }
+    const PyRef result = PyRef::adopt(checked(PyObject_CallFunctionObjArgs(
+        function.get(), text(use.op_type_name).get(), inputs.get(), outputs.get(), attrs.get(), nullptr)));
+    if (result.get() == Py_None) return std::nullopt;
+    user_op::Results results;
+    for (PyObject* row : items(result.get(), argument)) {
+      const std::vector<PyObject*> pair = items(row, argument);
+      if (pair.size() != 2) argument.wrong_type("pairs of a name and tensors", row);
+      results.emplace_back(text_of(pair[0], argument), read_tensors(pair[1], argument));
+    }
+    return results;
+  };
+}
+
+PyObject* set_operators(PyObject*, PyObject* function) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("set_operators", "function");
+    if (function != Py_None && !PyCallable_Check(function)) {
+      Argument{signature, 0}.wrong_type("a function or None", function);
+    }
+    user_op::set_host_operators(function == Py_None ? nullptr : host_operators(share_object(function)));
+    Py_RETURN_NONE;
+  });
+}
+
 // --- Operators defined in Python -------------------------------------------------------------------------------------
 
 /// Makes an inference function of a Python function, which takes a list of the inputs' shapes and dtypes and returns
@@ -380,6 +425,10 @@ PyMethodDef* user_op_functions() {
        "_user_op_drop_states(prefix, /)\n--\n\nDrops the states of kernels, by the beginning of their names."},
       {"_user_op_set_kernel", as_c_function(set_kernel), METH_FASTCALL | METH_KEYWORDS,
        "_user_op_set_kernel(op, kernel)\n--\n\nHas a Python function compute an operator; None takes it back."},
+      {"_user_op_set_operators", as_c_function(set_operators), METH_O,
+       "_user_op_set_operators(function, /)\n--\n\nHas a Python function compute operators that no library defines; "
+       "None "
+       "takes it back."},
       {"_user_op_define", as_c_function(define), METH_FASTCALL | METH_KEYWORDS,
        "_user_op_define(op, inputs, outputs, infer, backward, saved, file, line)\n--\n\nDefines an operator that is "
        "computed in Python."},

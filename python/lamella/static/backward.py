@@ -10,7 +10,7 @@ import lamella as lm
 from lamella import graph as graphs
 from lamella.graph import Symbol
 
-from .program import Program, default_startup_program, program_of
+from .program import Mark, Program, default_startup_program, program_of
 from .scope import Scope, ScopeVariable, current_run, running_scope
 from .unique_name import node_name
 
@@ -115,6 +115,8 @@ class Update:
         ]
         self.targets = [_where(program, parameter) for parameter, _ in pairs]
         self.scope: weakref.ref[Scope] | None = None
+        #: What gives a variable's tensor that which optimizers read of it.
+        self.marks: dict[str, Mark] = {name: held.mark for name, held in program.held.items() if held.mark is not None}
         #: The variables of the scope with the tensors that they had when the optimizer was bound to it.
         self._bound: list[tuple[ScopeVariable, lm.Tensor]] = []
         self._tensors: list[lm.Tensor] = []
@@ -135,6 +137,9 @@ class Update:
         state = self.optimizer.state
         for group, places in zip(self.optimizer.param_groups, self.groups, strict=True):
             tensors = [_tensor(place, scope) for place in places]
+            for place, tensor in zip(places, tensors, strict=True):
+                if isinstance(place, str) and place in self.marks:
+                    self.marks[place](tensor)
             for old, new in zip(group["params"], tensors, strict=True):
                 if old is not new and id(old) in state:
                     # A state that was loaded before the first run is that of the variables.

@@ -11,7 +11,7 @@ from lamella.graph import Symbol
 from lamella.nn import init
 
 from . import unique_name
-from .program import Program, default_startup_program, need_recording
+from .program import Mark, Program, default_startup_program, need_recording
 from .spec import checked_dtype, checked_shape
 
 #: Overwrites a tensor with starting values, as the functions of :mod:`lamella.nn.init` do.
@@ -54,6 +54,9 @@ class ParamAttr:
         self.name = name
         self.initializer = initializer
         self.trainable = trainable
+
+    def mark(self, parameter: lm.Tensor) -> None:
+        """Gives the tensor of a parameter what optimizers read of it: nothing more than it has."""
 
     @staticmethod
     def of(op: str, attr: Any) -> ParamAttr:
@@ -117,7 +120,7 @@ def create_parameter(
         name = options.name or f"{unique_name.generate('create_parameter')}.{'b' if is_bias else 'w'}_0"
     kind, sizes = checked_dtype("create_parameter", dtype, name), checked_shape("create_parameter", shape, name)
     fill = options.initializer or default_initializer or (init.zeros_ if is_bias else xavier_uniform)
-    return _create(program, name, kind, sizes, fill, options.trainable, is_parameter=True)
+    return _create(program, name, kind, sizes, fill, options.trainable, is_parameter=True, mark=options.mark)
 
 
 def create_global_var(
@@ -149,9 +152,8 @@ def layer_parameter(
     """Returns a parameter of a layer that is called ``layer``: ``fc_0.w_0``."""
     options = ParamAttr.of(op, attr)
     name = options.name or f"{layer}.{suffix}"
-    return _create(
-        need_recording(op), name, dtype, shape, options.initializer or fill, options.trainable, is_parameter=True
-    )
+    fill, program = options.initializer or fill, need_recording(op)
+    return _create(program, name, dtype, shape, fill, options.trainable, is_parameter=True, mark=options.mark)
 
 
 def layer_statistic(op: str, name: str, shape: tuple[int, ...], dtype: Any, fill: Initializer) -> Symbol:
@@ -168,9 +170,10 @@ def _create(
     trainable: bool,
     *,
     is_parameter: bool,
+    mark: Mark | None = None,
 ) -> Symbol:
     is_new = name not in program.held
-    symbol = program.hold(name, dtype, shape, trainable=trainable, is_parameter=is_parameter)
+    symbol = program.hold(name, dtype, shape, trainable=trainable, is_parameter=is_parameter, mark=mark)
     startup = default_startup_program()
     if is_new and name not in startup.initialized:
         startup.add_initializer(name, dtype, shape, fill, trainable)

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import lamella as lm
 from lamella import graph as graphs
@@ -15,6 +15,9 @@ from lamella.graph import Symbol
 from . import unique_name
 from .scope import Scope, check_scope, global_scope, running_device, running_scope
 from .spec import checked_dtype, checked_shape
+
+#: Takes the tensor of a parameter.
+Mark: TypeAlias = Callable[[lm.Tensor], None]
 
 #: A value of a program: a tensor without values, on which everything that a tensor has is recorded.
 Variable = Symbol
@@ -40,11 +43,13 @@ class Held(NamedTuple):
     is_parameter: bool
     dtype: Any
     shape: tuple[int, ...]
+    #: Gives the variable's tensor that which optimizers read of it.
+    mark: Mark | None
 
     @staticmethod
-    def of(symbol: Symbol, is_parameter: bool) -> Held:
+    def of(symbol: Symbol, is_parameter: bool, mark: Mark | None = None) -> Held:
         """Returns the entry of a variable."""
-        return Held(symbol, is_parameter, symbol.dtype, tuple(symbol.shape))
+        return Held(symbol, is_parameter, symbol.dtype, tuple(symbol.shape), mark)
 
 
 class Program:
@@ -142,7 +147,16 @@ class Program:
         self._data = {each.symbol.name: each for each in self._data.values()}
         self._held = {each.symbol.name: each for each in self._held.values()}
 
-    def hold(self, name: str, dtype: Any, shape: Sequence[int], *, trainable: bool, is_parameter: bool) -> Symbol:
+    def hold(
+        self,
+        name: str,
+        dtype: Any,
+        shape: Sequence[int],
+        *,
+        trainable: bool,
+        is_parameter: bool,
+        mark: Mark | None = None,
+    ) -> Symbol:
         """Returns a new variable whose value lies in a scope, or that of this name which looks the same.
 
         Raises:
@@ -159,7 +173,7 @@ class Program:
             raise ValueError(f"[create_parameter] '{name}' has shape {list(shape)}: its sizes have to be known")
         symbol = self.graph.input(name, dtype, tuple(shape))
         symbol.stop_gradient = not trainable
-        self._held[name] = Held.of(symbol, is_parameter)
+        self._held[name] = Held.of(symbol, is_parameter, mark)
         return symbol
 
     def add_function(
@@ -262,7 +276,10 @@ class Program:
         """
         copy = Program.__new__(Program)
         graph = self.graph.inference() if for_test else self.graph.clone()
-        copy.adopt(graph, {name: Held.of(graph.symbol(name), held.is_parameter) for name, held in self._held.items()})
+        copy.adopt(
+            graph,
+            {name: Held.of(graph.symbol(name), held.is_parameter, held.mark) for name, held in self._held.items()},
+        )
         copy.random_seed = self.random_seed
         if not for_test:
             copy.updates = list(self.updates)

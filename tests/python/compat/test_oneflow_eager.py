@@ -96,6 +96,22 @@ def test_functions_that_jobs_have_too_take_both_forms():
         """)
 
 
+def test_dtypes_and_sizes_are_printed_as_oneflows():
+    eager("""
+        x = flow.tensor([[1.0, 2.0]])
+        for printed, wanted in [
+            (x, "tensor([[1., 2.]], dtype=oneflow.float32)"),
+            (flow.tensor([1, 2]), "tensor([1, 2], dtype=oneflow.int64)"),
+            (x.to(flow.float64), "tensor([[1., 2.]], dtype=oneflow.float64)"),
+            (flow.ones(2, requires_grad=True), "tensor([1., 1.], dtype=oneflow.float32, requires_grad=True)"),
+            (x.shape, "oneflow.Size([1, 2])"),
+            (x.dtype, "oneflow.float32"),
+            ([flow.int8], "[oneflow.int8]"),
+        ]:
+            assert str(printed) == wanted, printed
+        """)
+
+
 def test_values_that_differ_from_those_of_pytorch():
     eager("""
         inputs = flow.tensor([-0.9021705, 0.08798598, 1.04686249])

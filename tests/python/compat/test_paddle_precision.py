@@ -32,6 +32,63 @@ def again(value, **options):
 """
 
 PROGRAMS = {
+    "counts of operators": """
+import contextlib, io
+from paddle.amp import debugging
+from paddle.autograd import PyLayer
+
+
+class Twice(PyLayer):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy * 2
+
+
+def table(function):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), debugging.collect_operator_stats():
+        function()
+    head, titles, *rows, end = printed.getvalue().strip().splitlines()
+    assert len(head) == len(end) == 122 and " op list " in head and f" op count: {len(rows)} " in end
+    assert titles == (
+        "<--------------- Op Name ---------------- | -- FP16 Calls --- | -- BF16 Calls --- | --- FP32 Calls--- | "
+        "-- Other Calls -->"
+    )
+    cells = [[cell.strip() for cell in row.split("|")] for row in rows]
+    return {name: [int(count) for count in counts] for name, *counts in cells}
+
+
+x, half, layer = paddle.ones([2, 2]), paddle.ones([2, 2], "float16"), nn.Linear(2, 2)
+assert table(lambda: None) == {}
+assert table(lambda: x + x)["add"] == [0, 0, 1, 0]
+assert table(lambda: (half * half, half.astype("bfloat16") * 2))["multiply"] == [1, 1, 0, 0]
+assert table(lambda: (2 - x, x @ x, paddle.matmul(x, x), x.matmul(x)))["matmul"] == [0, 0, 3, 0]
+assert table(lambda: (paddle.concat([half, half]), paddle.to_tensor([1]) + 1)) == {
+    "add": [0, 0, 0, 1], "concat": [1, 0, 0, 0],
+}
+leaf = paddle.ones([2])
+leaf.stop_gradient = False
+found = table(lambda: Twice.apply(leaf).sum().backward())
+assert found["Twice"] == [0, 0, 1, 0] and found["sum"] == [0, 0, 1, 0]
+equal(leaf.grad.numpy(), [2, 2])
+debugging.enable_operator_stats_collection()
+debugging.enable_operator_stats_collection()
+layer(x)
+with contextlib.redirect_stdout(io.StringIO()) as printed:
+    debugging.disable_operator_stats_collection()
+    debugging.disable_operator_stats_collection()
+assert printed.getvalue().count("op list") == 1 and " add " in printed.getvalue()
+assert (x + x).sum() == 8
+try:
+    with debugging.collect_operator_stats():
+        raise KeyError("mine")
+except KeyError:
+    debugging.disable_operator_stats_collection()
+""",
     "texts of dtypes": """
 for name in ("float16", "bfloat16", "float32", "float64", "int8", "int64", "bool", "complex64"):
     dtype = getattr(paddle, name)

@@ -333,6 +333,93 @@ PROGRAMS = {
             paddle.static.load(main, folder + "/m", exe)
             np.testing.assert_array_equal(exe.run(feed={"x": n}, fetch_list=[y])[0], expected)
         """,
+    "penalties and clipping of a parameter alone": """
+        L1, L2, Norm = paddle.regularizer.L1Decay, paddle.regularizer.L2Decay, paddle.nn.ClipGradByGlobalNorm
+        steps = paddle.optimizer
+        cases = [
+            (lambda **of: steps.SGD(0.1, **of), {"regularizer": L2(0.5)}),
+            (lambda **of: steps.SGD(0.1, weight_decay=L2(0.5), **of), {"regularizer": L2(0.0)}),
+            (lambda **of: steps.Adam(0.1, grad_clip=Norm(0.05), **of), {"regularizer": L1(0.2)}),
+            (lambda **of: steps.Momentum(0.1, 0.9, weight_decay=0.1, **of), {"regularizer": L2(0.3)}),
+            (lambda **of: steps.SGD(0.5, grad_clip=Norm(0.05), **of), {"need_clip": False}),
+            (lambda **of: steps.AdamW(0.1, weight_decay=0.2, **of), {"regularizer": L2(0.3)}),
+        ]
+        n, w, v = (rng.normal(size=shape).astype("float32") for shape in ((5, 4), (4, 2), (2, 1)))
+        start = paddle.nn.initializer.Assign
+
+        def losses_at_once(make, options):
+            paddle.disable_static()
+            first = paddle.nn.Linear(4, 2, weight_attr=paddle.ParamAttr(initializer=start(w), **options))
+            second = paddle.nn.Linear(2, 1, weight_attr=start(v))
+            optimizer, found = make(parameters=[*first.parameters(), *second.parameters()]), []
+            for _ in range(5):
+                loss = paddle.mean(second(paddle.tanh(first(paddle.to_tensor(n)))) ** 2)
+                loss.backward()
+                optimizer.step()
+                optimizer.clear_grad()
+                found.append(float(loss))
+            paddle.enable_static()
+            return found
+
+        for k, (make, options) in enumerate(cases):
+            main, startup = paddle.static.Program(), paddle.static.Program()
+            with paddle.static.program_guard(main, startup), paddle.static.scope_guard(paddle.static.Scope()):
+                attr = paddle.ParamAttr(initializer=start(w), **options)
+                hidden = paddle.static.nn.fc(paddle.static.data("x", [-1, 4]), 2, weight_attr=attr)
+                y = paddle.static.nn.fc(paddle.tanh(hidden), 1, weight_attr=paddle.ParamAttr(initializer=start(v)))
+                loss = paddle.mean(y * y)
+                make().minimize(loss)
+                exe.run(startup)
+                found = [float(exe.run(main, feed={"x": n}, fetch_list=[loss])[0]) for _ in range(5)]
+            np.testing.assert_allclose(found, losses_at_once(make, options), 1e-5, err_msg=str(k))
+        """,
+    "sampled classes": """
+        x, label = paddle.static.data("x", [-1, 4]), paddle.static.data("label", [-1, 1], "int64")
+        weight = rng.normal(size=(6, 4)).astype("float32")
+        start, nce = paddle.nn.initializer.Assign, paddle.static.nn.nce
+        attr = lambda: paddle.ParamAttr(initializer=start(weight))
+        even = paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(0.1))
+        third = [0, 0, 1, 0, 0, 0]
+        point = nce(x, label, 6, None, attr(), False, 3, sampler="custom_dist", custom_dist=third)
+        uniform = nce(x, label, 6, None, even, num_neg_samples=4)
+        weighted = nce(x, label, 6, label.astype("float32"), even, num_neg_samples=4)
+        small = nce(x, label, 6, None, attr(), False, 200, sampler="log_uniform")
+        learned = nce(x, label, 6, num_neg_samples=5)
+        paddle.optimizer.Adam(0.1).minimize(paddle.mean(learned))
+        exe.run(startup)
+        n, classes = rng.normal(size=(300, 4)).astype("float32"), rng.integers(0, 5, (300, 1))
+        feed, fetched = {"x": n, "label": classes}, [point, uniform, weighted, small, learned]
+        found = exe.run(feed=feed, fetch_list=fetched)
+        said = 1 / (1 + np.exp(-n @ weight.T))
+        chances = 3 * np.array(third)
+        true = np.take_along_axis(said, classes, 1)
+        wanted = -np.log(true / (true + chances[classes])) - 3 * np.log(3 / (said[:, 2:3] + 3))
+        np.testing.assert_allclose(found[0], wanted / 4, 1e-4)
+        same = 1 / (1 + np.exp(-n.sum(1, keepdims=True) * 0.1))
+        wanted = -np.log(same / (same + 4 / 6)) - 4 * np.log(4 / 6 / (same + 4 / 6))
+        np.testing.assert_allclose(found[1], wanted / 5, 1e-4)
+        np.testing.assert_allclose(found[2], wanted / 5 * classes, 1e-4)
+        shares = np.log((np.arange(5) + 2) / (np.arange(5) + 1)) / np.log(6)
+        terms = -np.log(200 * shares / (said[:, :5] + 200 * shares))
+        wanted = -np.log(true / (true + 200 * shares[classes])) + 200 * (terms * shares).sum(1, keepdims=True)
+        np.testing.assert_allclose(found[3].mean(), (wanted / 201).mean(), 0.01)
+        assert exe.run(feed=feed, fetch_list=[small])[0].mean() != found[3].mean()  # drawn anew
+        for _ in range(40):
+            last = exe.run(feed=feed, fetch_list=[learned])[0].mean()
+        assert last < found[4].mean() - 0.02, (last, found[4].mean())
+        raises(ValueError, lambda: nce(x, label, 6, sampler="other"), "nce", "other")
+        raises(ValueError, lambda: nce(x, label, 6, sampler="custom_dist", custom_dist=[1.0]), "6")
+        """,
+    "measures": """
+        x, y = paddle.static.data("x", [-1, 3]), paddle.static.data("y", [-1, 1], "int64")
+        measure = paddle.metric.Accuracy(topk=(1, 2))
+        fetched = [paddle.metric.accuracy(x, y), paddle.metric.accuracy(x, y, k=2), measure.compute(x, y)]
+        exe.run(startup)
+        feed = {"x": np.array([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2]], "float32"), "y": np.array([[0], [1]])}
+        one, two, correct = exe.run(feed=feed, fetch_list=fetched)
+        assert one == 0 and two == 0.5 and correct.tolist() == [[0, 0], [0, 1]]
+        assert measure.update(correct) == [0, 0.5] and measure.accumulate() == [0, 0.5]
+        """,
     "and back": """
         x = paddle.static.data("x", [2])
         paddle.disable_static()

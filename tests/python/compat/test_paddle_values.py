@@ -706,6 +706,8 @@ KINKS = {
              [1.0, 1.0], [0.0, -1.0]),
             (lambda x: F.hinge_embedding_loss(x, tensor([-1.0, -1.0, 1.0]), reduction="sum"),
              [1.0, 0.5, 2.0], [0.0, -1.0, 1.0]),
+            (lambda x: F.multi_margin_loss(x.reshape([1, 4]), paddle.to_tensor([1])), [1.0, 2.0, 3.0, 0.0],
+             [0.25, -0.5, 0.25, 0.0]),
         ]:
             given = tensor(x, wanted=True)
             function(given).sum().backward()

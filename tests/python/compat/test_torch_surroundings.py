@@ -534,6 +534,28 @@ assert not layer._forward_pre_hooks
 torch._dynamo.reset()
 torch._dynamo.config.suppress_errors = True
 """,
+    "counts of products": """
+from torch.utils.flop_counter import FlopCounterMode
+
+a, b, bias, out = torch.randn(3, 4, requires_grad=True), torch.randn(4, 5), torch.randn(5), torch.empty(3, 5)
+same = [
+    lambda: a @ b,
+    lambda: torch.matmul(a, b),
+    lambda: a.matmul(b),
+    lambda: a.mm(b),
+    lambda: torch.mm(a, b),
+    lambda: torch.bmm(a[None], b[None]),
+    lambda: torch.addmm(bias, a, b),
+    lambda: F.linear(a, b.T, bias),
+    lambda: a.__rmatmul__(b.T[:, :3]),
+]
+for k, make in enumerate(same):
+    with FlopCounterMode(display=False) as counter:
+        made = make()
+    assert counter.get_total_flops() == 120, (k, counter.get_total_flops())
+    assert torch.equal(made, make()), k
+assert (a + a).requires_grad and (a @ b).grad_fn is not None
+""",
     "scripts, ensembles, precision": """
 import copy
 from torch.func import functional_call, functionalize, stack_module_state, vmap

@@ -33,7 +33,6 @@ max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW"
 max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None)
 poisson_nll_loss(input, label, log_input=True, full=False, epsilon=1e-08, reduction="mean")
 gaussian_nll_loss(input, label, variance, full=False, epsilon=1e-06, reduction="mean")
-multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mean")
 multi_label_margin_loss(input, label, reduction="mean") -> multilabel_margin_loss
 dropout1d(input, p=0.5, training=True)
 logsigmoid(x) -> log_sigmoid

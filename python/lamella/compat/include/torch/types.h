@@ -7,6 +7,7 @@
 
 #include "ATen/Dispatch.h"
 #include "ATen/Functions.h"
+#include "ATen/MoreFunctions.h"
 #include "ATen/core/LegacyTypeDispatch.h"
 
 namespace c10 {

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import lamella as lm
 from lamella.graph import Symbol
-from lamella.user_op import UserOp, UserOpBuilder
+from lamella.user_op import UserOp, UserOpBuilder, op_info
 
-from . import _record, scope
+from . import _own_operators, _record, scope
+
+_own_operators.install()
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -46,6 +48,24 @@ def _has_tensor(values: Any) -> bool:
     return any(isinstance(each, lm.Tensor) for each in values)
 
 
+class _OwnUse(UserOp):
+    """Use of an operator of OneFlow's, which is made of Lamella's: in a job, those are its nodes."""
+
+    def InferAndTryRun(self) -> Self:  # noqa: N802 (the dialect's name)
+        """Computes the outputs."""
+        op, _, inputs, outputs, attrs = self._use
+        self._results = [x for _, tensors in _own_operators.run(op, inputs, outputs, attrs) for x in tensors]
+        return self
+
+
+def _is_defined(op: str) -> bool:
+    try:
+        op_info(op)
+    except ValueError:
+        return False
+    return True
+
+
 class _PlacedBuilder(UserOpBuilder):
     """Moves inputs to the device of the innermost ``scope.placement``, and gives uses in jobs names of their own."""
 
@@ -56,6 +76,8 @@ class _PlacedBuilder(UserOpBuilder):
         record = _record.current()
         if record is not None:
             self._name = record.use_name(self._name)
+        if self._op in _own_operators.OPERATORS and not _is_defined(self._op):
+            return _OwnUse(self._op, self._name, self._inputs, self._outputs, self._attrs)
         return super().Build()
 
 

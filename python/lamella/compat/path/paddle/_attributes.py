@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from typing import Any
 
 from lamella import static
@@ -15,7 +16,7 @@ class ParamAttr(static.ParamAttr):
         name: the parameter's name; a new one by default.
         initializer: overwrites a tensor with starting values.
         learning_rate: a factor of the optimizer's; 1 in programs.
-        regularizer: ``L1Decay`` or ``L2Decay``, in the place of the optimizer's ``weight_decay``; not in programs.
+        regularizer: ``L1Decay`` or ``L2Decay``, in the place of the optimizer's ``weight_decay``.
         trainable: False for a parameter that keeps its values.
         do_model_average: not used.
         need_clip: False for a parameter whose gradient ``grad_clip`` leaves as it is.
@@ -31,9 +32,8 @@ class ParamAttr(static.ParamAttr):
         do_model_average: bool = True,
         need_clip: bool = True,
     ) -> None:
-        in_program = None if static.in_dynamic_mode() else regularizer
         factor = learning_rate if static.in_dynamic_mode() else 1.0
-        super().__init__(name, initializer, 1.0, in_program, trainable, do_model_average, need_clip)
+        super().__init__(name, initializer, 1.0, None, trainable, do_model_average, need_clip)
         if factor != learning_rate:
             raise NotImplementedError("[ParamAttr] learning_rate: in programs, groups of an optimizer have rates")
         if regularizer is not None and not callable(regularizer):
@@ -43,12 +43,29 @@ class ParamAttr(static.ParamAttr):
 
     def mark(self, parameter: Any) -> None:
         """Gives a parameter what optimizers read of it, where it differs from what is usual."""
+        found: dict[str, Any] = {}
         if self.regularizer is not None:
-            parameter.regularizer = self.regularizer
+            found["regularizer"] = self.regularizer
         if self.learning_rate != 1.0:
-            parameter.optimize_attr = {"learning_rate": self.learning_rate}
+            found["optimize_attr"] = {"learning_rate": self.learning_rate}
         if not self.need_clip:
-            parameter.need_clip = False
+            found["need_clip"] = False
+        if hasattr(parameter, "__dict__"):
+            parameter.__dict__.update(found)
+        elif found:
+            key = id(parameter)
+            _of_plain[key] = weakref.ref(parameter, lambda _: _of_plain.pop(key, None)), found
+
+
+#: What optimizers read of tensors that have no attributes, those of programs, by their ids.
+_of_plain: dict[int, tuple[weakref.ref[Any], dict[str, Any]]] = {}
+
+
+def attribute(parameter: Any, name: str, usual: Any = None) -> Any:
+    """Returns what :meth:`ParamAttr.mark` gave a parameter, or its user."""
+    if id(parameter) in _of_plain:
+        return _of_plain[id(parameter)][1].get(name, usual)
+    return getattr(parameter, name, usual)
 
 
 def create_parameter(

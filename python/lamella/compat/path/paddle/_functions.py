@@ -9,6 +9,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 from lamella.compat.elements import become
+from lamella.graph import Symbol
 
 from ._files import of_bits
 from ._matrices import matmul  # noqa: F401
@@ -288,8 +289,9 @@ def randperm(n: int, dtype: Any = None, name: str | None = None) -> Tensor:
 
 
 def cast(x: Tensor, dtype: Any) -> Tensor:
-    """``x`` in another dtype."""
-    return lm.cast(x, dtype_of(dtype))
+    """``x`` in another dtype, or a copy where that is its own."""
+    made = lm.cast(x, dtype_of(dtype))
+    return made.clone() if made is x else made
 
 
 def assign(x: Any, output: Tensor | None = None) -> Tensor:
@@ -394,14 +396,15 @@ def unsqueeze(x: Tensor, axis: Any, name: str | None = None) -> Tensor:
 
 
 def broadcast_to(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
-    """``x`` repeated to ``shape``; -1 keeps a size."""
+    """``x`` repeated to ``shape``, on memory of its own; -1 keeps a size."""
     sizes = tuple(x.shape)
     new = _shape(shape)
     shift = len(new) - len(sizes)
     if -1 in [sizes[i - shift] for i, n in enumerate(new) if n == -1 and i >= shift]:
         # A size that is known when the program runs stays, as in the sum with zeros of size 1 there.
         return x + lm.zeros([1 if n == -1 else n for n in new], dtype=x.dtype)
-    return lm.broadcast_to(x, tuple(sizes[i - shift] if n == -1 and i >= shift else n for i, n in enumerate(new)))
+    kept = tuple(sizes[i - shift] if n == -1 and i >= shift else n for i, n in enumerate(new))
+    return lm.broadcast_to(x, kept).clone()
 
 
 expand = broadcast_to
@@ -424,37 +427,37 @@ def split(x: Tensor, num_or_sections: Any, axis: int = 0, name: str | None = Non
         if sizes.count(-1) == 1:
             sizes[sizes.index(-1)] = tuple(x.shape)[axis] - (_total(sizes) + 1)
         num_or_sections = sizes
-    return _copies(lm.split(x, num_or_sections, axis=int(axis)))
+    return copies(lm.split(x, num_or_sections, axis=int(axis)))
 
 
-def _copies(parts: Any) -> list[Tensor]:
-    """Returns parts of a tensor on memory of their own, as Paddle's are: what is written into them is not in it."""
+def copies(parts: Any) -> list[Tensor]:
+    """Returns views of tensors on memory of their own, as Paddle's are: what is written into them is not in it."""
     return [part.clone() if isinstance(part, Tensor) else part for part in parts]
 
 
 def chunk(x: Tensor, chunks: int, axis: Any = 0, name: str | None = None) -> list[Tensor]:
     """``x`` in equal parts, of which the last one may be smaller."""
-    return _copies(lm.chunk(x, chunks, axis=int(axis)))
+    return copies(lm.chunk(x, chunks, axis=int(axis)))
 
 
 def tensor_split(x: Tensor, num_or_indices: Any, axis: Any = 0, name: str | None = None) -> list[Tensor]:
     """``x`` in parts of sizes that differ by 1 at most, or in those between places."""
-    return _copies(lm.tensor_split(x, num_or_indices, axis=int(axis)))
+    return copies(lm.tensor_split(x, num_or_indices, axis=int(axis)))
 
 
 def hsplit(x: Tensor, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
     """:func:`tensor_split` along the second axis, or the only one."""
-    return _copies(lm.hsplit(x, num_or_indices))
+    return copies(lm.hsplit(x, num_or_indices))
 
 
 def vsplit(x: Tensor, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
     """:func:`tensor_split` along the first axis."""
-    return _copies(lm.vsplit(x, num_or_indices))
+    return copies(lm.vsplit(x, num_or_indices))
 
 
 def dsplit(x: Tensor, num_or_indices: Any, name: str | None = None) -> list[Tensor]:
     """:func:`tensor_split` along the third axis."""
-    return _copies(lm.dsplit(x, num_or_indices))
+    return copies(lm.dsplit(x, num_or_indices))
 
 
 def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
@@ -466,7 +469,7 @@ def unstack(x: Tensor, axis: int = 0, num: int | None = None) -> list[Tensor]:
     size = tuple(x.shape)[axis]
     if num is not None and num != size:
         raise ValueError(f"[unstack] axis {axis} has {size} elements, not num {num}")
-    return _copies(lm.unstack(x, axis=axis))
+    return copies(lm.unstack(x, axis=axis))
 
 
 def allclose(
@@ -515,7 +518,17 @@ def grad(
     finally:
         for handle in handles:
             handle.remove()
-    return [found] if isinstance(found, Tensor) or found is None else list(found)
+    parts = [found] if isinstance(found, Tensor) or found is None else list(found)
+    if create_graph:
+        return parts
+    kept: set[int] = {each.data_ptr() for each in given if each is not None}
+    for i, part in enumerate(parts):
+        # Gradients have memory of their own, as Paddle's: none changes with another that flowed the same way.
+        if part is not None and not isinstance(part, Symbol):
+            if part.data_ptr() in kept or not part.is_contiguous():
+                parts[i] = part = part.clone()
+            kept.add(part.data_ptr())
+    return parts
 
 
 def ones_for_none(ends: Sequence[Tensor], weights: Sequence[Tensor | None]) -> list[Tensor]:

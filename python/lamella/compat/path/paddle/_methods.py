@@ -101,7 +101,8 @@ def to(self: Tensor, *args: Any, **named: Any) -> Tensor:
         if isinstance(each, Tensor):
             made = _native_to(made, each.device).astype(each.dtype)
         elif isinstance(each, lm.DType) or each in CASTS:
-            made = made.astype(CASTS.get(each, each))
+            same, made = made, made.astype(CASTS.get(each, each))
+            made = made.clone() if made is same else made  # a dtype asks for a copy, a place does not
         else:
             made = _native_to(made, device_name(each))
     return made

@@ -8,6 +8,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._functions import copies
+
 
 def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
     """The places of elements that are not 0: a matrix with a row for each, or a vector of them for each axis."""
@@ -80,7 +82,7 @@ def equal_all(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
 
 def expand_as(x: Tensor, y: Tensor, name: str | None = None) -> Tensor:
     """``x`` repeated to the shape of ``y``."""
-    return lm.broadcast_to(x, tuple(y.shape))
+    return lm.broadcast_to(x, tuple(y.shape)).clone()
 
 
 def unbind(input: Tensor, axis: int = 0) -> list[Tensor]:
@@ -91,12 +93,13 @@ def unbind(input: Tensor, axis: int = 0) -> list[Tensor]:
 def meshgrid(*args: Any, name: str | None = None) -> list[Tensor]:
     """Returns grids of coordinates; the tensors may come in one list."""
     given = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
-    return list(lm.meshgrid(*given, indexing="ij"))
+    return copies(lm.meshgrid(*given, indexing="ij"))
 
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
-    """Sums of products by Einstein's notation."""
-    return lm.einsum(equation, *operands)
+    """Sums of products by Einstein's notation, on memory of their own."""
+    made = lm.einsum(equation, *operands)
+    return made.clone() if len(operands) == 1 else made  # that of one tensor may be a view of it
 
 
 def diag(x: Tensor, offset: int = 0, padding_value: float = 0, name: str | None = None) -> Tensor:

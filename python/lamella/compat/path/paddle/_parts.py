@@ -56,7 +56,7 @@ def crop(x: Tensor, shape: Any = None, offsets: Any = None, name: str | None = N
     ends = [
         whole if size == -1 else start + size for start, size, whole in zip(starts, sizes, list(x.shape), strict=True)
     ]
-    return x[tuple(builtins.slice(start, end) for start, end in zip(starts, ends, strict=True))]
+    return x[tuple(builtins.slice(start, end) for start, end in zip(starts, ends, strict=True))].clone()
 
 
 def scatter_nd_add(x: Tensor, index: Tensor, updates: Tensor, name: str | None = None) -> Tensor:

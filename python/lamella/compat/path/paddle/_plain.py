@@ -9,7 +9,7 @@ import lamella as lm
 from lamella import Tensor
 
 from ._files import bits_of, of_bits
-from ._functions import _named, normal, placed
+from ._functions import _named, copies, normal, placed
 
 
 def in_place(name: str) -> Callable[..., Tensor] | None:
@@ -42,7 +42,7 @@ def broadcast_shape(x_shape: Sequence[int], y_shape: Sequence[int]) -> list[int]
 
 def broadcast_tensors(input: Sequence[Tensor], name: str | None = None) -> list[Tensor]:
     """Returns tensors in the shape that they make together."""
-    return list(lm.broadcast_arrays(*input))
+    return copies(lm.broadcast_arrays(*input))
 
 
 def is_complex(x: Tensor) -> bool:

@@ -92,8 +92,9 @@ def _array(self: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """Returns a copy; that of a parameter has a name of its own, by which states of optimizers know it."""
+    """Returns a copy without a gradient; that of a parameter has its own name, by which optimizers know it."""
     made: Tensor = _native_deepcopy(self, memo)
+    made.grad = None
     if isinstance(self, Parameter):
         made.name = self.name + unique_name.generate("_deepcopy")  # type: ignore[attr-defined]
     return made
@@ -301,7 +302,7 @@ for _module, _names in {
 }.items():
     for _name in _names.split():
         add(_name, getattr(_module, _name))
-add("astype", F.cast)
+add("astype", lambda self, dtype: lm.cast(self, F.dtype_of(dtype)))
 add("take_along_dim", Q.take_along_axis)
 for _name, _value in _methods.METHODS.items():
     _item(_name, of_two_meanings(_name, _value) if callable(_value) else _value)

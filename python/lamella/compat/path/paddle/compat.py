@@ -10,7 +10,7 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.front import close_module
 
-from ._functions import _copies
+from ._functions import copies
 from ._reductions import median as _median
 from ._reductions import nanmedian as _nanmedian
 
@@ -81,7 +81,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
             total += size
         if total != length or any(size < 0 for size in sizes):
             raise ValueError(f"[split] the sizes {sizes} do not add up to {length}, the length of axis {dim}")
-    return tuple(_copies(lm.split(tensor, sizes, axis=dim)))
+    return tuple(copies(lm.split(tensor, sizes, axis=dim)))
 
 
 def _extreme(name: str, reduce: Callable[..., Any], place: Callable[..., Any], pairs: Callable[..., Any]) -> Any:

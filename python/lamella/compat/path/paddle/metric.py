@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 import lamella as lm
+from lamella import static
 from lamella.compat.front import close_module
+from lamella.graph import Symbol
 
 
 class Metric:
@@ -160,6 +162,8 @@ class Auc(Metric):
 
 def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None, name: Any = None) -> Any:
     """The share of examples whose class is among the ``k`` that the scores rank highest, as a tensor."""
+    if isinstance(input, Symbol):
+        return static.accuracy(input, label, k)
     metric = Accuracy((k,))
     return lm.tensor(metric.update(metric.compute(input, label)), dtype=lm.float32)
 

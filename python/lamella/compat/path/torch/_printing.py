@@ -25,6 +25,8 @@ class _Options:
     edgeitems: int = 3
     linewidth: int = 80
     sci_mode: bool | None = None
+    #: The package that dtypes are called after; another one than torch names all of them.
+    front: str = "torch"
 
 
 options = _Options()
@@ -208,8 +210,8 @@ def text_of(x: Tensor) -> str:
             notes.append(f"size={tuple(x.shape)}")
     else:
         text = _tensor_str(x)
-    if x.dtype != lm.float32 if empty else x.dtype not in plain:
-        notes.append(f"dtype=torch.{x.dtype.name}")
+    if options.front != "torch" or (x.dtype != lm.float32 if empty else x.dtype not in plain):
+        notes.append(f"dtype={options.front}.{x.dtype.name}")
     if x.grad_fn is not None:
         notes.append(f"grad_fn=<{node_name(str(x.grad_fn.name))}>")
     elif x.requires_grad:

@@ -40,7 +40,7 @@ class Size(tuple[int, ...]):
     __rmul__ = __mul__
 
     def __repr__(self) -> str:
-        return f"torch.Size({list(self)})"
+        return f"{self.__module__}.Size({list(self)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Size, (tuple(self),)

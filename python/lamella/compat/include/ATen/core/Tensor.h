@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ATen/core/MoreMethods.h"
 #include "ATen/core/TensorAccessor.h"
 #include "c10/core/Device.h"
 #include "c10/core/Scalar.h"
@@ -58,7 +59,7 @@ class DeprecatedTypeProperties {
   _(bitwise_xor, bitwise_xor)
 // clang-format on
 
-class Tensor : public lamella::Tensor {
+class Tensor : public lamella::Tensor, public detail::MoreMethods<Tensor> {
   using Native = lamella::Tensor;
 
  public:
@@ -259,9 +260,17 @@ class Tensor : public lamella::Tensor {
   }
   Tensor prod() const { return lamella::prod(*this); }
   Tensor prod(std::int64_t axis, bool keepdim = false) const { return lamella::prod(*this, axis, keepdim); }
+  Tensor var(std::int64_t axis, bool unbiased, bool keepdim = false) const {
+    return lamella::var(*this, lamella::Dims{axis}, unbiased ? 1 : 0, keepdim);
+  }
+  Tensor std(std::int64_t axis, bool unbiased, bool keepdim = false) const {
+    return lamella::standard_deviation(*this, lamella::Dims{axis}, unbiased ? 1 : 0, keepdim);
+  }
   Tensor var(bool unbiased = true) const { return lamella::var(*this, std::nullopt, unbiased ? 1 : 0); }
   Tensor std(bool unbiased = true) const { return lamella::standard_deviation(*this, std::nullopt, unbiased ? 1 : 0); }
   Tensor norm() const { return lamella::sqrt(lamella::sum(lamella::square(*this))); }
+  Tensor max(const Tensor& other) const { return lamella::maximum(*this, other); }
+  Tensor min(const Tensor& other) const { return lamella::minimum(*this, other); }
   Tensor max() const { return lamella::max(*this); }
   Tensor min() const { return lamella::min(*this); }
   std::tuple<Tensor, Tensor> max(std::int64_t axis, bool keepdim = false) const {
@@ -278,6 +287,12 @@ class Tensor : public lamella::Tensor {
   }
   Tensor all() const { return lamella::all(*this); }
   Tensor any() const { return lamella::any(*this); }
+  Tensor all(std::int64_t axis, bool keepdim = false) const {
+    return lamella::all(*this, lamella::Dims{axis}, keepdim);
+  }
+  Tensor any(std::int64_t axis, bool keepdim = false) const {
+    return lamella::any(*this, lamella::Dims{axis}, keepdim);
+  }
   Tensor cumsum(std::int64_t axis) const { return lamella::cumsum(*this, axis); }
   bool equal(const Tensor& other) const {
     return sizes() == other.sizes() && Tensor(lamella::equal(*this, other)).all().item<bool>();
@@ -348,6 +363,9 @@ class Tensor : public lamella::Tensor {
   }
   Tensor to(Device device, bool non_blocking = false, bool copy = false) const {
     return to(TensorOptions(device), non_blocking, copy);
+  }
+  Tensor to(DeviceType device, bool non_blocking = false, bool copy = false) const {
+    return to(Device(device), non_blocking, copy);
   }
   Tensor to(const Tensor& other) const { return to(other.options()); }
   Tensor type_as(const Tensor& other) const { return to(other.scalar_type()); }

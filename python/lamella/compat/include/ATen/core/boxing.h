@@ -13,6 +13,26 @@
 namespace torch::jit {
 /// Arguments of a call, and then its results.
 using Stack = std::vector<c10::IValue>;
+
+/// Returns the i-th of the last n values.
+inline c10::IValue& peek(Stack& stack, std::size_t i, std::size_t n) { return *(stack.end() - n + i); }
+/// Removes the last n values.
+inline void drop(Stack& stack, std::size_t n) { stack.erase(stack.end() - n, stack.end()); }
+/// Removes and returns the last value.
+inline c10::IValue pop(Stack& stack) {
+  c10::IValue value = std::move(stack.back());
+  stack.pop_back();
+  return value;
+}
+inline c10::IValue pop(Stack* stack) { return pop(*stack); }
+template <class... Values>
+void push(Stack& stack, Values&&... values) {
+  (stack.emplace_back(std::forward<Values>(values)), ...);
+}
+template <class... Values>
+void push(Stack* stack, Values&&... values) {
+  push(*stack, std::forward<Values>(values)...);
+}
 }  // namespace torch::jit
 
 namespace at::detail {

@@ -6,9 +6,12 @@ import importlib
 from typing import Any
 
 import numpy as np
+import torch  # type: ignore[import-not-found]
+from torch._printing import options  # type: ignore[import-not-found]
 
 import lamella as lm
 from lamella import Tensor
+from lamella.compat.dtype_texts import show_dtypes
 from lamella.compat.methods import of_two_meanings
 
 _to_global: Any = Tensor.to_global
@@ -74,3 +77,5 @@ _new: dict[str, Any] = {
 }
 for _name, _value in _new.items():
     setattr(Tensor, _name, _value)
+show_dtypes("oneflow")
+torch.Size.__module__ = options.front = "oneflow"  # by which sizes and tensors are printed

@@ -1,4 +1,4 @@
-"""Finding NaN and infinities: where they come from, and how many there are."""
+"""Finding NaN and infinities, where they come from, and how many there are; counts of operators by precision."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 from lamella.compat.front import close_module
+
+from ._operator_stats import (  # noqa: F401
+    collect_operator_stats,
+    disable_operator_stats_collection,
+    enable_operator_stats_collection,
+)
 
 _NAMES = {lm.float16: "fp16", lm.bfloat16: "bf16", lm.float32: "fp32", lm.float64: "fp64"}
 

@@ -63,3 +63,33 @@ def maxout(x: Tensor, groups: int, axis: int = 1, name: str | None = None) -> Te
     grouped = lm.unflatten(x, axis, (-1, groups))
     first = lm.argmax(grouped, axis=axis + 1, keepdims=True)
     return lm.squeeze(lm.take_along_axis(grouped, first, axis=axis + 1), axis + 1)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    label: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> Tensor:
+    """The powers by which other scores come nearer to the label's than ``margin``, as mean over the classes.
+
+    A score just at the margin has the derivative of those beyond it.
+
+    Raises:
+        ValueError: the reduction is unknown, or there is not a weight for each class.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"[multi_margin_loss] reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+    classes = input.shape[1]
+    if weight is not None and weight.shape[0] != classes:
+        raise ValueError(f"[multi_margin_loss] weight has {weight.shape[0]} elements for {classes} classes")
+    column = lm.reshape(label, (-1, 1)).astype(lm.int64)
+    near = margin - lm.take_along_axis(input, column, axis=1) + input
+    terms = lm.where(near < 0, lm.zeros_like(near), near)
+    losses = lm.mean(terms**p, axis=1) - margin**p / classes
+    if weight is not None:
+        losses = losses * lm.take(weight, lm.reshape(column, (-1,)), axis=0)
+    return losses if reduction == "none" else lm.mean(losses) if reduction == "mean" else lm.sum(losses)

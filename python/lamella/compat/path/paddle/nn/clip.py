@@ -9,6 +9,8 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.front import close_module
 
+from .._attributes import attribute
+
 #: Parameters with their gradients, None where a parameter has none.
 Pairs = Sequence[tuple[Any, Any]]
 
@@ -24,7 +26,7 @@ class ClipGradBase:
     def _dygraph_clip(self, params_grads: Pairs) -> list[tuple[Any, Any]]:
         """Returns each parameter that has a gradient, with it clipped; a subclass may define it or :meth:`_clip`."""
         made = [pair for pair in params_grads if pair[1] is not None]
-        chosen = [number for number, (parameter, _) in enumerate(made) if getattr(parameter, "need_clip", True)]
+        chosen = [number for number, (parameter, _) in enumerate(made) if attribute(parameter, "need_clip", True)]
         clipped = self._clip([made[number][1] for number in chosen])
         for number, gradient in zip(chosen, clipped, strict=True):
             made[number] = made[number][0], gradient

@@ -21,7 +21,7 @@ from ._classes import (  # noqa: F401
 from ._decoding import gather_tree  # noqa: F401
 from ._entropy import cross_entropy, softmax_with_cross_entropy  # noqa: F401
 from ._fractional import fractional_max_pool2d, fractional_max_pool3d  # noqa: F401
-from ._kinks import hardshrink, hardsigmoid, leaky_relu, maxout, rrelu, selu  # noqa: F401
+from ._kinks import hardshrink, hardsigmoid, leaky_relu, maxout, multi_margin_loss, rrelu, selu  # noqa: F401
 from ._losses import (  # noqa: F401
     cosine_similarity,
     dice_loss,
@@ -193,7 +193,7 @@ def dropout(
         raise ValueError(f"[dropout] mode is 'upscale_in_train' or 'downscale_in_infer', not {mode!r}")
     later = mode == "downscale_in_infer"
     if not training:
-        return x * (1 - p) if later else lm.dropout(x, p, False)
+        return x * (1 - p) if later else x.clone()
     if axis is None and not later:
         return lm.dropout(x, p, True)
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis

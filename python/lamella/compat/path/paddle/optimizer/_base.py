@@ -8,6 +8,7 @@ from typing import Any
 import lamella as lm
 from lamella import static
 
+from .._attributes import attribute
 from ..regularizer import L1Decay, L2Decay
 from ._masters import SUFFIX, in_float32, is_low
 from ._states import from_paddle, to_paddle
@@ -92,7 +93,7 @@ class Optimizer(lm.optim.Optimizer):
         for group, of_group in zip(self.param_groups, self._group_penalties, strict=True):
             usual = self._penalty if of_group == () else of_group
             for parameter in group["params"]:
-                own = getattr(parameter, "regularizer", None)
+                own = attribute(parameter, "regularizer")
                 if parameter.grad is not None and (own is not None or usual is not None):
                     found.append((parameter, group, own or usual))
         return found
@@ -315,7 +316,7 @@ def _of_group(name: str, weight_decay: Any) -> dict[str, Any]:
 
 def factor(parameter: Any) -> float:
     """Returns by what a parameter multiplies the learning rate."""
-    attributes = getattr(parameter, "optimize_attr", None)
+    attributes = attribute(parameter, "optimize_attr")
     return 1.0 if attributes is None else float(attributes["learning_rate"])
 
 

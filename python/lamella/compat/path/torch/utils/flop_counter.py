@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import lamella as lm
 from lamella import _C, Tensor
 from lamella.compat.front import close_module
 from lamella.distributed.rules.flops import flops_of
-from lamella.graph._recorder import RecorderBase, _Operator
+from lamella.graph._recorder import RecorderBase, _Operator, not_recording
+from lamella.graph._special import exchange_handler
 from lamella.nn import Module
 from lamella.nn._hooks import hook_all_modules
 
@@ -40,11 +41,13 @@ class FlopCounterMode(RecorderBase):
             hook_all_modules("forward_pre", self._enter),
             hook_all_modules("forward", self._leave, always_call=True),
         ]
-        self._previous = _C._set_recorder(self)
+        self._previous = _C._set_recorder(self), exchange_handler(self)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        _C._set_recorder(self._previous)
+        recorder, handler = self._previous
+        _C._set_recorder(recorder)
+        exchange_handler(handler)
         for handle in self._handles:
             handle.remove()
         self._running = ["Global"]
@@ -65,22 +68,29 @@ class FlopCounterMode(RecorderBase):
         if name not in self._operators:
             self._operators[name] = _Operator(getattr(lm.ops.lamella, name))
         operator = self._operators[name]
-        if in_place or len(values) > len(operator.names):
+        known = len(operator.names)
+        if in_place or any(each is not None for each in values[known:]):  # an output that is given
             return NotImplemented
-        previous = _C._set_recorder(None)
-        try:
-            result = operator.run(values)
+        return self._run(name, lambda: operator.run(values[:known]), values)
+
+    def _run(self, name: str, call: Callable[[], Any], values: Sequence[Any]) -> Any:
+        with not_recording():
+            result = call()
             if isinstance(result, Tensor):
                 self._count(name, [each for each in values if isinstance(each, Tensor)], result)
-        finally:
-            _C._set_recorder(previous)
         return result
+
+    def special(self, name: str, original: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """Runs ``x @ y``, and counts its products."""
+        if name not in ("__matmul__", "__rmatmul__"):
+            return NotImplemented
+        return self._run("matmul", lambda: original(*args), args if name == "__matmul__" else args[::-1])
 
     def registered(self, call: Any, args: Any, kwargs: Any) -> Any:
         """Leaves registered operators alone."""
         return NotImplemented
 
-    layer = cpp_layer = special = registered
+    layer = cpp_layer = registered
 
     def _count(self, name: str, tensors: list[Tensor], result: Tensor) -> None:
         flops = int(flops_of(name, tensors, result))

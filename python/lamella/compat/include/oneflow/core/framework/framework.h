@@ -30,7 +30,48 @@ using ::lamella::user_op::Shape;
 using ::lamella::user_op::ShapeView;
 using ::lamella::user_op::UserOpAttrType;
 
+inline bool IsFloatingDataType(DataType type) {
+  using enum DataType;
+  return type == kFloat || type == kDouble || type == kFloat16 || type == kBFloat16;
+}
+inline bool IsIntegralDataType(DataType type) {
+  using enum DataType;
+  return type == kChar || type == kInt8 || type == kUInt8 || type == kInt16 || type == kUInt16 || type == kInt32 ||
+         type == kUInt32 || type == kInt64 || type == kUInt64;
+}
+/// Returns the number of bytes of an element.
+inline std::size_t GetSizeOfDataType(DataType type) {
+  using enum DataType;
+  switch (type) {
+    case kDouble:
+    case kInt64:
+    case kUInt64:
+    case kComplex64:
+      return 8;
+    case kFloat:
+    case kInt32:
+    case kUInt32:
+      return 4;
+    case kFloat16:
+    case kBFloat16:
+    case kInt16:
+    case kUInt16:
+      return 2;
+    case kComplex128:
+      return 16;
+    default:
+      return 1;
+  }
+}
+
 }  // namespace oneflow
+
+/// Marks functions for the host and the device.
+#ifdef __CUDACC__
+#define OF_DEVICE_FUNC __device__ __host__ __forceinline__
+#else
+#define OF_DEVICE_FUNC inline
+#endif
 
 #define CHECK_NOTNULL(pointer) CHECK((pointer) != nullptr)
 /// Returns the error of a Maybe from the function around it.

@@ -1,4 +1,4 @@
-"""Layers that take sparse tensors: activations of their values."""
+"""Layers that take sparse tensors: activations of their values, convolutions, pooling and batch norms."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from lamella.compat.front import close_module
 from ... import nn
 from .._tensor import SparseTensor
 from . import functional
+from ._layers import BatchNorm, Conv2D, Conv3D, MaxPool3D, SubmConv2D, SubmConv3D, SyncBatchNorm  # noqa: F401
 
 
 class ReLU(nn.Layer):

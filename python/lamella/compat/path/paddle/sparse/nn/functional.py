@@ -1,4 +1,4 @@
-"""Activations of the values of sparse tensors."""
+"""Functions of sparse tensors: activations of their values, convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import lamella as lm
 from lamella.compat.front import close_module
 
 from .._tensor import SparseTensor
+from ._neighbors import (  # noqa: F401
+    attention,
+    conv2d,
+    conv3d,
+    max_pool3d,
+    subm_conv2d,
+    subm_conv2d_igemm,
+    subm_conv3d,
+    subm_conv3d_igemm,
+)
 
 
 def relu(x: SparseTensor, name: str | None = None) -> SparseTensor:

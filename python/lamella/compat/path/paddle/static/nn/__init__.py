@@ -30,5 +30,6 @@ from ._layers import (
     spectral_norm,
     switch_case,
 )
+from ._sampled import nce
 
 __getattr__ = close_module(__name__)
