@@ -17,6 +17,8 @@ import lamella as lm
 _DTYPES = ("bool", "int64", "float32", "complex64")
 #: Values that no operator takes for a number, by the name of the parameter or for all others.
 _NUMBERS = {"axis": 7, "dim": 7}
+#: Letters of a result that is shown.
+_LONGEST = 160
 #: Errors that are shown of an operator, and of one of its arguments.
 _SHOWN, _OF_ONE = 8, 2
 
@@ -75,6 +77,24 @@ def example_call(info: dict[str, Any]) -> Call:
             for at, x in enumerate(arguments)
         ]
     return Call(found, tuple(arguments), {str(word.arg): _value(word.value) for word in node.keywords})
+
+
+class _Qualified(ast.NodeTransformer):
+    """Puts "lm." before the names of Lamella that an example uses."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        is_ours = node.id != "lm" and (hasattr(lm, node.id) and node.id not in ("float", "int"))
+        return ast.Attribute(ast.Name("lm"), node.id) if is_ours else node
+
+
+def example(info: dict[str, Any]) -> str:
+    """Returns an operator's example as one would type it, with its result where that is always the same and short."""
+    tree = _Qualified().visit(ast.parse(str(info["example"]), mode="eval"))
+    text = ast.unparse(tree)
+    with lm.no_grad():
+        once, again = (" ".join(repr(eval(text, {"lm": lm})).split()) for _ in range(2))
+    is_same = once == again and len(once) <= _LONGEST and "empty" not in text
+    return f"`{text}` → `{once}`" if is_same else f"`{text}`"
 
 
 def _text(shape: Any) -> str:

@@ -29,6 +29,12 @@ def reference() -> Any:
     return importlib.import_module("docs.reference")
 
 
+@pytest.fixture(scope="module")
+def declarations() -> Any:
+    sys.path.insert(0, str(ROOT))
+    return importlib.import_module("docs.declarations")
+
+
 def test_every_page_has_a_place_in_the_contents(website: Any) -> None:
     places = website.pages()
     text = repr(website.navigation(places, [("lamella", "lamella.md")]))
@@ -72,12 +78,12 @@ def test_examples_in_a_table_stand_below_their_rows(website: Any) -> None:
     assert "examples_below" in (ROOT / "docs" / "theme" / "main.html").read_text("utf-8")
 
 
-def test_declarations_fit_into_a_window(reference: Any) -> None:
+def test_declarations_fit_into_a_window(declarations: Any) -> None:
     """Long ones have a line for each parameter, and large numbers stand as a power of ten."""
 
     def plan(flops: float = 3.12e14, bandwidth: float = 2.5, count: int = 10000000) -> None: ...
 
-    declaration = reference._laid_out(f"lamella.distributed.plan{reference._signature(plan)}")
+    declaration = declarations.laid_out(f"lamella.distributed.plan{declarations.signature(plan)}")
     assert declaration.splitlines() == [
         "lamella.distributed.plan(",
         "    flops: float = 3.12e14,",
@@ -85,8 +91,8 @@ def test_declarations_fit_into_a_window(reference: Any) -> None:
         "    count: int = 10000000,",
         ") -> None",
     ]
-    exactly = f"lamella.f({'x' * (reference.LONGEST - 11)})"
-    assert len(exactly) == reference.LONGEST and reference._laid_out(exactly) == exactly
+    exactly = f"lamella.f({'x' * (declarations.LONGEST - 11)})"
+    assert len(exactly) == declarations.LONGEST and declarations.laid_out(exactly) == exactly
 
 
 def test_columns_of_tables_have_titles(website: Any) -> None:
