@@ -101,11 +101,27 @@ class _Spelled(ast.NodeTransformer):
         ours |= isinstance(statement, ast.Import) and statement.names[0].name.startswith("lamella")
         return ast.Name(node.attr) if ours else node
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        # Alternatives of an alias stand beside the others, each once.
+        def parts(part: ast.expr) -> list[ast.expr]:
+            is_union = isinstance(part, ast.BinOp) and isinstance(part.op, ast.BitOr)
+            return [*parts(part.left), *parts(part.right)] if is_union else [part]  # type: ignore[attr-defined]
+
+        found = {ast.unparse(part): part for part in parts(self.generic_visit(node))}  # type: ignore[arg-type]
+        if "None" in found:
+            found["None"] = found.pop("None")
+        first, *others = found.values()
+        for other in others:
+            first = ast.BinOp(first, ast.BitOr(), other)
+        return first
+
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         # A type that is named before it is there.
         return self.visit(ast.parse(node.value, mode="eval").body) if isinstance(node.value, str) else node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if ast.unparse(node.value) == "npt.NDArray":
+            return ast.Name("np.ndarray")
         # Strings of a Literal are values.
         return node if isinstance(node.value, ast.Name) and node.value.id == "Literal" else self.generic_visit(node)  # type: ignore[return-value]
 
@@ -178,15 +194,24 @@ def _shown(parameter: inspect.Parameter) -> bool:
     return several or not parameter.name.startswith("_") or parameter.default is parameter.empty
 
 
+def _of_owner(owner: str) -> list[ast.stmt]:
+    body = _tree("lamella._C").body
+    classes = [one for one in body if isinstance(one, ast.ClassDef) and one.name.lstrip("_") == owner]
+    return [part for one in classes for part in one.body]
+
+
 @functools.cache
 def _stub(name: str, owner: str = "") -> ast.FunctionDef | None:
     """Returns the declaration of a function of the compiled part, or of a method of one of its classes."""
-    body = _tree("lamella._C").body
-    if owner:
-        classes = [one for one in body if isinstance(one, ast.ClassDef) and one.name.lstrip("_") == owner]
-        body = [part for one in classes for part in one.body]
+    body = _of_owner(owner) if owner else _tree("lamella._C").body
     found = [one for one in body if isinstance(one, ast.FunctionDef) and one.name == name]
     return found[0] if found else None
+
+
+def _stubbed(name: str, owner: str) -> ast.expr | None:
+    """Returns the type of an attribute that can be set, of a class of the compiled part."""
+    found = [part for part in _of_owner(owner) if isinstance(part, ast.AnnAssign) and ast.unparse(part.target) == name]
+    return ast.parse(ast.unparse(found[0].annotation), mode="eval").body if found else None
 
 
 def _of_stub(stub: ast.FunctionDef, *, method: bool, returns: bool = True) -> str:
@@ -272,8 +297,8 @@ def attribute(name: str, value: Any, owner: type) -> str:
         annotation = _annotation(inspect.signature(getter).return_annotation, getter.__module__, [])
         return name if annotation is inspect.Signature.empty else f"{name}: {annotation}"
     stub = _stub(name, owner.__name__)
-    returns = ast.unparse(_Spelled("lamella._C", []).visit(stub.returns)) if stub and stub.returns else ""
-    return f"{name}: {returns}" if returns else name
+    kind = stub.returns if stub else _stubbed(name, owner.__name__)
+    return f"{name}: {ast.unparse(_Spelled('lamella._C', []).visit(kind))}" if kind else name
 
 
 def laid_out(declaration: str) -> str:

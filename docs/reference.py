@@ -39,6 +39,7 @@ MODULES = {
     "lamella.distributions.constraints": "Sets of parameters and values",
     "lamella.data": "Datasets and loaders",
     "lamella.distributed": "Several processes",
+    "lamella.distributed.hooks": "Gradients sent in other forms",
     "lamella.sbp": "Signatures of global tensors",
     "lamella.io": "Files",
     "lamella.random": "Random numbers",
@@ -65,6 +66,9 @@ MODULES = {
 ABOUT_OPERATORS = """Each entry ends with facts that were found by calls:
 
 - *Shapes* are those of the arguments and the result of the *example*, or what they may be.
+- *Dtypes* are those of the arguments whose values count. *Integers* are int8, int16, int32, int64, uint8, uint16,
+  uint32 and uint64, *floating* is float16, bfloat16, float32 and float64, *complex* is complex64 and complex128. Those
+  that are converted first come last, with the dtype of the result.
 - *Reference* is the expression of numpy (`np`) or scipy.special (`sp`) with which tests compare the numbers.
 - *Gradients* names the arguments of the example to which its result has a gradient.
 - *Raises* has errors that one changed argument of the example leads to.
@@ -81,7 +85,7 @@ _ITEM = re.compile(r"^(\*{0,2}[\w., |`*]+?)(?: \(([^)]*)\))?:\s+(.*)$")
 #: Names in a text that are code: with an underscore within, or called without arguments.
 _NAME = re.compile(
     r"(?<![\w`*./\\-])((?:[A-Za-z]\w*\.)*"
-    r"(?:[A-Za-z]\w*\(\)|_?[A-Za-z]\w*_\w*(?:\.\w+)*(?:\([^()`]{0,40}\))?))(?![\w`(/-])"
+    r"(?:[A-Za-z]\w*\(\)|_?[A-Za-z]\w*_\w*(?:\.\w+)*(?:\([^()`]{0,40}\)|=\w+)?)|lamella(?:\.\w+)+)(?![\w`(/-])"
 )
 #: Code, or emphasis of words.
 _MARKED = re.compile(r"(`[^`]*`|(?<![\w*])\*[A-Za-z]+(?: [A-Za-z]+)*\*(?![\w*]))")
@@ -221,6 +225,8 @@ def homes() -> dict[int, tuple[str, str]]:
 
 def _described(value: Any) -> bool:
     """True for what has an entry of its own: classes, functions and what is called like one."""
+    if isinstance(value, types.GenericAlias):
+        return False
     return inspect.isclass(value) or (callable(value) and (value.__doc__ != type(value).__doc__ or value is lm.compile))
 
 
@@ -242,7 +248,7 @@ def _shown_members(value: type) -> Iterator[tuple[str, Any]]:
             seen.add(name)
 
 
-def _members(value: type, operators: set[str]) -> Iterator[str]:
+def _members(value: type, operators: set[str], classes: list[type] | None = None) -> Iterator[str]:
     """Yields a class's methods and attributes; operators have pages of their own."""
     left_out = False
     for member, found in _shown_members(value):
@@ -254,7 +260,8 @@ def _members(value: type, operators: set[str]) -> Iterator[str]:
         if isinstance(found, _ATTRIBUTES):
             declared = declarations.attribute(member, found, value)
         elif isinstance(function, _METHODS):
-            declared = f"{member}{declarations.signature(function, method=True, owner=value.__name__)}"
+            signature = declarations.signature(function, method=True, owner=value.__name__, classes=classes)
+            declared = f"{member}{signature}"
         else:
             continue
         # An attribute that a base describes is shown there.
@@ -282,7 +289,8 @@ def _entry(name: str, value: Any, operators: set[str], classes: list[type]) -> I
     yield markdown(_doc(value)) + "\n"
     if inspect.isclass(value):
         yield _bases(value)
-        yield from _members(value, operators)
+    if not inspect.isroutine(value):
+        yield from _members(value if inspect.isclass(value) else type(value), operators, classes)
 
 
 def _public(module: types.ModuleType) -> Iterable[str]:
@@ -302,7 +310,10 @@ def _constant(name: str, member: str, value: Any) -> str:
     """Returns a line for a value: what it shows of itself, where that says more than the name, and its comment."""
     shown = "" if isinstance(value, (str, type(None))) else repr(value)
     is_name = shown.startswith("<") or shown.rpartition(".")[2].lower() in (member, member.replace("_", ""))
-    about = "the dtype." if isinstance(value, lm.DType) else _spans(declarations.comment(name, member))
+    said = declarations.comment(name, member)
+    if not said and type(value).__module__.startswith("lamella"):
+        said = first_sentence(str(vars(type(value)).get("__doc__")))
+    about = "the dtype." if isinstance(value, lm.DType) else _spans(said)
     return ": ".join(part for part in (f"- `{member}`", "" if is_name or not shown else f"`{shown}`", about) if part)
 
 
@@ -381,9 +392,8 @@ def operator_pages() -> dict[str, str]:
         front = getattr(lm, name, function)
         family = files[name].parent.name
         forms = [f"x.{name}(...)"] * bool(info["method"]) + [f"x.{name}_(...)"] * bool(info["in_place"])
-        dtypes = ", ".join(map(str, info["dtypes"]))
         call = operator_facts.example_call(info)
-        facts = [f"- Shapes: {operator_facts.shapes(info, call)}", f"- Dtypes: {dtypes}"]
+        facts = [f"- Shapes: {operator_facts.shapes(info, call)}", f"- Dtypes: {operator_facts.dtypes(info, call)}"]
         facts += [f"- Returns: `{info['returns']}`"]
         facts += [f"- Also: {', '.join(f'`{form}`' for form in forms)}"] if forms else []
         facts += [f"- Example: {operator_facts.example(info)}"]

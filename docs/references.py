@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from docs.where_is import ROOT
+
 _FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"(?<!\[)`([A-Za-z][\w.]*)(?:\(\))?`")
 #: Lines that declare a member or tell a fact, and the name of an argument at the start of one.
@@ -32,6 +34,12 @@ def entries(text: str) -> Iterator[tuple[str, str]]:
         yield heading, numbered
 
 
+def _guide(match: re.Match[str]) -> str:
+    """Returns a link to a page of the documentation, by its title."""
+    title = (ROOT / match[0]).read_text("utf-8").partition("\n")[0].removeprefix("# ")
+    return f"[{title}](../{match[1]}.md)"
+
+
 def _paths(text: str) -> Iterator[tuple[str, str]]:
     """Yields the full names that a page declares, each with its anchor."""
     anchors = dict(entries(text))
@@ -52,6 +60,10 @@ def linked(pages: dict[str, str]) -> dict[str, str]:
             full.setdefault(path, f"{page}#{place}")
         if page.startswith("operators-"):
             operators |= {heading: f"{page}#{place}" for heading, place in entries(text)}
+    # Names that a page sends elsewhere.
+    for page, text in pages.items():
+        for name, place in re.findall(r"^- \[`(\w+)`\]\(([^)]+)\): ", text, re.MULTILINE):
+            full.setdefault(f"{page.removesuffix('.md').replace('-', '.')}.{name}", place)
     modules = {page.removesuffix(".md").replace("-", "."): page for page in pages if page.startswith("lamella")}
     full |= {f"lamella.{name}": place for name, place in operators.items() if f"lamella.{name}" not in full}
     return {page: _of_page(page, text, full, operators, modules) for page, text in pages.items()}
@@ -92,7 +104,7 @@ def _of_page(page: str, text: str, full: dict[str, str], operators: dict[str, st
 
         pieces = _FENCE.split(part)
         pieces[::2] = ["\n".join(map(line_of, piece.split("\n"))) for piece in pieces[::2]]
-        pieces[::2] = [_PAGE.sub(r"[docs/\1.md](../\1.md)", piece) for piece in pieces[::2]]
+        pieces[::2] = [_PAGE.sub(_guide, piece) for piece in pieces[::2]]
         return "".join(pieces)
 
     return "".join(map(entry, re.split(r"^(?=## )", text, flags=re.MULTILINE)))
