@@ -58,6 +58,7 @@ __all__ = [
     "load_inline",
 ]
 
+#: The folder of CUDA; None where it is not installed.
 CUDA_HOME = toolchain.cuda_home()
 
 # Lines that load_inline() puts before C++ sources, and before CUDA sources.
