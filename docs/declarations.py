@@ -8,6 +8,7 @@ import enum
 import functools
 import importlib
 import inspect
+import re
 import types
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +22,7 @@ _SEVERAL, _NAMED = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWO
 #: Functions and methods of the compiled part.
 _COMPILED = (types.BuiltinFunctionType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
 #: Names that types of the compiled part go by, and what one writes.
-_WRITTEN = {"_bool": "bool", "_complex": "complex", "SupportsIndex": "int"}
+_WRITTEN = {"_bool": "bool", "_complex": "Number", "SupportsIndex": "int"}
 
 
 class _Plain(str):
@@ -162,7 +163,8 @@ def _annotation(annotation: Any, module: str, classes: list[type]) -> Any:
     if isinstance(annotation, ForwardRef):
         annotation = annotation.__forward_arg__
     if isinstance(annotation, TypeVar):
-        annotation = annotation.__name__
+        bound = annotation.__bound__
+        annotation = re.sub(r"\b[a-z.]+\.", "", repr(bound)) if bound else annotation.__name__
     if not isinstance(annotation, str):
         return annotation
     if not module.startswith("lamella"):

@@ -89,6 +89,8 @@ _NAME = re.compile(
 )
 #: Code, or emphasis of words.
 _MARKED = re.compile(r"(`[^`]*`|(?<![\w*])\*[A-Za-z]+(?: [A-Za-z]+)*\*(?![\w*]))")
+#: A method that prints settings, which every layer has.
+_PRINTED = "extra_repr"
 #: What is shown as a class's methods and attributes.
 _METHODS = (
     types.FunctionType,
@@ -230,6 +232,10 @@ def _described(value: Any) -> bool:
     return inspect.isclass(value) or (callable(value) and (value.__doc__ != type(value).__doc__ or value is lm.compile))
 
 
+def _parameters(function: Any) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
 def _shown_members(value: type) -> Iterator[tuple[str, Any]]:
     """Yields a class's methods and attributes that the entries of its bases do not describe.
 
@@ -241,9 +247,23 @@ def _shown_members(value: type) -> Iterator[tuple[str, Any]]:
     parts, described = bases[:at], bases[at] if at < len(bases) else None
     internal = {name for part in parts for name in vars(part) if described and not hasattr(described, name)}
     seen: set[str] = set()
+
+    def is_alike(found: Any, name: str) -> bool:
+        function = getattr(described, name, None)
+        return (
+            inspect.isfunction(found) and inspect.isfunction(function) and _parameters(found) == _parameters(function)
+        )
+
     for part in (value, *parts):
         for name, found in vars(part).items():
-            if not name.startswith("_") and name not in seen | internal:
+            # A part does another way what the base's entry describes.
+            is_told = part is not value and is_alike(found, name)
+            if (
+                not name.startswith("_")
+                and name not in seen | internal
+                and not is_told
+                and not (described and name == _PRINTED)
+            ):
                 yield name, found
             seen.add(name)
 
@@ -279,7 +299,10 @@ def _bases(value: type) -> str:
     if issubclass(value, enum.Enum):
         return f"An `Enum`: {', '.join(f'`{name}`' for name in value.__members__)}.\n\n"
     bases = [base for base in value.__mro__[1:] if id(base) in homes() or issubclass(base, BaseException)]
-    return f"Base: `{bases[0].__name__}`.\n\n" if bases else ""
+    if not bases:
+        return ""
+    home = homes().get(id(bases[0]))
+    return f"Base: `{'.'.join(home) if home else bases[0].__name__}`.\n\n"
 
 
 def _entry(name: str, value: Any, operators: set[str], classes: list[type]) -> Iterator[str]:
