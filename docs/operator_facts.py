@@ -167,6 +167,11 @@ def example(info: dict[str, Any]) -> str:
     return f"`{text}` → `{once}`" if is_same else f"`{text}`"
 
 
+def code(text: str) -> str:
+    """Returns a text as code; one that has marks of code itself stands between longer ones."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
 def _text(shape: Any) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 

@@ -248,22 +248,15 @@ def _shown_members(value: type) -> Iterator[tuple[str, Any]]:
     internal = {name for part in parts for name in vars(part) if described and not hasattr(described, name)}
     seen: set[str] = set()
 
-    def is_alike(found: Any, name: str) -> bool:
-        function = getattr(described, name, None)
-        return (
-            inspect.isfunction(found) and inspect.isfunction(function) and _parameters(found) == _parameters(function)
-        )
+    def is_told(found: Any, name: str) -> bool:
+        same = getattr(described, name, None)
+        return inspect.isfunction(found) and inspect.isfunction(same) and _parameters(found) == _parameters(same)
 
     for part in (value, *parts):
         for name, found in vars(part).items():
+            is_internal = name.startswith("_") or name in internal or (described is not None and name == _PRINTED)
             # A part does another way what the base's entry describes.
-            is_told = part is not value and is_alike(found, name)
-            if (
-                not name.startswith("_")
-                and name not in seen | internal
-                and not is_told
-                and not (described and name == _PRINTED)
-            ):
+            if name not in seen and not is_internal and (part is value or not is_told(found, name)):
                 yield name, found
             seen.add(name)
 
@@ -425,7 +418,7 @@ def operator_pages() -> dict[str, str]:
         facts += [f"- Source: `{files[name].relative_to(ROOT)}`"]
         refused = operator_facts.refusals(info, call)
         facts += ["", "**Raises**, as its example does with one argument changed:", ""]
-        facts += [f"- {error.given}: `{error.error}: {error.message}`" for error in refused]
+        facts += [f"- {error.given}: {operator_facts.code(f'{error.error}: {error.message}')}" for error in refused]
         path = f"lamella.{name}"
         if name.partition("_")[0] in ("linalg", "distributed", "fft"):
             path = _public_names().get(id(function), path)

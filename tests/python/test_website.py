@@ -275,6 +275,14 @@ def test_every_operator_names_shapes_gradients_errors_and_source(reference: Any,
         assert re.search(r"^- .*: `\w+Error: \[\w+\] .+`$", entry, re.MULTILINE), entry
 
 
+def test_messages_with_marks_of_code_are_code_as_a_whole(reference: Any, written: dict[str, str]) -> None:
+    assert reference.operator_facts.code("a b") == "`a b`"
+    assert reference.operator_facts.code("leave out `x`") == "`` leave out `x` ``"
+    odd = [line for text in written.values() for line in _prose(text).splitlines() if line.count("`") % 2]
+    # A span of code may go over two lines of a paragraph.
+    assert [line for line in odd if line.startswith("- ") and "Error: [" in line] == []
+
+
 def test_facts_of_operators_are_what_they_do(reference: Any) -> None:
     facts = reference.operator_facts
     infos = {info["name"]: info for info in lm._C.operators()}
