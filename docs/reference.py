@@ -89,6 +89,8 @@ _NAME = re.compile(
 )
 #: Code, or emphasis of words.
 _MARKED = re.compile(r"(`[^`]*`|(?<![\w*])\*[A-Za-z]+(?: [A-Za-z]+)*\*(?![\w*]))")
+#: Modules with whose names those of operators begin.
+_MODULES_OF_OPERATORS = ("linalg", "distributed", "fft")
 #: A method that prints settings, which every layer has.
 _PRINTED = "extra_repr"
 #: What is shown as a class's methods and attributes.
@@ -200,7 +202,7 @@ def _doc(value: Any) -> str:
 def first_sentence(text: str) -> str:
     """Returns the first sentence of a docstring."""
     paragraph = " ".join(text.partition("\n\n")[0].split())
-    end = re.search(r"(?<!\be\.g)(?<! al)\. (?=[A-Z`])", paragraph)
+    end = re.search(r"(?<!\be\.g)(?<!\bi\.e)(?<! al)(?<! \.)\. (?=[A-Za-z`-])", paragraph)
     return (paragraph[: end.start()] if end else paragraph.rstrip(".:")) + "."
 
 
@@ -408,6 +410,10 @@ def operator_pages() -> dict[str, str]:
         front = getattr(lm, name, function)
         family = files[name].parent.name
         forms = [f"x.{name}(...)"] * bool(info["method"]) + [f"x.{name}_(...)"] * bool(info["in_place"])
+        # Functions of a module may stand in front of operators, and give names to results.
+        module, _, short = name.partition("_")
+        fronts = getattr(getattr(lm, module), short, None) if module in _MODULES_OF_OPERATORS else None
+        forms += [f"lm.{module}.{short}(...)"] * (fronts is not None and fronts is not function)
         call = operator_facts.example_call(info)
         facts = [f"- Shapes: {operator_facts.shapes(info, call)}", f"- Dtypes: {operator_facts.dtypes(info, call)}"]
         facts += [f"- Returns: `{info['returns']}`"]
@@ -420,7 +426,7 @@ def operator_pages() -> dict[str, str]:
         facts += ["", "**Raises**, as its example does with one argument changed:", ""]
         facts += [f"- {error.given}: {operator_facts.code(f'{error.error}: {error.message}')}" for error in refused]
         path = f"lamella.{name}"
-        if name.partition("_")[0] in ("linalg", "distributed", "fft"):
+        if module in _MODULES_OF_OPERATORS:
             path = _public_names().get(id(function), path)
         declaration = declarations.laid_out(f"{path}{declarations.signature(front)}")
         said = _spans(str(info["doc"])) if inspect.isbuiltin(front) else markdown(_doc(front))

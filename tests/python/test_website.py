@@ -265,6 +265,13 @@ def test_the_reference_lists_constants_and_links_to_operators(reference: Any) ->
     assert "- `float32`: the dtype.\n" in constants and "- `pi`: `3.14" in constants
 
 
+def test_operators_of_modules_go_by_the_names_that_one_calls(written: dict[str, str]) -> None:
+    text = written["operators-linalg.md"]
+    assert "\nlamella.linalg.solve(x1: Tensor, x2: Tensor" in text and "\nlamella.linalg_solve(" not in text
+    (eig,) = re.findall(r"^## linalg_eig\n.*?(?=^## )", text, re.DOTALL | re.MULTILINE)
+    assert "- Also: `lm.linalg.eig(...)`\n" in eig
+
+
 def test_every_operator_names_shapes_gradients_errors_and_source(reference: Any, tmp_path: Path) -> None:
     text = "\n".join(reference.operator_pages().values())
     entries = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
@@ -402,6 +409,19 @@ def test_links_are_made_from_names_and_not_from_arguments(reference: Any) -> Non
     assert f"[`K.run`](#k) and [{title}](../nn.md)." in linked["lamella-a.md"]
     assert "[`lamella.a.f`](lamella-a.md#f), `nothing`" in linked["lamella-b.md"]
     assert list(reference.references.entries(pages["lamella-a.md"]))[-2:] == [("K", "k"), ("k", "k_1")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Adds a to b. a may be 0.", "Adds a to b."),
+        ("By Xu et al. (2015), e.g. of x\nand y. ``z`` is.\n\nMore.", "By Xu et al. (2015), e.g. of x and y."),
+        ("Shows the rest::\n\n    x", "Shows the rest."),
+        ("x [.., n].", "x [.., n]."),
+    ],
+)
+def test_lists_of_names_tell_a_sentence_of_each(reference: Any, text: str, expected: str) -> None:
+    assert reference.first_sentence(text) == expected
 
 
 def test_sessions_and_names_in_prose_are_code(reference: Any) -> None:
