@@ -327,6 +327,8 @@ def _public(module: types.ModuleType) -> Iterable[str]:
 def _constant(name: str, member: str, value: Any) -> str:
     """Returns a line for a value: what it shows of itself, where that says more than the name, and its comment."""
     shown = "" if isinstance(value, (str, type(None))) else repr(value)
+    if isinstance(value, types.GenericAlias):
+        shown = re.sub(r"\b[a-z_.]+\.(?=[A-Z])", "", shown)
     is_name = shown.startswith("<") or shown.rpartition(".")[2].lower() in (member, member.replace("_", ""))
     said = declarations.comment(name, member)
     if not said and type(value).__module__.startswith("lamella"):

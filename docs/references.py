@@ -72,13 +72,15 @@ def linked(pages: dict[str, str]) -> dict[str, str]:
 def _of_page(page: str, text: str, full: dict[str, str], operators: dict[str, str], modules: dict[str, str]) -> str:
     own = {heading: f"#{name}" for heading, name in entries(text)}
     package = page.removesuffix(".md").replace("-", ".")
+    parts = package.split(".")
+    packages = [".".join(parts[:end]) for end in range(len(parts), 1, -1)] or [package]
 
     def place(name: str) -> str | None:
         for tried in (name, name.rpartition(".")[0]):
             if tried in own:
                 return own[tried]
             path = re.sub(r"^lm\.", "lamella.", tried)
-            for whole in (path, f"lamella.{path}" if "." in path else "", f"{package}.{path}"):
+            for whole in (path, f"lamella.{path}" if "." in path else "", *(f"{around}.{path}" for around in packages)):
                 if whole in full:
                     return full[whole]
             if path in modules and path != package:
