@@ -161,9 +161,11 @@ def example(info: dict[str, Any]) -> str:
     """Returns an operator's example as one would type it, with its result where that is always the same and short."""
     tree = _Qualified().visit(ast.parse(str(info["example"]), mode="eval"))
     text = ast.unparse(tree)
+    before = lm.random.get_rng_state()
     with lm.no_grad():
         once, again = (" ".join(repr(eval(text, {"lm": lm})).split()) for _ in range(2))
-    is_same = once == again and len(once) <= _LONGEST and "empty" not in text
+    is_drawn = lm.random.get_rng_state() != before
+    is_same = not is_drawn and once == again and len(once) <= _LONGEST and "empty" not in text
     return f"`{text}` → `{once}`" if is_same else f"`{text}`"
 
 

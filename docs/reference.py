@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import enum
 import functools
 import importlib
@@ -367,7 +368,10 @@ def module_page(name: str, about: str, operators: dict[int, str]) -> str:
             constants.append(_constant(name, member, value))
     # Results of functions whose class has no public name.
     for result in sorted({one for one in classes if id(one) not in homes()}, key=lambda one: one.__name__):
-        entries += [f"## {result.__name__}\n\n", markdown(_doc(result)), "\n", *_members(result, names | in_place)]
+        has_fields = hasattr(result, "_fields") or dataclasses.is_dataclass(result)
+        declaration = declarations.laid_out(f"class {result.__name__}{declarations.signature(result)}")
+        entries.append(f"## {result.__name__}\n\n" + f"```python\n{declaration}\n```\n\n" * has_fields)
+        entries += [markdown(_doc(result)), "\n", *_members(result, names | in_place)]
     written = [f"# {title}: {about}\n\n{markdown(module.__doc__ or '')}\n"]
     # The top level has all operators, which the contents show by families.
     if called_operators and name != "lamella":

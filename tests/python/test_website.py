@@ -481,6 +481,7 @@ def test_internal_steps_of_a_base_are_no_methods_of_its_subclasses(written: dict
     assert "**`numbers(" not in adam and "update_group" not in adam and "(#optimizer)" in adam
     assert "An `Enum`: `MUST_SAVE`," in written["lamella-autograd.md"]
     assert "## Progress\n" in written["lamella-utils.md"] and "## FloatInfo\n" in written["lamella.md"]
+    assert "## Way\n\n```python\nclass Way(" in written["lamella-distributed.md"]
 
 
 @pytest.mark.parametrize(
@@ -513,4 +514,6 @@ def test_examples_of_operators_can_be_typed_as_they_are_shown(reference: Any, wr
         code, _, result = line.replace("`", "").partition(" → ")
         found = " ".join(repr(eval(code, {"lm": lm})).split())
         assert result in ("", found), line
+    # What is drawn is another number each time.
+    assert "lm.zeros([2]).bernoulli_(0.3)" in [line.strip("`") for line in shown]
     assert len(shown) == len(lm._C.operators()) and sum(" → " in line for line in shown) > 400
