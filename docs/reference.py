@@ -445,9 +445,10 @@ def operator_pages() -> dict[str, str]:
     }
 
 
-def searched(boost: float) -> str:
-    """Returns the head of a page that the search ranks higher (above 1) or lower than others."""
-    return f"---\nsearch:\n  boost: {boost:g}\n---\n\n"
+def searched(boost: float, title: str = "") -> str:
+    """Returns the head of a page, which the search ranks higher (above 1) or lower than others, with its title."""
+    named = f'title: "{title}"\n' if title else ""
+    return f"---\n{named}search:\n  boost: {boost:g}\n---\n\n"
 
 
 def write(folder: Path) -> list[tuple[str, str]]:
@@ -464,7 +465,8 @@ def write(folder: Path) -> list[tuple[str, str]]:
     pages = {f"{name.replace('.', '-')}.md": module_page(name, about, operators) for name, about in MODULES.items()}
     pages |= {f"operators-{family}.md": text for family, text in families.items()}
     titles = [*MODULES, *(f"Operators: {family}" for family in families)]
-    for page, text in references.linked(pages).items():
-        head = searched(3) if page.startswith("operators-") else ""
-        (folder / page).write_text(head + text, encoding="utf-8")
+    for title, (page, text) in zip(titles, references.linked(pages).items(), strict=True):
+        # The contents show shorter titles, some of which stand for a module and for a family.
+        boost = 3 if page.startswith("operators-") else 1
+        (folder / page).write_text(searched(boost, title) + text, encoding="utf-8")
     return list(zip(titles, pages, strict=True))

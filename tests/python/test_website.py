@@ -265,6 +265,13 @@ def test_the_reference_lists_constants_and_links_to_operators(reference: Any) ->
     assert "- `float32`: the dtype.\n" in constants and "- `pi`: `3.14" in constants
 
 
+def test_windows_tell_modules_from_families_of_operators(website: Any, written: dict[str, str]) -> None:
+    titles = [text.partition("\n")[2].partition("\n")[0] for text in written.values()]
+    assert len(set(titles)) == len(titles) and {'title: "lamella.nn"', 'title: "Operators: nn"'} <= set(titles)
+    contents = repr(website.navigation(website.pages(), [("lamella.nn", "lamella-nn.md"), ("Operators: nn", "o.md")]))
+    assert "{'nn': 'reference/lamella-nn.md'}" in contents and "{'nn': 'reference/o.md'}" in contents
+
+
 def test_operators_of_modules_go_by_the_names_that_one_calls(written: dict[str, str]) -> None:
     text = written["operators-linalg.md"]
     assert "\nlamella.linalg.solve(x1: Tensor, x2: Tensor" in text and "\nlamella.linalg_solve(" not in text
