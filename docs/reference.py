@@ -85,7 +85,7 @@ _ITEM = re.compile(r"^(\*{0,2}[\w., |`*]+?)(?: \(([^)]*)\))?:\s+(.*)$")
 
 #: Names in a text that are code: with an underscore within, or called without arguments.
 _NAME = re.compile(
-    r"(?<![\w`*./\\-])((?:[A-Za-z]\w*\.)*"
+    r"(?<![\w`*./\\\"'-])((?:[A-Za-z]\w*\.)*"
     r"(?:[A-Za-z]\w*\(\)|_?[A-Za-z]\w*_\w*(?:\.\w+)*(?:\([^()`]{0,40}\)|=\w+)?)|lamella(?:\.\w+)+)(?![\w`(/-])"
 )
 #: Code, or emphasis of words.

@@ -60,6 +60,11 @@ def linked(pages: dict[str, str]) -> dict[str, str]:
             full.setdefault(path, f"{page}#{place}")
         if page.startswith("operators-"):
             operators |= {heading: f"{page}#{place}" for heading, place in entries(text)}
+    # Values stand in a list.
+    for page, text in pages.items():
+        package, listed = page.removesuffix(".md").replace("-", "."), text.partition("\n## Constants\n")[2]
+        for name in re.findall(r"^- `(\w+)`", listed, re.MULTILINE):
+            full.setdefault(f"{package}.{name}", f"{page}#constants")
     # Names that a page sends elsewhere.
     for page, text in pages.items():
         for name, place in re.findall(r"^- \[`(\w+)`\]\(([^)]+)\): ", text, re.MULTILINE):
@@ -80,7 +85,8 @@ def _of_page(page: str, text: str, full: dict[str, str], operators: dict[str, st
             if tried in own:
                 return own[tried]
             path = re.sub(r"^lm\.", "lamella.", tried)
-            for whole in (path, f"lamella.{path}" if "." in path else "", *(f"{around}.{path}" for around in packages)):
+            around = [f"{one}.{path}" for one in packages]
+            for whole in (path, *([f"lamella.{path}"] if "." in path else []), *around):
                 if whole in full:
                     return full[whole]
             if path in modules and path != package:

@@ -442,6 +442,7 @@ def test_sessions_and_names_in_prose_are_code(reference: Any) -> None:
         """
     )
     assert "Sets `create_graph`, see `lamella.grad` and `run()`, or `n_fft` // 2; `x`." in text
+    assert reference.markdown('One of "leaky_relu" and "a_b".') == 'One of "leaky\\_relu" and "a\\_b".\n'
     assert "```pycon\n>>> f(a_b)\n1\n```" in text and text.rstrip().endswith("Ends.")
 
 
@@ -465,6 +466,7 @@ def test_constants_say_what_they_are(written: dict[str, str]) -> None:
     ]
     assert bare == []
     assert "- `CommHook`: `Callable[[GradientBucket], Any]`: Called" in written["lamella-distributed-hooks.md"]
+    assert "[`lamella.sbp.broadcast`](lamella-sbp.md#constants)" in written["lamella-distributed.md"]
     # What a package describes is found from its modules.
     assert "[`DistributedDataParallel`](lamella-distributed.md#" in written["lamella-distributed-hooks.md"]
 
