@@ -17,6 +17,15 @@ import lamella as lm
 _DTYPES = ("bool", "int64", "float32", "complex64")
 #: Values that no operator takes for a number, by the name of the parameter or for all others.
 _NUMBERS = {"axis": 7, "dim": 7}
+#: Dtypes by kind.
+_KINDS = {
+    "bool": ["bool"],
+    "integers": ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"],
+    "floating": ["float16", "bfloat16", "float32", "float64"],
+    "complex": ["complex64", "complex128"],
+}
+#: Letters of a result that is shown.
+_LONGEST = 160
 #: Errors that are shown of an operator, and of one of its arguments.
 _SHOWN, _OF_ONE = 8, 2
 
@@ -75,6 +84,94 @@ def example_call(info: dict[str, Any]) -> Call:
             for at, x in enumerate(arguments)
         ]
     return Call(found, tuple(arguments), {str(word.arg): _value(word.value) for word in node.keywords})
+
+
+def _with_dtype(value: Any, dtype: str) -> Any:
+    """Returns a tensor, or those in a list, in another dtype; for bools, a number as one as well."""
+    if isinstance(value, lm.Tensor):
+        return value.detach().astype(dtype)
+    if isinstance(value, (list, tuple)) and value and all(isinstance(part, lm.Tensor) for part in value):
+        return type(value)(part.astype(dtype) for part in value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return True if dtype == "bool" and is_number else value
+
+
+def _results(call: Call, changed: set[str], names: list[str], dtype: str) -> list[str] | None:
+    """Returns the dtypes of the results with some arguments in another dtype; None where that is refused."""
+    given = [_with_dtype(x, dtype) if name in changed else x for name, x in zip(names, call.positional, strict=False)]
+    given += call.positional[len(given) :]
+    named = {word: _with_dtype(x, dtype) if word in changed else x for word, x in call.named.items()}
+    try:
+        with warnings.catch_warnings(), lm.no_grad():
+            warnings.simplefilter("ignore")
+            return [str(y.dtype) for y in _tensors(call._replace(positional=tuple(given), named=named).run())]
+    except (ValueError, TypeError, IndexError, RuntimeError, NotImplementedError):
+        return None
+
+
+def _kinds(found: list[str]) -> str:
+    """Returns dtypes in words: a kind in place of all that are of it."""
+    words, left = [], list(found)
+    for kind, members in _KINDS.items():
+        if set(members) <= set(left):
+            words.append(kind)
+            left = [dtype for dtype in left if dtype not in members]
+        elif some := [dtype for dtype in members if dtype in left]:
+            words += some
+    return ", ".join(words)
+
+
+def dtypes(info: dict[str, Any], call: Call) -> str:
+    """Returns the dtypes that an operator takes: those that it computes in, and those that it converts first.
+
+    They are found by its example in each dtype: of the arguments that gradients flow to, or, where there are none, of
+    all that have the first one's.
+    """
+    names = list(inspect.signature(getattr(lm._C, str(info["name"]))).parameters)
+    declared = [str(dtype) for dtype in info["dtypes"]]
+    given = dict([*zip(names, call.positional, strict=False), *call.named.items()])
+    tensors = {name: next(_tensors(value)) for name, value in given.items() if any(True for _ in _tensors(value))}
+    followed = set(re.findall(r"`(\w+)`", gradients(info, call)))
+    first = {name for name, x in tensors.items() if x.dtype == next(iter(tensors.values())).dtype}
+    changed = followed or first
+    # What arrives from another process has the dtype that it was sent in.
+    if not changed or str(info["name"]) == "distributed_recv":
+        return _kinds(declared)
+    numbers = {name for name, value in given.items() if isinstance(value, (int, float))} - {"axis", "dim"}
+    own, converted = [], dict[str, list[str]]()
+    for dtype in (one for members in _KINDS.values() for one in members):
+        results = _results(call, changed, names, dtype) or _results(call, changed | numbers, names, dtype)
+        if results is not None and (dtype in declared or dtype in results[:1]):
+            own.append(dtype)
+        elif results is not None:
+            converted.setdefault(results[0] if results else "none", []).append(dtype)
+    also = [f"also {_kinds(found)} (the result is {result})" for result, found in converted.items()]
+    return "; ".join([*([_kinds(own)] if own else []), *also])
+
+
+class _Qualified(ast.NodeTransformer):
+    """Puts "lm." before the names of Lamella that an example uses."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        is_ours = node.id != "lm" and (hasattr(lm, node.id) and node.id not in ("float", "int"))
+        return ast.Attribute(ast.Name("lm"), node.id) if is_ours else node
+
+
+def example(info: dict[str, Any]) -> str:
+    """Returns an operator's example as one would type it, with its result where that is always the same and short."""
+    tree = _Qualified().visit(ast.parse(str(info["example"]), mode="eval"))
+    text = ast.unparse(tree)
+    before = lm.random.get_rng_state()
+    with lm.no_grad():
+        once, again = (" ".join(repr(eval(text, {"lm": lm})).split()) for _ in range(2))
+    is_drawn = lm.random.get_rng_state() != before
+    is_same = not is_drawn and once == again and len(once) <= _LONGEST and "empty" not in text
+    return f"`{text}` → `{once}`" if is_same else f"`{text}`"
+
+
+def code(text: str) -> str:
+    """Returns a text as code; one that has marks of code itself stands between longer ones."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def _text(shape: Any) -> str:

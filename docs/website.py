@@ -91,7 +91,10 @@ def navigation(places: dict[Path, Path], reference: list[tuple[str, str]]) -> li
         found = [Path(os.path.normpath(ROOT / "docs" / link)) for link in _links_of(section)]
         sections[section.partition("\n")[0]] = [places[path].as_posix() for path in found if path in places]
     *guide, tutorials, builders = sections.items()
-    listed = [{title.removeprefix("Operators: "): f"reference/{page}"} for title, page in reference]
+    # Names are short enough for a line of the contents without the package's.
+    listed = [
+        {title.removeprefix("Operators: ").removeprefix("lamella."): f"reference/{page}"} for title, page in reference
+    ]
     operators = [entry for entry, (title, _) in zip(listed, reference, strict=True) if title.startswith("Operators: ")]
     modules = [entry for entry in listed if entry not in operators]
     decisions = [page.as_posix() for page in places.values() if page.parent == Path("decisions")]

@@ -46,7 +46,7 @@ struct ViewAsComplex {
       .doc =
           "The complex numbers whose parts, real and imaginary, lie along the last axis of x, of size 2: a view. In "
           "memory the parts must lie in pairs: the last axis with stride 1, all others with even strides, and the "
-          "first part an even number of parts from the begin.",
+          "first part an even number of parts from the beginning.",
       .example = "view_as_complex(ones([3, 2]))",
       .reference = "x[..., 0] + 1j * x[..., 1]",
       .dtypes = DTypeSet{DType::Float32} | DType::Float64};

@@ -46,9 +46,9 @@ struct MaxUnpool {
   static constexpr OpInfo info{
       .name = kNames[N - 1],
       .doc =
-          "What max_pool_with_indices found, back in its place, with 0 elsewhere. The result's sizes are those of the "
-          "smallest input that gives as many windows, unless output_size says otherwise. Of several values for a place "
-          "one of them counts.",
+          "What max_pool1d_with_indices, or that of more axes, found, back in its place, with 0 elsewhere. The sizes "
+          "are those of the smallest input that gives as many windows, unless output_size says otherwise. Of several "
+          "values for a place one of them counts.",
       .parameters = "x, indices, kernel_size, stride=None, padding=0, output_size=None",
       .example = kExamples[N - 1],
       .dtypes = Real,

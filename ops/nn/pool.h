@@ -45,8 +45,8 @@ struct MaxPoolWithIndices {
   static constexpr OpInfo info{
       .name = kNames[N - 1],
       .doc =
-          "What max_pool gives, and as int64 where the elements were found: their numbers in row-major order over the "
-          "spatial axes of x.",
+          "What max_pool1d, max_pool2d or max_pool3d gives, and as int64 where the elements were found: their numbers "
+          "in row-major order over the spatial axes of x.",
       .parameters = "x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False",
       .example = kExamples[N - 1],
       .dtypes = Real,
@@ -63,10 +63,9 @@ struct AvgPool {
   static constexpr OpInfo info{
       .name = kNames[N - 1],
       .doc =
-          "The mean of each window; windows as for max_pool, without dilation. The padding counts as zeros, or, "
-          "without count_include_pad, not at all; what ceil_mode adds behind it never counts. divisor_override is what "
-          "the "
-          "sums are divided by instead. Means of integers lose their fractions.",
+          "The mean of each window; along each axis windows are those of max_pool1d, without dilation. The padding "
+          "counts as zeros, or, without count_include_pad, not at all; what ceil_mode adds behind it never counts. "
+          "divisor_override is what the sums are divided by instead. Means of integers lose their fractions.",
       .parameters =
           "x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None",
       .example = kExamples[N - 1],
@@ -85,8 +84,9 @@ struct LpPool {
   static constexpr OpInfo info{
       .name = kNames[N - 1],
       .doc =
-          "(The sum of x ** norm_type over each window) ** (1 / norm_type); windows as for max_pool, without padding. "
-          "For infinity it is the largest absolute value. Where a sum is 0 there is no gradient: it is NaN.",
+          "(The sum of x ** norm_type over each window) ** (1 / norm_type); along each axis windows are those of "
+          "max_pool1d, without padding. For infinity it is the largest absolute value. Where a sum is 0 there is no "
+          "gradient: it is NaN.",
       .parameters = "x, norm_type, kernel_size, stride=None, ceil_mode=False",
       .example = kExamples[N - 1],
       .dtypes = Floating,
@@ -122,8 +122,8 @@ struct AdaptiveMaxPool {
                                                "adaptive_max_pool3d(ones([1, 2, 4, 4, 4]), [1, 2, 3])"};
   static constexpr OpInfo info{.name = kNames[N - 1],
                                .doc =
-                                   "The largest elements of as many windows as output_size says, which are those of "
-                                   "adaptive_avg_pool.",
+                                   "The largest elements of as many windows as output_size says, which along each "
+                                   "axis are those of adaptive_avg_pool1d.",
                                .parameters = "x, output_size",
                                .example = kExamples[N - 1],
                                .dtypes = Real,
@@ -140,8 +140,9 @@ struct AdaptiveMaxPoolWithIndices {
                                                "adaptive_max_pool3d_with_indices(ones([1, 2, 4, 4, 4]), 2)"};
   static constexpr OpInfo info{.name = kNames[N - 1],
                                .doc =
-                                   "What adaptive_max_pool gives, and where the elements were found, as "
-                                   "max_pool_with_indices says it.",
+                                   "The largest elements of as many windows as output_size says, which along each "
+                                   "axis are those of adaptive_avg_pool1d, and where they were found, as "
+                                   "max_pool1d_with_indices says it.",
                                .parameters = "x, output_size",
                                .example = kExamples[N - 1],
                                .dtypes = Real,

@@ -155,7 +155,7 @@ std::string why_not_complex(const Tensor& x) {
             axis.stride);
     }
   }
-  if (!begins_a_pair(x)) return "the first number must lie an even number of them from the begin of the memory";
+  if (!begins_a_pair(x)) return "the first number must lie an even number of them from the beginning of the memory";
   return {};
 }
 

@@ -45,9 +45,9 @@ const char* docstring(const OpInfo& info, const Signature& signature, bool metho
 const char* in_place_docstring(const OpInfo& info, const Signature& signature, bool method) {
   return keep(
       str(info.name, "_", signature.text_signature(method), "\n--\n\nThe same as ", info.name,
-          "(), in place: the result is written into x, which is returned.\n\nRuntimeError for a leaf that wants "
-          "a gradient, ValueError where the result has another shape, TypeError where its dtype is of a higher "
-          "kind than x's."));
+          "(), in place: the result is written into the first argument, which is returned.\n\nRuntimeError for a leaf "
+          "that wants a gradient, ValueError where the result has another shape, TypeError where its dtype is of a "
+          "higher kind than that argument's."));
 }
 
 void prepare(const Definition& op) {

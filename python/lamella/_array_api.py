@@ -28,10 +28,15 @@ __array_api_version__: Final = "2024.12"
 #: Versions of the standard that the namespace implements: each contains the ones before it.
 VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
 
+#: The base of the natural logarithm.
 e: Final = math.e
+#: Infinity.
 inf: Final = math.inf
+#: No number.
 nan: Final = math.nan
+#: The ratio of a circle's circumference to its diameter.
 pi: Final = math.pi
+#: In an index, None: a new axis of size 1.
 newaxis: Final = None
 
 # Dtypes of the standard by kind; float16 and bfloat16 go beyond it.

@@ -21,6 +21,12 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+def _path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("a path has at least one letter, not ''")
+    return Path(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lamella", description=__doc__.partition(": ")[2].capitalize())
     parser.add_argument("--version", action="version", version=f"lamella {lm.__version__}")
@@ -36,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     new_op.add_argument(
         "name", metavar="NAME", help="of the operator and its package: small letters, digits, underscores"
     )
-    new_op.add_argument("--path", type=Path, default=None, metavar="FOLDER", help="where to; ./NAME by default")
+    new_op.add_argument("--path", type=_path, default=None, metavar="FOLDER", help="where to; ./NAME by default")
 
     check = commands.add_parser(
         "check",
@@ -52,13 +58,13 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         metavar="ARGUMENT",
         help="[4,3] is a random tensor of that shape, [4,3]:float32 one of that dtype (float64 by default; integers "
-        "are 0 and 1); anything else is a value of Python",
+        "are 0 and 1); anything else is a value of Python. Where no dtype is named, a Module is checked in float64",
     )
     check.add_argument("--seed", type=_seed, default=0, help="of the random numbers, at least 0")
 
     convert = commands.add_parser("convert", help="converts a file of tensors: .safetensors, .npz, and from .pt, .pth")
-    convert.add_argument("source", type=Path, metavar="FROM", help="the file to read")
-    convert.add_argument("target", type=Path, metavar="TO", help="the file to write, .safetensors or .npz")
+    convert.add_argument("source", type=_path, metavar="FROM", help="the file to read")
+    convert.add_argument("target", type=_path, metavar="TO", help="the file to write, .safetensors or .npz")
     convert.add_argument("--dtype", default=None, help="of the floating tensors, such as float16; unchanged by default")
     return parser
 

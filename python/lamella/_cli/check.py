@@ -26,7 +26,7 @@ def _module(place: str) -> Any:
         return importlib.import_module(place)
     path = Path(place)
     if not path.is_file():
-        raise UsageError(f"there is no file {place!r}")
+        raise UsageError(f"{place!r} is a folder, not a file" if path.is_dir() else f"there is no file {place!r}")
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
@@ -95,6 +95,11 @@ def check(target: str, arguments: list[str], seed: int) -> int:
         raise UsageError(f"the arguments do not fit into memory: {' '.join(arguments)}") from error
     if not any(isinstance(x, lm.Tensor) and not x.stop_gradient for x in given):
         raise UsageError("give at least one floating tensor as an argument, such as [4,3]")
+    # Differences want more digits than parameters have at first.
+    if isinstance(layer, lm.nn.Module) and not any(
+        match and match["dtype"] for match in map(_TENSOR.fullmatch, arguments)
+    ):
+        layer = layer.double()
     try:
         report = lm.autograd.check_layer(layer, *given, raise_exception=False)
     except SystemExit as error:

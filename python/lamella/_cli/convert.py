@@ -29,6 +29,14 @@ def _count(value: Any) -> tuple[int, int]:
     return sum(count for count, _ in counts), sum(size for _, size in counts)
 
 
+def _bytes(count: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"
+
+
 def convert(source: Path, target: Path, dtype: str | None) -> int:
     """Reads a file of tensors and writes it in another format, or with another dtype."""
     if not source.is_file():
@@ -51,5 +59,5 @@ def convert(source: Path, target: Path, dtype: str | None) -> int:
     except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from error
     tensors, size = _count(written)
-    print(f"{tensors} tensor{'s' * (tensors != 1)}, {size / 1e6:.3g} MB: {source} to {target}")
+    print(f"{tensors} tensor{'s' * (tensors != 1)}, {_bytes(size)}: {source} to {target}")
     return 0

@@ -31,6 +31,22 @@ class _Compile:
     def __call__(self, function: Callable[..., Any]) -> Compiled: ...
 
     def __call__(self, function: Any) -> Any:
+        """Returns a function that runs as a graph of the operators that it is seen to call.
+
+        The first two calls of each kind (shapes and dtypes of the tensors, values of the other arguments) run as they
+        are, and are observed; later ones run the graph, whose elementwise operators are joined, as long as all that
+        the function reads is what it was. Where that cannot be, calls run as they would without compilation, and a
+        :class:`CompileWarning` says why. As a decorator it is written ``@lm.compile``. See docs/compile.md.
+
+        Args:
+            function: a function, a method, or a :class:`lamella.nn.Module`, which stays of its class.
+
+        Returns:
+            The compiled function, or a module with the parameters of the one that was given.
+
+        Raises:
+            TypeError: ``function`` cannot be called.
+        """
         if isinstance(function, (Compiled, CompiledModule)):
             return function
         if isinstance(function, lm.nn.Module):
@@ -45,6 +61,9 @@ class _Compile:
 
     def explain(self, compiled: Any) -> Explanation:
         """Says what became of the calls of a compiled function.
+
+        Args:
+            compiled: what ``lm.compile`` returned.
 
         Raises:
             TypeError: ``compiled`` is not compiled.

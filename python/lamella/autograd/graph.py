@@ -27,7 +27,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     ``RuntimeError`` for a tensor that wants none::
 
         h = x * 2
-        y = h.exp()
+        y = h.exp().sum()
         edge = lm.autograd.graph.get_gradient_edge(h)
         del h
         lm.grad(y, edge)  # dy/dh

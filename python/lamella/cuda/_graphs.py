@@ -7,7 +7,7 @@ import gc
 from types import TracebackType
 
 from .. import _C
-from ._device import name_of
+from ._device import is_available, name_of
 from ._streams import Stream, current_stream
 
 
@@ -31,7 +31,8 @@ class CUDAGraph:
     def __init__(self) -> None:
         self._number = 0
         self._captured = False
-        name_of(None, "CUDAGraph")
+        if not is_available():
+            raise RuntimeError("[CUDAGraph] there is no CUDA device")
 
     def capture_begin(self, pool: int | None = None, *, device: str | int | None = None) -> None:
         """Waits for a device, and captures this thread's work on it until :meth:`capture_end`.

@@ -252,8 +252,8 @@ class BatchSampler(Sampler[list[int]]):
         drop_last: leaves a last list out that is shorter.
 
     Raises:
-        ValueError: ``batch_size`` is no positive int.
-        TypeError: ``drop_last`` is no bool.
+        ValueError: ``batch_size`` is not positive.
+        TypeError: ``batch_size`` is no int, or ``drop_last`` no bool.
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool = False) -> None:
@@ -289,6 +289,8 @@ def batches_of(sampler: Any) -> Iterator[Any]:
 
 
 def check_batch_size(name: str, batch_size: Any) -> None:
-    """Raises ValueError unless ``batch_size`` is a positive int."""
-    if type(batch_size) is not int or batch_size <= 0:
+    """Raises TypeError unless ``batch_size`` is an int, and ValueError unless it is positive."""
+    if type(batch_size) is not int:
+        raise TypeError(f"[{name}] batch_size is an int, not {batch_size!r}")
+    if batch_size <= 0:
         raise ValueError(f"[{name}] batch_size is a positive int, not {batch_size!r}")

@@ -73,8 +73,9 @@ def to_global(
 ) -> GlobalTensor:
     """Makes a global tensor of every process's part, or brings a global tensor to other signatures.
 
-    All processes of the placement call it together. A tensor is the process's part: where the signature is ``split``,
-    parts are those of numpy.array_split; where it is ``broadcast``, the first process's values are every process's.
+    All processes of the placement call it together. A tensor is the process's part: where the signature is
+    :func:`lamella.sbp.split`, parts are those of ``numpy.array_split``; where it is ``lamella.sbp.broadcast``, the
+    first process's values are every process's.
 
     Args:
         x: the part, or a global tensor.

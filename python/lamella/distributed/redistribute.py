@@ -67,9 +67,9 @@ class Table(tuple[Row, ...]):
 def redistribution_table() -> Table:
     """Returns how a signature becomes another along one axis of a mesh.
 
-    ``b`` is the tensor's size in bytes, ``n`` the number of processes along the axis. ``slice`` cuts the process's own
-    part, ``pad`` puts zeros around it, ``keep`` leaves the values to the first process and zeros to the others; pairs
-    that are not there go through B.
+    ``b`` is the tensor's size in bytes, ``n`` the number of processes along the axis. ``"slice"`` cuts the process's
+    own part, ``"pad"`` puts zeros around it, ``"keep"`` leaves the values to the first process and zeros to the others;
+    pairs that are not there go through B.
     """
     return Table(Row(*pair, name, COLLECTIVES[name].formula, gradient) for pair, (name, gradient) in _ROWS.items())
 

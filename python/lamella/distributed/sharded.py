@@ -27,15 +27,12 @@ __all__ = ["FullyShardedDataParallel"]
 class FullyShardedDataParallel(Module):
     """A model of which each process keeps a part, and gathers the parameters of one unit at a time to compute with.
 
-    What each process computes is what :class:`DistributedDataParallel` computes; what it keeps is the n-th part of
+    What each process computes is what :class:`DistributedDataParallel` computes; of n processes, each keeps the n-th
+    part of what the stage says:
 
-    ======  =======================================================================================
-    stage   is cut over the processes
-    ======  =======================================================================================
-    1       the optimizer's state; gradients are whole until the pass ends
-    2       and the gradients, each unit's as soon as it is complete
-    3       and the parameters, which are gathered before a unit runs, and dropped after it has run
-    ======  =======================================================================================
+    - 1: the optimizer's state; gradients are whole until the pass ends;
+    - 2: the gradients, too, each unit's as soon as it is complete;
+    - 3: the parameters, too, which are gathered before a unit runs, and dropped after it has run.
 
     (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020.) While a unit
     runs, the parameters of the next one are on their way; in the backward pass, those of the one before.

@@ -111,11 +111,15 @@ def is_dependent(constraint: object) -> bool:
 
 
 class _Real(Constraint):
+    """Real numbers, infinities among them."""
+
     def check(self, value: Tensor) -> Tensor:
         return value == value  # false for NaN
 
 
 class _Boolean(Constraint):
+    """The numbers 0 and 1."""
+
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
@@ -142,6 +146,8 @@ class _Bounded(Constraint):
 
 
 class _GreaterThan(Constraint):
+    """Numbers above a lower bound."""
+
     def __init__(self, lower_bound: Parameter) -> None:
         self.lower_bound = lower_bound
 
@@ -153,11 +159,15 @@ class _GreaterThan(Constraint):
 
 
 class _GreaterThanEq(_GreaterThan):
+    """Numbers from a lower bound on."""
+
     def check(self, value: Tensor) -> Tensor:
         return value >= self.lower_bound
 
 
 class _LessThan(Constraint):
+    """Numbers below an upper bound."""
+
     def __init__(self, upper_bound: Parameter) -> None:
         self.upper_bound = upper_bound
 
@@ -169,21 +179,29 @@ class _LessThan(Constraint):
 
 
 class _Interval(_Bounded):
+    """Numbers from a lower bound to an upper one, both of which belong to the set."""
+
     def check(self, value: Tensor) -> Tensor:
         return (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Bounded):
+    """Numbers from a lower bound, which belongs to the set, to an upper one, which does not."""
+
     def check(self, value: Tensor) -> Tensor:
         return (value >= self.lower_bound) & (value < self.upper_bound)
 
 
 class _OpenInterval(_Bounded):
+    """Numbers above a lower bound and below an upper one."""
+
     def check(self, value: Tensor) -> Tensor:
         return (value > self.lower_bound) & (value < self.upper_bound)
 
 
 class _IntegerInterval(_Bounded):
+    """Integers from a lower bound to an upper one, both of which belong to the set."""
+
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
@@ -210,6 +228,8 @@ def _eps(value: Tensor) -> float:
 
 
 class _Simplex(Constraint):
+    """Vectors of numbers that are not negative, with the sum 1."""
+
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
@@ -219,6 +239,8 @@ class _Simplex(Constraint):
 
 
 class _OneHot(Constraint):
+    """Vectors of one 1, and 0 elsewhere."""
+
     is_discrete = True
     event_dim = 1
 
@@ -244,6 +266,8 @@ class _Multinomial(Constraint):
 
 
 class _LowerTriangular(Constraint):
+    """Matrices that are 0 above the diagonal."""
+
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
@@ -251,11 +275,15 @@ class _LowerTriangular(Constraint):
 
 
 class _LowerCholesky(_LowerTriangular):
+    """Lower triangular matrices with a positive diagonal."""
+
     def check(self, value: Tensor) -> Tensor:
         return super().check(value) & lm.all(lm.diagonal(value, axis1=-2, axis2=-1) > 0, axis=-1)
 
 
 class _CorrCholesky(_LowerCholesky):
+    """Cholesky factors of correlation matrices: lower triangular, with a positive diagonal and rows of length 1."""
+
     def check(self, value: Tensor) -> Tensor:
         tolerance = 10 * _eps(value) * value.shape[-1]
         rows = lm.sqrt(lm.sum(value * value, axis=-1))
@@ -263,6 +291,8 @@ class _CorrCholesky(_LowerCholesky):
 
 
 class _Square(Constraint):
+    """Matrices with as many rows as columns."""
+
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
@@ -271,6 +301,8 @@ class _Square(Constraint):
 
 
 class _Symmetric(_Square):
+    """Square matrices that are their own transposes, up to rounding."""
+
     def check(self, value: Tensor) -> Tensor:
         square_ones = super().check(value)
         if value.ndim < 2 or value.shape[-2] != value.shape[-1]:
@@ -281,6 +313,8 @@ class _Symmetric(_Square):
 
 
 class _PositiveSemidefinite(_Symmetric):
+    """Symmetric matrices without negative eigenvalues, up to rounding."""
+
     def check(self, value: Tensor) -> Tensor:
         symmetric_ones = super().check(value)
         if not lm.all(symmetric_ones):
@@ -292,6 +326,8 @@ class _PositiveSemidefinite(_Symmetric):
 
 
 class _PositiveDefinite(_Symmetric):
+    """Symmetric matrices whose eigenvalues are all positive."""
+
     def check(self, value: Tensor) -> Tensor:
         symmetric_ones = super().check(value)
         if not lm.all(symmetric_ones):
@@ -337,6 +373,8 @@ class _Parts(Constraint):
 
 
 class _Cat(_Parts):
+    """Constraints of the parts of a tensor along an axis, which the tensor has already."""
+
     def __init__(self, constraints: Sequence[Constraint], axis: int = 0, lengths: Sequence[int] | None = None) -> None:
         super().__init__(constraints, axis)
         self.lengths = [1] * len(self.constraints) if lengths is None else list(lengths)
@@ -353,6 +391,8 @@ class _Cat(_Parts):
 
 
 class _Stack(_Parts):
+    """Constraints of the slices of a tensor along an axis."""
+
     def __init__(self, constraints: Sequence[Constraint], axis: int = 0) -> None:
         super().__init__(constraints, axis)
 

@@ -63,7 +63,7 @@ def save(state: Any, path: str | os.PathLike[str], metadata: Mapping[str, str] |
     """
     with named_memory_errors("save", path):
         target = Path(os.path.realpath(path))
-        kind = _kind("save", target)
+        kind = _kind("save", path)
         tensors, tree = flatten(state)
         if kind == ".safetensors":
             write: Callable[[BinaryIO], None] = _safetensors.writer(tensors, _safetensors.text_of(metadata, tree))
@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             from . import _sharded
 
             return _sharded.read(target)
-        if _kind("load", target) == ".safetensors":
+        if _kind("load", path) == ".safetensors":
             tensors, text = _safetensors.read(target)
             return unflatten(tensors, text[TREE], target) if TREE in text else tensors
         return _npz.read(target)
@@ -125,7 +125,8 @@ def named_memory_errors(op: str, path: str | os.PathLike[str]) -> Iterator[None]
         ) from error
 
 
-def _kind(op: str, path: Path) -> str:
-    if path.suffix not in (".safetensors", ".npz"):
-        raise ValueError(f"[{op}] '{path.name}' ends neither in .safetensors nor in .npz")
-    return path.suffix
+def _kind(op: str, path: str | os.PathLike[str]) -> str:
+    suffix = Path(path).suffix
+    if suffix not in (".safetensors", ".npz"):
+        raise ValueError(f"[{op}] '{os.fspath(path)}' ends neither in .safetensors nor in .npz")
+    return suffix

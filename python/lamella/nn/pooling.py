@@ -345,14 +345,20 @@ class MaxUnpool1d(_MaxUnpool):
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Puts what :class:`MaxPool2d` found back in its place. Arguments as for :class:`MaxUnpool1d`, or one each axis."""
+    """Puts what :class:`MaxPool2d` found back in its place.
+
+    Arguments as for :class:`MaxUnpool1d`, or one for each axis.
+    """
 
     _axes = 2
     _function = staticmethod(lm.max_unpool2d)
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Puts what :class:`MaxPool3d` found back in its place. Arguments as for :class:`MaxUnpool1d`, or one each axis."""
+    """Puts what :class:`MaxPool3d` found back in its place.
+
+    Arguments as for :class:`MaxUnpool1d`, or one for each axis.
+    """
 
     _axes = 3
     _function = staticmethod(lm.max_unpool3d)

@@ -1,6 +1,7 @@
 """Tools around Lamella: progress bars, TensorBoard (:mod:`lamella.utils.tensorboard`), building extensions.
 
-Extensions are built by :mod:`lamella.utils.cpp_extension`; the other names here are for devices that they bring.
+What is shown in TensorBoard is written with the package tensorboardX, see docs/seeing.md. Extensions are built by
+:mod:`lamella.utils.cpp_extension`; the other names here, but :func:`progress`, are for devices that they bring.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ __all__ = [
     "load_inline",
 ]
 
+#: The folder of CUDA; None where it is not installed.
 CUDA_HOME = toolchain.cuda_home()
 
 # Lines that load_inline() puts before C++ sources, and before CUDA sources.
@@ -226,29 +227,32 @@ def load_inline(
     """Builds and loads sources given as text, see :func:`load`.
 
     Args:
-        name: as for :func:`load`.
+        name: the name of the module.
         cpp_sources: texts of C++, which are joined; ``<lamella/lamella.h>`` and ``<lamella/python.h>`` are included
             before them.
         cuda_sources: texts for nvcc, likewise; functions of theirs that are to be called from Python are declared in
             ``cpp_sources``.
         functions: names of functions to bind, as a name, a list, or a dict of names and docstrings. None binds
             nothing: then a text has its own PYBIND11_MODULE.
-        extra_cflags: as for :func:`load`, and so are all the others.
-        extra_cuda_cflags: see there.
-        extra_ldflags: see there.
-        extra_include_paths: see there.
-        build_directory: see there; the texts are written into it.
-        verbose: see there.
-        with_cuda: see there.
-        is_python_module: see there.
-        keep_intermediates: see there.
+        extra_cflags: more flags for C++.
+        extra_cuda_cflags: more flags for nvcc.
+        extra_ldflags: more flags for the linker.
+        extra_include_paths: more folders with headers, searched first.
+        build_directory: where the texts are written and built; by default a folder of this name in
+            :func:`get_default_build_root`.
+        verbose: print the commands.
+        with_cuda: link with CUDA's runtime; by default where there are texts of CUDA.
+        is_python_module: False for a library that registers operators and is no module.
+        keep_intermediates: keep the objects, so that a change of one text compiles that one only.
         no_implicit_headers: the texts include what they need.
 
     Returns:
         The module; None where ``is_python_module`` is False.
 
     Raises:
-        RuntimeError: as :func:`load`, and so all the others.
+        RuntimeError: a compiler failed, with its text.
+        ValueError: ``name`` is no name of a module, or no source was given.
+        ImportError: what was built cannot be loaded.
 
     """
     return inline_and_load(

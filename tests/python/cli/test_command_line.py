@@ -153,7 +153,10 @@ def test_check(
         (["convert", "/dev/null", "x.npz"], "'/dev/null' is no file"),
         (["convert", "{folder}/damaged.pt", "x.npz"], "damaged.pt: cannot be read: it is damaged, or no file of torch"),
         (["convert", "{layers}", "x.npz"], ".py"),
-        (["convert", "{weights}", "{folder}/x.txt"], ".txt"),
+        (["convert", "{weights}", "{folder}/x.txt"], "{folder}/x.txt' ends neither in"),
+        (["convert", "{weights}", "."], "'.' ends neither in"),
+        (["convert", "{weights}", "/dev/full"], "'/dev/full' ends neither in"),
+        (["check", "{folder}/folder.py:Half", "[2]"], "folder.py' is a folder, not a file"),
         (["convert", "{weights}", "{folder}/none/x.npz"], "x.npz' cannot be written: No such file or directory"),
         (["convert", "{weights}", "{folder}/x.npz", "--dtype", "int8"], "'int8' is no floating dtype"),
     ],
@@ -167,13 +170,45 @@ def test_mistakes_are_told_in_one_line(
     (folder / "broken.py").write_text("def broken(:", encoding="utf-8")
     (folder / "leaving.py").write_text("import sys\nsys.exit(0)", encoding="utf-8")
     (folder / "damaged.pt").write_text("junk", encoding="utf-8")
+    (folder / "folder.py").mkdir()
     given = [
         a.replace("{layers}", layers).replace("{folder}", str(folder)).replace("{weights}", str(weights))
         for a in arguments
     ]
     assert main(given) == 2
     told = capsys.readouterr().err
-    assert text in told and told.startswith(f"lamella {arguments[0]}: ") and told.count("\n") == 1
+    assert (
+        text.replace("{folder}", str(folder)) in told
+        and told.startswith(f"lamella {arguments[0]}: ")
+        and told.count("\n") == 1
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["convert", "", "x.npz"], ["convert", "x.npz", ""], ["new-op", "mine", "--path", ""]]
+)
+def test_a_path_without_letters_is_none(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """It would stand for the folder that the program runs in."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2 and "a path has at least one letter, not ''" in capsys.readouterr().err
+
+
+def test_a_module_of_float32_is_checked_in_float64(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "plain.py").write_text("import lamella as lm\nnet = lm.nn.Linear(3, 2)\n", encoding="utf-8")
+    assert main(["check", f"{tmp_path}/plain.py:net", "[4,3]"]) == 0
+    assert "net passes" in capsys.readouterr().out
+    assert main(["check", f"{tmp_path}/plain.py:net", "[4,3]:float32"]) == 1
+    assert "float32, which is too coarse" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(0, "0 bytes"), (48, "48 bytes"), (1500, "1.5 kB"), (2e6, "2 MB"), (3.25e9, "3.25 GB")]
+)
+def test_sizes_are_told_in_their_unit(count: float, told: str) -> None:
+    from lamella._cli import convert
+
+    assert convert._bytes(count) == told
 
 
 def test_a_seed_is_not_negative(capsys: pytest.CaptureFixture[str]) -> None:

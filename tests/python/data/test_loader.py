@@ -312,7 +312,8 @@ def test_a_datasets_stop_iteration_is_no_end(workers: int) -> None:
     ("options", "error", "message"),
     [
         ({"batch_size": 0}, ValueError, "batch_size is a positive int, not 0"),
-        ({"batch_size": 2.0}, ValueError, "not 2.0"),
+        ({"batch_size": "x"}, TypeError, "batch_size is an int, not 'x'"),
+        ({"batch_size": 2.0}, TypeError, "batch_size is an int, not 2.0"),
         ({"num_workers": -1}, ValueError, "num_workers is an int of at least 0, not -1"),
         ({"num_workers": True}, ValueError, "not True"),
         ({"timeout": -1, "num_workers": 1}, ValueError, "timeout is a number of seconds"),

@@ -128,7 +128,7 @@ def test_batches(size: int, drop_last: bool) -> None:
         (lambda: WeightedRandomSampler([1.0], 0), ValueError, "a positive int, not 0"),
         (lambda: WeightedRandomSampler([1.0, 0.0], 2, False), ValueError, "without replacement: 1 have a weight"),
         (lambda: BatchSampler([1], 0), ValueError, r"\[BatchSampler\] batch_size is a positive int, not 0"),
-        (lambda: BatchSampler([1], True), ValueError, "not True"),
+        (lambda: BatchSampler([1], True), TypeError, "batch_size is an int, not True"),
         (lambda: BatchSampler([1], 1, 1), TypeError, "drop_last: expected a bool"),
         (lambda: iter(Sampler()), NotImplementedError, "defines no __iter__"),
     ],

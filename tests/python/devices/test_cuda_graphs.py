@@ -180,6 +180,8 @@ def test_without_a_device_there_is_an_error():
     with pytest.raises(RuntimeError):
         lm.cuda.CUDAGraph().capture_begin()
     assert not lm.cuda.is_current_stream_capturing()
+    with pytest.raises(RuntimeError, match=r"\[CUDAGraph\] there is no CUDA device"):
+        lm.cuda.CUDAGraph()
 
 
 @emulated

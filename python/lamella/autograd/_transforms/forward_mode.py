@@ -153,7 +153,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     Raises:
         TypeError: a primal or a result is no tensor, or has a dtype without a derivative.
         ValueError: (by ``jvp_fn``) the tangents do not have the structure or the shapes of the primals.
-        RuntimeError: a layer on the way has a ``once_differentiable`` backward.
+        RuntimeError: (by ``jvp_fn``) a layer on the way has a ``once_differentiable`` backward.
     """
     if not callable(func):
         raise TypeError(f"[linearize] func is {type(func).__name__}: expected a function")

@@ -93,16 +93,16 @@ def gradgradcheck(
         func: as for :func:`gradcheck`.
         inputs: as for :func:`gradcheck`.
         grad_outputs: the gradients to begin with, one for each output that has one; random by default.
-        eps: as for :func:`gradcheck`, like all that follow.
-        atol: see there.
-        rtol: see there.
-        raise_exception: see there.
-        nondet_tol: see there.
-        check_undefined_grad: see there.
-        check_grad_dtypes: see there.
-        fast_mode: see there.
-        check_batched_grad: see there.
-        check_forward_ad: see there.
+        eps: the step of the differences.
+        atol: the absolute error allowed.
+        rtol: the relative error allowed.
+        raise_exception: False returns False in place of raising :class:`GradcheckError`.
+        nondet_tol: how far the numbers of two runs may lie apart.
+        check_undefined_grad: also check that a gradient that is not there counts as one with zeros.
+        check_grad_dtypes: also check that second derivatives have their inputs' dtypes.
+        fast_mode: compare one random projection of each Jacobian, in two calls and one pass, in place of each entry.
+        check_batched_grad: also check batched gradients.
+        check_forward_ad: also check forward-mode derivatives.
 
     Returns:
         True.

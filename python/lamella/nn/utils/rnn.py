@@ -123,13 +123,16 @@ def pad_sequence(
 
     Raises:
         ValueError: there are no sequences, or they differ in more than their length.
+        TypeError: something is no tensor.
     """
     op = "pad_sequence"
     listed = list(sequences)
     if padding_side not in ("left", "right"):
         raise ValueError(f"[{op}] padding_side is 'left' or 'right', not {padding_side!r}")
-    if not listed or any(not isinstance(x, lm.Tensor) for x in listed):
-        raise TypeError(f"[{op}] sequences are tensors, at least one, got {[type(x).__name__ for x in listed]}")
+    if not listed:
+        raise ValueError(f"[{op}] there are no sequences")
+    if any(not isinstance(x, lm.Tensor) for x in listed):
+        raise TypeError(f"[{op}] sequences are tensors, got {[type(x).__name__ for x in listed]}")
     if any(x.ndim < 1 or x.shape[1:] != listed[0].shape[1:] for x in listed):
         raise ValueError(
             f"[{op}] sequences differ in their length only, got the shapes {[list(x.shape) for x in listed]}"
