@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "ops/elementwise/abs.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/elementwise.h"
@@ -218,7 +220,10 @@ struct Lerp : Ternary<Lerp> {
     if constexpr (simd::kIsComplexOperand<X>) {
       return from_end;
     } else {
-      return where(isinf(way) & isfinite(a) & isfinite(b), a * (1 - c) + b * c, from_end);
+      // Finite numbers may have an infinite difference.
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      const X from_both = where(abs(a) < kInfinity, where(abs(b) < kInfinity, a * (1 - c) + b * c, from_end), from_end);
+      return where(abs(way) < kInfinity, from_end, from_both);
     }
   }
   template <class X>
