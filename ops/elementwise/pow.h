@@ -6,17 +6,17 @@
 namespace lamella {
 
 struct Pow : Binary<Pow> {
-  static constexpr OpInfo info{
-      .name = "pow",
-      .doc =
-          "a to the power b. Integers to negative powers out of a tensor give 0 (except 1 and -1); to a negative number "
-          "they are an error. d/db is 0 where a is 0 and b is not negative.",
-      .example = "pow(full([2], 1), full([2], 2))",
-      .reference = "np.power(a, b)",
-      .dtypes = Numeric,
-      .sample_low = 0.2,
-      .sample_high = 2.5,
-      .autocast = Autocast::Float32};
+  static constexpr OpInfo info{.name = "pow",
+                               .doc =
+                                   "a to the power b. Integers to negative powers out of a tensor give 0 (except 1 and "
+                                   "-1); to a negative number "
+                                   "they are an error. d/db is 0 where a is 0 and b is not negative.",
+                               .example = "pow(full([2], 1), full([2], 2))",
+                               .reference = "np.power(a, b)",
+                               .dtypes = Numeric,
+                               .sample_low = 0.2,
+                               .sample_high = 2.5,
+                               .autocast = Autocast::Float32};
   static constexpr bool kTakesLong = true;
   template <class X>
   LM_HD static constexpr auto forward(const X& a, const X& b) {
