@@ -14,11 +14,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # kernels add -O3
 
 find_program(LAMELLA_CCACHE ccache DOC "Compiler cache; used when found")
 if(LAMELLA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # ccache caches precompiled headers only with this sloppiness; paths relative to the project let every clone share
-  # what another has compiled.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${LAMELLA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/cmake/ccache.sh ${LAMELLA_CCACHE} ${PROJECT_SOURCE_DIR})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 

@@ -105,7 +105,7 @@ def test_environment_keeps_what_was_there():
         ("import paddle.quantization", "ImportError", "paddle.quantization"),
         ("from paddle.quantization import imperative", "ImportError", "paddle.quantization"),
         ("from paddle.static import WeightNormParamAttr", "ImportError", "paddle.static.WeightNormParamAttr"),
-        ("import paddle; paddle.static.nn.nce", "AttributeError", "paddle.static.nn.nce"),
+        ("import paddle; paddle.static.nn.sequence_pool", "AttributeError", "paddle.static.nn.sequence_pool"),
     ],
 )
 def test_what_the_front_lacks_says_so(statement, kind, name):

@@ -136,7 +136,8 @@ def test_wrapping_operators_are_right_modulo_the_range(name: str, dtype: str) ->
 def test_other_operators_refuse(name: str, dtype: str) -> None:
     x = lm.asarray([1, 2, 3], dtype=dtype)
     for n in beyond(dtype):
-        with pytest.raises(ValueError, match="does not fit into"):
+        wrong = "a negative power of an integer" if name == "pow" and n < 0 else "does not fit into"
+        with pytest.raises(ValueError, match=wrong):
             REFUSING[name](x, n)
 
 
