@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -177,3 +178,30 @@ def test_patterns_of_attributes_match_files():
     for line in (ROOT / ".gitattributes").read_text().splitlines():
         pattern = line.split()[0] if line and not line.startswith("#") else "*"
         assert any(ROOT.glob(pattern)) or any(ROOT.glob(f"*/**/{pattern}")), pattern
+
+
+@pytest.mark.skipif(not (shutil.which("ccache") and shutil.which("g++")), reason="needs ccache and g++")
+def test_a_precompiled_header_is_not_an_old_one_out_of_the_cache(tmp_path: Path) -> None:
+    """ccache takes one that is there for all that it was made of, and so one made anew for another."""
+    (tmp_path / "all.hxx").write_text('#include "number.h"\n')
+    (tmp_path / "all.hxx.cxx").write_text("\n")
+    (tmp_path / "main.cc").write_text("int main() { return number(); }\n")
+    made = tmp_path / "all.hxx.gch"
+    launcher = [ROOT / "cmake" / "ccache.sh", shutil.which("ccache"), tmp_path]
+    include = ["-include", tmp_path / "all.hxx"]
+    environment = {**os.environ, "CCACHE_DIR": str(tmp_path / "cache")}
+    environment.pop("CCACHE_DISABLE", None)
+
+    def number(value: int) -> int:
+        (tmp_path / "number.h").write_text(f"static int number() {{ return {value}; }}\n")
+        options = ["-fpch-preprocess", "-Winvalid-pch", "-x", "c++-header", *include, "-o", made]
+        compiler = [*launcher, "g++", *options, "-c", "all.hxx.cxx"]
+        subprocess.run([*map(str, compiler)], cwd=tmp_path, env=environment, check=True)
+        subprocess.run(["g++", *map(str, include), "main.cc", "-o", "main"], cwd=tmp_path, check=True)
+        return subprocess.run([tmp_path / "main"], check=False).returncode
+
+    assert number(1) == 1
+    first = made.read_bytes()
+    assert number(2) == 2
+    made.write_bytes(first)
+    assert number(3) == 3
