@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "engine/autograd/graph/running_pass.h"
 #include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/abs.h"
