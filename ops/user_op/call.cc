@@ -367,11 +367,12 @@ void set_host_operators(HostOperators operators) {
 }
 
 Results call(const Use& use) {
-  if (!detail::is_defined(use.op_type_name)) {
+  detail::Entry* const found = detail::find_defined(use.op_type_name);
+  if (!found) {
     const auto operators = host_table().get();
     if (std::optional<Results> results = operators ? (*operators)(use) : std::nullopt) return *std::move(results);
   }
-  detail::Entry& entry = detail::defined_entry(use.op_type_name);
+  detail::Entry& entry = found ? *found : detail::defined_entry(use.op_type_name);
   const auto def = entry.def();
   const std::string where = "[" + def->name + "]";
   check_use(use, *def);

@@ -38,27 +38,26 @@ Entry& entry(const std::string& op) {
   return *found;
 }
 
+Entry* find_defined(const std::string& op) {
+  const std::lock_guard lock(table().mutex);
+  const auto found = table().entries.find(op);
+  if (found == table().entries.end()) return nullptr;
+  const std::lock_guard inner(found->second->mutex);
+  return found->second->defs.empty() ? nullptr : &*found->second;
+}
+
 Entry& defined_entry(const std::string& op) {
+  if (Entry* const found = find_defined(op)) return *found;
   std::vector<std::string> names;
   {
     const std::lock_guard lock(table().mutex);
-    const auto found = table().entries.find(op);
     for (const auto& [name, each] : table().entries) {
       const std::lock_guard inner(each->mutex);
       if (!each->defs.empty()) names.push_back(name);
     }
-    if (found != table().entries.end() && std::ranges::find(names, op) != names.end()) return *found->second;
   }
   fail<ValueError>("[user_op] no operator '", op, "' is registered; there are ", quoted(names, std::identity()),
                    ". Was its library loaded (load_library)?");
-}
-
-bool is_defined(const std::string& op) {
-  const std::lock_guard lock(table().mutex);
-  const auto found = table().entries.find(op);
-  if (found == table().entries.end()) return false;
-  const std::lock_guard inner(found->second->mutex);
-  return !found->second->defs.empty();
 }
 
 std::vector<Entry*> all_entries() {

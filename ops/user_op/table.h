@@ -43,8 +43,8 @@ struct Entry {
 Entry& entry(const std::string& op);
 /// Returns the entry of that name; throws ValueError with similar names if no such operator is defined.
 Entry& defined_entry(const std::string& op);
-/// True if an operator of that name is defined.
-bool is_defined(const std::string& op);
+/// Returns the entry of that name; null if no such operator is defined.
+Entry* find_defined(const std::string& op);
 /// Returns all entries.
 std::vector<Entry*> all_entries();
 /// Returns the names for which kernels or gradients are registered, but no operator.
