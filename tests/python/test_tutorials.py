@@ -19,7 +19,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = [path for path in sorted((ROOT / "tutorials").glob("*/*.py")) if '"--short"' in path.read_text("utf-8")]
 
 
-@pytest.mark.parametrize("name", ["04_user_op_cpp", "05_python_kernel", "06_extension_wheel", "07_new_device"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "04_user_op_cpp",
+        "05_python_kernel",
+        pytest.param("06_extension_wheel", marks=pytest.mark.projects),
+        "07_new_device",
+    ],
+)
 def test_commands_print_what_the_text_says(name, tmp_path):
     if name == "06_extension_wheel":
         extensions.need_wheels()

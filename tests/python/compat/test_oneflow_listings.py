@@ -56,6 +56,7 @@ def test_the_program_on_the_cpu(tmp_path):
     assert run(compat("test.py"), tmp_path) == PRINTED
 
 
+@pytest.mark.projects
 @pytest.mark.skipif(
     shutil.which("nvcc") is None and not Path("/usr/local/cuda/bin/nvcc").exists(), reason="there is no nvcc"
 )

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from lamella import sysconfig
 from lamella.compat import HEADERS
 from support import extensions
@@ -38,6 +40,7 @@ def test_operators_of_oneflow(tmp_path):
     assert "OK (skipped=1)" in done.stderr and "it needs 2 nodes" in done.stderr
 
 
+@pytest.mark.projects
 def test_extensions_of_pytorch(tmp_path):
     extensions.need_compiler()
     source = SAMPLES / "extension.cpp"
