@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import lamella as lm
@@ -13,7 +14,7 @@ from lamella._tree import flatten
 
 #: Place in a node's notes: the modules that it was recorded in; None for a product that is not counted.
 MODULES = "torch.utils.flop_counter"
-#: Place of tensors without memory like those that a node of a checkpoint does not keep.
+#: Place of the shapes of what a node keeps.
 _KEPT = "torch.utils.flop_counter.kept"
 
 
@@ -69,16 +70,29 @@ def forward_of(node: Any) -> Products | None:
     return None if rule is None else rule(_saved(node))
 
 
-def _saved(node: Any) -> Sequence[Tensor]:
+class Shaped(NamedTuple):
+    """The shape of a tensor that a node keeps."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+
+def _saved(node: Any) -> Sequence[Any]:
     return node.metadata.get(_KEPT) or node.saved_tensors
 
 
 def note_kept(nodes: Sequence[Any], call: Callable[[Any], Any], values: Sequence[Any]) -> None:
-    """Notes in nodes of a checkpoint, which keep nothing before they are made again, what tensors they would keep."""
-    if any(each is None for node in nodes for each in node.saved_tensors[:2]):
-        twins = [each for each in nodes_of(_without_memory(call, values, as_given=True)) if has_gradient(each)]
-        for node, twin in zip(nodes, twins, strict=True):
-            node.metadata[_KEPT] = twin.saved_tensors
+    """Notes in the nodes of a call the shapes of what they keep, which those of a checkpoint forget in between."""
+    saved = [node.saved_tensors for node in nodes]
+    if any(each is None for kept in saved for each in kept[:2]):
+        results = _without_memory(call, values, as_given=True)
+        saved = [node.saved_tensors for node in nodes_of(results) if has_gradient(node)]
+    for node, kept in zip(nodes, saved, strict=True):
+        node.metadata[_KEPT] = [Shaped(()) if each is None else Shaped(tuple(each.shape)) for each in kept]
 
 
 def _each(saved: Sequence[Tensor], grad: Tensor, needed: Sequence[bool], products: Products) -> Products:
@@ -172,9 +186,12 @@ def _without_memory(call: Callable[[Any], Any], values: Sequence[Any], as_given:
             return [without_memory(each) for each in value]
         if not isinstance(value, Tensor):
             return value
-        made = lm.empty(tuple(value.shape), dtype=value.dtype, device="meta")
+        like = lm.empty(tuple(value.shape), dtype=value.dtype, device="meta")
         floating = lm.isdtype(value.dtype, ("real floating", "complex floating"))
-        return made.requires_grad_(floating and (value.requires_grad or not as_given))
+        return like.requires_grad_(floating and (value.requires_grad or not as_given))
 
-    with lm.enable_grad(), lm.amp.autocast(enabled=False):
+    def run() -> list[Tensor]:
         return flatten(call([without_memory(each) for each in values]))[0]
+
+    with ThreadPoolExecutor(1) as alone:  # a thread in which there is neither no_grad, nor autocast, nor a checkpoint
+        return alone.submit(run).result()
