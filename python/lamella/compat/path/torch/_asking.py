@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import lamella as lm
 from lamella._names import Elsewhere
+from lamella.compat.methods import Later
 
 from ._exchange import HOMES, Exchanges, functions_of
 
@@ -243,7 +244,11 @@ def methods() -> Iterator[tuple[str, Any]]:
     for name, value in list(vars(_Tensor).items()):
         private = name.startswith("_") and not name.endswith("__") and name not in ("_base", "_version", "_grad")
         if not (private or name in _PLAIN or isinstance(value, (Elsewhere, staticmethod, str))):
-            yield name, value
+            if isinstance(value, Later):
+                getattr(_Tensor, name, None)  # which makes it what it is, if there is such a function
+            found = vars(_Tensor)[name]
+            if not isinstance(found, Later):
+                yield name, found
 
 
 def _fill() -> None:

@@ -15,6 +15,8 @@ from ._asking import as_method, methods
 _Tensor: Any = lm.Tensor
 #: The folder of the package, whose own calls no mode sees.
 _FOLDER = lm.__file__.rpartition("/")[0] + "/"
+#: Code by which tensors take any attribute.
+_SETTING: Any = getattr(_Tensor.__setattr__, "__code__", None)
 #: Takes a function, the arguments and what was given by name; None where this thread has no mode.
 _Hand = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 _NUMBERS = (lm.Tensor, bool, int, float, complex)
@@ -27,7 +29,7 @@ class _Attribute:
         self._name, self._native, self._hand = name, native, hand
 
     def _taker(self, frame: Any) -> _Hand | None:
-        while frame.f_code.co_name == "__setattr__" and frame.f_back is not None:
+        if frame.f_code is _SETTING and frame.f_back is not None:
             frame = frame.f_back
         return None if frame.f_code.co_filename.startswith(_FOLDER) else self._hand()
 
@@ -78,12 +80,14 @@ class _Property(_Attribute):
             hand(write, (x, value), {})
 
 
+#: Attributes that modes see, and objects of subclasses are not asked for.
+_FURTHER = ("__float__", "__int__", "__complex__")
 _replaced: dict[str, tuple[Any, Any]] = {}
 
 
 def begin(hand: Callable[[], _Hand | None]) -> None:
     """Has what is done with tensors go to what ``hand`` returns, which is None for threads without a mode."""
-    for name, native in methods():
+    for name, native in [*methods(), *((name, vars(_Tensor)[name]) for name in _FURTHER)]:
         kind: Any = _Property if hasattr(type(native), "__set__") else _Iteration if name == "__iter__" else _Method
         if kind is _Property or hasattr(type(native), "__get__"):
             seen = kind(name, native, hand)

@@ -9,11 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import lamella as lm
-from lamella import Tensor
+from lamella import _C, Tensor
 from lamella._tree import flatten
 
 #: Place in a node's notes: the modules that it was recorded in; None for a product that is not counted.
 MODULES = "torch.utils.flop_counter"
+#: Place of the number of examples under vmap, which shapes do not tell.
+TIMES = "torch.utils.flop_counter.times"
+#: Place of True for attention that PyTorch computes by single products.
+SINGLE = "torch.utils.flop_counter.single"
 #: Place of the shapes of what a node keeps.
 _KEPT = "torch.utils.flop_counter.kept"
 
@@ -110,11 +114,16 @@ def _recurrent_backward(saved: Sequence[Tensor], grad: Tensor, needed: Sequence[
     return Products(products.operator, states + (products.flops if needed[of_weight] else 0))
 
 
-def _attention(saved: Sequence[Tensor], grad: Tensor, needed: Sequence[bool], products: None) -> Products:
-    """Kernels of four axes make the scores anew and all gradients; other inputs go through single products."""
+def has_kernel(query: Any, key: Any, value: Any) -> bool:
+    """True of attention that PyTorch has a kernel for, which makes the scores anew for the gradients."""
+    return query.ndim in (3, 4) and query.shape[-1] == value.shape[-1]
+
+
+def _attention(saved: Sequence[Tensor], grad: Tensor, needed: Sequence[bool], single: bool) -> Products:
+    """A kernel makes the scores anew and all gradients; others are single products."""
     query, key, value = saved[:3]
     scores, sums = of_attention(query, key, value)
-    if query.ndim == 4 and query.shape[-1] == value.shape[-1]:
+    if has_kernel(query, key, value) and not single:
         return Products("_scaled_dot_product_flash_attention_for_cpu_backward", 3 * scores + 2 * sums)
     flops = needed[2] * sums + (needed[0] or needed[1]) * sums + (needed[0] + needed[1]) * scores
     return Products("bmm", flops)
@@ -156,7 +165,15 @@ def has_gradient(node: Any) -> bool:
 def backward_of(node: Any, grads: Iterable[Tensor | None], needed: Sequence[bool]) -> Products:
     """Returns the products of a node that gets gradients, by which of its inputs' are wanted."""
     grad = next(each for each in grads if each is not None)
-    return _BACKWARD[str(node.name)](_saved(node), grad, needed, forward_of(node))
+    name, notes = str(node.name), node.metadata
+    known = notes.get(SINGLE, False) if name == "scaled_dot_product_attention" else forward_of(node)
+    found = _BACKWARD[name](_saved(node), grad, needed, known)
+    return Products(found.operator, found.flops * notes.get(TIMES, 1))
+
+
+def examples_of(tensors: Iterable[Tensor]) -> int:
+    """Returns the number of examples that a call under vmap is for."""
+    return math.prod(size for _, size in {axis for each in tensors for axis in _C._hidden_axes(each)})
 
 
 def nodes_of(results: Iterable[Tensor], stop: Collection[Any] = ()) -> Iterator[Any]:

@@ -19,7 +19,21 @@ from lamella.nn._hooks import hook_all_modules
 
 from .._nodes import GradientEdge, get_gradient_edge
 from .._ops import OpOverloadPacket, ops, overload_of
-from ._flops import MODULES, Products, backward_of, has_gradient, nodes_of, note_kept, of_attention, of_matmul, recorded
+from ._flops import (
+    MODULES,
+    SINGLE,
+    TIMES,
+    Products,
+    backward_of,
+    examples_of,
+    has_gradient,
+    has_kernel,
+    nodes_of,
+    note_kept,
+    of_attention,
+    of_matmul,
+    recorded,
+)
 
 #: Formulas of programs, by the operator's packet.
 flop_registry: dict[Any, Callable[..., int]] = {}
@@ -77,12 +91,14 @@ def _key(target: Any) -> Any:
 
 
 #: Operators that are products with a vector, or may be: those of two vectors, or of a matrix and a vector, are not
-#: counted.
-_OF_VECTORS = frozenset({"matmul", "mv", "dot", "vdot", "vecdot", "addmv", "inner", "tensordot"})
+#: counted, as they are none of matrices.
+_OF_VECTORS = frozenset({"matmul", "mv", "dot", "vdot", "addmv", "inner", "tensordot"})
+#: Operators that are not counted in any case, although here they are made of products of matrices.
+_UNCOUNTED = frozenset({"vecdot", "bilinear", "matrix_exp"})
 #: Operators that are made of products: how many, their call on tensors without memory tells. For some PyTorch calls
 #: one operator only.
 _COMPOSED: dict[str, str | None] = {
-    **dict.fromkeys(("rnn", "lstm", "gru", "rnn_cell", "lstm_cell", "gru_cell", "multi_dot", "matrix_power")),
+    **dict.fromkeys(("rnn", "lstm", "gru", "rnn_cell", "lstm_cell", "gru_cell", "linalg_matrix_power", "cov")),
     **{"einsum": "bmm", "tensordot": "mm", "inner": "mm"},
 }
 
@@ -206,17 +222,22 @@ class FlopCounterMode(RecorderBase):
             out = results[0] if len(results) == 1 else tuple(results)
             self._add(packet, self.flop_registry[packet](*values, out_val=out), self._running)
             return
-        counted = not (name in _OF_VECTORS and min(each.ndim for each in tensors[-2:]) == 1 and _has_vector(tensors))
+        counted = name not in _UNCOUNTED and not (name in _OF_VECTORS and tensors[-1].ndim == 1)
         found = self._products(name, operator, values, tensors, results) if counted else []
-        if not found and counted:
+        if not found and counted and name not in _COMPOSED:
             return
+        counted = bool(found)
+        times = examples_of(tensors)
         for each in found:
-            self._add(getattr(ops.aten, each.operator), each.flops, self._running)
+            self._add(getattr(ops.aten, each.operator), each.flops * times, self._running)
         before = {each.grad_fn for each in tensors if each.grad_fn is not None}
         nodes = [node for node in nodes_of(results, before) if has_gradient(node)]
         for node in nodes:
             node.metadata[MODULES] = tuple(self._running) if counted else None
         note_kept(nodes, operator.run, values)
+        drops = name == "scaled_dot_product_attention" and _value(operator, values, "dropout_p") > 0
+        for node in nodes:
+            node.metadata[TIMES], node.metadata[SINGLE] = times, drops
 
     def _products(
         self, name: str, operator: _Operator, values: Sequence[Any], tensors: list[Tensor], results: list[Tensor]
@@ -237,7 +258,7 @@ class FlopCounterMode(RecorderBase):
             kind = "addmm" if len(tensors) > 2 else "mm"
             return [Products(kind, 2 * math.prod(x.shape) * math.prod(weight.shape) // max(weight.shape[-1], 1))]
         if name == "scaled_dot_product_attention":
-            kernel = tensors[0].ndim == 4 and tensors[0].shape[-1] == tensors[2].shape[-1]
+            kernel = has_kernel(*tensors[:3]) and not _value(operator, values, "dropout_p")
             kind = "_scaled_dot_product_flash_attention_for_cpu" if kernel else "bmm"
             return [Products(kind, sum(of_attention(*tensors[:3])))]
         if name.startswith("conv"):
@@ -367,9 +388,8 @@ def _aligned(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _has_vector(tensors: Sequence[Tensor]) -> bool:
-    """True of operands of which PyTorch makes no product of matrices: the last one is a vector."""
-    return tensors[-1].ndim == 1
+def _value(operator: _Operator, values: Sequence[Any], name: str) -> Any:
+    return values[operator.names.index(name)]
 
 
 def _as_matrix(x: Tensor, place: int) -> tuple[int, ...]:
