@@ -161,6 +161,14 @@ class SparseTensor:
     def _of(self, values: lm.Tensor) -> SparseTensor:
         return SparseTensor(self._places, values, self.shape, self._coalesced)
 
+    def _to_save(self) -> tuple[lm.Tensor, lm.Tensor]:
+        """Returns the places and the values."""
+        return self._places, self._entries
+
+    def _from_parts(self, places: lm.Tensor, entries: lm.Tensor) -> SparseTensor:
+        """Returns a tensor of this one's sizes and layout with other parts."""
+        return SparseTensor._plain(places, entries, self.shape, self._coalesced)._like(self)
+
     def to(self, *args: Any, **named: Any) -> SparseTensor:
         """Returns the tensor on a device, or in a dtype."""
         entries = self._entries.to(*args, **named)
