@@ -22,6 +22,25 @@ _Hand = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 _NUMBERS = (lm.Tensor, bool, int, float, complex)
 
 
+class Within:
+    """A method as a mode among others gets it: it equals the method, and its call goes to the mode around."""
+
+    def __init__(self, method: Any, call: Callable[..., Any]) -> None:
+        self._method, self._call = method, call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(self._method, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._method, name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._method == other)
+
+    def __hash__(self) -> int:
+        return hash(self._method)
+
+
 class _Attribute:
     """Base of what stands in the place of an attribute: to the class itself it is that attribute."""
 

@@ -60,7 +60,7 @@ def is_tensor_like(inp: Any) -> bool:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """True for methods and properties of tensors."""
-    return getattr(Tensor, getattr(func, "__name__", ""), None) is func
+    return bool(getattr(Tensor, getattr(func, "__name__", ""), None) == func)
 
 
 class _Modes(threading.local):
@@ -109,6 +109,13 @@ def _hand(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         _modes.stack.append(mode)
 
 
+def _hand_method(method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Hands a method, which is not one of the functions that ask by themselves, to the innermost mode."""
+    if not _modes.stack:
+        return method(*args, **kwargs)
+    return _hand(_seen.Within(method, _hand_method) if len(_modes.stack) > 1 else method, args, kwargs)
+
+
 class TorchFunctionMode:
     """A block in which calls of functions of ``torch``, methods and layers go to its ``__torch_function__``."""
 
@@ -134,7 +141,7 @@ class TorchFunctionMode:
                     _exchanges.replace(function, _handing_over)
                 for home in _HOMES:
                     _exchanges.replace_later(home, _handing_over)
-                _seen.begin(lambda: _hand if _modes.stack else None)
+                _seen.begin(lambda: _hand_method if _modes.stack else None)
         _modes.stack.append(self)
         return self
 

@@ -252,6 +252,22 @@ def _registering(name: str, place: str) -> Callable[..., None]:
     return method
 
 
+_native_setattr: Any = Module.__setattr__
+
+
+def _setattr(self: Module, name: str, value: Any) -> None:
+    """Sets an attribute, but for a module or a buffer in the place of a parameter.
+
+    Raises:
+        TypeError: the name is a parameter's.
+    """
+    if isinstance(value, (Module, lm.nn.Buffer)) and name in self.__dict__.get("_parameters", ()):
+        raise TypeError(
+            f"[{type(self).__name__}] '{name}' is a parameter: it takes a Parameter or None, not {type(value).__name__}"
+        )
+    _native_setattr(self, name, value)
+
+
 def _submodule(self: Module, target: str) -> Module:
     """Returns the module that a dotted path names."""
     found: Any = self
@@ -345,6 +361,7 @@ _put("zero_grad", _zero_grad)
 _put("named_parameters", _all_names(_native_named_parameters, "_parameters"))
 _put("named_buffers", _all_names(_native_named_buffers, "_buffers"))
 _put("type", _type)
+_put("__setattr__", _setattr)
 for _name, _place in {"register_parameter": "_parameters", "register_buffer": "_buffers", "add_module": "_modules"}.items():
     _put(_name, _registering(_name, _place))
 _put("register_module", Module.add_module)
