@@ -124,7 +124,8 @@ except TypeError as error:
     assert "str" in str(error)
 sparse, dense = torch.sparse_coo_tensor(places, torch.ones(3), (3, 4)), dense.detach()
 wanted = sparse.to_dense() @ dense
-for made, axes, rows in ((torch.smm(sparse, dense), 2, 4), (sparse.smm(dense), 2, 4), (torch.hspmm(sparse, dense), 1, 2)):
+products = (torch.smm(sparse, dense), 2, 4), (sparse.smm(dense), 2, 4), (torch.hspmm(sparse, dense), 1, 2)
+for made, axes, rows in products:
     assert made.is_sparse and made.sparse_dim() == axes and made._nnz() == rows and made.is_coalesced()
     assert torch.equal(made.to_dense(), wanted)
 """,

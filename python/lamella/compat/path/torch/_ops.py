@@ -72,7 +72,10 @@ class OpOverloadPacket:
 
     def overloads(self) -> list[str]:
         """Returns the names of the forms that programs have asked for, and of that without a name."""
-        return ["default", *(name for name, one in vars(self).items() if isinstance(one, OpOverload) and name != "default")]
+        return [
+            "default",
+            *(name for name, one in vars(self).items() if isinstance(one, OpOverload) and name != "default"),
+        ]
 
     def __deepcopy__(self, memo: Any) -> OpOverloadPacket:
         return self
@@ -212,5 +215,6 @@ _registered.overloadpacket = property(
     lambda self: getattr(getattr(lm.ops, self.namespace), self.__name__), doc="The operator with all its overloads."
 )
 _registered._overloadpacket = _registered.overloadpacket
+_registered.__deepcopy__ = lambda self, memo: self
 _registered.tags = property(lambda self: [], doc="Marks for compilers, of which operators here have none.")
 __getattr__ = close_module(__name__)

@@ -46,14 +46,15 @@ class Argument:
     def __str__(self) -> str:
         text = self.type if self.alias_info is None else self.type.replace("Tensor", f"Tensor{self.alias_info}", 1)
         text = f"{text} {self.name}".rstrip()
-        return f"{text}={self._default}" if self.has_default_value() else text
+        default = f'"{self._default}"' if isinstance(self._default, str) else self._default
+        return f"{text}={default}" if self.has_default_value() else text
 
     def __repr__(self) -> str:
         return f"Argument({self})"
 
 
 class FunctionSchema:
-    """What an operator takes and gives."""
+    """Arguments and results of an operator."""
 
     def __init__(
         self, name: str, overload_name: str, arguments: Iterable[Argument], returns: Iterable[Argument]
@@ -111,5 +112,8 @@ def of_function(name: str, overload: str, function: Callable[..., Any]) -> Funct
         if each.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD) or each.name == "out":
             continue
         type_ = _TYPES.get(type(each.default), "Tensor" if each.default is _NOTHING else "Any")
-        arguments.append(Argument(each.name, type_, each.default, each.kind is _KEYWORD))
+        first = not arguments
+        written = "a!" if first and name.endswith("_") and not name.endswith("__") else None
+        shown = "self" if first and each.name == "input" else each.name
+        arguments.append(Argument(shown, type_, each.default, each.kind is _KEYWORD, written))
     return FunctionSchema(name, "" if overload == "default" else overload, arguments, [Argument("", "Tensor")])

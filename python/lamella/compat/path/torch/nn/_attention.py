@@ -133,9 +133,7 @@ class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
         )
         return found
 
-    def _overlooks_hints(
-        self, query: lm.Tensor, key: lm.Tensor, value: lm.Tensor, *masks: lm.Tensor | None
-    ) -> bool:
+    def _overlooks_hints(self, query: lm.Tensor, key: lm.Tensor, value: lm.Tensor, *masks: lm.Tensor | None) -> bool:
         """True of a call that PyTorch hands to its kernel of all of attention, which is told masks only."""
         if self.training or query.ndim != 3 or not (query is key is value) or lm.amp.is_autocast_enabled():
             return False

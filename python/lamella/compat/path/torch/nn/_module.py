@@ -362,7 +362,11 @@ _put("named_parameters", _all_names(_native_named_parameters, "_parameters"))
 _put("named_buffers", _all_names(_native_named_buffers, "_buffers"))
 _put("type", _type)
 _put("__setattr__", _setattr)
-for _name, _place in {"register_parameter": "_parameters", "register_buffer": "_buffers", "add_module": "_modules"}.items():
+for _name, _place in {
+    "register_parameter": "_parameters",
+    "register_buffer": "_buffers",
+    "add_module": "_modules",
+}.items():
     _put(_name, _registering(_name, _place))
 _put("register_module", Module.add_module)
 _put("share_memory", _share_memory)

@@ -106,7 +106,9 @@ _TEXTS: dict[str, Callable[[Any, str], str]] = {
     "Flatten": _fields("start_dim:start_axis end_dim:stop_axis"),
     "Unflatten": _fields("dim:axis unflattened_size:sizes"),
     **dict.fromkeys(("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"), _recurrent),
-    **dict.fromkeys([f"{kind}Norm{n}d" for kind in ("Batch", "Instance", "LazyBatch", "LazyInstance") for n in (1, 2, 3)], _norm),
+    **dict.fromkeys(
+        [f"{kind}Norm{n}d" for kind in ("Batch", "Instance", "LazyBatch", "LazyInstance") for n in (1, 2, 3)], _norm
+    ),
     **dict.fromkeys(("SyncBatchNorm", "GroupNorm", "LayerNorm"), _norm),
     "AvgPool1d": _tupled(1),
     **{f"MaxUnpool{n}d": _tupled(n) for n in (1, 2, 3)},

@@ -127,8 +127,8 @@ def check_behind(self: Native, last_epoch: int | None) -> None:
         for group in self.optimizer.param_groups:
             del group["initial_lr"]
         raise KeyError(
-            f"[{type(self).__name__}] last_epoch={last_epoch} goes on behind an epoch, and a group of the optimizer has "
-            "no 'initial_lr', the rate that it began with: set it, or load the optimizer's state"
+            f"[{type(self).__name__}] last_epoch={last_epoch} goes on behind an epoch, and a group of the optimizer "
+            "has no 'initial_lr', the rate that it began with: set it, or load the optimizer's state"
         )
     _first.discard(self)
 

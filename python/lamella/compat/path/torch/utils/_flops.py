@@ -23,7 +23,7 @@ _KEPT = "torch.utils.flop_counter.kept"
 
 
 class Products(NamedTuple):
-    """What a call does: by operators of ``aten``, the number of multiplications and additions."""
+    """An operator of ``aten``, and the number of its multiplications and additions in a call."""
 
     operator: str
     flops: int

@@ -99,7 +99,9 @@ _UNCOUNTED = frozenset({"vecdot", "bilinear", "matrix_exp"})
 #: one operator only.
 _COMPOSED: dict[str, str | None] = {
     **dict.fromkeys(("rnn", "lstm", "gru", "rnn_cell", "lstm_cell", "gru_cell", "linalg_matrix_power", "cov")),
-    **{"einsum": "bmm", "tensordot": "mm", "inner": "mm"},
+    "einsum": "bmm",
+    "tensordot": "mm",
+    "inner": "mm",
 }
 
 
@@ -249,7 +251,7 @@ class FlopCounterMode(RecorderBase):
             return [Products(alone, each.flops) for each in found] if alone else found
         if name in ("matmul", "mm", "bmm"):
             flops = of_matmul(*(lm.empty(_as_matrix(x, k), device="meta") for k, x in enumerate(tensors)))
-            kind = "bmm" if tensors[0].ndim > 2 and tensors[1].ndim > 2 or name == "bmm" else "mm"
+            kind = "bmm" if (tensors[0].ndim > 2 and tensors[1].ndim > 2) or name == "bmm" else "mm"
             return [Products(kind, flops)]
         if name in ("addmm", "baddbmm"):
             return [Products(name, of_matmul(*tensors[-2:]))]
@@ -380,7 +382,9 @@ _UNITS = ("", "K", "M", "B", "T")
 
 def _aligned(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Returns a table whose first column stands at the left and whose others stand at the right."""
-    widths = [max(len(title) + 2, *map(len, column)) for title, column in zip(head, zip(*lines, strict=True), strict=True)]
+    widths = [
+        max(len(title) + 2, *map(len, column)) for title, column in zip(head, zip(*lines, strict=True), strict=True)
+    ]
     rows = [head, ["-" * width for width in widths], *lines]
     sides = ["<", *[">"] * (len(head) - 1)]
     return "\n".join(
