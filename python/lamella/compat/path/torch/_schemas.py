@@ -107,7 +107,7 @@ def of_function(name: str, overload: str, function: Callable[..., Any]) -> Funct
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
         raise AttributeError(f"'{name}' has no _schema: the function does not tell its parameters") from None
-    arguments = []
+    arguments: list[Argument] = []
     for each in parameters:
         if each.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD) or each.name == "out":
             continue
