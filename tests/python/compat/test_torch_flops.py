@@ -147,6 +147,14 @@ assert counter.get_total_flops() == 1500
 net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.Flatten(), nn.Linear(512, 10))
 with FlopCounterMode(display=False) as counter:
     net(T(2, 3, 8, 8)).sum().backward()
+from torch.utils.module_tracker import ModuleTracker
+
+seen = []
+net[0].register_forward_pre_hook(lambda *given: seen.append(tracker.parents))
+with ModuleTracker() as tracker:
+    assert tracker.parents == {"Global"}
+    net(T(2, 3, 8, 8))
+assert seen == [{"Global", "Sequential", "Sequential.0"}] and tracker.parents == {"Global"}
 aten = torch.ops.aten
 of_conv = {aten.convolution: 55296, aten.convolution_backward: 110592}
 of_linear = {aten.addmm: 20480, aten.mm: 40960}

@@ -14,8 +14,6 @@ from lamella._tree import flatten
 from lamella.compat.front import close_module
 from lamella.graph._recorder import RecorderBase, _Operator, not_recording
 from lamella.graph._special import exchange_handler
-from lamella.nn import Module
-from lamella.nn._hooks import hook_all_modules
 
 from .._nodes import GradientEdge, get_gradient_edge
 from .._ops import OpOverloadPacket, ops, overload_of
@@ -34,6 +32,7 @@ from ._flops import (
     of_matmul,
     recorded,
 )
+from .module_tracker import ModuleTracker
 
 #: Formulas of programs, by the operator's packet.
 flop_registry: dict[Any, Callable[..., int]] = {}
@@ -134,16 +133,12 @@ class FlopCounterMode(RecorderBase):
         self.flop_registry = {**flop_registry, **own}
         self.flop_counts: dict[str, dict[Any, int]] = {"Global": {}}
         self._operators: dict[str, _Operator] = {}
-        self._names: dict[int, str] = {}
-        self._running: list[str] = ["Global"]
+        self.mod_tracker = ModuleTracker()
         self._is_passed = False
 
     def __enter__(self) -> Self:
         self.flop_counts = {"Global": {}}
-        self._handles = [
-            hook_all_modules("forward_pre", self._enter),
-            hook_all_modules("forward", self._leave, always_call=True),
-        ]
+        self.mod_tracker.__enter__()
         self._previous = _C._set_recorder(self), exchange_handler(self)
         return self
 
@@ -151,20 +146,9 @@ class FlopCounterMode(RecorderBase):
         recorder, handler = self._previous
         _C._set_recorder(recorder)
         exchange_handler(handler)
-        for handle in self._handles:
-            handle.remove()
-        self._running = ["Global"]
+        self.mod_tracker.__exit__(*error)
         if self.display:
             print(self.get_table(self.depth))
-
-    def _enter(self, module: Module, args: Any) -> None:
-        name = self._names.setdefault(id(module), type(module).__name__)
-        for part, child in module.named_children():
-            self._names.setdefault(id(child), f"{name}.{part}")
-        self._running.append(name)
-
-    def _leave(self, module: Module, args: Any, result: Any) -> None:
-        self._running.pop()
 
     # ---- forward
 
@@ -205,7 +189,7 @@ class FlopCounterMode(RecorderBase):
             return NotImplemented
         with not_recording():
             result = call(*args, **kwargs)
-        self._add(call, formula(*args, **kwargs, out_val=result), self._running)
+        self._add(call, formula(*args, **kwargs, out_val=result), self.mod_tracker.running)
         return result
 
     def layer(self, layer: Any, args: Any, kwargs: Any) -> Any:
@@ -222,7 +206,7 @@ class FlopCounterMode(RecorderBase):
         packet = getattr(overload_of(name, tuple(tensors)), "overloadpacket", None)
         if packet in self.flop_registry:
             out = results[0] if len(results) == 1 else tuple(results)
-            self._add(packet, self.flop_registry[packet](*values, out_val=out), self._running)
+            self._add(packet, self.flop_registry[packet](*values, out_val=out), self.mod_tracker.running)
             return
         counted = name not in _UNCOUNTED and not (name in _OF_VECTORS and tensors[-1].ndim == 1)
         found = self._products(name, operator, values, tensors, results) if counted else []
@@ -231,11 +215,11 @@ class FlopCounterMode(RecorderBase):
         counted = bool(found)
         times = examples_of(tensors)
         for each in found:
-            self._add(getattr(ops.aten, each.operator), each.flops * times, self._running)
+            self._add(getattr(ops.aten, each.operator), each.flops * times, self.mod_tracker.running)
         before = {each.grad_fn for each in tensors if each.grad_fn is not None}
         nodes = [node for node in nodes_of(results, before) if has_gradient(node)]
         for node in nodes:
-            node.metadata[MODULES] = tuple(self._running) if counted else None
+            node.metadata[MODULES] = self.mod_tracker.running if counted else None
         note_kept(nodes, operator.run, values)
         drops = name == "scaled_dot_product_attention" and _value(operator, values, "dropout_p") > 0
         for node in nodes:
