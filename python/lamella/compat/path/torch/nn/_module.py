@@ -253,6 +253,7 @@ def _registering(name: str, place: str) -> Callable[..., None]:
 
 
 _native_setattr: Any = Module.__setattr__
+_NO_PARAMETERS = Module, lm.nn.Buffer
 
 
 def _setattr(self: Module, name: str, value: Any) -> None:
@@ -261,7 +262,7 @@ def _setattr(self: Module, name: str, value: Any) -> None:
     Raises:
         TypeError: the name is a parameter's.
     """
-    if isinstance(value, (Module, lm.nn.Buffer)) and name in self.__dict__.get("_parameters", ()):
+    if name in self.__dict__.get("_parameters", ()) and isinstance(value, _NO_PARAMETERS):
         raise TypeError(
             f"[{type(self).__name__}] '{name}' is a parameter: it takes a Parameter or None, not {type(value).__name__}"
         )
