@@ -147,6 +147,11 @@ assert counter.get_total_flops() == 1500
 net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.Flatten(), nn.Linear(512, 10))
 with FlopCounterMode(display=False) as counter:
     net(T(2, 3, 8, 8)).sum().backward()
+with FlopCounterMode(display=False) as around:
+    with FlopCounterMode(display=False) as within:
+        (x @ v).sum().backward()
+    x @ v
+assert within.get_total_flops() == 360 and around.get_total_flops() == 480
 from torch.utils.module_tracker import ModuleTracker
 
 seen = []

@@ -325,6 +325,9 @@ class FlopCounterMode(RecorderBase):
         for each in dict.fromkeys(modules if flops else ()):
             counts = self.flop_counts.setdefault(each, {})
             counts[operator] = counts.get(operator, 0) + flops
+        around = self._previous[0]
+        if isinstance(around, FlopCounterMode):
+            around._add(operator, flops, around.mod_tracker.running)
 
     # ---- results
 
