@@ -49,7 +49,7 @@ def _binding(method: Callable[..., Any]) -> Any:
     return method if isinstance(method, FunctionType) else lambda self, *args, **kw: method(self, *args, **kw)
 
 
-class _Later:
+class Later:
     """A method that is made when it is first asked for."""
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
@@ -109,6 +109,6 @@ def install(
     kept = set(written)
     for name in [*names, *kept]:
         if name not in kept:
-            setattr(Tensor, name, _Later(name, later(name, own(name))))
+            setattr(Tensor, name, Later(name, later(name, own(name))))
         if in_place is not None and not hasattr(Tensor, f"{name}_"):
-            setattr(Tensor, f"{name}_", _Later(f"{name}_", over(name, in_place)))
+            setattr(Tensor, f"{name}_", Later(f"{name}_", over(name, in_place)))

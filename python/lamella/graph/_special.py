@@ -142,7 +142,7 @@ def _call(name: str, original: Callable[..., Any], args: Any, kwargs: dict[str, 
 
 @functools.cache
 def _wrapped(name: str, original: Any) -> Any:
-    if type(original).__name__ in ("getset_descriptor", "property"):
+    if hasattr(type(original), "__set__"):
         return property(
             lambda x: _call("get " + name, original.__get__, (x,), {}),
             lambda x, value: _call("set " + name, original.__set__, (x, value), {}),

@@ -5,6 +5,170 @@ import pytest
 from support import extensions
 
 PROGRAMS = {
+    "names of other kinds": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.number, self.module, self.parameter = 3, nn.Linear(1, 1), nn.Parameter(torch.ones(1))
+        self.register_buffer("buffer", torch.ones(1))
+        self.register_parameter("absent", None)
+
+    def method(self):
+        pass
+
+
+VALUES = {"parameter": nn.Parameter(torch.ones(1)), "buffer": torch.zeros(1), "module": nn.ReLU()}
+REGISTER = {"parameter": Net.register_parameter, "buffer": Net.register_buffer, "module": Net.add_module}
+for kind, register in REGISTER.items():
+    for name in ("number", "module", "parameter", "buffer", "method", "forward", "training", "", "a.b", "new"):
+        net = Net()
+        try:
+            register(net, name, VALUES[kind])
+        except KeyError as error:
+            assert name not in (kind, "new") and (not name or name in str(error)), (kind, name)
+        else:
+            assert name in (kind, "new") and getattr(net, name) is VALUES[kind], (kind, name)
+            assert sum(name in table for table in (net._parameters, net._buffers, net._modules)) == 1
+for name in ("parameter", "absent"):
+    for value in (nn.ReLU(), nn.Buffer(torch.ones(1)), torch.ones(1), 3):
+        net = Net()
+        try:
+            setattr(net, name, value)
+        except TypeError as error:
+            assert name in str(error) and name in net._parameters
+        else:
+            raise AssertionError((name, value))
+""",
+    "tensors that a group holds several times": """
+for make in (
+    lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+    lambda p: torch.optim.Adam(p, lr=0.1),
+    lambda p: torch.optim.Adafactor(p, lr=0.1),
+    lambda p: torch.optim.RMSprop(p, lr=0.1),
+):
+    p, q, once = (nn.Parameter(torch.ones(2, 2)) for _ in range(3))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        optimizer = make([p, q, p])
+    assert len(seen) == 1 and "several times" in str(seen[0].message)
+    assert [id(each) for each in optimizer.param_groups[0]["params"]] == [id(p), id(q), id(p)]
+    single = make([once])
+    for _ in range(2):
+        for each in (p, q, once):
+            each.grad = torch.full((2, 2), 0.5)
+        optimizer.step()
+        single.step()
+        single.step()
+    assert torch.allclose(p, once) and not torch.allclose(p, q), make
+    state = optimizer.state_dict()
+    assert state["param_groups"][0]["params"] == [2, 1, 2] and set(state["state"]) == {1, 2}
+    copied = pickle.loads(pickle.dumps(optimizer))
+    copied.load_state_dict(state)
+    p.grad = None
+    optimizer.step()
+try:
+    torch.optim.SGD([{"params": [p]}, {"params": [p]}], lr=0.1)
+except ValueError:
+    pass
+else:
+    raise AssertionError
+""",
+    "sparse tensors in layers and products": """
+places = torch.tensor([[0, 0, 2], [1, 3, 0]])
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, places, values, size, dense):
+        sparse = torch.sparse_coo_tensor(places, values, size)
+        ctx.save_for_backward(None, sparse, dense)
+        return sparse @ dense
+
+    @staticmethod
+    def backward(ctx, grad):
+        nothing, sparse, dense = ctx.saved_tensors
+        assert nothing is None and sparse.is_sparse and sparse.shape == (3, 4)
+        found = grad @ dense.t()
+        return None, found[sparse._indices()[0], sparse._indices()[1]], None, sparse.t() @ grad
+
+
+values = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+dense = torch.arange(8.0).reshape(4, 2).requires_grad_()
+weight = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+(Product.apply(places, values, (3, 4), dense) * weight).sum().backward()
+found = values.grad.clone(), dense.grad.clone()
+values.grad = dense.grad = None
+matrix = torch.zeros(3, 4).index_put((places[0], places[1]), values)
+((matrix @ dense) * weight).sum().backward()
+assert torch.equal(found[0], values.grad) and torch.equal(found[1], dense.grad)
+for layout in (lambda x: x, lambda x: x.to_sparse_csr(), lambda x: x.to_sparse_csc()):
+    sparse = layout(torch.sparse_coo_tensor(places, torch.ones(3), (3, 4)))
+
+    class Saved(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(sparse)
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            (kept,) = ctx.saved_tensors
+            assert kept.layout == sparse.layout and torch.equal(kept.to_dense(), sparse.to_dense())
+            return grad
+
+    Saved.apply(torch.ones(1, requires_grad=True)).sum().backward()
+try:
+    Saved.backward = staticmethod(lambda ctx, grad: ctx.save_for_backward("text"))
+    Saved.apply(torch.ones(1, requires_grad=True)).sum().backward()
+except TypeError as error:
+    assert "str" in str(error)
+sparse, dense = torch.sparse_coo_tensor(places, torch.ones(3), (3, 4)), dense.detach()
+wanted = sparse.to_dense() @ dense
+products = (torch.smm(sparse, dense), 2, 4), (sparse.smm(dense), 2, 4), (torch.hspmm(sparse, dense), 1, 2)
+for made, axes, rows in products:
+    assert made.is_sparse and made.sparse_dim() == axes and made._nnz() == rows and made.is_coalesced()
+    assert torch.equal(made.to_dense(), wanted)
+""",
+    "derivatives of draws with respect to concentrations": """
+x = torch.tensor([0.3, 0.2, 0.5, 0.01, 0.97], dtype=torch.float64)
+own = torch.tensor([0.5, 1.0, 2.0, 0.1, 40.0], dtype=torch.float64)
+total = torch.tensor([3.5, 3.0, 4.0, 9.0, 42.0], dtype=torch.float64)
+# By differences of scipy.special.betainc.
+slopes = torch.tensor([0.61256517, 0.32765441, 0.29543145, 0.22860527, 0.02432246], dtype=torch.float64)
+assert torch.allclose(torch._dirichlet_grad(x, own, total), slopes, rtol=1e-6)
+single = torch._dirichlet_grad(x.float()[None], own.float()[None], total.float()[None])
+assert single.dtype == torch.float32 and torch.allclose(single.double(), slopes[None], rtol=1e-4)
+""",
+    "hints of causal masks": """
+torch.manual_seed(0)
+x, mask = torch.randn(2, 6, 16), nn.Transformer.generate_square_subsequent_mask(6)
+other = torch.zeros(6, 6).masked_fill(torch.eye(6).bool(), -torch.inf)
+encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, 0.0, batch_first=True), 2)
+layer, attention = encoder.layers[0], encoder.layers[0].self_attn
+calls = {
+    "encoder": lambda mask=None, **given: encoder(x, mask=mask, **given),
+    "layer": lambda mask=None, **given: layer(x, src_mask=mask, **given),
+    "attention": lambda mask=None, **given: attention(x, x, x, attn_mask=mask, **given)[0],
+}
+for training in (True, False):
+    encoder.train(training)
+    for recorded in (True, False):
+        for name, call in calls.items():
+            with torch.set_grad_enabled(recorded):
+                place = training, recorded, name
+                assert torch.allclose(call(mask, is_causal=True), call(mask), atol=1e-5), place
+                if not training and not recorded:  # the masks alone count
+                    assert torch.equal(call(is_causal=True), call()), place
+                    if name != "attention":
+                        assert torch.equal(call(other, is_causal=True), call(other)), place
+                    continue
+                try:
+                    call(is_causal=True)
+                except RuntimeError as error:
+                    assert "is_causal" in str(error)
+                else:
+                    raise AssertionError(place)
+""",
     "draws into tensors": """
 whole = lambda *args, **named: torch.empty(2000, dtype=torch.long).random_(*args, **named)
 for drawn, low, high in [

@@ -139,6 +139,16 @@ refused(ValueError, *(lambda kind=kind, mode=mode, stride=stride: kind(padding="
     lambda: F.interpolate(rows[None], size=2, align_corners=False),
     *(lambda kind=kind: kind(3, 2)(rows[None]) for kind in (nn.RNNCell, nn.LSTMCell, nn.GRUCell)),
     lambda: nn.GRUCell(3, 2)(rows, torch.ones(1, 2, 2)))
+for ndim in (3, 4, 5):
+    for words in ("size", "scale_factor"):
+        for count in {1, 2, 3} - {ndim - 2}:
+            for make in (F.interpolate, lambda x, **given: nn.Upsample(**given)(x)):
+                try:
+                    make(torch.ones([2] * ndim), **{words: (2,) * count})
+                except ValueError as error:
+                    assert words in str(error)
+                else:
+                    raise AssertionError((ndim, words, count))
 assert nn.Upsample(scale_factor=2)(rows[None]).shape == (1, 2, 6)
 assert nn.Upsample(scale_factor=2, mode="linear", align_corners=False)(rows[None]).shape == (1, 2, 6)
 refused(RuntimeError, lambda: nn.PReLU(3)(rows[0]), lambda: F.prelu(rows[0], rows[0]), lambda: nn.PReLU(2)(rows))

@@ -461,6 +461,27 @@ close([o.param_groups[0]["lr"]], [0.5])
 schedule.step()
 close([o.param_groups[0]["lr"]], [0.25])
 close([rates([S.StepLR(o, 3, 0.1, last_epoch=2)], 2)[0]], [0.025])  # the next one is the third epoch's end
+
+
+class Own(S.LRScheduler):
+    def get_lr(self):
+        return self.base_lrs
+
+
+for make in (
+    lambda o: S.StepLR(o, 3, last_epoch=2),
+    lambda o: S.ExponentialLR(o, 0.5, last_epoch=2),
+    lambda o: S.LambdaLR(o, lambda epoch: 1.0, last_epoch=0),
+    lambda o: S.CosineAnnealingLR(o, 3, last_epoch=1),
+    lambda o: Own(o, last_epoch=1),
+):
+    o = optimizer()
+    try:
+        make(o)
+    except KeyError as error:
+        assert "initial_lr" in str(error) and "initial_lr" not in o.param_groups[0]
+    else:
+        raise AssertionError
 """,
     "schedules of schedules begin by steps of their parts": """
 def exponential(o, gamma=0.5):

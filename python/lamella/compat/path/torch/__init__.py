@@ -169,6 +169,7 @@ from ._copies import (
 from ._default_dtype import get_default_dtype, set_default_dtype, set_default_tensor_type
 from ._device import device, get_device_module
 from ._drawing import (
+    _dirichlet_grad,
     _sample_dirichlet,
     _standard_gamma,
     _standard_gamma_grad,
@@ -283,6 +284,7 @@ from ._plain import (
     embedding,
     fill,
     get_device,
+    hspmm,
     index_fill,
     is_signed,
     masked_fill,
@@ -293,6 +295,7 @@ from ._plain import (
     result_type,
     scatter_add,
     scatter_reduce,
+    smm,
     spmm,
     stft,
     threshold,

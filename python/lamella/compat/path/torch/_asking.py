@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import lamella as lm
 from lamella._names import Elsewhere
+from lamella.compat.methods import Later
 
 from ._exchange import HOMES, Exchanges, functions_of
 
@@ -162,6 +163,23 @@ _HANDING_ON = frozenset({"lamella.nn._moving", "lamella.nn._state"})
 _HANDED_ON = frozenset({"detach", "to"})
 
 
+def as_method(name: str, x: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Returns the method that a call of a method or an operator of ``x`` is to those that take it over.
+
+    Its arguments come along: ``2 - x`` is ``Tensor.__rsub__(x, 2)``, and ``x - y`` is ``Tensor.sub(x, y)``.
+    """
+    given = (x, *args)
+    if name in _REFLECTED and isinstance(args[0], _Tensor):
+        name, given = _REFLECTED[name], (args[0], x)
+    elif name in _COMMUTING:
+        name = _REFLECTED[name]
+    name = _OPERATORS.get(name, name)
+    function = getattr(_Tensor, name)
+    if isinstance(function, FunctionType) and function.__name__ not in vars(_Tensor):
+        function.__name__ = name  # by which programs tell functions
+    return function, given
+
+
 class _Method:
     """A method, or an operator, that asks the object that it is called on, and the arguments."""
 
@@ -178,15 +196,7 @@ class _Method:
         return functools.partial(self._call, x)
 
     def _call(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        name, given = self._name, (x, *args)
-        if name in _REFLECTED and isinstance(args[0], _Tensor):
-            name, given = _REFLECTED[name], (args[0], x)
-        elif name in _COMMUTING:
-            name = _REFLECTED[name]
-        name = _OPERATORS.get(name, name)
-        function = getattr(_Tensor, name)
-        if isinstance(function, FunctionType) and function.__name__ not in vars(_Tensor):
-            function.__name__ = name  # by which programs tell functions
+        function, given = as_method(self._name, x, args)
         return asked(function, askers((*given, *kwargs.values())), given, kwargs)
 
 
@@ -229,11 +239,20 @@ class Asking(lm.Tensor):
     __torch_function__ = classmethod(of_class)
 
 
-def _fill() -> None:
-    for name, value in vars(_Tensor).items():
+def methods() -> Iterator[tuple[str, Any]]:
+    """Yields the names and values of the attributes of tensors that others may take over."""
+    for name, value in list(vars(_Tensor).items()):
         private = name.startswith("_") and not name.endswith("__") and name not in ("_base", "_version", "_grad")
-        if private or name in _PLAIN or isinstance(value, (Elsewhere, staticmethod, str)):
-            continue
+        if not (private or name in _PLAIN or isinstance(value, (Elsewhere, staticmethod, str))):
+            if isinstance(value, Later):
+                getattr(_Tensor, name, None)  # which makes it what it is, if there is such a function
+            found = vars(_Tensor)[name]
+            if not isinstance(found, Later):
+                yield name, found
+
+
+def _fill() -> None:
+    for name, value in methods():
         if name == "__iter__":
             setattr(Asking, name, _Iteration(name))
         elif hasattr(type(value), "__set__"):

@@ -13,8 +13,9 @@ from lamella.autograd import PyLayerContext
 
 from ._plain import IN_FORWARD
 
-#: Names of what a call leaves on its context: which outputs are tensors, and what was saved for ``jvp``.
-_PLACES, _FOR_JVP = "_places_of_tensors", "_saved_for_forward"
+#: Names of what a call leaves on its context: which outputs are tensors, what was saved for ``jvp``, and how sparse
+#: tensors are made of what was saved for backward.
+_PLACES, _FOR_JVP, _SPARSE = "_places_of_tensors", "_saved_for_forward", "_sparse_of_saved"
 
 
 def _note_places(ctx: Any, result: Any) -> None:
@@ -138,11 +139,36 @@ def _save_for_forward(self: Any, *tensors: Tensor | None) -> None:
     setattr(self, _FOR_JVP, tensors)
 
 
+_native_save: Any = PyLayerContext.save_for_backward
 _native_saved: Any = PyLayerContext.__dict__["saved_tensors"]
 
 
-def _saved_tensors(self: Any) -> tuple[Tensor | None, ...]:
+def _save_for_backward(self: Any, *tensors: Any) -> None:
+    """Keeps tensors, or None, for backward; of a sparse tensor its places and values."""
+    try:
+        _native_save(self, *tensors)
+    except TypeError:
+        from .sparse import SparseTensor  # imported late: few programs have sparse tensors
+
+        if not any(isinstance(each, SparseTensor) for each in tensors):
+            raise
+        makers = [each._from_parts if isinstance(each, SparseTensor) else None for each in tensors]
+        parts = [each._to_save() if isinstance(each, SparseTensor) else (each,) for each in tensors]
+        _native_save(self, *(one for each in parts for one in each))
+        setattr(self, _SPARSE, [(make, len(each)) for make, each in zip(makers, parts, strict=True)])
+
+
+def _saved_tensors(self: Any) -> tuple[Any, ...]:
     """The saved tensors; the layer's outputs among them want a gradient, also in a pass that is not recorded."""
+    kept = _dense_saved(self)
+    sparse = (getattr(self, "__dict__", None) or {}).get(_SPARSE)
+    if sparse is None:
+        return kept
+    rest = iter(kept)
+    return tuple(next(rest) if make is None else make(*(next(rest) for _ in range(count))) for make, count in sparse)
+
+
+def _dense_saved(self: Any) -> tuple[Tensor | None, ...]:
     kept: tuple[Tensor | None, ...] = _native_saved.__get__(self)
     if lm.is_grad_enabled() or all(x is None or x.requires_grad for x in kept):
         return kept
@@ -163,6 +189,7 @@ def _saved_variables(self: Any) -> tuple[Tensor, ...]:
 
 
 _contexts: Any = PyLayerContext
+_contexts.save_for_backward = _save_for_backward
 _contexts.save_for_forward = _save_for_forward
 _contexts.saved_tensors = property(_saved_tensors, doc=_native_saved.__doc__)
 _contexts.saved_variables = property(_saved_variables)

@@ -10,6 +10,8 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.front import close_module
 
+from ._schemas import FunctionSchema, of_function, of_registered
+
 
 class OpOverload:
     """One form of an operator of ``aten``, such as ``torch.ops.aten.add.Tensor``."""
@@ -17,6 +19,8 @@ class OpOverload:
     def __init__(self, packet: OpOverloadPacket, overload: str) -> None:
         self.overloadpacket, self._overloadname = packet, overload
         self.__name__ = f"{packet.__name__}.{overload}"
+        self.__module__, self._name = packet.__module__, self.name()
+        self._overloadpacket, self._opname, self.namespace = packet, packet.__name__, "aten"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function."""
@@ -25,6 +29,27 @@ class OpOverload:
     def name(self) -> str:
         """Returns the operator's name, with its namespace."""
         return f"aten::{self.__name__}".removesuffix(".default")
+
+    @property
+    def op(self) -> Any:
+        """The function."""
+        return self.overloadpacket.op
+
+    @property
+    def _schema(self) -> FunctionSchema:
+        name = self.overloadpacket.__name__
+        return of_function(f"aten::{name}", self._overloadname, _function(name))
+
+    @property
+    def tags(self) -> list[Any]:
+        """Marks for compilers, of which operators here have none."""
+        return []
+
+    def __deepcopy__(self, memo: Any) -> OpOverload:
+        return self
+
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='aten.{self.overloadpacket.__name__}', overload='{self._overloadname}')>"
@@ -37,7 +62,26 @@ class OpOverloadPacket:
     """
 
     def __init__(self, name: str) -> None:
-        self.__name__ = name
+        self.__name__, self.__module__ = name, "torch._ops.aten"
+        self._qualified_op_name = f"aten::{name}"
+
+    @property
+    def op(self) -> Any:
+        """The function."""
+        return _function(self.__name__)
+
+    def overloads(self) -> list[str]:
+        """Returns the names of the forms that programs have asked for, and of that without a name."""
+        return [
+            "default",
+            *(name for name, one in vars(self).items() if isinstance(one, OpOverload) and name != "default"),
+        ]
+
+    def __deepcopy__(self, memo: Any) -> OpOverloadPacket:
+        return self
+
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function.
@@ -48,8 +92,8 @@ class OpOverloadPacket:
         return _function(self.__name__)(*args, **kwargs)
 
     def __getattr__(self, overload: str) -> OpOverload:
-        if overload.startswith("__"):
-            raise AttributeError(overload)
+        if overload.startswith("_"):
+            raise AttributeError(f"'{self}' has no form '{overload}'")
         made = vars(self)[overload] = OpOverload(self, overload)
         return made
 
@@ -149,4 +193,28 @@ class _Operators:
 
 
 ops = _Operators()
+
+
+class _OperatorName(str):
+    """The name of a registered operator, which PyTorch's programs call for."""
+
+    def __call__(self) -> str:
+        return str(self)
+
+
+_registered: Any = type(lm.ops.lamella.add)
+_native_name: Any = vars(_registered)["name"]
+_registered.name = property(lambda self: _OperatorName(_native_name.__get__(self)), doc=_native_name.__doc__)
+_registered._schema = property(of_registered, doc="What the operator takes and gives.")
+_registered._name = property(lambda self: _native_name.__get__(self), doc="The name with its namespace.")
+_registered._qualified_op_name = _registered._name
+_registered._opname = property(lambda self: self.__name__, doc="The name without its namespace.")
+_registered._overloadname = property(lambda self: self.overload or "default", doc="The overload's name.")
+_registered.namespace = property(lambda self: self.name.partition("::")[0], doc="The namespace.")
+_registered.overloadpacket = property(
+    lambda self: getattr(getattr(lm.ops, self.namespace), self.__name__), doc="The operator with all its overloads."
+)
+_registered._overloadpacket = _registered.overloadpacket
+_registered.__deepcopy__ = lambda self, memo: self
+_registered.tags = property(lambda self: [], doc="Marks for compilers, of which operators here have none.")
 __getattr__ = close_module(__name__)

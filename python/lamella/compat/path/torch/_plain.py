@@ -296,6 +296,16 @@ def mm(input: Any, mat2: Any, *, out: Tensor | None = None) -> Any:
 spmm = mm
 
 
+def smm(input: Any, mat2: Tensor) -> Any:
+    """The product of a sparse and a dense matrix, as a sparse one."""
+    return input.smm(mat2)
+
+
+def hspmm(mat1: Any, mat2: Tensor) -> Any:
+    """The product of a sparse and a dense matrix as a sparse column of dense rows."""
+    return mat1._rows_of_product("hspmm", mat2)
+
+
 def matmul(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     """The product of matrices, stacks of them, or vectors; a sparse matrix comes first."""
     return lm.matmul(input, other, out=out) if isinstance(input, Tensor) else input.mm(other)

@@ -10,6 +10,7 @@ from typing import Any, Self
 from lamella import Tensor
 from lamella.compat.front import close_module
 
+from . import _seen
 from ._asking import asked, begin
 from ._exchange import HOMES, Exchanges, functions_of
 from ._taking_over import takers, takes_over
@@ -59,7 +60,7 @@ def is_tensor_like(inp: Any) -> bool:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """True for methods and properties of tensors."""
-    return getattr(Tensor, getattr(func, "__name__", ""), None) is func
+    return bool(getattr(Tensor, getattr(func, "__name__", ""), None) == func)
 
 
 class _Modes(threading.local):
@@ -82,11 +83,7 @@ def _handing_over(function: Callable[..., Any], body: Callable[..., Any]) -> Cal
     def call(*args: Any, **kwargs: Any) -> Any:
         if not _modes.stack:
             return body(*args, **kwargs)
-        mode = _modes.stack.pop()
-        try:
-            return mode.__torch_function__(function, (), args, kwargs)
-        finally:
-            _modes.stack.append(mode)
+        return _hand(function, args, kwargs)
 
     return call
 
@@ -99,20 +96,28 @@ def _layer_handing_over(forward: Any, body: Callable[..., Any]) -> Callable[...,
         if not _modes.stack:
             return body(layer, *args, **kwargs)
         function, given = function_of(layer, forward, args, kwargs)
-        mode = _modes.stack.pop()
-        try:
-            return mode.__torch_function__(function, (), given, kwargs)
-        finally:
-            _modes.stack.append(mode)
+        return _hand(function, given, kwargs)
 
     return call
 
 
-class TorchFunctionMode:
-    """A block in which calls of functions of ``torch``, and those that layers are, go to its ``__torch_function__``.
+def _hand(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    mode = _modes.stack.pop()
+    try:
+        return mode.__torch_function__(function, (), args, kwargs)
+    finally:
+        _modes.stack.append(mode)
 
-    Methods of tensors do not.
-    """
+
+def _hand_method(method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Hands a method, which is not one of the functions that ask by themselves, to the innermost mode."""
+    if not _modes.stack:
+        return method(*args, **kwargs)
+    return _hand(_seen.Within(method, _hand_method) if len(_modes.stack) > 1 else method, args, kwargs)
+
+
+class TorchFunctionMode:
+    """A block in which calls of functions of ``torch``, methods and layers go to its ``__torch_function__``."""
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Takes a call over; ``func(*args, **kwargs)`` goes to the mode around this one, or is the function itself.
@@ -136,6 +141,7 @@ class TorchFunctionMode:
                     _exchanges.replace(function, _handing_over)
                 for home in _HOMES:
                     _exchanges.replace_later(home, _handing_over)
+                _seen.begin(lambda: _hand_method if _modes.stack else None)
         _modes.stack.append(self)
         return self
 
@@ -145,6 +151,7 @@ class TorchFunctionMode:
         with _lock:
             _entered -= 1
             if _entered == 0:
+                _seen.end()
                 _exchanges.undo()
 
 

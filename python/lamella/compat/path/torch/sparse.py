@@ -161,6 +161,14 @@ class SparseTensor:
     def _of(self, values: lm.Tensor) -> SparseTensor:
         return SparseTensor(self._places, values, self.shape, self._coalesced)
 
+    def _to_save(self) -> tuple[lm.Tensor, lm.Tensor]:
+        """Returns the places and the values."""
+        return self._places, self._entries
+
+    def _from_parts(self, places: lm.Tensor, entries: lm.Tensor) -> SparseTensor:
+        """Returns a tensor of this one's sizes and layout with other parts."""
+        return SparseTensor._plain(places, entries, self.shape, self._coalesced)._like(self)
+
     def to(self, *args: Any, **named: Any) -> SparseTensor:
         """Returns the tensor on a device, or in a dtype."""
         entries = self._entries.to(*args, **named)
@@ -282,6 +290,25 @@ class SparseTensor:
         return mm(self, other)
 
     matmul = spmm = __matmul__ = mm
+
+    def smm(self, mat: lm.Tensor) -> SparseTensor:
+        """Returns the product with a dense matrix as a sparse one, of those rows that hold something here."""
+        rows = self._rows_of_product("smm", mat)
+        columns = lm.arange(mat.shape[1])
+        places = lm.stack([lm.repeat(rows._places[0], mat.shape[1]), lm.tile(columns, (rows._nnz(),))])
+        return SparseTensor._plain(places, lm.reshape(rows._entries, (-1,)), tuple(rows.shape), True)
+
+    def _rows_of_product(self, op: str, mat: lm.Tensor) -> SparseTensor:
+        """Returns the product with a dense matrix as a sparse column of dense rows.
+
+        Raises:
+            RuntimeError: the sizes do not fit.
+        """
+        made = mm(self, mat)
+        if made.ndim != 2:
+            raise RuntimeError(f"[{op}] takes two matrices, got the sizes {list(self.shape)} and {list(mat.shape)}")
+        rows = lm.unique(self._places[0])
+        return SparseTensor._plain(lm.expand_dims(rows, 0), made[rows], tuple(made.shape), True)
 
     def __rmatmul__(self, other: lm.Tensor) -> lm.Tensor:
         return mm(self.t(), other.mT).mT

@@ -117,9 +117,10 @@ class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
         """Lets each query look at the keys; see :meth:`lamella.nn.MultiheadAttention.forward`.
 
         ``is_causal`` says of ``attn_mask`` that it hides later keys. It replaces the mask where nothing else needs one;
-        with padding, or where weights are wanted, the mask alone counts.
+        with padding, where weights are wanted, or in evaluation off the tape, the mask alone counts.
         """
         self._check_inputs(query, key, value, key_padding_mask, attn_mask)
+        is_causal = is_causal and not self._overlooks_hints(query, key, value, key_padding_mask, attn_mask)
         if is_causal and attn_mask is None:
             raise RuntimeError(
                 "[MultiheadAttention] is_causal says of attn_mask that it hides later keys, and is no mask by itself: "
@@ -131,6 +132,16 @@ class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
             query, key, value, *masks, need_weights, average_attn_weights
         )
         return found
+
+    def _overlooks_hints(self, query: lm.Tensor, key: lm.Tensor, value: lm.Tensor, *masks: lm.Tensor | None) -> bool:
+        """True of a call that PyTorch hands to its kernel of all of attention, which is told masks only."""
+        if self.training or query.ndim != 3 or not (query is key is value) or lm.amp.is_autocast_enabled():
+            return False
+        if any(mask is not None and mask.dtype != lm.bool for mask in masks) or not backends.mha.get_fastpath_enabled():
+            return False
+        fits = self.batch_first and self._qkv_same_embed_dim and self.in_proj_bias is not None
+        fits = fits and self.bias_k is None and not self.add_zero_attn and self.num_heads % 2 == 0
+        return fits and _is_off_tape(query, self)
 
     def _check_inputs(self, query: lm.Tensor, key: lm.Tensor, value: lm.Tensor, *masks: lm.Tensor | None) -> None:
         """Refuses inputs of other shapes, and masks of integers.
@@ -197,6 +208,19 @@ class TransformerEncoderLayer(_NAMES.make("TransformerEncoderLayer")):  # type: 
     __module__ = "torch.nn"
     _attention = MultiheadAttention
 
+    def forward(
+        self,
+        src: lm.Tensor,
+        src_mask: lm.Tensor | None = None,
+        src_key_padding_mask: lm.Tensor | None = None,
+        is_causal: bool = False,
+    ) -> lm.Tensor:
+        """Returns a tensor of the shape of ``src``; in evaluation off the tape, the masks alone count."""
+        if is_causal and _runs_fused(self, src) and _is_one_kernel(self) and _is_off_tape(src, self):
+            is_causal = False
+        made: lm.Tensor = super().forward(src, src_mask, src_key_padding_mask, is_causal)
+        return made
+
 
 class TransformerEncoder(lm.nn.TransformerEncoder, metaclass=AdaptedType):
     """Encoder layers one after the other; arguments as for :class:`lamella.nn.TransformerEncoder`.
@@ -243,11 +267,7 @@ class TransformerEncoder(lm.nn.TransformerEncoder, metaclass=AdaptedType):
     def _leaves_out(self, src: lm.Tensor) -> bool:
         """True of a call in which PyTorch's layers do not see hidden positions at all."""
         first = self.layers[0]
-        if not getattr(self, "use_nested_tensor", False) or not backends.mha.get_fastpath_enabled():
-            return False
-        if first.training or src.ndim != 3 or lm.amp.is_autocast_enabled():
-            return False
-        return not (lm.is_grad_enabled() and any(x.requires_grad for x in (src, *first.parameters())))
+        return getattr(self, "use_nested_tensor", False) and _runs_fused(first, src) and _is_off_tape(src, first)
 
 
 def _hides(padding: lm.Tensor) -> lm.Tensor:
@@ -255,10 +275,23 @@ def _hides(padding: lm.Tensor) -> lm.Tensor:
     return padding if padding.dtype == lm.bool else padding == -math.inf
 
 
+def _is_off_tape(x: lm.Tensor, layer: lm.nn.Module) -> bool:
+    return not (lm.is_grad_enabled() and any(each.requires_grad for each in (x, *layer.parameters())))
+
+
+def _runs_fused(layer: Any, src: lm.Tensor) -> bool:
+    """True where PyTorch runs an encoder layer that allows it by one kernel, unless a gradient is wanted."""
+    fits = not layer.training and src.ndim == 3 and not lm.amp.is_autocast_enabled()
+    return fits and bool(backends.mha.get_fastpath_enabled())
+
+
 def _leaves_padding_out(layer: Any) -> bool:
     """True of encoder layers which PyTorch runs on sequences without their padding, where no gradient is wanted."""
-    if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
-        return False
+    return isinstance(layer, TransformerEncoderLayer) and not layer.norm_first and _is_one_kernel(layer)
+
+
+def _is_one_kernel(layer: Any) -> bool:
+    """True of encoder layers that PyTorch has one kernel for."""
     attention, activation = layer.self_attn, layer.activation
     known = isinstance(activation, (lm.nn.ReLU, lm.nn.GELU)) or getattr(activation, "__name__", "") in ("relu", "gelu")
     fits = attention.batch_first and attention._qkv_same_embed_dim and attention.in_proj_bias is not None

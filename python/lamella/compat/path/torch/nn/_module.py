@@ -238,6 +238,37 @@ def _type(self: Module, dst_type: Any) -> Module:
     return _to(self, dst_type)
 
 
+def _registering(name: str, place: str) -> Callable[..., None]:
+    """Returns a method that registers something under a name, but for one that an attribute of another kind has."""
+    native: Any = getattr(Module, name)
+
+    @functools.wraps(native)
+    def method(self: Module, name_of: Any, *args: Any, **kwargs: Any) -> None:
+        others = {"_parameters", "_buffers", "_modules"} - {place}
+        if any(name_of in getattr(self, each) for each in others):
+            raise KeyError(f"[{name}] '{name_of}' is already an attribute of {type(self).__name__} of another kind")
+        native(self, name_of, *args, **kwargs)
+
+    return method
+
+
+_native_setattr: Any = Module.__setattr__
+_NO_PARAMETERS = Module, lm.nn.Buffer
+
+
+def _setattr(self: Module, name: str, value: Any) -> None:
+    """Sets an attribute, but for a module or a buffer in the place of a parameter.
+
+    Raises:
+        TypeError: the name is a parameter's.
+    """
+    if name in self.__dict__.get("_parameters", ()) and isinstance(value, _NO_PARAMETERS):
+        raise TypeError(
+            f"[{type(self).__name__}] '{name}' is a parameter: it takes a Parameter or None, not {type(value).__name__}"
+        )
+    _native_setattr(self, name, value)
+
+
 def _submodule(self: Module, target: str) -> Module:
     """Returns the module that a dotted path names."""
     found: Any = self
@@ -331,6 +362,13 @@ _put("zero_grad", _zero_grad)
 _put("named_parameters", _all_names(_native_named_parameters, "_parameters"))
 _put("named_buffers", _all_names(_native_named_buffers, "_buffers"))
 _put("type", _type)
+_put("__setattr__", _setattr)
+for _name, _place in {
+    "register_parameter": "_parameters",
+    "register_buffer": "_buffers",
+    "add_module": "_modules",
+}.items():
+    _put(_name, _registering(_name, _place))
 _put("register_module", Module.add_module)
 _put("share_memory", _share_memory)
 _put("compile", _compile)
@@ -338,7 +376,6 @@ _put("_get_name", lambda self: type(self).__name__)
 _put("_call_impl", lambda self, *args, **kwargs: self(*args, **kwargs))
 _put("__repr__", text_of)
 _put("xpu", lambda self, device=None: self.to("xpu" if device is None else device))
-_put("add_module", Module.add_module)
 _put("register_backward_hook", Module.register_full_backward_hook)
 _put_missing("get_submodule", _submodule)
 _put_missing("get_parameter", _tensor_of)

@@ -31,11 +31,58 @@ def _values(*attributes: str) -> Callable[[Any, str], str]:
 def _recurrent(module: Any, native: str) -> str:
     """Returns the sizes of a recurrent layer or cell, and the settings that are not the usual ones."""
     usual = {"num_layers=1", "bias=True", "batch_first=False", "dropout=0.0", "dropout=0", "bidirectional=False"}
-    parts = [part for part in native.split(", ") if part not in usual]
+    parts = [part for part in native.split(", ") if part not in usual and not part.startswith("nonlinearity")]
     nonlinearity = getattr(module, "nonlinearity", "tanh")
-    if nonlinearity != "tanh" and not any(part.startswith("nonlinearity") for part in parts):
+    if nonlinearity != "tanh" and isinstance(module, lm.nn.RNNCell):
         parts.append(f"nonlinearity={nonlinearity}")
     return ", ".join(parts).replace("'", "")
+
+
+def _norm(module: Any, native: str) -> str:
+    """Returns the settings of a norm, and behind the one of its weight that of its bias."""
+    shown = f"bias={module.bias is not None}"
+    parts = [part for part in native.split(", ") if not part.startswith("bias=")]
+    if type(module).__name__.startswith("Lazy"):
+        parts.insert(0, "0")
+    place = next((i for i, part in enumerate(parts) if "affine=" in part), len(parts) - 1)
+    return ", ".join([*parts[: place + 1], shown, *parts[place + 1 :]])
+
+
+def _tupled(count: int) -> Callable[[Any, str], str]:
+    """Returns a text of the sizes of windows, one for each of some axes."""
+
+    def text(module: Any, native: str) -> str:
+        found = {name: getattr(module, name) for name in ("kernel_size", "stride", "padding")}
+        each = {name: tuple(x) if isinstance(x, (list, tuple)) else (x,) * count for name, x in found.items()}
+        return ", ".join(f"{name}={value}" for name, value in each.items())
+
+    return text
+
+
+def _pooled_by_norm(module: Any, native: str) -> str:
+    """Returns the settings of a pooling by norms, all of them."""
+    return native if "ceil_mode" in native else f"{native}, ceil_mode={module.ceil_mode}"
+
+
+def _scaled(module: Any, native: str) -> str:
+    """Returns the settings of an upsampling, whose factors are floats."""
+    factor = module.scale_factor
+    if factor is None:
+        return native
+    shown = tuple(map(float, factor)) if isinstance(factor, (list, tuple)) else float(factor)
+    return f"scale_factor={shown}, mode={module.mode!r}"
+
+
+def _embedding(module: Any, native: str) -> str:
+    return f"{native}, sparse=True" if getattr(module, "sparse", False) else native
+
+
+def _bags(module: Any, native: str) -> str:
+    """Returns the settings of bags of embeddings, but for those that are the usual ones."""
+    usual = {"max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "mode": None, "padding_idx": None}
+    found = {name: getattr(module, name, default) for name, default in usual.items()}
+    shown = [f"{name}={value!r}" for name, value in found.items() if value != usual[name]]
+    return ", ".join([f"{module.num_embeddings}, {module.embedding_dim}", *shown])
 
 
 def _activation(module: Any, native: str) -> str:
@@ -59,6 +106,18 @@ _TEXTS: dict[str, Callable[[Any, str], str]] = {
     "Flatten": _fields("start_dim:start_axis end_dim:stop_axis"),
     "Unflatten": _fields("dim:axis unflattened_size:sizes"),
     **dict.fromkeys(("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"), _recurrent),
+    **dict.fromkeys(
+        [f"{kind}Norm{n}d" for kind in ("Batch", "Instance", "LazyBatch", "LazyInstance") for n in (1, 2, 3)], _norm
+    ),
+    **dict.fromkeys(("SyncBatchNorm", "GroupNorm", "LayerNorm"), _norm),
+    "AvgPool1d": _tupled(1),
+    **{f"MaxUnpool{n}d": _tupled(n) for n in (1, 2, 3)},
+    **dict.fromkeys(("LPPool1d", "LPPool2d", "LPPool3d"), _pooled_by_norm),
+    **dict.fromkeys(("FractionalMaxPool2d", "FractionalMaxPool3d"), _nothing),
+    **dict.fromkeys(("Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"), _scaled),
+    "LazyLinear": lambda module, native: f"in_features=0, {native}",
+    "Embedding": _embedding,
+    "EmbeddingBag": _bags,
     **dict.fromkeys(("Conv1d", "Conv2d", "Conv3d"), lambda module, native: native.replace("'", "")),
 }
 for _name in dir(lm.nn):

@@ -240,6 +240,12 @@ def interpolate(
         raise ValueError(
             f"[interpolate] align_corners is for the modes {', '.join(_WITH_CORNERS)}, not for {mode!r}: leave it out"
         )
+    for name, given in (("size", size), ("scale_factor", scale_factor)):
+        if isinstance(given, (list, tuple)) and len(given) != input.ndim - 2:
+            raise ValueError(
+                f"[interpolate] {name} is a number, or one for each of the {input.ndim - 2} axes behind the channels, "
+                f"not {given}"
+            )
     made: Tensor = _native_interpolate(
         input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
     )

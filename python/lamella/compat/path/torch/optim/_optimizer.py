@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -37,8 +38,19 @@ def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
             names, tensors = zip(*group["params"], strict=True)
             group["params"], group["param_names"] = list(tensors), list(names)
     unknown = {name: group.pop(name) for name in set(group) - set(self.defaults) - {"params"}}
+    given = group.get("params")
+    if repeated := isinstance(given, list) and len(set(map(id, given))) < len(given):
+        warnings.warn(
+            f"[{type(self).__name__}] a parameter group has a tensor several times: each step moves it as often",
+            stacklevel=3,
+        )
+        group["params"] = list({id(each): each for each in given}.values())
     _native_add(self, group)
-    take_last(self).update(unknown)
+    added = take_last(self)
+    added.update(unknown)
+    if repeated:
+        added["params"] = given
+        self.__dict__[_REPEATS] = True
 
 
 def _load_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
@@ -76,6 +88,39 @@ def _zero_grad(self: Optimizer, set_to_none: bool = True) -> None:
                     parameter.grad = None
                 elif parameter.grad is not None:
                     parameter.grad.zero_()
+
+
+def _one_by_one(native: Callable[..., Any]) -> Callable[..., None]:
+    """Returns an update of a group that moves a tensor which it holds several times as often, one after the other."""
+
+    def update_group(
+        self: Optimizer, parameters: list[Any], gradients: list[Any], states: list[Any], group: Any
+    ) -> None:
+        left = list(range(len(parameters)))
+        while left:
+            first = {id(parameters[i]): i for i in reversed(left)}.values()
+            now = sorted(first)
+            left = [i for i in left if i not in set(now)]
+            native(self, *([each[i] for i in now] for each in (parameters, gradients, states)), group)
+
+    return update_group
+
+
+def _with_repeated(native: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the ``step`` of all optimizers, which takes groups that hold a tensor several times."""
+
+    @functools.wraps(native)
+    def step(self: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
+        if _REPEATS not in self.__dict__:
+            return native(self, closure)
+        own: Any = type(self).update_group
+        self.__dict__["update_group"] = functools.partial(_one_by_one(own), self)
+        try:
+            return native(self, closure)
+        finally:
+            del self.__dict__["update_group"]
+
+    return step
 
 
 class _Hooked:
@@ -183,6 +228,8 @@ def _text(self: Optimizer) -> str:
     return f"{type(self).__name__} (\n" + "\n".join(groups) + ")"
 
 
+#: Attribute of an optimizer of which a group holds a tensor several times.
+_REPEATS = "_repeats"
 #: Attribute of an optimizer with its hooks around states.
 _HOOKS_OF_STATES = "_hooks_of_states"
 _keys = itertools.count()
@@ -198,6 +245,7 @@ for _event in ("state_dict_pre", "state_dict_post", "load_state_dict_pre", "load
 optimizer.load_state_dict = _load_with_hooks
 optimizer.state_dict = _state_with_hooks
 optimizer.zero_grad = _zero_grad
+optimizer.step = _with_repeated(Optimizer.step)
 optimizer.__repr__ = _text
 
 

@@ -7,6 +7,7 @@ ratio of two epochs, so that several of one optimizer act together and a rate th
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -104,9 +105,32 @@ def note(self: Native) -> None:
 
 def take_groups(self: Native) -> None:
     """Begins with the groups that are new, and notes the rates of a schedule that is made."""
+    made = "_last_rates" not in self.__dict__
+    if made and any("initial_lr" not in group for group in self.optimizer.param_groups):
+        _first.add(self)
     _take_groups(self)
-    if "_last_rates" not in self.__dict__:
+    if made:
         note(self)
+
+
+#: Schedules being made of which an optimizer's group had none before.
+_first: weakref.WeakSet[Native] = weakref.WeakSet()
+
+
+def check_behind(self: Native, last_epoch: int | None) -> None:
+    """Refuses to go on behind an epoch of which the groups do not tell the rates that they began with.
+
+    Raises:
+        KeyError: a group has no ``initial_lr``.
+    """
+    if self in _first and last_epoch not in (-1, None):
+        for group in self.optimizer.param_groups:
+            del group["initial_lr"]
+        raise KeyError(
+            f"[{type(self).__name__}] last_epoch={last_epoch} goes on behind an epoch, and a group of the optimizer "
+            "has no 'initial_lr', the rate that it began with: set it, or load the optimizer's state"
+        )
+    _first.discard(self)
 
 
 def get_last_lr(self: Native) -> list[Any]:
@@ -198,6 +222,7 @@ def step(self: Native, epoch: float | None = None) -> None:
 def go_on_after(self: Native, last_epoch: int | None) -> None:
     """Goes on behind an epoch; -1 or None begins anew."""
     self.__dict__.pop("_goes_on", None)
+    check_behind(self, last_epoch)
     if last_epoch in (-1, None):
         return
     self.epoch = int(last_epoch)  # type: ignore[arg-type]

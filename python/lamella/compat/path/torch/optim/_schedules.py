@@ -163,6 +163,7 @@ class LRScheduler(Native, metaclass=TensorType):
 
     def __init__(self, optimizer: Any, last_epoch: int = -1, verbose: Any = None) -> None:
         super().__init__(optimizer)
+        _rates.check_behind(self, last_epoch)
         self.epoch = last_epoch
         self.step()  # as subclasses define it, which count with this call
 
