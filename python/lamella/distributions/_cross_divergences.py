@@ -12,14 +12,15 @@ import math
 import lamella as lm
 
 from .._C import Tensor
+from ._deviance import digamma_rest, log_beta
 from ._support import EULER, HALF_LOG_2PI
 from .bernoulli import Bernoulli, ContinuousBernoulli
-from .beta import Beta, log_beta
+from .beta import Beta
 from .counts import Binomial, Poisson
 from .distribution import Distribution
 from .gamma import Exponential, Gamma
 from .heavy_tails import Pareto, Weibull
-from .kl import infinite, register_kl
+from .kl import both_in_double, infinite, register_kl
 from .location_scale import Gumbel, Laplace, Uniform
 from .normal import HalfNormal, LogNormal, Normal
 
@@ -32,7 +33,8 @@ def _mean_log(p: Distribution) -> Tensor:
 
 @_mean_log.register
 def _(p: Beta) -> Tensor:
-    return lm.digamma(p.concentration1) - lm.digamma(p.concentration1 + p.concentration0)
+    a, total = p.concentration1, p.concentration1 + p.concentration0
+    return digamma_rest(a) - digamma_rest(total) - lm.log1p(p.concentration0 / a)
 
 
 @_mean_log.register
@@ -108,15 +110,18 @@ _POSITIVE: tuple[type[Distribution], ...] = (Exponential, Gamma, HalfNormal, Log
 _REAL: tuple[type[Distribution], ...] = (Gumbel, Laplace, Normal)
 
 
+@both_in_double
 def _to_normal(p: Distribution, q: Normal) -> Tensor:
     square = p.variance + lm.square(p.mean - q.loc)
     return lm.log(q.scale) + HALF_LOG_2PI + 0.5 * square / lm.square(q.scale) - p.entropy()
 
 
+@both_in_double
 def _to_exponential(p: Distribution, q: Exponential) -> Tensor:
     return _within(p, 0.0, math.inf, q.rate * p.mean - lm.log(q.rate) - p.entropy())
 
 
+@both_in_double
 def _to_gamma(p: Distribution, q: Gamma) -> Tensor:
     a = q.concentration
     # A uniform distribution that reaches below 0 has no mean logarithm, and an infinite divergence.
@@ -125,16 +130,19 @@ def _to_gamma(p: Distribution, q: Gamma) -> Tensor:
     return _within(p, 0.0, math.inf, q.rate * p.mean - powers - p.entropy())
 
 
+@both_in_double
 def _to_gumbel(p: Distribution, q: Gumbel) -> Tensor:
     rate = 1 / q.scale
     decay = lm.exp(q.loc * rate) * _mean_decay(p, rate)
     return lm.log(q.scale) + (p.mean - q.loc) * rate + decay - p.entropy()
 
 
+@both_in_double
 def _to_continuous_bernoulli(p: Distribution, q: ContinuousBernoulli) -> Tensor:
     return _within(p, 0.0, 1.0, q._log_spread() - q.logits * (p.mean - 0.5) - p.entropy())
 
 
+@both_in_double
 def _to_uniform(p: Distribution, q: Uniform) -> Tensor:
     result = lm.log(q.high - q.low) - p.entropy()
     return lm.where((q.low > 0) | (q.high < 1), math.inf, result)
@@ -168,11 +176,13 @@ for _q in (Bernoulli, Binomial):
 
 
 @register_kl(Bernoulli, Poisson)
+@both_in_double
 def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
     return q.rate - lm.xlogy(p.probs, q.rate) - p.entropy()
 
 
 @register_kl(Normal, Laplace)
+@both_in_double
 def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
     """With the mean of a folded normal distribution (Leone, Nelson and Nottingham, 1961)."""
     shift = p.loc - q.loc
@@ -182,6 +192,7 @@ def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
 
 
 @register_kl(Uniform, Beta)
+@both_in_double
 def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
     low, high = lm.clip(p.low, 0.0, 1.0), lm.clip(p.high, 0.0, 1.0)
     powers = (q.concentration1 - 1) * _uniform_mean_log(low, high)
@@ -190,6 +201,7 @@ def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
 
 
 @register_kl(Uniform, Pareto)
+@both_in_double
 def _uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
     low = lm.maximum(p.low, 0.0)
     powers = lm.log(q.alpha) + q.alpha * lm.log(q.scale) - (q.alpha + 1) * _uniform_mean_log(low, p.high)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
-from typing import Any
 
 import lamella as lm
 
 from .._C import Tensor
+from ._deviance import deviance, deviance_of_logits, exact_difference, shape_divergence
 from ._support import EULER, ProbsOrLogits, on_diagonal
 from .bernoulli import Bernoulli, ContinuousBernoulli
-from .beta import Beta, Dirichlet, Kumaraswamy, log_beta, log_beta_of_vectors
+from .beta import Beta, Dirichlet, Kumaraswamy
 from .categorical import Categorical, OneHotCategorical, _Classes
 from .counts import Binomial, Geometric, NegativeBinomial, Poisson
-from .distribution import Distribution, parameter_of
 from .gamma import Exponential, Gamma, InverseGamma
 from .heavy_tails import Pareto, Weibull
-from .kl import register_kl
+from .kl import both_in_double, register_kl
 from .location_scale import Cauchy, Gumbel, HalfCauchy, Laplace, Uniform
 from .matrices import Wishart
 from .multivariate_normal import LowRankMultivariateNormal, MultivariateNormal, half_log_det
@@ -26,26 +23,18 @@ from .normal import HalfNormal, Normal
 from .von_mises import VonMises
 
 
-def _in_double(function: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
-    """Makes a function of two distributions compute in float64; see :func:`in_double`."""
-
-    @functools.wraps(function)
-    def call(p: Distribution, q: Distribution) -> Tensor:
-        dtype = lm.result_type(parameter_of(p), parameter_of(q))
-        return function(p._in_double(), q._in_double()).astype(dtype)
-
-    return call
-
-
 def _of_outcomes(p: ProbsOrLogits, q: ProbsOrLogits) -> Tensor:
     """Returns the divergence of two outcomes."""
-    chance = p.probs
     if p._given == q._given == "logits":
-        success = lm.log_sigmoid(p.logits) - lm.log_sigmoid(q.logits)
-        failure = lm.log_sigmoid(-p.logits) - lm.log_sigmoid(-q.logits)
-        return chance * success + (1 - chance) * failure
-    success = lm.xlogy(chance, chance) - lm.xlogy(chance, q.probs)
-    return success + lm.xlog1py(1 - chance, -chance) - lm.xlog1py(1 - chance, -q.probs)
+        x, y = p.logits, q.logits
+        # Differences of logits, of the sign that has a finite exponential.
+        more = y > x
+        low, high = lm.where(more, x, y), lm.where(more, y, x)
+        size = lm.sigmoid(high) * lm.sigmoid(-low) * -lm.expm1(low - high)
+        excess = lm.where(more, size, -size)
+        return deviance_of_logits(x, y, excess) + deviance_of_logits(-x, -y, -excess)
+    x, y = p.probs, q.probs
+    return deviance(x, y, y - x) + deviance(1 - x, 1 - y, x - y)
 
 
 @register_kl(Bernoulli, Bernoulli)
@@ -83,29 +72,33 @@ def _classes(p: _Classes, q: _Classes) -> Tensor:
 
 @register_kl(Poisson, Poisson)
 def _poisson(p: Poisson, q: Poisson) -> Tensor:
-    return lm.xlogy(p.rate, p.rate) - lm.xlogy(p.rate, q.rate) - (p.rate - q.rate)
+    return deviance(p.rate, q.rate, q.rate - p.rate)
+
+
+def _difference_of_products(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
+    """Returns ``a b - c d`` of exact products."""
+    product = c * d
+    return exact_difference(a, b, product) - exact_difference(c, d, product).detach()
 
 
 @register_kl(Beta, Beta)
-@_in_double
+@both_in_double
 def _beta(p: Beta, q: Beta) -> Tensor:
-    a, b = p.concentration1, p.concentration0
-    total, other = a + b, q.concentration1 + q.concentration0
-    return (
-        log_beta(q.concentration1, q.concentration0)
-        - log_beta(a, b)
-        + (a - q.concentration1) * lm.digamma(a)
-        + (b - q.concentration0) * lm.digamma(b)
-        + (other - total) * lm.digamma(total)
-    )
+    a1, a0, b1, b0 = p.concentration1, p.concentration0, q.concentration1, q.concentration0
+    total, other = a1 + a0, b1 + b0
+    excess = _difference_of_products(a1, b0, b1, a0) / total
+    means = deviance(b1, a1 / total * other, excess) + deviance(b0, a0 / total * other, -excess)
+    return means + shape_divergence(a1, b1) + shape_divergence(a0, b0) - shape_divergence(total, other)
 
 
 @register_kl(Dirichlet, Dirichlet)
-@_in_double
+@both_in_double
 def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, b = p.concentration, q.concentration
-    slopes = lm.digamma(a) - lm.digamma(lm.sum(a, axis=-1, keepdims=True))
-    return log_beta_of_vectors(b) - log_beta_of_vectors(a) + lm.sum((a - b) * slopes, axis=-1)
+    total, other = lm.sum(a, axis=-1, keepdims=True), lm.sum(b, axis=-1, keepdims=True)
+    means = deviance(b, a / total * other, _difference_of_products(a, other, b, total) / total)
+    shapes = lm.sum(means + shape_divergence(a, b), axis=-1)
+    return shapes - lm.squeeze(shape_divergence(total, other), axis=-1)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
@@ -114,6 +107,7 @@ def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Ten
 
 
 @register_kl(Exponential, Exponential)
+@both_in_double
 def _exponential(p: Exponential, q: Exponential) -> Tensor:
     ratio = q.rate / p.rate
     return ratio - lm.log(ratio) - 1
@@ -121,11 +115,11 @@ def _exponential(p: Exponential, q: Exponential) -> Tensor:
 
 @register_kl(Gamma, Gamma)
 @register_kl(InverseGamma, InverseGamma)
-@_in_double
+@both_in_double
 def _gamma(p: Gamma | InverseGamma, q: Gamma | InverseGamma) -> Tensor:
     a, b = p.concentration, q.concentration
-    powers = b * lm.log(p.rate / q.rate) + (a - b) * lm.digamma(a)
-    return powers + lm.lgamma(b) - lm.lgamma(a) + a * (q.rate / p.rate - 1)
+    excess = _difference_of_products(a, q.rate, b, p.rate) / p.rate
+    return deviance(b, a * (q.rate / p.rate), excess) + shape_divergence(a, b)
 
 
 @register_kl(Pareto, Pareto)
@@ -136,6 +130,7 @@ def _pareto(p: Pareto, q: Pareto) -> Tensor:
 
 
 @register_kl(Weibull, Weibull)
+@both_in_double
 def _weibull(p: Weibull, q: Weibull) -> Tensor:
     """See Bauckhage, "Computing the Kullback-Leibler divergence between two Weibull distributions", 2013."""
     a, b = p.concentration, q.concentration
@@ -166,6 +161,7 @@ def _laplace(p: Laplace, q: Laplace) -> Tensor:
 
 
 @register_kl(Kumaraswamy, Kumaraswamy)
+@both_in_double
 def _kumaraswamy(p: Kumaraswamy, q: Kumaraswamy) -> Tensor:
     if not lm.all(p.concentration1 == q.concentration1):
         raise NotImplementedError(
@@ -248,12 +244,14 @@ def _vectors(p: _Vectors, q: _Vectors) -> Tensor:
 
 
 @register_kl(Wishart, Wishart)
+@both_in_double
 def _wishart(p: Wishart, q: Wishart) -> Tensor:
     n = p.event_shape[0]
     trace = lm.sum(on_diagonal(lm.linalg.cholesky_solve(p.covariance_matrix, q.scale_tril)), axis=-1)
-    digammas = lm.sum(lm.digamma(p._halves()), axis=-1)
+    a, b = p._halves(), q._halves()
+    shapes = lm.sum(deviance(b, a, a - b) + shape_divergence(a, b), axis=-1)
     scales = q.df * (half_log_det(q._unbroadcasted_scale_tril) - half_log_det(p._unbroadcasted_scale_tril))
-    return scales + 0.5 * (p.df * (trace - n) + (p.df - q.df) * digammas) + q._log_gamma() - p._log_gamma()
+    return scales + 0.5 * p.df * (trace - n) + shapes
 
 
 @register_kl(HalfCauchy, HalfCauchy)

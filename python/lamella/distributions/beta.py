@@ -9,21 +9,12 @@ import lamella as lm
 
 from .._C import Generator, Tensor
 from . import constraints
+from ._deviance import LARGE, by_size, digamma_rest, log_beta, log_beta_of_vectors, log_power, stirling, sum_of
 from ._implicit import log_standard_gamma
 from ._quantiles import beta_quantile, lower_beta
-from ._support import EULER, ConstraintsByName, Parameter, Shape, adopt, as_tensors, open_uniform
+from ._support import EULER, LOG_2, ConstraintsByName, Parameter, Shape, adopt, as_tensors, open_uniform
 from .distribution import Distribution, in_double, quantiles_in_double
 from .exp_family import ExponentialFamily
-
-
-def log_beta(a: Tensor, b: Tensor) -> Tensor:
-    """Returns the logarithm of the beta function."""
-    return lm.lgamma(a) + lm.lgamma(b) - lm.lgamma(a + b)
-
-
-def log_beta_of_vectors(a: Tensor) -> Tensor:
-    """Returns the logarithm of the beta function of vectors along the last axis."""
-    return lm.sum(lm.lgamma(a), axis=-1) - lm.lgamma(lm.sum(a, axis=-1))
 
 
 class Beta(ExponentialFamily):
@@ -83,7 +74,22 @@ class Beta(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
         a, b = self.concentration1, self.concentration0
-        return lm.xlogy(a - 1, value) + lm.xlog1py(b - 1, -value) - log_beta(a, b)
+
+        def direct(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+            return lm.xlogy(a - 1, x) + lm.xlog1py(b - 1, -x) - (lm.lgamma(a) + lm.lgamma(b) - lm.lgamma(a + b))
+
+        def by_terms(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+            (total, constant), rest = sum_of(a, b), 1 - x
+
+            def excess(less: Tensor) -> Tensor:
+                # What the rounding of 1 - x left out counts as well.
+                return self._excess(total, rest, less) + (total * ((1 - rest) - x)).detach()
+
+            powers = log_power(a, total * x, lambda less: self._excess(total, x, less))
+            return powers + log_power(b, total * rest, excess) + (constant + lm.log(total))
+
+        small = (a + b < LARGE) | ((value <= 0) & (a != 1)) | ((value >= 1) & (b != 1))
+        return by_size(small, direct, by_terms, (a, 20.0), (b, 20.0), (value, 0.5))
 
     @in_double
     def cdf(self, value: Tensor) -> Tensor:
@@ -100,7 +106,8 @@ class Beta(ExponentialFamily):
         """Returns the entropy."""
         a, b = self.concentration1, self.concentration0
         total = a + b
-        return log_beta(a, b) - (a - 1) * lm.digamma(a) - (b - 1) * lm.digamma(b) + (total - 2) * lm.digamma(total)
+        slopes = (a - 1) * digamma_rest(a) + (b - 1) * digamma_rest(b) - (total - 2) * digamma_rest(total)
+        return (stirling(a) + stirling(b) - stirling(total)) - slopes - lm.log(total)
 
     @property
     def _natural_params(self) -> tuple[Tensor, Tensor]:
@@ -163,16 +170,33 @@ class Dirichlet(ExponentialFamily):
     @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density on the simplex."""
-        a = self.concentration
-        return lm.sum(lm.xlogy(a - 1, value), axis=-1) - log_beta_of_vectors(a)
+
+        def direct(a: Tensor, x: Tensor) -> Tensor:
+            logs = lm.xlogy(a - 1, x) - lm.lgamma(a)
+            return lm.sum(logs, axis=-1) + lm.lgamma(lm.sum(a, axis=-1))
+
+        def by_terms(a: Tensor, x: Tensor) -> Tensor:
+            every = lm.sum(a, axis=-1, keepdims=True)
+            # Narrower numbers sum to 1 up to their own rounding, of which concentrations would make a distance.
+            share = x / lm.sum(x, axis=-1, keepdims=True).detach() if self._exact_products else x
+            powers = lm.sum(log_power(a, every * share, lambda less: self._excess(every, share, less)), axis=-1)
+            total = lm.squeeze(every, axis=-1)
+            constant = stirling(total) + (a.shape[-1] - 1) * lm.log(total)
+            # Values count as such that sum to 1, but slopes are those of free values.
+            sums = lm.sum(x, axis=-1)
+            return powers + constant + total * (sums - sums.detach())
+
+        none = lm.any((value <= 0) & (self.concentration != 1), axis=-1)
+        small = (lm.sum(self.concentration, axis=-1) < LARGE) | none
+        return by_size(small, direct, by_terms, (self.concentration, 20.0), (value, 0.5), axes=1)
 
     @in_double
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         a = self.concentration
-        total = lm.sum(a, axis=-1)
-        shares = lm.sum((a - 1) * lm.digamma(a), axis=-1)
-        return log_beta_of_vectors(a) + (total - a.shape[-1]) * lm.digamma(total) - shares
+        total, count = lm.sum(a, axis=-1), a.shape[-1]
+        shares = lm.sum(stirling(a) - (a - 1) * digamma_rest(a), axis=-1)
+        return shares - stirling(total) + (total - count) * digamma_rest(total) - (count - 1) * lm.log(total)
 
     @property
     def _natural_params(self) -> tuple[Tensor]:
@@ -180,6 +204,24 @@ class Dirichlet(ExponentialFamily):
 
     def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         return log_beta_of_vectors(natural_params[0] + 1)
+
+
+# Riemann's zeta function of 2 to 12: the coefficients of ``digamma(b + 1) + EULER`` as an alternating power series
+# (DLMF 5.7.4), which serves below _FEW.
+_ZETA = (
+    1.6449340668482264,
+    1.2020569031595943,
+    1.0823232337111382,
+    1.0369277551433699,
+    1.0173430619844491,
+    1.0083492773819228,
+    1.0040773561979443,
+    1.0020083928260822,
+    1.0009945751278181,
+    1.0004941886041195,
+    1.000246086553308,
+)
+_FEW = 0.02
 
 
 class Kumaraswamy(Distribution):
@@ -235,13 +277,19 @@ class Kumaraswamy(Distribution):
         limits = lm.finfo(draws.dtype)
         return lm.clip(draws, limits.smallest_normal, 1 - limits.eps / 2)
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        value = self._checked(value)
         a, b = self.concentration1, self.concentration0
         log_value = lm.log(value)
-        # 1 - x ** a by expm1, which keeps its digits where x ** a is near 1.
-        rest = lm.xlogy(b - 1, -lm.expm1(a * log_value))
+        # The logarithm of 1 - x ** a, of the form that has digits: expm1 where x ** a is near 1, log1p where it is not.
+        power = a * log_value
+        near = power > -LOG_2
+        rest = lm.where(
+            near,
+            lm.xlogy(b - 1, -lm.expm1(lm.where(near, power, -1.0))),
+            (b - 1) * lm.log1p(-lm.pow(lm.where(near, 0.5, value), lm.where(near, 1.0, a))),
+        )
         return lm.log(a) + lm.log(b) + (a - 1) * log_value + rest
 
     def cdf(self, value: Tensor) -> Tensor:
@@ -257,8 +305,14 @@ class Kumaraswamy(Distribution):
     def _quantile(self, p: Tensor) -> Tensor:
         return lm.pow(-lm.expm1(lm.log1p(-p) / self.concentration0), 1 / self.concentration1)
 
+    @in_double
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         a, b = self.concentration1, self.concentration0
-        harmonic = lm.digamma(b + 1) + EULER
+        near = b < _FEW
+        series = lm.where(near, b, 0.0)
+        powers = _ZETA[-1]
+        for value in reversed(_ZETA[:-1]):
+            powers = value - series * powers
+        harmonic = lm.where(near, series * powers, lm.digamma(lm.where(near, 1.0, b) + 1) + EULER)
         return (1 - 1 / b) + (1 - 1 / a) * harmonic - lm.log(a) - lm.log(b)

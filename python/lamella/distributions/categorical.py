@@ -10,6 +10,7 @@ import lamella as lm
 from .._C import Generator, Tensor
 from . import constraints
 from ._counting import multinomial
+from ._deviance import LARGE, log_poisson, stirling
 from ._support import (
     ConstraintsByName,
     Parameter,
@@ -25,6 +26,8 @@ from .distribution import Distribution, in_double
 from .transformed import TransformedDistribution
 from .transforms import ExpTransform
 
+# Logits from which on down exponentials are no float64, and count as 0 beside those of other classes.
+_LEAST_LOGIT = -700.0
 # Number of draws for each class of a Multinomial from which on they are not made one by one.
 _COUNTED_PER_CLASS = 64
 
@@ -61,6 +64,11 @@ class _Classes(Distribution):
     def _param(self) -> Tensor:
         kept = vars(self)
         return kept[self._given]  # type: ignore[no-any-return]
+
+    @property
+    def _form(self) -> str:
+        """Name of the form that large counts are computed of, the one that was given."""
+        return self._given
 
     @property
     def param_shape(self) -> tuple[int, ...]:
@@ -292,21 +300,38 @@ class Multinomial(_Classes):
     @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        chosen = value * self._logits_but_for_none(value)
-        ways = lm.lgamma(lm.sum(value, axis=-1) + 1) - lm.sum(lm.lgamma(value + 1), axis=-1)
-        return ways + lm.sum(chosen, axis=-1)
+        if self.total_count < LARGE:
+            chosen = value * self._logits_but_for_none(value)
+            ways = lm.lgamma(lm.sum(value, axis=-1) + 1) - lm.sum(lm.lgamma(value + 1), axis=-1)
+            return ways + lm.sum(chosen, axis=-1)
+        beyond: Tensor | float = 0.0
+        if self._form == "probs":
+            probs = self.probs
+        else:
+            bound = lm.clip(self.logits, _LEAST_LOGIT)
+            probs = lm.exp(bound)
+            beyond = value * lm.where(value > 0, self.logits - bound, 0.0)
+        total = lm.sum(value, axis=-1, keepdims=True)
+        # A class without any probability that counts nothing is left out, and its slope with it.
+        none = (value == 0) & (probs <= math.exp(_LEAST_LOGIT))
+        probs = lm.where(none, 1.0, probs)
+        counts = log_poisson(value, total * probs, lambda: self._excess(total, probs, value))
+        counts = counts + lm.where(none, total, 0.0) + beyond
+        return lm.sum(counts, axis=-1) + stirling(lm.squeeze(total, axis=-1))
 
+    @in_double
     def entropy(self) -> Tensor:
         """Returns the entropy, a sum over the counts of each class by itself."""
         n = self.total_count
         like = self._param
-        counts = lm.arange(1, n + 1, dtype=like.dtype, device=str(like.device))
-        counts = counts.reshape([n] + [1] * len(self.batch_shape) + [1])
+        counts = lm.arange(n + 1, dtype=like.dtype, device=str(like.device))
+        counts = counts.reshape([n + 1] + [1] * len(self.batch_shape) + [1])
         p = clipped_probs(self.probs)
-        ways = math.lgamma(n + 1) - lm.lgamma(counts + 1) - lm.lgamma(n - counts + 1)
-        chances = lm.exp(ways + counts * lm.log(p) + (n - counts) * lm.log1p(-p))
-        certain = lm.sum(chances * lm.lgamma(counts + 1), axis=(0, -1))
-        return certain - n * lm.sum(lm.xlogy(p, p), axis=-1) - math.lgamma(n + 1)
+        mean, whole = n * p, stirling(lm.full([], n, dtype=like.dtype, device=str(like.device)))
+        # Chances of counts are products of those of Poisson distributions, of which each class has one in the entropy.
+        inside = log_poisson(counts, mean, lambda: mean - counts)
+        outside = log_poisson(n - counts, n * (1 - p), lambda: counts - mean)
+        return -lm.sum(lm.exp(inside + outside + whole) * inside, axis=(0, -1)) - whole
 
 
 class ExpRelaxedCategorical(_Classes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, ClassVar
 
@@ -10,11 +11,23 @@ import lamella as lm
 from .._C import Generator, Tensor
 from . import constraints
 from ._counting import binomial
+from ._deviance import LARGE, by_size, log_many, log_poisson, stirling
 from ._implicit import lower_gamma
 from ._support import ConstraintsByName, Parameter, ProbsOrLogits, Shape, adopt, expanded
 from .bernoulli import enumerated
 from .distribution import Distribution, in_double
 from .exp_family import ExponentialFamily
+
+# Logits beyond which the logarithm of a sigmoid is the logit, and the sigmoid itself is a float64 still.
+_LOGIT_BOUND = 700.0
+
+
+def _chances(logits: Tensor, successes: Tensor, failures: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns the chances of a success and of a failure, and what powers of them lack: of logits that are far off."""
+    inside = lm.clip(logits, -_LOGIT_BOUND, _LOGIT_BOUND)
+    below, above = lm.clip(logits + _LOGIT_BOUND, max=0.0), lm.clip(logits - _LOGIT_BOUND, 0.0)
+    beyond = successes * below - failures * above
+    return lm.sigmoid(inside), lm.sigmoid(-inside), beyond
 
 
 class Geometric(ProbsOrLogits, Distribution):
@@ -123,7 +136,15 @@ class Poisson(ExponentialFamily):
     @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
-        return lm.xlogy(value, self.rate) - self.rate - lm.lgamma(value + 1)
+
+        def direct(rate: Tensor, k: Tensor) -> Tensor:
+            return lm.xlogy(k, rate) - rate - lm.lgamma(k + 1)
+
+        def by_terms(rate: Tensor, k: Tensor) -> Tensor:
+            return log_many(k, rate, rate - k)
+
+        small = (value < LARGE) | (self.rate <= 0)
+        return by_size(small, direct, by_terms, (self.rate, 20.0), (value, 20.0))
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of counts up to `value`."""
@@ -203,12 +224,34 @@ class Binomial(ProbsOrLogits, Distribution):
     @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
+        of_logits = self._form == "logits"
+        given = self.logits if of_logits else self.probs
+
+        def direct(n: Tensor, p: Tensor, k: Tensor) -> Tensor:
+            ways = lm.lgamma(n + 1) - lm.lgamma(k + 1) - lm.lgamma(n - k + 1)
+            if of_logits:
+                return ways + k * lm.log_sigmoid(p) + (n - k) * lm.log_sigmoid(-p)
+            return ways + lm.xlogy(k, p) + lm.xlog1py(n - k, -p)
+
+        def by_terms(n: Tensor, p: Tensor, k: Tensor) -> Tensor:
+            rest = n - k
+            p, q, beyond = _chances(p, k, rest) if of_logits else (p, 1 - p, 0.0)
+
+            @functools.cache
+            def excess() -> Tensor:
+                if not of_logits:
+                    return self._excess(n, p, k)
+                # Of two rounded chances that add up to 1, the smaller one has more digits.
+                rare = p < 0.5
+                off = self._excess(n, lm.where(rare, p, q), lm.where(rare, k, rest))
+                return lm.where(rare, off, -off)
+
+            counts = log_poisson(k, n * p, excess) + log_poisson(rest, n * q, lambda: -excess())
+            return counts + stirling(n) + beyond
+
         n = self.total_count
-        ways = lm.lgamma(n + 1) - lm.lgamma(value + 1) - lm.lgamma(n - value + 1)
-        if self._form == "probs":
-            return ways + lm.xlogy(value, self.probs) + lm.xlog1py(n - value, -self.probs)
-        x = self.logits
-        return ways + value * lm.log_sigmoid(x) + (n - value) * lm.log_sigmoid(-x)
+        small = n < LARGE if of_logits else (n < LARGE) | (given <= 0) | (given >= 1)
+        return by_size(small, direct, by_terms, (n, 20.0), (given, 0.5), (value, 10.0))
 
     def entropy(self) -> Tensor:
         """Returns the entropy, a sum over all counts; see :meth:`enumerate_support`."""
@@ -289,10 +332,32 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the probability."""
+        of_logits = self._form == "logits"
+        given = self.logits if of_logits else self.probs
         n = self.total_count
         some = lm.where(n > 0, n, 1.0)
-        ways = lm.lgamma(some + value) - lm.lgamma(value + 1) - lm.lgamma(some)
-        ways = lm.where(n > 0, ways, lm.where(value > 0, -math.inf, 0.0))
-        if self._form == "probs":
-            return ways + lm.xlogy(value, self.probs) + n * lm.log1p(-self.probs)
-        return ways + value * lm.log_sigmoid(self.logits) + n * lm.log_sigmoid(-self.logits)
+
+        def direct(n: Tensor, p: Tensor, k: Tensor) -> Tensor:
+            ways = lm.lgamma(n + k) - lm.lgamma(k + 1) - lm.lgamma(n)
+            if of_logits:
+                return ways + k * lm.log_sigmoid(p) + n * lm.log_sigmoid(-p)
+            return ways + lm.xlogy(k, p) + n * lm.log1p(-p)
+
+        def by_terms(n: Tensor, p: Tensor, k: Tensor) -> Tensor:
+            p, q, beyond = _chances(p, k, n) if of_logits else (p, 1 - p, 0.0)
+            total = n + k
+
+            @functools.cache
+            def excess() -> Tensor:
+                # The mean of the successes among all less their number, n p - k q, of exact products.
+                failed = k * q
+                result = self._excess(n, p, failed) - self._excess(k, q, failed).detach()
+                return result if of_logits else result - (k * ((1 - q) - p)).detach()
+
+            counts = log_poisson(k, total * p, excess) + log_poisson(n, total * q, lambda: -excess())
+            return counts + stirling(total) - lm.log1p(k / n) + beyond
+
+        small = some + value < LARGE
+        small = small if of_logits else small | (given <= 0)
+        result = by_size(small, direct, by_terms, (some, 20.0), (given, 0.5), (value, 10.0))
+        return lm.where(n > 0, result, lm.where(value > 0, -math.inf, 0.0))

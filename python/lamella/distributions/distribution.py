@@ -11,6 +11,7 @@ import lamella as lm
 
 from .._C import Generator, Tensor
 from . import constraints
+from ._deviance import exact_difference
 from ._support import Shape, expanded, lazy_property
 
 
@@ -41,6 +42,8 @@ class Distribution:
 
     _validate_args: bool = __debug__
     _unbatched: ClassVar[frozenset[str]] = frozenset()
+    # True in a float64 stand-in for narrower parameters and values, products of which are not rounded.
+    _exact_products: bool = False
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -213,6 +216,10 @@ class Distribution:
             vars(new)[name] = value.astype("float64") if wide else value
         return new
 
+    def _excess(self, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+        """Returns ``a b - c`` of exact products, which those of narrower numbers are in float64."""
+        return a * b - c if self._exact_products else exact_difference(a, b, c)
+
     def _extended_shape(self, sample_shape: Shape = ()) -> tuple[int, ...]:
         """Returns the shape of draws."""
         if not isinstance(sample_shape, Sequence):
@@ -293,7 +300,9 @@ def in_double(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
         dtype = lm.result_type(parameter_of(self), *values)
         if dtype == lm.float64 and parameter_of(self).dtype == dtype:
             return method(self, *values)
-        return method(self._in_double(), *(value.astype("float64") for value in values)).astype(dtype)
+        wide = self._in_double()
+        vars(wide)["_exact_products"] = dtype != lm.float64
+        return method(wide, *(value.astype("float64") for value in values)).astype(dtype)
 
     return call
 

@@ -9,11 +9,15 @@ import lamella as lm
 
 from .._C import Generator, Tensor
 from . import constraints
+from ._deviance import LARGE, by_size, digamma_rest, log_many, log_many_powers, stirling
 from ._implicit import lower_gamma, standard_gamma
 from ._quantiles import gamma_quantile
 from ._support import ConstraintsByName, Parameter, Shape, adopt, drawn
 from .distribution import Distribution, in_double, quantiles_in_double
 from .exp_family import ExponentialFamily
+
+# Stands for larger multiples of values, at which densities are 0.
+_FINITE = 1e300
 
 
 class Gamma(ExponentialFamily):
@@ -62,7 +66,16 @@ class Gamma(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
         a, rate = self.concentration, self.rate
-        return lm.xlogy(a - 1, value) - rate * value + (lm.xlogy(a, rate) - lm.lgamma(a))
+
+        def direct(a: Tensor, rate: Tensor, x: Tensor) -> Tensor:
+            return lm.xlogy(a - 1, x) - rate * x + (lm.xlogy(a, rate) - lm.lgamma(a))
+
+        def by_terms(a: Tensor, rate: Tensor, x: Tensor) -> Tensor:
+            mean = lm.clip(rate * x, max=_FINITE)
+            return log_many_powers(a, mean, lambda less: self._excess(rate, x, less)) + lm.log(rate)
+
+        small = (a < LARGE + 1) | (value <= 0)
+        return by_size(small, direct, by_terms, (a, 20.0), (rate, 1.0), (value, 1.0))
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`, with a gradient by the concentration as well."""
@@ -78,7 +91,7 @@ class Gamma(ExponentialFamily):
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         a = self.concentration
-        return a - lm.log(self.rate) + lm.lgamma(a) + (1 - a) * lm.digamma(a)
+        return stirling(a) + (1 - a) * digamma_rest(a) - lm.log(self.rate)
 
     @property
     def _natural_params(self) -> tuple[Tensor, Tensor]:
@@ -221,7 +234,17 @@ class InverseGamma(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
         a, rate = self.concentration, self.rate
-        return (lm.xlogy(a, rate) - lm.lgamma(a)) - (a + 1) * lm.log(value) - rate / value
+
+        def direct(a: Tensor, rate: Tensor, x: Tensor) -> Tensor:
+            return (lm.xlogy(a, rate) - lm.lgamma(a)) - (a + 1) * lm.log(x) - rate / x
+
+        def by_terms(a: Tensor, rate: Tensor, x: Tensor) -> Tensor:
+            scaled = lm.clip(rate / x, max=_FINITE)
+            # What the rounding of the quotient left out counts as well.
+            excess = (scaled - a) - (self._excess(scaled, x, rate) / x).detach()
+            return log_many(a, scaled, excess) - lm.log(x / a)
+
+        return by_size(a < LARGE, direct, by_terms, (a, 20.0), (rate, 1.0), (value, 1.0))
 
     def cdf(self, value: Tensor) -> Tensor:
         """Returns the probability of numbers up to `value`."""
@@ -237,4 +260,4 @@ class InverseGamma(Distribution):
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         a = self.concentration
-        return a + lm.log(self.rate) + lm.lgamma(a) - (1 + a) * lm.digamma(a)
+        return stirling(a) - (1 + a) * digamma_rest(a) + lm.log(self.rate / a / a)

@@ -85,6 +85,17 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     return function(p, q)
 
 
+def both_in_double(function: Divergence) -> Divergence:
+    """Makes a function of two distributions compute in float64, as `in_double` does of methods."""
+
+    @functools.wraps(function)
+    def call(p: Distribution, q: Distribution) -> Tensor:
+        dtype = lm.result_type(parameter_of(p), parameter_of(q))
+        return function(p._in_double(), q._in_double()).astype(dtype)
+
+    return call
+
+
 def infinite(p: Distribution, q: Distribution) -> Tensor:
     """Returns infinity, where p has events that q has not."""
     shape = lm.broadcast_shapes(p.batch_shape, q.batch_shape)

@@ -9,6 +9,7 @@ import lamella as lm
 
 from .._C import Generator, Tensor
 from . import constraints
+from ._deviance import digamma_rest, log_beta, log_power, stirling
 from ._implicit import standard_gamma
 from ._support import (
     LOG_2,
@@ -24,7 +25,7 @@ from ._support import (
     on_diagonal,
 )
 from .beta import Beta
-from .distribution import Distribution
+from .distribution import Distribution, in_double
 from .multivariate_normal import ScaledByMatrix, half_log_det
 
 
@@ -105,29 +106,34 @@ class Wishart(ScaledByMatrix):
         factor = self._unbroadcasted_scale_tril @ (below + lm.diag_embed(diagonal))
         return factor @ factor.mT
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
-        value = self._checked(value)
         n = self._event_shape[0]
-        solved = lm.linalg.cholesky_solve(
-            expanded_to(value, self._unbroadcasted_scale_tril), self._unbroadcasted_scale_tril
-        )
-        trace = lm.sum(on_diagonal(solved), axis=-1)
-        log_det = 2 * half_log_det(lm.linalg.cholesky(value))
-        normalizer = self.df * (half_log_det(self._unbroadcasted_scale_tril) + 0.5 * n * LOG_2) + self._log_gamma()
-        return 0.5 * ((self.df - (n + 1)) * log_det - trace) - normalizer
+        # The diagonal of Bartlett's factor has gamma densities, and what is below it normal ones.
+        factor = lm.linalg.cholesky(expanded_to(value, self._unbroadcasted_scale_tril))
+        factor = lm.linalg.solve_triangular(self._unbroadcasted_scale_tril, factor, upper=False)
+        halves, squares = self._halves(), 0.5 * lm.square(on_diagonal(factor))
+        powers = log_power(halves, squares, lambda less: squares - less)
+        powers = powers - self._ranks() * lm.log(squares)
+        below = 0.5 * lm.sum(lm.square(lm.tril(factor, k=-1)), axis=(-2, -1))
+        return lm.sum(powers, axis=-1) - below - (n + 1) * self._log_scale() - 0.25 * n * (n - 1) * LOG_PI
 
-    def _log_gamma(self) -> Tensor:
-        """Returns the logarithm of the multivariate gamma function of df / 2."""
-        n = self._event_shape[0]
-        return lm.sum(lm.lgamma(self._halves()), axis=-1) + 0.25 * n * (n - 1) * LOG_PI
+    def _ranks(self) -> Tensor:
+        """Returns ``(n - 1 - i) / 2`` for i from 0 to n - 1."""
+        return 0.5 * lm.arange(self._event_shape[0] - 1, -1, -1, dtype=self.df.dtype, device=str(self.df.device))
 
+    def _log_scale(self) -> Tensor:
+        return half_log_det(self._unbroadcasted_scale_tril) + 0.5 * self._event_shape[0] * LOG_2
+
+    @in_double
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         n = self._event_shape[0]
-        digammas = lm.sum(lm.digamma(self._halves()), axis=-1)
-        scale = half_log_det(self._unbroadcasted_scale_tril) + 0.5 * n * LOG_2
-        entropy = (n + 1) * scale + self._log_gamma() - 0.5 * (self.df - (n + 1)) * digammas + 0.5 * n * self.df
+        halves = self._halves()
+        slopes = 0.5 * lm.expand_dims(self.df - (n + 1), axis=-1) * digamma_rest(halves)
+        terms = lm.sum(stirling(halves) - slopes + self._ranks() * lm.log(halves), axis=-1)
+        entropy = (n + 1) * self._log_scale() + terms + 0.25 * n * (n - 1) * (LOG_PI + 1)
         return expanded(entropy, self._batch_shape)
 
 
@@ -180,14 +186,14 @@ class LKJCholesky(Distribution):
             rest = 1 - lm.sum(lm.square(below), axis=-1)
             return below + lm.diag_embed(lm.sqrt(lm.clip(rest, lm.finfo(like.dtype).smallest_normal)))
 
+    @in_double
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density of the entries below the diagonal."""
-        value = self._checked(value)
         like, n = self.concentration, self.dim
         steps = lm.arange(n - 2, -1, -1, dtype=like.dtype, device=str(like.device))
         orders = 2 * lm.expand_dims(like - 1, axis=-1) + steps
         density = lm.sum(orders * lm.log(on_diagonal(value)[..., 1:]), axis=-1)
-        # Page 1999 of the source: the integral over all factors.
-        alpha = like + 0.5 * (n - 1)
-        integral = 0.5 * (n - 1) * LOG_PI + lm.mvlgamma(alpha - 0.5, n - 1) - (n - 1) * lm.lgamma(alpha)
-        return density - integral
+        # Page 1999 of the source: the integral over all factors, a product of beta functions.
+        halves = 0.5 * (lm.flip(steps, axis=-1) + 1)
+        betas = log_beta(lm.expand_dims(like + 0.5 * (n - 1), axis=-1) - halves, halves) - lm.lgamma(halves)
+        return density - (lm.sum(betas, axis=-1) + 0.25 * n * (n - 1) * LOG_PI)

@@ -9,22 +9,22 @@ import lamella as lm
 
 from .._C import Generator, Tensor
 from . import constraints
+from ._deviance import LARGE, by_size, digamma_rest, log_poisson, log_power, stirling
 from ._implicit import standard_gamma
 from ._quantiles import beta_quantile, lower_beta
-from ._support import LOG_PI, ConstraintsByName, Parameter, Shape, adopt, drawn
-from .beta import log_beta
+from ._support import HALF_LOG_2PI, ConstraintsByName, Parameter, Shape, adopt, drawn
 from .distribution import Distribution, in_double, quantiles_in_double
 
 _FAR = 30.0  # from here on differences of both functions are series that are exact to rounding
 
 
 def _half_ratio(x: Tensor) -> Tensor:
-    """Returns ``lgamma(x + 1/2) - lgamma(x)``, of large numbers by the difference of both Stirling series."""
+    """Returns ``lgamma(x + 1/2) - lgamma(x) - log(x) / 2``, of large numbers by both Stirling series."""
     far = x > _FAR
     large, small = lm.where(far, x, _FAR), lm.where(far, _FAR, x)
     w = 1 / (large * large)
     series = ((17 / 14336 * w - 1 / 640) * w + 1 / 192) * w - 1 / 8
-    return lm.where(far, 0.5 * lm.log(large) + series / large, lm.lgamma(small + 0.5) - lm.lgamma(small))
+    return lm.where(far, series / large, lm.lgamma(small + 0.5) - lm.lgamma(small) - 0.5 * lm.log(small))
 
 
 def _half_slope(x: Tensor) -> Tensor:
@@ -117,8 +117,7 @@ class StudentT(Distribution):
         return self.loc + self.scale * lm.where(right, z, -z)
 
     def _log_normalizer(self) -> Tensor:
-        half = 0.5 * self.df
-        return lm.log(self.scale) + 0.5 * (lm.log(self.df) + LOG_PI) - _half_ratio(half)
+        return lm.log(self.scale) + (HALF_LOG_2PI - _half_ratio(0.5 * self.df))
 
     @in_double
     def entropy(self) -> Tensor:
@@ -179,9 +178,21 @@ class FisherSnedecor(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""
         half1, half2 = 0.5 * self.df1, 0.5 * self.df2
-        ratio = self.df1 / self.df2
-        constant = half1 * lm.log(ratio) - log_beta(half1, half2)
-        return constant + (half1 - 1) * lm.log(value) - (half1 + half2) * lm.log1p(ratio * value)
+
+        def direct(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+            ratio = a / b
+            constant = a * lm.log(ratio) - (lm.lgamma(a) + lm.lgamma(b) - lm.lgamma(a + b))
+            return constant + (a - 1) * lm.log(x) - (a + b) * lm.log1p(ratio * x)
+
+        def by_terms(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+            ratio, total = a / b * x, a + b
+            share, rest = ratio / (1 + ratio), 1 / (1 + ratio)
+            # The density of the share, of a beta distribution, times the slope of the share by x.
+            excess = a * rest * (x - 1)
+            powers = log_power(a, total * share, lambda less: excess + (a - less))
+            return powers + log_poisson(b, total * rest, lambda: -excess) + stirling(total) + lm.log(a * rest)
+
+        return by_size(half1 + half2 < LARGE, direct, by_terms, (half1, 20.0), (half2, 20.0), (value, 1.0))
 
     @in_double
     def cdf(self, value: Tensor) -> Tensor:
@@ -199,10 +210,8 @@ class FisherSnedecor(Distribution):
     def entropy(self) -> Tensor:
         """Returns the entropy."""
         half1, half2 = 0.5 * self.df1, 0.5 * self.df2
-        return (
-            lm.log(self.df2 / self.df1)
-            + log_beta(half1, half2)
-            + (1 - half1) * lm.digamma(half1)
-            - (1 + half2) * lm.digamma(half2)
-            + (half1 + half2) * lm.digamma(half1 + half2)
-        )
+        total = half1 + half2
+        # Of digamma(x) = digamma(x + 1) - 1 / x, the inverses are put together.
+        slopes = (1 - half1) * digamma_rest(half1, 1) - (1 + half2) * digamma_rest(half2, 1)
+        slopes = slopes + total * digamma_rest(total, 1) + (half1 - half2) / half1 / half2 + 1
+        return (stirling(half1) + stirling(half2) - stirling(total)) + slopes + lm.log(1 / half1 + 1 / half2)

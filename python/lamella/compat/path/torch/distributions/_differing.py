@@ -53,6 +53,7 @@ _put(
 )
 _put(
     _classes,
+    _form="logits",
     logits=lazy_property(lambda self: probs_to_logits(self.probs)),
     _in_double=_with_logits(native.Distribution._in_double),
 )
