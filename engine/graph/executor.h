@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -8,6 +9,8 @@
 #include "engine/graph/graph.h"
 
 namespace lamella::graph {
+
+class DeviceGraphs;
 
 /// Runs a graph, node after node, in the eager engine: with its kernels and, where the graph asks for gradients, on its
 /// tape. So every number is that of the eager program.
@@ -20,6 +23,10 @@ class Executor {
     /// on it. The graph has no gradients of its own then. Random numbers are drawn even where nobody needs them, as the
     /// caller would.
     bool callers_tape = false;
+    /// Captures steps that work on a device into graphs of that device: see DeviceGraphs.
+    bool device_graphs = false;
+    /// True for operators that do nothing but work on the device, so that their calls can be captured.
+    std::function<bool(const OperatorHandle&)> is_known = {};
   };
 
   /// Prepares runs of the graph, which is copied.
@@ -39,6 +46,8 @@ class Executor {
   /// Returns the inputs that a run needs, in the order of `feeds`.
   std::span<const ValueId> inputs() const noexcept { return inputs_; }
   const Graph& graph() const noexcept { return graph_; }
+  /// Returns what captures the steps; null if nothing does.
+  const DeviceGraphs* device_graphs() const noexcept { return device_graphs_.get(); }
 
   /// Runs the graph and returns the fetched values. ValueError that names the input where a feed is undefined or of
   /// another dtype or shape. An exception of a node passes through, and `failure` then describes the node. Threads may
@@ -46,6 +55,7 @@ class Executor {
   std::vector<Tensor> run(std::span<const Tensor> feeds, Failure& failure);
 
  private:
+  friend class DeviceGraphs;
   struct Step;
   struct State;
 
@@ -54,6 +64,10 @@ class Executor {
   std::unique_ptr<State> take_state();
   void feed(State& state, std::span<const Tensor> feeds) const;
   void define(State& state, ValueId id, Tensor x) const;
+  /// Runs a step in its mode of recording, and describes it where it fails.
+  void run_described(State& state, std::size_t at, Failure& failure) const;
+  /// True if a step is recorded, where the caller's mode is the current one.
+  bool records(std::size_t at) const;
   void run_step(State& state, std::size_t at) const;
   void run_operator(State& state, std::size_t at) const;
   void run_function(State& state, std::size_t at) const;
@@ -70,6 +84,7 @@ class Executor {
   std::vector<bool> sources_;
   /// Number of steps that run with recording on.
   std::size_t recorded_steps_ = 0;
+  std::unique_ptr<DeviceGraphs> device_graphs_;
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<State>> idle_;
