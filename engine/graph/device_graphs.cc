@@ -12,7 +12,6 @@
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
 #include "engine/core/physical_layout.h"
-#include "engine/graph/executor_state.h"
 #include "engine/runtime/deterministic.h"
 #include "engine/runtime/graphs.h"
 #include "engine/runtime/matmul_precision.h"
@@ -174,7 +173,7 @@ struct DeviceGraphs::Region {
 
 DeviceGraphs::DeviceGraphs(const Executor& executor, const IsKnown& is_known)
     : executor_(executor), begins_(executor.steps_.size(), nullptr) {
-  for (const Executor::Step& step : executor.steps_) reasons_.push_back(reason_against(*step.node, is_known));
+  for (const ExecutorStep& step : executor.steps_) reasons_.push_back(reason_against(*step.node, is_known));
   const auto goes_ahead = [&](std::size_t i) {
     const GraphNode& node = *executor.steps_[i].node;
     return node.commutes && node.results.empty() && node.arguments[0].values.empty();
@@ -225,7 +224,7 @@ std::string DeviceGraphs::reason_against(const GraphNode& node, const IsKnown& i
 }
 
 void DeviceGraphs::add_region(std::size_t begin, std::size_t end) {
-  const std::vector<Executor::Step>& steps = executor_.steps_;
+  const std::vector<ExecutorStep>& steps = executor_.steps_;
   auto region = std::make_unique<Region>();
   region->begin = begin;
   region->end = end;
@@ -310,7 +309,7 @@ std::vector<DeviceGraphReport> DeviceGraphs::reports() const {
 
 // Runs
 
-DeviceGraphs::Signature DeviceGraphs::signature_of(const Region& region, const Executor::State& state) const {
+DeviceGraphs::Signature DeviceGraphs::signature_of(const Region& region, const ExecutorState& state) const {
   Signature words;
   words.push_back(are_deterministic_algorithms_enabled());
   words.push_back(static_cast<std::uint64_t>(float32_matmul_precision()));
@@ -336,7 +335,7 @@ DeviceGraphs::Signature DeviceGraphs::signature_of(const Region& region, const E
   return words;
 }
 
-DeviceGraphs::Capture* DeviceGraphs::find(Region& region, const Executor::State& state) const {
+DeviceGraphs::Capture* DeviceGraphs::find(Region& region, const ExecutorState& state) const {
   Signature signature = signature_of(region, state);
   const auto found =
       std::ranges::find(region.captures, signature, [](const auto& one) -> const Signature& { return one->signature; });
@@ -345,7 +344,7 @@ DeviceGraphs::Capture* DeviceGraphs::find(Region& region, const Executor::State&
   return region.captures.emplace_back(std::make_unique<Capture>(std::move(signature))).get();
 }
 
-std::size_t DeviceGraphs::run(Executor::State& state, std::size_t at, Executor::Failure& failure) {
+std::size_t DeviceGraphs::run(ExecutorState& state, std::size_t at, Executor::Failure& failure) {
   Region* const region = begins_[at];
   if (!region || is_capturing()) return at;
   const Region::Use use(region->busy);
@@ -373,7 +372,7 @@ std::size_t DeviceGraphs::run(Executor::State& state, std::size_t at, Executor::
   return region->end;
 }
 
-bool DeviceGraphs::may_launch(const Region& region, const Capture& capture, const Executor::State& state) const {
+bool DeviceGraphs::may_launch(const Region& region, const Capture& capture, const ExecutorState& state) const {
   for (const ValueId id : region.reads) {
     const Tensor& x = state.slots[id];
     if (!x.defined()) continue;
@@ -389,8 +388,8 @@ bool DeviceGraphs::may_launch(const Region& region, const Capture& capture, cons
 
 // Captures
 
-void DeviceGraphs::capture(const Region& region, Capture& capture, const Executor::State& state) const {
-  const std::unique_ptr<Executor::State> scratch = executor_.make_state();
+void DeviceGraphs::capture(const Region& region, Capture& capture, const ExecutorState& state) const {
+  const std::unique_ptr<ExecutorState> scratch = executor_.make_state();
   std::optional<Device> device;
   for (const ValueId id : region.reads) {
     const Tensor& x = state.slots[id];
@@ -446,7 +445,7 @@ void DeviceGraphs::capture(const Region& region, Capture& capture, const Executo
   capture.graph = runtime.end(*device);
 }
 
-void DeviceGraphs::run_steps(const Region& region, Capture& capture, Executor::State& scratch) const {
+void DeviceGraphs::run_steps(const Region& region, Capture& capture, ExecutorState& scratch) const {
   const auto is_given = [&](const Tensor& x) {
     return std::ranges::any_of(region.reads, [&](ValueId id) {
       return scratch.slots[id].defined() && scratch.slots[id]->storage == x->storage;
@@ -486,7 +485,7 @@ void DeviceGraphs::run_steps(const Region& region, Capture& capture, Executor::S
   }
 }
 
-void DeviceGraphs::run_pass(const Region& region, Capture& capture, Executor::State& scratch) const {
+void DeviceGraphs::run_pass(const Region& region, Capture& capture, ExecutorState& scratch) const {
   const GraphNode& node = *executor_.steps_[*region.pass].node;
   const std::vector<ValueId>& ids = node.arguments[0].values;
   std::vector<Tensor> targets;
@@ -519,7 +518,7 @@ void DeviceGraphs::run_pass(const Region& region, Capture& capture, Executor::St
   }
 }
 
-void DeviceGraphs::keep_results(const Region& region, Capture& capture, const Executor::State& scratch) const {
+void DeviceGraphs::keep_results(const Region& region, Capture& capture, const ExecutorState& scratch) const {
   const auto shares = [](const Tensor& a, const Tensor& b) {
     return a.defined() && a->storage == b->storage && a.numel() > 0;
   };
@@ -546,7 +545,7 @@ void DeviceGraphs::count_writes(const Capture& capture) const {
   }
 }
 
-void DeviceGraphs::launch(const Region& region, Capture& capture, Executor::State& state,
+void DeviceGraphs::launch(const Region& region, Capture& capture, ExecutorState& state,
                           Executor::Failure& failure) const {
   for (const auto& [id, room] : capture.inputs) copy_memory(room, state.slots[id]);
   for (const std::size_t at : region.ahead) executor_.run_described(state, at, failure);

@@ -42,18 +42,17 @@ struct DeviceGraphReport {
 
 /// The device's graphs of an executor that runs on its caller's tape. Threads may use it at the same time: while one
 /// captures or launches a region, others run its steps.
-class DeviceGraphs {
+class DeviceGraphs final : public Executor::Runner {
  public:
   using IsKnown = std::function<bool(const OperatorHandle&)>;
 
-  /// Finds the regions. `is_known` as in Executor::Options.
+  /// Finds the regions. `is_known` is true for operators that do nothing but work on the device, so that their calls
+  /// can be captured.
   DeviceGraphs(const Executor& executor, const IsKnown& is_known);
-  ~DeviceGraphs();
-  DeviceGraphs(const DeviceGraphs&) = delete;
-  DeviceGraphs& operator=(const DeviceGraphs&) = delete;
+  ~DeviceGraphs() override;
 
   /// Runs the region that begins at a step by a launch. Returns the step behind it; `at` if the step is to be run.
-  std::size_t run(Executor::State& state, std::size_t at, Executor::Failure& failure);
+  std::size_t run(ExecutorState& state, std::size_t at, Executor::Failure& failure) override;
   /// True if no region waits for more runs before it is captured.
   bool is_settled() const noexcept;
   std::vector<DeviceGraphReport> reports() const;
@@ -67,15 +66,15 @@ class DeviceGraphs {
   std::string reason_against(const GraphNode& node, const IsKnown& is_known) const;
   void add_region(std::size_t begin, std::size_t end);
   bool is_captured_value(ValueId id) const;
-  Signature signature_of(const Region& region, const Executor::State& state) const;
-  Capture* find(Region& region, const Executor::State& state) const;
-  bool may_launch(const Region& region, const Capture& capture, const Executor::State& state) const;
-  void capture(const Region& region, Capture& capture, const Executor::State& state) const;
-  void run_steps(const Region& region, Capture& capture, Executor::State& scratch) const;
-  void run_pass(const Region& region, Capture& capture, Executor::State& scratch) const;
-  void keep_results(const Region& region, Capture& capture, const Executor::State& scratch) const;
+  Signature signature_of(const Region& region, const ExecutorState& state) const;
+  Capture* find(Region& region, const ExecutorState& state) const;
+  bool may_launch(const Region& region, const Capture& capture, const ExecutorState& state) const;
+  void capture(const Region& region, Capture& capture, const ExecutorState& state) const;
+  void run_steps(const Region& region, Capture& capture, ExecutorState& scratch) const;
+  void run_pass(const Region& region, Capture& capture, ExecutorState& scratch) const;
+  void keep_results(const Region& region, Capture& capture, const ExecutorState& scratch) const;
   void count_writes(const Capture& capture) const;
-  void launch(const Region& region, Capture& capture, Executor::State& state, Executor::Failure& failure) const;
+  void launch(const Region& region, Capture& capture, ExecutorState& state, Executor::Failure& failure) const;
 
   const Executor& executor_;
   std::vector<std::unique_ptr<Region>> regions_;

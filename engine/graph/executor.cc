@@ -5,8 +5,6 @@
 #include "engine/autograd/backward/backward.h"
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
-#include "engine/graph/device_graphs.h"
-#include "engine/graph/executor_state.h"
 
 namespace lamella::graph {
 
@@ -65,8 +63,7 @@ Executor::Executor(const Graph& graph, std::vector<ValueId> fetches, Options opt
     if (graph_.value(id).origin == GraphValue::Origin::Captured && needed[id]) captured_.push_back(id);
   }
   plan_gradients();
-  if (options.device_graphs && recorded_steps_ == 0)
-    device_graphs_ = std::make_unique<DeviceGraphs>(*this, options.is_known);
+  if (options.runner && recorded_steps_ == 0) runner_ = options.runner(*this);
 }
 
 Executor::~Executor() = default;
@@ -163,7 +160,7 @@ std::vector<Tensor> Executor::run(std::span<const Tensor> feeds, Failure& failur
   std::unique_ptr<State> state = take_state();
   feed(*state, feeds);
   for (std::size_t i = 0; i < steps_.size();) {
-    const std::size_t next = device_graphs_ ? device_graphs_->run(*state, i, failure) : i;
+    const std::size_t next = runner_ ? runner_->run(*state, i, failure) : i;
     if (next > i) {
       i = next;
       continue;

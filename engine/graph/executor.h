@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/graph/executor_state.h"
 #include "engine/graph/graph.h"
 
 namespace lamella::graph {
@@ -16,25 +17,6 @@ class DeviceGraphs;
 /// tape. So every number is that of the eager program.
 class Executor {
  public:
-  struct Options {
-    /// Leaves out nodes that neither the fetches need nor have effects.
-    bool prune = false;
-    /// Runs the nodes as the caller would: on the tape if the calling thread records, and with the tensors' own places
-    /// on it. The graph has no gradients of its own then. Random numbers are drawn even where nobody needs them, as the
-    /// caller would.
-    bool callers_tape = false;
-    /// Captures steps that work on a device into graphs of that device: see DeviceGraphs.
-    bool device_graphs = false;
-    /// True for operators that do nothing but work on the device, so that their calls can be captured.
-    std::function<bool(const OperatorHandle&)> is_known = {};
-  };
-
-  /// Prepares runs of the graph, which is copied.
-  Executor(const Graph& graph, std::vector<ValueId> fetches, Options options);
-  ~Executor();
-  Executor(const Executor&) = delete;
-  Executor& operator=(const Executor&) = delete;
-
   /// Tells what became of a run that ended with an exception.
   struct Failure {
     /// Describes the node that the exception is from; empty if it is from none.
@@ -43,11 +25,38 @@ class Executor {
     bool changed = false;
   };
 
+  /// Runs steps in place of the executor.
+  class Runner {
+   public:
+    Runner() = default;
+    virtual ~Runner() = default;
+    Runner(const Runner&) = delete;
+    Runner& operator=(const Runner&) = delete;
+
+    /// Runs steps from `at` on. Returns the step behind them; `at` if it runs none.
+    virtual std::size_t run(ExecutorState& state, std::size_t at, Failure& failure) = 0;
+  };
+
+  struct Options {
+    /// Leaves out nodes that neither the fetches need nor have effects.
+    bool prune = false;
+    /// Runs the nodes as the caller would: on the tape if the calling thread records, and with the tensors' own places
+    /// on it. The graph has no gradients of its own then. Random numbers are drawn even where nobody needs them, as the
+    /// caller would.
+    bool callers_tape = false;
+    /// Makes what runs some of the steps in its own way; for a graph without gradients of its own.
+    std::function<std::unique_ptr<Runner>(const Executor&)> runner = {};
+  };
+
+  /// Prepares runs of the graph, which is copied.
+  Executor(const Graph& graph, std::vector<ValueId> fetches, Options options);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
   /// Returns the inputs that a run needs, in the order of `feeds`.
   std::span<const ValueId> inputs() const noexcept { return inputs_; }
   const Graph& graph() const noexcept { return graph_; }
-  /// Returns what captures the steps; null if nothing does.
-  const DeviceGraphs* device_graphs() const noexcept { return device_graphs_.get(); }
 
   /// Runs the graph and returns the fetched values. ValueError that names the input where a feed is undefined or of
   /// another dtype or shape. An exception of a node passes through, and `failure` then describes the node. Threads may
@@ -56,8 +65,8 @@ class Executor {
 
  private:
   friend class DeviceGraphs;
-  struct Step;
-  struct State;
+  using Step = ExecutorStep;
+  using State = ExecutorState;
 
   void plan_gradients();
   std::unique_ptr<State> make_state() const;
@@ -84,7 +93,7 @@ class Executor {
   std::vector<bool> sources_;
   /// Number of steps that run with recording on.
   std::size_t recorded_steps_ = 0;
-  std::unique_ptr<DeviceGraphs> device_graphs_;
+  std::unique_ptr<Runner> runner_;
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<State>> idle_;

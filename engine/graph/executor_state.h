@@ -3,15 +3,14 @@
 #include <utility>
 #include <vector>
 
-#include "engine/graph/executor.h"
+#include "engine/core/tensor.h"
+#include "engine/graph/node.h"
 #include "engine/registry/value.h"
-
-// The parts of an executor that the files share which run its steps.
 
 namespace lamella::graph {
 
 /// A node in the order of a run.
-struct Executor::Step {
+struct ExecutorStep {
   const GraphNode* node;
   /// Values that no later step needs.
   std::vector<ValueId> last_uses;
@@ -24,7 +23,7 @@ struct Executor::Step {
 };
 
 /// The values of one run. Arguments are views of them, made once.
-struct Executor::State {
+struct ExecutorState {
   struct Call {
     std::vector<registry::Arg> args;
     std::vector<registry::Value> results;

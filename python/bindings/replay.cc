@@ -1,6 +1,7 @@
 #include "python/bindings/replay.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -188,6 +189,8 @@ struct TensorKind {
 
 struct Plan {
   std::shared_ptr<graph::Executor> executor;
+  /// The executor's, or null.
+  graph::DeviceGraphs* graphs = nullptr;
   PyRef functions;
   Form arguments;
   Form results;
@@ -236,20 +239,30 @@ PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
     std::vector<graph::ValueId> fetched;
     for (const std::int64_t id : Adapted<std::vector<std::int64_t>>::from(fetches))
       fetched.push_back(static_cast<graph::ValueId>(id));
-    auto plan = std::make_unique<Plan>(Plan{
-        .executor = std::make_shared<graph::Executor>(
-            fusion::fuse(graph, fetched, true), fetched,
-            graph::Executor::Options{
-                .prune = true, .callers_tape = true, .device_graphs = device_graphs != 0, .is_known = is_built_in}),
-        .functions = PyRef::share(functions),
-        .arguments = Form::parse(arguments),
-        .results = Form::parse(results),
-        .inputs = {},
-        .feeds = {},
-        .captured = {},
-        .read = {},
-        .guards = Guards(guards, unwatched),
-        .paths = Adapted<std::vector<std::string>>::from(paths)});
+    graph::DeviceGraphs* graphs = nullptr;
+    std::function<std::unique_ptr<graph::Executor::Runner>(const graph::Executor&)> runner;
+    if (device_graphs != 0) {
+      runner = [&graphs](const graph::Executor& executor) {
+        auto made = std::make_unique<graph::DeviceGraphs>(executor, is_built_in);
+        graphs = made.get();
+        return made;
+      };
+    }
+    auto plan = std::make_unique<Plan>(
+        Plan{.executor = std::make_shared<graph::Executor>(
+                 fusion::fuse(graph, fetched, true), fetched,
+                 graph::Executor::Options{.prune = true, .callers_tape = true, .runner = std::move(runner)}),
+             .graphs = nullptr,
+             .functions = PyRef::share(functions),
+             .arguments = Form::parse(arguments),
+             .results = Form::parse(results),
+             .inputs = {},
+             .feeds = {},
+             .captured = {},
+             .read = {},
+             .guards = Guards(guards, unwatched),
+             .paths = Adapted<std::vector<std::string>>::from(paths)});
+    plan->graphs = graphs;
     plan->calls_python = std::ranges::any_of(graph.nodes(), [](const graph::GraphNode& node) {
       return node.kind == graph::GraphNode::Kind::Function && node.effects;
     });
@@ -349,8 +362,7 @@ PyObject* call_replay(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     std::vector<Tensor> results;
     graph::Executor::Failure failure;
     // Programs are compiled before they are captured, as a graph keeps the kernels that it has.
-    const graph::DeviceGraphs* const graphs = plan.executor->device_graphs();
-    const fusion::native::CompileScope scope(graphs && !graphs->is_settled());
+    const fusion::native::CompileScope scope(plan.graphs && !plan.graphs->is_settled());
     try {
       results = run_executor(*plan.executor, feeds, plan.functions.get(), failure);
     } catch (...) {
@@ -412,7 +424,7 @@ PyObject* list_steps(PyObject* self, PyObject*) {
 /// last, their number, the number of graphs and of their launches, and the reason why they run one by one.
 PyObject* list_device_graphs(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    const graph::DeviceGraphs* const graphs = plan_of(self).executor->device_graphs();
+    const graph::DeviceGraphs* const graphs = plan_of(self).graphs;
     const auto reports = graphs ? graphs->reports() : std::vector<graph::DeviceGraphReport>();
     return list_from(reports,
                      [](const graph::DeviceGraphReport& report) {
