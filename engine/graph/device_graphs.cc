@@ -518,6 +518,21 @@ void DeviceGraphs::run_pass(const Region& region, Capture& capture, ExecutorStat
   }
 }
 
+bool DeviceGraphs::is_recorded_later(const Region& region, ValueId id) const {
+  for (std::size_t i = region.end; i < executor_.steps_.size(); ++i) {
+    const GraphNode& node = *executor_.steps_[i].node;
+    const auto has_gradient = [&](ValueId made) {
+      return made != kNoValue && is_differentiable(executor_.graph().value(made).type.dtype);
+    };
+    const bool recorded = !node.host_code && executor_.records(i) && std::ranges::any_of(node.results, has_gradient);
+    if (!node.pass && !recorded) continue;
+    bool reads = false;
+    for_each_argument(node, [&](ValueId read) { reads |= read == id; });
+    if (reads) return true;
+  }
+  return false;
+}
+
 void DeviceGraphs::keep_results(const Region& region, Capture& capture, const ExecutorState& scratch) const {
   const auto shares = [](const Tensor& a, const Tensor& b) {
     return a.defined() && a->storage == b->storage && a.numel() > 0;
@@ -527,6 +542,7 @@ void DeviceGraphs::keep_results(const Region& region, Capture& capture, const Ex
     if (!x.defined()) continue;
     const bool on_tape = !x.stop_gradient();
     if (on_tape && !region.pass) fail<Refusal>("its results are on the tape, for gradients later on");
+    if (on_tape && is_recorded_later(region, id)) fail<Refusal>("gradients flow later through a result");
     if (x->hidden) fail<Refusal>("vmap hides an axis of a tensor");
     if (std::ranges::any_of(region.reads, [&](ValueId read) { return shares(scratch.slots[read], x); }))
       fail<Refusal>("a result shows memory of a tensor from outside");

@@ -72,6 +72,8 @@ class DeviceGraphs final : public Executor::Runner {
   void capture(const Region& region, Capture& capture, const ExecutorState& state) const;
   void run_steps(const Region& region, Capture& capture, ExecutorState& scratch) const;
   void run_pass(const Region& region, Capture& capture, ExecutorState& scratch) const;
+  /// True if a step behind the region puts what it computes from a value on the tape.
+  bool is_recorded_later(const Region& region, ValueId id) const;
   void keep_results(const Region& region, Capture& capture, const ExecutorState& scratch) const;
   void count_writes(const Capture& capture) const;
   void launch(const Region& region, Capture& capture, ExecutorState& state, Executor::Failure& failure) const;

@@ -437,6 +437,25 @@ def test_another_pass_through_a_launched_one_is_an_error():
             x.backward()
 
 
+def test_two_passes_through_the_same_tape():
+    weight = numbers(4, 3)
+    weight.stop_gradient = False
+
+    def step(x: lm.Tensor) -> lm.Tensor:
+        y = (weight + x).sum(0)  # keeps nothing for its gradient
+        y.sum().backward()
+        (y * 2).sum().backward()
+        return y.detach()
+
+    found = []
+    for function in (step, lm.compile(step, cuda_graphs=True)):
+        weight.grad = None
+        results = [function(numbers(4, 3, seed=k)) for k in range(CALLS)]
+        found.append((results, weight.grad))
+    assert_equal(found[1], found[0])
+    assert "gradients flow later through a result" in reasons(function)
+
+
 def test_gradients_that_come_later_run_without_a_graph():
     net = network()
     compiled = lm.compile(net, cuda_graphs=True)
