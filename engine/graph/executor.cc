@@ -10,32 +10,6 @@ namespace lamella::graph {
 
 using registry::Arg;
 
-/// A node in the order of a run.
-struct Executor::Step {
-  const GraphNode* node;
-  /// Values that no later step needs.
-  std::vector<ValueId> last_uses;
-  /// True if the node changes more than its results.
-  bool changes = false;
-  /// True if a gradients node keeps the tape for a later one.
-  bool retain_graph = false;
-  /// True if a gradients node records its pass for a later one.
-  bool create_graph = false;
-};
-
-/// The values of one run. Arguments are views of them, made once.
-struct Executor::State {
-  struct Call {
-    std::vector<Arg> args;
-    std::vector<registry::Value> results;
-    /// Lists of tensors among the arguments: position, and the tensors that are set before each call.
-    std::vector<std::pair<std::size_t, std::vector<Tensor>>> lists;
-  };
-
-  std::vector<Tensor> slots;
-  std::vector<Call> calls;
-};
-
 namespace {
 
 /// Returns the positions of the values in the list of an argument, in order, as tensors.
@@ -44,13 +18,6 @@ std::vector<Tensor> gather(const std::vector<Tensor>& slots, std::span<const Val
   tensors.reserve(ids.size());
   for (const ValueId id : ids) tensors.push_back(id == kNoValue ? Tensor() : slots[id]);
   return tensors;
-}
-
-/// True if a node draws random numbers.
-bool draws(const GraphNode& node) {
-  return node.op && std::ranges::any_of(node.op->schema().arguments, [](const auto& argument) {
-           return argument.type.base == registry::Type::Base::Generator;
-         });
 }
 
 /// Returns an alias of x that is a leaf of its own.
@@ -96,6 +63,7 @@ Executor::Executor(const Graph& graph, std::vector<ValueId> fetches, Options opt
     if (graph_.value(id).origin == GraphValue::Origin::Captured && needed[id]) captured_.push_back(id);
   }
   plan_gradients();
+  if (options.runner && recorded_steps_ == 0) runner_ = options.runner(*this);
 }
 
 Executor::~Executor() = default;
@@ -191,24 +159,35 @@ void Executor::feed(State& state, std::span<const Tensor> feeds) const {
 std::vector<Tensor> Executor::run(std::span<const Tensor> feeds, Failure& failure) {
   std::unique_ptr<State> state = take_state();
   feed(*state, feeds);
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const bool recorded =
-        (callers_tape_ ? autograd::is_grad_enabled() : i < recorded_steps_) && !steps_[i].node->no_grad;
-    const autograd::GradMode mode(recorded);
-    failure.changed |= steps_[i].changes;
-    try {
-      run_step(*state, i);
-    } catch (...) {
-      failure.node = describe(*steps_[i].node);
-      throw;
+  for (std::size_t i = 0; i < steps_.size();) {
+    const std::size_t next = runner_ ? runner_->run(*state, i, failure) : i;
+    if (next > i) {
+      i = next;
+      continue;
     }
-    for (const ValueId id : steps_[i].last_uses) state->slots[id] = Tensor();
+    run_described(*state, i, failure);
+    for (const ValueId id : steps_[i++].last_uses) state->slots[id] = Tensor();
   }
   std::vector<Tensor> fetched = gather(state->slots, fetches_);
   std::ranges::fill(state->slots, Tensor());
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(state));
   return fetched;
+}
+
+void Executor::run_described(State& state, std::size_t at, Failure& failure) const {
+  const autograd::GradMode mode(records(at));
+  failure.changed |= steps_[at].changes;
+  try {
+    run_step(state, at);
+  } catch (...) {
+    failure.node = describe(*steps_[at].node);
+    throw;
+  }
+}
+
+bool Executor::records(std::size_t at) const {
+  return (callers_tape_ ? autograd::is_grad_enabled() : at < recorded_steps_) && !steps_[at].node->no_grad;
 }
 
 void Executor::run_step(State& state, std::size_t at) const {

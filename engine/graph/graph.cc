@@ -142,6 +142,7 @@ const GraphNode& Graph::add_function(std::string function_name, GraphFunction fu
                  .results = {},
                  .list_sizes = {},
                  .effects = effects,
+                 .host_code = true,
                  .where = std::move(where)};
   check_arguments(node);
   add_results(node, std::move(results));
@@ -152,6 +153,7 @@ const GraphNode& Graph::add_layer(std::shared_ptr<const LayerGraphs> layer, Grap
                                   std::vector<ValueId> inputs, ValueType result, std::string where) {
   add_function(layer->name, std::move(function), std::move(inputs), {std::move(result)}, false, std::move(where));
   nodes_.back().layer = std::move(layer);
+  nodes_.back().host_code = false;
   return nodes_.back();
 }
 

@@ -52,6 +52,8 @@ class Graph {
   void mark_required() { nodes_.back().required = true; }
   /// Says of the function that was added last that it computes gradients.
   void mark_pass(BackwardPass pass) { nodes_.back().pass = std::move(pass); }
+  /// Says of the function that was added last that it may change places with operators.
+  void mark_commuting() { nodes_.back().commutes = true; }
   /// Sets whether the nodes that are added from now on run with recording off.
   void set_no_grad(bool off) noexcept { no_grad_ = off; }
 

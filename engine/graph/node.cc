@@ -1,5 +1,7 @@
 #include "engine/graph/node.h"
 
+#include <algorithm>
+
 namespace lamella::graph {
 
 std::string ValueType::str() const { return std::string(lamella::name(dtype)) + to_string(shape); }
@@ -14,6 +16,12 @@ bool ValueType::admits(const Tensor& x) const {
 
 std::string describe(const GraphNode& node) {
   return "'" + node.name + "'" + (node.where.empty() ? "" : " (" + node.where + ")");
+}
+
+bool draws(const GraphNode& node) {
+  return node.op && std::ranges::any_of(node.op->schema().arguments, [](const auto& argument) {
+           return argument.type.base == registry::Type::Base::Generator;
+         });
 }
 
 }  // namespace lamella::graph

@@ -72,6 +72,8 @@ struct BackwardPass {
   std::vector<std::size_t> targets;
   /// The gradient that the pass begins with, for each target; nothing for ones.
   std::vector<std::optional<std::size_t>> seeds;
+  /// True if all that the pass does is to add the gradients of leaves to their `grad`, and to free the tape.
+  bool accumulates = false;
 };
 
 /// A step of a graph. Its arguments are values of earlier nodes.
@@ -102,6 +104,11 @@ struct GraphNode {
   bool effects = false;
   /// True if the node runs even where nobody needs its results, as it may end a run that is not to go on.
   bool required = false;
+  /// True for a function of the host language, of which nothing is known.
+  bool host_code = false;
+  /// True for a function that neither reads nor changes elements and places on the tape, so that it may change places
+  /// with operators.
+  bool commutes = false;
   /// True if the node runs with recording off.
   bool no_grad = false;
   /// Line of the program that made the node: "train.py:12".
@@ -110,6 +117,8 @@ struct GraphNode {
 
 /// Returns the node's name for messages: "'lamella::matmul' (train.py:12)".
 std::string describe(const GraphNode& node);
+/// True if a node draws random numbers.
+bool draws(const GraphNode& node);
 
 /// Calls f(id) for each value among a node's arguments, kNoValue left out.
 template <class F>

@@ -258,9 +258,9 @@ Ids add_layer(Program& program, std::string name, PyObject* forward, const Ids& 
 }
 
 /// Says of the function that was added last that it computes gradients: positions among its tensors of the targets and
-/// of the gradients to begin with, -1 for ones.
-void mark_pass(Program& program, const Ids& targets, const Ids& seeds) {
-  graph::BackwardPass pass;
+/// of the gradients to begin with, -1 for ones. `accumulates` as in graph::BackwardPass.
+void mark_pass(Program& program, const Ids& targets, const Ids& seeds, bool accumulates) {
+  graph::BackwardPass pass{.targets = {}, .seeds = {}, .accumulates = accumulates};
   for (const std::int64_t target : targets) pass.targets.push_back(static_cast<std::size_t>(target));
   for (const std::int64_t seed : seeds) {
     pass.seeds.push_back(seed < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(seed)));
@@ -380,6 +380,7 @@ PyMethodDef graph_methods[] = {
     def<add_gradients>("add_gradients"),
     def<+[](Program& p) { p.graph().mark_effects(); }>("mark_effects"),
     def<+[](Program& p) { p.graph().mark_required(); }>("mark_required"),
+    def<+[](Program& p) { p.graph().mark_commuting(); }>("mark_commuting"),
     def<mark_pass>("mark_pass"),
     def<+[](Program& p, bool off) { p.graph().set_no_grad(off); }>("set_no_grad"),
     def<+[](Program& p, const std::string& name) { return from_id(p.view().find(name).value_or(kNoValue)); }>("find"),

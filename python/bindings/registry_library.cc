@@ -6,6 +6,7 @@
 #include "engine/registry/checks.h"
 #include "engine/registry/library.h"
 #include "engine/registry/load.h"
+#include "engine/runtime/graphs.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/gil.h"
@@ -103,6 +104,7 @@ void read_results(const CallContext& context, PyObject* object, Value* results) 
 }
 
 void call_python(const void* functor, const CallContext& context, const Arg* args, Value* results) {
+  refuse_host_code(context.op.full_name().c_str());
   const GilHold gil;
   const SharedObject function = static_cast<PythonKernel*>(const_cast<void*>(functor))->get();
   if (!function) fail<RuntimeError>("[", context.op.full_name(), "] the kernel was withdrawn during the call");

@@ -1,6 +1,7 @@
 #include "python/bindings/replay.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,7 +9,9 @@
 
 #include "engine/core/modes.h"
 #include "engine/core/tensor.h"
+#include "engine/graph/device_graphs.h"
 #include "ops/fusion/fuse.h"
+#include "ops/fusion/native/native.h"
 #include "python/bindings/adapted.h"
 #include "python/bindings/containers.h"
 #include "python/bindings/errors.h"
@@ -186,6 +189,8 @@ struct TensorKind {
 
 struct Plan {
   std::shared_ptr<graph::Executor> executor;
+  /// The executor's, or null.
+  graph::DeviceGraphs* graphs = nullptr;
   PyRef functions;
   Form arguments;
   Form results;
@@ -216,32 +221,48 @@ Plan& plan_of(PyObject* self) {
   return *plan;
 }
 
+/// True for the library's own operators.
+bool is_built_in(const OperatorHandle& op) { return op.name().starts_with("lamella::"); }
+
 /// Makes a replay from a graph, the fetched values, the functions of its nodes, the forms of arguments and results, the
 /// tensors among the arguments, the values that stand for them, tensors that Python code can reach, guards with the
-/// paths of what they watch, and the mark of what guards leave out.
+/// paths of what they watch, the mark of what guards leave out, and True to capture steps into CUDA graphs.
 PyObject* create_replay(PyTypeObject*, PyObject* args, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject *program, *fetches, *functions, *arguments, *results, *inputs, *ids, *read, *guards, *paths, *unwatched;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOO:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
-                          &ids, &read, &guards, &paths, &unwatched)) {
+    int device_graphs = 0;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOp:_Replay", &program, &fetches, &functions, &arguments, &results, &inputs,
+                          &ids, &read, &guards, &paths, &unwatched, &device_graphs)) {
       return nullptr;
     }
     const graph::Graph& graph = graph_of(program);
     std::vector<graph::ValueId> fetched;
     for (const std::int64_t id : Adapted<std::vector<std::int64_t>>::from(fetches))
       fetched.push_back(static_cast<graph::ValueId>(id));
-    auto plan = std::make_unique<Plan>(Plan{
-        .executor = std::make_shared<graph::Executor>(fusion::fuse(graph, fetched, true), fetched,
-                                                      graph::Executor::Options{.prune = true, .callers_tape = true}),
-        .functions = PyRef::share(functions),
-        .arguments = Form::parse(arguments),
-        .results = Form::parse(results),
-        .inputs = {},
-        .feeds = {},
-        .captured = {},
-        .read = {},
-        .guards = Guards(guards, unwatched),
-        .paths = Adapted<std::vector<std::string>>::from(paths)});
+    graph::DeviceGraphs* graphs = nullptr;
+    std::function<std::unique_ptr<graph::Executor::Runner>(const graph::Executor&)> runner;
+    if (device_graphs != 0) {
+      runner = [&graphs](const graph::Executor& executor) {
+        auto made = std::make_unique<graph::DeviceGraphs>(executor, is_built_in);
+        graphs = made.get();
+        return made;
+      };
+    }
+    auto plan = std::make_unique<Plan>(
+        Plan{.executor = std::make_shared<graph::Executor>(
+                 fusion::fuse(graph, fetched, true), fetched,
+                 graph::Executor::Options{.prune = true, .callers_tape = true, .runner = std::move(runner)}),
+             .graphs = nullptr,
+             .functions = PyRef::share(functions),
+             .arguments = Form::parse(arguments),
+             .results = Form::parse(results),
+             .inputs = {},
+             .feeds = {},
+             .captured = {},
+             .read = {},
+             .guards = Guards(guards, unwatched),
+             .paths = Adapted<std::vector<std::string>>::from(paths)});
+    plan->graphs = graphs;
     plan->calls_python = std::ranges::any_of(graph.nodes(), [](const graph::GraphNode& node) {
       return node.kind == graph::GraphNode::Kind::Function && node.effects;
     });
@@ -340,6 +361,8 @@ PyObject* call_replay(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     for (const std::size_t i : plan.feeds) feeds.push_back(*tensors[i]);
     std::vector<Tensor> results;
     graph::Executor::Failure failure;
+    // Programs are compiled before they are captured, as a graph keeps the kernels that it has.
+    const fusion::native::CompileScope scope(plan.graphs && !plan.graphs->is_settled());
     try {
       results = run_executor(*plan.executor, feeds, plan.functions.get(), failure);
     } catch (...) {
@@ -397,6 +420,21 @@ PyObject* list_steps(PyObject* self, PyObject*) {
   });
 }
 
+/// Describes what became of the steps: of those that make a CUDA graph, or of one that makes none, the first and the
+/// last, their number, the number of graphs and of their launches, and the reason why they run one by one.
+PyObject* list_device_graphs(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const graph::DeviceGraphs* const graphs = plan_of(self).graphs;
+    const auto reports = graphs ? graphs->reports() : std::vector<graph::DeviceGraphReport>();
+    return list_from(reports,
+                     [](const graph::DeviceGraphReport& report) {
+                       return adapted_tuple(report.first, report.last, static_cast<std::int64_t>(report.steps),
+                                            static_cast<std::int64_t>(report.graphs), report.launches, report.reason);
+                     })
+        .release();
+  });
+}
+
 PyObject* first_change(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     if (count != 2) fail<TypeError>("first_change(guards, unwatched)");
@@ -409,6 +447,7 @@ PyMethodDef replay_methods[] = {
     {"call", as_c_function(call_replay), METH_FASTCALL, nullptr},
     {"obstacle", as_c_function(explain_replay), METH_FASTCALL, nullptr},
     {"steps", list_steps, METH_NOARGS, nullptr},
+    {"device_graphs", list_device_graphs, METH_NOARGS, nullptr},
     {"first_change", as_c_function(first_change), METH_FASTCALL | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -51,7 +51,9 @@ class Runtime final : public GraphRuntime {
     set_capturing(false);
     set_current_stream(device, capture.before);
     cudaGraph_t graph = nullptr;
-    check(cudaStreamEndCapture(capture.stream, &graph), "CUDAGraph");
+    const cudaError_t ended = cudaStreamEndCapture(capture.stream, &graph);
+    if (ended != cudaSuccess) static_cast<void>(cudaGetLastError());  // no later launch is to find it
+    check(ended, "CUDAGraph");
     cudaGraphExec_t made = nullptr;
     const cudaError_t status = cudaGraphInstantiate(&made, graph, 0);
     static_cast<void>(cudaGraphDestroy(graph));
@@ -63,6 +65,11 @@ class Runtime final : public GraphRuntime {
     refuse_capture("CUDAGraph", "a graph does not repeat others");
     const DeviceGuard guard(device);
     check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), current_stream(device)), "CUDAGraph");
+  }
+
+  void copy(Device device, void* to, const void* from, std::size_t bytes) override {
+    const DeviceGuard guard(device);
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, current_stream(device)), "CUDAGraph");
   }
 
   void destroy(Device device, void* graph, void* pool) noexcept override {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
@@ -22,42 +23,58 @@ class _Compile:
     """Makes functions run as graphs; called as ``lm.compile``."""
 
     @overload
-    def __call__(self, function: _M) -> _M: ...  # type: ignore[overload-overlap]
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: _M, *, cuda_graphs: bool = ...
+    ) -> _M: ...
 
     @overload
-    def __call__(self, function: _D) -> _D: ...  # type: ignore[overload-overlap]
+    def __call__(  # type: ignore[overload-overlap]
+        self, function: _D, *, cuda_graphs: bool = ...
+    ) -> _D: ...
 
     @overload
-    def __call__(self, function: Callable[..., Any]) -> Compiled: ...
+    def __call__(self, function: Callable[..., Any], *, cuda_graphs: bool = ...) -> Compiled: ...
 
-    def __call__(self, function: Any) -> Any:
+    @overload
+    def __call__(self, function: None = ..., *, cuda_graphs: bool = ...) -> Callable[[Any], Any]: ...
+
+    def __call__(self, function: Any = None, *, cuda_graphs: bool = False) -> Any:
         """Returns a function that runs as a graph of the operators that it is seen to call.
 
         The first two calls of each kind (shapes and dtypes of the tensors, values of the other arguments) run as they
         are, and are observed; later ones run the graph, whose elementwise operators are joined, as long as all that
         the function reads is what it was. Where that cannot be, calls run as they would without compilation, and a
-        :class:`CompileWarning` says why. As a decorator it is written ``@lm.compile``. See docs/compile.md.
+        :class:`CompileWarning` says why. As a decorator it is written ``@lm.compile``, or
+        ``@lm.compile(cuda_graphs=True)``. See docs/compile.md.
 
         Args:
             function: a function, a method, or a :class:`lamella.nn.Module`, which stays of its class.
+            cuda_graphs: True to capture what a replay does on a CUDA device into graphs of CUDA, which are launched at
+                once. They hold memory of their own, and copy their inputs and results.
 
         Returns:
-            The compiled function, or a module with the parameters of the one that was given.
+            The compiled function, or a module with the parameters of the one that was given; without a function, a
+            decorator.
 
         Raises:
             TypeError: ``function`` cannot be called.
         """
+        if function is None:
+            return functools.partial(self, cuda_graphs=cuda_graphs)
         if isinstance(function, (Compiled, CompiledModule)):
-            return function
+            compiled = function._compiled if isinstance(function, CompiledModule) else function
+            if compiled._cuda_graphs or not cuda_graphs:
+                return function
+            function = compiled._function
         if isinstance(function, lm.nn.Module):
-            return compile_module(function)
+            return compile_module(function, cuda_graphs=cuda_graphs)
         if isinstance(function, (staticmethod, classmethod)):
-            return type(function)(self(function.__func__))
+            return type(function)(self(function.__func__, cuda_graphs=cuda_graphs))
         if not callable(function):
             raise TypeError(
                 f"[compile] expected a function, a Module or another callable, got {type(function).__name__}"
             )
-        return Compiled(function)
+        return Compiled(function, cuda_graphs=cuda_graphs)
 
     def explain(self, compiled: Any) -> Explanation:
         """Says what became of the calls of a compiled function.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import sys
 import types
 import warnings
@@ -89,7 +90,9 @@ class _Trace(NamedTuple):
     #: Layers that the graph calls, and why it has no graphs in their place.
     called: dict[str, str]
 
-    def replay(self, core: Any, inputs: list[Tensor], read: list[Tensor], reading: Reading) -> Any:
+    def replay(
+        self, core: Any, inputs: list[Tensor], read: list[Tensor], reading: Reading, *, cuda_graphs: bool
+    ) -> Any:
         """Returns a replay of the graph, or of another form of it, for calls with such inputs."""
         return _C._Replay(
             core,
@@ -103,6 +106,7 @@ class _Trace(NamedTuple):
             reading.guards,
             reading.paths,
             UNWATCHED,
+            cuda_graphs,
         )
 
 
@@ -143,8 +147,9 @@ def _reference(value: Any) -> Callable[[], Any]:
 class Compiled:
     """A function that runs as a graph of the operators that it was seen to run; see :func:`lamella.compile`."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], *, cuda_graphs: bool = False) -> None:
         self._function = function
+        self._cuda_graphs = cuda_graphs
         self._name = getattr(function, "__name__", type(function).__name__)
         #: With the trace of each, whose graph owns generators and functions that it refers to.
         self._replays: list[tuple[Any, _Trace]] = []
@@ -165,10 +170,10 @@ class Compiled:
         return getattr(self._function, name)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        return Compiled(copy.deepcopy(self._function, memo))
+        return Compiled(copy.deepcopy(self._function, memo), cuda_graphs=self._cuda_graphs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Compiled, (self._function,)
+        return functools.partial(Compiled, cuda_graphs=self._cuda_graphs), (self._function,)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         # As the function itself would: a module that is an attribute of a class is no method.
@@ -329,7 +334,7 @@ class Compiled:
         )
         read = [x for key, x in reading.tensors.items() if key not in observer._ids]
         kind.replays += 1
-        self._add(trace.replay(trace.graph._core, tensors, read, reading), trace)
+        self._add(trace.replay(trace.graph._core, tensors, read, reading, cuda_graphs=self._cuda_graphs), trace)
         self._generalize(trace, tensors, read, reading)
 
     def _add(self, replay: Any, trace: _Trace) -> None:
@@ -344,7 +349,7 @@ class Compiled:
                 continue
             graph = trace.graph._core.generalized(other.graph._core)
             if graph is not None:
-                self._add(trace.replay(graph, inputs, read, reading), trace)
+                self._add(trace.replay(graph, inputs, read, reading, cuda_graphs=self._cuda_graphs), trace)
                 return
         self._traces[trace.general].append(trace)
 

@@ -29,6 +29,28 @@ class Step(NamedTuple):
         return f"{self.name}{place}: reads {_size(self.bytes_read)}, writes {_size(self.bytes_written)}"
 
 
+class CapturedSteps(NamedTuple):
+    """Steps that become a CUDA graph, or a step that does not."""
+
+    #: The first and the last step; the last is "" for a single step.
+    first: str
+    last: str
+    steps: int
+    #: Number of graphs, for different sizes of their inputs, and of their launches.
+    graphs: int
+    launches: int
+    #: Why steps run one by one; "" where they do not, or have not run often enough yet.
+    reason: str
+
+    def __str__(self) -> str:
+        which = f"{self.steps} steps from {self.first} to {self.last}" if self.last else self.first
+        if self.graphs:
+            made = "a CUDA graph" if self.graphs == 1 else f"{self.graphs} CUDA graphs"
+            text = f"{which}: {made}, launched {self.launches} time{'s' * (self.launches != 1)}"
+            return text + (f"; other calls run operator by operator: {self.reason}" if self.reason else "")
+        return f"{which}: no CUDA graph" + (f": {self.reason}" if self.reason else " yet")
+
+
 def _size(count: int) -> str:
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= factor:
@@ -49,6 +71,10 @@ class Explanation:
             ]
             for replay, trace in compiled._replays
         ]
+        #: For each graph of a function that is compiled with ``cuda_graphs=True``, what became of its steps.
+        self.cuda_graphs: list[list[CapturedSteps]] = [
+            [CapturedSteps(*report) for report in replay.device_graphs()] for replay, _ in compiled._replays
+        ]
         #: For each kind of calls that run as they are: the kind, and why.
         self.breaks: list[tuple[str, str]] = [
             (kind.text, str(reason)) for kind in compiled._kinds.values() for reason in kind.breaks
@@ -60,6 +86,7 @@ class Explanation:
             traffic = sum(step.bytes_read + step.bytes_written for step in steps if step.bytes_read >= 0)
             lines.append(f"graph {i}: {len(steps)} steps, whose operators read and write {_size(traffic)}")
             lines += [f"  {step}" for step in steps]
+            lines += [f"  {captured}" for captured in self.cuda_graphs[i]]
         lines += [f"calls with {kind} run as they are: {reason}" for kind, reason in self.breaks]
         return "\n".join(lines)
 

@@ -114,7 +114,9 @@ def _step(name: str, original: Any, found: Observer, *args: Any, **kwargs: Any) 
         found.refuse(f"{name} is given {'a closure' if callable(given[0]) else 'a value that may change'}")
         return NotImplemented
     found.has_steps = True
-    return found.call(name, original, args, kwargs)
+    # Dropping gradients touches no elements; setting them to zero does.
+    drops = name == "Optimizer.zero_grad" and all((*args[1:], *kwargs.values()))
+    return found.call(name, original, args, kwargs, commutes=drops)
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 import lamella as lm
@@ -41,13 +42,15 @@ class CompiledModule:
         return result
 
     def __copy__(self) -> Any:
-        return compile_module(copy.copy(self._compiled._function))
+        return compile_module(copy.copy(self._compiled._function), cuda_graphs=self._compiled._cuda_graphs)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return compile_module(copy.deepcopy(self._compiled._function, memo))
+        module = copy.deepcopy(self._compiled._function, memo)
+        return compile_module(module, cuda_graphs=self._compiled._cuda_graphs)
 
     def __reduce_ex__(self, _protocol: Any) -> tuple[Any, ...]:
-        return compile_module, (self._compiled._function,)
+        remake = functools.partial(compile_module, cuda_graphs=self._compiled._cuda_graphs)
+        return remake, (self._compiled._function,)
 
 
 def _form_of(kind: type) -> type:
@@ -57,9 +60,9 @@ def _form_of(kind: type) -> type:
     return form
 
 
-def compile_module(module: lm.nn.Module) -> Any:
-    """Returns the compiled form of a module."""
+def compile_module(module: lm.nn.Module, *, cuda_graphs: bool = False) -> Any:
+    """Returns the compiled form of a module; `cuda_graphs` as in :func:`lamella.compile`."""
     form: Any = object.__new__(_form_of(type(module)))
     object.__setattr__(form, "__dict__", module.__dict__)
-    object.__setattr__(form, "_compiled", Compiled(module))
+    object.__setattr__(form, "_compiled", Compiled(module, cuda_graphs=cuda_graphs))
     return form

@@ -364,10 +364,14 @@ class Observer(RecorderBase):
         *,
         effects: bool = True,
         begin: Sequence[tuple[Tensor, Tensor | None]] = (),
+        accumulates: bool = False,
+        commutes: bool = False,
     ) -> Any:
         """Runs a function and adds it to the graph as one node, which calls it again.
 
-        `begin` has the targets of a function that computes gradients, and for each the gradient that it begins with.
+        `begin` has the targets of a function that computes gradients, and for each the gradient that it begins with;
+        `accumulates` says that it only adds them to the ``grad`` of leaves. One that `commutes` may run before
+        operators that come before it.
         """
         self._prepare()
         tensors, rebuild = _tree.flatten((list(args), kwargs))
@@ -390,7 +394,9 @@ class Observer(RecorderBase):
             if begin:
                 place = {id(x): i for i, x in enumerate(tensors)}
                 seeds = [-1 if seed is None else place[id(seed)] for _, seed in begin]
-                self._core.mark_pass([place[id(target)] for target, _ in begin], seeds)
+                self._core.mark_pass([place[id(target)] for target, _ in begin], seeds, accumulates)
+            if commutes:
+                self._core.mark_commuting()
 
         self._after_running(note)
         return result
@@ -413,9 +419,17 @@ class Observer(RecorderBase):
         for x, id_ in zip(results, made, strict=True):
             self._produce(x, id_)
 
-    def call(self, name: str, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def call(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        *,
+        commutes: bool = False,
+    ) -> Any:
         """Observes a function that replays call as a whole."""
-        return self._observed(lambda: self._function(name, function, args, kwargs))
+        return self._observed(lambda: self._function(name, function, args, kwargs, commutes=commutes))
 
     def control_flow(self, name: str, function: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Observes a branch or a loop as one step, where its functions compute from what they are given alone.
@@ -489,7 +503,10 @@ class Observer(RecorderBase):
         position, keyword = seeds
         first = args[position] if len(args) > position else kwargs.get(keyword)
         begin = _pairs(args[0], first) if args and not kwargs.get("is_grads_batched") else []
-        return self._observed(lambda: self._function(name, function, args, kwargs, begin=begin))
+        plain = name == "backward" and len(args) <= 2 and kwargs.keys() <= {keyword}
+        return self._observed(
+            lambda: self._function(name, function, args, kwargs, begin=begin, accumulates=plain and bool(begin))
+        )
 
     def grad(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Observes :func:`lamella.grad`."""
