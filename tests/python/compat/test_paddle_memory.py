@@ -46,6 +46,12 @@ OWN = [
     "paddle.einsum('ij->ji', x)",
     "paddle.einsum('ii->i', x[:, :2])",
     "F.dropout(x, 0.5, training=False)",
+    "x.conj()",
+    "paddle.conj(x)",
+    "F.pixel_shuffle(x.reshape([1, 2, 3, 1]), 1).reshape([2, 3])",
+    "F.pixel_unshuffle(x.reshape([1, 2, 3, 1]), 1).reshape([2, 3])",
+    "F.channel_shuffle(x.reshape([1, 2, 3, 1]), 1).reshape([2, 3])",
+    "paddle.incubate.identity_loss(x)",
     "evaluated(x)",
 ]
 #: Results that show the memory of ``x``.

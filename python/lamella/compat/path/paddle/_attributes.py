@@ -15,10 +15,10 @@ class ParamAttr(static.ParamAttr):
     Args:
         name: the parameter's name; a new one by default.
         initializer: overwrites a tensor with starting values.
-        learning_rate: a factor of the optimizer's; 1 in programs.
+        learning_rate: a factor of the optimizer's.
         regularizer: ``L1Decay`` or ``L2Decay``, in the place of the optimizer's ``weight_decay``.
         trainable: False for a parameter that keeps its values.
-        do_model_average: not used.
+        do_model_average: False for a parameter that ``ExponentialMovingAverage`` leaves out.
         need_clip: False for a parameter whose gradient ``grad_clip`` leaves as it is.
     """
 
@@ -32,14 +32,12 @@ class ParamAttr(static.ParamAttr):
         do_model_average: bool = True,
         need_clip: bool = True,
     ) -> None:
-        factor = learning_rate if static.in_dynamic_mode() else 1.0
         super().__init__(name, initializer, 1.0, None, trainable, do_model_average, need_clip)
-        if factor != learning_rate:
-            raise NotImplementedError("[ParamAttr] learning_rate: in programs, groups of an optimizer have rates")
         if regularizer is not None and not callable(regularizer):
             raise TypeError(f"[ParamAttr] regularizer is L1Decay or L2Decay, not {type(regularizer).__name__}")
         self.regularizer = regularizer
         self.learning_rate, self.need_clip = float(learning_rate), need_clip
+        self.do_model_average = do_model_average
 
     def mark(self, parameter: Any) -> None:
         """Gives a parameter what optimizers read of it, where it differs from what is usual."""
@@ -50,6 +48,8 @@ class ParamAttr(static.ParamAttr):
             found["optimize_attr"] = {"learning_rate": self.learning_rate}
         if not self.need_clip:
             found["need_clip"] = False
+        if not self.do_model_average:
+            found["do_model_average"] = False
         if hasattr(parameter, "__dict__"):
             parameter.__dict__.update(found)
         elif found:

@@ -38,6 +38,11 @@ class LookAhead(Optimizer):
         super().__init__([{"params": each["params"]} for each in inner_optimizer.param_groups], {"lr": alpha})
         self._set(alpha, None)
 
+    def take(self, parameters: Iterable[Any]) -> None:
+        """Gives the other optimizer the parameters of a static program, in whose groups they are here, too."""
+        self.inner_optimizer.take(parameters)
+        self._regroup([{"params": group["params"]} for group in self.inner_optimizer.param_groups])
+
     def step(self, closure: Any = None) -> Any:
         """Makes a step of the other optimizer, and each ``k`` steps one back."""
         for own, inner in zip(self.param_groups, self.inner_optimizer.param_groups, strict=True):

@@ -9,7 +9,7 @@ import lamella as lm
 from lamella.compat.front import close_module
 
 from . import lr  # noqa: F401
-from ._base import Optimizer, apart, decay, decoupled, factor, given, number, rate
+from ._base import Optimizer, apart, decay, decoupled, given, number, rate
 from ._steps import ASGD, Adadelta, Adagrad, Adamax, Lamb, NAdam, RAdam, RMSProp, Rprop  # noqa: F401
 
 
@@ -97,15 +97,19 @@ class AdamW(Optimizer, lm.optim.Adam):
         amsgrad: bool = False,
         name: str | None = None,
     ) -> None:
-        listed = list(given("AdamW", parameters))
-        if lr_ratio is not None:
-            for each in listed:
-                for parameter in each["params"] if isinstance(each, dict) else [each]:
-                    parameter.optimize_attr = {"learning_rate": factor(parameter) * float(lr_ratio(parameter))}
-            listed = list(given("AdamW", listed))
+        self._ratio, self._decays = lr_ratio, apply_decay_param_fun
         options = rate(learning_rate), (number(beta1), number(beta2)), number(epsilon), decoupled(weight_decay), amsgrad
-        super().__init__(apart(listed, apply_decay_param_fun), *options, decoupled=True)
+        super().__init__(self._grouped(parameters), *options, decoupled=True)
         self._set(learning_rate, grad_clip, weight_decay, multi_precision)
+
+    def _grouped(self, parameters: Any) -> Iterable[Any]:
+        listed = given("AdamW", parameters)
+        return listed if self._ratio is None and self._decays is None else apart(listed, self._own)
+
+    def _own(self, parameter: Any) -> dict[str, Any]:
+        """Returns the options of a parameter that differ from its group's."""
+        ratio = {} if self._ratio is None else {"_ratio": float(self._ratio(parameter))}
+        return ratio if self._decays is None or self._decays(parameter.name) else ratio | {"weight_decay": 0.0}
 
 
 class LBFGS(Optimizer, lm.optim.LBFGS):

@@ -1,0 +1,21 @@
+#pragma once
+
+// Sequences of `(C++ type, DataType)` for OF_PP_SEQ_PRODUCT_FOR_EACH_TUPLE and its like.
+
+#include "oneflow/core/common/preprocessor.h"
+
+#define BOOL_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(bool, DataType::kBool)
+#define CHAR_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(char, DataType::kChar)
+#define FLOAT16_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(::lamella::Half, DataType::kFloat16)
+#define BFLOAT16_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(::lamella::BFloat16, DataType::kBFloat16)
+#define FLOATING_DATA_TYPE_SEQ \
+  OF_PP_MAKE_TUPLE_SEQ(float, DataType::kFloat) OF_PP_MAKE_TUPLE_SEQ(double, DataType::kDouble)
+#define INDEX_DATA_TYPE_SEQ \
+  OF_PP_MAKE_TUPLE_SEQ(int32_t, DataType::kInt32) OF_PP_MAKE_TUPLE_SEQ(int64_t, DataType::kInt64)
+#define SIGNED_INT_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(int8_t, DataType::kInt8) INDEX_DATA_TYPE_SEQ
+#define UNSIGNED_INT_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(uint8_t, DataType::kUInt8)
+#define INT_DATA_TYPE_SEQ SIGNED_INT_DATA_TYPE_SEQ
+#define ARITHMETIC_DATA_TYPE_SEQ FLOATING_DATA_TYPE_SEQ INT_DATA_TYPE_SEQ
+#define POD_DATA_TYPE_SEQ \
+  ARITHMETIC_DATA_TYPE_SEQ CHAR_DATA_TYPE_SEQ UNSIGNED_INT_DATA_TYPE_SEQ BOOL_DATA_TYPE_SEQ
+#define POD_AND_HALF_DATA_TYPE_SEQ POD_DATA_TYPE_SEQ FLOAT16_DATA_TYPE_SEQ
