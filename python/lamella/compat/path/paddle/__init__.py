@@ -71,6 +71,10 @@ _missing = _close(
         f"paddle.static.nn.sequence_{name}": "rows of different lengths are padded, and masked with "
         "paddle.nn.functional.sequence_mask, as no tensor holds lengths (LoD) here"
         for name in ("conv", "expand", "first_step", "last_step", "pool", "softmax")
+    }
+    | {
+        "paddle.amp.debugging.compare_accuracy": "it compares files that checks on GPUs write; check_numerics prints "
+        "what it counts"
     },
 )
 # In operators of tensors with and without axes, those without leave the dtype of the others as it is.
