@@ -126,6 +126,21 @@ std::string check(const at::Tensor& x) {
     failed = true;
   }
   TORCH_CHECK(failed);
+
+  const std::optional<at::Tensor> none, some = x;
+  const auto otherwise = [] { return at::Tensor(); };
+  TORCH_CHECK(!c10::value_or_else(none, otherwise).defined() && c10::value_or_else(some, otherwise).is_same(x));
+  at::Tensor grown = at::empty({0}, x.options());
+  const at::Tensor same = grown;
+  grown.resize_({2, 3}).copy_(x);
+  TORCH_CHECK(same.equal(x) && grown.resize_({2}).equal(at::ones({2})) && same.resize_as_(x).size(1) == 3);
+  failed = false;
+  try {
+    x.narrow(0, 0, 1).resize_({7});
+  } catch (const std::exception&) {
+    failed = true;
+  }
+  TORCH_CHECK(failed);
   return "checked";
 }
 TORCH_LIBRARY_FRAGMENT(lamella_test_types, m) { m.def("check(Tensor x) -> str", &check); }

@@ -7,11 +7,8 @@ namespace oneflow {
 namespace {
 
 // A kernel for each device, type of elements and type of indices.
-REGISTER_USER_OP("t_pick")
-    .Input("in")
-    .Input("indices")
-    .Output("out")
-    .SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> {
+REGISTER_USER_OP("t_pick").Input("in").Input("indices").Output("out").SetTensorDescInferFn(
+    [](user_op::InferContext* ctx) -> Maybe<void> {
       *ctx->Shape4ArgNameAndIndex("out", 0) = *ctx->Shape4ArgNameAndIndex("indices", 0);
       *ctx->Dtype4ArgNameAndIndex("out", 0) = *ctx->Dtype4ArgNameAndIndex("in", 0);
       return Maybe<void>::Ok();
@@ -31,14 +28,13 @@ class PickKernel final : public user_op::OpKernel {
   bool AlwaysComputeWhenAllOutputsEmpty() const override { return false; }
 };
 
-#define REGISTER_PICK_KERNEL(device, in_type, index_type)                                               \
-  REGISTER_USER_KERNEL("t_pick")                                                                        \
-      .SetCreateFn<PickKernel<device, OF_PP_PAIR_FIRST(in_type), OF_PP_PAIR_FIRST(index_type)>>()       \
-      .SetIsMatchedHob((user_op::HobDeviceTag() == device)                                              \
-                       & (user_op::HobDataType("in", 0) == OF_PP_PAIR_SECOND(in_type))                  \
-                       & (user_op::HobDataType("indices", 0) == OF_PP_PAIR_SECOND(index_type)));
-OF_PP_SEQ_PRODUCT_FOR_EACH_TUPLE(REGISTER_PICK_KERNEL, DEVICE_TYPE_SEQ, POD_AND_HALF_DATA_TYPE_SEQ,
-                                 INDEX_DATA_TYPE_SEQ)
+#define REGISTER_PICK_KERNEL(device, in_type, index_type)                                         \
+  REGISTER_USER_KERNEL("t_pick")                                                                  \
+      .SetCreateFn<PickKernel<device, OF_PP_PAIR_FIRST(in_type), OF_PP_PAIR_FIRST(index_type)>>() \
+      .SetIsMatchedHob((user_op::HobDeviceTag() == device) &                                      \
+                       (user_op::HobDataType("in", 0) == OF_PP_PAIR_SECOND(in_type)) &            \
+                       (user_op::HobDataType("indices", 0) == OF_PP_PAIR_SECOND(index_type)));
+OF_PP_SEQ_PRODUCT_FOR_EACH_TUPLE(REGISTER_PICK_KERNEL, DEVICE_TYPE_SEQ, POD_AND_HALF_DATA_TYPE_SEQ, INDEX_DATA_TYPE_SEQ)
 
 // An operator for each function, and for each of them a kernel for each type: one macro calls the other.
 #define UNARY_SEQ OF_PP_MAKE_TUPLE_SEQ("t_seq_sin", Sin) OF_PP_MAKE_TUPLE_SEQ("t_seq_cos", Cos)
@@ -67,9 +63,9 @@ class UnaryKernel final : public user_op::OpKernel {
   REGISTER_USER_OP(name).Input("in").Output("out").SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged);
 OF_PP_FOR_EACH_TUPLE(REGISTER_UNARY_OP, UNARY_SEQ)
 
-#define REGISTER_UNARY_KERNEL(unary, type)                                                                        \
-  REGISTER_USER_KERNEL(OF_PP_PAIR_FIRST(unary))                                                                   \
-      .SetCreateFn<UnaryKernel<OF_PP_CAT(OF_PP_PAIR_SECOND(unary), Functor), OF_PP_PAIR_FIRST(type)>>()           \
+#define REGISTER_UNARY_KERNEL(unary, type)                                                              \
+  REGISTER_USER_KERNEL(OF_PP_PAIR_FIRST(unary))                                                         \
+      .SetCreateFn<UnaryKernel<OF_PP_CAT(OF_PP_PAIR_SECOND(unary), Functor), OF_PP_PAIR_FIRST(type)>>() \
       .SetIsMatchedHob(user_op::HobDataType("in", 0) == OF_PP_PAIR_SECOND(type));
 OF_PP_SEQ_PRODUCT_FOR_EACH_TUPLE(REGISTER_UNARY_KERNEL, UNARY_SEQ, FLOATING_DATA_TYPE_SEQ)
 

@@ -113,8 +113,8 @@ struct Converter<std::vector<c10::SymInt>> {
 
 /// Views of lists that are made for the call, and that the argument holds.
 template <class T>
-concept MadeForCall = std::is_same_v<T, at::Tensor> || std::is_same_v<T, std::optional<at::Tensor>> ||
-                      std::is_same_v<T, c10::SymInt>;
+concept MadeForCall =
+    std::is_same_v<T, at::Tensor> || std::is_same_v<T, std::optional<at::Tensor>> || std::is_same_v<T, c10::SymInt>;
 template <MadeForCall T>
 struct Converter<c10::ArrayRef<T>> {
   using Native = Converter<std::vector<T>>;

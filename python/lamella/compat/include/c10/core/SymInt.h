@@ -27,11 +27,13 @@ class SymInt {
   constexpr std::optional<std::int64_t> maybe_as_int() const { return value_; }
 
 // Each operator is there for two SymInts, and for one and a number; that of a floating-point number gives one.
-#define C10_SYM_INT_OPERATOR_(op)                                                                          \
-  friend constexpr SymInt operator op(SymInt a, SymInt b) { return a.value_ op b.value_; }                 \
-  friend constexpr SymInt operator op(SymInt a, std::integral auto b) { return a op SymInt(b); }           \
-  friend constexpr SymInt operator op(std::integral auto a, SymInt b) { return SymInt(a) op b; }           \
-  friend constexpr auto operator op(SymInt a, std::floating_point auto b) { return static_cast<double>(a.value_) op b; } \
+#define C10_SYM_INT_OPERATOR_(op)                                                                \
+  friend constexpr SymInt operator op(SymInt a, SymInt b) { return a.value_ op b.value_; }       \
+  friend constexpr SymInt operator op(SymInt a, std::integral auto b) { return a op SymInt(b); } \
+  friend constexpr SymInt operator op(std::integral auto a, SymInt b) { return SymInt(a) op b; } \
+  friend constexpr auto operator op(SymInt a, std::floating_point auto b) {                      \
+    return static_cast<double>(a.value_) op b;                                                   \
+  }                                                                                              \
   friend constexpr auto operator op(std::floating_point auto a, SymInt b) { return a op static_cast<double>(b.value_); }
   C10_SYM_INT_OPERATOR_(+)
   C10_SYM_INT_OPERATOR_(-)

@@ -28,8 +28,8 @@
 #define OF_PP_SEQ_MAP(macro, seq) OF_PP_SEQ_PRODUCT_FOR_EACH_TUPLE(OF_PP_OWN_MAPPED_, (macro), seq)
 
 // The macros below serve those above. A macro is not replaced within itself, so a walk through a sequence puts its next
-// step off by OF_PP_OWN_NONE_, and the text is scanned 85 times. Each kind of walk has scans of its own, so that a macro
-// that is called in one kind may use another.
+// step off by OF_PP_OWN_NONE_, and the text is scanned 85 times. Each kind of walk has scans of its own, so that a
+// macro that is called in one kind may use another.
 #define OF_PP_OWN_CAT_(a, b) a##b
 #define OF_PP_OWN_STRINGIZE_(x) #x
 #define OF_PP_OWN_FIRST_(a, ...) a
@@ -57,8 +57,8 @@
 /// Walks along `seq`; from each element, down to the sequences of the tuple `rest`. `chosen` are those from above.
 #define OF_PP_OWN_WALK_(macro, chosen, seq, rest) OF_PP_OWN_WALK_PARTED_(macro, chosen, rest, OF_PP_OWN_SPLIT_ seq)
 #define OF_PP_OWN_WALK_PARTED_(...) OF_PP_OWN_WALK_STEP_(__VA_ARGS__)
-#define OF_PP_OWN_WALK_STEP_(macro, chosen, rest, head, tail)                                          \
-  OF_PP_OWN_PICK_(OF_PP_OWN_DOWN_, OF_PP_OWN_ANY_ rest)(macro, OF_PP_OWN_ADDED_(chosen, head), rest)  \
+#define OF_PP_OWN_WALK_STEP_(macro, chosen, rest, head, tail)                                        \
+  OF_PP_OWN_PICK_(OF_PP_OWN_DOWN_, OF_PP_OWN_ANY_ rest)(macro, OF_PP_OWN_ADDED_(chosen, head), rest) \
       OF_PP_OWN_PICK_(OF_PP_OWN_ALONG_, OF_PP_OWN_ANY_(tail))(macro, chosen, tail, rest)
 #define OF_PP_OWN_ADDED_(chosen, head) (OF_PP_OWN_FOLLOWED_ chosen OF_PP_OWN_BARE_ head)
 #define OF_PP_OWN_FOLLOWED_(...) __VA_ARGS__ __VA_OPT__(, )
@@ -85,9 +85,12 @@
   OF_PP_OWN_SCAN_OUTER_0_(OF_PP_OWN_SCAN_OUTER_0_(OF_PP_OWN_SCAN_OUTER_0_(OF_PP_OWN_SCAN_OUTER_0_(__VA_ARGS__))))
 #define OF_PP_OWN_SCAN_OUTER_0_(...) __VA_ARGS__
 #define OF_PP_OWN_SCAN_PRODUCT_(...) \
-  OF_PP_OWN_SCAN_PRODUCT_2_(OF_PP_OWN_SCAN_PRODUCT_2_(OF_PP_OWN_SCAN_PRODUCT_2_(OF_PP_OWN_SCAN_PRODUCT_2_(__VA_ARGS__))))
+  OF_PP_OWN_SCAN_PRODUCT_2_(         \
+      OF_PP_OWN_SCAN_PRODUCT_2_(OF_PP_OWN_SCAN_PRODUCT_2_(OF_PP_OWN_SCAN_PRODUCT_2_(__VA_ARGS__))))
 #define OF_PP_OWN_SCAN_PRODUCT_2_(...) \
-  OF_PP_OWN_SCAN_PRODUCT_1_(OF_PP_OWN_SCAN_PRODUCT_1_(OF_PP_OWN_SCAN_PRODUCT_1_(OF_PP_OWN_SCAN_PRODUCT_1_(__VA_ARGS__))))
+  OF_PP_OWN_SCAN_PRODUCT_1_(           \
+      OF_PP_OWN_SCAN_PRODUCT_1_(OF_PP_OWN_SCAN_PRODUCT_1_(OF_PP_OWN_SCAN_PRODUCT_1_(__VA_ARGS__))))
 #define OF_PP_OWN_SCAN_PRODUCT_1_(...) \
-  OF_PP_OWN_SCAN_PRODUCT_0_(OF_PP_OWN_SCAN_PRODUCT_0_(OF_PP_OWN_SCAN_PRODUCT_0_(OF_PP_OWN_SCAN_PRODUCT_0_(__VA_ARGS__))))
+  OF_PP_OWN_SCAN_PRODUCT_0_(           \
+      OF_PP_OWN_SCAN_PRODUCT_0_(OF_PP_OWN_SCAN_PRODUCT_0_(OF_PP_OWN_SCAN_PRODUCT_0_(__VA_ARGS__))))
 #define OF_PP_OWN_SCAN_PRODUCT_0_(...) __VA_ARGS__
