@@ -8,7 +8,7 @@ from typing import Any
 
 import lamella as lm
 from lamella.static import create_global_var, default_main_program, global_scope, unique_name
-from lamella.static.program import need_recording
+from lamella.static.program import need_recording, paused
 
 from .._attributes import attribute
 
@@ -53,8 +53,8 @@ class ExponentialMovingAverage:
         """Puts averages in the place of parameters in a ``with`` block, and those back behind it if ``need_restore``."""
         steps, share = (_value(each).item() for each in (self._steps, self._share))
         parameters = [_value(each) for each in self._parameters]
-        self._before = [each.detach().clone() for each in parameters]
-        with lm.no_grad():
+        with paused(), lm.no_grad():
+            self._before = [each.detach().clone() for each in parameters]
             for parameter, average in zip(parameters, map(_value, self._averages), strict=True):
                 parameter.copy_(average / (1.0 - share**steps) if steps else average)
         try:
@@ -65,7 +65,7 @@ class ExponentialMovingAverage:
 
     def restore(self, executor: Any) -> None:
         """Puts the parameters of before :meth:`apply` back in their place."""
-        with lm.no_grad():
+        with paused(), lm.no_grad():
             for parameter, before in zip(map(_value, self._parameters), self._before, strict=bool(self._before)):
                 parameter.copy_(before)
 
