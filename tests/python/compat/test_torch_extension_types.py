@@ -1,5 +1,7 @@
 """C++ types of kernels in PyTorch's dialect: each form that a schema's type may have, called from Python and by a handle."""
 
+import itertools
+
 import pytest
 
 import lamella as lm
@@ -143,7 +145,34 @@ std::string check(const at::Tensor& x) {
   TORCH_CHECK(failed);
   return "checked";
 }
-TORCH_LIBRARY_FRAGMENT(lamella_test_types, m) { m.def("check(Tensor x) -> str", &check); }
+
+// Gradients of which a mask leaves some out, and a layer that asks for two of three.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> masked(const at::Tensor& x, std::array<bool, 3> mask) {
+  const auto part = [&](int i) { return mask[i] ? x * (i + 1) : at::Tensor(); };
+  return {part(0), part(1), part(2)};
+}
+at::Tensor lost(const at::Tensor&) { return {}; }
+class Scaled : public torch::autograd::Function<Scaled> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x, const std::optional<at::Tensor>& y) {
+    return y ? x + *y : x * 2;
+  }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext*, torch::autograd::tensor_list grads) {
+    static auto op =
+        c10::Dispatcher::singleton().findSchemaOrThrow("lamella_test_types::masked", "").typed<decltype(masked)>();
+    auto [a, b, c] = op.call(grads[0], {true, false, false});
+    TORCH_CHECK(a.defined() && !b.defined() && !c.defined());
+    return {a, b};
+  }
+};
+at::Tensor scaled(const at::Tensor& x, const std::optional<at::Tensor>& y) { return Scaled::apply(x, y); }
+
+TORCH_LIBRARY_FRAGMENT(lamella_test_types, m) {
+  m.def("check(Tensor x) -> str", &check);
+  m.def("masked(Tensor x, bool[3] mask) -> (Tensor, Tensor, Tensor)", torch::dispatch(c10::DispatchKey::CPU, &masked));
+  m.def("lost(Tensor x) -> Tensor", torch::dispatch(c10::DispatchKey::CPU, &lost));
+  m.def("scaled(Tensor x, Tensor? y=None) -> Tensor", torch::dispatch(c10::DispatchKey::Autograd, &scaled));
+}
 """
 
 
@@ -178,6 +207,21 @@ def test_forms(ops, i, kind, form):
 
 def test_open_sizes_and_lists(ops):
     assert ops.check(lm.ones((2, 3))) == "checked"
+
+
+@pytest.mark.parametrize("mask", list(itertools.product([True, False], repeat=3)))
+def test_results_that_are_left_out(ops, mask):
+    for x in (lm.ones(2), lm.ones(2).requires_grad_())[: 1 + any(mask)]:
+        made = ops.masked(x, list(mask))
+        assert [None if y is None else y.tolist() for y in made] == [[k + 1.0] * 2 if mask[k] else None for k in range(3)]
+
+
+def test_results_that_are_left_out_in_a_layer(ops):
+    x, y = lm.ones(2).requires_grad_(), lm.ones(2).requires_grad_()
+    ops.scaled(x, y).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0] and y.grad is None
+    with pytest.raises(RuntimeError, match=r"lost\] the kernel for CPU left result 0 undefined"):
+        ops.lost(x.detach())
 
 
 def test_wrong_elements(ops):

@@ -51,8 +51,9 @@ struct Converter<at::Tensor> {
   static constexpr Type type = Native::type;
   static at::Tensor from_arg(const Arg& arg) { return Native::from_arg(arg); }
   static Arg to_arg(const at::Tensor& x) { return static_cast<const Tensor&>(x); }
-  static Value to_value(at::Tensor x) { return Tensor(std::move(x)); }
-  static at::Tensor from_value(Value& value) { return value.take_tensor(); }
+  /// An undefined tensor is None, which one of several results may be.
+  static Value to_value(at::Tensor x) { return x.defined() ? Value(Tensor(std::move(x))) : Value(); }
+  static at::Tensor from_value(Value& value) { return value.is_none() ? at::Tensor() : at::Tensor(value.take_tensor()); }
 };
 
 /// Lists of tensors. A caller's list is copied into one of lamella::Tensor, which lasts during the call.
