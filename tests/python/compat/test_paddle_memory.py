@@ -52,6 +52,7 @@ OWN = [
     "F.pixel_unshuffle(x.reshape([1, 2, 3, 1]), 1).reshape([2, 3])",
     "F.channel_shuffle(x.reshape([1, 2, 3, 1]), 1).reshape([2, 3])",
     "paddle.incubate.identity_loss(x)",
+    "paddle.signal.frame(x.reshape([6]), 3, 3).transpose([1, 0]).reshape([2, 3])",
     "evaluated(x)",
 ]
 #: Results that show the memory of ``x``.
