@@ -125,6 +125,42 @@ a.update(np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]), np.array([[
 assert abs(a.accumulate() - 0.75) < 1e-6 and Auc().accumulate() == 0.0
 assert issubclass(Accuracy, Metric)
 """,
+    "metrics of a program's own": """
+import numpy as np
+import paddle
+
+seen = []
+
+
+class Mine(paddle.metric.Metric):
+    def compute(self, predicted, label):
+        assert isinstance(predicted, paddle.Tensor) and isinstance(label, paddle.Tensor)
+        return predicted.argmax(-1) == label.squeeze(-1), 3
+
+    def update(self, right, beside):
+        seen.append((type(right), beside))
+        self.total += float(np.sum(right))
+        return self.total
+
+    def reset(self):
+        self.total = 0.0
+
+    def accumulate(self):
+        return self.total
+
+    def name(self):
+        return "mine"
+
+
+net = paddle.nn.Linear(2, 2)
+model, mine = paddle.Model(net), Mine()
+mine.reset()
+model.prepare(paddle.optimizer.SGD(0.0, parameters=net.parameters()), paddle.nn.CrossEntropyLoss(), mine)
+data = paddle.io.TensorDataset([paddle.ones([6, 2]), paddle.zeros([6, 1], "int64")])
+model.fit(data, data, batch_size=4, epochs=1, verbose=0)
+assert seen == [(np.ndarray, 3)] * 4, seen
+assert model.evaluate(data, batch_size=4, verbose=0)["mine"] in (0.0, 6.0)
+""",
     "callbacks": """
 import os
 import warnings

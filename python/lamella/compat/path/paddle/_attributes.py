@@ -50,11 +50,18 @@ class ParamAttr(static.ParamAttr):
             found["need_clip"] = False
         if not self.do_model_average:
             found["do_model_average"] = False
-        if hasattr(parameter, "__dict__"):
-            parameter.__dict__.update(found)
-        elif found:
-            key = id(parameter)
-            _of_plain[key] = weakref.ref(parameter, lambda _: _of_plain.pop(key, None)), found
+        if found:
+            give(parameter, **found)
+
+
+def give(parameter: Any, **found: Any) -> None:
+    """Gives a parameter what optimizers read of it; tensors that have no attributes are remembered for it."""
+    if hasattr(parameter, "__dict__"):
+        parameter.__dict__.update(found)
+    else:
+        key = id(parameter)
+        before = _of_plain[key][1] if key in _of_plain else {}
+        _of_plain[key] = weakref.ref(parameter, lambda _: _of_plain.pop(key, None)), {**before, **found}
 
 
 #: What optimizers read of tensors that have no attributes, those of programs, by their ids.
@@ -62,7 +69,7 @@ _of_plain: dict[int, tuple[weakref.ref[Any], dict[str, Any]]] = {}
 
 
 def attribute(parameter: Any, name: str, usual: Any = None) -> Any:
-    """Returns what :meth:`ParamAttr.mark` gave a parameter, or its user."""
+    """Returns what :func:`give` gave a parameter, or its user."""
     if id(parameter) in _of_plain:
         return _of_plain[id(parameter)][1].get(name, usual)
     return getattr(parameter, name, usual)
