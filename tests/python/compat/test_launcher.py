@@ -122,7 +122,9 @@ except {kind} as error:
 
 @pytest.mark.parametrize("name", ["conv", "expand", "first_step", "last_step", "pool", "softmax"])
 def test_sequences_of_lengths_say_what_to_use(name):
-    code = f"import paddle\ntry:\n    paddle.static.nn.sequence_{name}\nexcept AttributeError as error:\n    print(error)"
+    code = (
+        f"import paddle\ntry:\n    paddle.static.nn.sequence_{name}\nexcept AttributeError as error:\n    print(error)"
+    )
     assert "padded, and masked with paddle.nn.functional.sequence_mask" in output("-c", code)
 
 

@@ -14,7 +14,9 @@ def crossed(t, target):
     return max(t, 0) - t * target + math.log1p(math.exp(-abs(t)))
 
 def overlap(a, b):
-    sides = [max(0, min(a[k] + a[k + 2] / 2, b[k] + b[k + 2] / 2) - max(a[k] - a[k + 2] / 2, b[k] - b[k + 2] / 2)) for k in (0, 1)]
+    high = [min(a[k] + a[k + 2] / 2, b[k] + b[k + 2] / 2) for k in (0, 1)]
+    low = [max(a[k] - a[k + 2] / 2, b[k] - b[k + 2] / 2) for k in (0, 1)]
+    sides = [max(0, end - start) for end, start in zip(high, low)]
     both = sides[0] * sides[1]
     return both / (a[2] * a[3] + b[2] * b[3] - both)
 
@@ -57,7 +59,8 @@ def loss_of(x, boxes, labels, sizes, mask, classes, threshold, ratio, scores, sm
             total[n] += score * sum(crossed(t[5 + c], 1 - low if c == label else low) for c in range(classes))
         for place in np.ndindex(*state.shape):
             t = grid[n, place[0], 4, place[1], place[2]]
-            total[n] += crossed(t, 1) * state[place] if state[place] > 1e-5 else crossed(t, 0) if state[place] > -0.5 else 0
+            if state[place] > -0.5:
+                total[n] += crossed(t, 1) * state[place] if state[place] > 1e-5 else crossed(t, 0)
     return total
 
 ANCHORS = [10, 13, 16, 30, 33, 23, 30, 61]

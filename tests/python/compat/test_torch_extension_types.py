@@ -1,4 +1,4 @@
-"""C++ types of kernels in PyTorch's dialect: each form that a schema's type may have, called from Python and by a handle."""
+"""C++ types of kernels in PyTorch's dialect: each form of a schema's type, called from Python and by a handle."""
 
 import itertools
 
@@ -33,7 +33,11 @@ KINDS = {
         [([2, 5], "[2,5]"), ([], "[]")],
     ),
     "Tensor[]?": (
-        ["std::optional<at::TensorList>", "const c10::optional<at::TensorList>&", "std::optional<c10::List<at::Tensor>>"],
+        [
+            "std::optional<at::TensorList>",
+            "const c10::optional<at::TensorList>&",
+            "std::optional<c10::List<at::Tensor>>",
+        ],
         [([2, 5], "[2,5]"), (None, "none")],
     ),
     "SymInt": (["c10::SymInt", "const c10::SymInt&", "int64_t"], [(7, "7"), (-(2**40), str(-(2**40)))]),
@@ -154,7 +158,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> masked(const at::Tensor& x, std::
 at::Tensor lost(const at::Tensor&) { return {}; }
 class Scaled : public torch::autograd::Function<Scaled> {
  public:
-  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x, const std::optional<at::Tensor>& y) {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x, std::optional<at::Tensor> y) {
     return y ? x + *y : x * 2;
   }
   static torch::autograd::tensor_list backward(torch::autograd::AutogradContext*, torch::autograd::tensor_list grads) {
@@ -213,7 +217,9 @@ def test_open_sizes_and_lists(ops):
 def test_results_that_are_left_out(ops, mask):
     for x in (lm.ones(2), lm.ones(2).requires_grad_())[: 1 + any(mask)]:
         made = ops.masked(x, list(mask))
-        assert [None if y is None else y.tolist() for y in made] == [[k + 1.0] * 2 if mask[k] else None for k in range(3)]
+        assert [None if y is None else y.tolist() for y in made] == [
+            [k + 1.0] * 2 if mask[k] else None for k in range(3)
+        ]
 
 
 def test_results_that_are_left_out_in_a_layer(ops):

@@ -90,7 +90,9 @@ def test_folders_of_the_same_operators(sigmoid, tmp_path):
     with cache():
         again = lm.user_op.custom_op_module("t_sigmoid", SOURCES).py_api().cpp_def().py_kernel().build_load()
         other = lm.user_op.custom_op_module("t_sigmoid", tmp_path)
-        with pytest.raises(ValueError, match=r"t_sigmoid_py_kernel\.py is computed by .*sources.*one operator of a name"):
+        with pytest.raises(
+            ValueError, match=r"t_sigmoid_py_kernel\.py is computed by .*sources.*one operator of a name"
+        ):
             other.py_kernel().build_load()
         with pytest.raises(RuntimeError, match=r"t_sigmoid_forward\] has a kernel .*gets another"):
             other.cpp_def().build_load()

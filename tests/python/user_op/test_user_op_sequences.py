@@ -13,9 +13,7 @@ def library():
 
 
 @pytest.mark.parametrize("index", ["int32", "int64"])
-@pytest.mark.parametrize(
-    "dtype", ["float32", "float64", "int8", "int32", "int64", "uint8", "bool", "float16"]
-)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int32", "int64", "uint8", "bool", "float16"])
 def test_a_kernel_for_each_combination(dtype, index):
     values = np.array([1, 0, 3]).astype(dtype)
     y = use("t_pick", {"in": lm.asarray(values), "indices": lm.asarray(np.array([2, 0, 1, 2], index))}, {"out": 1})

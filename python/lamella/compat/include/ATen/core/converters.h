@@ -53,7 +53,9 @@ struct Converter<at::Tensor> {
   static Arg to_arg(const at::Tensor& x) { return static_cast<const Tensor&>(x); }
   /// An undefined tensor is None, which one of several results may be.
   static Value to_value(at::Tensor x) { return x.defined() ? Value(Tensor(std::move(x))) : Value(); }
-  static at::Tensor from_value(Value& value) { return value.is_none() ? at::Tensor() : at::Tensor(value.take_tensor()); }
+  static at::Tensor from_value(Value& value) {
+    return value.is_none() ? at::Tensor() : at::Tensor(value.take_tensor());
+  }
 };
 
 /// Lists of tensors. A caller's list is copied into one of lamella::Tensor, which lasts during the call.

@@ -158,7 +158,9 @@ class Lamb(Optimizer, lm.optim.LAMB):
         name: str | None = None,
     ) -> None:
         self._excluded = exclude_from_weight_decay_fn
-        super().__init__(self._grouped(parameters), rate(learning_rate), (number(beta1), number(beta2)), epsilon, lamb_weight_decay)
+        super().__init__(
+            self._grouped(parameters), rate(learning_rate), (number(beta1), number(beta2)), epsilon, lamb_weight_decay
+        )
         self._always_adapt = always_adapt
         self._set(learning_rate, grad_clip, multi_precision=multi_precision)
 

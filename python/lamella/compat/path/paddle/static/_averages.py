@@ -16,8 +16,9 @@ from .._attributes import attribute
 class ExponentialMovingAverage:
     """Averages of the parameters of the program that is recorded, in which older values count less and less.
 
-    ``average = decay * average + (1 - decay) * parameter`` in each run of the program, from 0 on; what :meth:`apply` puts
-    in place is ``average / (1 - decay ** steps)``. The start-up program sets the averages to 0, so make the object first.
+    ``average = decay * average + (1 - decay) * parameter`` in each run of the program, from 0 on; what :meth:`apply`
+    puts in place is ``average / (1 - decay ** steps)``. The start-up program sets the averages to 0, so make the object
+    first.
 
     Args:
         decay: the share of the average before.
@@ -34,9 +35,7 @@ class ExponentialMovingAverage:
             if not each.stop_gradient and attribute(_bearer(each), "do_model_average", True) is not False
         ]
         prefix = name or ""
-        self._averages = [
-            _kept(each.shape, 0.0, each.dtype, f"{prefix}{each.name}_ema") for each in self._parameters
-        ]
+        self._averages = [_kept(each.shape, 0.0, each.dtype, f"{prefix}{each.name}_ema") for each in self._parameters]
         self._steps = _kept([1], 0, "int64", f"{prefix}ema_steps")
         self._share = _kept([1], decay, "float32", f"{prefix}ema_decay")
         self._before: list[lm.Tensor] = []
@@ -50,7 +49,7 @@ class ExponentialMovingAverage:
 
     @contextlib.contextmanager
     def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
-        """Puts averages in the place of parameters in a ``with`` block, and those back behind it if ``need_restore``."""
+        """Puts averages in the place of parameters in a ``with`` block, and these back behind it: ``need_restore``."""
         steps, share = (_value(each).item() for each in (self._steps, self._share))
         parameters = [_value(each) for each in self._parameters]
         with paused(), lm.no_grad():

@@ -100,7 +100,9 @@ def yolo_box(
     if clip_bbox:
         zero = lm.zeros_like(corners[0])
         corners[:2] = [lm.maximum(corner, zero) for corner in corners[:2]]
-        corners[2:] = [lm.minimum(corner, zero + end - 1) for corner, end in zip(corners[2:], (width, height), strict=True)]
+        corners[2:] = [
+            lm.minimum(corner, zero + end - 1) for corner, end in zip(corners[2:], (width, height), strict=True)
+        ]
     kept = lm.cast(certain >= conf_thresh, x.dtype)
     boxes = lm.stack(corners, axis=-1) * lm.expand_dims(kept, -1)
     scores = lm.sigmoid(grid[:, :, 5:]) * lm.expand_dims(certain * kept, 2)
@@ -158,7 +160,7 @@ def yolo_loss(
     """
     sizes, mask = _sizes(anchors), [int(each) for each in anchor_mask]
     grid = _grid(x, len(mask), class_num, "yolo_loss")
-    count, _, _, height, width = tuple(grid.shape)
+    height = grid.shape[3]
     whole = downsample_ratio * height
     smooth = min(1.0 / class_num, 1.0 / 40.0) if use_label_smooth else 0.0
     weights = lm.ones(tuple(gt_box.shape)[:2], dtype=x.dtype) if gt_score is None else gt_score
