@@ -55,14 +55,14 @@ class Optimizer(lm.optim.Optimizer):
         parts: list[tuple[int, Any]] = self.__dict__.setdefault("_parts", [])
         penalties: list[Any] = self.__dict__.setdefault("_group_penalties", [])
         ratios: list[float] = self.__dict__.setdefault("_ratios", [])
-        own: dict[str, Any] = {"_part": len(parts), "_penalty": (), "_ratio": 1.0, "grad_clip": ()}
+        beside: dict[str, Any] = {"_part": len(parts), "_penalty": (), "_ratio": 1.0, "grad_clip": ()}
         if isinstance(group, Mapping):
-            own |= {word: value for word, value in group.items() if word in own}
-            group = {word: value for word, value in group.items() if word not in own}
+            beside |= {word: value for word, value in group.items() if word in beside}
+            group = {word: value for word, value in group.items() if word not in beside}
         super().add_param_group(group)
-        parts.append((own["_part"], own["grad_clip"]))
-        penalties.append(own["_penalty"])
-        ratios.append(own["_ratio"])
+        parts.append((beside["_part"], beside["grad_clip"]))
+        penalties.append(beside["_penalty"])
+        ratios.append(beside["_ratio"])
 
     def _grouped(self, parameters: Any) -> Iterable[Any]:
         """Returns parameters in groups of those that the steps treat alike."""
