@@ -212,8 +212,10 @@ void Call::run(const Record& record, DispatchKeySet remaining, bool marks_writes
   }
   record.function(CallContext{handle, plan.schema, remaining}, args, results);
   for (const std::uint8_t k : plan.tensor_results) {
-    if (!results[k].is_tensor() || !results[k].tensor().defined()) [[unlikely]]
-      fail_result(*this, record, k);
+    if (!results[k].is_tensor() || !results[k].tensor().defined()) [[unlikely]] {
+      // Of several results some may be None: gradients that a mask leaves out.
+      if (!results[k].is_none() || plan.tensor_results.size() == 1) fail_result(*this, record, k);
+    }
   }
   if (alias_checks_enabled()) [[unlikely]]
     check_aliases(*this);
@@ -224,6 +226,7 @@ void Call::run(const Record& record, DispatchKeySet remaining, bool marks_writes
     }
   }
   for (const std::uint8_t k : plan.tensor_results) {
+    if (results[k].is_none()) continue;
     const Tensor& y = results[k].tensor();
     const bool view = (y->flags & (TensorImpl::kView | TensorImpl::kTracked)) == TensorImpl::kView;
     if (view || autograd::modes().in_forward) [[unlikely]]

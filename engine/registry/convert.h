@@ -33,8 +33,10 @@ inline void expect(const Arg& arg, Arg::Kind kind) {
 ///     static Arg to_arg(const T&);            a caller's argument: a view of it
 ///     static Value to_value(T);               a kernel's result
 ///     static T from_value(Value&);            a caller's result
+///     static H hold(const T&);                where no view of T can be taken: what to_arg takes in its place, which
+///                                             lasts during the call
 ///
-/// The first two make it a parameter of kernels; to_arg one of typed handles; the last two are for results.
+/// The first two make it a parameter of kernels; to_arg one of typed handles; the two after it are for results.
 template <class T>
 struct Converter {
   static constexpr bool kUnknown = true;
@@ -42,6 +44,16 @@ struct Converter {
 
 template <class T>
 concept Convertible = !requires { Converter<std::remove_cvref_t<T>>::kUnknown; };
+
+/// Returns what Converter<T>::to_arg takes: the argument of a caller itself, or what is made of it for the call.
+template <class T>
+decltype(auto) held_argument(const T& value) {
+  if constexpr (requires { Converter<T>::hold(value); }) {
+    return Converter<T>::hold(value);
+  } else {
+    return (value);
+  }
+}
 
 template <>
 struct Converter<Tensor> {
@@ -217,10 +229,16 @@ struct Converter<std::array<T, N>> {
   static Arg to_arg(const std::array<T, N>& values) { return std::span<const T>(values); }
 };
 
-/// `Tensor?[]` as a parameter of kernels; callers pass std::vector<Tensor> with undefined elements.
+/// `Tensor?[]`, of which kernels and callers may also take a list of tensors with undefined elements.
 template <>
 struct Converter<std::vector<std::optional<Tensor>>> {
   static constexpr Type type{.base = Type::Base::Tensor, .list = true, .optional_elements = true};
+  static std::vector<Tensor> hold(const std::vector<std::optional<Tensor>>& values) {
+    std::vector<Tensor> made;
+    for (const std::optional<Tensor>& x : values) made.push_back(x.value_or(Tensor()));
+    return made;
+  }
+  static Arg to_arg(const std::vector<Tensor>& values) { return std::span<const Tensor>(values); }
   static std::vector<std::optional<Tensor>> from_arg(const Arg& arg) {
     std::vector<std::optional<Tensor>> values;
     for (const Tensor& x : ListConverter<Tensor>::view(arg)) {
@@ -238,7 +256,15 @@ struct Converter<std::optional<T>> {
     if (arg.is_none()) return std::nullopt;
     return std::optional<T>(Converter<T>::from_arg(arg));
   }
-  static Arg to_arg(const std::optional<T>& value) { return value ? Converter<T>::to_arg(*value) : Arg(); }
+  static auto hold(const std::optional<T>& value)
+    requires requires { Converter<T>::hold(*value); }
+  {
+    return value ? std::optional(Converter<T>::hold(*value)) : std::nullopt;
+  }
+  template <class Held>
+  static Arg to_arg(const std::optional<Held>& value) {
+    return value ? Converter<T>::to_arg(*value) : Arg();
+  }
   static Value to_value(std::optional<T> value) { return value ? Converter<T>::to_value(std::move(*value)) : Value(); }
   static std::optional<T> from_value(Value& value) {
     if (value.is_none()) return std::nullopt;

@@ -113,7 +113,14 @@ class TypedOperatorHandle<R(A...)> : public OperatorHandle {
 
   template <class Call>
   static R run(Call&& call, std::remove_reference_t<A>&... args) {
-    const std::array<registry::Arg, sizeof...(A)> views{registry::Converter<std::remove_cvref_t<A>>::to_arg(args)...};
+    const std::tuple<decltype(registry::held_argument<std::remove_cvref_t<A>>(args))...> held{
+        registry::held_argument<std::remove_cvref_t<A>>(args)...};
+    const auto views = std::apply(
+        [](const auto&... values) {
+          return std::array<registry::Arg, sizeof...(A)>{
+              registry::Converter<std::remove_cvref_t<A>>::to_arg(values)...};
+        },
+        held);
     std::array<registry::Value, Stored::count> results;
     call(views.data(), results.data());
     if constexpr (kTakesReference) {

@@ -49,16 +49,22 @@ class Node(NamedTuple):
     where: str
 
 
-def _lists(function: Callable[..., Any]) -> Callable[[Sequence[Tensor]], list[Any]]:
-    """Returns a function as nodes call it: it takes a list of tensors, and returns one."""
+class _Lists:
+    """A function as nodes call it: it takes a list of tensors, and returns one."""
 
-    def run(given: Sequence[Tensor]) -> list[Any]:
-        returned = function(*given)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, given: Sequence[Tensor]) -> list[Any]:
+        returned = self.function(*given)
         if isinstance(returned, Tensor):
             return [returned]
         return [] if returned is None else list(returned)
 
-    return run
+    def inference(self) -> _Lists:
+        """Returns the function in a graph for inference: what its method of this name gives, or itself."""
+        own = getattr(self.function, "inference", None)
+        return self if own is None else _Lists(own())
 
 
 class Graph:
@@ -271,7 +277,7 @@ class Graph:
         """
         types = [(dtype, tuple(int(size) for size in shape)) for dtype, shape in results]
         symbols = [self._recorder._symbol(x) for x in inputs]
-        return self._add_function(name, _lists(function), symbols, types, effects, _where())
+        return self._add_function(name, _Lists(function), symbols, types, effects, _where())
 
     def call(self, name: str, function: Callable[[Sequence[Tensor]], Any], inputs: Sequence[Tensor]) -> Any:
         """Adds a call of ``function(tensors)`` whenever the graph runs, like a custom layer's.
@@ -423,7 +429,7 @@ class Graph:
         names = list(functions or {})
         graph = Graph(_core=_C._Graph.parse(text, dict(captured or {}), names))
         for name, function in (functions or {}).items():
-            graph._functions.append(_lists(function))
+            graph._functions.append(_Lists(function))
             graph._function_names.append(name)
         return graph
 

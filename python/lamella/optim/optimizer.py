@@ -153,6 +153,10 @@ class Optimizer:
             )
         return static.minimize(self, loss, startup_program, parameters, no_grad_set)
 
+    def take(self, parameters: Iterable[lm.Tensor]) -> None:
+        """Gives the optimizer the parameters of a static program: that of its one group, which has none."""
+        self.param_groups[0]["params"] = list(parameters)
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all tensors, or sets them to zero, so that momentum and decay go on in the next step.
 

@@ -226,11 +226,10 @@ def minimize(
     """
     op = f"{type(optimizer).__name__}.minimize"
     program = program_of(op, loss)
-    groups = optimizer.param_groups
-    if len(groups) == 1 and not groups[0]["params"]:
+    if _is_empty(optimizer):
         chosen = program.all_parameters() if parameters is None else [program.find(op, p) for p in _listed(parameters)]
-        groups[0]["params"] = [each for each in chosen if not each.stop_gradient]
-    used = [_symbol(op, program, each) for group in groups for each in group["params"]]
+        optimizer.take([_parameter(program, each) for each in chosen if not each.stop_gradient])
+    used = [_symbol(op, program, each) for group in optimizer.param_groups for each in group["params"]]
     wanted = None if parameters is None else {program.find(op, each).name for each in _listed(parameters)}
     pairs = append_backward(
         loss,
@@ -257,10 +256,9 @@ def apply_gradients(
     if not pairs:
         raise ValueError(f"[{op}] there are no gradients")
     program = program_of(op, pairs[0][1])
-    groups = optimizer.param_groups
-    if len(groups) == 1 and not groups[0]["params"]:
-        groups[0]["params"] = [parameter for parameter, _ in pairs]
-    own = [_symbol(op, program, each) for group in groups for each in group["params"]]
+    if _is_empty(optimizer):
+        optimizer.take([_parameter(program, program.find(op, parameter)) for parameter, _ in pairs])
+    own = [_symbol(op, program, each) for group in optimizer.param_groups for each in group["params"]]
     names = {each.name for each in own if each is not None}
     for parameter, _ in pairs:
         if program.find(op, parameter).name not in names:
@@ -271,6 +269,17 @@ def apply_gradients(
     program.updates.append(update)
     startup = default_startup_program() if startup_program is None else startup_program
     startup.add_startup(f"start {name}", update.forget)
+
+
+def _is_empty(optimizer: Any) -> bool:
+    """True for an optimizer that was made without parameters."""
+    groups = optimizer.param_groups
+    return len(groups) == 1 and not groups[0]["params"]
+
+
+def _parameter(program: Program, variable: Symbol) -> lm.Tensor:
+    """Returns the tensor of a module that a variable stands for, or the variable, whose value lies in a scope."""
+    return program.graph.captured.get(variable.name, variable)
 
 
 def _listed(value: Any) -> list[Any]:

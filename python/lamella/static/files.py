@@ -11,6 +11,7 @@ from typing import Any
 from lamella import graph as graphs
 from lamella import io
 from lamella.graph import Symbol
+from lamella.nn import Parameter
 
 from .executor import Executor
 from .program import Held, Program, paused, program_of
@@ -21,6 +22,8 @@ _OPTIMIZERS = ".optimizer.safetensors"
 _MODEL = ".model.safetensors"
 #: Keys of the text beside the tensors of an inference program.
 _KEYS = ("lamella.program", "lamella.feeds", "lamella.fetches", "lamella.held")
+#: Key of the names of captured tensors that are trained, which files of earlier versions lack.
+_TRAINED = "lamella.trained"
 
 
 def save(program: Program, model_path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:
@@ -148,7 +151,14 @@ def save_inference_model(
     tensors = {name: test.value("save_inference_model", name, scope) for name in held}
     tensors.update(graph.captured)
     text = (graph.text(), json.dumps(fed), json.dumps(names), json.dumps(held))
-    io.save(tensors, prefix + _MODEL, dict(zip(_KEYS, text, strict=True)))
+    trained = [name for name, each in graph.captured.items() if isinstance(each, Parameter) and not each.stop_gradient]
+    io.save(tensors, prefix + _MODEL, {**dict(zip(_KEYS, text, strict=True)), _TRAINED: json.dumps(trained)})
+
+
+def trained_names(path_prefix: str | os.PathLike[str]) -> list[str]:
+    """Returns the names of captured tensors of an inference program that were parameters to train when it was saved."""
+    text = io.metadata(Path(_prefix("trained_names", path_prefix) + _MODEL))
+    return [str(name) for name in json.loads(text.get(_TRAINED, "[]"))]
 
 
 def load_inference_model(

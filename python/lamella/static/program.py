@@ -43,12 +43,14 @@ class Held(NamedTuple):
     is_parameter: bool
     dtype: Any
     shape: tuple[int, ...]
-    #: Gives the variable's tensor that which optimizers read of it.
+    #: Gives the variable, and its tensor in a scope, that which optimizers read of them.
     mark: Mark | None
 
     @staticmethod
     def of(symbol: Symbol, is_parameter: bool, mark: Mark | None = None) -> Held:
-        """Returns the entry of a variable."""
+        """Returns the entry of a variable, which is marked."""
+        if mark is not None:
+            mark(symbol)
         return Held(symbol, is_parameter, symbol.dtype, tuple(symbol.shape), mark)
 
 

@@ -20,6 +20,9 @@ __all__ = ["CustomOpModule", "custom_op_module"]
 #: Matches the declarations in a C++ file, and the operator's name in each.
 _DECLARATION = re.compile(r'\bREGISTER_USER_OP\s*\(\s*"([^"]+)"\s*\)')
 
+#: Of each operator with kernels in Python, the file that has them.
+_computed_by: dict[str, Path] = {}
+
 
 class CustomOpModule:
     """A folder ``<name>`` with the files ``<name>_cpp_def.cpp``, ``<name>_py_api.py`` and ``<name>_py_kernel.py``.
@@ -72,12 +75,12 @@ class CustomOpModule:
 
         Raises:
             RuntimeError: the compiler, or what it made, failed.
-            ValueError: the kernel's file computes none of the operators.
+            ValueError: the kernel's file computes none of the operators, or another folder's computes one of them.
         """
         if self._sources:
             load_library(_build.library(self._name, self._sources))
         if self._kernel_file is not None:
-            self._register_kernels(_import(f"{self._name}_py_kernel", self._kernel_file))
+            self._register_kernels(self._kernel_file, _import(f"{self._name}_py_kernel", self._kernel_file))
         if self._api_file is not None:
             self._api = _import(f"{self._name}_py_api", self._api_file)
         return self
@@ -93,20 +96,28 @@ class CustomOpModule:
             raise RuntimeError(f"[custom_op_module] {self._name}: call py_api() and build_load() before api is used")
         return self._api
 
-    def _register_kernels(self, kernels: ModuleType) -> None:
+    def _register_kernels(self, file: Path, kernels: ModuleType) -> None:
         declared = [op for source in self._sources for op in _DECLARATION.findall(source.read_text("utf-8"))]
         operators = declared or [f"{self._name}_forward", f"{self._name}_backward"]
         found = 0
+        own = file.resolve()
+        for op in operators:
+            if _computed_by.get(op, own) != own:
+                raise ValueError(
+                    f"[custom_op_module] the operator '{op}' of {file} is computed by "
+                    f"{_computed_by[op]} already: a process has one operator of a name, so give this one another"
+                )
         for op in operators:
             for function in (op.removeprefix(f"{self._name}_"), op):
                 kernel: Callable[..., Any] | None = getattr(kernels, function, None)
                 if callable(kernel):
                     register_numpy_kernel(op, kernel)
+                    _computed_by[op] = own
                     found += 1
                     break
         if not found:
             raise ValueError(
-                f"[custom_op_module] {self._kernel_file} has no function for any of the operators {operators}: "
+                f"[custom_op_module] {file} has no function for any of the operators {operators}: "
                 f"'forward' computes '{self._name}_forward'"
             )
 

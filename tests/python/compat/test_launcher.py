@@ -120,6 +120,14 @@ except {kind} as error:
     assert ("functions are not traced yet" in text) == ("jit" in statement)
 
 
+@pytest.mark.parametrize("name", ["conv", "expand", "first_step", "last_step", "pool", "softmax"])
+def test_sequences_of_lengths_say_what_to_use(name):
+    code = (
+        f"import paddle\ntry:\n    paddle.static.nn.sequence_{name}\nexcept AttributeError as error:\n    print(error)"
+    )
+    assert "padded, and masked with paddle.nn.functional.sequence_mask" in output("-c", code)
+
+
 def test_other_missing_modules_are_not_the_fronts_business():
     code = "import paddle\ntry:\n    import paddling\nexcept ModuleNotFoundError as error:\n    print(error)"
     assert output("-c", code) == "No module named 'paddling'"

@@ -46,6 +46,13 @@ OWN = [
     "paddle.einsum('ij->ji', x)",
     "paddle.einsum('ii->i', x[:, :2])",
     "F.dropout(x, 0.5, training=False)",
+    "x.conj()",
+    "paddle.conj(x)",
+    "F.pixel_shuffle(x.reshape([1, 2, 3, 1]), 1).reshape([2, 3])",
+    "F.pixel_unshuffle(x.reshape([1, 2, 3, 1]), 1).reshape([2, 3])",
+    "F.channel_shuffle(x.reshape([1, 2, 3, 1]), 1).reshape([2, 3])",
+    "paddle.incubate.identity_loss(x)",
+    "paddle.signal.frame(x.reshape([6]), 3, 3).transpose([1, 0]).reshape([2, 3])",
     "evaluated(x)",
 ]
 #: Results that show the memory of ``x``.

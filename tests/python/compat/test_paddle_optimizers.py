@@ -147,6 +147,36 @@ CLIPS = {
         assert_allclose(step(clip, grad_clip=paddle.nn.ClipGradByValue(0.5)), [*first, 0.5], 1e-5)
         assert_allclose(step(None, grad_clip=paddle.nn.ClipGradByValue(0.5)), [3, 4, 24, 0.5], 1e-5)
         """,
+    "rows of sparse tables that were not looked up": """
+        start, places = np.arange(10, dtype="float32").reshape(5, 2) / 10, [[0, 1], [3, 3], [1, 4], [2, 2]]
+        def train(make, **options):
+            table = paddle.nn.Embedding(5, 2, **options)
+            table.weight.set_value(start)
+            optimizer, found = make(parameters=table.parameters()), []
+            for rows in places:
+                (table(paddle.to_tensor(rows)) ** 2).sum().backward()
+                optimizer.step()
+                optimizer.clear_grad()
+                found.append(table.weight.numpy())
+            return found
+
+        lazy = lambda **of: paddle.optimizer.Adam(0.1, lazy_mode=True, **of)
+        dense = train(paddle.optimizer.Adam, sparse=True)
+        found, m, v, w = train(lazy, sparse=True), np.zeros((5, 2)), np.zeros((5, 2)), start.copy()
+        for k, rows in enumerate(places, 1):
+            g = np.zeros((5, 2))
+            np.add.at(g, rows, 2 * w[rows])
+            for row in set(rows):
+                m[row], v[row] = 0.9 * m[row] + 0.1 * g[row], 0.999 * v[row] + 0.001 * g[row] ** 2
+                w[row] -= 0.1 * (m[row] / (1 - 0.9**k)) / (np.sqrt(v[row] / (1 - 0.999**k)) + 1e-8)
+            assert_allclose(found[k - 1], w, 1e-4, 1e-6)
+            still = [row for row in range(5) if row not in rows]
+            assert k == 1 or (found[k - 1][still] == found[k - 2][still]).all()
+        assert (found[-1] != dense[-1]).any()  # whose other rows go on by momentum
+        usual = lambda **of: paddle.optimizer.Adam(0.1, **of)
+        for a, b in zip(train(lazy), train(usual)):
+            assert (a == b).all()
+        """,
     "parts of a group are clipped together": """
         makes = {
             "SGD": {}, "AdamW": {"apply_decay_param_fun": lambda name: name == "a"},

@@ -21,6 +21,21 @@ def gradient(name, values, **options):
     return x.grad.tolist()
 """
 PROGRAMS = {
+    "numpy's functions, and results that are written": """
+        a = np.arange(1, 7, dtype="float32").reshape(2, 3)
+        x = paddle.to_tensor(a)
+        for name in ("sum", "mean", "prod", "argmax", "argmin", "cumsum", "any", "all"):
+            y, b = (x > 3, a > 3) if name in ("any", "all") else (x, a)
+            for options in ({}, {"axis": 1}):
+                made, wanted = getattr(np, name)(y, **options), getattr(np, name)(b, **options)
+                assert isinstance(made, paddle.Tensor), name
+                assert_allclose(made.numpy(), wanted, err_msg=name)
+                out = paddle.zeros(made.shape, made.dtype)
+                assert getattr(paddle, name)(y, out=out, **options) is out, name
+                assert_allclose(out.numpy(), wanted, err_msg=name)
+        assert_allclose(paddle.cumprod(x, 1, out=paddle.zeros([2, 3])).numpy(), a.cumprod(1))
+        assert np.sum([x.sum(), x.mean()]) == 24.5
+        """,
     "elements that equal the middle share its gradient": """
         third = 1 / 3
         for values, options, expected in [

@@ -333,9 +333,10 @@ PROGRAMS = {
             paddle.static.load(main, folder + "/m", exe)
             np.testing.assert_array_equal(exe.run(feed={"x": n}, fetch_list=[y])[0], expected)
         """,
-    "penalties and clipping of a parameter alone": """
+    "penalties, clipping and rates of a parameter alone": """
         L1, L2, Norm = paddle.regularizer.L1Decay, paddle.regularizer.L2Decay, paddle.nn.ClipGradByGlobalNorm
-        steps = paddle.optimizer
+        steps, LookAhead = paddle.optimizer, paddle.incubate.optimizer.LookAhead
+        is_weight = lambda name: name.endswith("w_0")
         cases = [
             (lambda **of: steps.SGD(0.1, **of), {"regularizer": L2(0.5)}),
             (lambda **of: steps.SGD(0.1, weight_decay=L2(0.5), **of), {"regularizer": L2(0.0)}),
@@ -343,6 +344,14 @@ PROGRAMS = {
             (lambda **of: steps.Momentum(0.1, 0.9, weight_decay=0.1, **of), {"regularizer": L2(0.3)}),
             (lambda **of: steps.SGD(0.5, grad_clip=Norm(0.05), **of), {"need_clip": False}),
             (lambda **of: steps.AdamW(0.1, weight_decay=0.2, **of), {"regularizer": L2(0.3)}),
+            (lambda **of: steps.SGD(0.1, **of), {"learning_rate": 0.3}),
+            (lambda **of: steps.Adam(0.1, grad_clip=Norm(0.05), **of), {"learning_rate": 4, "regularizer": L1(0.2)}),
+            (lambda **of: steps.Momentum(steps.lr.StepDecay(0.1, 2), 0.9, **of), {"learning_rate": 0.5}),
+            (lambda **of: steps.AdamW(0.1, weight_decay=0.9, apply_decay_param_fun=is_weight, **of), {}),
+            (lambda **of: steps.AdamW(0.1, lr_ratio=lambda p: 0.5 if len(p.shape) > 1 else 2.0, **of), {}),
+            (lambda **of: steps.AdamW(0.1, lr_ratio=lambda p: 0.5, **of), {"learning_rate": 3.0}),
+            (lambda **of: steps.Lamb(0.1, 0.9, exclude_from_weight_decay_fn=lambda p: is_weight(p.name), **of), {}),
+            (lambda **of: LookAhead(steps.SGD(0.1, **of), 0.5, 2), {"learning_rate": 0.3}),
         ]
         n, w, v = (rng.normal(size=shape).astype("float32") for shape in ((5, 4), (4, 2), (2, 1)))
         start = paddle.nn.initializer.Assign
@@ -372,6 +381,53 @@ PROGRAMS = {
                 exe.run(startup)
                 found = [float(exe.run(main, feed={"x": n}, fetch_list=[loss])[0]) for _ in range(5)]
             np.testing.assert_allclose(found, losses_at_once(make, options), 1e-5, err_msg=str(k))
+        """,
+    "averages of parameters": """
+        def ema(decay, **options):
+            start = paddle.nn.initializer.Constant(0.5)
+            main, startup = paddle.static.Program(), paddle.static.Program()
+            with paddle.static.program_guard(main, startup), paddle.static.scope_guard(paddle.static.Scope()):
+                x = paddle.static.data("x", [4, 3])
+                steps = paddle.static.data("steps", [1])
+                attr = paddle.ParamAttr(initializer=start)
+                hidden = paddle.static.nn.fc(x, 2, weight_attr=attr, bias_attr=False)
+                y = paddle.static.nn.fc(hidden, 1, bias_attr=paddle.ParamAttr(do_model_average=False))
+                loss = paddle.mean(y * y)
+                weight, bias = main.all_parameters()[0].name, main.all_parameters()[2].name
+                before = main.clone(for_test=True)
+                paddle.optimizer.Adam(0.1).minimize(loss)
+                if options:
+                    options = {"thres_steps": steps}
+                average = paddle.static.ExponentialMovingAverage(decay, **options)
+                average.update()
+                exe.run(startup)
+                value = lambda name: np.array(paddle.static.global_scope().find_var(name).get_tensor())
+                mean, weights, shares, after = 0.0, [], [], main.clone(for_test=True)
+                for k in range(5):
+                    feed = {"x": rng.normal(size=(4, 3)).astype("float32"), "steps": np.float32([k])}
+                    exe.run(main, feed=feed)
+                    exe.run(after, feed=feed)
+                    shares.append(min(decay, (k + 1) / (k + 10)) if options else decay)
+                    weights.append(value(weight))
+                    mean = mean * shares[-1] + weights[-1] * (1 - shares[-1])
+                    bias_now = value(bias)
+                    with average.apply(exe):
+                        np.testing.assert_allclose(value(weight), mean / (1 - shares[-1] ** (k + 1)), 1e-4)
+                        assert (value(bias) == bias_now).all()
+                        moved = exe.run(before, feed=feed, fetch_list=[loss.name])
+                    assert (value(weight) == weights[-1]).all()
+                    assert k == 0 or moved != exe.run(before, feed=feed, fetch_list=[loss.name])
+                with average.apply(exe, need_restore=False):
+                    pass
+                assert not np.allclose(value(weight), weights[-1])
+                average.restore(exe)
+                assert (value(weight) == weights[-1]).all()
+
+        ema(0.9)
+        ema(0.3, thres_steps=True)
+        paddle.disable_static()
+        raises(RuntimeError, lambda: paddle.static.ExponentialMovingAverage(), "ExponentialMovingAverage", "static")
+        paddle.enable_static()
         """,
     "sampled classes": """
         x, label = paddle.static.data("x", [-1, 4]), paddle.static.data("label", [-1, 1], "int64")

@@ -125,6 +125,82 @@ a.update(np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]]), np.array([[
 assert abs(a.accumulate() - 0.75) < 1e-6 and Auc().accumulate() == 0.0
 assert issubclass(Accuracy, Metric)
 """,
+    "loaded programs are trained on": """
+import numpy as np
+import paddle
+from paddle import nn
+
+
+def made(seed):
+    rng = np.random.default_rng(seed)
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1D(4), nn.Tanh(), nn.Linear(4, 2))
+    for parameter in net.parameters():
+        parameter.set_value(abs(rng.normal(size=parameter.shape)).astype("float32"))
+    net[3].bias.stop_gradient = True
+    net.eval()
+    return net
+
+
+x = paddle.to_tensor(np.random.default_rng(0).normal(size=(5, 3)).astype("float32"))
+nets = {"a": made(1), "b": made(2)}
+for name, net in nets.items():
+    paddle.jit.save(net, name, input_spec=[paddle.static.InputSpec([None, 3], "float32", "x")])
+loaded = {name: paddle.jit.load(name) for name in nets}
+for name, net in nets.items():
+    twin = loaded[name]
+    trained = [each for each in net.parameters() if not each.stop_gradient]
+    assert [each.shape for each in twin.parameters()] == [each.shape for each in trained] and len(trained) == 5
+    for _ in range(3):
+        found = []
+        for layer, parameters in ((net, trained), (twin, twin.parameters())):
+            y = x.clone()
+            y.stop_gradient = False
+            optimizer = paddle.optimizer.SGD(0.1, parameters=parameters)
+            loss = (layer(y) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.clear_grad()
+            found.append([loss.item(), *y.grad.numpy().ravel()])
+        np.testing.assert_allclose(found[0], found[1], 1e-5, 1e-6)
+    with paddle.no_grad():
+        assert twin(x).stop_gradient
+""",
+    "metrics of a program's own": """
+import numpy as np
+import paddle
+
+seen = []
+
+
+class Mine(paddle.metric.Metric):
+    def compute(self, predicted, label):
+        assert isinstance(predicted, paddle.Tensor) and isinstance(label, paddle.Tensor)
+        return predicted.argmax(-1) == label.squeeze(-1), 3
+
+    def update(self, right, beside):
+        seen.append((type(right), beside))
+        self.total += float(np.sum(right))
+        return self.total
+
+    def reset(self):
+        self.total = 0.0
+
+    def accumulate(self):
+        return self.total
+
+    def name(self):
+        return "mine"
+
+
+net = paddle.nn.Linear(2, 2)
+model, mine = paddle.Model(net), Mine()
+mine.reset()
+model.prepare(paddle.optimizer.SGD(0.0, parameters=net.parameters()), paddle.nn.CrossEntropyLoss(), mine)
+data = paddle.io.TensorDataset([paddle.ones([6, 2]), paddle.zeros([6, 1], "int64")])
+model.fit(data, data, batch_size=4, epochs=1, verbose=0)
+assert seen == [(np.ndarray, 3)] * 4, seen
+assert model.evaluate(data, batch_size=4, verbose=0)["mine"] in (0.0, 6.0)
+""",
     "callbacks": """
 import os
 import warnings

@@ -1,6 +1,7 @@
 """Operators that functions of numpy arrays compute: declared in C++, or in Python alone."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -81,6 +82,22 @@ def test_folders_that_lack_something(tmp_path):
         pytest.raises(RuntimeError, match=r"half_cpp_def\.cpp: the compiler failed(.|\n)*half_cpp_def\.cpp:1"),
     ):
         module.cpp_def().build_load()
+
+
+def test_folders_of_the_same_operators(sigmoid, tmp_path):
+    folder = shutil.copytree(SOURCES / "t_sigmoid", tmp_path / "t_sigmoid")
+    (folder / "t_sigmoid_py_kernel.py").write_text("def forward(args): return args[0] * 0")
+    with cache():
+        again = lm.user_op.custom_op_module("t_sigmoid", SOURCES).py_api().cpp_def().py_kernel().build_load()
+        other = lm.user_op.custom_op_module("t_sigmoid", tmp_path)
+        with pytest.raises(
+            ValueError, match=r"t_sigmoid_py_kernel\.py is computed by .*sources.*one operator of a name"
+        ):
+            other.py_kernel().build_load()
+        with pytest.raises(RuntimeError, match=r"t_sigmoid_forward\] has a kernel .*gets another"):
+            other.cpp_def().build_load()
+    for module in (sigmoid, again):
+        assert module.api.sigmoid(lm.zeros([1])).tolist() == [0.5]
 
 
 def test_an_operator_without_a_kernel():

@@ -5,7 +5,7 @@ What static programs use as well, and functions whose values differ, are written
 
 #: Functions of the module ``paddle``; those whose first parameter is ``x`` are methods of tensors, too.
 FUNCTIONS = """
-acos acosh angle asin asinh atan ceil conj cosh deg2rad digamma erf erfinv expm1 floor i0 i0e i1 i1e
+acos acosh angle asin asinh atan ceil cosh deg2rad digamma erf erfinv expm1 floor i0 i0e i1 i1e
 imag isreal lgamma log10 log1p log2 rad2deg real reciprocal rsqrt sigmoid sign signbit sinh tan trunc
 bitwise_and bitwise_or bitwise_xor fmax fmin gcd heaviside hypot lcm ldexp logaddexp logical_xor
 nextafter atanh

@@ -2,6 +2,9 @@
 
 // PyTorch's functions and operators of tensors, and the longer methods of at::Tensor.
 
+#include <algorithm>
+#include <utility>
+
 #include "ATen/core/Tensor.h"
 
 namespace at {
@@ -30,6 +33,26 @@ inline Tensor Tensor::view(IntArrayRef shape) const {
                                          " cannot be viewed as ", shape, ": use reshape()");
   }
   return result;
+}
+
+inline const Tensor& Tensor::resize_(IntArrayRef shape, std::optional<MemoryFormat>) const {
+  if (sizes() == shape) return *this;
+  lamella::TensorImpl& own = *impl();
+  if (own.flags != 0 || own.listed || own.base || own.hidden || own.meta) {
+    lamella::fail<lamella::RuntimeError>("[resize_] ", lamella::describe(*this), " cannot become ", shape,
+                                         ", as a tape or other tensors of its memory know it");
+  }
+  const Tensor made = lamella::empty(to_dims(shape), Native::dtype(), Native::device());
+  const std::int64_t kept = std::min(numel(), made.numel());
+  if (kept > 0) lamella::copy_(made.reshape({-1}).narrow(0, 0, kept), reshape({-1}).narrow(0, 0, kept));
+  lamella::TensorImpl& other = *made.impl();
+  std::swap(own.data, other.data);
+  std::swap(own.storage, other.storage);
+  std::swap(own.elements, other.elements);
+  std::swap(own.contiguous, other.contiguous);
+  std::swap(own.shape, other.shape);
+  std::swap(own.strides, other.strides);
+  return *this;
 }
 
 inline Tensor Tensor::expand(IntArrayRef shape, bool) const {
@@ -248,6 +271,18 @@ inline Tensor full(IntArrayRef shape, const Scalar& value, const TensorOptions& 
 }
 inline Tensor full_like(const Tensor& x, const Scalar& value, const TensorOptions& options = {}) {
   return full(x.sizes(), value, detail::filled(x, options));
+}
+inline Tensor empty_symint(SymIntArrayRef shape, const TensorOptions& options = {}) {
+  return empty(asIntArrayRefUnchecked(shape), options);
+}
+inline Tensor zeros_symint(SymIntArrayRef shape, const TensorOptions& options = {}) {
+  return zeros(asIntArrayRefUnchecked(shape), options);
+}
+inline Tensor ones_symint(SymIntArrayRef shape, const TensorOptions& options = {}) {
+  return ones(asIntArrayRefUnchecked(shape), options);
+}
+inline Tensor full_symint(SymIntArrayRef shape, const Scalar& value, const TensorOptions& options = {}) {
+  return full(asIntArrayRefUnchecked(shape), value, options);
 }
 inline Tensor arange(const Scalar& end, const TensorOptions& options = {}) {
   return detail::marked(lamella::arange(end, std::nullopt, 1, options.native_dtype(), options.native_device()),

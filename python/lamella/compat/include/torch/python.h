@@ -55,6 +55,20 @@ class type_caster<c10::ArrayRef<T>> {
 };
 
 template <>
+class type_caster<c10::SymInt> {
+ public:
+  PYBIND11_TYPE_CASTER(c10::SymInt, const_name("int"));
+
+  bool load(handle source, bool convert) {
+    make_caster<std::int64_t> number;
+    if (!number.load(source, convert)) return false;
+    value = cast_op<std::int64_t>(number);
+    return true;
+  }
+  static handle cast(c10::SymInt x, return_value_policy, handle) { return PyLong_FromLongLong(x.expect_int()); }
+};
+
+template <>
 class type_caster<c10::Scalar> {
  public:
   PYBIND11_TYPE_CASTER(c10::Scalar, const_name("float"));

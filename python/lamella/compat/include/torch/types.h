@@ -17,6 +17,11 @@ using std::make_optional;
 using std::nullopt;
 using std::nullopt_t;
 using string_view = std::string_view;
+/// Returns the value, or what `otherwise` makes.
+template <class T, class F>
+T value_or_else(const std::optional<T>& value, F&& otherwise) {
+  return value ? *value : T(otherwise());
+}
 }  // namespace c10
 
 namespace torch {

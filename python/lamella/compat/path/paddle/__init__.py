@@ -65,7 +65,18 @@ double, half = float64, float16
 short, long = int16, int64
 cfloat, cdouble = complex64, complex128
 
-_missing = _close("paddle")
+_missing = _close(
+    "paddle",
+    {
+        f"paddle.static.nn.sequence_{name}": "rows of different lengths are padded, and masked with "
+        "paddle.nn.functional.sequence_mask, as no tensor holds lengths (LoD) here"
+        for name in ("conv", "expand", "first_step", "last_step", "pool", "softmax")
+    }
+    | {
+        "paddle.amp.debugging.compare_accuracy": "it compares files that checks on GPUs write; check_numerics prints "
+        "what it counts"
+    },
+)
 # In operators of tensors with and without axes, those without leave the dtype of the others as it is.
 _lm._C._promote_by_rank(True)
 
@@ -325,6 +336,7 @@ from ._plain import (
     bitwise_right_shift,
     broadcast_shape,
     broadcast_tensors,
+    conj,
     copysign,
     frac,
     frexp,

@@ -15,10 +15,10 @@ class ParamAttr(static.ParamAttr):
     Args:
         name: the parameter's name; a new one by default.
         initializer: overwrites a tensor with starting values.
-        learning_rate: a factor of the optimizer's; 1 in programs.
+        learning_rate: a factor of the optimizer's.
         regularizer: ``L1Decay`` or ``L2Decay``, in the place of the optimizer's ``weight_decay``.
         trainable: False for a parameter that keeps its values.
-        do_model_average: not used.
+        do_model_average: False for a parameter that ``ExponentialMovingAverage`` leaves out.
         need_clip: False for a parameter whose gradient ``grad_clip`` leaves as it is.
     """
 
@@ -32,14 +32,12 @@ class ParamAttr(static.ParamAttr):
         do_model_average: bool = True,
         need_clip: bool = True,
     ) -> None:
-        factor = learning_rate if static.in_dynamic_mode() else 1.0
         super().__init__(name, initializer, 1.0, None, trainable, do_model_average, need_clip)
-        if factor != learning_rate:
-            raise NotImplementedError("[ParamAttr] learning_rate: in programs, groups of an optimizer have rates")
         if regularizer is not None and not callable(regularizer):
             raise TypeError(f"[ParamAttr] regularizer is L1Decay or L2Decay, not {type(regularizer).__name__}")
         self.regularizer = regularizer
         self.learning_rate, self.need_clip = float(learning_rate), need_clip
+        self.do_model_average = do_model_average
 
     def mark(self, parameter: Any) -> None:
         """Gives a parameter what optimizers read of it, where it differs from what is usual."""
@@ -50,11 +48,20 @@ class ParamAttr(static.ParamAttr):
             found["optimize_attr"] = {"learning_rate": self.learning_rate}
         if not self.need_clip:
             found["need_clip"] = False
-        if hasattr(parameter, "__dict__"):
-            parameter.__dict__.update(found)
-        elif found:
-            key = id(parameter)
-            _of_plain[key] = weakref.ref(parameter, lambda _: _of_plain.pop(key, None)), found
+        if not self.do_model_average:
+            found["do_model_average"] = False
+        if found:
+            give(parameter, **found)
+
+
+def give(parameter: Any, **found: Any) -> None:
+    """Gives a parameter what optimizers read of it; tensors that have no attributes are remembered for it."""
+    if hasattr(parameter, "__dict__"):
+        parameter.__dict__.update(found)
+    else:
+        key = id(parameter)
+        before = _of_plain[key][1] if key in _of_plain else {}
+        _of_plain[key] = weakref.ref(parameter, lambda _: _of_plain.pop(key, None)), {**before, **found}
 
 
 #: What optimizers read of tensors that have no attributes, those of programs, by their ids.
@@ -62,7 +69,7 @@ _of_plain: dict[int, tuple[weakref.ref[Any], dict[str, Any]]] = {}
 
 
 def attribute(parameter: Any, name: str, usual: Any = None) -> Any:
-    """Returns what :meth:`ParamAttr.mark` gave a parameter, or its user."""
+    """Returns what :func:`give` gave a parameter, or its user."""
     if id(parameter) in _of_plain:
         return _of_plain[id(parameter)][1].get(name, usual)
     return getattr(parameter, name, usual)

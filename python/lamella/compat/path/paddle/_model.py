@@ -17,6 +17,11 @@ from ._files import save as _save
 from ._progress import EXPLAINED, Progress
 
 
+def _array(value: Any) -> Any:
+    """Returns the numbers of a tensor, and anything else as it is."""
+    return value.numpy() if isinstance(value, lm.Tensor) else value
+
+
 def _list(value: Any) -> list[Any]:
     return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
 
@@ -98,7 +103,7 @@ class Model:
         with lm.no_grad():
             for metric in self._metrics:
                 computed = metric.compute(*outputs, *map(_tensor, _list(labels)))
-                found.append(metric.update(*_list(computed)))
+                found.append(metric.update(*map(_array, _list(computed))))
         return (values, found) if self._metrics else values
 
     # ---- data

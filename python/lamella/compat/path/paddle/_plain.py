@@ -78,6 +78,11 @@ def atan2(x: Tensor, y: Any, name: str | None = None) -> Tensor:
     return lm.atan2(x, y)
 
 
+def conj(x: Tensor, name: str | None = None) -> Tensor:
+    """The complex conjugate; a copy of numbers that are not complex."""
+    return lm.conj(x) if is_complex(x) else x.clone()
+
+
 def copysign(x: Tensor, y: Any, name: str | None = None) -> Tensor:
     """``x`` with the signs of ``y``; integers stay integers."""
     made = lm.copysign(x, y)

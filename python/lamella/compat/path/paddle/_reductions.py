@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
+from lamella.compat.elements import become
 
 
 def axes_of(axis: Any) -> Any:
@@ -25,6 +27,17 @@ def _in_own(made: Tensor, x: Tensor) -> Tensor:
     return lm.cast(made, x.dtype) if lm.isdtype(x.dtype, "integral") else made
 
 
+def _takes_out(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Returns a function that can write what it gives into ``out``: numpy's functions name it, as ``np.sum(x)``."""
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Tensor | None = None, **named: Any) -> Tensor:
+        made = function(*args, **named)
+        return made if out is None else become(out, made)
+
+    return call
+
+
 def _reduction(name: str) -> Callable[..., Tensor]:
     native = getattr(lm, name.replace("am", "m"))
 
@@ -39,6 +52,7 @@ def _reduction(name: str) -> Callable[..., Tensor]:
 all, any, max, min, amax, amin, logsumexp, count_nonzero = map(
     _reduction, ("all", "any", "max", "min", "amax", "amin", "logsumexp", "count_nonzero")
 )
+all, any = _takes_out(all), _takes_out(any)
 
 
 def nanmean(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
@@ -51,11 +65,13 @@ def nanmean(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None
     return lm.nanmean(x, axis=axes_of(axis), keepdims=keepdim)
 
 
+@_takes_out
 def mean(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None, *, dtype: Any = None) -> Tensor:
     """The mean along axes, or of all elements."""
     return lm.mean(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim)
 
 
+@_takes_out
 def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The sum along axes, or of all elements, of ``x`` cast to ``dtype``; a bool in its place is ``keepdim``."""
     if isinstance(dtype, bool):  # PyTorch's order, which Paddle takes as well
@@ -71,6 +87,7 @@ def nansum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False
     return _in_dtype(lm.nansum(_in_dtype(x, dtype), axis=axes_of(axis), keepdims=keepdim), dtype)
 
 
+@_takes_out
 def prod(x: Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = None, name: str | None = None) -> Tensor:
     """The product along axes, or of all elements, of ``x`` cast to ``dtype``; bools multiply as int64."""
     x = _in_dtype(x, dtype)
@@ -107,11 +124,13 @@ def _correction(unbiased: bool | None, correction: Any) -> Any:
     return correction if unbiased is None else int(unbiased)
 
 
+@_takes_out
 def argmax(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
     """The place of the largest element along an axis, or among all."""
     return lm.argmax(x, axis=axis, keepdims=keepdim).astype(dtype)
 
 
+@_takes_out
 def argmin(x: Tensor, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: Any = None) -> Tensor:
     """The place of the smallest element along an axis, or among all."""
     return lm.argmin(x, axis=axis, keepdims=keepdim).astype(dtype)
@@ -122,6 +141,7 @@ def _flat(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
     return (lm.reshape(x, (-1,)), 0) if axis is None else (x, axis)
 
 
+@_takes_out
 def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """The sums up to each element along an axis, or of all elements in their order."""
     made = lm.cumsum(*_flat(x, axis), dtype=dtype)
@@ -129,6 +149,7 @@ def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | No
     return made.astype("int64") if dtype is None and made.dtype == lm.uint64 else made
 
 
+@_takes_out
 def cumprod(x: Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """The products up to each element along an axis, or of all elements in their order."""
     return (

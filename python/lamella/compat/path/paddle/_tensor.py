@@ -281,9 +281,9 @@ for _module, _names in {
     ),
     Q: (
         "add_n atan2 atleast_1d atleast_2d atleast_3d bitwise_left_shift bitwise_right_shift broadcast_shape "
-        "broadcast_tensors copysign frac frexp index_add is_complex is_empty is_integer isin kthvalue put_along_axis "
-        "rand_like randint_like randn_like repeat_interleave select_scatter take take_along_axis topk "
-        "unique_consecutive view view_as"
+        "broadcast_tensors conj copysign frac frexp index_add is_complex is_empty is_integer isin kthvalue "
+        "put_along_axis rand_like randint_like randn_like repeat_interleave select_scatter take "
+        "take_along_axis topk unique_consecutive view view_as"
     ),
     P: (
         "as_complex as_real cross dot multiplex norm outer scatter_nd scatter_nd_add shard_index slice stanh "

@@ -8,6 +8,8 @@ from typing import Any
 import lamella as lm
 from lamella import static
 from lamella.compat.front import close_module
+from lamella.graph._control_flow import Body
+from lamella.static.files import trained_names
 
 from .nn import Layer
 
@@ -58,11 +60,21 @@ def set_code_level(level: int = 100, also_to_stdout: bool = False) -> None:
 
 
 class TranslatedLayer(Layer):
-    """A layer that :func:`load` has read: it runs the program of one that was saved."""
+    """A layer that :func:`load` has read: it runs the program of one that was saved.
 
-    def __init__(self, program: Any, feeds: list[str], fetches: list[Any]) -> None:
+    What was trained when it was saved are parameters of the layer, which can be trained further.
+    """
+
+    def __init__(self, program: Any, feeds: list[str], fetches: list[Any], trained: list[str]) -> None:
         super().__init__()
-        self.__dict__.update(_program=program, _feeds=feeds, _fetches=fetches, _executor=static.Executor())
+        self.__dict__.update(_program=program, _feeds=feeds)
+        captured = program.graph.captured
+        for name in trained:
+            parameter = lm.nn.Parameter(captured[name])
+            program.graph.replace(name, parameter)
+            self.add_parameter(name.replace(".", "_"), parameter)
+        self.__dict__["_held"] = {name: program.value("load", name, static.global_scope()) for name in program.held}
+        self.__dict__["_body"] = Body(program.graph, program.graph.inputs, fetches)
 
     def forward(self, *inputs: Any) -> Any:
         """Returns what the program computes of the inputs.
@@ -72,9 +84,8 @@ class TranslatedLayer(Layer):
         """
         if len(inputs) != len(self._feeds):
             raise ValueError(f"[TranslatedLayer] the program takes {len(self._feeds)} inputs, got {len(inputs)}")
-        given = {name: lm.asarray(value).numpy() for name, value in zip(self._feeds, inputs, strict=True)}
-        found = self._executor.run(self._program, feed=given, fetch_list=self._fetches)
-        made = [lm.asarray(each) for each in found]
+        given = {name: lm.asarray(value) for name, value in zip(self._feeds, inputs, strict=True)} | self._held
+        made = self._body([given[each.name] for each in self._body.inputs])
         return made[0] if len(made) == 1 else made
 
 
@@ -122,7 +133,7 @@ def _variable(spec: Any, place: int) -> Any:
 def load(path: str, **configs: Any) -> TranslatedLayer:
     """Reads a layer that :func:`save` wrote."""
     program, feeds, fetches = static.load_inference_model(path, static.Executor())
-    return TranslatedLayer(program, feeds, fetches)
+    return TranslatedLayer(program, feeds, fetches, trained_names(path))
 
 
 __getattr__ = close_module(__name__)

@@ -46,12 +46,14 @@ def istft(
 def frame(x: Tensor, frame_length: int, hop_length: int, axis: int = -1, name: str | None = None) -> Tensor:
     """Parts of signals that begin ``hop_length`` apart: behind the parts' elements along the last axis, or before them.
 
+    They have memory of their own: what is written into one is in no other.
+
     Raises:
         ValueError: ``axis`` is neither 0 nor -1.
     """
     if axis not in (0, -1):
         raise ValueError(f"[frame] axis is 0 or -1, not {axis}")
-    made = lm.sliding_window(x, axis, frame_length, hop_length)
+    made = lm.sliding_window(x, axis, frame_length, hop_length).clone()
     return lm.swapaxes(made, -1, -2) if axis == -1 else lm.moveaxis(made, -1, 1)
 
 

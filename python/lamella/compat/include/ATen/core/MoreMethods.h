@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "c10/core/Scalar.h"
+#include "c10/core/SymInt.h"
 #include "c10/core/TensorOptions.h"
 #include "c10/util/ArrayRef.h"
 #include "ops/index/index.h"
@@ -18,6 +19,8 @@ namespace at::detail {
 using c10::IntArrayRef;
 using c10::OptionalIntArrayRef;
 using c10::Scalar;
+using c10::SymInt;
+using c10::SymIntArrayRef;
 using c10::TensorOptions;
 using c10::to_dims;
 
@@ -133,6 +136,32 @@ class MoreMethods {
   T new_zeros(IntArrayRef shape, const TensorOptions& options = {}) const { return new_full(shape, 0, options); }
   T new_ones(IntArrayRef shape, const TensorOptions& options = {}) const { return new_full(shape, 1, options); }
 
+  // Methods of sizes that may be left open.
+  T view_symint(SymIntArrayRef shape) const { return x().view(numbers(shape)); }
+  T reshape_symint(SymIntArrayRef shape) const { return x().reshape(numbers(shape)); }
+  T expand_symint(SymIntArrayRef shape, bool implicit = false) const { return x().expand(numbers(shape), implicit); }
+  T repeat_symint(SymIntArrayRef times) const { return x().repeat(numbers(times)); }
+  T narrow_symint(std::int64_t axis, SymInt start, SymInt length) const {
+    return x().narrow(axis, start.expect_int(), length.expect_int());
+  }
+  T select_symint(std::int64_t axis, SymInt i) const { return x().select(axis, i.expect_int()); }
+  T slice_symint(std::int64_t axis = 0, std::optional<SymInt> start = std::nullopt,
+                 std::optional<SymInt> end = std::nullopt, SymInt step = 1) const {
+    return x().slice(axis, number(start), number(end), step.expect_int());
+  }
+  T new_empty_symint(SymIntArrayRef shape, const TensorOptions& options = {}) const {
+    return new_empty(numbers(shape), options);
+  }
+  T new_full_symint(SymIntArrayRef shape, const Scalar& value, const TensorOptions& options = {}) const {
+    return new_full(numbers(shape), value, options);
+  }
+  T new_zeros_symint(SymIntArrayRef shape, const TensorOptions& options = {}) const {
+    return new_zeros(numbers(shape), options);
+  }
+  T new_ones_symint(SymIntArrayRef shape, const TensorOptions& options = {}) const {
+    return new_ones(numbers(shape), options);
+  }
+
   // In place.
   T& neg_() { return written(x().neg()); }
   T& abs_() { return written(x().abs()); }
@@ -172,6 +201,10 @@ class MoreMethods {
   const T& x() const noexcept { return static_cast<const T&>(*this); }
   static T times(const T& value, const Scalar& factor) { return factor.toDouble() == 1 ? value : value * factor; }
   /// Returns the axes of a reduction: all for an empty list.
+  static IntArrayRef numbers(SymIntArrayRef sizes) { return c10::asIntArrayRefUnchecked(sizes); }
+  static std::optional<std::int64_t> number(std::optional<SymInt> value) {
+    return value ? value->maybe_as_int() : std::nullopt;
+  }
   static std::optional<lamella::Dims> over(const OptionalIntArrayRef& axes) {
     return axes && !axes->empty() ? to_dims(axes) : std::nullopt;
   }

@@ -12,6 +12,7 @@
 #include "c10/core/Device.h"
 #include "c10/core/Scalar.h"
 #include "c10/core/ScalarType.h"
+#include "c10/core/SymInt.h"
 #include "c10/core/TensorOptions.h"
 #include "c10/macros/Macros.h"
 #include "c10/util/ArrayRef.h"
@@ -72,9 +73,12 @@ class Tensor : public lamella::Tensor, public detail::MoreMethods<Tensor> {
   std::int64_t ndimension() const noexcept { return dim(); }
   IntArrayRef sizes() const noexcept { return IntArrayRef(shape().data(), shape().size()); }
   IntArrayRef strides() const noexcept { return IntArrayRef(Native::strides().data(), Native::strides().size()); }
-  IntArrayRef sym_sizes() const noexcept { return sizes(); }
-  std::int64_t sym_size(std::int64_t axis) const { return size(axis); }
-  std::int64_t sym_numel() const noexcept { return numel(); }
+  SymIntArrayRef sym_sizes() const noexcept { return fromIntArrayRefSlow(sizes()); }
+  SymIntArrayRef sym_strides() const noexcept { return fromIntArrayRefSlow(strides()); }
+  SymInt sym_size(std::int64_t axis) const { return size(axis); }
+  SymInt sym_stride(std::int64_t axis) const { return stride(axis); }
+  SymInt sym_numel() const noexcept { return numel(); }
+  SymInt sym_storage_offset() const noexcept { return storage_offset(); }
   std::int64_t stride(std::int64_t axis) const {
     return Native::strides()[lamella::normalize_axis(axis, ndim(), "stride")];
   }
@@ -236,6 +240,11 @@ class Tensor : public lamella::Tensor, public detail::MoreMethods<Tensor> {
   const Tensor& masked_fill_(const Tensor& mask, const Scalar& value) const {
     return lamella::masked_fill_(*this, mask, value), *this;
   }
+
+  /// Gives the tensor another shape: its first elements, and others without values behind them. RuntimeError for one
+  /// that a tape or other tensors of its memory know.
+  const Tensor& resize_(IntArrayRef shape, std::optional<MemoryFormat> = std::nullopt) const;
+  const Tensor& resize_as_(const Tensor& other) const { return resize_(other.sizes()); }
 
   // Products.
   Tensor matmul(const Tensor& other) const { return lamella::matmul(*this, other); }

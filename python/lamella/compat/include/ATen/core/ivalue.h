@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ATen/core/Tensor.h"
+#include "ATen/core/converters.h"
 #include "engine/registry/value.h"
 
 namespace c10 {
@@ -21,6 +21,7 @@ class IValue {
   template <class T>
     requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
   IValue(T value) : value_(static_cast<std::int64_t>(value)) {}
+  IValue(SymInt value) : value_(value.expect_int()) {}
   IValue(double value) : value_(value) {}
   IValue(bool value) : value_(value) {}
   IValue(const char* text) : value_(text) {}
@@ -33,7 +34,10 @@ class IValue {
   IValue(std::vector<double> values) : value_(std::move(values)) {}
   IValue(const std::vector<bool>& values) : value_(values) {}
   IValue(std::vector<std::string> values) : value_(std::move(values)) {}
-  IValue(const std::vector<at::Tensor>& values) : value_(std::vector<lamella::Tensor>(values.begin(), values.end())) {}
+  IValue(const std::vector<at::Tensor>& values) : value_(at::detail::native_tensors(values)) {}
+  IValue(const std::vector<std::optional<at::Tensor>>& values) : value_(at::detail::native_tensors(values)) {}
+  template <class T>
+  IValue(const List<T>& values) : IValue(values.vec()) {}
   template <class T>
   IValue(const std::optional<T>& value) {
     if (value) *this = IValue(*value);
@@ -54,6 +58,7 @@ class IValue {
   // Return the held value; TypeError that names both kinds if it is of another.
   at::Tensor toTensor() const { return value_.tensor(); }
   std::int64_t toInt() const { return value_.integer(); }
+  SymInt toSymInt() const { return toInt(); }
   double toDouble() const { return value_.number(); }
   bool toBool() const { return value_.truth(); }
   Scalar toScalar() const {
@@ -71,6 +76,13 @@ class IValue {
   std::vector<double> toDoubleList() const { return toDoubleVector(); }
   std::vector<at::Tensor> toTensorVector() const { return {value_.tensors().begin(), value_.tensors().end()}; }
   std::vector<at::Tensor> toTensorList() const { return toTensorVector(); }
+  std::vector<std::optional<at::Tensor>> toOptionalTensorVector() const {
+    Value copied = value_;
+    return lamella::registry::Converter<std::vector<std::optional<at::Tensor>>>::from_value(copied);
+  }
+  List<std::optional<at::Tensor>> toOptionalTensorList() const {
+    return List<std::optional<at::Tensor>>(toOptionalTensorVector());
+  }
   template <class T>
   std::optional<T> toOptional() const {
     return isNone() ? std::nullopt : std::optional<T>(to<T>());
@@ -84,6 +96,8 @@ class IValue {
       return toBool();
     } else if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(toInt());
+    } else if constexpr (std::is_same_v<T, SymInt>) {
+      return toSymInt();
     } else if constexpr (std::is_floating_point_v<T>) {
       return static_cast<T>(toDouble());
     } else if constexpr (std::is_same_v<T, std::string>) {

@@ -92,9 +92,6 @@ std::ostream& operator<<(std::ostream& out, ArrayRef<T> values) {
 }
 
 using IntArrayRef = ArrayRef<std::int64_t>;
-// Symbolic sizes are plain numbers here.
-using SymInt = std::int64_t;
-using SymIntArrayRef = IntArrayRef;
 
 /// A view of elements, or nothing.
 template <class T>
@@ -109,7 +106,6 @@ class OptionalArrayRef : public std::optional<ArrayRef<T>> {
   OptionalArrayRef(const std::vector<T>& values) : Base(ArrayRef<T>(values)) {}
 };
 using OptionalIntArrayRef = OptionalArrayRef<std::int64_t>;
-using OptionalSymIntArrayRef = OptionalIntArrayRef;
 
 /// Converts sizes to the type of Lamella's operators.
 inline lamella::Dims to_dims(IntArrayRef sizes) { return lamella::Dims(sizes.begin(), sizes.end()); }

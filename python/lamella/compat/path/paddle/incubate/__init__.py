@@ -44,10 +44,10 @@ def identity_loss(x: Tensor, reduction: Any = "none") -> Tensor:
         ValueError: ``reduction`` is something else.
     """
     words = {0: "sum", 1: "mean", 2: "none"}
-    word = words.get(reduction, reduction)
+    word = reduction.lower() if isinstance(reduction, str) else words.get(reduction)
     if word not in words.values():
         raise ValueError(f"[identity_loss] reduction is 'none', 'mean' or 'sum', not {reduction!r}")
-    return x if word == "none" else lm.mean(x) if word == "mean" else lm.sum(x)
+    return x.clone() if word == "none" else lm.mean(x) if word == "mean" else lm.sum(x)
 
 
 __getattr__ = close_module(__name__)

@@ -9,6 +9,7 @@ from typing import Any
 import lamella as lm
 from lamella.compat.front import close_module
 from lamella.optim.optimizer import check_numbers
+from lamella.static.program import paused
 
 from ..optimizer._base import Optimizer, given
 from ..optimizer._states import AVERAGED
@@ -37,6 +38,11 @@ class LookAhead(Optimizer):
         self.inner_optimizer, self.alpha, self.k = inner_optimizer, alpha, k
         super().__init__([{"params": each["params"]} for each in inner_optimizer.param_groups], {"lr": alpha})
         self._set(alpha, None)
+
+    def take(self, parameters: Iterable[Any]) -> None:
+        """Gives the other optimizer the parameters of a static program, in whose groups they are here, too."""
+        self.inner_optimizer.take(parameters)
+        self._regroup([{"params": group["params"]} for group in self.inner_optimizer.param_groups])
 
     def step(self, closure: Any = None) -> Any:
         """Makes a step of the other optimizer, and each ``k`` steps one back."""
@@ -127,7 +133,7 @@ class ModelAverage(Optimizer):
     @contextlib.contextmanager
     def apply(self, executor: Any = None, need_restore: bool = True) -> Iterator[None]:
         """Puts means in the place of parameters in a ``with`` block, and those back behind it if ``need_restore``."""
-        with lm.no_grad():
+        with paused(), lm.no_grad():
             for parameter, state in self._pairs():
                 state["restore"].copy_(parameter)
                 count = state["num_accumulates"] + state["old_num_accumulates"]
@@ -141,7 +147,7 @@ class ModelAverage(Optimizer):
 
     def restore(self, executor: Any = None) -> None:
         """Puts the parameters of before :meth:`apply` back in their place."""
-        with lm.no_grad():
+        with paused(), lm.no_grad():
             for parameter, state in self._pairs():
                 parameter.copy_(state["restore"])
 

@@ -96,19 +96,19 @@ def prelu(x: Tensor, weight: Tensor, data_format: str = "NCHW", name: str | None
 @of_any_layout
 def pixel_shuffle(x: Tensor, upscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """Channels in the place of finer pixels, see :func:`lamella.nn.functional.pixel_shuffle`."""
-    return lm.nn.functional.pixel_shuffle(x, upscale_factor)
+    return x.clone() if upscale_factor == 1 else lm.nn.functional.pixel_shuffle(x, upscale_factor)
 
 
 @of_any_layout
 def pixel_unshuffle(x: Tensor, downscale_factor: int, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """Pixels in the place of channels, see :func:`lamella.nn.functional.pixel_unshuffle`."""
-    return lm.nn.functional.pixel_unshuffle(x, downscale_factor)
+    return x.clone() if downscale_factor == 1 else lm.nn.functional.pixel_unshuffle(x, downscale_factor)
 
 
 @of_any_layout
 def channel_shuffle(x: Tensor, groups: int, data_format: str = "NCHW", name: str | None = None) -> Tensor:
     """The first channels of all groups, then the second ones, see :func:`lamella.nn.functional.channel_shuffle`."""
-    return lm.nn.functional.channel_shuffle(x, groups)
+    return x.clone() if groups == 1 else lm.nn.functional.channel_shuffle(x, groups)
 
 
 def _numbers(value: Any) -> Any:

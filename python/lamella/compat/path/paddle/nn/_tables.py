@@ -36,7 +36,7 @@ class Embedding(Layer):
     ) -> None:
         super().__init__()
         self.padding_idx, self.max_norm, self.norm_type = padding_idx, max_norm, norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
+        self.sparse, self.scale_grad_by_freq = sparse, scale_grad_by_freq
         options = ParamAttr.of("Embedding", weight_attr)
         first = options.initializer or initializer.XavierUniform()
 
@@ -58,7 +58,7 @@ class Embedding(Layer):
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Returns a tensor of the shape of ``x`` with a last axis of size ``embedding_dim``."""
-        options = self.max_norm, self.norm_type, False, self.scale_grad_by_freq
+        options = self.max_norm, self.norm_type, self.sparse, self.scale_grad_by_freq
         return functional.embedding(x, self.weight, self.padding_idx, *options)
 
 

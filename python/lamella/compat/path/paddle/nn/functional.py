@@ -11,6 +11,7 @@ from lamella.compat.names import Names, serve
 from lamella.compat.tables.paddle_nn import FUNCTIONAL as _TABLE
 
 from .. import _words
+from .._attributes import give
 from ._classes import (  # noqa: F401
     adaptive_log_softmax_with_loss,
     class_center_sample,
@@ -228,6 +229,8 @@ def embedding(
     """
     if scale_grad_by_freq:
         raise NotImplementedError("[embedding] Lamella's paddle front takes no scale_grad_by_freq")
+    if sparse:
+        give(weight, sparse_gradient=True)  # which Adam's lazy_mode asks for
     if max_norm is not None:
         with lm.no_grad():
             rows = lm.unique(x)

@@ -8,8 +8,9 @@ from typing import Any
 import lamella as lm
 from lamella.compat.front import close_module
 
+from .._attributes import attribute
 from . import lr  # noqa: F401
-from ._base import Optimizer, apart, decay, decoupled, factor, given, number, rate
+from ._base import Optimizer, apart, decay, decoupled, given, number, rate
 from ._steps import ASGD, Adadelta, Adagrad, Adamax, Lamb, NAdam, RAdam, RMSProp, Rprop  # noqa: F401
 
 
@@ -75,7 +76,30 @@ class Adam(Optimizer, lm.optim.Adam):
     ) -> None:
         options = rate(learning_rate), (number(beta1), number(beta2)), number(epsilon), decay(weight_decay), amsgrad
         super().__init__(given("Adam", parameters), *options)
+        self._lazy = lazy_mode
         self._set(learning_rate, grad_clip, weight_decay, multi_precision)
+
+    def _step(self, closure: Any) -> Any:
+        """Makes a step; of tables whose gradients are ``sparse``, in ``lazy_mode``, of the rows that were looked up."""
+        tables = [p for group in self.param_groups for p in group["params"]] if self._lazy else []
+        kept = [(p, *self._rest(p)) for p in tables if p.grad is not None and attribute(p, "sparse_gradient", False)]
+        found = super()._step(closure)
+        with lm.no_grad():
+            for parameter, still, before in kept:
+                for key, value in self._moved(parameter).items():
+                    value.copy_(lm.where(still, before.get(key, lm.zeros_like(value)), value))
+        return found
+
+    def _rest(self, table: Any) -> tuple[lm.Tensor, dict[str, lm.Tensor]]:
+        """Returns where the gradient of a table has rows of zeros, and copies of what a step moves."""
+        still = lm.logical_not(lm.any(table.grad != 0, axis=tuple(range(1, table.ndim)), keepdims=True))
+        return still, {key: value.detach().clone() for key, value in self._moved(table).items()}
+
+    def _moved(self, table: Any) -> dict[str, lm.Tensor]:
+        """Returns a table, under "", and what is remembered of each of its elements."""
+        state = self.state.get(id(table), {}).items()
+        same = {key: v for key, v in state if isinstance(v, lm.Tensor) and tuple(v.shape) == tuple(table.shape)}
+        return {"": table, **same}
 
 
 class AdamW(Optimizer, lm.optim.Adam):
@@ -97,15 +121,19 @@ class AdamW(Optimizer, lm.optim.Adam):
         amsgrad: bool = False,
         name: str | None = None,
     ) -> None:
-        listed = list(given("AdamW", parameters))
-        if lr_ratio is not None:
-            for each in listed:
-                for parameter in each["params"] if isinstance(each, dict) else [each]:
-                    parameter.optimize_attr = {"learning_rate": factor(parameter) * float(lr_ratio(parameter))}
-            listed = list(given("AdamW", listed))
+        self._ratio, self._decays = lr_ratio, apply_decay_param_fun
         options = rate(learning_rate), (number(beta1), number(beta2)), number(epsilon), decoupled(weight_decay), amsgrad
-        super().__init__(apart(listed, apply_decay_param_fun), *options, decoupled=True)
+        super().__init__(self._grouped(parameters), *options, decoupled=True)
         self._set(learning_rate, grad_clip, weight_decay, multi_precision)
+
+    def _grouped(self, parameters: Any) -> Iterable[Any]:
+        listed = given("AdamW", parameters)
+        return listed if self._ratio is None and self._decays is None else apart(listed, self._own)
+
+    def _own(self, parameter: Any) -> dict[str, Any]:
+        """Returns the options of a parameter that differ from its group's."""
+        ratio = {} if self._ratio is None else {"_ratio": float(self._ratio(parameter))}
+        return ratio if self._decays is None or self._decays(parameter.name) else ratio | {"weight_decay": 0.0}
 
 
 class LBFGS(Optimizer, lm.optim.LBFGS):

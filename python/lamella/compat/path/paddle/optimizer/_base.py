@@ -24,6 +24,8 @@ class Optimizer(lm.optim.Optimizer):
     _parts: list[tuple[int, Any]]
     #: Of each group, the penalty that stands in the place of the optimizer's, None for none, or () for that one.
     _group_penalties: list[Any]
+    #: Of each group, a factor of the learning rate beside those of its parameters.
+    _ratios: list[float]
     _penalty: Any = None
     #: Rate of learning to which the factors of groups and parameters apply.
     _rate = 0.001
@@ -52,16 +54,32 @@ class Optimizer(lm.optim.Optimizer):
             group = {("eps" if word == "epsilon" else word): value for word, value in group.items()}
         parts: list[tuple[int, Any]] = self.__dict__.setdefault("_parts", [])
         penalties: list[Any] = self.__dict__.setdefault("_group_penalties", [])
-        own_clip: Any = ()
-        own_penalty: Any = ()
-        part = len(parts)
+        ratios: list[float] = self.__dict__.setdefault("_ratios", [])
+        beside: dict[str, Any] = {"_part": len(parts), "_penalty": (), "_ratio": 1.0, "grad_clip": ()}
         if isinstance(group, Mapping):
-            part, own_clip = group.get("_part", part), group.get("grad_clip", ())
-            own_penalty = group.get("_penalty", ())
-            group = {word: value for word, value in group.items() if word not in ("_part", "_penalty", "grad_clip")}
+            beside |= {word: value for word, value in group.items() if word in beside}
+            group = {word: value for word, value in group.items() if word not in beside}
         super().add_param_group(group)
-        parts.append((part, own_clip))
-        penalties.append(own_penalty)
+        parts.append((beside["_part"], beside["grad_clip"]))
+        penalties.append(beside["_penalty"])
+        ratios.append(beside["_ratio"])
+
+    def _grouped(self, parameters: Any) -> Iterable[Any]:
+        """Returns parameters in groups of those that the steps treat alike."""
+        return given(type(self).__name__, parameters)
+
+    def take(self, parameters: Iterable[Any]) -> None:
+        """Gives the optimizer the parameters of a static program."""
+        self._regroup(self._grouped(list(parameters)))
+
+    def _regroup(self, grouped: Iterable[Any]) -> None:
+        """Puts groups, or tensors of one, in the place of a group without any."""
+        (empty,) = self.param_groups
+        options = {word: value for word, value in empty.items() if word != "params"}
+        self.param_groups, self._parts, self._group_penalties, self._ratios = [], [], [], []
+        listed = list(grouped)
+        for group in listed if any(isinstance(each, Mapping) for each in listed) else [{"params": listed}]:
+            self.add_param_group({**options, **group})
 
     def _clip_gradients(self) -> None:
         """Puts clipped gradients in the place of those that parameters have.
@@ -84,8 +102,8 @@ class Optimizer(lm.optim.Optimizer):
 
     def _spread(self) -> None:
         """Gives each group the learning rate times the factor that all of its parameters have."""
-        for group in self.param_groups:
-            group["lr"] = self._rate * (factor(group["params"][0]) if group["params"] else 1.0)
+        for group, ratio in zip(self.param_groups, self._ratios, strict=True):
+            group["lr"] = self._rate * ratio * (factor(group["params"][0]) if group["params"] else 1.0)
 
     def _penalties(self) -> list[tuple[Any, Any, Any]]:
         """Returns the parameters with a penalty of their own, or of their group's or the optimizer's beside a decay."""
@@ -277,7 +295,7 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
     groups: list[Any] = []
     for number, group in enumerate(listed):
         options: dict[str, Any] = {"_part": number}
-        words = ("_part", "_penalty", "grad_clip", "weight_decay", *_OF_GROUPS.get(name, "").split())
+        words = ("_part", "_penalty", "_ratio", "grad_clip", "weight_decay", *_OF_GROUPS.get(name, "").split())
         options.update((word, value) for word, value in group.items() if word in words)
         if "weight_decay" in options:
             options.update(_of_group(name, options.pop("weight_decay")))
@@ -320,19 +338,21 @@ def factor(parameter: Any) -> float:
     return 1.0 if attributes is None else float(attributes["learning_rate"])
 
 
-def apart(parameters: Iterable[Any], decays: Callable[[str], bool] | None) -> Iterable[Any]:
-    """Returns parameters in groups, of which those whose names ``decays`` denies have no decay."""
-    if decays is None:
-        return parameters
+def apart(parameters: Iterable[Any], options: Callable[[Any], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns parameters in groups of those for which ``options`` gives the same, which the groups then have."""
     listed = list(parameters)
     groups: list[dict[str, Any]] = []
     whole: list[dict[str, Any]] = [{"params": listed, "_part": 0}]
     for group in listed if any(isinstance(each, dict) for each in listed) else whole:
-        taken: tuple[list[Any], list[Any]] = ([], [])
+        taken: list[tuple[dict[str, Any], list[Any]]] = [] if group["params"] else [({}, [])]
         for parameter in group["params"]:
-            taken[bool(decays(parameter.name))].append(parameter)
-        groups += [{**group, "params": taken[True]}, {**group, "params": taken[False], "weight_decay": 0.0}]
-    return [group for group in groups if group["params"]]
+            own = options(parameter)
+            members = next((others for found, others in taken if found == own), None)
+            if members is None:
+                taken.append((own, members := []))
+            members.append(parameter)
+        groups += [{**group, "params": members, **own} for own, members in taken]
+    return groups
 
 
 def number(value: Any) -> Any:

@@ -9,7 +9,7 @@ import lamella as lm
 from lamella.optim.elementwise import Elementwise
 from lamella.optim.optimizer import check_numbers
 
-from ._base import Optimizer, decay, given, number, rate
+from ._base import Optimizer, apart, decay, given, number, rate
 
 Parameters = Iterable[Any] | None
 
@@ -157,20 +157,18 @@ class Lamb(Optimizer, lm.optim.LAMB):
         always_adapt: bool = False,
         name: str | None = None,
     ) -> None:
-        listed = list(given("Lamb", parameters))
-        if exclude_from_weight_decay_fn is not None:
-            listed = [each if isinstance(each, dict) else {"params": [each], "_part": 0} for each in listed]
-            parts = [(group, [bool(exclude_from_weight_decay_fn(p)) for p in group["params"]]) for group in listed]
-            listed = [
-                {**group, "params": [p for p, out in zip(group["params"], outs, strict=True) if out is without]}
-                | ({"weight_decay": 0.0} if without else {})
-                for group, outs in parts
-                for without in (False, True)
-                if without in outs
-            ]
-        super().__init__(listed, rate(learning_rate), (number(beta1), number(beta2)), epsilon, lamb_weight_decay)
+        self._excluded = exclude_from_weight_decay_fn
+        super().__init__(
+            self._grouped(parameters), rate(learning_rate), (number(beta1), number(beta2)), epsilon, lamb_weight_decay
+        )
         self._always_adapt = always_adapt
         self._set(learning_rate, grad_clip, multi_precision=multi_precision)
+
+    def _grouped(self, parameters: Any) -> Iterable[Any]:
+        listed = given("Lamb", parameters)
+        if self._excluded is None:
+            return listed
+        return apart(listed, lambda parameter: {"weight_decay": 0.0} if self._excluded(parameter) else {})
 
     def move(self, parameters: Any, gradients: Any, states: Any, numbers: Any, group: Any) -> None:
         """Moves tensors; those without a decay as Adam does, unless ``always_adapt``."""

@@ -39,6 +39,7 @@ from lamella.static import (
 )
 
 from . import nn
+from ._averages import ExponentialMovingAverage
 from ._more import BuildStrategy, auc, device_guard, load_from_file, save_to_file
 
 __getattr__ = close_module(__name__)

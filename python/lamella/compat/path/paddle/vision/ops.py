@@ -11,6 +11,7 @@ from lamella.compat.front import close_module
 
 from ..nn import Layer
 from ._networks import ConvNormActivation  # noqa: F401
+from ._yolo import yolo_box, yolo_loss  # noqa: F401
 
 
 def _pair(value: Any) -> tuple[int, int]:

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "oneflow/core/common/data_type_seq.h"
 #include "ops/user_op/register.h"
 
 namespace oneflow {
@@ -65,6 +66,13 @@ inline std::size_t GetSizeOfDataType(DataType type) {
 }
 
 }  // namespace oneflow
+
+/// The devices that kernels are compiled for, for OF_PP_SEQ_PRODUCT_FOR_EACH_TUPLE.
+#ifdef __CUDACC__
+#define DEVICE_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(DeviceType::kCPU) OF_PP_MAKE_TUPLE_SEQ(DeviceType::kCUDA)
+#else
+#define DEVICE_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(DeviceType::kCPU)
+#endif
 
 /// Marks functions for the host and the device.
 #ifdef __CUDACC__

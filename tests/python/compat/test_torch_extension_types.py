@@ -1,0 +1,236 @@
+"""C++ types of kernels in PyTorch's dialect: each form of a schema's type, called from Python and by a handle."""
+
+import itertools
+
+import pytest
+
+import lamella as lm
+from lamella import compat
+from lamella.utils import cpp_extension
+from support import extensions
+
+pytestmark = pytest.mark.projects
+
+_OPTIONAL = "std::optional<at::Tensor>"
+#: Of each type of schemas: the C++ types that stand for it, and values with the texts that kernels make of them.
+KINDS = {
+    "Tensor?[]": (
+        [
+            f"const c10::List<{_OPTIONAL}>&",
+            "c10::List<c10::optional<at::Tensor>>",
+            f"std::vector<{_OPTIONAL}>",
+            f"at::ArrayRef<{_OPTIONAL}>",
+            "at::TensorList",
+        ],
+        [([2, None, 5], "[2,none,5]"), ([], "[]"), ([None], "[none]")],
+    ),
+    "Tensor?[]?": (
+        [f"const std::optional<c10::List<{_OPTIONAL}>>&", f"std::optional<at::ArrayRef<{_OPTIONAL}>>"],
+        [([2, None], "[2,none]"), (None, "none"), ([], "[]")],
+    ),
+    "Tensor[]": (
+        ["const c10::List<at::Tensor>&", "at::TensorList", "const at::TensorList&", "std::vector<at::Tensor>"],
+        [([2, 5], "[2,5]"), ([], "[]")],
+    ),
+    "Tensor[]?": (
+        [
+            "std::optional<at::TensorList>",
+            "const c10::optional<at::TensorList>&",
+            "std::optional<c10::List<at::Tensor>>",
+        ],
+        [([2, 5], "[2,5]"), (None, "none")],
+    ),
+    "SymInt": (["c10::SymInt", "const c10::SymInt&", "int64_t"], [(7, "7"), (-(2**40), str(-(2**40)))]),
+    "SymInt?": (["std::optional<c10::SymInt>", "c10::optional<int64_t>"], [(7, "7"), (None, "none")]),
+    "SymInt[]": (
+        ["c10::SymIntArrayRef", "at::IntArrayRef", "std::vector<c10::SymInt>", "c10::List<int64_t>"],
+        [([1, -2], "[1,-2]"), ([], "[]")],
+    ),
+    "SymInt[]?": (
+        ["at::OptionalSymIntArrayRef", "std::optional<c10::SymIntArrayRef>", "at::OptionalIntArrayRef"],
+        [([1, -2], "[1,-2]"), (None, "none")],
+    ),
+    "float[]": (["at::ArrayRef<double>", "c10::List<double>"], [([1.0, 2.0], "[1,2]")]),
+}
+FORMS = [(kind, form) for kind, (forms, _) in KINDS.items() for form in forms]
+
+SOURCE = """
+#include <torch/extension.h>
+#include <torch/library.h>
+
+#include <string>
+#include <type_traits>
+
+template <class T>
+std::string show(const T& value) {
+  if constexpr (std::is_same_v<T, at::Tensor>) {
+    return value.defined() ? std::to_string(value.sum().template item<int64_t>()) : "none";
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return std::to_string(static_cast<int64_t>(value));
+  } else if constexpr (std::is_same_v<T, c10::SymInt>) {
+    return std::to_string(value.guard_int(__FILE__, __LINE__));
+  } else if constexpr (requires { value.has_value(); }) {
+    return value.has_value() ? show(*value) : "none";
+  } else {
+    std::string text = "[";
+    for (size_t i = 0; i < value.size(); ++i) {
+      const auto element = value[i];
+      text += (i ? "," : "") + show(element);
+    }
+    return text + "]";
+  }
+}
+
+#define FORM(i, schema, ...)                                                                                \\
+  std::string f##i(const at::Tensor& x, __VA_ARGS__ value) { return show<std::decay_t<__VA_ARGS__>>(value); } \\
+  std::string by_handle##i(const at::Tensor& x, __VA_ARGS__ value) {                                        \\
+    static auto op = c10::Dispatcher::singleton()                                                           \\
+                         .findSchemaOrThrow("lamella_test_types::f" #i, "")                                 \\
+                         .typed<decltype(f##i)>();                                                          \\
+    return op.call(x, value);                                                                               \\
+  }                                                                                                         \\
+  TORCH_LIBRARY_FRAGMENT(lamella_test_types, m) {                                                           \\
+    m.def("f" #i "(Tensor x, " schema " value) -> str", &f##i);                                             \\
+    m.def("by_handle" #i "(Tensor x, " schema " value) -> str", &by_handle##i);                             \\
+  }
+"""
+
+#: Values that may be open in PyTorch's compiler, and lists: statements that raise where something is wrong.
+CHECKS = """
+std::string check(const at::Tensor& x) {
+  c10::SymInt n = x.sym_size(0), m(3);
+  const bool larger = n > 1;
+  c10::SymInt chosen = larger ? n : 1;
+  n += 2;
+  TORCH_CHECK(n * m == 12 && (n - 1) / 3 == 1 && 2 * n % 3 == 2 && n >= 4 && -m < 0 && chosen == 2, n, m);
+  TORCH_CHECK(!n.is_symbolic() && n.expect_int() == 4 && *n.maybe_as_int() == 4 && 0.5 * n == 2.0 && n.max(9) == 9);
+  TORCH_CHECK(x.sym_sizes().size() == 2 && x.sym_sizes()[1] == 3 && x.sym_numel() == 6 && x.sym_stride(0) == 3);
+  TORCH_CHECK(C10_AS_INTARRAYREF_SLOW(x.sym_sizes()) == x.sizes() && c10::fromIntArrayRefSlow(x.sizes())[0] == 2);
+  at::Tensor y = at::empty_symint(x.sym_sizes(), x.options());
+  TORCH_CHECK(y.sizes() == x.sizes() && x.new_zeros_symint({n, m}).size(0) == 4 && at::zeros_symint({m}).dim() == 1);
+  TORCH_CHECK(x.view_symint({m, -1}).size(1) == 2 && x.expand_symint({n, 2, 3}).size(0) == 4);
+  TORCH_CHECK(x.slice_symint(1, 1, n).size(1) == 2 && x.narrow_symint(1, 0, m - 1).size(1) == 2);
+  std::vector<c10::IValue> stack{n, std::vector<std::optional<at::Tensor>>{x, std::nullopt}};
+  TORCH_CHECK(stack[0].toSymInt() == 4 && stack[1].toOptionalTensorList().size() == 2);
+  TORCH_CHECK(!stack[1].toOptionalTensorVector()[1] && c10::IValue(c10::List<int64_t>({1, 2})).toIntVector()[1] == 2);
+
+  c10::List<std::optional<at::Tensor>> list;
+  auto shared = list;
+  list.push_back(x);
+  list.emplace_back(std::nullopt);
+  list.set(1, x + 1);
+  list[0] = std::nullopt;
+  TORCH_CHECK(shared.size() == 2 && !shared.get(0).has_value() && shared.copy().vec().size() == 2);
+  int defined = 0;
+  for (const std::optional<at::Tensor>& each : list) defined += each.has_value();
+  list.resize(1);
+  TORCH_CHECK(defined == 1 && shared.size() == 1 && !list.empty());
+  bool failed = false;
+  try {
+    list.get(4);
+  } catch (const std::exception&) {
+    failed = true;
+  }
+  TORCH_CHECK(failed);
+
+  const std::optional<at::Tensor> none, some = x;
+  const auto otherwise = [] { return at::Tensor(); };
+  TORCH_CHECK(!c10::value_or_else(none, otherwise).defined() && c10::value_or_else(some, otherwise).is_same(x));
+  at::Tensor grown = at::empty({0}, x.options());
+  const at::Tensor same = grown;
+  grown.resize_({2, 3}).copy_(x);
+  TORCH_CHECK(same.equal(x) && grown.resize_({2}).equal(at::ones({2})) && same.resize_as_(x).size(1) == 3);
+  failed = false;
+  try {
+    x.narrow(0, 0, 1).resize_({7});
+  } catch (const std::exception&) {
+    failed = true;
+  }
+  TORCH_CHECK(failed);
+  return "checked";
+}
+
+// Gradients of which a mask leaves some out, and a layer that asks for two of three.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> masked(const at::Tensor& x, std::array<bool, 3> mask) {
+  const auto part = [&](int i) { return mask[i] ? x * (i + 1) : at::Tensor(); };
+  return {part(0), part(1), part(2)};
+}
+at::Tensor lost(const at::Tensor&) { return {}; }
+class Scaled : public torch::autograd::Function<Scaled> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x, std::optional<at::Tensor> y) {
+    return y ? x + *y : x * 2;
+  }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext*, torch::autograd::tensor_list grads) {
+    static auto op =
+        c10::Dispatcher::singleton().findSchemaOrThrow("lamella_test_types::masked", "").typed<decltype(masked)>();
+    auto [a, b, c] = op.call(grads[0], {true, false, false});
+    TORCH_CHECK(a.defined() && !b.defined() && !c.defined());
+    return {a, b};
+  }
+};
+at::Tensor scaled(const at::Tensor& x, const std::optional<at::Tensor>& y) { return Scaled::apply(x, y); }
+
+TORCH_LIBRARY_FRAGMENT(lamella_test_types, m) {
+  m.def("check(Tensor x) -> str", &check);
+  m.def("masked(Tensor x, bool[3] mask) -> (Tensor, Tensor, Tensor)", torch::dispatch(c10::DispatchKey::CPU, &masked));
+  m.def("lost(Tensor x) -> Tensor", torch::dispatch(c10::DispatchKey::CPU, &lost));
+  m.def("scaled(Tensor x, Tensor? y=None) -> Tensor", torch::dispatch(c10::DispatchKey::Autograd, &scaled));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def ops(tmp_path_factory):
+    extensions.need_compiler()
+    lines = [f'FORM({i}, "{kind}", {form})' for i, (kind, form) in enumerate(FORMS)]
+    cpp_extension.load_inline(
+        "lamella_test_types",
+        "\n".join([SOURCE, *lines, CHECKS]),
+        no_implicit_headers=True,
+        extra_cflags=["-O0"],
+        extra_include_paths=[compat.HEADERS],
+        build_directory=tmp_path_factory.mktemp("build"),
+        is_python_module=False,
+    )
+    return lm.ops.lamella_test_types
+
+
+def _argument(value, kind):
+    if isinstance(value, list):
+        return [_argument(each, kind) for each in value]
+    return lm.tensor([value]) if value is not None and kind.startswith("Tensor") else value
+
+
+@pytest.mark.parametrize(("i", "kind", "form"), [(i, *each) for i, each in enumerate(FORMS)])
+def test_forms(ops, i, kind, form):
+    for value, text in KINDS[kind][1]:
+        for name in ("f", "by_handle"):
+            assert getattr(ops, f"{name}{i}")(lm.ones(2), _argument(value, kind)) == text, (name, value)
+
+
+def test_open_sizes_and_lists(ops):
+    assert ops.check(lm.ones((2, 3))) == "checked"
+
+
+@pytest.mark.parametrize("mask", list(itertools.product([True, False], repeat=3)))
+def test_results_that_are_left_out(ops, mask):
+    for x in (lm.ones(2), lm.ones(2).requires_grad_())[: 1 + any(mask)]:
+        made = ops.masked(x, list(mask))
+        assert [None if y is None else y.tolist() for y in made] == [
+            [k + 1.0] * 2 if mask[k] else None for k in range(3)
+        ]
+
+
+def test_results_that_are_left_out_in_a_layer(ops):
+    x, y = lm.ones(2).requires_grad_(), lm.ones(2).requires_grad_()
+    ops.scaled(x, y).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0] and y.grad is None
+    with pytest.raises(RuntimeError, match=r"lost\] the kernel for CPU left result 0 undefined"):
+        ops.lost(x.detach())
+
+
+def test_wrong_elements(ops):
+    at = FORMS.index(("Tensor[]", "at::TensorList"))
+    with pytest.raises(TypeError, match=f"f{at}.*value.*Tensor"):
+        getattr(ops, f"f{at}")(lm.ones(2), [lm.ones(2), None])
