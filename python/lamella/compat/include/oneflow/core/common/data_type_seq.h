@@ -2,7 +2,7 @@
 
 // Sequences of `(C++ type, DataType)` for OF_PP_SEQ_PRODUCT_FOR_EACH_TUPLE and its like.
 
-#include "oneflow/core/common/preprocessor.h"
+#include "preprocessor.h"
 
 #define BOOL_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(bool, DataType::kBool)
 #define CHAR_DATA_TYPE_SEQ OF_PP_MAKE_TUPLE_SEQ(char, DataType::kChar)

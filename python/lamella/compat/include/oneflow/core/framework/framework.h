@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "oneflow/core/common/data_type_seq.h"
+#include "../common/data_type_seq.h"
 #include "ops/user_op/register.h"
 
 namespace oneflow {
