@@ -26,6 +26,20 @@ def scaled_by_frequency(rows: lm.Tensor, x: lm.Tensor, count: int) -> lm.Tensor:
     return values + (rows - values) / lm.expand_dims(times, -1)
 
 
+def table_by_frequency(table: lm.Tensor, x: lm.Tensor) -> lm.Tensor:
+    """Returns a table of rows whose gradients are divided by the number of times that ``x`` names them.
+
+    Args:
+        table: ``(count, size)``.
+        x: integers of any shape, ``[0, count)``.
+    """
+    if table.stop_gradient or not lm.is_grad_enabled():
+        return table
+    times = lm.bincount(lm.reshape(x, (-1,)), minlength=table.shape[0])
+    values = table.detach()
+    return values + (table - values) / lm.expand_dims(lm.clip(times, 1).astype(table.dtype), -1)
+
+
 class _Table(Module):
     weight: Parameter
 
@@ -147,6 +161,11 @@ class EmbeddingBag(_Table):
         include_last_offset: whether the last of the offsets, where there are any, is where the last bag ends.
         max_norm: rows that are longer are scaled down to it, in the table itself, when they are looked up.
         norm_type: the exponent of the norm.
+        scale_grad_by_freq: True divides the gradient of a row by the number of times that it was looked up.
+
+    Raises:
+        ValueError: another mode, or ``scale_grad_by_freq`` with "max", where a row's gradient is that of its largest
+            elements.
     """
 
     def __init__(
@@ -160,20 +179,25 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         max_norm: float | None = None,
         norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
     ) -> None:
         if mode not in ("sum", "mean", "max"):
             raise ValueError(f"[EmbeddingBag] mode is 'sum', 'mean' or 'max', not {mode!r}")
+        if mode == "max" and scale_grad_by_freq:
+            raise ValueError("[EmbeddingBag] scale_grad_by_freq goes with mode 'sum' or 'mean', not 'max'")
         super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, device, dtype)
         self.mode = mode
+        self.scale_grad_by_freq = scale_grad_by_freq
         self.include_last_offset = include_last_offset
 
     def forward(
         self, x: lm.Tensor, offsets: lm.Tensor | None = None, per_sample_weights: lm.Tensor | None = None
     ) -> lm.Tensor:
         """Maps ``(bags, size)``, or one axis with ``offsets``, to ``(bags, embedding_dim)``."""
+        table = self._limited(x)
         return lm.embedding_bag(
             x,
-            self._limited(x),
+            table_by_frequency(table, x) if self.scale_grad_by_freq else table,
             offsets,
             self.mode,
             per_sample_weights,

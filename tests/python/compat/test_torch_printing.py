@@ -1,5 +1,7 @@
 """Texts of tensors, through the front: the examples of PyTorch's documentation, and their rules."""
 
+import json
+
 from support import extensions
 
 PROGRAM = """
@@ -131,3 +133,110 @@ assert "    lr: 0.25\\n" in text and "    decoupled_weight_decay: False\\n" in t
 def test_texts_of_optimizers(tmp_path):
     (tmp_path / "program.py").write_text(OPTIMIZERS)
     extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
+
+
+#: Layers, and PyTorch's texts of them.
+LAYERS = [
+    ("nn.LayerNorm(4)", "LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=True)"),
+    ("nn.LayerNorm(4, bias=False)", "LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=False)"),
+    (
+        "nn.LayerNorm((2, 3), eps=1e-3, elementwise_affine=False)",
+        "LayerNorm((2, 3), eps=0.001, elementwise_affine=False, bias=False)",
+    ),
+    ("nn.GroupNorm(2, 4)", "GroupNorm(2, 4, eps=1e-05, affine=True, bias=True)"),
+    ("nn.GroupNorm(2, 4, affine=False)", "GroupNorm(2, 4, eps=1e-05, affine=False, bias=False)"),
+    ("nn.RMSNorm(4)", "RMSNorm((4,), eps=None, elementwise_affine=True)"),
+    ("nn.Upsample(scale_factor=2)", "Upsample(scale_factor=2.0, mode='nearest')"),
+    ("nn.Upsample(scale_factor=(2, 1.5), mode='bilinear')", "Upsample(scale_factor=(2.0, 1.5), mode='bilinear')"),
+    ("nn.Upsample(size=(3, 4))", "Upsample(size=(3, 4), mode='nearest')"),
+    ("nn.AvgPool1d(2)", "AvgPool1d(kernel_size=(2,), stride=(2,), padding=(0,))"),
+    ("nn.AvgPool1d(3, 2, padding=1)", "AvgPool1d(kernel_size=(3,), stride=(2,), padding=(1,))"),
+    ("nn.AvgPool2d((3, 2))", "AvgPool2d(kernel_size=(3, 2), stride=(3, 2), padding=0)"),
+    ("nn.MaxUnpool1d(2)", "MaxUnpool1d(kernel_size=(2,), stride=(2,), padding=(0,))"),
+    ("nn.MaxUnpool2d((2, 3), stride=(2, 1))", "MaxUnpool2d(kernel_size=(2, 3), stride=(2, 1), padding=(0, 0))"),
+    ("nn.LPPool1d(2, 3)", "LPPool1d(norm_type=2, kernel_size=3, stride=None, ceil_mode=False)"),
+    (
+        "nn.LPPool2d(1.5, (2, 3), ceil_mode=True)",
+        "LPPool2d(norm_type=1.5, kernel_size=(2, 3), stride=None, ceil_mode=True)",
+    ),
+    ("nn.FractionalMaxPool2d(3, output_ratio=0.5)", "FractionalMaxPool2d()"),
+    ("nn.EmbeddingBag(5, 3)", "EmbeddingBag(5, 3, mode='mean')"),
+    ("nn.EmbeddingBag(5, 3, mode='sum', padding_idx=1)", "EmbeddingBag(5, 3, mode='sum', padding_idx=1)"),
+    ("nn.EmbeddingBag(5, 3, max_norm=1.0)", "EmbeddingBag(5, 3, max_norm=1.0, mode='mean')"),
+    ("nn.LSTM(3, 4)", "LSTM(3, 4)"),
+    (
+        "nn.LSTM(3, 4, num_layers=2, batch_first=True, dropout=0.5, bidirectional=True)",
+        "LSTM(3, 4, num_layers=2, batch_first=True, dropout=0.5, bidirectional=True)",
+    ),
+    ("nn.LSTM(3, 4, proj_size=2)", "LSTM(3, 4, proj_size=2)"),
+    ("nn.GRU(3, 4, bias=False)", "GRU(3, 4, bias=False)"),
+    ("nn.RNN(3, 4, nonlinearity='relu')", "RNN(3, 4)"),
+    ("nn.RNNCell(3, 4)", "RNNCell(3, 4)"),
+    ("nn.LSTMCell(3, 4, bias=False)", "LSTMCell(3, 4, bias=False)"),
+    ("nn.LazyLinear(4)", "LazyLinear(in_features=0, out_features=4, bias=True)"),
+    (
+        "nn.LazyBatchNorm1d()",
+        "LazyBatchNorm1d(0, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)",
+    ),
+    (
+        "nn.LazyInstanceNorm2d()",
+        "LazyInstanceNorm2d(0, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)",
+    ),
+    (
+        "nn.BatchNorm2d(3, momentum=None)",
+        "BatchNorm2d(3, eps=1e-05, momentum=None, affine=True, bias=True, track_running_stats=True)",
+    ),
+    (
+        "nn.InstanceNorm1d(3, affine=True)",
+        "InstanceNorm1d(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=False)",
+    ),
+    (
+        "nn.Conv2d(3, 4, 3, padding='same', bias=False)",
+        "Conv2d(3, 4, kernel_size=(3, 3), stride=(1, 1), padding=same, bias=False)",
+    ),
+    (
+        "nn.ConvTranspose1d(3, 4, 3, output_padding=1, stride=2)",
+        "ConvTranspose1d(3, 4, kernel_size=(3,), stride=(2,), output_padding=(1,))",
+    ),
+    ("nn.AdaptiveAvgPool2d((None, 3))", "AdaptiveAvgPool2d(output_size=(None, 3))"),
+    ("nn.Dropout(0.1, inplace=True)", "Dropout(p=0.1, inplace=True)"),
+    ("nn.LeakyReLU(0.2)", "LeakyReLU(negative_slope=0.2)"),
+    ("nn.Softmax(dim=-1)", "Softmax(dim=-1)"),
+    ("nn.CrossEntropyLoss()", "CrossEntropyLoss()"),
+    ("nn.TripletMarginLoss(p=3.0)", "TripletMarginLoss()"),
+    ("nn.PixelShuffle(2)", "PixelShuffle(upscale_factor=2)"),
+    ("nn.Flatten()", "Flatten(start_dim=1, end_dim=-1)"),
+    ("nn.Unflatten(1, (2, 3))", "Unflatten(dim=1, unflattened_size=(2, 3))"),
+    ("nn.Fold((4, 4), 2)", "Fold(output_size=(4, 4), kernel_size=2, dilation=1, padding=0, stride=1)"),
+    ("nn.Bilinear(2, 3, 4)", "Bilinear(in1_features=2, in2_features=3, out_features=4, bias=True)"),
+    ("nn.Identity()", "Identity()"),
+    ("nn.ReLU6()", "ReLU6()"),
+    ("nn.Hardtanh(-2, 2)", "Hardtanh(min_val=-2, max_val=2)"),
+    ("nn.Threshold(0.1, 20)", "Threshold(threshold=0.1, value=20)"),
+    ("nn.PReLU(3)", "PReLU(num_parameters=3)"),
+    ("nn.GLU(1)", "GLU(dim=1)"),
+    ("nn.CosineSimilarity()", "CosineSimilarity()"),
+    ("nn.ZeroPad2d((1, 2, 3, 4))", "ZeroPad2d((1, 2, 3, 4))"),
+    ("nn.ReflectionPad1d(2)", "ReflectionPad1d((2, 2))"),
+    ("nn.LocalResponseNorm(2)", "LocalResponseNorm(2, alpha=0.0001, beta=0.75, k=1.0)"),
+    (
+        "nn.SyncBatchNorm(3)",
+        "SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)",
+    ),
+]
+
+LAYERS_PROGRAM = """
+import json
+import sys
+
+import torch
+from torch import nn
+
+for layer, text in json.loads(sys.argv[1]):
+    assert repr(eval(layer)) == text, (layer, repr(eval(layer)))
+"""
+
+
+def test_settings_of_layers(tmp_path):
+    (tmp_path / "program.py").write_text(LAYERS_PROGRAM)
+    extensions.succeed("-m", "lamella.compat", "program.py", json.dumps(LAYERS), cwd=tmp_path)

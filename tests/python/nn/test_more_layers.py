@@ -369,6 +369,30 @@ def test_tables_of_limited_rows(kind, norm):
         kind(6, 3, max_norm=0.0)
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("padding", [None, 2])
+@pytest.mark.parametrize("shape", ["rows", "offsets"])
+def test_gradients_of_bags_by_frequency(mode, padding, shape):
+    """A row's gradient is divided by how often all bags name it; values are those of the plain layer."""
+    plain, layer = (
+        nn.EmbeddingBag(7, 3, mode, padding, dtype="float64", scale_grad_by_freq=scaled) for scaled in (False, True)
+    )
+    layer.load_state_dict(plain.state_dict())
+    x = lm.asarray([[1, 2, 2, 4], [2, 2, 0, 6], [1, 1, 1, 5]])
+    given = (x,) if shape == "rows" else (x.reshape((-1,)), lm.asarray([0, 5, 7]))
+    seed = lm.asarray(np.arange(9.0).reshape(3, 3))
+    for bags in (plain, layer):
+        lm.sum(bags(*given) * seed).backward()
+    np.testing.assert_array_equal(layer(*given).detach().numpy(), plain(*given).detach().numpy())
+    times = np.maximum(np.bincount(x.numpy().ravel(), minlength=7), 1)[:, None]
+    np.testing.assert_allclose(layer.weight.grad.numpy(), plain.weight.grad.numpy() / times, rtol=1e-12)
+
+
+def test_bags_of_maxima_have_no_frequencies():
+    with pytest.raises(ValueError, match=r"\[EmbeddingBag\] scale_grad_by_freq goes with mode 'sum' or 'mean'"):
+        nn.EmbeddingBag(7, 3, "max", scale_grad_by_freq=True)
+
+
 def test_layers_that_draw():
     x = lm.asarray(np.linspace(-1, 1, 96).reshape(1, 2, 6, 8))
     layer = nn.RReLU(0.2, 0.4)

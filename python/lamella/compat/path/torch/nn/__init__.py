@@ -214,6 +214,7 @@ class EmbeddingBag(_NAMES.make("EmbeddingBag")):  # type: ignore[misc]
             offsets,
             self.max_norm,
             self.norm_type,
+            self.scale_grad_by_freq,
             mode=self.mode,
             per_sample_weights=per_sample_weights,
             include_last_offset=self.include_last_offset,

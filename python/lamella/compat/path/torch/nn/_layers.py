@@ -89,7 +89,7 @@ _CONSTANTS: dict[str, dict[str, Any]] = {
     **{f"Conv{n}d": {"transposed": False, "output_padding": (0,) * n} for n in (1, 2, 3)},
     **{f"ConvTranspose{n}d": {"transposed": True, "padding_mode": "zeros"} for n in (1, 2, 3)},
     "Embedding": {"sparse": False},
-    "EmbeddingBag": {"sparse": False, "scale_grad_by_freq": False},
+    "EmbeddingBag": {"sparse": False},
     "GRU": {"mode": "GRU"},
     "LSTM": {"mode": "LSTM"},
     "ReLU6": {"min_val": 0.0, "max_val": 6.0},

@@ -11,7 +11,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 from lamella.compat.tables.torch_nn import FUNCTIONAL as _TABLE
-from lamella.nn.embedding import scaled_by_frequency
+from lamella.nn.embedding import scaled_by_frequency, table_by_frequency
 
 from .. import _words
 from .._plain import threshold as _threshold
@@ -201,6 +201,8 @@ def embedding_bag(
     """Sums, means or maxima of the rows of ``weight`` in bags of integers; ``max_norm`` is as in :func:`embedding`."""
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(f"[embedding_bag] per_sample_weights go with mode 'sum' only, not {mode!r}")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("[embedding_bag] scale_grad_by_freq goes with mode 'sum' or 'mean', not 'max'")
     if isinstance(input, Tensor):
         if input.ndim == 2 and offsets is not None:
             raise ValueError("[embedding_bag] offsets are for an input of one axis; of two axes, rows are the bags")
@@ -210,9 +212,8 @@ def embedding_bag(
         _shorten(input, weight, max_norm, norm_type)
     made: Tensor = _native_embedding_bag(
         input,
-        weight,
+        table_by_frequency(weight, input) if scale_grad_by_freq else weight,
         offsets,
-        scale_grad_by_freq=scale_grad_by_freq,
         mode=mode,
         per_sample_weights=per_sample_weights,
         include_last_offset=include_last_offset and offsets is not None,  # rows are bags whatever it says
