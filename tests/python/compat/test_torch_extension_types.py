@@ -140,13 +140,22 @@ std::string check(const at::Tensor& x) {
   const at::Tensor same = grown;
   grown.resize_({2, 3}).copy_(x);
   TORCH_CHECK(same.equal(x) && grown.resize_({2}).equal(at::ones({2})) && same.resize_as_(x).size(1) == 3);
-  failed = false;
-  try {
-    x.narrow(0, 0, 1).resize_({7});
-  } catch (const std::exception&) {
-    failed = true;
+  for (int i = 0; i < 100; ++i) {
+    const at::Tensor begun = at::empty({0}, x.options());
+    const at::Tensor large = at::ones({3000}, x.options());
+    for (const std::int64_t n : {5, 3000, 7, 40000, 0, 1}) begun.resize_({n}).fill_(1);
+    TORCH_CHECK(begun.equal(at::ones({1})) && large.resize_({2, 4000}).flatten().narrow(0, 0, 3000).sum().item<double>() == 3000);
   }
-  TORCH_CHECK(failed);
+  const at::Tensor small = x.clone();
+  for (const at::Tensor& each : {x.narrow(0, 0, 1), small}) {
+    failed = false;
+    try {
+      each.resize_({7});
+    } catch (const std::exception&) {
+      failed = true;
+    }
+    TORCH_CHECK(failed);
+  }
   return "checked";
 }
 

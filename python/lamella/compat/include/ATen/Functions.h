@@ -38,20 +38,40 @@ inline Tensor Tensor::view(IntArrayRef shape) const {
 inline const Tensor& Tensor::resize_(IntArrayRef shape, std::optional<MemoryFormat>) const {
   if (sizes() == shape) return *this;
   lamella::TensorImpl& own = *impl();
-  if (own.flags != 0 || own.listed || own.base || own.hidden || own.meta) {
+  lamella::Storage& memory = *own.storage;
+  const bool known = (own.flags & ~lamella::TensorImpl::kInference) != 0 || own.listed || own.base || own.hidden ||
+                     own.meta || own.data != memory.data || !memory.unique() || memory.deleter ||
+                     memory.marks.load() != 0;
+  if (known) {
     lamella::fail<lamella::RuntimeError>("[resize_] ", lamella::describe(*this), " cannot become ", shape,
-                                         ", as a tape or other tensors of its memory know it");
+                                         ", as a tape or others of its memory know it");
   }
-  const Tensor made = lamella::empty(to_dims(shape), Native::dtype(), Native::device());
-  const std::int64_t kept = std::min(numel(), made.numel());
-  if (kept > 0) lamella::copy_(made.reshape({-1}).narrow(0, 0, kept), reshape({-1}).narrow(0, 0, kept));
-  lamella::TensorImpl& other = *made.impl();
-  std::swap(own.data, other.data);
-  std::swap(own.storage, other.storage);
-  std::swap(own.elements, other.elements);
-  std::swap(own.contiguous, other.contiguous);
-  std::swap(own.shape, other.shape);
-  std::swap(own.strides, other.strides);
+  const lamella::Dims dims = to_dims(shape);
+  const std::int64_t count = lamella::count_elements(dims);
+  const std::int64_t kept = std::min(numel(), count);
+  const std::size_t bytes = static_cast<std::size_t>(count) * lamella::item_size(Native::dtype());
+  if (bytes > memory.bytes || !own.contiguous) {
+    if (memory.embedded && memory.bytes > 0) {
+      lamella::fail<lamella::RuntimeError>("[resize_] ", lamella::describe(*this), " cannot become ", shape,
+                                           ": the memory of a small tensor is a part of it; make a new one, or begin "
+                                           "with a tensor of no elements");
+    }
+    // Of so many elements that the memory is a block of its own, which can be exchanged.
+    constexpr std::int64_t kOwnBlock = 2048;
+    const Tensor made(lamella::empty({std::max(count, kOwnBlock)}, Native::dtype(), Native::device()));
+    if (kept > 0) lamella::copy_(made.narrow(0, 0, kept), reshape({-1}).narrow(0, 0, kept));
+    if (std::exchange(memory.embedded, false)) memory.data = nullptr;
+    lamella::Storage& other = *made.impl()->storage;
+    std::swap(memory.data, other.data);
+    std::swap(memory.bytes, other.bytes);
+    std::swap(memory.context, other.context);
+    own.data = static_cast<char*>(memory.data);
+  }
+  memory.bump_version("resize_", {});
+  own.elements = count;
+  own.contiguous = true;
+  own.shape = dims;
+  lamella::set_contiguous_strides(own.shape, own.strides);
   return *this;
 }
 

@@ -242,7 +242,7 @@ class Tensor : public lamella::Tensor, public detail::MoreMethods<Tensor> {
   }
 
   /// Gives the tensor another shape: its first elements, and others without values behind them. RuntimeError for one
-  /// that a tape or other tensors of its memory know.
+  /// that a tape or other tensors of its memory know, and for a small one, up to 1024 bytes, that is to grow.
   const Tensor& resize_(IntArrayRef shape, std::optional<MemoryFormat> = std::nullopt) const;
   const Tensor& resize_as_(const Tensor& other) const { return resize_(other.sizes()); }
 
