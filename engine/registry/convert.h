@@ -235,6 +235,7 @@ struct Converter<std::vector<std::optional<Tensor>>> {
   static constexpr Type type{.base = Type::Base::Tensor, .list = true, .optional_elements = true};
   static std::vector<Tensor> hold(const std::vector<std::optional<Tensor>>& values) {
     std::vector<Tensor> made;
+    made.reserve(values.size());
     for (const std::optional<Tensor>& x : values) made.push_back(x.value_or(Tensor()));
     return made;
   }
