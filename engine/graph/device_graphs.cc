@@ -453,13 +453,13 @@ void DeviceGraphs::run_steps(const Region& region, Capture& capture, ExecutorSta
   };
   for (std::size_t i = region.begin; i < region.end; ++i) {
     if (!reasons_[i].empty()) continue;  // runs ahead
-    if (region.pass == i) {
-      run_pass(region, capture, scratch);
+    const GraphNode& node = *executor_.steps_[i].node;
+    if (region.pass == i && node.pass) {
+      run_pass(region, node.arguments[0].values, *node.pass, capture, scratch);
       break;
     }
-    const GraphNode& node = *executor_.steps_[i].node;
     const bool recorded = executor_.records(i);
-    if (node.kind == GraphNode::Kind::Operator && node.op->schema().is_mutable() && recorded) {
+    if (node.op && node.op->schema().is_mutable() && recorded) {
       const auto& arguments = node.op->schema().arguments;
       bool on_tape = false;
       for_each_argument(node, [&](ValueId id) { on_tape |= !scratch.slots[id].stop_gradient(); });
@@ -485,16 +485,15 @@ void DeviceGraphs::run_steps(const Region& region, Capture& capture, ExecutorSta
   }
 }
 
-void DeviceGraphs::run_pass(const Region& region, Capture& capture, ExecutorState& scratch) const {
-  const GraphNode& node = *executor_.steps_[*region.pass].node;
-  const std::vector<ValueId>& ids = node.arguments[0].values;
+void DeviceGraphs::run_pass(const Region& region, const std::vector<ValueId>& ids, const BackwardPass& pass,
+                            Capture& capture, ExecutorState& scratch) const {
   std::vector<Tensor> targets;
   std::vector<Tensor> seeds;
-  for (std::size_t i = 0; i < node.pass->targets.size(); ++i) {
-    const Tensor& target = scratch.slots[ids.at(node.pass->targets[i])];
+  for (std::size_t i = 0; i < pass.targets.size(); ++i) {
+    const Tensor& target = scratch.slots[ids.at(pass.targets[i])];
     if (target.stop_gradient()) fail<Refusal>("a pass begins at a tensor off the tape");
     targets.push_back(target);
-    const std::optional<std::size_t>& seed = node.pass->seeds.at(i);
+    const std::optional<std::size_t>& seed = pass.seeds.at(i);
     seeds.push_back(seed ? scratch.slots[ids.at(*seed)] : Tensor());
   }
   std::vector<Tensor> wanted;

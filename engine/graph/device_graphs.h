@@ -71,7 +71,9 @@ class DeviceGraphs final : public Executor::Runner {
   bool may_launch(const Region& region, const Capture& capture, const ExecutorState& state) const;
   void capture(const Region& region, Capture& capture, const ExecutorState& state) const;
   void run_steps(const Region& region, Capture& capture, ExecutorState& scratch) const;
-  void run_pass(const Region& region, Capture& capture, ExecutorState& scratch) const;
+  /// Computes the gradients of the pass that ends a region, whose tensors are `ids`.
+  void run_pass(const Region& region, const std::vector<ValueId>& ids, const BackwardPass& pass, Capture& capture,
+                ExecutorState& scratch) const;
   /// True if a step behind the region puts what it computes from a value on the tape.
   bool is_recorded_later(const Region& region, ValueId id) const;
   void keep_results(const Region& region, Capture& capture, const ExecutorState& scratch) const;
