@@ -117,6 +117,7 @@ def smallest_cases():
         yield min(sizes, key=sizes.get)
 
 
+@pytest.mark.projects
 def test_rows_of_the_sweep_run(worker):
     # What takes long takes it in the preparation of large inputs.
     for name in smallest_cases():
@@ -266,6 +267,7 @@ def test_workloads_are_chosen_by_pattern():
         driver.choose(["x"])
 
 
+@pytest.mark.projects
 def test_command_writes_its_record(tmp_path, capsys):
     arguments = [
         "add",

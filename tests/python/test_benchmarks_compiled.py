@@ -159,6 +159,7 @@ def test_environments_are_shared(tmp_path, monkeypatch):
     assert compiled.variables(3)["NPROC"] == compiled.variables(3)["OMP_NUM_THREADS"] == "3"
 
 
+@pytest.mark.projects
 def test_a_peer_that_cannot_be_installed_is_left_out(tmp_path, monkeypatch, capsys):
     def missing(framework, **options):
         if framework in ("torch", "torch-compiled", "jax"):

@@ -74,6 +74,7 @@ def test_every_page_with_promises_is_there():
     assert set(PROMISES) <= set(with_blocks("python"))
 
 
+@pytest.mark.projects
 @pytest.mark.parametrize("page", with_blocks("cpp"))
 def test_cpp_examples_compile(page, tmp_path):
     import pybind11

@@ -297,6 +297,7 @@ def test_convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         np.testing.assert_array_equal(state[name].numpy(), x.detach().numpy())
 
 
+@pytest.mark.projects
 def test_a_new_operator_builds_and_passes_its_tests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     extensions.need_compiler()
     pytest.importorskip("setuptools")
