@@ -11,6 +11,11 @@ from .module import Module
 from .parameter import Parameter
 
 
+def _with_gradient_divided(x: lm.Tensor, by: lm.Tensor) -> lm.Tensor:
+    values = x.detach()
+    return values + (x - values) / by
+
+
 def scaled_by_frequency(rows: lm.Tensor, x: lm.Tensor, count: int) -> lm.Tensor:
     """Returns rows whose gradients are divided by the number of times that ``x`` names them.
 
@@ -22,8 +27,7 @@ def scaled_by_frequency(rows: lm.Tensor, x: lm.Tensor, count: int) -> lm.Tensor:
     if rows.stop_gradient or not lm.is_grad_enabled():
         return rows
     times = lm.bincount(lm.reshape(x, (-1,)), minlength=count)[x].astype(rows.dtype)
-    values = rows.detach()
-    return values + (rows - values) / lm.expand_dims(times, -1)
+    return _with_gradient_divided(rows, lm.expand_dims(times, -1))
 
 
 def table_by_frequency(table: lm.Tensor, x: lm.Tensor) -> lm.Tensor:
@@ -35,9 +39,8 @@ def table_by_frequency(table: lm.Tensor, x: lm.Tensor) -> lm.Tensor:
     """
     if table.stop_gradient or not lm.is_grad_enabled():
         return table
-    times = lm.bincount(lm.reshape(x, (-1,)), minlength=table.shape[0])
-    values = table.detach()
-    return values + (table - values) / lm.expand_dims(lm.clip(times, 1).astype(table.dtype), -1)
+    times = lm.clip(lm.bincount(lm.reshape(x, (-1,)), minlength=table.shape[0]), 1).astype(table.dtype)
+    return _with_gradient_divided(table, lm.expand_dims(times, -1))
 
 
 class _Table(Module):

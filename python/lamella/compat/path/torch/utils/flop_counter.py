@@ -93,7 +93,7 @@ def _key(target: Any) -> Any:
 #: counted, as they are none of matrices.
 _OF_VECTORS = frozenset({"matmul", "mv", "dot", "vdot", "addmv", "inner", "tensordot"})
 #: Operators that are not counted in any case, although here they are made of products of matrices.
-_UNCOUNTED = frozenset({"vecdot", "bilinear", "matrix_exp", "linalg_matrix_exp"})
+_UNCOUNTED = frozenset({"vecdot", "bilinear", "linalg_matrix_exp"})
 #: Operators that are made of products: how many, their call on tensors without memory tells. For some PyTorch calls
 #: one operator only.
 _COMPOSED: dict[str, str | None] = {
