@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
 import lamella as lm
 
 
@@ -112,9 +110,10 @@ def yolo_box(
     )
 
 
-def _crossed(x: lm.Tensor, target: Any) -> lm.Tensor:
-    """The cross-entropy of the sigmoid of ``x``."""
-    return lm.maximum(x, lm.zeros_like(x)) - x * target + lm.log1p(lm.exp(-lm.abs(x)))
+def _crossed(x: lm.Tensor, target: lm.Tensor | float) -> lm.Tensor:
+    """Returns the cross-entropy of the sigmoid of ``x``, element by element."""
+    wanted = target if isinstance(target, lm.Tensor) else lm.full_like(x, target)
+    return lm.binary_cross_entropy_with_logits(x, wanted, reduction="none")
 
 
 def _overlap(first: Sequence[lm.Tensor], second: Sequence[lm.Tensor]) -> lm.Tensor:
