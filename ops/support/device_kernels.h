@@ -17,6 +17,8 @@
 namespace lamella {
 
 struct BatchStatistics;
+struct CellArrows;
+struct CellOperands;
 struct ColumnSteps;
 struct ElementwiseOp;
 struct FftCall;
@@ -167,6 +169,10 @@ struct DeviceKernels {
   NormGrads (*normalize_batch_gradient)(const Tensor& x, const Tensor& weight, const Tensor& dy,
                                         const NormMeasures& measures, const NormSetting& setting, const Dims& shape,
                                         bool want_weight, bool want_bias) = nullptr;
+  /// Writes the state after a step of a recurrent layer, and the memory of a cell that has one.
+  void (*recurrent_step)(const CellOperands& step, const Tensor& next_h, const Tensor& next_c) = nullptr;
+  /// Writes the gradients of a step, from those of what it gives.
+  void (*recurrent_step_gradient)(const CellOperands& step, const CellArrows& arrows) = nullptr;
   /// Writes the p-norms of the differences between the rows of x, [batches, n, size], and of y, [batches, m, size], to
   /// out, [batches, n, m]. All are contiguous, and float32 or float64.
   void (*row_distances)(const Tensor& x, const Tensor& y, double p, const Tensor& out, const char* op) = nullptr;
