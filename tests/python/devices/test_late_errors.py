@@ -189,7 +189,7 @@ STEPS = {
     ),
     "recurrent": (
         """
-        words, net, head = lm.nn.Embedding(11, 8).to("cuda"), lm.nn.LSTM(8, 8).to("cuda"), lm.nn.Linear(8, 11).to("cuda")
+        words, net, head = (x.to("cuda") for x in (lm.nn.Embedding(11, 8), lm.nn.LSTM(8, 8), lm.nn.Linear(8, 11)))
         data, labels = lm.randint(0, 11, [5, 2], device="cuda"), lm.randint(0, 11, [5, 2], device="cuda")
         loss_of = lambda: F.cross_entropy(lm.reshape(head(net(words(data))[0]), [10, 11]), lm.reshape(labels, [10]))
         """
