@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-
 #include "engine/core/tensor.h"
 #include "engine/runtime/late_error.h"
 
