@@ -18,6 +18,8 @@ class DeviceGuard {
   bool changed_ = false;
 };
 
+/// Returns the number of CUDA devices that this process can use, which does not change.
+int usable_devices() noexcept;
 /// Throws RuntimeError, with the driver's reason, unless `device` is a CUDA device of this machine.
 void check_device(Device device);
 

@@ -17,14 +17,14 @@ struct LateErrorSlot {
   std::int64_t numbers[3];
 };
 
-/// What a kernel is given to report an error with; see ops/cuda/report.h.
+/// Arguments by which a kernel reports an error; see ops/cuda/report.h.
 struct LateReport {
   LateErrorSlot* slot;
   RaiseLate raise;
   const char* op;  ///< lives as long as the process
 };
 
-/// Returns what a kernel on a device needs for errors of `op`.
+/// Returns those for errors of `op` that kernels of a device find.
 LateReport late_report(Device device, RaiseLate raise, const char* op);
 
 /// Throws the error that kernels of the device have reported, if there is one, and forgets it. To be called once the

@@ -511,3 +511,12 @@ def test_scatter_of_numbers_that_repeat(shape: tuple[int, ...], dtype: str, rng:
     lm.scatter(lm.asarray(x).astype(dtype), -1, index, a).sum().backward()
     assert a.grad is not None
     np.testing.assert_array_equal(a.grad.astype("float64").numpy(), last)
+
+
+@pytest.mark.parametrize("name", ["index_select", "index_add", "index_copy", "index_fill"])
+@pytest.mark.parametrize("number", [-1, 5])
+def test_numbers_of_examples_are_those_of_slices(name: str, number: int) -> None:
+    x = lm.ones([4, 3])
+    more = {"index_select": (), "index_fill": (2.0,)}.get(name, (lm.ones([2, 3]),))
+    with pytest.raises(IndexError, match=rf"\[{name}\] index {number} is out of range for axis 0 of size 4"):
+        lm.vmap(lambda i: getattr(lm, name)(x, 0, i, *more))(lm.tensor([[0, number], [1, 2]]))
