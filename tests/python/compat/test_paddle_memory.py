@@ -46,6 +46,10 @@ OWN = [
     "paddle.einsum('ij->ji', x)",
     "paddle.einsum('ii->i', x[:, :2])",
     "F.dropout(x, 0.5, training=False)",
+    "F.alpha_dropout(x, 0.0)",
+    "F.feature_alpha_dropout(x, 0)",
+    "paddle.nn.AlphaDropout(0.0)(x)",
+    "paddle.nn.FeatureAlphaDropout(0)(x)",
     "x.conj()",
     "paddle.conj(x)",
     "F.pixel_shuffle(x.reshape([1, 2, 3, 1]), 1).reshape([2, 3])",
@@ -64,6 +68,11 @@ SHOWN = [
     "x.astype('float32')",
     "x.to('cpu')",
     "x.unbind()[0]",
+    "F.dropout(x, 0.0, axis=0)",
+    "F.dropout(x, 0, mode='downscale_in_infer')",
+    "F.dropout(x, 0, training=False)",
+    "F.dropout(x, 0.5, axis=[0, 1], training=False)",
+    "F.alpha_dropout(x, 0.0, training=False)",
 ]
 
 #: Gradients after something was written into one: a program, and the numbers that it leaves in ``made``.
@@ -149,5 +158,27 @@ def test_copies_have_no_gradient():
             assert of(one).grad is not None and of(twin).grad is None, title
             of(twin).sum().backward()
             assert of(twin).grad.max() == 1 and of(one).grad.max() == 1, title
+        """
+    )
+
+
+#: Gradients of inputs that outputs do not depend on: None with ``allow_unused``, else a ValueError.
+UNUSED = ["a.sum(), b", "[a.sum()], [a, b]", "c.sum(), a", "a.sum(), b, create_graph=True"]
+
+
+def test_gradients_of_unused_inputs():
+    _run(
+        f"""
+        a, b, c = leaf(), leaf(), leaf().detach()
+        for text in {UNUSED!r}:
+            assert eval("paddle.grad(" + text + ", allow_unused=True)")[-1] is None, text
+            try:
+                eval("paddle.grad(" + text + ")")
+            except ValueError as error:
+                assert "[grad]" in str(error) and "allow_unused" in str(error), error
+            else:
+                raise AssertionError(text)
+        made, = paddle.grad([a.sum(), c.sum()], a)
+        assert made.tolist() == [1, 1, 1]
         """
     )

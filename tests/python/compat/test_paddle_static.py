@@ -615,6 +615,27 @@ def test_the_start_up_program_puts_statistics_into_the_scope():
     )
 
 
+def test_the_start_up_program_puts_recurrent_layers_into_the_scope():
+    run(
+        """
+        drawn = paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(0.25))
+        layers = ("LSTM", "GRU", "SimpleRNN", "LSTMCell", "GRUCell", "SimpleRNNCell")
+        for name in layers:
+            with paddle.static.program_guard(paddle.static.Program(), startup := paddle.static.Program()):
+                layer = getattr(paddle.nn, name)(3, 4, weight_ih_attr=drawn, bias_hh_attr=paddle.ParamAttr(name=name))
+            found = []
+            for _ in range(2):
+                with paddle.static.scope_guard(scope := paddle.static.Scope()):
+                    paddle.static.Executor().run(startup)
+                found.append([np.array(scope.find_var(each.name).get_tensor()) for each in layer.parameters()])
+            for first, again, parameter in zip(*found, layer.parameters()):
+                assert list(first.shape) == list(parameter.shape) and abs(first).max() <= 0.5, parameter.name
+                assert (first == 0.25).all() or not np.array_equal(first, again), parameter.name
+            assert sum((each == 0.25).all() for each in found[0]) == 1 and scope.find_var(name) is not None
+        """
+    )
+
+
 def test_names_that_are_not_there_say_so():
     run(
         """

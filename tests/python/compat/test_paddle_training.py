@@ -89,6 +89,46 @@ net.set_state_dict(state)
 net.eval()
 assert paddle.allclose(state["fc.0.weight"], net.fc[0].weight).item()
 """,
+    "what a model gives and tells": """
+import contextlib
+import io
+import numpy as np
+import paddle
+from paddle import nn
+
+x, y = np.ones([4, 3], "float32"), np.zeros([4, 1], "int64")
+data = paddle.io.TensorDataset([paddle.to_tensor(x), paddle.to_tensor(y)])
+told = []
+
+
+class Told(paddle.callbacks.Callback):
+    def __getattribute__(self, name):
+        if name.startswith("on_"):
+            return lambda *args: (print(name), told.append((name, dict(self.params))))
+        return super().__getattribute__(name)
+
+
+net = nn.Linear(3, 2)
+model = paddle.Model(net, paddle.static.InputSpec([None, 3], "float32", "x"))
+model.prepare(paddle.optimizer.SGD(0.1, parameters=net.parameters()), nn.CrossEntropyLoss(), paddle.metric.Accuracy())
+for measure in (model.train_batch, model.eval_batch):
+    (loss,), metrics = measure([x], [y])
+    assert isinstance(loss, np.ndarray) and loss.shape == () and len(metrics) == 1
+assert model.summary() == {"total_params": 8, "trainable_params": 8}
+predicted = model.predict(paddle.io.TensorDataset([paddle.to_tensor(x)]), batch_size=2, verbose=0)
+assert [type(each) for each in predicted] == [tuple] and len(predicted[0]) == 2
+with contextlib.redirect_stdout(io.StringIO()) as shown:
+    model.fit(data, data, batch_size=2, epochs=2, verbose=2, log_freq=1, callbacks=Told())
+of_all = {"batch_size": None, "epochs": 2, "steps": 2, "verbose": 2, "metrics": ["loss", "acc"]}
+assert all(params == of_all for _, params in told), told
+lines = [line.split()[0] for line in shown.getvalue().splitlines()]
+batches = "on_{0}_batch_begin step on_{0}_batch_end on_{0}_batch_begin on_{0}_batch_end step"
+epoch = f"Epoch on_epoch_begin {batches.format('train')} on_epoch_end Eval on_eval_begin {batches.format('eval')}"
+assert lines == f"The on_train_begin {' '.join(2 * [epoch + ' Eval on_eval_end'])} on_train_end".split(), lines
+told.clear()
+model.evaluate(data, batch_size=2, verbose=0, callbacks=Told())
+assert told[0][1] == {**of_all, "epochs": None, "steps": None, "verbose": 0}, told[0]
+""",
     "a model that is not prepared": """
 import paddle
 

@@ -21,13 +21,11 @@ grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=True)
 affine_grid(theta, out_shape, align_corners=True)
 dropout2d(x, p=0.5, training=True, data_format="NCHW")
 dropout3d(x, p=0.5, training=True, data_format="NCDHW")
-alpha_dropout(x, p=0.5, training=True)
 pairwise_distance(x, y, p=2.0, epsilon=1e-06, keepdim=False)
 binary_cross_entropy(input, label, weight=None, reduction="mean")
 binary_cross_entropy_with_logits(logit, label, weight=None, reduction="mean", pos_weight=None)
 cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean")
 soft_margin_loss(input, label, reduction="mean")
-feature_alpha_dropout(x, p=0.5, training=True)
 max_unpool1d(x, indices, kernel_size, stride=None, padding=0, data_format="NCL", output_size=None)
 max_unpool2d(x, indices, kernel_size, stride=None, padding=0, data_format="NCHW", output_size=None)
 max_unpool3d(x, indices, kernel_size, stride=None, padding=0, data_format="NCDHW", output_size=None)
@@ -55,14 +53,12 @@ Softsign
 Tanhshrink
 ThresholdedReLU(threshold=1.0, value=0.0)
 GLU(axis=-1)
-AlphaDropout(p=0.5)
 Dropout2D(p=0.5, data_format="NCHW") -> Dropout2d
 Dropout3D(p=0.5, data_format="NCDHW") -> Dropout3d
 Fold(output_sizes, kernel_sizes, dilations=1, paddings=0, strides=1)
 PairwiseDistance(p=2.0, epsilon=1e-06, keepdim=False)
 CosineEmbeddingLoss(margin=0, reduction="mean")
 SoftMarginLoss(reduction="mean")
-FeatureAlphaDropout(p=0.5)
 Softmax2D -> Softmax2d
 Unflatten(axis, shape)
 PoissonNLLLoss(log_input=True, full=False, epsilon=1e-08, reduction="mean")

@@ -506,19 +506,29 @@ def grad(
     """Returns the gradients of ``outputs`` with respect to ``inputs``, as a list.
 
     Nothing flows through the tensors of ``no_grad_vars``.
+
+    Raises:
+        ValueError: the outputs do not depend on an input, and ``allow_unused`` is not set, which gives None for it.
     """
     if not only_inputs:
         raise NotImplementedError("[grad] Lamella's paddle front takes no only_inputs=False")
     ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    wanted = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     given = [grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs or [None] * len(ends)
     stopped = [no_grad_vars] if isinstance(no_grad_vars, Tensor) else list(no_grad_vars or ())
     handles = [each.register_hook(lm.zeros_like) for each in stopped if not each.stop_gradient]
+    begun = [(end, weight) for end, weight in zip(ends, ones_for_none(ends, given), strict=True) if _wants(end)]
+    parts: list[Tensor | None] = [None] * len(wanted)
     try:
-        found = lm.grad(ends, inputs, ones_for_none(ends, given), retain_graph, create_graph, allow_unused)
+        if begun:
+            from_, weights = zip(*begun, strict=True)
+            parts = list(lm.grad(list(from_), wanted, list(weights), retain_graph, create_graph, True))
     finally:
         for handle in handles:
             handle.remove()
-    parts = [found] if isinstance(found, Tensor) or found is None else list(found)
+    for i, part in enumerate(parts):
+        if part is None and not allow_unused:
+            raise ValueError(f"[grad] the outputs do not depend on input {i}: allow_unused=True gives None for it")
     if create_graph:
         return parts
     kept: set[int] = {each.data_ptr() for each in given if each is not None}
@@ -529,6 +539,11 @@ def grad(
                 parts[i] = part = part.clone()
             kept.add(part.data_ptr())
     return parts
+
+
+def _wants(end: Tensor) -> bool:
+    """True if gradients flow from a tensor; those that stop them are numbers beside the others, as in Paddle."""
+    return isinstance(end, Symbol) or not end.stop_gradient
 
 
 def ones_for_none(ends: Sequence[Tensor], weights: Sequence[Tensor | None]) -> list[Tensor]:

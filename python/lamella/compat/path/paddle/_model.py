@@ -63,7 +63,7 @@ class Model:
     # ---- batches
 
     def train_batch(self, inputs: Any, labels: Any = None, update: bool = True) -> Any:
-        """Makes a step on one batch; returns the loss, and the metrics where there are some.
+        """Makes a step on one batch; returns the losses as arrays, and the metrics where there are some.
 
         Raises:
             RuntimeError: there is no loss, or no optimizer, as :meth:`prepare` sets them.
@@ -80,7 +80,7 @@ class Model:
         return self._measured(outputs, labels, losses)
 
     def eval_batch(self, inputs: Any, labels: Any = None) -> Any:
-        """Returns the loss of one batch, and the metrics where there are some."""
+        """Returns the losses of one batch as arrays, and the metrics where there are some."""
         self.network.eval()
         with lm.no_grad():
             outputs, losses = self._forward(inputs, labels)
@@ -98,7 +98,7 @@ class Model:
         return outputs, [each if each.ndim == 0 else lm.mean(each) for each in losses]
 
     def _measured(self, outputs: list[Any], labels: Any, losses: list[Any]) -> Any:
-        values = [float(each.item()) for each in losses]
+        values = [each.numpy() for each in losses]
         found = []
         with lm.no_grad():
             for metric in self._metrics:
@@ -146,16 +146,17 @@ class Model:
             num_iters: the most steps in all.
         """
         loader = self._loader(train_data, batch_size, shuffle, drop_last, num_workers)
-        called = self._called(callbacks, epochs, loader)
+        steps = _length(loader)
+        called = self._called(callbacks, verbose, self._names(), epochs, steps)
         for each in called:
             if isinstance(each, _callbacks.EarlyStopping):
                 each.save_dir = save_dir
         self.stop_training = False
         done = 0
-        steps = _length(loader)
         logs: dict[str, Any] = {}
-        _all(called, "on_train_begin")
+        # What is printed comes before what callbacks print, as in Paddle.
         Progress(verbose, steps).say(EXPLAINED)
+        _all(called, "on_train_begin")
         for epoch in range(epochs):
             progress = Progress(verbose, steps, log_freq)
             progress.say(f"Epoch {epoch + 1}/{epochs}")
@@ -167,9 +168,8 @@ class Model:
                 # What is left of an epoch makes a step, too.
                 moves = (step + 1) % accumulate_grad_batches == 0 or step + 1 == steps
                 logs = self._logs(self.train_batch(inputs, labels, moves), step, inputs)
-                _all(called, "on_train_batch_end", step, logs)
                 done += 1
-                progress.step(step + 1, _text(logs))
+                _batch_end(called, "on_train_batch_end", step, logs, progress, _text(logs))
                 if num_iters is not None and done >= num_iters:
                     self.stop_training = True
                     break
@@ -177,7 +177,7 @@ class Model:
             if save_dir is not None and epoch % save_freq == 0:
                 self._checkpoint(progress, save_dir, str(epoch))
             if eval_data is not None and epoch % eval_freq == 0:
-                self.evaluate(eval_data, batch_size, log_freq, verbose, num_workers, called)
+                self._evaluate(eval_data, batch_size, log_freq, verbose, num_workers, called)
             if self.stop_training:
                 break
         _all(called, "on_train_end", logs)
@@ -200,23 +200,28 @@ class Model:
         num_samples: int | None = None,
     ) -> dict[str, Any]:
         """Returns the loss of the last batch and the metrics of all, by name."""
+        called = self._called(callbacks, verbose, self._names())
+        return self._evaluate(eval_data, batch_size, log_freq, verbose, num_workers, called)
+
+    def _evaluate(
+        self, eval_data: Any, batch_size: int, log_freq: int, verbose: int, num_workers: int, called: list[Any]
+    ) -> dict[str, Any]:
+        """Evaluates by callbacks that know what they belong to, a training or this evaluation."""
         loader = self._loader(eval_data, batch_size, False, False, num_workers)
-        called = self._called(callbacks, 1, loader)
         self._reset()
-        _all(called, "on_eval_begin", {"steps": _length(loader), "metrics": self._names()})
-        logs: dict[str, Any] = {}
         progress = Progress(verbose, _length(loader), log_freq)
         progress.say("Eval begin...")
+        _all(called, "on_eval_begin", {"steps": _length(loader), "metrics": self._names()})
+        logs: dict[str, Any] = {}
         samples = 0
         for step, batch in enumerate(loader):
             inputs, labels = self._parts(batch)
             _all(called, "on_eval_batch_begin", step, logs)
             logs = self._logs(self.eval_batch(inputs, labels), step, inputs)
-            _all(called, "on_eval_batch_end", step, logs)
-            progress.step(step + 1, _text(logs))
+            _batch_end(called, "on_eval_batch_end", step, logs, progress, _text(logs))
             samples += logs["batch_size"]
-        _all(called, "on_eval_end", logs)
         progress.say(f"Eval samples: {samples}")
+        _all(called, "on_eval_end", logs)
         return {name: value for name, value in logs.items() if name not in _PLACES}
 
     def predict(
@@ -228,11 +233,11 @@ class Model:
         verbose: int = 1,
         callbacks: Any = None,
     ) -> list[Any]:
-        """Returns for each output a list of the batches' arrays, or one array where ``stack_outputs``."""
+        """Returns for each output a tuple of the batches' arrays, or one array where ``stack_outputs``."""
         import numpy as np
 
         loader = self._loader(test_data, batch_size, False, False, num_workers)
-        called = self._called(callbacks, 1, loader)
+        called = self._called(callbacks, verbose, [])
         found = []
         logs: dict[str, Any] = {}
         progress, samples = Progress(verbose, _length(loader), 2), 0
@@ -243,12 +248,11 @@ class Model:
             _all(called, "on_predict_batch_begin", step, logs)
             found.append(self.predict_batch(inputs))
             logs = {"step": step, "batch_size": inputs[0].shape[0]}
-            _all(called, "on_predict_batch_end", step, logs)
-            progress.step(step + 1, "")
+            _batch_end(called, "on_predict_batch_end", step, logs, progress, "")
             samples += logs["batch_size"]
-        _all(called, "on_predict_end", logs)
         progress.say(f"Predict samples: {samples}")
-        outputs = [list(each) for each in zip(*found, strict=True)]
+        _all(called, "on_predict_end", logs)
+        outputs = list(zip(*found, strict=True))
         return [np.concatenate(each) for each in outputs] if stack_outputs else outputs
 
     # ---- state
@@ -282,7 +286,12 @@ class Model:
             self._optimizer.set_state_dict(_load(path + ".pdopt"))
 
     def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
-        """Prints the parameters; returns how many there are, and how many are trained."""
+        """Prints the parameters; returns how many there are, and how many are trained.
+
+        Without ``input_size`` the inputs are as the model's descriptions of them say.
+        """
+        if input_size is None and self._specs:
+            input_size, dtype = self._specs, dtype or [each.dtype for each in self._specs]
         return _summary.summary(self.network, input_size, dtype)
 
     # ---- parts
@@ -311,18 +320,23 @@ class Model:
     def _logs(self, measured: Any, step: int, inputs: Sequence[Any]) -> dict[str, Any]:
         """Returns what callbacks see of a batch: loss and metrics, its number and its size."""
         values = measured[0] if self._metrics else measured
-        logs: dict[str, Any] = {"loss": values}
+        logs: dict[str, Any] = {"loss": [float(each) for each in values]}
         for metric in self._metrics:
             logs.update(zip(_list(metric.name()), _list(metric.accumulate()), strict=False))
         return logs | {"step": step, "batch_size": inputs[0].shape[0]}
 
-    def _called(self, callbacks: Any, epochs: int, loader: Any) -> list[Any]:
+    def _called(
+        self, callbacks: Any, verbose: int, metrics: list[str], epochs: int | None = None, steps: int | None = None
+    ) -> list[Any]:
+        """Returns the callbacks, which know their model and, as Paddle's, no size of batches."""
         called: list[Any] = _list(callbacks)
         if not any(isinstance(each, _callbacks.LRScheduler) for each in called):
             called = [*called, _callbacks.LRScheduler()]
         for each in called:
             each.set_model(self)
-            each.set_params({"epochs": epochs, "steps": _length(loader)})
+            each.set_params(
+                {"batch_size": None, "epochs": epochs, "steps": steps, "verbose": verbose, "metrics": metrics}
+            )
         return called
 
 
@@ -333,6 +347,18 @@ _PLACES = ("step", "batch_size")
 def _all(callbacks: Sequence[Any], method: str, *args: Any) -> None:
     for each in callbacks:
         getattr(each, method)(*args)
+
+
+def _batch_end(
+    callbacks: Sequence[Any], method: str, step: int, logs: dict[str, Any], progress: Progress, text: str
+) -> None:
+    """Tells the callbacks of a batch; its line is printed before, and that of the last batch behind, as in Paddle."""
+    last = step + 1 == progress.steps
+    if not last:
+        progress.step(step + 1, text)
+    _all(callbacks, method, step, logs)
+    if last:
+        progress.step(step + 1, text)
 
 
 def _length(loader: Any) -> Any:

@@ -217,6 +217,26 @@ class Dropout(Layer):
         return functional.dropout(x, self.p, self.axis, self.training, self.mode)
 
 
+class AlphaDropout(Layer):
+    """Dropout that keeps mean 0 and variance 1, for networks with ``SELU``."""
+
+    def __init__(self, p: float = 0.5, name: str | None = None) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``."""
+        return functional.alpha_dropout(x, self.p, self.training)
+
+
+class FeatureAlphaDropout(AlphaDropout):
+    """:class:`AlphaDropout` of whole channels."""
+
+    def forward(self, x: lm.Tensor) -> lm.Tensor:
+        """Returns a tensor of the shape of ``x``."""
+        return functional.feature_alpha_dropout(x, self.p, self.training)
+
+
 class GELU(Layer):
     """The Gaussian error linear unit."""
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import lamella as lm
-from lamella.static import unique_name
+from lamella.static import default_startup_program, in_dynamic_mode, unique_name
+from lamella.static.program import paused
 
 from .._attributes import ParamAttr
 from . import functional, initializer
@@ -42,19 +43,24 @@ def _without_biases(name: str, attributes: dict[str, Any]) -> bool:
 def _fill(layer: Any, attributes: dict[str, Any], cell: str | None = None) -> None:
     """Names the parameters, and gives those whose names begin with the keys their starting values and settings.
 
+    While a program is recorded, its start-up program draws the values anew whenever it runs.
+
     Args:
         layer: the recurrent layer.
         attributes: attributes by the beginning of the parameters' names.
         cell: what a network's cells are called, each of which has a number; a cell's parameters go by its own name.
     """
     cells: dict[str, str] = {}
+    bound = layer.hidden_size**-0.5  # as the native layers draw
     for name, parameter in layer.named_parameters():
         attr = next((each for word, each in attributes.items() if name.startswith(word)), None)
         options = ParamAttr.of(type(layer).__name__, None if attr is False else attr)
+        fill = options.initializer
         if attr is False:  # there, but of ones, or of zeros for a bias, and never trained
-            initializer.Constant(float(not name.startswith("bias")))(parameter)
-        elif options.initializer is not None:
-            options.initializer(parameter)
+            fill = initializer.Constant(float(not name.startswith("bias")))
+        if fill is not None:
+            with paused():
+                fill(parameter)
         parameter.stop_gradient = attr is False or not options.trainable
         if isinstance(options, ParamAttr):
             options.mark(parameter)
@@ -63,6 +69,8 @@ def _fill(layer: Any, attributes: dict[str, Any], cell: str | None = None) -> No
             cells[place] = layer.full_name() if cell is None else unique_name.generate(cell)
         kind = "b" if name.startswith("bias") else "w"
         parameter.name = options.name or unique_name.generate(f"{cells[place]}.{kind}")
+        if not in_dynamic_mode():
+            default_startup_program().add_module_initializer(parameter, fill or initializer.Uniform(-bound, bound))
 
 
 class _Network(Layer):

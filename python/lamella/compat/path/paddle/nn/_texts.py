@@ -24,6 +24,7 @@ LayerNorm: normalized_shape[] epsilon
 LocalResponseNorm: size alpha beta k data_format?
 Dropout: p axis mode name? inplace
 Dropout2D Dropout3D: p data_format
+AlphaDropout FeatureAlphaDropout: p name?
 Embedding: =num_embeddings =embedding_dim padding_idx? sparse scale_grad_by_freq
 PReLU: num_parameters data_format init dtype
 RReLU: lower upper training dtype

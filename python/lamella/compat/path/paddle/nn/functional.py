@@ -188,11 +188,13 @@ def dropout(
     """Zeroes each element with probability ``p`` and divides the others by ``1 - p``, in training.
 
     ``axis`` names the axes along which elements are zeroed apart from each other: all by default. The mode
-    "downscale_in_infer" divides nothing, and multiplies by ``1 - p`` in evaluation.
+    "downscale_in_infer" divides nothing, and multiplies by ``1 - p`` in evaluation. With ``p=0`` the result is ``x``.
     """
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise ValueError(f"[dropout] mode is 'upscale_in_train' or 'downscale_in_infer', not {mode!r}")
     later = mode == "downscale_in_infer"
+    if p == 0 or not (training or later or axis is None):
+        return x  # itself, as in Paddle, which copies it in evaluation if no axis is named
     if not training:
         return x * (1 - p) if later else x.clone()
     if axis is None and not later:
@@ -202,6 +204,17 @@ def dropout(
     mask = lm.ones(tuple(n if a in kept else 1 for a, n in enumerate(tuple(x.shape))), dtype=x.dtype)
     # The others are divided by 1 - p, unless evaluation multiplies.
     return x * lm.dropout(mask, p, True) * ((1 - p) if later else 1.0)
+
+
+def alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
+    """Dropout that keeps mean 0 and variance 1, see :func:`lamella.alpha_dropout`."""
+    # As in Paddle, training has memory of its own for any p.
+    return x.clone() if training and p == 0 else lm.alpha_dropout(x, p, training)
+
+
+def feature_alpha_dropout(x: Tensor, p: float = 0.5, training: bool = True, name: str | None = None) -> Tensor:
+    """:func:`alpha_dropout` of whole channels, see :func:`lamella.feature_alpha_dropout`."""
+    return x.clone() if training and p == 0 else lm.feature_alpha_dropout(x, p, training)
 
 
 def one_hot(x: Tensor, num_classes: Any = -1, name: str | None = None) -> Tensor:
