@@ -496,6 +496,14 @@ KEPT = [
     (lambda: x @ m, {"self": x, "mat2": m}), (lambda: torch.where(above, x, w), {"condition": above}),
     (lambda: x.gather(1, places), {"index": places}),
     (lambda: F.conv1d(x[None], w[None]), {"input": x[None], "weight": w[None]}),
+    (lambda: F.linear(x, w, w[:, 0]), {"mat1": x, "mat2": w.mT}), (lambda: x.cumprod(1), {"self": x, "result": None}),
+    (lambda: x.scatter_add(1, places, w), {"index": places}), (lambda: x.topk(1)[0], {"indices": x.topk(1)[1]}),
+    (lambda: x.index_add(0, places[:, 0], w), {"index": places[:, 0]}),
+    (lambda: F.smooth_l1_loss(x, w, reduction="none", beta=0.5), {"self": x, "target": w, "beta": 0.5}),
+    (lambda: torch.addcmul(x, w, w, value=2), {"tensor1": w, "tensor2": w, "value": 2}),
+    (lambda: torch.cdist(x, w), {"x1": x, "x2": w, "result": None}), (lambda: F.logsigmoid(x), {"self": x}),
+    (lambda: x.lerp(w, 0.25), {"weight": 0.25}),
+    (lambda: F.scaled_dot_product_attention(x[None], w[None], w[None]), {"query": x[None], "key": w[None]}),
 ]
 for make, wanted in KEPT:
     y = make()

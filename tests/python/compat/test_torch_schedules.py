@@ -152,6 +152,7 @@ def run(o, p, times):
 
 
 make = lambda p: torch.optim.LBFGS([p], max_iter=3)
+assert make(p := torch.ones(2, requires_grad=True))._params == [p]
 p = nn.Parameter(torch.tensor([0.5, -0.2, 1.0]))
 o = make(p)
 run(o, p, 2)

@@ -13,27 +13,35 @@ _native_saved: Any = lm.autograd.Node.__dict__["saved_tensors"]
 _OPERATORS = {
     "self": (
         "abs acos acosh asin asinh atan atanh cos cosh digamma erf erfc gelu_erf gelu_tanh hardsigmoid hardswish "
-        "lgamma log log10 log1p log2 mish silu sin sinh var"
+        "lgamma log log10 log1p log2 log_sigmoid mish silu sin sinh var"
     ),
     "result": "exp log_softmax reciprocal relu rsqrt softmax sqrt",
     "- result": "sigmoid tanh",
-    "self result": "logsumexp max min power_norm std",
+    "self result": "cumulative_prod logsumexp max min power_norm std",
     "self other": "atan2 maximum minimum multiply",
     "input weight": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
-    "index": "gather scatter",
+    "index": "add_picks gather scatter scatter_add",
+    "indices": "pick_along",
+    "mat1 mat2": "linear",
+    "query key value output": "scaled_dot_product_attention",
+    "result1": "max_pool2d",
     "self min max": "clip_between",
     "other": "divide",
     "self alpha": "elu",
     "self min_val max_val": "hardtanh",
     "self negative_slope": "leaky_relu",
     "self mat2": "matmul",
+    "self target beta": "smooth_l1",
+    "tensor1 tensor2 value": "addcmul",
+    "weight": "lerp",
+    "x1 x2 result": "cdist",
     "self exponent result": "pow",
     "self beta threshold": "softplus",
     "condition": "where",
 }
 _NAMES = {operator: kept.split() for kept, operators in _OPERATORS.items() for operator in operators.split()}
 #: Names of numbers, which are kept as tensors without axes.
-_NUMBERS = {"alpha", "beta", "max", "max_val", "min", "min_val", "negative_slope", "threshold"}
+_NUMBERS = {"alpha", "beta", "max", "max_val", "min", "min_val", "negative_slope", "threshold", "value"}
 
 
 def _value(self: Any, name: str, place: int) -> Any:
@@ -50,6 +58,8 @@ def _value(self: Any, name: str, place: int) -> Any:
     if place >= len(kept):
         return None
     found, short = kept[place], name.removeprefix("_saved_")
+    if short == "mat2" and str(self.name) == "linear":
+        return found.mT  # PyTorch multiplies by the transposed weight, ours by the weight
     if found is None or not (short in _NUMBERS or (short == "exponent" and found.ndim == 0)):
         return found
     number = found.item()
