@@ -112,7 +112,7 @@ Tensor Repeat::call(const Tensor& x, const Operand& repeats, std::optional<std::
   check_defined(repeats.tensor(), info.name);
   check_same_device(x, repeats.tensor(), info.name);
   const Tensor numbers = repeated_numbers(checked_repeats(repeats.tensor(), x.shape()[at]));
-  return pick(x, plan_along(at, to_device(numbers, x.device())));
+  return pick(x, plan_along(at, to_device(numbers, x.device()), "repeat"));
 }
 
 Tensor Tile::call(const Tensor& x, const Dims& repetitions) {

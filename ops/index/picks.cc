@@ -14,14 +14,11 @@
 #include "ops/movement/cast.h"
 #include "ops/reduce/extremum.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
-
-[[noreturn]] void out_of_range(const char* op, std::int64_t index, std::int64_t axis, std::int64_t size) {
-  fail<IndexError>("[", op, "] index ", index, " is out of range for axis ", axis, " of size ", size);
-}
 
 /// Writes index * stride to `rows`, or adds it if this is not the first index, checking the range in the same pass.
 void add_picks(const Tensor& index, std::int64_t size, std::int64_t axis, std::int64_t stride, const Tensor& rows,
@@ -35,13 +32,18 @@ void add_picks(const Tensor& index, std::int64_t size, std::int64_t axis, std::i
   }
   for (std::int64_t i = 0; i < rows.numel(); ++i) {
     std::int64_t k = from[i];
-    if (k < lowest || k >= size) out_of_range(op, k, axis, size);
+    if (k < lowest || k >= size) raise_index_error(op, {k, axis, size}, "");
     if (k < 0) k += size;
     to[i] = (is_first ? 0 : to[i]) + k * stride;
   }
 }
 
 }  // namespace
+
+void raise_index_error(const char* op, const LateNumbers& numbers, const char* hint) {
+  const auto [index, axis, size] = numbers;
+  fail<IndexError>("[", op, "] index ", index, " is out of range for axis ", axis, " of size ", size, hint);
+}
 
 Tensor as_index(const Tensor& index, const char* op) {
   if (!is_integral(index.dtype())) fail<TypeError>("[", op, "] indices must be integers, got ", index.dtype());
@@ -76,6 +78,12 @@ Tensor pick_rows(std::span<const Tensor> indices, DimsView sizes, DimsView axes,
   const Device device = indices[0].device();
   const Dims shape = indices[0].shape();
   if (device.is_meta()) return empty({count_elements(shape)}, DType::Int64, device);
+  if (count_elements(shape) > 0 && has_device_kernel<&DeviceKernels::pick_positions>(device)) {
+    std::vector<Tensor> flat;
+    for (const Tensor& index : indices) flat.push_back(contiguous(reshape(index, Dims{-1})));
+    return device_kernel<&DeviceKernels::pick_positions>(device, op)(flat, sizes, axes,
+                                                                     negative == NegativeIndex::FromEnd, {}, op);
+  }
   Tensor rows = device.is_cpu() ? empty({count_elements(shape)}, DType::Int64) : Tensor();
   std::int64_t stride = 1;
   for (std::size_t k = indices.size(); k-- > 0;) {

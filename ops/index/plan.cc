@@ -7,7 +7,6 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/index/loops.h"
-#include "ops/index/picks.h"
 #include "ops/index/rows.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
@@ -70,7 +69,7 @@ Tensor rows_of(const PickPlan& plan, DimsView shape) {
     axes.push_back(static_cast<std::int64_t>(group.axis));
     numbers.push_back(broadcast_to(group.numbers, plan.shape));
   }
-  return pick_rows(numbers, sizes, axes, "index");
+  return pick_rows(numbers, sizes, axes, plan.op, plan.negative);
 }
 
 /// A permuted shape; `count` is the product of its first `merged` sizes, `width` that of the others.
@@ -303,8 +302,8 @@ Dims PickPlan::result_shape(DimsView from) const {
   return result;
 }
 
-PickPlan plan_along(std::size_t axis, const Tensor& numbers) {
-  return {.groups = {{axis, 1, numbers}}, .shape = numbers.shape(), .place = axis};
+PickPlan plan_along(std::size_t axis, const Tensor& numbers, const char* op, NegativeIndex negative) {
+  return {.groups = {{axis, 1, numbers}}, .shape = numbers.shape(), .place = axis, .op = op, .negative = negative};
 }
 
 Tensor checked_numbers(const Tensor& numbers, std::int64_t size, std::int64_t axis, const char* op, bool from_end) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "engine/core/tensor.h"
+#include "ops/index/picks.h"
 
 namespace lamella {
 
@@ -13,13 +14,15 @@ struct PickPlan {
   struct Group {
     std::size_t axis = 0;
     std::size_t span = 1;
-    Tensor numbers;  ///< int64, contiguous, in [0, size of the axes)
+    Tensor numbers;  ///< int64, contiguous, in [0, size of the axes); unchecked if batched or on another device
   };
 
   std::vector<Group> groups;  ///< ascending by axis
   Dims shape;                 ///< the broadcast shape of the groups' numbers
   std::size_t place = 0;      ///< number of unpicked axes in front of `shape` in the result
   bool distinct = false;      ///< true if no element is picked twice
+  const char* op = "index";   ///< the operator that errors name
+  NegativeIndex negative = NegativeIndex::FromEnd;
 
   /// Returns the axes of a tensor with `ndim` axes that are not picked along.
   Dims other_axes(std::size_t ndim) const;
@@ -28,7 +31,8 @@ struct PickPlan {
 };
 
 /// Returns a plan that picks along a single axis. `numbers` are as in a Group, of any shape.
-PickPlan plan_along(std::size_t axis, const Tensor& numbers);
+PickPlan plan_along(std::size_t axis, const Tensor& numbers, const char* op,
+                    NegativeIndex negative = NegativeIndex::FromEnd);
 
 /// Returns integers as contiguous int64, negative ones counted from the end. Throws IndexError if one is out of range
 /// for the axis of the given number and size, TypeError if the dtype is not an integer dtype. For batched tensors and

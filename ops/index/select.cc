@@ -1,12 +1,16 @@
 #include "ops/index/select.h"
 
+#include <limits>
+
 #include "engine/autograd/recording/recorder.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
 #include "ops/elementwise/in_place.h"
 #include "ops/elementwise/where.h"
 #include "ops/index/index.h"
 #include "ops/index/loops.h"
 #include "ops/index/nonzero.h"
+#include "ops/index/picks.h"
 #include "ops/index/plan.h"
 #include "ops/movement/cast.h"
 #include "ops/shape/broadcast.h"
@@ -20,13 +24,14 @@
 namespace lamella {
 namespace {
 
-/// An axis of x and checked numbers of slices along it; a 0-d x gets an axis of size 1.
+/// An axis of x and numbers of slices along it, as checked_numbers() has them; a 0-d x gets an axis of size 1.
 struct Slices {
   Tensor x;
   std::size_t axis = 0;
   Tensor numbers;
+  const char* op;
 
-  Slices(const Tensor& given, std::int64_t along, const Tensor& index, const char* op) {
+  Slices(const Tensor& given, std::int64_t along, const Tensor& index, const char* name) : op(name) {
     check_defined(given, op);
     check_defined(index, op);
     check_same_device(given, index, op);
@@ -39,12 +44,21 @@ struct Slices {
 
   IndexItems items() const {
     IndexItems result(axis, Slice{});
-    result.emplace_back(numbers);
+    const bool is_checked = (numbers.device().is_cpu() || numbers.device().is_meta()) && !is_batched(numbers);
+    result.emplace_back(is_checked ? numbers : checked_here());
     return result;
   }
-  PickPlan plan() const { return plan_along(axis, numbers); }
+  PickPlan plan() const { return plan_along(axis, numbers, op, NegativeIndex::Refuse); }
+  /// Returns the numbers, in the place of those out of range one that no axis has: negative ones would count from the
+  /// end as items.
+  Tensor checked_here() const {
+    const Tensor list[] = {numbers};
+    const Tensor rows =
+        pick_rows(list, Dims{x.shape()[axis]}, Dims{static_cast<std::int64_t>(axis)}, op, NegativeIndex::Refuse);
+    return where(rows < 0, std::numeric_limits<std::int64_t>::max(), rows);
+  }
   /// Throws TypeError or ValueError if the source's slices do not match those of x.
-  Tensor fitting(const Tensor& source, const char* op) const {
+  Tensor fitting(const Tensor& source) const {
     check_defined(source, op);
     check_same_device(x, source, op);
     if (source.dtype() != x.dtype()) {
@@ -119,12 +133,12 @@ Tensor IndexSelect::call(const Tensor& x, std::int64_t axis, const Tensor& index
 
 Tensor IndexAdd::call(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source, Scalar alpha) {
   const Slices slices(x, axis, index, info.name);
-  return shaped_like(x, add_at(slices.x, slices.plan(), scaled(slices.fitting(source, info.name), alpha)));
+  return shaped_like(x, add_at(slices.x, slices.plan(), scaled(slices.fitting(source), alpha)));
 }
 
 Tensor IndexAdd::into(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source, Scalar alpha) {
   const Slices slices(x, axis, index, info.name);
-  Tensor added = scaled(slices.fitting(source, info.name), alpha);
+  Tensor added = scaled(slices.fitting(source), alpha);
   if (!x.device().is_cpu() || is_batched(x) || is_batched(slices.numbers) || is_batched(added))
     return copy_(x, shaped_like(x, add_at(slices.x, slices.plan(), added)));
   PickPlan plan = slices.plan();
@@ -135,7 +149,7 @@ Tensor IndexAdd::into(const Tensor& x, std::int64_t axis, const Tensor& index, c
 
 Tensor IndexCopy::call(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
   const Slices slices(x, axis, index, info.name);
-  const Tensor values = slices.fitting(source, info.name);
+  const Tensor values = slices.fitting(source);
   const Tensor result = copy_with_room(slices.x, pointers(slices.numbers, values));
   set_index(result, slices.items(), values);
   return shaped_like(x, result);
@@ -143,7 +157,7 @@ Tensor IndexCopy::call(const Tensor& x, std::int64_t axis, const Tensor& index, 
 
 Tensor IndexCopy::into(const Tensor& x, std::int64_t axis, const Tensor& index, const Tensor& source) {
   const Slices slices(x, axis, index, info.name);
-  set_index(slices.x, slices.items(), slices.fitting(source, info.name));
+  set_index(slices.x, slices.items(), slices.fitting(source));
   return x;
 }
 

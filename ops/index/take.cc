@@ -15,7 +15,7 @@ Tensor Take::call(const Tensor& x, const Tensor& indices, std::optional<std::int
   if (!axis && x.ndim() != 1) return call(reshape(x, Dims{-1}), indices, 0);
   const std::int64_t at = normalize_axis(axis.value_or(0), x.ndim(), info.name);
   const auto along = static_cast<std::size_t>(at);
-  return pick(x, plan_along(along, checked_numbers(indices, x.shape()[along], at, info.name)));
+  return pick(x, plan_along(along, checked_numbers(indices, x.shape()[along], at, info.name), info.name));
 }
 
 Tensor TakeAlongAxis::call(const Tensor& x, const Tensor& indices, std::int64_t axis) {

@@ -24,6 +24,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/unfollowed.h"
 
@@ -194,19 +195,33 @@ bool are_rows(const Tensor& input, const Tensor& target, const Classes& classes)
          takes_cross_entropy_rows(input) && !is_batched(input) && !is_batched(target);
 }
 
-/// Returns of_rows() on a device other than the CPU, from which one bool comes back: whether all targets are classes.
-Tensor of_rows_there(const Tensor& input, const Tensor& target, std::int64_t ignore_index, std::string_view reduction,
-                     double smoothing, const Classes& classes) {
-  constexpr const char* kOp = CrossEntropy::info.name;
-  const Tensor given = reshape(as_index(target, kOp), Dims{target.numel()});
+/// Returns the classes of samples that are rows, on a device other than the CPU, as RowClasses has them.
+Tensor row_classes_there(const Tensor& target, std::int64_t ignore_index, const Classes& classes, const char* op) {
+  const Tensor given = contiguous(reshape(as_index(target, op), Dims{target.numel()}));
+  const auto axis = static_cast<std::int64_t>(classes.axis);
+  if (given.numel() > 0 && has_device_kernel<&DeviceKernels::pick_positions>(given.device())) {
+    return device_kernel<&DeviceKernels::pick_positions>(given.device(), op)({&given, 1}, Dims{classes.count},
+                                                                             Dims{axis}, false, ignore_index, op);
+  }
   const Tensor counted = given != ignore_index;
   const Tensor wrong = counted & ((given < 0) | (given >= classes.count));
   if (given.numel() > 0 && *to_device(any(wrong), kCPU).data<bool>()) {
-    static_cast<void>(RowClasses(to_device(given, kCPU), classes, ignore_index, kOp));  // names the index
+    static_cast<void>(RowClasses(to_device(given, kCPU), classes, ignore_index, op));  // names the index
   }
-  const Tensor matrix = input.ndim() == 2 ? input : reshape(input, Dims{given.numel(), classes.count});
-  const Tensor terms = cross_entropy_rows(matrix, contiguous(where(counted, given, -1)), smoothing);
-  if (reduction == "mean") return sum(terms) / cast(sum(cast(counted, DType::Int64)), terms.dtype());
+  return contiguous(where(counted, given, -1));
+}
+
+/// Returns of_rows() on a device other than the CPU.
+Tensor of_rows_there(const Tensor& input, const Tensor& target, std::int64_t ignore_index, std::string_view reduction,
+                     double smoothing, const Classes& classes) {
+  constexpr const char* kOp = CrossEntropy::info.name;
+  const Tensor numbers = row_classes_there(target, ignore_index, classes, kOp);
+  const Tensor matrix = input.ndim() == 2 ? input : reshape(input, Dims{numbers.numel(), classes.count});
+  const Tensor terms = cross_entropy_rows(matrix, numbers, smoothing);
+  if (reduction == "mean") {
+    const Tensor count = sum(numbers >= 0, std::nullopt, false, DType::Int64);
+    return sum(terms) / cast(count, terms.dtype());
+  }
   return reduce_loss(input.ndim() == 2 || reduction != "none" ? terms : reshape(terms, classes.samples), reduction,
                      kOp);
 }

@@ -5,6 +5,7 @@
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/compare.h"
+#include "ops/elementwise/masked_scale.h"
 #include "ops/elementwise/where.h"
 #include "ops/random/draw.h"
 #include "ops/support/checks.h"
@@ -37,7 +38,7 @@ Tensor drop(const OpInfo& info, const Tensor& x, const Dims& shape, double p, bo
   if (!training || p == 0) return x;
   if (p == 1) return x * 0;
   const Tensor mask = kept(info, x, shape, p, generator);
-  if (shape == x.shape()) return where(mask, x * (1 / (1 - p)), 0);
+  if (shape == x.shape()) return masked_scale(mask, x, 1 / (1 - p));
   return x * where(mask, full({}, 1 / (1 - p), x.dtype(), x.device()), 0);
 }
 

@@ -23,16 +23,30 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 
 namespace lamella {
 namespace {
 
-/// Returns the value of a bool tensor of one element, or under vmap whether it is true for every example.
-bool all_true(const Tensor& x) {
+/// Raises an error of `op` unless all elements of a bool tensor are true, under vmap for every example; on a device
+/// that works behind the host when that next waits.
+void require_all(const Tensor& mask, RaiseLate raise, const char* op) {
   const autograd::NoGrad scope;
-  const Tensor whole = is_batched(x) ? physical(x, *x->hidden) : x;
-  return *to_device(all(whole), kCPU).data<bool>();
+  const Tensor whole = is_batched(mask) ? physical(mask, *mask->hidden) : mask;
+  if (whole.numel() == 0) return;
+  if (has_device_kernel<&DeviceKernels::refuse_unless>(whole.device()))
+    return device_kernel<&DeviceKernels::refuse_unless>(whole.device(), op)(contiguous(whole), raise, op);
+  if (!*to_device(all(whole), kCPU).data<bool>()) raise(op, {}, "");
+}
+
+[[noreturn]] void refuse_probability(const char* op, const LateNumbers&, const char* hint) {
+  fail<ValueError>("[", op, "] all elements of input must lie in [0, 1]; see also binary_cross_entropy_with_logits",
+                   hint);
+}
+
+[[noreturn]] void refuse_variance(const char* op, const LateNumbers&, const char* hint) {
+  fail<ValueError>("[", op, "] var cannot be negative", hint);
 }
 
 Tensor weighted(const Tensor& terms, const std::optional<Tensor>& weight) { return weight ? terms * *weight : terms; }
@@ -90,10 +104,7 @@ Tensor BinaryCrossEntropy::call(const Tensor& input, const Tensor& target, const
     return call_in_float32<BinaryCrossEntropy>(input, target, weight, reduction);
   if (any_integer(input, target, weight)) return call_in_floats<BinaryCrossEntropy>(input, target, weight, reduction);
   check_same_shape(input, target, info.name);
-  if (input.numel() > 0 && !input.device().is_meta() && !all_true((input >= 0) & (input <= 1)))
-    fail<ValueError>(
-        "[binary_cross_entropy] all elements of input must lie in [0, 1]; see also "
-        "binary_cross_entropy_with_logits");
+  if (!input.device().is_meta()) require_all((input >= 0) & (input <= 1), refuse_probability, info.name);
   return reduce_loss(weighted(log_loss(input, target), weight), reduction, info.name);
 }
 
@@ -178,8 +189,7 @@ Tensor GaussianNllLoss::call(const Tensor& input, const Tensor& target, const Te
                        ", with one axis of size 1 at most, or leave the last axis out, got ", var.shape());
     }
   }
-  if (var.numel() > 0 && !var.device().is_meta() && !all_true(var >= 0))
-    fail<ValueError>("[gaussian_nll_loss] var cannot be negative");
+  if (!var.device().is_meta()) require_all(var >= 0, refuse_variance, info.name);
   // The gradient passes where var is raised to eps: it is what leads it away from there.
   variance = where(variance < eps, variance + (eps - variance.detach()), variance);
   Tensor terms = 0.5 * (log(variance) + squared_difference(input, target) / variance);

@@ -19,6 +19,7 @@
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
@@ -75,25 +76,56 @@ struct Plan {
     const Dims shape{x.size(1), x.size(2)};
     return make_view(x, shape, contiguous_strides(shape), position * shape[0] * shape[1]);
   }
-
-  /// Calls f(step, first row) for parts of the rows, on several threads.
-  template <class T, class F>
-  void for_each_rows(const cpu::CellStep<T>& whole, F&& f) const {
-    parallel_for(0, rows, std::max<std::int64_t>(1, kGrain / hidden), [&](std::int64_t begin, std::int64_t end) {
-      cpu::CellStep<T> part = whole;
-      part.rows = end - begin;
-      part.from_x += begin * gates;
-      part.from_h += begin * gates;
-      part.h += begin * hidden;
-      if (part.c) part.c += begin * hidden;
-      f(part, begin);
-    });
-  }
 };
 
 template <class T>
-const T* data_or_null(const Tensor& x) {
+T* data_or_null(const Tensor& x) {
   return x.defined() ? x.data<T>() : nullptr;
+}
+
+/// Calls f(step, first row) for parts of the rows of a step, on several threads.
+template <class T, class F>
+void for_each_rows(const CellOperands& whole, F&& f) {
+  const std::int64_t hidden = whole.h.size(1), gates = whole.from_x.size(1);
+  parallel_for(0, whole.h.size(0), std::max<std::int64_t>(1, kGrain / hidden),
+               [&](std::int64_t begin, std::int64_t end) {
+                 const std::int64_t at = begin * hidden;
+                 f(cpu::CellStep<T>{end - begin, hidden, whole.from_x.data<T>() + begin * gates,
+                                    whole.from_h.data<T>() + begin * gates, whole.h.data<T>() + at,
+                                    whole.c.defined() ? whole.c.data<T>() + at : nullptr},
+                   begin);
+               });
+}
+
+/// Writes the state and the memory after a step.
+void take_step(const CellOperands& step, const Tensor& next_h, const Tensor& next_c) {
+  if (!next_h.device().is_cpu())
+    return device_kernel<&DeviceKernels::recurrent_step>(next_h.device(), "recurrent")(step, next_h, next_c);
+  visit<kTaken>(next_h.dtype(), "recurrent", [&]<class T> {
+    for_each_rows<T>(step, [&](const cpu::CellStep<T>& part, std::int64_t row) {
+      const std::int64_t at = row * part.hidden;
+      kernels_of<T>(step.kind).forward(part,
+                                       {next_h.data<T>() + at, next_c.defined() ? next_c.data<T>() + at : nullptr});
+    });
+  });
+}
+
+/// Writes the gradients of a step.
+void take_step_back(const CellOperands& step, const CellArrows& arrows) {
+  if (!step.h.device().is_cpu())
+    return device_kernel<&DeviceKernels::recurrent_step_gradient>(step.h.device(), "recurrent")(step, arrows);
+  visit<kTaken>(step.h.dtype(), "recurrent", [&]<class T> {
+    for_each_rows<T>(step, [&](const cpu::CellStep<T>& part, std::int64_t row) {
+      const auto moved = [&](const Tensor& x) { return x.defined() ? x.data<T>() + row * x.size(1) : nullptr; };
+      cpu::CellGradients<T> gradients{.dc = moved(arrows.dc),
+                                      .dfrom_x = moved(arrows.dfrom_x),
+                                      .dfrom_h = moved(arrows.dfrom_h),
+                                      .directly = moved(arrows.directly),
+                                      .next_c = moved(arrows.next_c)};
+      for (std::size_t k = 0; k < arrows.dh.size(); ++k) gradients.dh[k] = moved(arrows.dh[k]);
+      kernels_of<T>(step.kind).backward(part, gradients);
+    });
+  });
 }
 
 /// Products, states and memories of all steps. Without a tape, from_h and c are those of the last step.
@@ -106,31 +138,25 @@ struct Trail {
 Trail perform(const RecurrentSteps& of, bool recording) {
   const Plan plan(of);
   const DType dtype = of.h.dtype();
+  const Device device = of.h.device();
   const auto kept = [&](std::int64_t width) {
-    return recording ? empty({plan.steps, plan.rows, width}, dtype) : empty({plan.rows, width}, dtype);
+    return recording ? empty({plan.steps, plan.rows, width}, dtype, device) : empty({plan.rows, width}, dtype, device);
   };
-  Trail trail{kept(plan.gates), empty({plan.steps, plan.rows, plan.hidden}, dtype),
+  Trail trail{kept(plan.gates), empty({plan.steps, plan.rows, plan.hidden}, dtype, device),
               of.c ? kept(plan.hidden) : Tensor()};
   const Tensor weight = matrix_transpose(of.weight);
   const HostRelease release(plan.steps * plan.rows * plan.gates);
-  visit<kTaken>(dtype, "recurrent", [&]<class T> {
-    const cpu::CellKernels<T>& kernels = kernels_of<T>(plan.kind);
-    Tensor h = of.h, c = of.c.value_or(Tensor());
-    for (std::int64_t i = 0; i < plan.steps; ++i) {
-      const std::int64_t t = plan.position(i);
-      const Tensor from_x = Plan::at(of.from_x, t), from_h = Plan::at(trail.from_h, t);
-      const Tensor next_h = Plan::at(trail.h, t), next_c = Plan::at(trail.c, t);
-      write_product(h, weight, of.bias.value_or(Tensor()), from_h, "recurrent");
-      const cpu::CellStep<T> step{plan.rows,        plan.hidden, from_x.data<T>(),
-                                  from_h.data<T>(), h.data<T>(), data_or_null<T>(c)};
-      plan.for_each_rows(step, [&](const cpu::CellStep<T>& part, std::int64_t row) {
-        const std::int64_t at = row * plan.hidden;
-        kernels.forward(part, {next_h.data<T>() + at, next_c.defined() ? next_c.data<T>() + at : nullptr});
-      });
-      h = next_h;
-      c = next_c;
-    }
-  });
+  CellOperands step{plan.kind, {}, {}, of.h, of.c.value_or(Tensor())};
+  for (std::int64_t i = 0; i < plan.steps; ++i) {
+    const std::int64_t t = plan.position(i);
+    step.from_x = Plan::at(of.from_x, t);
+    step.from_h = Plan::at(trail.from_h, t);
+    const Tensor next_h = Plan::at(trail.h, t), next_c = Plan::at(trail.c, t);
+    write_product(step.h, weight, of.bias.value_or(Tensor()), step.from_h, "recurrent");
+    take_step(step, next_h, next_c);
+    step.h = next_h;
+    step.c = next_c;
+  }
   return trail;
 }
 
@@ -146,47 +172,33 @@ StepGradients differentiate(const RecurrentSteps& of, const Trail& trail, const 
                             const Tensor& dlast_c) {
   const Plan plan(of);
   const DType dtype = of.h.dtype();
+  const Device device = of.h.device();
   const bool gru = plan.kind == CellKind::Gru;
   const Dims state{plan.rows, plan.hidden};
-  StepGradients grads{empty(of.from_x.shape(), dtype), Tensor(), Tensor(), Tensor()};
-  grads.from_h = gru ? empty(of.from_x.shape(), dtype) : grads.from_x;
-  if (of.c) grads.c = dlast_c.defined() ? clone(dlast_c) : zeros(state, dtype, kCPU);
-  Tensor carried, directly;
-  if (gru) directly = empty(state, dtype);
+  StepGradients grads{empty(of.from_x.shape(), dtype, device), Tensor(), Tensor(), Tensor()};
+  grads.from_h = gru ? empty(of.from_x.shape(), dtype, device) : grads.from_x;
+  if (of.c) grads.c = dlast_c.defined() ? clone(dlast_c) : zeros(state, dtype, device);
+  Tensor carried;
+  CellArrows arrows;
+  arrows.dc = grads.c;
+  if (gru) arrows.directly = empty(state, dtype, device);
   const HostRelease release(plan.steps * plan.rows * plan.gates);
-  visit<kTaken>(dtype, "recurrent", [&]<class T> {
-    const cpu::CellKernels<T>& kernels = kernels_of<T>(plan.kind);
-    for (std::int64_t i = plan.steps; i-- > 0;) {
-      const std::int64_t t = plan.position(i);
-      const auto before = [&](const Tensor& first, const Tensor& all) {
-        return i == 0 ? first : Plan::at(all, plan.position(i - 1));
-      };
-      const Tensor h = before(of.h, trail.h), c = before(of.c.value_or(Tensor()), trail.c);
-      const Tensor from_x = Plan::at(of.from_x, t), from_h = Plan::at(trail.from_h, t);
-      const Tensor dstate = Plan::at(dstates, t), dfrom_x = Plan::at(grads.from_x, t);
-      const Tensor dfrom_h = Plan::at(grads.from_h, t), next_c = Plan::at(trail.c, t);
-      const bool last = i + 1 == plan.steps;
-      const cpu::CellStep<T> step{plan.rows,        plan.hidden, from_x.data<T>(),
-                                  from_h.data<T>(), h.data<T>(), data_or_null<T>(c)};
-      plan.for_each_rows(step, [&](const cpu::CellStep<T>& part, std::int64_t row) {
-        const std::int64_t at = row * plan.hidden;
-        const auto moved = [&](const T* from) { return from ? from + at : nullptr; };
-        cpu::CellGradients<T> arrows;
-        arrows.dh[0] = moved(data_or_null<T>(dstate));
-        arrows.dh[1] = last ? nullptr : moved(data_or_null<T>(carried));
-        arrows.dh[2] = last ? nullptr : moved(data_or_null<T>(directly));
-        if (grads.c.defined()) arrows.dc = grads.c.data<T>() + at;
-        arrows.dfrom_x = dfrom_x.data<T>() + row * plan.gates;
-        if (gru) arrows.dfrom_h = dfrom_h.data<T>() + row * plan.gates;
-        if (gru) arrows.directly = directly.data<T>() + at;
-        arrows.next_c = moved(data_or_null<T>(next_c));
-        kernels.backward(part, arrows);
-      });
-      carried = empty(state, dtype);
-      write_product(dfrom_h, of.weight, Tensor(), carried, "recurrent");
-    }
-  });
-  grads.h = gru ? carried + directly : carried;
+  for (std::int64_t i = plan.steps; i-- > 0;) {
+    const std::int64_t t = plan.position(i);
+    const auto before = [&](const Tensor& first, const Tensor& all) {
+      return i == 0 ? first : Plan::at(all, plan.position(i - 1));
+    };
+    const CellOperands step{plan.kind, Plan::at(of.from_x, t), Plan::at(trail.from_h, t), before(of.h, trail.h),
+                            before(of.c.value_or(Tensor()), trail.c)};
+    arrows.dh = {Plan::at(dstates, t), carried, carried.defined() ? arrows.directly : Tensor()};
+    arrows.dfrom_x = Plan::at(grads.from_x, t);
+    if (gru) arrows.dfrom_h = Plan::at(grads.from_h, t);
+    arrows.next_c = Plan::at(trail.c, t);
+    take_step_back(step, arrows);
+    carried = empty(state, dtype, device);
+    write_product(Plan::at(grads.from_h, t), of.weight, Tensor(), carried, "recurrent");
+  }
+  grads.h = gru ? carried + arrows.directly : carried;
   return grads;
 }
 
@@ -313,8 +325,10 @@ bool takes_steps(const RecurrentSteps& steps) {
   if (steps.c) operands.push_back(&*steps.c);
   if (steps.bias) operands.push_back(&*steps.bias);
   const DType dtype = steps.h.dtype();
+  const Device device = steps.h.device();
+  if (!device.is_cpu() && !has_device_kernel<&DeviceKernels::recurrent_step>(device)) return false;
   return kTaken.contains(dtype) && steps.h.numel() > 0 && std::ranges::all_of(operands, [&](const Tensor* x) {
-           return x->device().is_cpu() && x->dtype() == dtype && !is_batched(*x) && !autograd::any_dual({x, 1});
+           return x->device() == device && x->dtype() == dtype && !is_batched(*x) && !autograd::any_dual({x, 1});
          });
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "engine/core/tensor.h"
+#include "engine/runtime/late_error.h"
 #include "ops/cpu/tables/reduce.h"
 #include "ops/cpu/tables/scan.h"
 #include "ops/cpu/tables/sorted_rows.h"
@@ -15,6 +17,8 @@
 namespace lamella {
 
 struct BatchStatistics;
+struct CellArrows;
+struct CellOperands;
 struct ColumnSteps;
 struct ElementwiseOp;
 struct FftCall;
@@ -80,12 +84,19 @@ struct DeviceKernels {
   /// Returns the gradient of x from that of the terms, with the same arguments and what cross_entropy gave for it.
   Tensor (*cross_entropy_gradient)(const Tensor& x, const Tensor& numbers, double smoothing, const Tensor& powers,
                                    const Tensor& dterms) = nullptr;
-  /// Gathers rows of a contiguous matrix: result[i] = matrix[rows[i]].
+  /// Gathers rows of a contiguous matrix: result[i] = matrix[rows[i]]. A row of a negative number is 0 here, and none
+  /// in those below.
   Tensor (*gather_rows)(const Tensor& matrix, const Tensor& rows) = nullptr;
   /// Adds the rows of a matrix into a new one of `count` rows: result[rows[i]] += matrix[i]; the order is fixed.
   Tensor (*scatter_rows)(const Tensor& matrix, const Tensor& rows, std::int64_t count) = nullptr;
   /// Writes rows into a contiguous matrix: matrix[rows[i]] = values[i]; of equal rows the last one counts.
   void (*put_rows)(const Tensor& matrix, const Tensor& rows, const Tensor& values) = nullptr;
+  /// Returns pick_rows() of contiguous int64 indices with at least one element each. A number that is out of range is
+  /// an error that the host raises later; its position is -1, as is that of an index that is `ignored`.
+  Tensor (*pick_positions)(std::span<const Tensor> indices, DimsView sizes, DimsView axes, bool from_end,
+                           std::optional<std::int64_t> ignored, const char* op) = nullptr;
+  /// Has the host raise an error later, unless all elements of the contiguous bool tensor are true.
+  void (*refuse_unless)(const Tensor& mask, RaiseLate raise, const char* op) = nullptr;
   /// Returns the positions of the elements that an index along an axis picks: the sum over all axes of an element's
   /// place along it (the index's number, along its own axis) times the stride; contiguous, with one axis. The index has
   /// at least one element, any strides, and at most StridedLoop::kMaxAxes axes.
@@ -158,6 +169,10 @@ struct DeviceKernels {
   NormGrads (*normalize_batch_gradient)(const Tensor& x, const Tensor& weight, const Tensor& dy,
                                         const NormMeasures& measures, const NormSetting& setting, const Dims& shape,
                                         bool want_weight, bool want_bias) = nullptr;
+  /// Writes the state after a step of a recurrent layer, and the memory of a cell that has one.
+  void (*recurrent_step)(const CellOperands& step, const Tensor& next_h, const Tensor& next_c) = nullptr;
+  /// Writes the gradients of a step, from those of what it gives.
+  void (*recurrent_step_gradient)(const CellOperands& step, const CellArrows& arrows) = nullptr;
   /// Writes the p-norms of the differences between the rows of x, [batches, n, size], and of y, [batches, m, size], to
   /// out, [batches, n, m]. All are contiguous, and float32 or float64.
   void (*row_distances)(const Tensor& x, const Tensor& y, double p, const Tensor& out, const char* op) = nullptr;

@@ -43,6 +43,7 @@ def pytest_configure() -> None:
     if os.environ.get("LAMELLA_TEST_DEVICE"):
         from support import default_device
 
+        os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")  # errors in the calls that they are from, as on the CPU
         default_device.use(default_device.DEVICE)
 
 

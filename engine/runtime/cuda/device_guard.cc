@@ -2,6 +2,7 @@
 
 #include "engine/core/error.h"
 #include "engine/runtime/cuda/check.h"
+#include "engine/runtime/cuda/late_error.h"
 #include "engine/runtime/device_query.h"
 
 namespace lamella::cuda {
@@ -50,6 +51,7 @@ DeviceMemory memory_of(Device device) {
                                                  [](Device device) {
                                                    const DeviceGuard guard(device);
                                                    check(cudaDeviceSynchronize(), "synchronize");
+                                                   raise_late_error(device);
                                                  },
                                              .properties = properties_of,
                                              .memory = memory_of});

@@ -11,6 +11,7 @@
 #include "engine/core/tensor.h"
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/late_error.h"
 #include "engine/runtime/graphs.h"
 #include "engine/runtime/streams.h"
 
@@ -85,7 +86,10 @@ Stream::~Stream() {
   static_cast<void>(cudaStreamDestroy(stream_));
 }
 
-void Stream::synchronize() const { check(cudaStreamSynchronize(stream_), "stream"); }
+void Stream::synchronize() const {
+  check(cudaStreamSynchronize(stream_), "stream");
+  raise_late_error(device_);
+}
 
 bool is_stream_of(Device device, cudaStream_t stream) {
   if (!stream) return true;

@@ -13,6 +13,7 @@
 #include "engine/core/host.h"
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/late_error.h"
 #include "engine/runtime/cuda/stream.h"
 #include "engine/runtime/graphs.h"
 
@@ -63,6 +64,7 @@ class Runtime final : public StreamRuntime {
     const DeviceGuard guard(device);
     const Waiting waiting;
     check(cudaStreamSynchronize(as_stream(stream)), "synchronize");
+    raise_late_error(device);
   }
   bool is_idle(Device device, void* stream) override {
     const DeviceGuard guard(device);
@@ -88,6 +90,7 @@ class Runtime final : public StreamRuntime {
     const DeviceGuard guard(device);
     const Waiting waiting;
     check(cudaEventSynchronize(as_event(event)), "synchronize");
+    raise_late_error(device);
   }
   bool has_occurred(Device device, void* event) override {
     const DeviceGuard guard(device);

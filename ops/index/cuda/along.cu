@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(kGridThreads)
       from += at * axes.index[axis];
       if (axis != axes.along) position += at * axes.strides[axis];
     }
-    positions[i] = position + index[from] * axes.strides[axes.along];
+    const std::int64_t number = index[from];
+    positions[i] = number < 0 ? -1 : position + number * axes.strides[axes.along];
   });
 }
 

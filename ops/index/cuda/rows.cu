@@ -19,7 +19,10 @@ namespace {
 template <class W>
 __global__ void __launch_bounds__(kGridThreads)
     gather_kernel(const W* x, const std::int64_t* rows, std::int64_t count, std::int64_t width, W* out) {
-  for_each_element(count * width, [&](std::int64_t i) { out[i] = x[rows[i / width] * width + i % width]; });
+  for_each_element(count * width, [&](std::int64_t i) {
+    const std::int64_t row = rows[i / width];
+    out[i] = row < 0 ? W{} : x[row * width + i % width];
+  });
 }
 
 /// Writes the last row of each run of equal `rows`, which are sorted with the positions `picks` before sorting.
@@ -29,7 +32,7 @@ __global__ void __launch_bounds__(kGridThreads)
                std::int64_t width, W* out) {
   for_each_element(count * width, [&](std::int64_t i) {
     const std::int64_t at = i / width;
-    if (at + 1 < count && rows[at + 1] == rows[at]) return;
+    if (rows[at] < 0 || (at + 1 < count && rows[at + 1] == rows[at])) return;
     out[rows[at] * width + i % width] = values[picks[at] * width + i % width];
   });
 }

@@ -98,6 +98,7 @@ struct RunArgs {
   }
   /// Writes the total of a run.
   __device__ void write(std::int64_t row, std::int64_t column, Total<T> total) const {
+    if (row < 0) return;  // of an index that was out of range
     T& to = out[row * width + column];
     if (!is_new) total = combined<T>(action, total_of<T>(widened<Wide<T>>(to)), total);
     to = rounded<T>(sum_of<T>(total));

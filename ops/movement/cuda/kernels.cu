@@ -69,6 +69,26 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const __grid_constant__ 
   });
 }
 
+/// Bytes that are a kernel's argument.
+template <std::size_t kBytes>
+struct Bytes {
+  unsigned char at[kBytes];
+};
+
+template <std::size_t kBytes>
+__global__ void __launch_bounds__(kThreads)
+    write_kernel(unsigned char* to, unsigned count, const __grid_constant__ Bytes<kBytes> bytes) {
+  for (unsigned i = threadIdx.x; i < count; i += kThreads) to[i] = bytes.at[i];
+}
+
+template <std::size_t kBytes>
+void launch_write_of(void* to, const void* from, std::size_t count, cudaStream_t stream) {
+  Bytes<kBytes> bytes{};
+  std::memcpy(bytes.at, from, count);
+  launch("copy", write_kernel<kBytes>, 1, kThreads, 0, stream, static_cast<unsigned char*>(to),
+         static_cast<unsigned>(count), bytes);
+}
+
 }  // namespace
 
 void launch_copy(const StridedLoop& loop, int item_bytes, cudaStream_t stream) {
@@ -100,6 +120,15 @@ void launch_fill(const StridedLoop& loop, int item_bytes, const void* value, cud
       launch("fill", fill_kernel<W>, block_count(args.elements), kThreads, 0, stream, args, word);
     });
   });
+}
+
+void launch_write(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+  constexpr std::size_t kFew = 64;
+  if (bytes <= kFew) {
+    launch_write_of<kFew>(to, from, bytes, stream);
+  } else {
+    launch_write_of<kMostWritten>(to, from, bytes, stream);
+  }
 }
 
 }  // namespace lamella::cuda

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+
 #include "engine/core/dtype.h"
 #include "ops/support/strided_loop.h"
 
@@ -15,5 +17,10 @@ void launch_copy(const StridedLoop& loop, int item_bytes, cudaStream_t stream);
 void launch_cast(const StridedLoop& loop, DType to, DType from, cudaStream_t stream);
 /// Sets every element of the output to the one at `value`, in host memory.
 void launch_fill(const StridedLoop& loop, int item_bytes, const void* value, cudaStream_t stream);
+
+/// Number of bytes that launch_write() takes at most.
+inline constexpr std::size_t kMostWritten = 2048;
+/// Writes bytes of host memory, which are read before it returns, to the current device.
+void launch_write(void* to, const void* from, std::size_t bytes, cudaStream_t stream);
 
 }  // namespace lamella::cuda

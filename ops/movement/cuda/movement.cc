@@ -6,7 +6,9 @@
 #include "engine/core/host.h"
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/late_error.h"
 #include "engine/runtime/cuda/stream.h"
+#include "engine/runtime/graphs.h"
 #include "engine/runtime/pinned.h"
 #include "engine/runtime/sync_debug.h"
 #include "ops/movement/cuda/kernels.h"
@@ -19,6 +21,7 @@ namespace {
 void wait(Device device) {
   const HostRelease release(std::numeric_limits<std::int64_t>::max());
   check(cudaStreamSynchronize(current_stream(device)), "copy");
+  raise_late_error(device);
 }
 
 /// Queues the copy of a contiguous tensor's bytes to or from a contiguous tensor of the same dtype.
@@ -50,9 +53,15 @@ Tensor prepared(const Tensor& from, DType dtype) {
   return result;
 }
 
-/// Copies between a device and the host; both tensors are contiguous.
+/// Copies between a device and the host; both tensors are contiguous. A few bytes go to the device with the arguments
+/// of a kernel, for which the host does not wait; not in a graph, which would repeat them, nor from pinned memory, into
+/// which a copy may be under way.
 void transfer_by_host(const Tensor& to, const Tensor& from, const Tensor& host, Device device, cudaMemcpyKind kind) {
   const DeviceGuard guard(device);
+  if (kind == cudaMemcpyHostToDevice && to.nbytes() <= kMostWritten && !is_capturing() && !is_pinned(host)) {
+    launch_write(to.raw_data(), from.raw_data(), to.nbytes(), current_stream(device));
+    return;
+  }
   const bool returns = NonBlockingCopies::on() && is_pinned(host);
   if (!returns) note_wait("copy");
   copy_bytes(to, from, kind, device);

@@ -41,6 +41,31 @@ struct ReduceArgs {
   StridedIndex<1> reduced_index;
 };
 
+/// Number of elements that a lane reads before it combines them: 2 MB of a device's memory have to be under way at any
+/// time for its full bandwidth.
+template <class T>
+inline constexpr std::uint32_t kAtOnce = sizeof(T) >= 8 ? 4 : 8;
+
+/// Combines every lanes-th element from `first` to `end`, in their order, of a single axis.
+template <class Op>
+__device__ typename Op::Partial combine_along(const typename Op::In* in, std::int64_t stride, std::uint32_t first,
+                                              std::uint32_t end, std::uint32_t lanes) {
+  using In = typename Op::In;
+  typename Op::Partial mine = Op::identity();
+  const std::int64_t step = stride * lanes;
+  const In* from = in + first * stride;
+  std::uint32_t i = first;
+  for (; i < end && end - i > (kAtOnce<In> - 1) * lanes; i += kAtOnce<In> * lanes, from += kAtOnce<In> * step) {
+    In read[kAtOnce<In>];
+#pragma unroll
+    for (std::uint32_t k = 0; k < kAtOnce<In>; ++k) read[k] = from[k * step];
+#pragma unroll
+    for (std::uint32_t k = 0; k < kAtOnce<In>; ++k) mine = Op::combine(mine, Op::lift(read[k], i + k * lanes));
+  }
+  for (; i < end; i += lanes, from += step) mine = Op::combine(mine, Op::lift(*from, i));
+  return mine;
+}
+
 template <class Op>
 __global__ void __launch_bounds__(kLaneThreads) reduce_kernel(const __grid_constant__ ReduceArgs args) {
   using Partial = typename Op::Partial;
@@ -57,10 +82,16 @@ __global__ void __launch_bounds__(kLaneThreads) reduce_kernel(const __grid_const
     args.kept_index.locate(result, start);
     const auto* in = reinterpret_cast<const typename Op::In*>(args.in) + start[0];
     const std::uint32_t end = min((chunk + 1) * args.chunk, args.reduced);
-    for (std::uint32_t i = chunk * args.chunk + place.lane; i < end; i += args.lanes.count) {
-      std::int64_t offset[1];
-      args.reduced_index.locate(i, offset);
-      mine = Op::combine(mine, Op::lift(in[offset[0]], i));
+    const std::uint32_t first = chunk * args.chunk + place.lane;
+    if (args.reduced_index.axes <= 1) {
+      const std::int64_t stride = args.reduced_index.axes == 1 ? args.reduced_index.strides[0][0] : 0;
+      mine = combine_along<Op>(in, stride, first, end, args.lanes.count);
+    } else {
+      for (std::uint32_t i = first; i < end; i += args.lanes.count) {
+        std::int64_t offset[1];
+        args.reduced_index.locate(i, offset);
+        mine = Op::combine(mine, Op::lift(in[offset[0]], i));
+      }
     }
   }
   const Partial whole = combine_lanes(shared, mine, place, args.lanes.count, Op::combine);

@@ -6,8 +6,10 @@ PyTorch's operators raise ``RuntimeError`` for most mistakes: shapes that do not
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+import lamella as lm
 from lamella._C import _raise_errors_as
 
 
@@ -71,6 +73,20 @@ def as_runtime_error(error: ValueError) -> Exception:
     for note in getattr(error, "__notes__", ()):
         made.add_note(note)
     return made
+
+
+def line_of(error: BaseException, function: Any) -> str:
+    """Returns the last line of the user's code in an error's traceback: "train.py:12"; by default the function's."""
+    code = getattr(function, "__code__", None)
+    found = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else type(function).__name__
+    package = lm.__file__.rpartition("/")[0]
+    at = error.__traceback__
+    while at is not None:
+        name = at.tb_frame.f_code.co_filename
+        if not name.startswith((package, sys.base_prefix + "/lib/python")) and "/site-packages/" not in name:
+            found = f"{name}:{at.tb_lineno}"
+        at = at.tb_next
+    return found.rpartition("/")[2]
 
 
 def raise_runtime_errors() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ _MODEL = ".model.safetensors"
 _KEYS = ("lamella.program", "lamella.feeds", "lamella.fetches", "lamella.held")
 #: Key of the names of captured tensors that are trained, which files of earlier versions lack.
 _TRAINED = "lamella.trained"
+#: Key of the names of captured parameters and buffers that are not trained.
+_FIXED = "lamella.fixed"
 
 
 def save(program: Program, model_path: str | os.PathLike[str], protocol: int = 4, **configs: Any) -> None:
@@ -107,6 +109,7 @@ def save_inference_model(
     executor: Executor | None = None,
     *,
     program: Program | None = None,
+    buffers: Iterable[Any] = (),
     **configs: Any,
 ) -> None:
     """Writes what computes ``fetch_vars`` from ``feed_vars``, with its parameters, to one file.
@@ -117,6 +120,7 @@ def save_inference_model(
         fetch_vars: variables that are wanted.
         executor: not used.
         program: the program; by default that of ``fetch_vars``.
+        buffers: tensors of a module beside its parameters, which a layer made of the file has in its state.
         configs: not used.
 
     Raises:
@@ -151,14 +155,21 @@ def save_inference_model(
     tensors = {name: test.value("save_inference_model", name, scope) for name in held}
     tensors.update(graph.captured)
     text = (graph.text(), json.dumps(fed), json.dumps(names), json.dumps(held))
-    trained = [name for name, each in graph.captured.items() if isinstance(each, Parameter) and not each.stop_gradient]
-    io.save(tensors, prefix + _MODEL, {**dict(zip(_KEYS, text, strict=True)), _TRAINED: json.dumps(trained)})
+    kept = {id(each) for each in buffers}
+    state = {name: each for name, each in graph.captured.items() if isinstance(each, Parameter) or id(each) in kept}
+    trained = [name for name, each in state.items() if isinstance(each, Parameter) and not each.stop_gradient]
+    names_of_state = {
+        _TRAINED: json.dumps(trained),
+        _FIXED: json.dumps([each for each in state if each not in trained]),
+    }
+    io.save(tensors, prefix + _MODEL, {**dict(zip(_KEYS, text, strict=True)), **names_of_state})
 
 
-def trained_names(path_prefix: str | os.PathLike[str]) -> list[str]:
-    """Returns the names of captured tensors of an inference program that were parameters to train when it was saved."""
-    text = io.metadata(Path(_prefix("trained_names", path_prefix) + _MODEL))
-    return [str(name) for name in json.loads(text.get(_TRAINED, "[]"))]
+def state_names(path_prefix: str | os.PathLike[str]) -> dict[str, bool]:
+    """Returns the names of captured parameters and buffers of an inference program, and True for those trained."""
+    text = io.metadata(Path(_prefix("state_names", path_prefix) + _MODEL))
+    listed = {trained: json.loads(text.get(key, "[]")) for key, trained in ((_TRAINED, True), (_FIXED, False))}
+    return {str(name): trained for trained, names in listed.items() for name in names}
 
 
 def load_inference_model(

@@ -602,6 +602,19 @@ def test_cross_entropy():
     )
 
 
+def test_the_start_up_program_puts_statistics_into_the_scope():
+    run(
+        """
+        with paddle.static.program_guard(paddle.static.Program(), startup := paddle.static.Program()):
+            norm = paddle.nn.BatchNorm1D(3)
+        with paddle.static.scope_guard(scope := paddle.static.Scope()):
+            paddle.static.Executor().run(startup)
+        found = [np.array(scope.find_var(each.name).get_tensor()) for each in (norm._mean, norm._variance)]
+        np.testing.assert_array_equal(found, [[0.0] * 3, [1.0] * 3])
+        """
+    )
+
+
 def test_names_that_are_not_there_say_so():
     run(
         """

@@ -246,6 +246,88 @@ try:
 except ValueError as error:
     assert "input_spec" in str(error)
 """,
+    "states of programs that are read": """
+from paddle.static import InputSpec
+
+
+class Scaled(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1D(3)
+        self.register_buffer("scale", paddle.to_tensor([2.0]))
+        self.register_buffer("places", paddle.to_tensor([2, 1, 0]))
+
+    def forward(self, x):
+        return paddle.index_select(self.norm(x), self.places, axis=1) * self.scale + paddle.ones([1])
+
+
+net = Scaled()
+net(paddle.randn([4, 3]))
+paddle.jit.save(net, "saved/scaled", input_spec=[InputSpec([None, 3], "float32")])
+loaded = paddle.jit.load("saved/scaled")
+wanted = sorted((x.stop_gradient, x.astype("float32").tolist()) for x in net.state_dict().values())
+assert sorted((x.stop_gradient, x.astype("float32").tolist()) for x in loaded.state_dict().values()) == wanted
+""",
+    "decisions that no program can hold": """
+from paddle.static import InputSpec
+
+
+class Branches(nn.Layer):
+    def forward(self, x):
+        if x.sum() > 0:  # here
+            return x
+        return -x
+
+
+class Loops(nn.Layer):
+    def forward(self, x):
+        while x.sum() > 0:  # here
+            x = x - 1
+        return x
+
+
+line = [number for number, text in enumerate(open(__file__), 1) if text.endswith("# here\\n")]
+for layer, at, advice in ((Branches(), line[0], "static.nn.cond("), (Loops(), line[1], "static.nn.while_loop(")):
+    try:
+        paddle.jit.save(layer, "saved/refused", input_spec=[InputSpec([None, 3], "float32")])
+        raise AssertionError("nothing was raised")
+    except RuntimeError as error:
+        assert f":{at}:" in str(error) and advice in str(error), error
+    assert paddle.in_dynamic_mode()
+""",
+    "orders by numpy's generator": """
+from paddle.io import BatchSampler, DataLoader, Dataset, RandomSampler, WeightedRandomSampler
+
+
+class Pairs(Dataset):
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        return np.float32(index), (index, float(index))
+
+
+def seeded(make):
+    np.random.seed(3)
+    return list(make())
+
+
+data, order = Pairs(), [3, 5, 4, 1, 0, 2]
+assert seeded(lambda: BatchSampler(data, shuffle=True, batch_size=4)) == [order[:4], order[4:]]
+assert seeded(lambda: (int(i) for x, _ in DataLoader(data, batch_size=4, shuffle=True) for i in x)) == order
+assert seeded(lambda: RandomSampler(data)) == order
+assert seeded(lambda: RandomSampler(range(5), replacement=True, num_samples=7)) == [2, 0, 1, 3, 0, 0, 0]
+assert seeded(lambda: RandomSampler(data, generator=iter([5, 1, 0, 2, 3, 4]))) == [5, 1, 0, 2, 3, 4]
+assert seeded(lambda: WeightedRandomSampler([0.1, 0.5, 0.4], 6)) == [1, 2, 1, 1, 2, 2]
+assert seeded(lambda: WeightedRandomSampler([0.1, 0.5, 0.4], 2, replacement=False)) == [1, 2]
+assert all(type(pair) is list for _, pair in DataLoader(data, batch_size=4))
+for wrong in (lambda: WeightedRandomSampler([-1.0], 1), lambda: RandomSampler(data, num_samples=7)):
+    try:
+        wrong()
+        raise AssertionError("nothing was raised")
+    except ValueError as error:
+        assert "Sampler]" in str(error)
+""",
     "images": """
 import random
 import paddle.vision.transforms as T

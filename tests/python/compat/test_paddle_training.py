@@ -149,7 +149,8 @@ loaded = {name: paddle.jit.load(name) for name in nets}
 for name, net in nets.items():
     twin = loaded[name]
     trained = [each for each in net.parameters() if not each.stop_gradient]
-    assert [each.shape for each in twin.parameters()] == [each.shape for each in trained] and len(trained) == 5
+    own = [each.shape for each in twin.parameters() if not each.stop_gradient]
+    assert own == [each.shape for each in trained] and len(trained) == 5 and len(twin.parameters()) == 8
     for _ in range(3):
         found = []
         for layer, parameters in ((net, trained), (twin, twin.parameters())):

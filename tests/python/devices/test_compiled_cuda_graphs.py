@@ -116,6 +116,14 @@ def products_and_rows():
 
 
 @captured
+def picked_rows():
+    return lambda x, i: lm.softmax(nn.functional.embedding(i, x) + lm.take(x, i, axis=0), -1), lambda k: (
+        numbers(5, 4, seed=k),
+        lm.asarray(np.random.default_rng(k).integers(0, 5, 7)).to("cuda"),
+    )
+
+
+@captured
 def several_arguments():
     return lambda x, y: (lm.matmul(x, y) * 2 - x.sum()).cumsum(0), lambda k: (
         numbers(5, 4, seed=k),
@@ -352,6 +360,13 @@ def steps(kind: str) -> Callable[[nn.Module, Any, Any], Callable[..., Any]]:
             optimizer.step()
             return loss.detach()
 
+        def of_classes(x: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(net(x), target.argmax(1))
+            loss.backward()
+            optimizer.step()
+            return loss
+
         def to_zero(x: lm.Tensor, target: lm.Tensor) -> lm.Tensor:
             loss = ((net(x) - target) ** 2).mean()
             optimizer.zero_grad(set_to_none=False)
@@ -361,7 +376,7 @@ def steps(kind: str) -> Callable[[nn.Module, Any, Any], Callable[..., Any]]:
 
         return {
             "first": first, "between": between, "with results": with_results, "with a seed": with_a_seed,
-            "clipped": clipped, "to zero": to_zero,
+            "clipped": clipped, "of classes": of_classes, "to zero": to_zero,
         }[kind]  # fmt: skip
 
     return make
@@ -391,7 +406,7 @@ def trained(compiled: Callable[[Any], Any], kind: str, optimizer_of: Any, *, nor
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("kind", ["first", "between", "with results", "with a seed", "clipped"])
+@pytest.mark.parametrize("kind", ["first", "between", "with results", "with a seed", "clipped", "of classes"])
 def test_steps_are_launched(kind, name):
     eager, _ = trained(lambda f: f, kind, OPTIMIZERS[name])
     found, function = trained(lambda f: lm.compile(f, cuda_graphs=True), kind, OPTIMIZERS[name])

@@ -413,11 +413,11 @@ MORE: dict[str, Reference] = {
     "addcdiv": lambda x, a, b, value: x + value * a / b,
 }
 
-#: Elementwise operators that compute nothing: they compare, choose, or handle bits.
+#: Elementwise operators that compute nothing, or a product: they compare, choose, or handle bits.
 EXACT = frozenset(
     {
         *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite"),
-        *("signbit", "nextafter", "where", "logical_and", "logical_or", "logical_xor", "logical_not"),
+        *("signbit", "nextafter", "where", "masked_scale", "logical_and", "logical_or", "logical_xor", "logical_not"),
     }
 )
 

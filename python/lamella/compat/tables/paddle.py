@@ -152,8 +152,7 @@ ifftshift(x, axes=None)
 
 #: ``paddle.io``.
 DATA = """
-ChainDataset ConcatDataset Dataset IterableDataset Subset WeightedRandomSampler get_worker_info random_split
+ChainDataset ConcatDataset Dataset IterableDataset Subset get_worker_info random_split
 SubsetRandomSampler
-RandomSampler(data_source, replacement=False, num_samples=None, generator=None)
 SequenceSampler(data_source) -> SequentialSampler
 """

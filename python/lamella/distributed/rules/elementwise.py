@@ -59,6 +59,8 @@ def linear_in(call: Call) -> list[set[int]]:
         return [every] if len(tensors) == 2 else []
     if name == "where":
         return [every - {0}] if len(tensors) == 3 else []
+    if name == "masked_scale":
+        return [{1}]
     if name == "masked_fill":
         value = call.arguments.get("value")
         return [{0}] if not isinstance(value, lm.Tensor) and value == 0 else []

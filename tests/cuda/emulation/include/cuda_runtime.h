@@ -139,6 +139,7 @@ inline int __syncthreads_or(int predicate) { return emulation::block_any(predica
 inline void __syncwarp(unsigned mask = 0xffffffffu) { emulation::warp_barrier(mask); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
+inline void __threadfence_system() {}
 inline unsigned __activemask() { return emulation::live_lanes(0xffffffffu); }
 
 template <class T>

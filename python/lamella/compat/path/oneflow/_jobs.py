@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import lamella as lm
 from lamella import static
+from lamella.compat.errors import line_of
 from lamella.graph import UnknownValueError
 
 from . import _record, _results, _session, scope
-from ._record import Record, line_of
+from ._record import Record
 from .typing import Placeholder
 
 #: What to do where a job's function asks for a value, by the method that was called.

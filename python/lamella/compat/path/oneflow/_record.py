@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -133,17 +132,3 @@ def needed(op: str) -> Record:
     if record is None:
         raise RuntimeError(f"[{op}] belongs into the function of a job (@flow.global_function()), and none is recorded")
     return record
-
-
-def line_of(error: BaseException, function: Any) -> str:
-    """Returns the last line of the user's code in an error's traceback: "train.py:12"."""
-    code = function.__code__
-    found = f"{code.co_filename}:{code.co_firstlineno}"
-    package = lm.__file__.rpartition("/")[0]
-    at = error.__traceback__
-    while at is not None:
-        name = at.tb_frame.f_code.co_filename
-        if not name.startswith((package, sys.base_prefix + "/lib/python")) and "/site-packages/" not in name:
-            found = f"{name}:{at.tb_lineno}"
-        at = at.tb_next
-    return found.rpartition("/")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -49,6 +50,78 @@ class ComposeDataset(_native.Dataset):  # type: ignore[misc]
         return tuple(fields)
 
 
+class RandomSampler(Sampler):
+    """Places in random order, drawn as in Paddle by numpy's own generator: ``np.random.seed`` decides on them.
+
+    Args:
+        data_source: has a length.
+        replacement: True draws each place anew.
+        num_samples: number of places, all by default.
+        generator: an iterator of places in the place of numpy's generator.
+    """
+
+    def __init__(
+        self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None
+    ) -> None:
+        super().__init__(data_source)
+        if not isinstance(replacement, bool):
+            raise TypeError(f"[RandomSampler] replacement is a bool, not {type(replacement).__name__}")
+        if num_samples is not None and not (isinstance(num_samples, int) and num_samples > 0):
+            raise ValueError(f"[RandomSampler] num_samples is a positive int or None, not {num_samples!r}")
+        if num_samples is not None and not replacement and num_samples > len(data_source):
+            raise ValueError(
+                f"[RandomSampler] num_samples is {num_samples}, and there are {len(data_source)} examples: "
+                "replacement=True draws some of them again"
+            )
+        self.replacement, self._count, self.generator = replacement, num_samples, generator
+
+    @property
+    def num_samples(self) -> int:
+        """Number of places."""
+        return len(self.data_source) if self._count is None else self._count
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        import numpy as np
+
+        if self.generator is not None:
+            return itertools.islice(self.generator, self.num_samples)
+        size = len(self.data_source)
+        drawn = np.random.choice(size, self.num_samples) if self.replacement else np.random.permutation(size)
+        return iter(drawn[: self.num_samples].tolist())
+
+
+class WeightedRandomSampler(Sampler):
+    """Places drawn with probabilities in proportion to ``weights``, by numpy's own generator."""
+
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True) -> None:
+        import numpy as np
+
+        super().__init__()
+        if not (isinstance(num_samples, int) and num_samples > 0):
+            raise ValueError(f"[WeightedRandomSampler] num_samples is a positive int, not {num_samples!r}")
+        self.weights = np.asarray(weights, "float64")
+        if self.weights.ndim != 1 or not (self.weights >= 0).all() or not self.weights.sum() > 0:
+            raise ValueError("[WeightedRandomSampler] weights is a list of numbers from 0 on, of which one is positive")
+        if not replacement and num_samples > np.count_nonzero(self.weights):
+            raise ValueError(
+                f"[WeightedRandomSampler] num_samples is {num_samples}, and {np.count_nonzero(self.weights)} weights "
+                "are positive: replacement=True draws some of them again"
+            )
+        self.num_samples, self.replacement = num_samples, replacement
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        import numpy as np
+
+        chances = self.weights / self.weights.sum()
+        return iter(np.random.choice(len(chances), self.num_samples, self.replacement, chances).tolist())
+
+
 class BatchSampler(_native.BatchSampler):  # type: ignore[misc]
     """Batches of places in a data set, or of those that a sampler gives."""
 
@@ -63,7 +136,7 @@ class BatchSampler(_native.BatchSampler):  # type: ignore[misc]
         if (dataset is None) == (sampler is None):
             raise ValueError("[BatchSampler] takes a dataset or a sampler")
         if sampler is None:
-            sampler = _native.RandomSampler(dataset) if shuffle else _native.SequentialSampler(dataset)
+            sampler = RandomSampler(dataset) if shuffle else _native.SequentialSampler(dataset)
         super().__init__(sampler, batch_size, drop_last)
 
 
@@ -140,6 +213,13 @@ def _with_tensors(batch: Any) -> Any:
     return to_tensor(batch) if type(batch).__name__ == "ndarray" and batch.dtype.kind in "biufc" else batch
 
 
+def _with_lists(batch: Any) -> Any:
+    """Returns a batch with lists in the place of tuples."""
+    if type(batch) in (list, tuple):
+        return [_with_lists(each) for each in batch]
+    return {key: _with_lists(each) for key, each in batch.items()} if type(batch) is dict else batch
+
+
 class _Collate:
     """Makes batches of samples as Paddle does: numbers in double precision, and tensors of what a program returns."""
 
@@ -148,7 +228,7 @@ class _Collate:
 
     def __call__(self, samples: Any) -> Any:
         if self.function is None:
-            return _native.default_collate([_with_doubles(each) for each in samples])
+            return _with_lists(_native.default_collate([_with_doubles(each) for each in samples]))
         return _with_tensors(self.function(samples))
 
 
@@ -184,7 +264,8 @@ class DataLoader:
         if batch_sampler is not None:
             options["batch_sampler"] = batch_sampler
         else:
-            options.update(batch_size=batch_size, shuffle=shuffle, drop_last=drop_last)
+            options.update(batch_size=batch_size, drop_last=drop_last)
+            options.update({"sampler": RandomSampler(dataset)} if shuffle else {"shuffle": False})
         if worker_init_fn is not None:
             options["worker_init_fn"] = worker_init_fn
         self.dataset = dataset

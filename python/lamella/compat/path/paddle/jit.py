@@ -7,11 +7,20 @@ from typing import Any
 
 import lamella as lm
 from lamella import static
+from lamella.compat.errors import line_of
 from lamella.compat.front import close_module
+from lamella.graph import UnknownValueError
 from lamella.graph._control_flow import Body
-from lamella.static.files import trained_names
+from lamella.static.files import state_names
 
 from .nn import Layer
+
+#: What to write where a function that is recorded asks for a value, by the method that was called.
+_ADVICE = {
+    "bool": "for 'if' write paddle.static.nn.cond(pred, true_fn, false_fn), for 'while' "
+    "paddle.static.nn.while_loop(cond, body, loop_vars), for a choice by element paddle.where(pred, x, y)",
+    "shape": "give the InputSpec a size in place of None",
+}
 
 
 def to_static(
@@ -62,15 +71,16 @@ def set_code_level(level: int = 100, also_to_stdout: bool = False) -> None:
 class TranslatedLayer(Layer):
     """A layer that :func:`load` has read: it runs the program of one that was saved.
 
-    What was trained when it was saved are parameters of the layer, which can be trained further.
+    What was trained when it was saved are parameters of the layer, which can be trained further; what was kept beside
+    them, such as running statistics and buffers, are parameters that are not trained, as in Paddle.
     """
 
-    def __init__(self, program: Any, feeds: list[str], fetches: list[Any], trained: list[str]) -> None:
+    def __init__(self, program: Any, feeds: list[str], fetches: list[Any], state: dict[str, bool]) -> None:
         super().__init__()
         self.__dict__.update(_program=program, _feeds=feeds)
         captured = program.graph.captured
-        for name in trained:
-            parameter = lm.nn.Parameter(captured[name])
+        for name, trained in state.items():
+            parameter = lm.nn.Parameter(captured[name], stop_gradient=not trained)
             program.graph.replace(name, parameter)
             self.add_parameter(name.replace(".", "_"), parameter)
         self.__dict__["_held"] = {name: program.value("load", name, static.global_scope()) for name in program.held}
@@ -101,6 +111,7 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
 
     Raises:
         ValueError: no specs are known.
+        RuntimeError: the layer decides something by a tensor's elements or by a size that is not known.
     """
     forward = getattr(layer, "forward", layer)
     specs = input_spec or getattr(layer, "_input_spec", None) or getattr(forward, "_input_spec", None)
@@ -117,7 +128,14 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
             feeds = [_variable(spec, place) for place, spec in enumerate(specs)]
             made = layer(*feeds)
             fetches = list(made) if isinstance(made, (list, tuple)) else [made]
-        static.save_inference_model(path, feeds, fetches, static.Executor(), program=program)
+        buffers = layer.buffers() if isinstance(layer, lm.nn.Module) else ()
+        static.save_inference_model(path, feeds, fetches, static.Executor(), program=program, buffers=buffers)
+    except UnknownValueError as error:
+        advice = _ADVICE.get(error.what, "compute with operators of paddle, and leave this out of what is saved")
+        raise RuntimeError(
+            f"[save] {line_of(error, forward)}: {error}. A layer is called once, to be recorded, and has no values "
+            f"then: {advice}"
+        ) from error
     finally:
         if dynamic:
             static.disable_static()
@@ -133,7 +151,7 @@ def _variable(spec: Any, place: int) -> Any:
 def load(path: str, **configs: Any) -> TranslatedLayer:
     """Reads a layer that :func:`save` wrote."""
     program, feeds, fetches = static.load_inference_model(path, static.Executor())
-    return TranslatedLayer(program, feeds, fetches, trained_names(path))
+    return TranslatedLayer(program, feeds, fetches, state_names(path))
 
 
 __getattr__ = close_module(__name__)

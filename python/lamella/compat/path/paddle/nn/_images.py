@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import lamella as lm
+from lamella.static import ParamAttr
 
 from . import initializer
 from ._base import Layer
@@ -35,8 +36,9 @@ class _BatchNorm(Layer):
         if bias_attr is not False:
             self.bias = self.create_parameter([num_features], bias_attr, is_bias=True)
         # As in Paddle these are parameters, which are not trained.
-        self._mean = lm.nn.Parameter(lm.zeros((num_features,), dtype=self._dtype), stop_gradient=True)
-        self._variance = lm.nn.Parameter(lm.ones((num_features,), dtype=self._dtype), stop_gradient=True)
+        zeros = initializer.Constant(0.0)
+        self._mean = self.create_parameter([num_features], ParamAttr(initializer=zeros, trainable=False))
+        self._variance = self.create_parameter([num_features], ParamAttr(initializer=ones, trainable=False))
 
     def forward(self, x: lm.Tensor) -> lm.Tensor:
         """Normalizes each channel by the batch, in evaluation by the running mean and variance."""
