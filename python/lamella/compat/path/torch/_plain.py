@@ -313,4 +313,4 @@ def matmul(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
 
 def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
     """Returns ``beta * input + alpha * (mat1 @ mat2)`` of a sparse matrix, one that is sparse, too, and a dense one."""
-    return input * beta + smm(mat1, mat2) * alpha
+    return input.sspaddmm(mat1, mat2, beta=beta, alpha=alpha)
