@@ -42,6 +42,7 @@ class LBFGS(Optimizer):
         tolerance_change: ends where neither parameters nor loss change more.
         history_size: how many changes are remembered.
         line_search_fn: ``"strong_wolfe"``, or None for steps of the length ``lr``.
+        maximize: climbs instead.
     """
 
     needs_whole = True
@@ -56,6 +57,8 @@ class LBFGS(Optimizer):
         tolerance_change: float = 1e-9,
         history_size: int = 100,
         line_search_fn: str | None = None,
+        *,
+        maximize: bool = False,
     ) -> None:
         defaults = {
             "lr": lr,
@@ -65,6 +68,7 @@ class LBFGS(Optimizer):
             "tolerance_change": tolerance_change,
             "history_size": history_size,
             "line_search_fn": line_search_fn,
+            "maximize": maximize,
         }
         super().__init__(params, defaults)
 
@@ -142,10 +146,12 @@ class _Run:
         self.state = state
         self.closure = closure
         self.evaluations = 1
+        self.sign = -1.0 if group.get("maximize") else 1.0  # states of earlier versions lack the option
 
     def go(self, loss: float) -> None:
         """Makes the steps, from a loss whose gradients are there."""
         group, state = self.group, self.state
+        loss *= self.sign
         most = group["max_eval"] if group["max_eval"] is not None else group["max_iter"] * 5 // 4
         gradient = self.gradient()
         for number in range(group["max_iter"]):
@@ -214,7 +220,7 @@ class _Run:
         def evaluate(at: float) -> Point:
             place(at)
             with lm.enable_grad():
-                value = float(self.closure())
+                value = self.sign * float(self.closure())
             self.evaluations += 1
             gradient = self.gradient()
             return Point(at, value, _dot(gradient, direction), gradient)
@@ -236,7 +242,7 @@ class _Run:
             gradient = parameter.grad
             row = lm.zeros_like(parameter.detach()) if gradient is None else gradient.detach()
             rows.append(row.reshape([-1]))
-        return lm.concat(rows).clone()
+        return lm.concat(rows) * self.sign
 
 
 def _dot(a: lm.Tensor, b: lm.Tensor) -> float:

@@ -473,7 +473,7 @@ import torch.nn.functional as F
 
 x = torch.tensor([[0.2, 0.3, 0.4], [0.5, 0.6, 0.7]], requires_grad=True)
 w = torch.tensor([[0.7, 0.1, 0.2], [0.3, 0.9, 0.8]], requires_grad=True)
-m = torch.rand(3, 4).requires_grad_()
+m, c = torch.rand(3, 4).requires_grad_(), torch.tensor([[0.1, 0.4, 0.5], [0.6, 0.2, 0.9]])
 above, places = x.detach() > 0.45, torch.tensor([[0], [1]])
 of_input = "abs acos asin asinh atan atanh cos cosh digamma erf erfc lgamma log log10 log1p log2 sin sinh var".split()
 of_result = "exp reciprocal rsqrt sqrt sigmoid tanh relu".split()
@@ -496,6 +496,21 @@ KEPT = [
     (lambda: x @ m, {"self": x, "mat2": m}), (lambda: torch.where(above, x, w), {"condition": above}),
     (lambda: x.gather(1, places), {"index": places}),
     (lambda: F.conv1d(x[None], w[None]), {"input": x[None], "weight": w[None]}),
+    (lambda: F.linear(x, w, w[:, 0]), {"mat1": x, "mat2": w.mT}), (lambda: x.cumprod(1), {"self": x, "result": None}),
+    (lambda: x.scatter_add(1, places, w), {"index": places}), (lambda: x.topk(1)[0], {"indices": x.topk(1)[1]}),
+    (lambda: x.index_add(0, places[:, 0], w), {"index": places[:, 0]}),
+    (lambda: F.smooth_l1_loss(x, w, reduction="none", beta=0.5), {"self": x, "target": w, "beta": 0.5}),
+    (lambda: torch.addcmul(x, w, w, value=2), {"tensor1": w, "tensor2": w, "value": 2}),
+    (lambda: torch.cdist(x, w), {"x1": x, "x2": w, "result": None}), (lambda: F.logsigmoid(x), {"self": x}),
+    (lambda: x.lerp(w, 0.1), {"weight": 0.1}), (lambda: x.lerp(w, w), {"self": x, "end": w, "weight": w}),
+    (lambda: c.lerp(c, w), {"self": c, "end": c}), (lambda: x.lerp(c, c), {"weight": c}),
+    (lambda: torch.addcmul(x, c, w, value=3), {"tensor1": c, "tensor2": ..., "value": 3}),
+    (lambda: torch.addcmul(x, w, c, value=3), {"tensor1": ..., "tensor2": c, "value": 3}),
+    (lambda: c * x, {"self": c, "other": ...}), (lambda: x * c, {"self": ..., "other": c}),
+    (
+        lambda: F.scaled_dot_product_attention(x[None], w[None], m.mT[None, :2, :3]),
+        {"query": x[None], "key": w[None], "value": m.mT[None, :2, :3]},
+    ),
 ]
 for make, wanted in KEPT:
     y = make()

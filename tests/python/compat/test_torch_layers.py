@@ -128,6 +128,9 @@ products = (torch.smm(sparse, dense), 2, 4), (sparse.smm(dense), 2, 4), (torch.h
 for made, axes, rows in products:
     assert made.is_sparse and made.sparse_dim() == axes and made._nnz() == rows and made.is_coalesced()
     assert torch.equal(made.to_dense(), wanted)
+for added in (torch.sspaddmm(summand := products[0][0], sparse, dense, beta=3, alpha=0.5),
+              summand.sspaddmm(sparse, dense, beta=3, alpha=0.5)):
+    assert added.is_sparse and torch.equal(added.to_dense(), 3.5 * wanted)
 """,
     "derivatives of draws with respect to concentrations": """
 x = torch.tensor([0.3, 0.2, 0.5, 0.01, 0.97], dtype=torch.float64)

@@ -62,6 +62,8 @@ SEEN = [
     ("x.sum().backward()", "sum backward"),
     ("x.max(1)", "max"),
     ("x.dim()", "dim"),
+    ("x.size()", "size"),
+    ("x.size(-1)", "size"),
     ("x.numel()", "numel"),
     ("x.stride()", "stride"),
     ("y.numpy()", "numpy"),

@@ -151,7 +151,23 @@ def run(o, p, times):
     return p.detach().clone()
 
 
+ends = []
+for sign in (1, -1):  # climbing a loss is descending its negative
+    p = nn.Parameter(torch.tensor([0.5, -0.2, 1.0]))
+    for search in (None, "strong_wolfe"):
+        o = torch.optim.LBFGS([p], max_iter=3, line_search_fn=search, maximize=sign < 0)
+
+        def climb():
+            o.zero_grad()
+            loss = sign * ((p - 0.3) ** 2 * torch.arange(1.0, 4.0)).sum()
+            loss.backward()
+            return loss
+
+        assert sign * o.step(climb) > 0
+    ends.append(p.detach())
+assert torch.equal(*ends) and (ends[0] - 0.3).abs().max() < 0.01, ends
 make = lambda p: torch.optim.LBFGS([p], max_iter=3)
+assert make(p := torch.ones(2, requires_grad=True))._params == [p]
 p = nn.Parameter(torch.tensor([0.5, -0.2, 1.0]))
 o = make(p)
 run(o, p, 2)

@@ -353,7 +353,9 @@ def wrapped(x):
 
 for function in (own, wrapped):
     assert function(torch.ones(1)) == "own" and function(a) == ("Base", ["Base"])
-assert torch.overrides.resolve_name(torch.Tensor.add) == "torch.Tensor.add"
+named = torch.Tensor.add, torch.Tensor.shape.__get__, torch.Tensor.grad.__set__
+names = [torch.overrides.resolve_name(f) for f in named]
+assert names == ["torch.Tensor.add", "torch.Tensor.shape.__get__", "torch.Tensor.grad.__set__"]
 """,
 }
 

@@ -297,6 +297,7 @@ from ._plain import (
     scatter_reduce,
     smm,
     spmm,
+    sspaddmm,
     stft,
     threshold,
 )

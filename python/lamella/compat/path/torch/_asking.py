@@ -134,14 +134,13 @@ _REFLECTED |= {"__rlshift__": "__lshift__", "__rrshift__": "__rshift__"}
 _COMMUTING = frozenset({"__radd__", "__rmul__"})
 #: Functions that make tensors of tensors and do not ask.
 _MAKING = frozenset({"as_tensor", "asarray", "tensor"})
-#: Attributes that do not ask: those of any object, those by which other libraries read the memory, and sizes, which
-#: are a number to Lamella.
+#: Attributes that do not ask: those of any object, and those by which other libraries read the memory.
 _PLAIN = frozenset(
     {
         *("__new__", "__init__", "__hash__", "__setattr__", "__delattr__", "__dir__", "__doc__", "__module__"),
         *("__reduce_ex__", "__copy__", "__deepcopy__", "__array__", "__array_namespace__", "__array_priority__"),
         *("__dlpack__", "__dlpack_device__", "__cuda_array_interface__"),
-        *("__index__", "__int__", "__float__", "__complex__", "__delitem__", "as_subclass", "size"),
+        *("__index__", "__int__", "__float__", "__complex__", "__delitem__", "as_subclass"),
     }
 )
 

@@ -309,3 +309,8 @@ def hspmm(mat1: Any, mat2: Tensor) -> Any:
 def matmul(input: Any, other: Any, *, out: Tensor | None = None) -> Any:
     """The product of matrices, stacks of them, or vectors; a sparse matrix comes first."""
     return lm.matmul(input, other, out=out) if isinstance(input, Tensor) else input.mm(other)
+
+
+def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
+    """Returns ``beta * input + alpha * (mat1 @ mat2)`` of a sparse matrix, one that is sparse, too, and a dense one."""
+    return input.sspaddmm(mat1, mat2, beta=beta, alpha=alpha)

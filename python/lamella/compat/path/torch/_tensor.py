@@ -58,6 +58,11 @@ _native_shape: Any = Tensor.__dict__["shape"].__get__
 class _Size:
     """``x.size()`` and ``x.size(dim)``; to Lamella, which counts elements by this name, a number as before."""
 
+    __name__ = "size"
+
+    def __call__(self, x: Tensor, dim: int | None = None) -> Any:
+        return x.shape if dim is None else _native_shape(x)[dim]
+
     def __get__(self, x: Tensor | None, owner: type) -> Any:
         if x is None:
             return self

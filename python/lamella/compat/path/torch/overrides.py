@@ -156,9 +156,13 @@ class TorchFunctionMode:
 
 
 def resolve_name(f: Any) -> str:
-    """Returns the dotted name of a function, or of a method of tensors."""
+    """Returns the dotted name of a function, or of a method or the getter of an attribute of tensors."""
     if is_tensor_method_or_property(f):
         return f"torch.Tensor.{f.__name__}"
+    attribute = getattr(f, "__self__", None)  # of f, if that reads or sets one
+    for name, value in vars(Tensor).items() if hasattr(type(attribute), "__set__") else ():
+        if getattr(value, "_native", value) is attribute:
+            return f"torch.Tensor.{name}.{f.__name__}"
     return f"{getattr(f, '__module__', '')}.{getattr(f, '__qualname__', type(f).__name__)}".lstrip(".")
 
 

@@ -291,6 +291,10 @@ class SparseTensor:
 
     matmul = spmm = __matmul__ = mm
 
+    def sspaddmm(self, mat1: Any, mat2: lm.Tensor, *, beta: float = 1, alpha: float = 1) -> SparseTensor:
+        """Returns ``beta * self + alpha * (mat1 @ mat2)`` of a sparse ``mat1`` and a dense ``mat2``."""
+        return self * beta + mat1.smm(mat2) * alpha
+
     def smm(self, mat: lm.Tensor) -> SparseTensor:
         """Returns the product with a dense matrix as a sparse one, of those rows that hold something here."""
         rows = self._rows_of_product("smm", mat)

@@ -305,6 +305,10 @@ def _refusing_small_thresholds(check: Callable[..., None]) -> Callable[..., None
     return with_threshold
 
 
+#: By which programs gather and write what the one group of this optimizer moves.
+_lbfgs: Any = LBFGS
+_lbfgs._params = property(lambda self: self.param_groups[0]["params"], doc="The tensors that steps move.")
+
 _adafactor: Any = Adafactor
 _adafactor.check = _refusing_small_thresholds(Adafactor.check)
 
