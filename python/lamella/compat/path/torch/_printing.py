@@ -171,6 +171,7 @@ _NODES = {
     "pick": "IndexBackward0",
     "power_norm": "LinalgVectorNormBackward0",
     "linear": "AddmmBackward0",
+    "masked_scale": "MulBackward0",
     "matmul": "MmBackward0",
     "multiply": "MulBackward0",
     "negative": "NegBackward0",

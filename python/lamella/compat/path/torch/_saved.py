@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy
-
 import lamella as lm
 
 _native_saved: Any = lm.autograd.Node.__dict__["saved_tensors"]
@@ -48,7 +46,7 @@ _NUMBERS = {
     *("negative_slope", "threshold", "value", "weight"),
 }
 #: What an operator keeps only where a gradient of one of these operands is wanted.
-_FOR = {
+_FOR: dict[str, dict[str, tuple[int, ...]]] = {
     "multiply": {"self": (1,), "other": (0,)},
     "addcmul": {"tensor1": (2,), "tensor2": (1,), "value": (1, 2)},
     "lerp": {"self": (2,), "end": (2,), "weight": (0, 1)},
@@ -78,6 +76,8 @@ def _value(self: Any, name: str) -> Any:
         return found
     number = found.item()
     if isinstance(number, float) and found.dtype == lm.float32:
+        import numpy
+
         number = float(str(numpy.float32(number)))  # the number that was rounded to the tensor
     return None if math.isinf(number) and name in ("max", "min") else number
 

@@ -291,7 +291,7 @@ class SparseTensor:
 
     matmul = spmm = __matmul__ = mm
 
-    def sspaddmm(self, mat1: Any, mat2: lm.Tensor, *, beta: float = 1, alpha: float = 1) -> SparseTensor:
+    def sspaddmm(self, mat1: Any, mat2: lm.Tensor, *, beta: Any = 1, alpha: Any = 1) -> SparseTensor:
         """Returns ``beta * self + alpha * (mat1 @ mat2)`` of a sparse ``mat1`` and a dense ``mat2``."""
         return self * beta + mat1.smm(mat2) * alpha
 
