@@ -140,9 +140,10 @@ def test_second_derivatives_go_operator_by_operator():
 
 def test_what_cuda_has_no_function_for_goes_operator_by_operator(folder):
     graph, y = record(lambda x: lm.digamma(x * 2) + x, x=("float32", [-1]))
+    given = {"x": numbers(10)}
     with emulation.counted() as counts:
-        graph.run({"x": numbers(10)}, y, fuse=False)
-    compare(graph, y, {"x": numbers(10)}, counts["launches"])
+        graph.run(given, y, fuse=False)
+    compare(graph, y, given, counts["launches"])
     compiled = lm.compile(lambda x: lm.lgamma(x * 2) + x)  # whose gradient is digamma
     for _ in range(4):
         x = numbers(10)
@@ -156,9 +157,10 @@ def test_what_runs_rarely_is_not_compiled(folder):
     lm.graph.set_native("background")
     graph, y = record(lambda x: lm.tanh(x * 2 + 1.75) - x, x=("float32", [-1]))
     launches = []
+    given = {"x": numbers(10)}
     for _ in range(12):
         with emulation.counted() as counts:
-            graph.run({"x": numbers(10)}, y)
+            graph.run(given, y)
         launches.append(counts["launches"])
     assert launches == [4] * 10 + [1] * 2
     lm.graph.set_native("off")
