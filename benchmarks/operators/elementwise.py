@@ -198,6 +198,7 @@ def _ternary() -> list[Row]:
     integer_power = tuple(case(label, a=uniform(0.1, 3.0, *shape)) for label, shape in sizes.items())
     return [
         Row("where", "lm.where(c, a, b)", "torch.where(c, a, b)", choices),
+        Row("masked_scale", "lm.masked_scale(c, a, 1.25)", "torch.where(c, a * 1.25, 0.0)", choices),
         Row("lerp", "lm.lerp(a, b, c)", "torch.lerp(a, b, c)", three, tolerance=1e-2),
         Row("addcmul", "lm.addcmul(a, b, c, value=0.5)", "torch.addcmul(a, b, c, value=0.5)", three, tolerance=1e-2),
         Row(

@@ -199,12 +199,6 @@ def smooth_l1(input: Any, target: Any, beta: Any) -> Value:
     return op("Where", difference < beta, 0.5 * difference * difference / beta, difference - 0.5 * beta)
 
 
-@pointwise("masked_scale")
-def masked_scale(condition: Any, x: Any, scale: Any) -> Value:
-    """The product where the condition holds, else 0."""
-    return op("Where", condition, op("Mul", x, scale), 0.0)
-
-
 @pointwise("log_loss")
 def log_loss(input: Any, target: Any) -> Value:
     """The binary cross entropy, with logarithms of at least -100."""

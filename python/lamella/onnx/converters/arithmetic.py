@@ -344,11 +344,21 @@ def heaviside(a: Any, b: Any) -> Value:
     return op("Where", a.eq(0), b, step)
 
 
+def _chosen(condition: Any) -> Value:
+    return nonzero(condition) if isinstance(condition, Value) else cast(bool(condition), lm.bool)
+
+
 @builtin("where")
 def convert_where(condition: Any, a: Any, b: Any, meta_outputs: Any = None) -> Value:
     """``a`` where the condition holds, else ``b``."""
-    chosen = nonzero(condition) if isinstance(condition, Value) else cast(bool(condition), lm.bool)
-    return where(chosen, cast(a, meta_outputs.dtype), cast(b, meta_outputs.dtype))
+    return where(_chosen(condition), cast(a, meta_outputs.dtype), cast(b, meta_outputs.dtype))
+
+
+@builtin("masked_scale")
+def convert_masked_scale(condition: Any, x: Any, scale: Any, meta_outputs: Any = None) -> Value:
+    """``scale * x`` where the condition holds, else 0."""
+    dtype = meta_outputs.dtype
+    return where(_chosen(condition), op("Mul", cast(x, dtype), cast(scale, dtype)), cast(0, dtype))
 
 
 @pointwise("threshold")
