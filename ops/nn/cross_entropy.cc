@@ -19,7 +19,6 @@
 #include "ops/nn/cross_entropy_rows.h"
 #include "ops/nn/reduction.h"
 #include "ops/nn/softmax.h"
-#include "ops/reduce/extremum.h"
 #include "ops/reduce/sum.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/autocast.h"
@@ -192,23 +191,16 @@ struct RowClasses {
 /// True if the samples are rows that cross_entropy_rows() takes.
 bool are_rows(const Tensor& input, const Tensor& target, const Classes& classes) {
   return classes.inner == 1 && classes.count > 0 && input.device() == target.device() &&
-         takes_cross_entropy_rows(input) && !is_batched(input) && !is_batched(target);
+         takes_cross_entropy_rows(input) && !is_batched(input) && !is_batched(target) &&
+         (input.device().is_cpu() || has_device_kernel<&DeviceKernels::pick_positions>(input.device()));
 }
 
-/// Returns the classes of samples that are rows, on a device other than the CPU, as RowClasses has them.
+/// Returns the classes of samples that are rows, on a device with a kernel for positions, as RowClasses has them.
 Tensor row_classes_there(const Tensor& target, std::int64_t ignore_index, const Classes& classes, const char* op) {
-  const Tensor given = contiguous(reshape(as_index(target, op), Dims{target.numel()}));
-  const auto axis = static_cast<std::int64_t>(classes.axis);
-  if (given.numel() > 0 && has_device_kernel<&DeviceKernels::pick_positions>(given.device())) {
-    return device_kernel<&DeviceKernels::pick_positions>(given.device(), op)({&given, 1}, Dims{classes.count},
-                                                                             Dims{axis}, false, ignore_index, op);
-  }
-  const Tensor counted = given != ignore_index;
-  const Tensor wrong = counted & ((given < 0) | (given >= classes.count));
-  if (given.numel() > 0 && *to_device(any(wrong), kCPU).data<bool>()) {
-    static_cast<void>(RowClasses(to_device(given, kCPU), classes, ignore_index, op));  // names the index
-  }
-  return contiguous(where(counted, given, -1));
+  Tensor given = contiguous(reshape(as_index(target, op), Dims{target.numel()}));
+  if (given.numel() == 0) return given;
+  return device_kernel<&DeviceKernels::pick_positions>(given.device(), op)(
+      {&given, 1}, Dims{classes.count}, Dims{static_cast<std::int64_t>(classes.axis)}, false, ignore_index, op);
 }
 
 /// Returns of_rows() on a device other than the CPU.
