@@ -12,6 +12,7 @@
 #include "engine/core/error.h"
 #include "engine/core/modes.h"
 #include "engine/core/physical_layout.h"
+#include "engine/runtime/cudnn_setting.h"
 #include "engine/runtime/deterministic.h"
 #include "engine/runtime/graphs.h"
 #include "engine/runtime/matmul_precision.h"
@@ -313,6 +314,7 @@ DeviceGraphs::Signature DeviceGraphs::signature_of(const Region& region, const E
   Signature words;
   words.push_back(are_deterministic_algorithms_enabled());
   words.push_back(static_cast<std::uint64_t>(float32_matmul_precision()));
+  words.push_back(is_cudnn_enabled());
   std::optional<Device> device;
   for (const ValueId id : region.reads) {
     const Tensor& x = state.slots[id];

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "engine/autograd/autocast/autocast.h"
+#include "engine/runtime/cudnn_setting.h"
 #include "engine/runtime/deterministic.h"
 #include "engine/runtime/matmul_precision.h"
 #include "python/bindings/convert.h"
@@ -125,6 +126,23 @@ PyObject* get_matmul_precision(PyObject*, PyObject*) {
   return PyUnicode_FromString(kPrecisions[static_cast<std::size_t>(float32_matmul_precision())]);
 }
 
+PyObject* set_cudnn(PyObject*, PyObject* value) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("set_cudnn_enabled", "enabled, /");
+    set_cudnn_enabled(read<bool>(value, {signature, 0}));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* is_cudnn(PyObject*, PyObject*) { return PyBool_FromLong(is_cudnn_enabled()); }
+
+PyObject* version_of_cudnn(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    if (const std::size_t version = cudnn_version()) return PyLong_FromSize_t(version);
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef autocast_method_defs[] = {
     {"_autocast_state", autocast_state, METH_NOARGS,
      "_autocast_state()\n--\n\nThis thread's dtypes on the CPU and on CUDA (None: off), and whether copies are kept."},
@@ -155,6 +173,10 @@ PyMethodDef autocast_method_defs[] = {
      "    ValueError: there is no such precision."},
     {"get_float32_matmul_precision", get_matmul_precision, METH_NOARGS,
      "get_float32_matmul_precision()\n--\n\nReturns \"highest\", \"high\" or \"medium\"."},
+    {"_cudnn_set_enabled", set_cudnn, METH_O,
+     "_cudnn_set_enabled(enabled, /)\n--\n\nSee lamella.cuda.set_cudnn_enabled."},
+    {"_cudnn_is_enabled", is_cudnn, METH_NOARGS, "_cudnn_is_enabled()\n--\n\nSee lamella.cuda.is_cudnn_enabled."},
+    {"_cudnn_version", version_of_cudnn, METH_NOARGS, "_cudnn_version()\n--\n\nSee lamella.cuda.cudnn_version."},
     {nullptr, nullptr, 0, nullptr},
 };
 

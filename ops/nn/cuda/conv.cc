@@ -3,15 +3,17 @@
 #include "ops/linalg/cuda/matmul.h"
 #include "ops/movement/cuda/movement.h"
 #include "ops/nn/conv_problem.h"
+#include "ops/nn/cuda/conv_cudnn.h"
 #include "ops/nn/cuda/conv_direct.h"
 #include "ops/reduce/cuda/reduce.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/dtypes.h"
 
 // Note [Columns on CUDA]
-// The windows of x are unfolded into columns in memory of the caching allocator, by which cuBLAS multiplies the
-// weights; the gradient of x folds such products. As many examples are unfolded at once as a limit allows, and only a
-// part of one that exceeds it. The cuts depend on the sizes alone.
+// Where cuDNN does not compute a convolution (see Note [Convolutions by cuDNN]), the windows of x are unfolded into
+// columns in memory of the caching allocator, by which cuBLAS multiplies the weights; the gradient of x folds such
+// products. As many examples are unfolded at once as a limit allows, and only a part of one that exceeds it. The cuts
+// depend on the sizes alone.
 
 namespace lamella::cuda {
 namespace {
@@ -50,6 +52,13 @@ class Convolution {
         rows_(channels_ * taps_),
         positions_(windows_.positions()),
         limit_(kColumnBytes / static_cast<std::int64_t>(item_size(wide()))) {}
+
+  /// True if each position reads the pixel in its place, so that x is its columns.
+  bool is_pointwise() const {
+    const ImageWindows::Sizes ones{1, 1, 1};
+    return taps_ == 1 && windows_.stride == ones && windows_.in == windows_.out &&
+           windows_.pad == ImageWindows::Sizes{};
+  }
 
   void output() const {
     if (is_pointwise()) return multiply(weights(), planes(x_, channels_), planes(y_, outputs_), op_);
@@ -135,13 +144,6 @@ class Convolution {
   /// Returns the dtype in which results of several products are added.
   DType wide() const { return half() ? DType::Float32 : problem_.dtype; }
 
-  /// True if each position reads the pixel in its place, so that x is its columns.
-  bool is_pointwise() const {
-    const ImageWindows::Sizes ones{1, 1, 1};
-    return taps_ == 1 && windows_.stride == ones && windows_.in == windows_.out &&
-           windows_.pad == ImageWindows::Sizes{};
-  }
-
   static Tensor transposed(const Tensor& x) {
     Dims shape = x.shape();
     Dims strides = x.strides();
@@ -218,15 +220,20 @@ void convolve(const ConvProblem& problem, const Tensor& x, const Tensor& w, cons
   const std::int64_t product = problem.c / problem.groups * (problem.o / problem.groups);
   if (product <= kDirectProduct || !is_floating(problem.dtype)) return convolve_directly(problem, x, w, y, bias, op);
   const Convolution convolution(problem, x, w, y, op);
+  // Those of single pixels need no columns, but for the weights, whose images are copied.
+  const bool is_product = convolution.is_pointwise() && problem.result != ConvResult::Weight;
+  const bool is_done = !is_product && convolve_by_cudnn(problem, x, w, y, op);
   switch (problem.result) {
     case ConvResult::Output:
-      convolution.output();
+      if (!is_done) convolution.output();
       if (bias.defined()) add_channels(y, bias, y.numel() / problem.n / problem.o, op);
       return;
     case ConvResult::Input:
-      return convolution.input();
+      if (!is_done) convolution.input();
+      return;
     case ConvResult::Weight:
-      return convolution.weight();
+      if (!is_done) convolution.weight();
+      return;
   }
 }
 

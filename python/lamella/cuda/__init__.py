@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._cudnn import cudnn_version, is_cudnn_enabled, set_cudnn_enabled
 from ._device import (
     DeviceProperties,
     current_device,
@@ -42,6 +43,7 @@ __all__ = [
     "Event",
     "Kernel",
     "Stream",
+    "cudnn_version",
     "current_device",
     "current_stream",
     "default_stream",
@@ -54,6 +56,7 @@ __all__ = [
     "get_sync_debug_mode",
     "graph",
     "is_available",
+    "is_cudnn_enabled",
     "is_current_stream_capturing",
     "kernel",
     "max_memory_allocated",
@@ -62,6 +65,7 @@ __all__ = [
     "memory_reserved",
     "memory_stats",
     "reset_peak_memory_stats",
+    "set_cudnn_enabled",
     "set_device",
     "set_stream",
     "set_sync_debug_mode",

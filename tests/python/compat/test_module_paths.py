@@ -58,7 +58,7 @@ PATHS = {
         torch.optim.sgd                      SGD
         torch.accelerator                    is_available current_accelerator
         torch.backends                       cudnn cuda mps
-        torch.backends.cudnn                 benchmark deterministic enabled
+        torch.backends.cudnn                 benchmark deterministic enabled version is_available
         torch.distributed                    is_available init_process_group destroy_process_group ReduceOp
         torch.distributed.algorithms.ddp_comm_hooks default_hooks powerSGD_hook register_ddp_comm_hook
         torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook PowerSGDState powerSGD_hook

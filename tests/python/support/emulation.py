@@ -53,12 +53,13 @@ def reversed_order() -> Iterator[None]:
 
 
 @contextmanager
-def without_fused_products() -> Iterator[None]:
-    """Has cuBLASLt find no algorithm for products that it has not computed before."""
+def without(what: str) -> Iterator[None]:
+    """Has cuBLASLt ("lt") or cuDNN ("cudnn") find no algorithm for what it has not computed before."""
     runtime = library()
     assert runtime is not None
-    runtime.lamella_emulation_refuse_lt(True)
+    refuse = getattr(runtime, f"lamella_emulation_refuse_{what}")
+    refuse(True)
     try:
         yield
     finally:
-        runtime.lamella_emulation_refuse_lt(False)
+        refuse(False)

@@ -20,6 +20,8 @@ struct Settings {
   bool races = false;
   /// Set by tests: cuBLASLt finds no algorithm for any product.
   bool refuse_lt = false;
+  /// Set by tests: cuDNN's heuristics know no algorithm for any problem.
+  bool refuse_cudnn = false;
 };
 
 /// Returns the settings, which are read from the environment once and may be changed between launches.

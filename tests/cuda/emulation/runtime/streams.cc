@@ -205,8 +205,9 @@ void lamella_emulation_reverse(bool reversed) {
   emulation::settings().order = reversed ? emulation::Order::Reversed : emulation::Order::Forward;
 }
 
-/// Has cuBLASLt find no algorithm for any product from now on, or find them again.
+/// Have cuBLASLt, or cuDNN, find no algorithm for anything from now on, or find them again.
 void lamella_emulation_refuse_lt(bool refuse) { emulation::settings().refuse_lt = refuse; }
+void lamella_emulation_refuse_cudnn(bool refuse) { emulation::settings().refuse_cudnn = refuse; }
 
 /// Forgets an error that a process on a real device would keep until its end.
 void lamella_emulation_forgive() {

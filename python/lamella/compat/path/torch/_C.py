@@ -9,6 +9,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import lamella as lm
 from lamella import DType, Generator, Tensor  # noqa: F401
 from lamella.autograd import Node
 from lamella.compat.front import close_module
@@ -97,8 +98,8 @@ def _is_torch_function_mode_enabled() -> bool:
 
 
 def _get_cudnn_enabled() -> bool:
-    """True, which changes nothing."""
-    return True
+    """True if convolutions on CUDA devices may use cuDNN."""
+    return lm.cuda.is_cudnn_enabled()
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:

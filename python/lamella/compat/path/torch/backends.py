@@ -1,9 +1,10 @@
-"""Settings of libraries behind PyTorch: they may be set, and change nothing here but for the precision of products."""
+"""Settings of libraries behind PyTorch: they may be set; those of products' precision and of cuDNN's use count here."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -37,6 +38,39 @@ class _Products(_Settings):
         lm.set_float32_matmul_precision("high" if allowed else "highest")
 
 
+class _Cudnn(_Settings):
+    """Settings of cuDNN, of which one changes what convolutions on CUDA devices use."""
+
+    @property
+    def enabled(self) -> bool:
+        """True if convolutions may use cuDNN."""
+        return lm.cuda.is_cudnn_enabled()
+
+    @enabled.setter
+    def enabled(self, enabled: bool) -> None:
+        lm.cuda.set_cudnn_enabled(enabled)
+
+    @staticmethod
+    def is_available() -> bool:
+        """True if there are a CUDA device and cuDNN."""
+        return lm.cuda.is_available() and lm.cuda.cudnn_version() is not None
+
+    @staticmethod
+    def version() -> int | None:
+        """Returns the version of cuDNN, 91002 for 9.10.2, or None."""
+        return lm.cuda.cudnn_version()
+
+    @contextlib.contextmanager
+    def flags(self, enabled: bool = False, *options: Any, **named: Any) -> Iterator[None]:
+        """A scope in which cuDNN may be used or not; other settings change nothing."""
+        before = self.enabled
+        self.enabled = enabled
+        try:
+            yield
+        finally:
+            self.enabled = before
+
+
 def _no() -> bool:
     return False
 
@@ -45,14 +79,7 @@ def _yes() -> bool:
     return True
 
 
-_CUDNN = {"enabled": True, "benchmark": False, "deterministic": False, "allow_tf32": True, "benchmark_limit": 10}
-cudnn = _Settings(
-    f"{__name__}.cudnn",
-    is_available=_no,
-    version=lambda: None,
-    flags=lambda *options, **named: contextlib.nullcontext(),
-    **_CUDNN,
-)
+cudnn = _Cudnn(f"{__name__}.cudnn", benchmark=False, deterministic=False, allow_tf32=True, benchmark_limit=10)
 cuda = _Settings(
     f"{__name__}.cuda",
     is_built=_yes,

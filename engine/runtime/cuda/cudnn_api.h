@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+// The part of cuDNN's graph interface in use, declared here so that builds need none of its files. It is the same in
+// every version 9. tests/cuda/cudnn_test.cc compares the numbers with those of cuDNN's headers, where they are
+// installed.
+
+namespace lamella::cuda::cudnn {
+
+enum class Status : int { Success = 0, BadParameter = 2000, NotFinalized = 2004, NotSupported = 3000, Failed = 5000 };
+
+enum class DataType : int { Float32 = 0, Float64 = 1, Float16 = 2, BFloat16 = 9 };
+enum class ConvolutionMode : int { CrossCorrelation = 1 };
+enum class HeuristicMode : int { Fallback = 2, A = 3 };
+/// Properties of an engine, which is an algorithm for a graph of operations.
+enum class Note : int {
+  TensorCore = 0,
+  DownConvertInputs = 1,
+  ReducedPrecisionReduction = 2,
+  Fft = 3,
+  Nondeterministic = 4,
+  Winograd = 5,
+};
+/// Number of notes that there are, more than these.
+inline constexpr std::int64_t kNotes = 10;
+
+/// Kinds of descriptors.
+enum class Kind : int {
+  Convolution = 1,
+  Engine = 2,
+  EngineConfig = 3,
+  Heuristics = 4,
+  Plan = 5,
+  Forward = 10,
+  BackwardFilter = 11,
+  BackwardData = 12,
+  Graph = 15,
+  VariantPack = 16,
+  Tensor = 17,
+};
+
+/// Types of attributes' values.
+enum class Type : int {
+  Handle = 0,
+  DataType = 1,
+  Int64 = 3,
+  Float = 4,
+  Double = 5,
+  Pointer = 6,
+  ConvolutionMode = 7,
+  HeuristicMode = 8,
+  Note = 11,
+  Descriptor = 15,
+};
+
+enum class Attribute : int {
+  ConvolutionComputeType = 100,
+  ConvolutionMode = 101,
+  ConvolutionDilations = 102,
+  ConvolutionStrides = 103,
+  ConvolutionPostPaddings = 104,
+  ConvolutionPrePaddings = 105,
+  ConvolutionSpatialAxes = 106,
+  HeuristicsMode = 200,
+  HeuristicsGraph = 201,
+  HeuristicsResults = 202,
+  EngineConfigEngine = 300,
+  PlanHandle = 400,
+  PlanEngineConfig = 401,
+  PlanWorkspaceSize = 402,
+  ForwardAlpha = 700,
+  ForwardBeta = 701,
+  ForwardConvolution = 702,
+  ForwardW = 703,
+  ForwardX = 704,
+  ForwardY = 705,
+  BackwardDataAlpha = 706,
+  BackwardDataBeta = 707,
+  BackwardDataConvolution = 708,
+  BackwardDataW = 709,
+  BackwardDataDx = 710,
+  BackwardDataDy = 711,
+  BackwardFilterAlpha = 712,
+  BackwardFilterBeta = 713,
+  BackwardFilterConvolution = 714,
+  BackwardFilterDw = 715,
+  BackwardFilterX = 716,
+  BackwardFilterDy = 717,
+  GraphHandle = 800,
+  GraphOperations = 801,
+  TensorByteAlignment = 900,
+  TensorDataType = 901,
+  TensorDimensions = 902,
+  TensorStrides = 903,
+  TensorUniqueId = 906,
+  VariantPackUniqueIds = 1000,
+  VariantPackDataPointers = 1001,
+  VariantPackWorkspace = 1003,
+  EngineNotes = 1303,
+};
+
+// cuDNN's own
+struct Context;
+struct Descriptor;
+
+/// The functions in use, which bear cuDNN's names there.
+struct Api {
+  std::size_t (*version)();
+  const char* (*error_string)(Status status);
+  Status (*create)(Context** made);
+  Status (*set_stream)(Context* context, cudaStream_t stream);
+  Status (*create_descriptor)(Kind kind, Descriptor** made);
+  Status (*destroy_descriptor)(Descriptor* descriptor);
+  Status (*set_attribute)(Descriptor* descriptor, Attribute name, Type type, std::int64_t count, const void* values);
+  Status (*get_attribute)(Descriptor* descriptor, Attribute name, Type type, std::int64_t room, std::int64_t* count,
+                          void* values);
+  Status (*finalize)(Descriptor* descriptor);
+  Status (*execute)(Context* context, Descriptor* plan, Descriptor* variant_pack);
+};
+
+}  // namespace lamella::cuda::cudnn
