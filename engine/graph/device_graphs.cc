@@ -198,8 +198,7 @@ DeviceGraphs::~DeviceGraphs() = default;
 
 std::string DeviceGraphs::reason_against(const GraphNode& node, const IsKnown& is_known) const {
   const auto of_operator = [&](const GraphNode& one) -> std::string {
-    if (!one.op || !is_known(*one.op)) return "it is no built-in operator, so that its code runs in every call";
-    return draws(one) ? "it draws random numbers, which are others in every call" : "";
+    return one.op && is_known(*one.op) ? "" : "it is no built-in operator, so that its code runs in every call";
   };
   switch (node.kind) {
     case GraphNode::Kind::Operator:

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "engine/core/error.h"
+#include "engine/runtime/captured_draws.h"
 #include "engine/runtime/device_query.h"
+#include "engine/runtime/graphs.h"
 #include "engine/runtime/philox.h"
 #include "engine/runtime/random_lease.h"
 
@@ -29,6 +31,9 @@ std::uint64_t forked_seed(std::uint64_t seed, std::uint64_t n) {
   return words[0] | std::uint64_t{words[1]} << 32;
 }
 
+/// The draws that this thread captures.
+thread_local constinit CapturedDraws* captured = nullptr;
+
 /// The default generators, each created on first use.
 class Defaults {
  public:
@@ -44,12 +49,13 @@ class Defaults {
     if (device.index >= 0) {
       // Acquire, because the generator's state is written before its address.
       if (Generator* made = slot(device).load(std::memory_order_acquire)) [[likely]]
-        return *made;
+        return in_use(*made);
     }
-    return make(device);
+    return in_use(make(device));
   }
 
   void seed(std::uint64_t seed) {
+    refuse_captured("seed");
     const std::lock_guard lock(mutex_);
     seed_ = seed;
     for (Generator* generator : made_) generator->manual_seed(seed);
@@ -59,7 +65,7 @@ class Defaults {
     const std::lock_guard lock(mutex_);
     std::vector<DeviceRngState> states;
     states.reserve(made_.size() + 1);
-    for (const Generator* generator : made_) states.push_back({generator->device(), generator->get_state()});
+    for (Generator* generator : made_) states.push_back({generator->device(), in_use(*generator).get_state()});
     states.push_back({kMeta, {.seed = seed_}});
     return states;
   }
@@ -69,7 +75,7 @@ class Defaults {
     const std::lock_guard lock(mutex_);
     std::vector<DeviceRngState> states;
     states.reserve(made_.size() + 1);
-    for (Generator* generator : made_) states.push_back({generator->device(), generator->reserve(blocks)});
+    for (Generator* generator : made_) states.push_back({generator->device(), in_use(*generator).reserve(blocks)});
     states.push_back({kMeta, {.seed = seed_}});
     return states;
   }
@@ -93,6 +99,7 @@ class Defaults {
 
   /// Restores states; the generators of all devices in `states` except meta must exist.
   void restore(std::span<const DeviceRngState> states) {
+    refuse_captured("restore_rng_states");
     const std::lock_guard lock(mutex_);
     const auto start = std::ranges::find(states, kMeta, &DeviceRngState::device);
     if (start != states.end()) {
@@ -111,6 +118,16 @@ class Defaults {
  private:
   std::atomic<Generator*>& slot(Device device) {
     return slots_[static_cast<std::size_t>(device.type)][static_cast<std::size_t>(device.index)];
+  }
+
+  /// Returns the generator from which this thread draws for one of these.
+  Generator& in_use(Generator& made) {
+    Generator* const own = captured ? captured->stands_in(this, made.device()) : nullptr;
+    return own ? *own : made;
+  }
+  /// Throws RuntimeError if a thread that captures work would change where these are.
+  void refuse_captured(const char* op) const {
+    if (captured && captured->is_among(this)) refuse_capture(op, "each run draws what comes next");
   }
 
   [[gnu::cold]] Generator& make(Device device) {
@@ -234,6 +251,14 @@ void draw_from(Defaults& own, Start&& start) {
 }
 
 }  // namespace
+
+CapturedDraws::CapturedDraws(Device device)
+    : start_(default_generator(device).get_state()),
+      own_(default_generator(device).clone()),
+      among_(&defaults()),
+      before_(std::exchange(captured, this)) {}
+
+CapturedDraws::~CapturedDraws() { captured = before_; }
 
 struct RandomReplay::Generators {
   Defaults own;

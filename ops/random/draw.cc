@@ -8,6 +8,7 @@
 #include "engine/core/half.h"
 #include "engine/core/host.h"
 #include "engine/core/thread_state.h"
+#include "engine/runtime/graphs.h"
 #include "engine/runtime/parallel.h"
 #include "ops/movement/cast.h"
 #include "ops/random/examples.h"
@@ -62,7 +63,10 @@ void fill_tensor(const char* op, Fill fill, const Tensor& out, Generator* genera
   if (device.is_meta() || out.numel() == 0) return;
   visit<kFilled>(out.dtype(), op, [&]<class T> {
     const auto blocks = static_cast<std::uint64_t>((out.numel() + kPerBlock<T> - 1) / kPerBlock<T>);
-    const GeneratorState state = (generator ? *generator : default_generator(device)).reserve(blocks);
+    Generator& usual = default_generator(device);
+    if (generator && generator != &usual) refuse_capture(op, "each run would draw the same numbers of its generator");
+    if (device.is_cpu()) refuse_capture(op, "each run would have the same numbers of the CPU");
+    const GeneratorState state = (generator ? *generator : usual).reserve(blocks);
     fill.seed = state.seed;
     fill.offset = state.offset;
     device_kernel<&DeviceKernels::random>(device, op)(fill, out);

@@ -8,7 +8,7 @@
 
 // cuDNN's numbers and what its descriptors take, which need no device.
 
-#if __has_include(<cudnn_graph.h>)
+#if __has_include(<cudnn_graph.h>) && !defined(LAMELLA_CUDA_EMULATION_HEADERS)
 #include <cudnn_graph.h>
 
 namespace lamella::cuda::cudnn {
@@ -119,8 +119,13 @@ struct Case {
   ConvProblem problem;
   Tensor x, w, y;
 
-  Case(std::size_t axes, DType dtype, ConvResult result, std::int64_t groups)
-      : problem{.result = result, .dtype = dtype, .n = 2, .c = 8, .o = 4, .groups = groups} {
+  Case(std::size_t axes, DType dtype, ConvResult result, std::int64_t groups) {
+    problem.result = result;
+    problem.dtype = dtype;
+    problem.n = 2;
+    problem.c = 8;
+    problem.o = 4;
+    problem.groups = groups;
     const std::int64_t in[] = {7, 9, 8};
     for (std::size_t i = 0; i < axes; ++i) {
       problem.in.push_back(in[i]);

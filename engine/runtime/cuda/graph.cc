@@ -6,12 +6,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "engine/core/allocator.h"
 #include "engine/core/error.h"
+#include "engine/core/tensor.h"
+#include "engine/runtime/captured_draws.h"
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
+#include "engine/runtime/cuda/draws.h"
 #include "engine/runtime/cuda/stream.h"
 
 namespace lamella::cuda {
@@ -21,8 +25,32 @@ namespace {
 struct Capture {
   cudaStream_t stream = nullptr;
   cudaStream_t before = nullptr;
+  std::unique_ptr<CapturedDraws> draws;
+  /// Seed and counter at which a run's random numbers begin: see Note [Random numbers of graphs].
+  Tensor begin;
 };
-thread_local constinit Capture capture;
+thread_local Capture capture;
+
+/// A graph that was captured.
+struct Graph {
+  cudaGraphExec_t work = nullptr;
+  /// Number of counters of the default generator that a run draws; the rest is for graphs that draw.
+  std::uint64_t drawn = 0;
+  Tensor begin;
+  /// Guards the order of what is written to `begin` and the run that reads it.
+  std::mutex mutex;
+  /// The end of the last run, and its stream.
+  cudaEvent_t ended = nullptr;
+  cudaStream_t stream = nullptr;
+
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() {
+    if (work) static_cast<void>(cudaGraphExecDestroy(work));
+    if (ended) static_cast<void>(cudaEventDestroy(ended));
+  }
+};
 
 class Runtime final : public GraphRuntime {
  public:
@@ -33,12 +61,16 @@ class Runtime final : public GraphRuntime {
       fail<RuntimeError>("[CUDAGraph] graphs need memory that is kept: unset LAMELLA_NO_CUDA_MEMORY_CACHE");
     // Earlier graphs of the pool may still run, in whichever stream, on the memory that this one takes.
     check(cudaDeviceSynchronize(), "CUDAGraph");
+    auto draws = std::make_unique<CapturedDraws>(device);
     cudaStream_t stream = static_cast<cudaStream_t>(pool);
     if (!stream) stream = take_stream(device);
     allocator(device).hold(stream);
-    capture = {stream, current_stream(device)};
+    capture = {stream, current_stream(device), std::move(draws), {}};
     const cudaError_t status = cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
-    if (status != cudaSuccess) allocator(device).release_hold(stream);
+    if (status != cudaSuccess) {
+      allocator(device).release_hold(stream);
+      capture = {};
+    }
     check(status, "CUDAGraph");
     set_current_stream(device, stream);
     set_capturing(true);
@@ -49,22 +81,37 @@ class Runtime final : public GraphRuntime {
     if (!is_capturing()) fail<RuntimeError>("[CUDAGraph] this thread captures no graph");
     const DeviceGuard guard(device);
     set_capturing(false);
-    set_current_stream(device, capture.before);
+    const Capture ended = std::move(capture);
+    capture = {};
+    set_current_stream(device, ended.before);
+    auto made = std::make_unique<Graph>();
+    made->drawn = ended.begin.defined() ? ended.draws->drawn() : 0;
+    made->begin = ended.begin;
     cudaGraph_t graph = nullptr;
-    const cudaError_t ended = cudaStreamEndCapture(capture.stream, &graph);
-    if (ended != cudaSuccess) static_cast<void>(cudaGetLastError());  // no later launch is to find it
-    check(ended, "CUDAGraph");
-    cudaGraphExec_t made = nullptr;
-    const cudaError_t status = cudaGraphInstantiate(&made, graph, 0);
-    static_cast<void>(cudaGraphDestroy(graph));
+    const cudaError_t status = cudaStreamEndCapture(ended.stream, &graph);
+    if (status != cudaSuccess) static_cast<void>(cudaGetLastError());  // no later launch is to find it
     check(status, "CUDAGraph");
-    return made;
+    const cudaError_t instantiated = cudaGraphInstantiate(&made->work, graph, 0);
+    static_cast<void>(cudaGraphDestroy(graph));
+    check(instantiated, "CUDAGraph");
+    if (made->drawn) check(cudaEventCreateWithFlags(&made->ended, cudaEventDisableTiming), "CUDAGraph");
+    return made.release();
   }
 
   void launch(Device device, void* graph) override {
     refuse_capture("CUDAGraph", "a graph does not repeat others");
     const DeviceGuard guard(device);
-    check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), current_stream(device)), "CUDAGraph");
+    auto& made = *static_cast<Graph*>(graph);
+    const cudaStream_t stream = current_stream(device);
+    if (made.drawn == 0) return check(cudaGraphLaunch(made.work, stream), "CUDAGraph");
+    const std::lock_guard lock(made.mutex);
+    // Where the numbers begin is written for this run after the one before has read it, in whichever stream that is.
+    if (made.stream != stream) check(cudaStreamWaitEvent(stream, made.ended), "CUDAGraph");
+    const GeneratorState from = default_generator(device).reserve(made.drawn);
+    write_begin_of_draws(made.begin.data<std::uint64_t>(), from.seed, from.offset, stream);
+    check(cudaGraphLaunch(made.work, stream), "CUDAGraph");
+    check(cudaEventRecord(made.ended, stream), "CUDAGraph");
+    made.stream = stream;
   }
 
   void copy(Device device, void* to, const void* from, std::size_t bytes) override {
@@ -75,7 +122,7 @@ class Runtime final : public GraphRuntime {
   void destroy(Device device, void* graph, void* pool) noexcept override {
     try {
       const DeviceGuard guard(device);
-      if (graph) static_cast<void>(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph)));
+      delete static_cast<Graph*>(graph);
       if (!allocator(device).release_hold(pool)) return;
       const std::lock_guard lock(mutex_);
       idle_[device.index].push_back(static_cast<cudaStream_t>(pool));
@@ -109,4 +156,16 @@ class Runtime final : public GraphRuntime {
 }();
 
 }  // namespace
+
+const std::uint64_t* begin_of_draws(Device device, std::uint64_t seed, std::uint64_t& offset, const char* op) {
+  if (!is_capturing()) return nullptr;
+  const GeneratorState start = capture.draws->start();
+  if (seed != start.seed || offset - start.offset >= capture.draws->drawn())
+    refuse_capture(op, "it draws from another generator than the default one of the device that is captured");
+  offset -= start.offset;
+  // Memory of the graph's own.
+  if (!capture.begin.defined()) capture.begin = empty({2}, DType::UInt64, device);
+  return capture.begin.data<std::uint64_t>();
+}
+
 }  // namespace lamella::cuda

@@ -21,8 +21,9 @@ class CUDAGraph:
     Python runs at the capture only, so that numbers that the host computes for each step stay as they were: those of an
     optimizer such as Adam, whose step depends on how many there have been. SGD repeats itself. While it is captured,
     work is not done, and what a graph cannot repeat raises ``RuntimeError``: waits of the host (``item()``, copies to
-    the CPU, indexing by masks), and random numbers. Run the code a few times before it is captured, so that libraries
-    are loaded and tables made.
+    the CPU, indexing by masks), and random numbers of the CPU or of a generator of your own. Those of the device's
+    default generator are drawn by each replay as the code itself would draw them. Run the code a few times before it is
+    captured, so that libraries are loaded and tables made.
 
     Raises:
         RuntimeError: there is no CUDA device.

@@ -220,14 +220,36 @@ def a_step_of_python_between():
     return function, one
 
 
-@refused("draws random numbers")
+@captured
 def dropout():
     return lambda x: nn.functional.dropout(lm.softmax(x, -1), 0.5).sum(0), one
 
 
-@refused("draws random numbers")
+@captured
 def random_numbers_alone():
     return lambda x: lm.matmul(x, lm.rand([4, 3], device="cuda")), one
+
+
+@captured
+def draws_of_all_kinds():
+    def function(x: lm.Tensor) -> Any:
+        normal, order = lm.randn([7], device="cuda"), lm.multinomial(x.exp(), 2)
+        counts, gamma = lm.poisson(x.exp()), lm.randint(0, 10, [3, 2], device="cuda")
+        return (
+            lm.matmul(x, lm.rand([4, 2], dtype="float64", device="cuda").astype("float32")),
+            normal,
+            order,
+            counts,
+            gamma,
+        )
+
+    return function, one
+
+
+@refused("the same numbers of its generator")
+def numbers_of_another_generator():
+    generator = lm.Generator("cuda", 3)
+    return lambda x: lm.matmul(x, lm.rand([4, 3], device="cuda", generator=generator)), one
 
 
 @refused("a result shows memory of a tensor from outside")

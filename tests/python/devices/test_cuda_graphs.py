@@ -15,6 +15,8 @@ from support import emulation
 
 emulated = pytest.mark.skipif(emulation.library() is None, reason="this is no build on the emulation of CUDA")
 
+OWN = lm.Generator("cuda", 3) if lm.cuda.is_available() else None
+
 
 def network():
     generator = np.random.default_rng(3)
@@ -132,6 +134,48 @@ def test_transforms_and_factorizations_are_repeated():
         np.testing.assert_allclose(factor.numpy(), np.linalg.cholesky(matrix), atol=1e-4)
 
 
+def noisy_step(net, optimizer, x, target):
+    """A step with dropout, and with a layer that is computed again, with the same numbers, in the backward pass."""
+    optimizer.zero_grad()
+    y = lm.checkpoint(lambda x: lm.nn.functional.dropout(net[:2](x), 0.4), x + 0.1 * lm.randn(x.shape, device="cuda"))
+    loss = ((net[2](y) - target) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+@emulated
+@pytest.mark.parametrize("streams", [False, True])
+def test_replays_draw_what_steps_would_draw(streams):
+    """Also where others draw in between, and where replays come from different streams."""
+    found = []
+    for captured in (None, lm.cuda.CUDAGraph()):
+        net = network()
+        optimizer = lm.optim.SGD(net.parameters(), 0.1)
+        x, target = (lm.full([5, n], 0.5, device="cuda") for n in (6, 2))
+        lm.seed(7)
+        step = lambda: noisy_step(net, optimizer, x, target)  # noqa: E731, B023 (called in this turn)
+        losses = [step().item() for _ in range(2)]
+        if captured is not None:
+            state = lm.get_rng_state("cuda")
+            with lm.cuda.graph(captured):
+                loss = step()
+            assert lm.get_rng_state("cuda") == state  # nothing was drawn
+        for k in range(5):
+            with lm.cuda.stream(lm.cuda.Stream() if streams and captured else lm.cuda.current_stream()):
+                if captured is None:
+                    loss = step()
+                else:
+                    captured.replay()
+            if k % 2:
+                losses.extend(lm.rand([2], device="cuda").tolist())
+                lm.cuda.synchronize()
+                losses.append(loss.item())
+        lm.cuda.synchronize()
+        found.append((losses, [p.tolist() for p in net.parameters()], lm.rand([2], device="cuda").tolist()))
+    assert found[0] == found[1]
+
+
 @emulated
 @pytest.mark.parametrize(
     ("call", "message"),
@@ -140,7 +184,9 @@ def test_transforms_and_factorizations_are_repeated():
         (lambda x: x.to("cpu"), r"\[copy\] this cannot be captured"),
         (lambda x: x[x > 0], "cannot be captured"),
         (lambda x: lm.linalg.cholesky(x), r"\[copy\] this cannot be captured"),
-        (lambda x: lm.rand([3], device="cuda"), r"\[random\] this cannot be captured.*draw the same numbers"),
+        (lambda x: lm.rand([3], device="cpu"), r"\[rand\] this cannot be captured.*the same numbers of the CPU"),
+        (lambda x: lm.rand([3], device="cuda", generator=OWN), r"\[rand\] this cannot be captured.*of its generator"),
+        (lambda x: lm.seed(3), r"\[seed\] this cannot be captured"),
         (lambda x: lm.cuda.current_stream().synchronize(), r"\[synchronize\] this cannot be captured"),
         (lambda x: lm.cuda.CUDAGraph().capture_begin(), "this thread captures another one"),
     ],
