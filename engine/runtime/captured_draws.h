@@ -1,6 +1,9 @@
 #pragma once
 
-#include "engine/runtime/generator.h"
+#include <cstdint>
+#include <memory>
+
+#include "engine/core/device.h"
 
 // Note [Random numbers of graphs]
 // Captured work is repeated with the arguments that its kernels had, so a kernel that draws cannot have its place in
@@ -10,6 +13,8 @@
 // the numbers that calls of the work would draw, and a capture, during which nothing is done, draws none.
 
 namespace lamella {
+
+struct GeneratorState;
 
 /// Has this thread draw from a generator of its own in the place of a device's default one, from the same position,
 /// from here to the end of the object's life. What was drawn then was not taken from the default generator. Generators
@@ -23,22 +28,14 @@ class CapturedDraws {
   CapturedDraws& operator=(const CapturedDraws&) = delete;
 
   /// Returns the position from which the first number is drawn.
-  GeneratorState start() const { return start_; }
+  GeneratorState start() const;
   /// Returns the number of counters that were drawn.
-  std::uint64_t drawn() const { return own_.get_state().offset - start_.offset; }
+  std::uint64_t drawn() const;
 
-  /// Returns the generator if it stands in for the device's one among these.
-  Generator* stands_in(const void* among, Device device) noexcept {
-    return is_among(among) && own_.device() == device ? &own_ : nullptr;
-  }
-  bool is_among(const void* among) const noexcept { return among_ == among; }
+  struct Stream;
 
  private:
-  GeneratorState start_;
-  Generator own_;
-  /// The default generators among which it stands in, for comparisons alone: they may be gone by the end.
-  const void* among_;
-  CapturedDraws* before_;
+  std::unique_ptr<Stream> stream_;
 };
 
 }  // namespace lamella

@@ -16,7 +16,19 @@
 #include "engine/runtime/random_lease.h"
 
 namespace lamella {
+
+struct CapturedDraws::Stream {
+  GeneratorState start;
+  Generator own;
+  /// The default generators among which it stands in, for comparisons alone: they may be gone by the end.
+  const void* among;
+  Stream* before;
+};
+
 namespace {
+
+/// The stream from which this thread draws while its work is captured.
+thread_local constinit CapturedDraws::Stream* captured = nullptr;
 
 /// Third word of the counters that give the keys of forks; draws have 0 there.
 constexpr std::uint32_t kForkDomain = 1;
@@ -30,9 +42,6 @@ std::uint64_t forked_seed(std::uint64_t seed, std::uint64_t n) {
                      {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   return words[0] | std::uint64_t{words[1]} << 32;
 }
-
-/// The draws that this thread captures.
-thread_local constinit CapturedDraws* captured = nullptr;
 
 /// The default generators, each created on first use.
 class Defaults {
@@ -122,12 +131,11 @@ class Defaults {
 
   /// Returns the generator from which this thread draws for one of these.
   Generator& in_use(Generator& made) {
-    Generator* const own = captured ? captured->stands_in(this, made.device()) : nullptr;
-    return own ? *own : made;
+    return captured && captured->among == this && captured->own.device() == made.device() ? captured->own : made;
   }
   /// Throws RuntimeError if a thread that captures work would change where these are.
   void refuse_captured(const char* op) const {
-    if (captured && captured->is_among(this)) refuse_capture(op, "each run draws what comes next");
+    if (captured && captured->among == this) refuse_capture(op, "each run draws what comes next");
   }
 
   [[gnu::cold]] Generator& make(Device device) {
@@ -252,13 +260,17 @@ void draw_from(Defaults& own, Start&& start) {
 
 }  // namespace
 
-CapturedDraws::CapturedDraws(Device device)
-    : start_(default_generator(device).get_state()),
-      own_(default_generator(device).clone()),
-      among_(&defaults()),
-      before_(std::exchange(captured, this)) {}
+CapturedDraws::CapturedDraws(Device device) {
+  Generator& usual = default_generator(device);
+  stream_ = std::make_unique<Stream>(Stream{usual.get_state(), usual.clone(), &defaults(), captured});
+  captured = stream_.get();
+}
 
-CapturedDraws::~CapturedDraws() { captured = before_; }
+CapturedDraws::~CapturedDraws() { captured = stream_->before; }
+
+GeneratorState CapturedDraws::start() const { return stream_->start; }
+
+std::uint64_t CapturedDraws::drawn() const { return stream_->own.get_state().offset - stream_->start.offset; }
 
 struct RandomReplay::Generators {
   Defaults own;

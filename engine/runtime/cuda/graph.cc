@@ -17,6 +17,7 @@
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/draws.h"
 #include "engine/runtime/cuda/stream.h"
+#include "engine/runtime/generator.h"
 
 namespace lamella::cuda {
 namespace {
