@@ -147,6 +147,7 @@ def _perform(
     context: Any = None,
     results: Callable[[list[Tensor]], list[Tensor]] | None = None,
     cached: bool = True,
+    builtin: bool = True,
 ) -> Any:
     """Computes a call on global tensors.
 
@@ -160,6 +161,7 @@ def _perform(
         context: what the rule needs beside the arguments.
         results: returns the results on ``meta`` where a call on ``meta`` does not.
         cached: True if name and arguments tell all that the choice depends on.
+        builtin: False for operators and layers of users, whose rule counts also where no shapes are known beforehand.
     """
     given, spec = _tree.flatten(arguments)
     mesh = _mesh_of(given, name)
@@ -193,7 +195,7 @@ def _perform(
             call.describe(results)
     if choice is None:
         assert call is not None
-        choice = _decide(call, rule(), signatures, mesh, in_place, cached)
+        choice = _decide(call, rule(), signatures, mesh, in_place, builtin)
         if key is not None:
             if len(_choices) >= _MAX_CHOICES:
                 _choices.clear()
@@ -328,7 +330,7 @@ class Dispatcher(RecorderBase):
             )
 
         with busy():
-            return _perform(name, arguments, run, lambda: rules.find(name))
+            return _perform(name, arguments, run, lambda: rules.find(name), builtin=False)
 
     def layer(self, layer: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Computes a custom layer, whose rule is its static method ``sbp``."""
@@ -351,7 +353,7 @@ class Dispatcher(RecorderBase):
 
         rule: Rule | None = getattr(layer, "sbp", None)
         with busy():
-            return _perform(layer.__name__, arguments, run, lambda: rule, cached=False)
+            return _perform(layer.__name__, arguments, run, lambda: rule, cached=False, builtin=False)
 
     def cpp_layer(self, name: str, tensors: list[Tensor], run: Callable[[list[Tensor]], list[Tensor]]) -> Any:
         """Computes a layer written in C++, whose rule is registered by its name."""
@@ -364,6 +366,7 @@ class Dispatcher(RecorderBase):
                 lambda values: run(values["tensors"]),
                 lambda: rules.find(name),
                 cached=False,
+                builtin=False,
             )
         # The layer returns their tensors through C++, from where the objects are found again as long as they live.
         self._held = list(results)
@@ -385,6 +388,7 @@ class Dispatcher(RecorderBase):
                 context=use,
                 results=lambda tensors: user_ops.results(use, tensors),
                 cached=False,
+                builtin=False,
             )
 
     def backward(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

@@ -141,6 +141,23 @@ def test_a_schema_operator(tripled: Any) -> None:
         register_sbp("t_sbp::tripled")(lambda call: [])
 
 
+def test_a_schema_operator_without_a_meta_kernel() -> None:
+    """Its rule tells how it is split; the shapes of its results come from the parts."""
+
+    @lm.library.custom_op("t_sbp::rows_added", mutates_args=())
+    def rows_added(x: lm.Tensor) -> lm.Tensor:
+        return lm.asarray(x.numpy().sum(1))
+
+    rows_added.register_autograd(
+        lambda ctx, dy: lm.broadcast_to(dy[:, None], ctx.shape),
+        setup_context=lambda ctx, inputs, output: setattr(ctx, "shape", inputs[0].shape),
+    )
+    register_sbp("t_sbp::rows_added")(lambda call: [([split(0)], [split(0)]), ([split(1)], [partial_sum])])
+    total = X.sum(1)
+    for one, expected in (("S(0)", "S(0)"), ("S(1)", "P"), ("B", "B")):
+        _beside_whole(rows_added, [one], expected, total, np.broadcast_to(2 * total[:, None], X.shape))
+
+
 # For the signatures of two tensors of which t_add_n's SetGetSbpFn knows the ways S(i), S(i) -> S(i) and P, P -> P.
 ADDED = [
     (["S(0)", "S(0)"], "S(0)"),
