@@ -127,6 +127,36 @@ for text, optimizer in TEXTS.items():
 text = str(torch.optim.Adam([p], lr=0.25))
 assert text.startswith("Adam (\\nParameter Group 0\\n    amsgrad: False\\n    betas: (0.9, 0.999)\\n"), text
 assert "    lr: 0.25\\n" in text and "    decoupled_weight_decay: False\\n" in text, text
+
+KERNELS = {"foreach": None, "capturable": False, "differentiable": False, "fused": None}
+#: By optimizer, the kernels among its options, and defaults that are integers.
+DEFAULTS = {
+    "ASGD": ("foreach capturable differentiable", {"weight_decay": 0}),
+    "Adadelta": ("foreach capturable differentiable", {"weight_decay": 0}),
+    "Adafactor": ("foreach", {}),
+    "Adagrad": ("foreach differentiable fused", {"weight_decay": 0, "lr_decay": 0, "initial_accumulator_value": 0}),
+    "Adam": ("foreach capturable differentiable fused", {"weight_decay": 0}),
+    "AdamW": ("foreach capturable differentiable fused", {}),
+    "Adamax": ("foreach capturable differentiable", {"weight_decay": 0}),
+    "LBFGS": ("", {"lr": 1, "max_eval": 25}),
+    "NAdam": ("foreach capturable differentiable", {"weight_decay": 0}),
+    "RAdam": ("foreach capturable differentiable", {"weight_decay": 0}),
+    "RMSprop": ("foreach capturable differentiable", {"weight_decay": 0, "momentum": 0}),
+    "Rprop": ("foreach capturable differentiable", {"step_sizes": (1e-6, 50)}),
+    "SGD": ("foreach differentiable fused", {"weight_decay": 0, "momentum": 0, "dampening": 0}),
+}
+for name, (kernels, integers) in DEFAULTS.items():
+    kind = getattr(torch.optim, name)
+    wanted = {kernel: KERNELS[kernel] for kernel in kernels.split()} | integers
+    made = kind([p], **({"foreach": False} if kernels else {}))
+    wanted |= {"foreach": False} if kernels else {}
+    again = kind([p])
+    again.load_state_dict(made.state_dict())
+    for each in (made.defaults, made.param_groups[0], again.param_groups[0], made.state_dict()["param_groups"][0]):
+        assert {option: repr(each[option]) for option in wanted} == {k: repr(v) for k, v in wanted.items()}, (name, each)
+        assert not (KERNELS.keys() - kernels.split()) & each.keys(), (name, each)
+    assert list(made.param_groups[0])[:2] == ["params", "lr"], name
+    assert all(f"    {option}: {value}\\n" in repr(made) for option, value in wanted.items()), (name, made)
 """
 
 

@@ -191,13 +191,26 @@ LAYERS_IN_PLACE = replace(
     own=frozenset({"inplace"}),
     base=_in_place,
 )
+
+
+def _choose(optimizer: Any, option: str, value: Any) -> None:
+    """Notes which kernel was asked for, which changes nothing here, in the groups."""
+    optimizer.defaults[option] = value
+    for group in optimizer.param_groups:
+        group.setdefault(option, value)
+
+
 #: Optimizers: which kernel computes a step is not theirs to say here.
 OPTIMIZERS = Dialect(
     WORDS,
-    ignored=frozenset({"foreach", "capturable", "differentiable", "fused"}),
-    # Adafactor's bound of steps.
-    before={"d": 'if not d >= 1: raise ValueError(f"[Adafactor] d is at least 1, not {d}")'},
-    extra={"foreach": "", "capturable": "", "differentiable": "", "fused": ""},
+    before={
+        # Adafactor's bound of steps.
+        "d": 'if not d >= 1: raise ValueError(f"[Adafactor] d is at least 1, not {d}")',
+        # Programs read it from the groups of L-BFGS.
+        "max_eval": "if max_eval is None: max_eval = max_iter * 5 // 4",
+    },
+    after={word: f"_choose(self, {word!r}, {word})" for word in ("foreach", "capturable", "differentiable", "fused")},
+    helpers={"_choose": _choose},
 )
 #: Schedules: ``last_epoch`` says that one begins behind that epoch, -1 that it begins anew.
 SCHEDULERS = Dialect(
