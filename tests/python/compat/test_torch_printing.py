@@ -56,6 +56,8 @@ MODULES = """
 import torch
 from torch import nn
 
+parametrized = nn.Linear(2, 2)
+nn.utils.parametrize.register_parametrization(parametrized, "weight", nn.Tanh())
 TEXTS = {
     "Linear(in_features=2, out_features=3, bias=True)": nn.Linear(2, 3),
     "ReLU()": nn.ReLU(),
@@ -76,6 +78,8 @@ TEXTS = {
     "ModuleList(\\n  (0-1): 2 x ReLU()\\n  (2): Tanh()\\n)": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()]),
     "Sequential(\\n  (0): ReLU()\\n  (1): ReLU()\\n)": nn.Sequential(nn.ReLU(), nn.ReLU()),
     "ModuleDict(\\n  (a): Sequential()\\n)": nn.ModuleDict({"a": nn.Sequential()}),
+    "ParametrizedLinear(\\n  in_features=2, out_features=2, bias=True\\n  (parametrizations): ModuleDict(\\n"
+    "    (weight): ParametrizationList(\\n      (0): Tanh()\\n    )\\n  )\\n)": parametrized,
 }
 for text, module in TEXTS.items():
     assert repr(module) == text, (text, repr(module))
@@ -153,7 +157,7 @@ for name, (kernels, integers) in DEFAULTS.items():
     again = kind([p])
     again.load_state_dict(made.state_dict())
     for each in (made.defaults, made.param_groups[0], again.param_groups[0], made.state_dict()["param_groups"][0]):
-        assert {option: repr(each[option]) for option in wanted} == {k: repr(v) for k, v in wanted.items()}, (name, each)
+        assert repr({option: each[option] for option in wanted}) == repr(wanted), (name, each)
         assert not (KERNELS.keys() - kernels.split()) & each.keys(), (name, each)
     assert list(made.param_groups[0])[:2] == ["params", "lr"], name
     assert all(f"    {option}: {value}\\n" in repr(made) for option, value in wanted.items()), (name, made)

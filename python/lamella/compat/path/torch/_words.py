@@ -15,6 +15,7 @@ from lamella.compat.names import serve  # noqa: F401
 from . import _underivable
 from ._plain import STRIDED
 from ._taking_over import DOUBLE, otherwise
+from ._warnings import warn
 from ._writing import written
 
 
@@ -70,10 +71,10 @@ _WRITTEN = frozenset({"A", "input1", "input2", "logits", "val", "values"})
 
 
 def of_old_words(size_average: bool | None, reduce: bool | None) -> str:
-    """Returns the word for what older programs say by two bools."""
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
+    """Returns the word for what older programs say by two bools; a warning names it."""
+    word = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warn(f"size_average and reduce are older words: write reduction={word!r}")
+    return word
 
 
 def _place(module: Any, device: Any, dtype: Any) -> None:
@@ -95,6 +96,10 @@ def _put_weight(module: Any, weight: Any) -> None:
     if got != wanted:
         raise ValueError(f"[{type(module).__name__}] _weight has the shape {got}, expected {wanted}")
     module.weight = type(module.weight).of_memory(weight)
+
+
+def _warn_of_dropout(layer: Any, dropout: float) -> None:
+    warn(f"[{type(layer).__name__}] dropout={dropout} acts between layers, of which num_layers=1 is one: no dropout")
 
 
 _OLD_REDUCTION = {
@@ -160,7 +165,12 @@ INTO = replace(
 LAYERS = Dialect(
     WORDS,
     ignored=frozenset({"size_average", "reduce", "sparse", "enable_nested_tensor", "mask_check"}),
-    before={**_OLD_REDUCTION, **_DTYPE},
+    before={
+        **_OLD_REDUCTION,
+        **_DTYPE,
+        # Of recurrent layers.
+        "bidirectional": "if num_layers == 1 and dropout: _warn_of_dropout(self, dropout)",
+    },
     after={
         "device": "_place(self, device, None)",
         "dtype": "_place(self, None, dtype)",
@@ -171,7 +181,7 @@ LAYERS = Dialect(
         "max_value": "if max_value is not None: self.max_val = max_value",
         "_freeze": "if _freeze: self.weight.stop_gradient = True",
     },
-    helpers={**_HELPERS, "_put_weight": _put_weight},
+    helpers={**_HELPERS, "_put_weight": _put_weight, "_warn_of_dropout": _warn_of_dropout},
     extra={"device": "", "dtype": "", "size_average": "reduction", "reduce": "reduction"},
     written=_WRITTEN,
 )

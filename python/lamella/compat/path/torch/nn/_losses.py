@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
 
+from .._warnings import warn
 from .._words import of_old_words
 
 Loss = Callable[..., Tensor]
@@ -20,10 +20,9 @@ def of_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Returns what a loss compares, broadcast where the shapes differ; a warning says so, as that is seldom meant."""
     if input.shape == target.shape:
         return input, target
-    warnings.warn(
+    warn(
         f"a loss compares an input of the shape {list(input.shape)} with a target of the shape {list(target.shape)}, "
-        "which are broadcast",
-        stacklevel=3,
+        "which are broadcast"
     )
     return broadcast(input, target)
 
@@ -153,10 +152,20 @@ def _divergence(name: str, native: Loss) -> Loss:
     broadcasting = _given_in_one_shape(broadcast)(name, native)
 
     @functools.wraps(native)
-    def loss(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def loss(
+        input: Tensor,
+        target: Tensor,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        *args: Any,
+        **kwargs: Any,
+    ) -> Tensor:
+        if reduction == "mean" and size_average is None and reduce is None:
+            warn(f"[{name}] reduction='mean' divides by the number of elements: a divergence takes 'batchmean'")
         if isinstance(target, Tensor) and not lm.isdtype(target.dtype, "real floating"):
             raise RuntimeError(f"[{name}] target has the dtype {target.dtype.name}, expected a floating one: cast it")
-        return broadcasting(input, target, *args, **kwargs)
+        return broadcasting(input, target, size_average, reduce, reduction, *args, **kwargs)
 
     return loss
 

@@ -15,6 +15,7 @@ from lamella.optim.optimizer import check_number
 
 from .._asking import Asking, Disabled
 from ._groups import KERNELS, Group, take_last
+from ._rates import awaited
 from ._remembered import in_their_form, take_numbers, without_numbers
 
 _native_add: Any = Optimizer.add_param_group
@@ -113,6 +114,7 @@ def _with_repeated(native: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(native)
     def step(self: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
+        awaited.discard(self)
         if _REPEATS not in self.__dict__:
             return native(self, closure)
         own: Any = type(self).update_group
