@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from lamella.compat.names import Names as _Names
 from lamella.compat.names import serve  # noqa: F401
 
 from . import _underivable
+from ._node_names import COMPOSED, noting
 from ._plain import STRIDED
 from ._taking_over import DOUBLE, otherwise
 from ._warnings import warn
@@ -20,11 +22,14 @@ from ._writing import written
 
 
 class Names(_Names):
-    """The names of a module; functions without a derivative refuse one."""
+    """The names of a module; functions without a derivative refuse one, and others name their nodes."""
 
     def make(self, name: str) -> Any:
         """Returns what has the name."""
         made = super().make(name)
+        if name in COMPOSED and inspect.isfunction(made):
+            inner, made = made, noting(name, made)
+            inner.__globals__["_function"] = made  # what takes calls over gets the function that programs know
         return _underivable.refusing(name, made) if name in _underivable.PLACES else made
 
 
