@@ -171,6 +171,7 @@ def test_texts_of_optimizers(tmp_path):
 
 #: Layers, and PyTorch's texts of them.
 LAYERS = [
+    ("nn.Embedding(3, 2, sparse=True)", "Embedding(3, 2, sparse=True)"),
     ("nn.LayerNorm(4)", "LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=True)"),
     ("nn.LayerNorm(4, bias=False)", "LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=False)"),
     (

@@ -184,6 +184,7 @@ LAYERS = Dialect(
         "process_group": "if process_group is not None: self.group = process_group",
         "min_value": "if min_value is not None: self.min_val = min_value",
         "max_value": "if max_value is not None: self.max_val = max_value",
+        "sparse": "self.sparse = bool(sparse)",
         "_freeze": "if _freeze: self.weight.stop_gradient = True",
     },
     helpers={**_HELPERS, "_put_weight": _put_weight, "_warn_of_dropout": _warn_of_dropout},
