@@ -56,6 +56,8 @@ MODULES = """
 import torch
 from torch import nn
 
+parametrized = nn.Linear(2, 2)
+nn.utils.parametrize.register_parametrization(parametrized, "weight", nn.Tanh())
 TEXTS = {
     "Linear(in_features=2, out_features=3, bias=True)": nn.Linear(2, 3),
     "ReLU()": nn.ReLU(),
@@ -76,6 +78,8 @@ TEXTS = {
     "ModuleList(\\n  (0-1): 2 x ReLU()\\n  (2): Tanh()\\n)": nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Tanh()]),
     "Sequential(\\n  (0): ReLU()\\n  (1): ReLU()\\n)": nn.Sequential(nn.ReLU(), nn.ReLU()),
     "ModuleDict(\\n  (a): Sequential()\\n)": nn.ModuleDict({"a": nn.Sequential()}),
+    "ParametrizedLinear(\\n  in_features=2, out_features=2, bias=True\\n  (parametrizations): ModuleDict(\\n"
+    "    (weight): ParametrizationList(\\n      (0): Tanh()\\n    )\\n  )\\n)": parametrized,
 }
 for text, module in TEXTS.items():
     assert repr(module) == text, (text, repr(module))
@@ -127,6 +131,36 @@ for text, optimizer in TEXTS.items():
 text = str(torch.optim.Adam([p], lr=0.25))
 assert text.startswith("Adam (\\nParameter Group 0\\n    amsgrad: False\\n    betas: (0.9, 0.999)\\n"), text
 assert "    lr: 0.25\\n" in text and "    decoupled_weight_decay: False\\n" in text, text
+
+KERNELS = {"foreach": None, "capturable": False, "differentiable": False, "fused": None}
+#: By optimizer, the kernels among its options, and defaults that are integers.
+DEFAULTS = {
+    "ASGD": ("foreach capturable differentiable", {"weight_decay": 0}),
+    "Adadelta": ("foreach capturable differentiable", {"weight_decay": 0}),
+    "Adafactor": ("foreach", {}),
+    "Adagrad": ("foreach differentiable fused", {"weight_decay": 0, "lr_decay": 0, "initial_accumulator_value": 0}),
+    "Adam": ("foreach capturable differentiable fused", {"weight_decay": 0}),
+    "AdamW": ("foreach capturable differentiable fused", {}),
+    "Adamax": ("foreach capturable differentiable", {"weight_decay": 0}),
+    "LBFGS": ("", {"lr": 1, "max_eval": 25}),
+    "NAdam": ("foreach capturable differentiable", {"weight_decay": 0}),
+    "RAdam": ("foreach capturable differentiable", {"weight_decay": 0}),
+    "RMSprop": ("foreach capturable differentiable", {"weight_decay": 0, "momentum": 0}),
+    "Rprop": ("foreach capturable differentiable", {"step_sizes": (1e-6, 50)}),
+    "SGD": ("foreach differentiable fused", {"weight_decay": 0, "momentum": 0, "dampening": 0}),
+}
+for name, (kernels, integers) in DEFAULTS.items():
+    kind = getattr(torch.optim, name)
+    wanted = {kernel: KERNELS[kernel] for kernel in kernels.split()} | integers
+    made = kind([p], **({"foreach": False} if kernels else {}))
+    wanted |= {"foreach": False} if kernels else {}
+    again = kind([p])
+    again.load_state_dict(made.state_dict())
+    for each in (made.defaults, made.param_groups[0], again.param_groups[0], made.state_dict()["param_groups"][0]):
+        assert repr({option: each[option] for option in wanted}) == repr(wanted), (name, each)
+        assert not (KERNELS.keys() - kernels.split()) & each.keys(), (name, each)
+    assert list(made.param_groups[0])[:2] == ["params", "lr"], name
+    assert all(f"    {option}: {value}\\n" in repr(made) for option, value in wanted.items()), (name, made)
 """
 
 
@@ -137,6 +171,7 @@ def test_texts_of_optimizers(tmp_path):
 
 #: Layers, and PyTorch's texts of them.
 LAYERS = [
+    ("nn.Embedding(3, 2, sparse=True)", "Embedding(3, 2, sparse=True)"),
     ("nn.LayerNorm(4)", "LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=True)"),
     ("nn.LayerNorm(4, bias=False)", "LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=False)"),
     (

@@ -248,7 +248,36 @@ transfer_parametrizations_and_params type_before_parametrizations
 PARAMETRIZATIONS = "orthogonal spectral_norm weight_norm"
 
 #: ``torch.optim``.
-OPTIMIZERS = "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS Muon NAdam RAdam RMSprop Rprop SGD"
+OPTIMIZERS = """
+ASGD(params, lr=0.01, lambd=0.0001, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False, \
+differentiable=False, capturable=False)
+Adadelta(params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False, \
+differentiable=False)
+Adafactor(params, lr=0.01, beta2_decay=-0.8, eps=(None, 0.001), d=1.0, weight_decay=0.0, *, foreach=None, \
+maximize=False)
+Adagrad(params, lr=0.01, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *, \
+maximize=False, differentiable=False, fused=None)
+Adam(params, lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None, maximize=False, \
+capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False)
+AdamW(params, lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, amsgrad=False, *, maximize=False, \
+foreach=None, capturable=False, differentiable=False, fused=None)
+Adamax(params, lr=0.002, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False, \
+differentiable=False, capturable=False)
+LBFGS(params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9, history_size=100, \
+line_search_fn=None, *, maximize=False)
+Muon(params, lr=0.001, weight_decay=0.1, momentum=0.95, nesterov=True, ns_coefficients=(3.4445, -4.775, 2.0315), \
+eps=1e-7, ns_steps=5, adjust_lr_fn=None)
+NAdam(params, lr=0.002, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=0.004, \
+decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False)
+RAdam(params, lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *, foreach=None, \
+maximize=False, capturable=False, differentiable=False)
+RMSprop(params, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False, \
+foreach=None, maximize=False, differentiable=False)
+Rprop(params, lr=0.01, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None, maximize=False, \
+differentiable=False)
+SGD(params, lr=0.001, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False, foreach=None, \
+differentiable=False, fused=None)
+"""
 
 #: ``torch.optim.lr_scheduler``.
 SCHEDULERS = """

@@ -19,7 +19,7 @@ from . import overrides
 from ._asking import Disabled as _Disabled
 from ._asking import disabled as _disabled_torch_function_impl  # noqa: F401
 from ._device import device
-from ._printing import node_name
+from ._node_names import shown
 from ._size import Size  # noqa: F401
 from .linalg import LinAlgError as _LinAlgError  # noqa: F401
 
@@ -40,7 +40,7 @@ class Value:
 
 class _KindOfNode(type):
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, Node) and node_name(str(value.name)) == cls.__name__
+        return isinstance(value, Node) and shown(value) == cls.__name__
 
 
 class _KindsOfNodes:

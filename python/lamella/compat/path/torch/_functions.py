@@ -18,6 +18,7 @@ from lamella.nn.parameter import is_buffer
 from ._memory import TypedStorage, UntypedStorage
 from ._plain import names_nothing
 from ._size import Size
+from ._warnings import warn
 from ._words import with_numpy_words
 from ._writing import written
 
@@ -63,6 +64,8 @@ def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
     """Returns a tensor with a copy of the data: numbers, arrays, tensors, or sequences of these."""
+    if isinstance(data, Tensor):
+        warn("[tensor] the data are a tensor: its copy off the tape is x.detach().clone()")
     values, dtype = _plain(data, dtype)
     try:
         return lm.tensor(values, dtype=dtype, device=device, stop_gradient=not requires_grad)

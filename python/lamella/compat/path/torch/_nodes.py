@@ -11,7 +11,7 @@ from lamella._attributes import replace
 from lamella.autograd import graph
 from lamella.autograd.graph import GradientEdge
 
-from ._printing import node_name
+from ._node_names import shown
 from ._saved import attributes_of
 
 _nodes: Any = lm.autograd.Node
@@ -23,22 +23,29 @@ _native_grad_fn: Any = Tensor.__dict__["grad_fn"]
 class _Name(str):
     """The name of a node, which PyTorch's programs call for; called, it is PyTorch's."""
 
+    shown: str
+
     def __call__(self) -> str:
-        name = node_name(self)
-        return f"torch::autograd::{name}" if name == "AccumulateGrad" else name
+        return f"torch::autograd::{self.shown}" if self.shown == "AccumulateGrad" else self.shown
+
+
+def _name_of(node: Any) -> _Name:
+    name = _Name(_native_name.__get__(node))
+    name.shown = shown(node)
+    return name
 
 
 @functools.cache
-def _class_of(name: str) -> type:
-    """Returns the class of the nodes of an operation."""
+def _class_of(name: str, called: str) -> type:
+    """Returns the class of the nodes of an operation, by its name and PyTorch's."""
     names = {"__slots__": (), "__doc__": "A recorded operation.", "__module__": "torch", **attributes_of(name)}
-    return type(node_name(name), (_nodes,), names)
+    return type(called, (_nodes,), names)
 
 
 @functools.cache
-def _class_of_layer(name: str) -> type:
+def _class_of_layer(name: str, called: str) -> type:
     """Returns the class of the nodes of a layer, in which a call's ``ctx`` is found."""
-    return type(node_name(name), (_LayerNode,), {"__slots__": (), "__module__": "torch"})
+    return type(called, (_LayerNode,), {"__slots__": (), "__module__": "torch"})
 
 
 class _LayerNode(_nodes):  # type: ignore[misc]
@@ -80,7 +87,7 @@ def named(node: Any) -> Any:
     """Returns a node, which is of its operation's class from then on; None stays None."""
     if type(node) is _nodes:
         kind = _class_of if node.context is None else _class_of_layer
-        node.__class__ = kind(_native_name.__get__(node))
+        node.__class__ = kind(_native_name.__get__(node), shown(node))
     return node
 
 
@@ -95,7 +102,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return edge
 
 
-_nodes.name = property(lambda self: _Name(_native_name.__get__(self)), doc="The name of the operation.")
+_nodes.name = property(_name_of, doc="The name of the operation.")
 _nodes.next_functions = property(_next_functions, doc="The nodes that gradients go to, with the number of an output.")
 _nodes._sequence_nr = lambda self: self.sequence_nr
 _nodes.__repr__ = lambda self: f"<{self.name()} object at {id(self):#x}>"

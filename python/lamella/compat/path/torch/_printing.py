@@ -15,6 +15,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from ._node_names import shown
+
 _PREFIX = "tensor("
 
 
@@ -155,45 +157,6 @@ def _tensor_str(self: Tensor, indent: int = len(_PREFIX)) -> str:
     return _rows(values, indent, summarized, _form(_shown(values) if summarized else values))
 
 
-#: What PyTorch calls the operators whose nodes have other names here.
-_NODES = {
-    "concat": "CatBackward0",
-    "divide": "DivBackward0",
-    "clip_between": "ClampBackward1",
-    "conv1d": "ConvolutionBackward0",
-    "conv2d": "ConvolutionBackward0",
-    "conv3d": "ConvolutionBackward0",
-    "cumulative_prod": "CumprodBackward0",
-    "cumulative_sum": "CumsumBackward0",
-    "gelu_erf": "GeluBackward0",
-    "gelu_tanh": "GeluBackward0",
-    "index": "IndexBackward0",
-    "pick": "IndexBackward0",
-    "power_norm": "LinalgVectorNormBackward0",
-    "linear": "AddmmBackward0",
-    "masked_scale": "MulBackward0",
-    "matmul": "MmBackward0",
-    "multiply": "MulBackward0",
-    "negative": "NegBackward0",
-    "overwrite": "CopySlices",
-    "permute_dims": "PermuteBackward0",
-    "broadcast_to": "ExpandBackward0",
-    "cast": "ToCopyBackward0",
-    "reshape": "ViewBackward0",
-    "subtract": "SubBackward0",
-}
-
-
-def node_name(name: str) -> str:
-    """Returns the name of a node of the graph in PyTorch's manner."""
-    if name == "AccumulateGrad":
-        return name
-    if name[:1].isupper():  # a class of the program's
-        return f"{name}Backward"
-    known = _NODES.get(name)
-    return known or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
-
-
 def text_of(x: Tensor) -> str:
     """Returns the text of a tensor: its elements, and what differs from a plain tensor on the CPU."""
     plain = lm.float32, lm.complex64, lm.int64, lm.bool
@@ -214,7 +177,7 @@ def text_of(x: Tensor) -> str:
     if options.front != "torch" or (x.dtype != lm.float32 if empty else x.dtype not in plain):
         notes.append(f"dtype={options.front}.{x.dtype.name}")
     if x.grad_fn is not None:
-        notes.append(f"grad_fn=<{node_name(str(x.grad_fn.name))}>")
+        notes.append(f"grad_fn=<{shown(x.grad_fn)}>")
     elif x.requires_grad:
         notes.append("requires_grad=True")
     return _with_notes(_PREFIX + text, notes)

@@ -12,6 +12,7 @@ from lamella import Tensor
 
 from . import _functions as F  # noqa: N812
 from . import _underivable
+from ._node_names import noting
 from ._words import with_numpy_words
 from ._writing import written
 
@@ -104,6 +105,7 @@ def any(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = Non
     return written(found.astype(lm.uint8) if input.dtype == lm.uint8 else found, out)
 
 
+@functools.partial(noting, "mean")
 @with_numpy_words
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The mean along axes, or of all elements."""
@@ -167,8 +169,8 @@ def _at(input: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Tensor:
     return found if keepdim else lm.squeeze(found, dim)
 
 
-max = with_numpy_words(_extremum("max", lm.max, lm.argmax, lm.maximum))
-min = with_numpy_words(_extremum("min", lm.min, lm.argmin, lm.minimum))
+max = noting("max", with_numpy_words(_extremum("max", lm.max, lm.argmax, lm.maximum)))
+min = noting("min", with_numpy_words(_extremum("min", lm.min, lm.argmin, lm.minimum)))
 
 
 def _of_nothing(input: Tensor) -> Tensor:
@@ -225,6 +227,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     return _Mode(_at(input, indices, dim, keepdim), indices)
 
 
+@functools.partial(noting, "sort")
 @with_numpy_words
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesIndices:
     """The elements in order along an axis, with their places. Equal ones keep theirs."""

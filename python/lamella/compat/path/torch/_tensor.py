@@ -37,6 +37,7 @@ from ._reshaped import METHODS as _RESHAPED
 from ._reshaped import set_data
 from ._size import Size, shape_of
 from ._taking_over import DOUBLE, opened
+from ._warnings import is_called_by_program, warn
 
 _native_size: Any = Tensor.__dict__["size"]
 _native_to: Any = Tensor.to
@@ -258,7 +259,22 @@ def _backward(self: Tensor, *args: Any, **named: Any) -> None:
         named["grad"] = named.pop("gradient")
     if not args and named.get("grad") is None and self.dtype in (lm.complex64, lm.complex128):
         raise RuntimeError("[backward] a complex number has no gradient to begin with: give one, or take a real part")
+    if named.get("create_graph") and is_called_by_program():
+        warn("[backward] create_graph=True: parameters and gradients keep each other alive, take torch.autograd.grad")
     _native_backward(self, *args, **named)
+
+
+_native_grad: Any = Tensor.__dict__["grad"]
+
+
+def _grad(self: Tensor) -> Tensor | None:
+    """The gradient that backward() has added up; a warning where a program asks a tensor that gets none."""
+    found: Tensor | None = _native_grad.__get__(self)
+    if found is None and not (self.is_leaf or self.retains_grad) and is_called_by_program():
+        warn(
+            "[grad] this tensor is computed from others and gets no gradient: call its retain_grad() before backward()"
+        )
+    return found
 
 
 def _split(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -432,6 +448,7 @@ _put("subtract_", _scaled_in_place(Tensor.subtract_))
 _put("div_", of_two_meanings("div_", _div_in_place))
 _put("scatter_", _with_value(Tensor.scatter_))
 _replace("backward", _backward)
+_replace("grad", property(_grad, _native_grad.__set__, _native_grad.__delete__, _native_grad.__doc__))
 _put("split", of_two_meanings("split", _split))
 _put("copy_", _writing.by_words(Tensor.copy_, "src", dropped="non_blocking"))
 for _name, _words in {

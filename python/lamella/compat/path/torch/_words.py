@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,17 +14,22 @@ from lamella.compat.names import Names as _Names
 from lamella.compat.names import serve  # noqa: F401
 
 from . import _underivable
+from ._node_names import COMPOSED, noting
 from ._plain import STRIDED
 from ._taking_over import DOUBLE, otherwise
+from ._warnings import warn
 from ._writing import written
 
 
 class Names(_Names):
-    """The names of a module; functions without a derivative refuse one."""
+    """The names of a module; functions without a derivative refuse one, and others name their nodes."""
 
     def make(self, name: str) -> Any:
         """Returns what has the name."""
         made = super().make(name)
+        if name in COMPOSED and inspect.isfunction(made):
+            inner, made = made, noting(name, made)
+            inner.__globals__["_function"] = made  # what takes calls over gets the function that programs know
         return _underivable.refusing(name, made) if name in _underivable.PLACES else made
 
 
@@ -70,10 +76,10 @@ _WRITTEN = frozenset({"A", "input1", "input2", "logits", "val", "values"})
 
 
 def of_old_words(size_average: bool | None, reduce: bool | None) -> str:
-    """Returns the word for what older programs say by two bools."""
-    if reduce is False:
-        return "none"
-    return "sum" if size_average is False else "mean"
+    """Returns the word for what older programs say by two bools; a warning names it."""
+    word = "none" if reduce is False else "sum" if size_average is False else "mean"
+    warn(f"size_average and reduce are older words: write reduction={word!r}")
+    return word
 
 
 def _place(module: Any, device: Any, dtype: Any) -> None:
@@ -95,6 +101,10 @@ def _put_weight(module: Any, weight: Any) -> None:
     if got != wanted:
         raise ValueError(f"[{type(module).__name__}] _weight has the shape {got}, expected {wanted}")
     module.weight = type(module.weight).of_memory(weight)
+
+
+def _warn_of_dropout(layer: Any, dropout: float) -> None:
+    warn(f"[{type(layer).__name__}] dropout={dropout} acts between layers, of which num_layers=1 is one: no dropout")
 
 
 _OLD_REDUCTION = {
@@ -160,7 +170,12 @@ INTO = replace(
 LAYERS = Dialect(
     WORDS,
     ignored=frozenset({"size_average", "reduce", "sparse", "enable_nested_tensor", "mask_check"}),
-    before={**_OLD_REDUCTION, **_DTYPE},
+    before={
+        **_OLD_REDUCTION,
+        **_DTYPE,
+        # Of recurrent layers.
+        "bidirectional": "if num_layers == 1 and dropout: _warn_of_dropout(self, dropout)",
+    },
     after={
         "device": "_place(self, device, None)",
         "dtype": "_place(self, None, dtype)",
@@ -169,9 +184,10 @@ LAYERS = Dialect(
         "process_group": "if process_group is not None: self.group = process_group",
         "min_value": "if min_value is not None: self.min_val = min_value",
         "max_value": "if max_value is not None: self.max_val = max_value",
+        "sparse": "self.sparse = bool(sparse)",
         "_freeze": "if _freeze: self.weight.stop_gradient = True",
     },
-    helpers={**_HELPERS, "_put_weight": _put_weight},
+    helpers={**_HELPERS, "_put_weight": _put_weight, "_warn_of_dropout": _warn_of_dropout},
     extra={"device": "", "dtype": "", "size_average": "reduction", "reduce": "reduction"},
     written=_WRITTEN,
 )
@@ -191,13 +207,26 @@ LAYERS_IN_PLACE = replace(
     own=frozenset({"inplace"}),
     base=_in_place,
 )
+
+
+def _choose(optimizer: Any, option: str, value: Any) -> None:
+    """Notes which kernel was asked for, which changes nothing here, in the groups."""
+    optimizer.defaults[option] = value
+    for group in optimizer.param_groups:
+        group.setdefault(option, value)
+
+
 #: Optimizers: which kernel computes a step is not theirs to say here.
 OPTIMIZERS = Dialect(
     WORDS,
-    ignored=frozenset({"foreach", "capturable", "differentiable", "fused"}),
-    # Adafactor's bound of steps.
-    before={"d": 'if not d >= 1: raise ValueError(f"[Adafactor] d is at least 1, not {d}")'},
-    extra={"foreach": "", "capturable": "", "differentiable": "", "fused": ""},
+    before={
+        # Adafactor's bound of steps.
+        "d": 'if not d >= 1: raise ValueError(f"[Adafactor] d is at least 1, not {d}")',
+        # Programs read it from the groups of L-BFGS.
+        "max_eval": "if max_eval is None: max_eval = max_iter * 5 // 4",
+    },
+    after={word: f"_choose(self, {word!r}, {word})" for word in ("foreach", "capturable", "differentiable", "fused")},
+    helpers={"_choose": _choose},
 )
 #: Schedules: ``last_epoch`` says that one begins behind that epoch, -1 that it begins anew.
 SCHEDULERS = Dialect(

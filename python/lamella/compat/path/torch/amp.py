@@ -11,6 +11,8 @@ from lamella.amp import custom_bwd, custom_fwd  # noqa: F401
 from lamella.amp import is_autocast_enabled as _is_autocast_enabled
 from lamella.compat.front import close_module
 
+from ._warnings import warn
+
 
 class autocast(lm.amp.autocast):  # noqa: N801
     """Lets operators choose the precision they compute in: :class:`lamella.amp.autocast`.
@@ -32,6 +34,9 @@ class autocast(lm.amp.autocast):  # noqa: N801
             if enabled:
                 warnings.warn(f"[autocast] dtype {dtype} is none to cast to: autocast is off", stacklevel=2)
             dtype, enabled = None, False
+        if enabled and device_type == "cuda" and not lm.cuda.is_available():
+            warn("[autocast] there is no CUDA device: autocast is off")
+            enabled = False
         try:
             super().__init__(device_type, dtype, bool(enabled), cache_enabled)
         except ValueError as error:
@@ -45,9 +50,17 @@ class OptState(enum.Enum):
 
 
 class GradScaler(lm.amp.GradScaler):
-    """Scales losses so that gradients in float16 do not vanish; ``device`` may be any."""
+    """Scales losses so that gradients in float16 do not vanish.
+
+    Args:
+        device: whose tensors; for ``"cuda"`` where there is none, nothing is scaled, and a warning says so.
+        **options: see :class:`lamella.amp.GradScaler`.
+    """
 
     def __init__(self, device: str = "cuda", **options: Any) -> None:
+        if device == "cuda" and options.get("enabled", True) and not lm.cuda.is_available():
+            warn("[GradScaler] there is no CUDA device: nothing is scaled")
+            options["enabled"] = False
         super().__init__(**options)
 
     def get_growth_factor(self) -> float:

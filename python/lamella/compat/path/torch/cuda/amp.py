@@ -12,7 +12,7 @@ from .. import amp
 
 custom_fwd = functools.partial(lm.amp.custom_fwd, device_type="cuda")
 custom_bwd = functools.partial(lm.amp.custom_bwd, device_type="cuda")
-GradScaler = lm.amp.GradScaler
+GradScaler = amp.GradScaler
 
 
 class autocast(amp.autocast):  # noqa: N801

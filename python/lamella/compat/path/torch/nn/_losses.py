@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
 
+from .._node_names import note
+from .._warnings import warn
 from .._words import of_old_words
 
 Loss = Callable[..., Tensor]
@@ -20,10 +21,9 @@ def of_one_shape(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Returns what a loss compares, broadcast where the shapes differ; a warning says so, as that is seldom meant."""
     if input.shape == target.shape:
         return input, target
-    warnings.warn(
+    warn(
         f"a loss compares an input of the shape {list(input.shape)} with a target of the shape {list(target.shape)}, "
-        "which are broadcast",
-        stacklevel=3,
+        "which are broadcast"
     )
     return broadcast(input, target)
 
@@ -153,10 +153,20 @@ def _divergence(name: str, native: Loss) -> Loss:
     broadcasting = _given_in_one_shape(broadcast)(name, native)
 
     @functools.wraps(native)
-    def loss(input: Tensor, target: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def loss(
+        input: Tensor,
+        target: Tensor,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        *args: Any,
+        **kwargs: Any,
+    ) -> Tensor:
+        if reduction == "mean" and size_average is None and reduce is None:
+            warn(f"[{name}] reduction='mean' divides by the number of elements: a divergence takes 'batchmean'")
         if isinstance(target, Tensor) and not lm.isdtype(target.dtype, "real floating"):
             raise RuntimeError(f"[{name}] target has the dtype {target.dtype.name}, expected a floating one: cast it")
-        return broadcasting(input, target, *args, **kwargs)
+        return broadcasting(input, target, size_average, reduce, reduction, *args, **kwargs)
 
     return loss
 
@@ -178,7 +188,30 @@ def _of_classes(name: str, native: Loss) -> Loss:
             raise RuntimeError(f"[{name}] ignore_index is for targets that are numbers of classes, not probabilities")
         return native(input, target, weight, size_average, ignore_index, *args, **kwargs)
 
+    return named_by_classes(loss)
+
+
+def named_by_classes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a loss of classes, or the ``forward`` of its layer, whose nodes go by PyTorch's name.
+
+    That of a loss of probabilities, or of smoothed ones, is the one of the last operation.
+    """
+
+    @functools.wraps(function)
+    def loss(*args: Any, **kwargs: Any) -> Any:
+        made = function(*args, **kwargs)
+        layer = args[0] if args and isinstance(args[0], lm.nn.Module) else None
+        input, target = (*args[layer is not None :], *kwargs.values())[:2]
+        smoothing = kwargs.get("label_smoothing", getattr(layer, "label_smoothing", 0.0))
+        if not smoothing and not lm.isdtype(target.dtype, "real floating"):
+            note(made, "NllLossBackward0" if input.ndim < 3 else "NllLoss2DBackward0")
+        return made
+
     return loss
+
+
+for _layer in (lm.nn.CrossEntropyLoss, lm.nn.NLLLoss):
+    _layer.forward = named_by_classes(_layer.forward)  # type: ignore[method-assign]
 
 
 #: By names of functions, what makes PyTorch's of the native ones.
@@ -189,6 +222,7 @@ RULES: dict[str, Callable[[str, Loss], Loss]] = {
     "binary_cross_entropy": _binary,
     "binary_cross_entropy_with_logits": _binary_of_logits,
     "cross_entropy": _of_classes,
+    "nll_loss": lambda name, native: named_by_classes(native),
     "kl_div": _divergence,
     "soft_margin_loss": _soft_margin,
 }

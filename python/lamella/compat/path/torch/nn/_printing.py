@@ -7,6 +7,7 @@ from typing import Any
 
 import lamella as lm
 from lamella.nn import Module
+from lamella.nn.utils.parametrize import is_parametrized
 
 
 def _fields(names: str, **defaults: Any) -> Callable[[Any, str], str]:
@@ -141,7 +142,8 @@ def _extra(module: Module) -> str:
 
 def _name_of(module: Module) -> str:
     name: Any = getattr(module, "_get_name", None)
-    return name() if name is not None else type(module).__name__
+    found: str = name() if name is not None else type(module).__name__
+    return f"Parametrized{found}" if is_parametrized(module) else found
 
 
 def text_of(self: Module) -> str:

@@ -14,6 +14,7 @@ from lamella.compat.tables.torch_nn import FUNCTIONAL as _TABLE
 from lamella.nn.embedding import scaled_by_frequency, table_by_frequency
 
 from .. import _words
+from .._node_names import COMPOSED, noting
 from .._plain import threshold as _threshold
 from ._attention import multi_head_attention_forward  # noqa: F401
 from ._losses import RULES
@@ -266,7 +267,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 for _name, _rule in RULES.items():
-    globals()[_name] = _rule(_name, _find(_name))
+    _made = _rule(_name, _find(_name))
+    globals()[_name] = noting(_name, _made) if _name in COMPOSED else _made
 
 
 def _axis_of(name: str, input: Tensor, dim: int | None, level: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from lamella import optim
 from lamella.optim.lr import cycles
 
+from .._warnings import warn
 from ._rates import _number, note, step
 
 _take_groups: Any = optim.LRScheduler._take_groups
@@ -58,11 +59,14 @@ def _beginning_at_first_rates(rates: Callable[..., list[float]]) -> Callable[...
 
 
 def _noting_rates(step: Callable[..., None]) -> Callable[..., None]:
-    """Returns the step of a schedule, which notes the rates that it leaves."""
+    """Returns the step of a schedule by a metric, which notes the rates that it leaves, and may name its epoch."""
 
     @functools.wraps(step)
-    def noted(self: Any, *args: Any, **named: Any) -> None:
-        step(self, *args, **named)
+    def noted(self: Any, metrics: Any, epoch: int | None = None) -> None:
+        step(self, metrics)
+        if epoch is not None:
+            warn("[step] a schedule counts its epochs by itself: leave epoch out")
+            self.epoch = epoch
         note(self)
 
     return noted

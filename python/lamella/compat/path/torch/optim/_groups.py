@@ -9,7 +9,7 @@ from lamella.optim import Optimizer
 from lamella.optim._pytorch import OPTIONS
 
 #: Options that say which of PyTorch's kernels compute a step, and what groups have that were told nothing.
-_KERNELS: dict[str, Any] = {"foreach": None, "fused": None, "capturable": False, "differentiable": False}
+KERNELS: dict[str, Any] = {"foreach": None, "fused": None, "capturable": False, "differentiable": False}
 
 
 class Group(dict[str, Any]):
@@ -32,7 +32,7 @@ class Group(dict[str, Any]):
         return super().__contains__(OPTIONS.get(name, name) if isinstance(name, str) else name)
 
     def __missing__(self, name: str) -> Any:
-        return _KERNELS[name]
+        return KERNELS[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Group, (dict(self),)
@@ -72,9 +72,10 @@ def _set(self: Optimizer, groups: Any) -> None:
     self.__dict__["param_groups"] = groups  # the list that is given, which optimizers of programs may share
 
 
-def take_last(self: Optimizer) -> Group:
-    """Returns the group that was added last, which has both names of options from then on."""
-    made = self.param_groups[-1] = Group(self.param_groups[-1])
+def take_last(self: Optimizer, order: Iterable[str]) -> Group:
+    """Returns the group that was added last, which has both names of options, and begins with those in ``order``."""
+    last = self.param_groups[-1]
+    made = self.param_groups[-1] = Group({**{name: last[name] for name in order}, **last})
     return made
 
 

@@ -14,7 +14,8 @@ from lamella.optim._pytorch import OPTIONS, converted
 from lamella.optim.optimizer import check_number
 
 from .._asking import Asking, Disabled
-from ._groups import Group, take_last
+from ._groups import KERNELS, Group, take_last
+from ._rates import awaited
 from ._remembered import in_their_form, take_numbers, without_numbers
 
 _native_add: Any = Optimizer.add_param_group
@@ -38,6 +39,7 @@ def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
             names, tensors = zip(*group["params"], strict=True)
             group["params"], group["param_names"] = list(tensors), list(names)
     unknown = {name: group.pop(name) for name in set(group) - set(self.defaults) - {"params"}}
+    order = list(group)
     given = group.get("params")
     if repeated := isinstance(given, list) and len(set(map(id, given))) < len(given):
         warnings.warn(
@@ -46,7 +48,7 @@ def _add_param_group(self: Optimizer, param_group: Mapping[str, Any]) -> None:
         )
         group["params"] = list({id(each): each for each in given}.values())
     _native_add(self, group)
-    added = take_last(self)
+    added = take_last(self, order)
     added.update(unknown)
     if repeated:
         added["params"] = given
@@ -63,7 +65,8 @@ def _load_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
     groups = [dict(group) for group in state["param_groups"]]
     unknown = [{name: group.pop(name) for name in set(group) - known} for group in groups]
     own = [{name: group.pop(name) for name in set(group) - known} for group in self.param_groups]
-    for group, options, before in zip(groups, unknown, own, strict=False):
+    for group, options, before, saved in zip(groups, unknown, own, state_dict["param_groups"], strict=False):
+        options.update((name, saved[name]) for name in KERNELS if name in self.defaults and name in saved)
         if "param_names" in before:  # of a state without names
             options.setdefault("param_names", before["param_names"])
         for name in self.defaults:  # states of before there was an option
@@ -111,6 +114,7 @@ def _with_repeated(native: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(native)
     def step(self: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
+        awaited.discard(self)
         if _REPEATS not in self.__dict__:
             return native(self, closure)
         own: Any = type(self).update_group
@@ -194,8 +198,6 @@ def _state_with_hooks(self: Optimizer) -> Any:
     state = _native_state(self)
     state["state"] = {key: in_their_form(self, each) for key, each in state["state"].items()}
     for group in state["param_groups"]:
-        if isinstance(self, LBFGS) and group["max_eval"] is None:
-            group["max_eval"] = group["max_iter"] * 5 // 4
         for theirs, ours in OPTIONS.items():
             if ours in group:
                 group[theirs] = group.pop(ours)

@@ -16,6 +16,8 @@ from lamella.optim import LRScheduler as Native
 from lamella.optim.lr.cosine import annealed
 from lamella.optim.swa_utils import SWALR
 
+from .._warnings import is_called_by_program, warn
+
 #: Schedules whose rate is a floor plus a function of the epoch times what the first rate has above it: the floors.
 _FLOORS: dict[type, str | None] = {
     optim.StepLR: None,
@@ -111,6 +113,8 @@ def take_groups(self: Native) -> None:
     _take_groups(self)
     if made:
         note(self)
+        if type(self.optimizer).step is optim.Optimizer.step:
+            awaited.add(self.optimizer)
 
 
 #: Schedules being made of which an optimizer's group had none before.
@@ -209,8 +213,15 @@ def follow(self: Native) -> None:
     put(self, rates)
 
 
+#: Optimizers with a schedule that have not stepped since the first one was made.
+awaited: weakref.WeakSet[optim.Optimizer] = weakref.WeakSet()
+
+
 def step(self: Native, epoch: float | None = None) -> None:
     """Begins the next epoch, or the one that is named, whose rates do not depend on the present ones."""
+    if self.epoch == 0 and self.optimizer in awaited and is_called_by_program():
+        awaited.discard(self.optimizer)
+        warn("[step] a schedule steps before its optimizer, and skips the first rate: call optimizer.step() first")
     self.epoch = self.epoch + 1 if epoch is None else epoch  # type: ignore[assignment]  # a part, in warm restarts
     asks: Callable[..., Any] = type(self).get_lr  # type: ignore[attr-defined]
     if epoch is None or asks is not get_lr or isinstance(self, optim.MultiplicativeLR):

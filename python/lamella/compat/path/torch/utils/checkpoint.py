@@ -12,6 +12,7 @@ from lamella.autograd import CheckpointPolicy  # noqa: F401
 from lamella.compat.front import close_module
 
 from .. import _ops, random
+from .._warnings import warn
 from ._pytree import tree_leaves
 
 CheckpointError = RuntimeError
@@ -75,11 +76,13 @@ def checkpoint(
     Args:
         function: what to call.
         *args: its arguments.
-        use_reentrant: False where it is not given.
+        use_reentrant: False where it is not given, which a warning says.
         early_stop: as :class:`set_checkpoint_early_stop` says where it is not given.
         debug: accepted: errors name the operator that differs in any case.
         **kwargs: options of the native function, and arguments of this one.
     """
+    if use_reentrant is None:
+        warn("[checkpoint] use_reentrant is not given, and is False here: write use_reentrant=False")
     kwargs["early_stop"] = _settings.early_stop if early_stop is None else early_stop
     if kwargs.get("context_fn") is not None and isinstance(selective := kwargs["context_fn"]()[0], _Selective):
         kwargs = {**kwargs, "context_fn": None, "policy": selective.policy}
