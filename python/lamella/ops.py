@@ -59,6 +59,8 @@ def load_library(path: str | os.PathLike[str]) -> None:
             loaded, or something in it cannot be registered; what it registered until then is taken back.
         ValueError, TypeError: A schema, or a kernel's signature, is wrong; likewise.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"[load_library] path is a string or a path, not {type(path).__name__}")
     name = os.fsdecode(path)
     if not os.path.exists(name):
         raise FileNotFoundError(f"[load_library] there is no file {name}")

@@ -33,6 +33,8 @@ class CustomOpModule:
     """
 
     def __init__(self, op_type_name: str, module_dir: str | os.PathLike[str]) -> None:
+        if not isinstance(op_type_name, str):
+            raise TypeError(f"[custom_op_module] op_type_name is a string, not {type(op_type_name).__name__}")
         self._name = op_type_name
         self._folder = Path(module_dir) / op_type_name
         if not self._folder.is_dir():

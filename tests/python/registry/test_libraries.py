@@ -340,6 +340,8 @@ def test_a_library_for_another_version_runs_no_code(tmp_path):
 
 
 def test_files_that_are_no_libraries(tmp_path):
+    with pytest.raises(TypeError, match=r"\[load_library\] path is a string or a path, not int"):
+        lm.ops.load_library(3)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         lm.ops.load_library(tmp_path / "nothing.so")
     text = tmp_path / "text.so"

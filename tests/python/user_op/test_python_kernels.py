@@ -185,7 +185,9 @@ def test_a_dtype_of_the_same_kind_is_cast():
     assert op(lm.zeros([2])).dtype == lm.float32
 
 
-def test_definitions_that_cannot_be():
+def test_definitions_that_cannot_be(tmp_path):
+    with pytest.raises(TypeError, match=r"\[custom_op_module\] op_type_name is a string, not int"):
+        lm.user_op.custom_op_module(3, tmp_path)
     with pytest.raises(ValueError, match="'q' is neither an input"):
         lm.user_op.numpy_op("t_np_saved", lambda a: a[0], lambda a: a[0], saved=["q"])
     with pytest.raises(ValueError, match="t np"):

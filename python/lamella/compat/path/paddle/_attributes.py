@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 from lamella import static
+from lamella.nn import Parameter
 
 
 class ParamAttr(static.ParamAttr):
@@ -52,6 +53,27 @@ class ParamAttr(static.ParamAttr):
             found["do_model_average"] = False
         if found:
             give(parameter, **found)
+
+
+class _OptimizeAttr:
+    """What a parameter that was made without a factor of the learning rate shows, and what programs write into."""
+
+    def __get__(self, parameter: Any, kind: type) -> Any:
+        if parameter is None:
+            return self
+        made: dict[str, float] = {"learning_rate": 1.0}
+        parameter.__dict__["optimize_attr"] = made
+        return made
+
+
+for _name, _usual in {
+    "optimize_attr": _OptimizeAttr(),
+    "regularizer": None,
+    "need_clip": True,
+    "do_model_average": True,
+    "is_distributed": False,
+}.items():
+    setattr(Parameter, _name, _usual)
 
 
 def give(parameter: Any, **found: Any) -> None:

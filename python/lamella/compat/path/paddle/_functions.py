@@ -13,6 +13,7 @@ from lamella.graph import Symbol
 
 from ._files import of_bits
 from ._matrices import matmul  # noqa: F401
+from ._reaching import reached
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -505,7 +506,7 @@ def grad(
 ) -> list[Tensor | None]:
     """Returns the gradients of ``outputs`` with respect to ``inputs``, as a list.
 
-    Nothing flows through the tensors of ``no_grad_vars``.
+    Nothing flows through the tensors of ``no_grad_vars``: on an input behind them the outputs do not depend.
 
     Raises:
         ValueError: the outputs do not depend on an input, and ``allow_unused`` is not set, which gives None for it.
@@ -526,6 +527,9 @@ def grad(
     finally:
         for handle in handles:
             handle.remove()
+    if handles and not any(isinstance(each, Symbol) for each in (*ends, *wanted)):
+        there = reached(ends, wanted, stopped)
+        parts = [part if found else None for part, found in zip(parts, there, strict=True)]
     for i, part in enumerate(parts):
         if part is None and not allow_unused:
             raise ValueError(f"[grad] the outputs do not depend on input {i}: allow_unused=True gives None for it")

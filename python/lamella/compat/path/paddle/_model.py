@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import lamella as lm
+from lamella.static import InputSpec
 
 from . import _summary
 from . import callbacks as _callbacks
 from . import jit as _jit
 from ._files import load as _load
 from ._files import save as _save
-from ._progress import EXPLAINED, Progress
+from .metric import Metric
 
 
 def _array(value: Any) -> Any:
@@ -40,6 +41,8 @@ class Model:
     """
 
     def __init__(self, network: Any, inputs: Any = None, labels: Any = None) -> None:
+        if not callable(network):
+            raise TypeError(f"[Model] network is a layer, not {type(network).__name__}")
         self.network = network
         self.stop_training = False
         self._specs = list(inputs.values()) if isinstance(inputs, dict) else _list(inputs)
@@ -47,6 +50,10 @@ class Model:
         self._optimizer: Any = None
         self._loss: Any = None
         self._metrics: list[Any] = []
+        #: Descriptions of the inputs of the last batch.
+        self._seen: list[Any] = []
+        #: What callbacks see, which lives on from call to call, as in Paddle: predictions show the loss before them.
+        self._logs: dict[str, Any] = {}
 
     def prepare(self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None) -> None:
         """Sets the optimizer, the loss, a function of outputs and labels, and the metrics."""
@@ -54,6 +61,9 @@ class Model:
             raise TypeError(f"[Model] loss is a layer or a function, not {type(loss).__name__}")
         if amp_configs not in (None, "O0"):
             raise NotImplementedError("[Model] Lamella's paddle front takes no amp_configs: use paddle.amp.auto_cast")
+        for metric in _list(metrics):
+            if not isinstance(metric, Metric):
+                raise TypeError(f"[Model] metrics are of paddle.metric.Metric, not {type(metric).__name__}")
         self._optimizer, self._loss, self._metrics = optimizer, loss, _list(metrics)
 
     def parameters(self, *args: Any, **kwargs: Any) -> list[Any]:
@@ -93,7 +103,9 @@ class Model:
             return [each.numpy() for each in _list(self.network(*map(_tensor, _list(inputs))))]
 
     def _forward(self, inputs: Any, labels: Any) -> tuple[list[Any], list[Any]]:
-        outputs = _list(self.network(*map(_tensor, _list(inputs))))
+        given = [_tensor(each) for each in _list(inputs)]
+        self._seen = [InputSpec(list(each.shape), each.dtype) for each in given if isinstance(each, lm.Tensor)]
+        outputs = _list(self.network(*given))
         losses = [] if self._loss is None else _list(self._loss(*outputs, *map(_tensor, _list(labels))))
         return outputs, [each if each.ndim == 0 else lm.mean(each) for each in losses]
 
@@ -137,57 +149,48 @@ class Model:
             log_freq: after how many steps loss and metrics are printed.
             save_dir: a folder for the parameters after the first epoch and each ``save_freq``-th behind it.
             save_freq: see ``save_dir``.
-            verbose: 0 prints nothing.
+            verbose: 0 prints nothing, 1 a bar that moves, 2 lines.
             drop_last: leaves out a smaller last batch.
             shuffle: takes a data set's examples in random order.
             num_workers: processes that load a data set.
             callbacks: a list of :class:`paddle.callbacks.Callback`.
             accumulate_grad_batches: how many batches share a step.
-            num_iters: the most steps in all.
+            num_iters: the most steps in all, for which there are as many epochs as that takes. As in Paddle, batches of
+                evaluations are some of them.
         """
         loader = self._loader(train_data, batch_size, shuffle, drop_last, num_workers)
-        steps = _length(loader)
-        called = self._called(callbacks, verbose, self._names(), epochs, steps)
+        steps, logs = _length(loader), self._logs
+        if num_iters is not None and steps:
+            epochs = num_iters // steps + 1
+        usual = [_callbacks.ModelCheckpoint(save_freq, save_dir)]
+        called = self._called(callbacks, verbose, log_freq, self._names(), epochs, steps, usual)
         for each in called:
             if isinstance(each, _callbacks.EarlyStopping):
                 each.save_dir = save_dir
-        self.stop_training = False
-        done = 0
-        logs: dict[str, Any] = {}
-        # What is printed comes before what callbacks print, as in Paddle.
-        Progress(verbose, steps).say(EXPLAINED)
-        _all(called, "on_train_begin")
+        left = num_iters
+        _all(called, "on_train_begin", None)
         for epoch in range(epochs):
-            progress = Progress(verbose, steps, log_freq)
-            progress.say(f"Epoch {epoch + 1}/{epochs}")
             self._reset()
-            _all(called, "on_epoch_begin", epoch)
+            _all(called, "on_epoch_begin", epoch, None)
             for step, batch in enumerate(loader):
                 _all(called, "on_train_batch_begin", step, logs)
                 inputs, labels = self._parts(batch)
                 # What is left of an epoch makes a step, too.
                 moves = (step + 1) % accumulate_grad_batches == 0 or step + 1 == steps
-                logs = self._logs(self.train_batch(inputs, labels, moves), step, inputs)
-                done += 1
-                _batch_end(called, "on_train_batch_end", step, logs, progress, _text(logs))
-                if num_iters is not None and done >= num_iters:
+                self._log(self.train_batch(inputs, labels, moves), step, inputs)
+                _all(called, "on_train_batch_end", step, logs)
+                left = None if left is None else left - 1
+                if left is not None and left <= 0:
                     self.stop_training = True
                     break
             _all(called, "on_epoch_end", epoch, logs)
-            if save_dir is not None and epoch % save_freq == 0:
-                self._checkpoint(progress, save_dir, str(epoch))
             if eval_data is not None and epoch % eval_freq == 0:
-                self._evaluate(eval_data, batch_size, log_freq, verbose, num_workers, called)
+                done = self._evaluate(eval_data, batch_size, num_workers, called)
+                left = None if left is None else left - done
+                self.stop_training = self.stop_training or (left is not None and left <= 0)
             if self.stop_training:
                 break
         _all(called, "on_train_end", logs)
-        if save_dir is not None:
-            self._checkpoint(Progress(verbose, steps), save_dir, "final")
-
-    def _checkpoint(self, progress: Progress, folder: str, name: str) -> None:
-        path = os.path.join(folder, name)
-        progress.say(f"save checkpoint at {os.path.abspath(path)}")
-        self.save(path)
 
     def evaluate(
         self,
@@ -200,29 +203,27 @@ class Model:
         num_samples: int | None = None,
     ) -> dict[str, Any]:
         """Returns the loss of the last batch and the metrics of all, by name."""
-        called = self._called(callbacks, verbose, self._names())
-        return self._evaluate(eval_data, batch_size, log_freq, verbose, num_workers, called)
+        self._evaluate(eval_data, batch_size, num_workers, self._called(callbacks, verbose, log_freq, self._names()))
+        return {name: self._logs[name] for name in self._names() if name in self._logs}
 
-    def _evaluate(
-        self, eval_data: Any, batch_size: int, log_freq: int, verbose: int, num_workers: int, called: list[Any]
-    ) -> dict[str, Any]:
-        """Evaluates by callbacks that know what they belong to, a training or this evaluation."""
-        loader = self._loader(eval_data, batch_size, False, False, num_workers)
+    def _evaluate(self, eval_data: Any, batch_size: int, num_workers: int, called: list[Any]) -> int:
+        """Evaluates by callbacks that know what they belong to, a training or this evaluation.
+
+        Returns:
+            The number of batches.
+        """
+        loader, logs = self._loader(eval_data, batch_size, False, False, num_workers), self._logs
         self._reset()
-        progress = Progress(verbose, _length(loader), log_freq)
-        progress.say("Eval begin...")
         _all(called, "on_eval_begin", {"steps": _length(loader), "metrics": self._names()})
-        logs: dict[str, Any] = {}
-        samples = 0
+        done = 0
         for step, batch in enumerate(loader):
             inputs, labels = self._parts(batch)
             _all(called, "on_eval_batch_begin", step, logs)
-            logs = self._logs(self.eval_batch(inputs, labels), step, inputs)
-            _batch_end(called, "on_eval_batch_end", step, logs, progress, _text(logs))
-            samples += logs["batch_size"]
-        progress.say(f"Eval samples: {samples}")
+            self._log(self.eval_batch(inputs, labels), step, inputs)
+            _all(called, "on_eval_batch_end", step, logs)
+            done = step + 1
         _all(called, "on_eval_end", logs)
-        return {name: value for name, value in logs.items() if name not in _PLACES}
+        return done
 
     def predict(
         self,
@@ -237,20 +238,16 @@ class Model:
         import numpy as np
 
         loader = self._loader(test_data, batch_size, False, False, num_workers)
-        called = self._called(callbacks, verbose, [])
-        found = []
-        logs: dict[str, Any] = {}
-        progress, samples = Progress(verbose, _length(loader), 2), 0
-        progress.say("Predict begin...")
+        called = self._called(callbacks, verbose, 2, [])
+        found: list[Any] = []
+        logs = self._logs
         _all(called, "on_predict_begin", {"steps": _length(loader)})
         for step, batch in enumerate(loader):
             inputs = self._parts(batch)[0]
             _all(called, "on_predict_batch_begin", step, logs)
             found.append(self.predict_batch(inputs))
-            logs = {"step": step, "batch_size": inputs[0].shape[0]}
-            _batch_end(called, "on_predict_batch_end", step, logs, progress, "")
-            samples += logs["batch_size"]
-        progress.say(f"Predict samples: {samples}")
+            logs.update(step=step, batch_size=inputs[0].shape[0])
+            _all(called, "on_predict_batch_end", step, logs)
         _all(called, "on_predict_end", logs)
         outputs = list(zip(*found, strict=True))
         return [np.concatenate(each) for each in outputs] if stack_outputs else outputs
@@ -263,12 +260,13 @@ class Model:
         Without ``training`` it writes the network's program, for ``paddle.jit.load``.
 
         Raises:
-            RuntimeError: the program is asked for, and the model was made without ``inputs``.
+            RuntimeError: the program is asked for, and the model was made without ``inputs``, and has seen none.
         """
         if not training:
-            if not self._specs:
+            specs = self._specs or self._seen
+            if not specs:
                 raise RuntimeError("[Model] save(training=False) needs the inputs that Model(network, inputs) is given")
-            _jit.save(self.network, path, input_spec=self._specs)
+            _jit.save(self.network, path, input_spec=specs)
             return
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         _save(self.network.state_dict(), path + ".pdparams")
@@ -285,13 +283,14 @@ class Model:
         if self._optimizer is not None and not reset_optimizer and os.path.exists(path + ".pdopt"):
             self._optimizer.set_state_dict(_load(path + ".pdopt"))
 
-    def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, int]:
+    def summary(self, input_size: Any = None, dtype: Any = None) -> dict[str, Any]:
         """Prints the parameters; returns how many there are, and how many are trained.
 
-        Without ``input_size`` the inputs are as the model's descriptions of them say.
+        Without ``input_size`` the inputs are as the model's descriptions of them say, or as those of the last batch.
         """
-        if input_size is None and self._specs:
-            input_size, dtype = self._specs, dtype or [each.dtype for each in self._specs]
+        specs = self._specs or self._seen
+        if input_size is None and specs:
+            input_size, dtype = specs, dtype or [each.dtype for each in specs]
         return _summary.summary(self.network, input_size, dtype)
 
     # ---- parts
@@ -303,6 +302,8 @@ class Model:
             return io.DataLoader(
                 data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=num_workers
             )
+        if not hasattr(data, "__iter__"):
+            raise TypeError(f"[Model] data are a paddle.io.Dataset or a loader of batches, not {type(data).__name__}")
         return data
 
     def _parts(self, batch: Any) -> tuple[list[Any], list[Any]]:
@@ -317,21 +318,36 @@ class Model:
         """Returns the names of loss and metrics."""
         return ["loss", *(name for metric in self._metrics for name in _list(metric.name()))]
 
-    def _logs(self, measured: Any, step: int, inputs: Sequence[Any]) -> dict[str, Any]:
-        """Returns what callbacks see of a batch: loss and metrics, its number and its size."""
+    def _log(self, measured: Any, step: int, inputs: Sequence[Any]) -> None:
+        """Keeps what callbacks see of a batch: loss and metrics, its number and its size."""
         values = measured[0] if self._metrics else measured
-        logs: dict[str, Any] = {"loss": [float(each) for each in values]}
+        self._logs["loss"] = [float(each) for each in values]
         for metric in self._metrics:
-            logs.update(zip(_list(metric.name()), _list(metric.accumulate()), strict=False))
-        return logs | {"step": step, "batch_size": inputs[0].shape[0]}
+            self._logs.update(zip(_list(metric.name()), _list(metric.accumulate()), strict=False))
+        self._logs.update(step=step, batch_size=inputs[0].shape[0])
 
     def _called(
-        self, callbacks: Any, verbose: int, metrics: list[str], epochs: int | None = None, steps: int | None = None
+        self,
+        callbacks: Any,
+        verbose: int,
+        log_freq: int,
+        metrics: list[str],
+        epochs: int | None = None,
+        steps: int | None = None,
+        usual: Sequence[Any] = (),
     ) -> list[Any]:
-        """Returns the callbacks, which know their model and, as Paddle's, no size of batches."""
+        """Returns the callbacks with those that are there where none of their kind is given.
+
+        They know their model and, as Paddle's, no size of batches.
+        """
         called: list[Any] = _list(callbacks)
-        if not any(isinstance(each, _callbacks.LRScheduler) for each in called):
-            called = [*called, _callbacks.LRScheduler()]
+
+        def has(kind: type) -> bool:
+            return any(isinstance(each, kind) for each in called)
+
+        if not has(_callbacks.ProgBarLogger):
+            called = [_callbacks.ProgBarLogger(log_freq, verbose), *called]
+        called = [*called, *(each for each in (_callbacks.LRScheduler(), *usual) if not has(type(each)))]
         for each in called:
             each.set_model(self)
             each.set_params(
@@ -340,39 +356,17 @@ class Model:
         return called
 
 
-#: What callbacks see of a batch beside loss and metrics.
-_PLACES = ("step", "batch_size")
-
-
 def _all(callbacks: Sequence[Any], method: str, *args: Any) -> None:
     for each in callbacks:
         getattr(each, method)(*args)
 
 
-def _batch_end(
-    callbacks: Sequence[Any], method: str, step: int, logs: dict[str, Any], progress: Progress, text: str
-) -> None:
-    """Tells the callbacks of a batch; its line is printed before, and that of the last batch behind, as in Paddle."""
-    last = step + 1 == progress.steps
-    if not last:
-        progress.step(step + 1, text)
-    _all(callbacks, method, step, logs)
-    if last:
-        progress.step(step + 1, text)
-
-
-def _length(loader: Any) -> Any:
-    return len(loader) if hasattr(loader, "__len__") else None
-
-
-def _text(logs: dict[str, Any]) -> str:
-    parts = []
-    for name, value in logs.items():
-        if name in _PLACES:
-            continue
-        shown = value[0] if isinstance(value, list) and value else value
-        parts.append(f"{name}: {shown:.4f}" if isinstance(shown, float) else f"{name}: {shown}")
-    return " - ".join(parts)
+def _length(loader: Any) -> int | None:
+    """Returns the number of a loader's batches, None where it does not know it."""
+    try:
+        return len(loader)
+    except TypeError:
+        return None
 
 
 def flops(net: Any, input_size: Any, custom_ops: Any = None, print_detail: bool = False) -> int:

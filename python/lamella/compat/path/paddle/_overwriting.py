@@ -95,8 +95,9 @@ def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, name: str | None
 
 
 def copy_(x: Tensor, other: Tensor, blocking: bool = True) -> Tensor:
-    """Overwrites a tensor with the elements of another one."""
-    made: Tensor = _native_copy(x, other)
+    """Overwrites a tensor with the elements of another one, also a leaf that wants a gradient, as Paddle does."""
+    with lm.set_grad_enabled(lm.is_grad_enabled() and not (x.is_leaf and x.requires_grad)):
+        made: Tensor = _native_copy(x, other)
     return made
 
 

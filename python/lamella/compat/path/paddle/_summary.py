@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 import lamella as lm
 from lamella import Tensor
 
@@ -106,7 +108,7 @@ def _rows(net: Any, inputs: tuple[Any, ...]) -> list[_Row]:
     return list(rows.values())
 
 
-def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, int]:
+def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = None) -> dict[str, np.int64]:
     """Prints a table of the layers that a network calls, and what it holds.
 
     Args:
@@ -156,4 +158,4 @@ def summary(net: Any, input_size: Any = None, dtypes: Any = None, input: Any = N
         "",
     ]
     print("\n".join(lines))
-    return {"total_params": total, "trainable_params": trained}
+    return {"total_params": np.int64(total), "trainable_params": np.int64(trained)}

@@ -8,6 +8,8 @@ from typing import Any
 
 from lamella.compat.front import close_module
 
+from ._progress import EXPLAINED, Progress
+
 
 class Callback:
     """The base of callbacks: a subclass defines those methods that it needs, such as ``on_epoch_end(epoch, logs)``."""
@@ -88,24 +90,33 @@ class EarlyStopping(Callback):
         self.save_best_model = save_best_model
         #: The folder that ``fit`` saves in.
         self.save_dir: str | None = None
-        self.on_train_begin()
+        self.verbose = verbose
+        #: Number of evaluations, which later training adds to.
+        self.stopped_epoch = 0
+        EarlyStopping.on_train_begin(self)
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Forgets what earlier training has given."""
-        self.best = float("inf") if self.baseline is None else self.sign * self.baseline
-        self.waited = self.stopped_epoch = 0
+        self.best_value = self.sign * float("inf") if self.baseline is None else self.baseline
+        self.wait_epoch = 0
 
     def on_eval_end(self, logs: Any = None) -> None:
         """Compares the value with the best so far."""
         if not self._has_value(logs):
             return
+        kept = self.save_best_model and self.save_dir is not None
+        best = os.path.join(str(self.save_dir), "best_model") if kept else None
         if self._is_worse(logs):
-            self.waited += 1
-        elif self.save_best_model and self.save_dir is not None:
-            self.model.save(os.path.join(self.save_dir, "best_model"))
-        if self.waited >= self.patience:
-            self.model.stop_training = True
+            self.wait_epoch += 1
+        elif best is not None:
+            self.model.save(best)
         self.stopped_epoch += 1
+        if self.wait_epoch >= self.patience:
+            self.model.stop_training = True
+            if self.verbose:
+                print(f"Epoch {self.stopped_epoch}: Early stopping.")
+                if best is not None:
+                    print(f"Best checkpoint has been saved at {os.path.abspath(best)}")
 
     def _has_value(self, logs: Any) -> bool:
         if self.monitor in (logs or {}):
@@ -117,9 +128,9 @@ class EarlyStopping(Callback):
     def _is_worse(self, logs: Any) -> bool:
         """True if the value is not better than the best so far, which a better one becomes."""
         value = logs[self.monitor]
-        now = self.sign * float(value[0] if isinstance(value, (list, tuple)) else value)
-        if now < self.best - self.min_delta:
-            self.best, self.waited = now, 0
+        now = float(value[0] if isinstance(value, (list, tuple)) else value)
+        if self.sign * now < self.sign * self.best_value - self.min_delta:
+            self.best_value, self.wait_epoch = now, 0
             return False
         return True
 
@@ -156,25 +167,104 @@ class ModelCheckpoint(Callback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Saves the model where that is due."""
-        if self.save_dir is not None and epoch % self.save_freq == 0:
-            self.model.save(f"{self.save_dir}/{epoch}")
+        if epoch % self.save_freq == 0:
+            self._save(str(epoch))
 
     def on_train_end(self, logs: Any = None) -> None:
         """Saves the model."""
+        self._save("final")
+
+    def _save(self, name: str) -> None:
         if self.save_dir is not None:
-            self.model.save(f"{self.save_dir}/final")
+            path = os.path.join(self.save_dir, name)
+            print(f"save checkpoint at {os.path.abspath(path)}", flush=True)
+            self.model.save(path)
 
 
 class ProgBarLogger(Callback):
-    """Prints loss and metrics after each ``log_freq`` steps, for a ``fit`` that prints nothing itself."""
+    """Prints loss and metrics after each ``log_freq`` steps and the last; one of its own is part of each ``fit``.
+
+    Args:
+        log_freq: number of steps between lines.
+        verbose: 0 prints nothing, 1 a bar that moves, 2 lines.
+    """
 
     def __init__(self, log_freq: int = 1, verbose: int = 2) -> None:
         self.log_freq, self.verbose = log_freq, verbose
+        self._begin(None)
+
+    def _begin(self, steps: int | None, title: str = "") -> None:
+        self._progress, self._done, self._samples = Progress(self.verbose, steps), 0, 0
+        if title:
+            self._progress.say(title)
+
+    def _update(self, step: int, logs: Any, names: Any) -> None:
+        """Prints a step where that is due; the last one waits for the end, as in Paddle."""
+        self._done = step + 1
+        self._samples += (logs or {}).get("batch_size", 0)
+        if self._done % self.log_freq == 0 and self._done != self._progress.steps:
+            self._progress.update(self._done, _text(logs, names))
+
+    def _finish(self, logs: Any, names: Any, samples: str = "") -> None:
+        if self._progress.steps is not None:
+            self._progress.update(self._done, _text(logs, names))
+        if samples:
+            self._progress.say(f"{samples} samples: {self._samples}")
+
+    def _names(self) -> Any:
+        return (self.params or {}).get("metrics") or ()
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Says what the lines show."""
+        self._progress.say(EXPLAINED)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Prints the number of the epoch."""
+        params = self.params or {}
+        self._begin(params.get("steps"), f"Epoch {epoch + 1}/{params.get('epochs')}")
 
     def on_train_batch_end(self, step: int, logs: Any = None) -> None:
         """Prints where that is due."""
-        if self.verbose and (step + 1) % self.log_freq == 0:
-            print(f"step {step + 1} - " + " - ".join(f"{name}: {value}" for name, value in (logs or {}).items()))
+        self._update(step, logs, self._names())
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Prints the last step."""
+        self._finish(logs, self._names())
+
+    def on_eval_begin(self, logs: Any = None) -> None:
+        """Says that an evaluation begins."""
+        self._begin((logs or {}).get("steps"), "Eval begin...")
+
+    def on_eval_batch_end(self, step: int, logs: Any = None) -> None:
+        """Prints where that is due."""
+        self._update(step, logs, self._names())
+
+    def on_eval_end(self, logs: Any = None) -> None:
+        """Prints the last step and the number of examples."""
+        self._finish(logs, self._names(), "Eval")
+
+    def on_predict_begin(self, logs: Any = None) -> None:
+        """Says that predictions begin."""
+        self._begin((logs or {}).get("steps"), "Predict begin...")
+
+    def on_predict_batch_end(self, step: int, logs: Any = None) -> None:
+        """Prints where that is due."""
+        self._update(step, logs, ())
+
+    def on_predict_end(self, logs: Any = None) -> None:
+        """Prints the last step and the number of examples."""
+        self._finish(logs, (), "Predict")
+
+
+def _text(logs: Any, names: Any) -> str:
+    """Returns loss and metrics of a batch as a line shows them."""
+    parts = []
+    for name in names:
+        if name in (logs or {}):
+            value = logs[name]
+            shown = value[0] if isinstance(value, list) and value else value
+            parts.append(f"{name}: {shown:.4f}" if isinstance(shown, float) else f"{name}: {shown}")
+    return " - ".join(parts)
 
 
 class ReduceLROnPlateau(EarlyStopping):
@@ -196,6 +286,8 @@ class ReduceLROnPlateau(EarlyStopping):
             raise ValueError(f"[ReduceLROnPlateau] factor is between 0 and 1, not {factor}")
         self.factor, self.cooldown, self.min_lr = factor, cooldown, min_lr
         self.rests = 0
+        #: Number of evaluations, which later training adds to.
+        self.epoch = 0
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Forgets what earlier training has given."""
@@ -206,14 +298,24 @@ class ReduceLROnPlateau(EarlyStopping):
         """Compares the value with the best so far."""
         if not self._has_value(logs):
             return
+        self.epoch += 1
         if self.rests:
-            self.rests, self.waited = self.rests - 1, 0
+            self.rests, self.wait_epoch = self.rests - 1, 0
         if self._is_worse(logs) and not self.rests:
-            self.waited += 1
-            if self.waited >= self.patience:
-                optimizer = self.model._optimizer
-                optimizer.set_lr(max(optimizer.get_lr() * self.factor, self.min_lr))
-                self.rests, self.waited = self.cooldown, 0
+            self.wait_epoch += 1
+            if self.wait_epoch >= self.patience:
+                self._lower()
+
+    def _lower(self) -> None:
+        """Lowers the rate of learning, if it is above the least one."""
+        optimizer = self.model._optimizer
+        before = optimizer.get_lr()
+        if before > self.min_lr:
+            now = max(before * self.factor, self.min_lr)
+            optimizer.set_lr(now)
+            if self.verbose:
+                print(f"\nEpoch {self.epoch}: ReduceLROnPlateau reducing learning rate to {now}.")
+            self.rests, self.wait_epoch = self.cooldown, 0
 
 
 __getattr__ = close_module(__name__)

@@ -50,7 +50,7 @@ class Accuracy(Metric):
         super().__init__(name or "acc")
         self.topk: tuple[int, ...] = (topk,) if isinstance(topk, int) else tuple(topk)
         self.total = [0.0] * len(self.topk)
-        self.count = 0
+        self.count: Any = 0
 
     def compute(self, pred: Any, label: Any, *args: Any) -> Any:
         """Returns for each example whether its class is the first, the second and so on, as 1 and 0."""
@@ -65,7 +65,7 @@ class Accuracy(Metric):
         """Counts a batch of :meth:`compute`; returns its accuracies."""
         rows = _array(correct)
         found = [float(rows[..., :k].sum()) for k in self.topk]
-        count = int(np.prod(rows.shape[:-1]))
+        count = np.prod(rows.shape[:-1])  # numpy's number, as are the shares of it, in Paddle, too
         self.total = [before + now for before, now in zip(self.total, found, strict=True)]
         self.count += count
         shares = [each / count if count else 0.0 for each in found]

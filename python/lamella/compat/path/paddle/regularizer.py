@@ -12,6 +12,9 @@ class L2Decay:
     def __init__(self, coeff: float = 0.0) -> None:
         self.coeff = float(coeff)
 
+    def __str__(self) -> str:
+        return f"L2Decay, coeff={self.coeff:f}"
+
     def __call__(self, parameter: lm.Tensor) -> lm.Tensor:
         """Returns what is added to the gradient."""
         return self.coeff * parameter
@@ -22,6 +25,9 @@ class L1Decay:
 
     def __init__(self, coeff: float = 0.0) -> None:
         self.coeff = float(coeff)
+
+    def __str__(self) -> str:
+        return f"L1Decay, coeff={self.coeff:f}"
 
     def __call__(self, parameter: lm.Tensor) -> lm.Tensor:
         """Returns what is added to the gradient."""

@@ -24,8 +24,10 @@ from ._convolutions import (  # noqa: F401
     Conv3DTranspose,
 )
 from ._decoding import BeamSearchDecoder, dynamic_decode  # noqa: F401
+from ._dropout import AlphaDropout, Dropout, FeatureAlphaDropout  # noqa: F401
 from ._fractional import FractionalMaxPool2D, FractionalMaxPool3D  # noqa: F401
 from ._images import BatchNorm1D, BatchNorm2D, BatchNorm3D, SyncBatchNorm  # noqa: F401
+from ._lists import LayerList, Sequential  # noqa: F401
 from ._more import (  # noqa: F401
     InstanceNorm1D,
     InstanceNorm2D,
@@ -147,32 +149,6 @@ class Linear(Layer):
         return functional.linear(x, self.weight, self.bias)
 
 
-class Sequential(Layer, lm.nn.Sequential):
-    """Runs its layers one after the other."""
-
-    def __init__(self, *layers: Any) -> None:
-        Layer.__init__(self)
-        for index, layer in enumerate(layers):
-            name, layer = layer if isinstance(layer, (tuple, list)) else (str(index), layer)
-            self.add_module(name, layer)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._modules[index] if isinstance(index, str) else super().__getitem__(index)
-
-
-class LayerList(Layer, lm.nn.ModuleList):
-    """A list of layers."""
-
-    def __init__(self, sublayers: Any = None) -> None:
-        Layer.__init__(self)
-        for layer in sublayers or ():
-            self.append(layer)
-
-    def insert(self, index: int, sublayer: Any) -> None:  # type: ignore[override]
-        """Puts a layer before place ``index``."""
-        super().insert(index, sublayer)
-
-
 Module, ModuleDict, ModuleList, Parameter = Layer, LayerDict, LayerList, lm.nn.Parameter
 
 
@@ -195,46 +171,6 @@ class Sigmoid(Layer, lm.nn.Sigmoid):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__()
-
-
-class Dropout(Layer):
-    """Zeroes each element with probability ``p`` and divides the others by ``1 - p``, in training."""
-
-    def __init__(
-        self,
-        p: float = 0.5,
-        axis: Any = None,
-        mode: str = "upscale_in_train",
-        name: str | None = None,
-        *,
-        inplace: bool = False,
-    ) -> None:
-        super().__init__()
-        self.p, self.axis, self.mode = p, axis, mode
-
-    def forward(self, x: lm.Tensor) -> lm.Tensor:
-        """Returns a tensor of the shape of ``x``."""
-        return functional.dropout(x, self.p, self.axis, self.training, self.mode)
-
-
-class AlphaDropout(Layer):
-    """Dropout that keeps mean 0 and variance 1, for networks with ``SELU``."""
-
-    def __init__(self, p: float = 0.5, name: str | None = None) -> None:
-        super().__init__()
-        self.p = p
-
-    def forward(self, x: lm.Tensor) -> lm.Tensor:
-        """Returns a tensor of the shape of ``x``."""
-        return functional.alpha_dropout(x, self.p, self.training)
-
-
-class FeatureAlphaDropout(AlphaDropout):
-    """:class:`AlphaDropout` of whole channels."""
-
-    def forward(self, x: lm.Tensor) -> lm.Tensor:
-        """Returns a tensor of the shape of ``x``."""
-        return functional.feature_alpha_dropout(x, self.p, self.training)
 
 
 class GELU(Layer):

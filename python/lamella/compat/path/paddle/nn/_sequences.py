@@ -13,6 +13,8 @@ from lamella.static.program import paused
 from .._attributes import ParamAttr
 from . import functional, initializer
 from ._base import Layer
+from ._dropout import Dropout
+from ._lists import LayerList
 from ._tables import LayerNorm
 
 
@@ -296,7 +298,7 @@ class MultiHeadAttention(Layer):
         if embed_dim % num_heads:
             raise ValueError(f"[MultiHeadAttention] {num_heads} heads do not divide a size of {embed_dim}")
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
-        self.need_weights = need_weights
+        self.head_dim, self.need_weights = embed_dim // num_heads, need_weights
         self.q_proj = _linear(embed_dim, embed_dim, weight_attr, bias_attr)
         self.k_proj = _linear(kdim or embed_dim, embed_dim, weight_attr, bias_attr)
         self.v_proj = _linear(vdim or embed_dim, embed_dim, weight_attr, bias_attr)
@@ -396,7 +398,6 @@ class _Block(Layer):
         self._made_with = (d_model, nhead, dim_feedforward, *rates, layer_norm_eps)
         self.normalize_before = normalize_before
         self.activation: Callable[..., lm.Tensor] = getattr(functional, activation)
-        self.rates = dropout, dropout if act_dropout is None else act_dropout
         kind, count = type(self).__name__, len(self._attentions) + 1
         weights, biases = (_for_parts(kind, attr, count) for attr in (weight_attr, bias_attr))
         attributes = list(zip(weights, biases, strict=True))
@@ -405,13 +406,17 @@ class _Block(Layer):
             attention = MultiHeadAttention(d_model, nhead, attention_rate, None, None, False, *own)
             self.add_sublayer(name, attention)
         self.linear1 = _linear(d_model, dim_feedforward, *attributes[-1])
+        self.dropout = Dropout(dropout if act_dropout is None else act_dropout)
         self.linear2 = _linear(dim_feedforward, d_model, *attributes[-1])
         for number in range(len(self._attentions) + 1):
             self.add_sublayer(f"norm{number + 1}", LayerNorm(d_model, layer_norm_eps))
+        for number in range(len(self._attentions) + 1):
+            self.add_sublayer(f"dropout{number + 1}", Dropout(dropout))
 
-    def _after(self, x: lm.Tensor, norm: Layer, block: Callable[[lm.Tensor], lm.Tensor]) -> lm.Tensor:
-        """Returns ``x`` and what a block makes of it, normalized before or after."""
-        y = lm.dropout(block(norm(x) if self.normalize_before else x), self.rates[0], self.training)
+    def _after(self, x: lm.Tensor, number: int, block: Callable[[lm.Tensor], lm.Tensor]) -> lm.Tensor:
+        """Returns ``x`` and what the block of a number makes of it, normalized before or after."""
+        norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
+        y = dropout(block(norm(x) if self.normalize_before else x))
         result: lm.Tensor = x + y if self.normalize_before else norm(x + y)
         return result
 
@@ -425,8 +430,7 @@ class _Block(Layer):
         return result
 
     def _feed_forward(self, x: lm.Tensor) -> lm.Tensor:
-        inner = lm.dropout(self.activation(self.linear1(x)), self.rates[1], self.training)
-        y: lm.Tensor = self.linear2(inner)
+        y: lm.Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
         return y
 
 
@@ -436,8 +440,8 @@ class TransformerEncoderLayer(_Block):
     def forward(self, src: lm.Tensor, src_mask: lm.Tensor | None = None, cache: Any = None) -> Any:
         """Returns a tensor of the shape of ``src``, ``(n, length, d_model)``, and the cache after it if given."""
         caches: list[Any] = []
-        x = self._after(src, self.norm1, lambda x: self._kept(self.self_attn(x, x, x, src_mask, cache), caches))
-        x = self._after(x, self.norm2, self._feed_forward)
+        x = self._after(src, 1, lambda x: self._kept(self.self_attn(x, x, x, src_mask, cache), caches))
+        x = self._after(x, 2, self._feed_forward)
         return x if cache is None else (x, caches[0])
 
     def gen_cache(self, src: lm.Tensor) -> Any:
@@ -461,11 +465,9 @@ class TransformerDecoderLayer(_Block):
         """Returns a tensor of the shape of ``tgt``, ``(n, length, d_model)``, and the caches after it if given."""
         caches: list[Any] = []
         own, other = (None, None) if cache is None else cache
-        x = self._after(tgt, self.norm1, lambda x: self._kept(self.self_attn(x, x, x, tgt_mask, own), caches))
-        x = self._after(
-            x, self.norm2, lambda x: self._kept(self.cross_attn(x, memory, memory, memory_mask, other), caches)
-        )
-        x = self._after(x, self.norm3, self._feed_forward)
+        x = self._after(tgt, 1, lambda x: self._kept(self.self_attn(x, x, x, tgt_mask, own), caches))
+        x = self._after(x, 2, lambda x: self._kept(self.cross_attn(x, memory, memory, memory_mask, other), caches))
+        x = self._after(x, 3, self._feed_forward)
         return x if cache is None else (x, (caches[0], other))
 
     def gen_cache(self, memory: lm.Tensor) -> tuple[Any, Any]:
@@ -477,7 +479,7 @@ class TransformerDecoderLayer(_Block):
 class _Stack(Layer):
     def __init__(self, layer: Layer, num_layers: int, norm: Layer | None = None) -> None:
         super().__init__()
-        self.layers = lm.nn.ModuleList([layer, *(_another(layer) for _ in range(num_layers - 1))][:num_layers])
+        self.layers = LayerList([layer, *(_another(layer) for _ in range(num_layers - 1))][:num_layers])
         self.norm = norm
 
     def _run(self, x: lm.Tensor, arguments: tuple[Any, ...], cache: Any) -> Any:

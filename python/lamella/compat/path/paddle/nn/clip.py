@@ -44,6 +44,9 @@ class ClipGradByValue(ClipGradBase):
         self.max = float(max)
         self.min = -float(max) if min is None else float(min)
 
+    def __str__(self) -> str:
+        return f"Clip Gradient By Value, min = {self.min:f}, max={self.max:f}"
+
     def _clip(self, gradients: Sequence[Tensor]) -> list[Tensor]:
         return [lm.clip(gradient, self.min, self.max) for gradient in gradients]
 
@@ -54,6 +57,9 @@ class ClipGradByNorm(ClipGradBase):
     def __init__(self, clip_norm: float) -> None:
         self.clip_norm = float(clip_norm)
 
+    def __str__(self) -> str:
+        return f"Gradient Clip By Norm, clip_norm={self.clip_norm:f}"
+
     def _clip(self, gradients: Sequence[Tensor]) -> list[Tensor]:
         return [gradient * _factor([gradient], self.clip_norm) for gradient in gradients]
 
@@ -63,6 +69,9 @@ class ClipGradByGlobalNorm(ClipGradBase):
 
     def __init__(self, clip_norm: float, group_name: str = "default_group", auto_skip_clip: bool = False) -> None:
         self.clip_norm = float(clip_norm)
+
+    def __str__(self) -> str:
+        return f"Gradient Clip By GlobalNorm, global_norm={self.clip_norm:f}"
 
     def _clip(self, gradients: Sequence[Tensor]) -> list[Tensor]:
         factor = _factor(gradients, self.clip_norm)

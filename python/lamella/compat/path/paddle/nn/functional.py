@@ -192,6 +192,8 @@ def dropout(
     """
     if mode not in ("upscale_in_train", "downscale_in_infer"):
         raise ValueError(f"[dropout] mode is 'upscale_in_train' or 'downscale_in_infer', not {mode!r}")
+    if isinstance(axis, (list, tuple)) and not axis:
+        raise ValueError("[dropout] axis is None, a number or numbers, not an empty list")
     later = mode == "downscale_in_infer"
     if p == 0 or not (training or later or axis is None):
         return x  # itself, as in Paddle, which copies it in evaluation if no axis is named

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import lamella as lm
@@ -100,6 +101,16 @@ class Optimizer(lm.optim.Optimizer):
         """The schedule of the learning rate, or the rate itself: programs call its ``step``."""
         return self._rate if self._schedule is None else self._schedule
 
+    @property
+    def _parameter_list(self) -> list[Any]:
+        """The parameters, or the groups that the program gave, as programs look through them."""
+        groups: dict[int, dict[str, Any]] = {}
+        for group, (part, _) in zip(self.param_groups, self._parts, strict=True):
+            groups.setdefault(part, {**group, "params": []})["params"].extend(group["params"])
+        return list(groups.values()) if len(groups) > 1 else [p for each in groups.values() for p in each["params"]]
+
+    _param_groups = _parameter_list
+
     def _spread(self) -> None:
         """Gives each group the learning rate times the factor that all of its parameters have."""
         for group, ratio in zip(self.param_groups, self._ratios, strict=True):
@@ -120,7 +131,15 @@ class Optimizer(lm.optim.Optimizer):
     _decays_apart = False
 
     def step(self, closure: Any = None) -> Any:
-        """Makes one step, with the learning rate of now and with clipped gradients."""
+        """Makes one step, with the learning rate of now and with clipped gradients.
+
+        Parameters with ``stop_gradient=True`` stay as they are, and keep a gradient that they have.
+        """
+        with self._without_frozen():
+            return self._of_masters(closure)
+
+    def _of_masters(self, closure: Any) -> Any:
+        """Makes a step of the parameters, or of their weights in float32."""
         if not self._multi_precision:
             return self._step(closure)
         with in_float32(self._master_weights, [p for group in self.param_groups for p in group["params"]]):
@@ -187,8 +206,24 @@ class Optimizer(lm.optim.Optimizer):
     set_dict = set_state_dict
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
-        """Makes the gradients zeros, so that the next step goes on by momentum and decay, or drops them."""
-        self.zero_grad(set_to_none=not set_to_zero)
+        """Makes the gradients zeros, so that the next step goes on by momentum and decay, or drops them.
+
+        Parameters with ``stop_gradient=True`` keep theirs, as in Paddle.
+        """
+        with self._without_frozen():
+            self.zero_grad(set_to_none=not set_to_zero)
+
+    @contextmanager
+    def _without_frozen(self) -> Iterator[None]:
+        """Puts the gradients of parameters aside that want none, for the time of a block."""
+        frozen = [(p, p.grad) for group in self.param_groups for p in group["params"] if p.stop_gradient]
+        try:
+            for parameter, _ in frozen:
+                parameter.grad = None
+            yield
+        finally:
+            for parameter, gradient in frozen:
+                parameter.grad = gradient
 
     clear_gradients = clear_grad
 
@@ -362,8 +397,11 @@ def number(value: Any) -> Any:
 
 def rate(learning_rate: Any) -> float:
     """Returns the rate of now of a schedule, or the number that it is."""
-    found: float = learning_rate.last_lr if isinstance(learning_rate, LRScheduler) else number(learning_rate)
-    return found
+    found = learning_rate.last_lr if isinstance(learning_rate, LRScheduler) else number(learning_rate)
+    if isinstance(found, (str, bytes)) or not hasattr(found, "__float__"):
+        kind = type(learning_rate).__name__
+        raise TypeError(f"[Optimizer] learning_rate is a number or a schedule of paddle.optimizer.lr, not {kind}")
+    return float(found)
 
 
 def decay(weight_decay: Any) -> float:

@@ -69,16 +69,23 @@ def to_paddle(kind: str, names: list[str], groups: list[Any], states: list[Any])
         states: the native state of each, or None.
     """
     words = TENSORS.get(kind, {})
-    found: dict[str, Any] = {}
+    # Each kind of tensor comes for all parameters before the next one, as in Paddle.
+    kinds: dict[str, dict[str, Any]] = {}
+
+    def keep(name: str, word: str, value: Any) -> None:
+        kinds.setdefault(word, {})[f"{name}_{word}_0"] = value
+
     for name, group, state in zip(names, groups, states, strict=True):
         if not state:
             continue
         tensors = {key: value for key, value in state.items() if isinstance(value, lm.Tensor)}
-        found.update((f"{name}_{words.get(key, key)}_0", value) for key, value in tensors.items())
+        for key, value in tensors.items():
+            keep(name, words.get(key, key), value)
         shape = list(next(iter(tensors.values())).shape) if tensors else []
         dtype = "float64" if any(value.dtype == lm.float64 for value in tensors.values()) else "float32"
-        found.update((f"{name}_{word}_0", value) for word, value in _counts(kind, group, state, shape, dtype))
-    return found
+        for word, value in _counts(kind, group, state, shape, dtype):
+            keep(name, word, value)
+    return {name: value for members in kinds.values() for name, value in members.items()}
 
 
 def from_paddle(kind: str, name: str, group: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
