@@ -129,10 +129,10 @@ for _recurrent in (lm.nn.RNN, lm.nn.LSTM, lm.nn.GRU):
     _recurrent._all_weights = property(_all_names)
     _recurrent._flat_weights_names = property(lambda self: list(self._names))
     _recurrent._flat_weights = property(lambda self: [each for part in self.all_weights for each in part])
-for _kind, _function in (
+for _loss, _function in (
     (lm.nn.CosineEmbeddingLoss, "cosine_embedding_loss"),
     (lm.nn.MarginRankingLoss, "margin_ranking_loss"),
     (lm.nn.TripletMarginLoss, "triplet_margin_loss"),
 ):
-    _layer: Any = _kind
+    _layer: Any = _loss
     _layer.forward = noting(_function, _layer.forward)
