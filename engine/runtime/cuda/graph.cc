@@ -30,7 +30,7 @@ struct Capture {
   /// Seed and counter at which a run's random numbers begin: see Note [Random numbers of graphs].
   Tensor begin;
 };
-thread_local Capture capture;
+thread_local std::unique_ptr<Capture> capture;
 
 /// A graph that was captured.
 struct Graph {
@@ -66,11 +66,11 @@ class Runtime final : public GraphRuntime {
     cudaStream_t stream = static_cast<cudaStream_t>(pool);
     if (!stream) stream = take_stream(device);
     allocator(device).hold(stream);
-    capture = {stream, current_stream(device), std::move(draws), {}};
+    capture = std::make_unique<Capture>(Capture{stream, current_stream(device), std::move(draws), {}});
     const cudaError_t status = cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
     if (status != cudaSuccess) {
       allocator(device).release_hold(stream);
-      capture = {};
+      capture.reset();
     }
     check(status, "CUDAGraph");
     set_current_stream(device, stream);
@@ -82,8 +82,7 @@ class Runtime final : public GraphRuntime {
     if (!is_capturing()) fail<RuntimeError>("[CUDAGraph] this thread captures no graph");
     const DeviceGuard guard(device);
     set_capturing(false);
-    const Capture ended = std::move(capture);
-    capture = {};
+    const Capture ended = std::move(*std::exchange(capture, nullptr));
     set_current_stream(device, ended.before);
     auto made = std::make_unique<Graph>();
     made->drawn = ended.begin.defined() ? ended.draws->drawn() : 0;
@@ -160,13 +159,13 @@ class Runtime final : public GraphRuntime {
 
 const std::uint64_t* begin_of_draws(Device device, std::uint64_t seed, std::uint64_t& offset, const char* op) {
   if (!is_capturing()) return nullptr;
-  const GeneratorState start = capture.draws->start();
-  if (seed != start.seed || offset - start.offset >= capture.draws->drawn())
+  const GeneratorState start = capture->draws->start();
+  if (seed != start.seed || offset - start.offset >= capture->draws->drawn())
     refuse_capture(op, "it draws from another generator than the default one of the device that is captured");
   offset -= start.offset;
   // Memory of the graph's own.
-  if (!capture.begin.defined()) capture.begin = empty({2}, DType::UInt64, device);
-  return capture.begin.data<std::uint64_t>();
+  if (!capture->begin.defined()) capture->begin = empty({2}, DType::UInt64, device);
+  return capture->begin.data<std::uint64_t>();
 }
 
 }  // namespace lamella::cuda

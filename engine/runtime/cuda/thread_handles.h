@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <forward_list>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "engine/core/device.h"
@@ -26,7 +29,7 @@ class ThreadHandles {
   /// Returns the thread's handle for a device, by make(), with that device as the current one, if there is none idle.
   template <class Make>
   Handle get(Device device, Make&& make) {
-    const auto found = held_.find(device.index);
+    const auto found = std::ranges::find(held_, device.index, &std::pair<int, Handle>::first);
     if (found != held_.end()) return found->second;
     Pool& pool = Pool::instance();
     {
@@ -35,11 +38,11 @@ class ThreadHandles {
       if (!idle.empty()) {
         const Handle handle = idle.back();
         idle.pop_back();
-        return held_[device.index] = handle;
+        return held_.emplace_front(device.index, handle).second;
       }
     }
     const DeviceGuard guard(device);
-    return held_[device.index] = make();
+    return held_.emplace_front(device.index, make()).second;
   }
 
  private:
@@ -55,7 +58,8 @@ class ThreadHandles {
     }
   };
 
-  std::map<int, Handle> held_;
+  /// By device. A list, of which a thread has one pointer only: see cmake/check_symbols.py.
+  std::forward_list<std::pair<int, Handle>> held_;
 };
 
 }  // namespace lamella::cuda

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -181,7 +182,9 @@ std::vector<cudnn::Description> describe_convolution(const ConvProblem& problem,
 
 bool convolve_by_cudnn(const ConvProblem& problem, const Tensor& x, const Tensor& w, const Tensor& y, const char* op) {
   if (!is_cudnn_enabled() || !cudnn::api() || !sizes_fit(problem)) return false;
-  thread_local std::map<Key, std::optional<cudnn::Plan>> plans;
+  // A pointer, as memory of threads in a library that is loaded late is scarce: see cmake/check_symbols.py.
+  thread_local const auto held = std::make_unique<std::map<Key, std::optional<cudnn::Plan>>>();
+  auto& plans = *held;
   const Key key = key_of(problem, x, w, y);
   auto found = plans.find(key);
   if (found == plans.end()) {

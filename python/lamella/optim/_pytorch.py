@@ -40,7 +40,8 @@ def converted(state: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> 
         # Newer versions have more options, which change nothing where they are off.
         given = {name: value for name, value in given.items() if name in own or name in _BESIDE or value}
         made.append({**{name: value for name, value in own.items() if name != "params"}, **given})
-    return {"state": {key: _values(each) for key, each in remembered.items()}, "param_groups": made}
+    values = {key: _values(each) if isinstance(each, Mapping) else each for key, each in remembered.items()}
+    return {"state": values, "param_groups": made}
 
 
 def _in_our_words(group: Any) -> Any:

@@ -462,6 +462,8 @@ np.random.RandomState(0).shuffle(order)
 assert sorted(seen) == list(range(10)) and seen[:2] == order[:2].tolist() and seen[5:7] == order[2:4].tolist()
 """,
     "what callbacks see": """
+import copy
+
 import numpy as np
 import paddle
 from paddle import nn
@@ -485,7 +487,7 @@ calls = []
 class Seen(paddle.callbacks.Callback):
     def __getattribute__(self, name):
         if name.startswith("on_"):
-            return lambda *args: calls.append((name, args))
+            return lambda *args: calls.append((name, copy.deepcopy(args)))  # one dict lives on in all calls
         return super().__getattribute__(name)
 
 
@@ -512,7 +514,7 @@ for name, args in calls:
     elif name == "on_eval_begin":
         assert args == ({"steps": 2, "metrics": ["loss", "acc"]},)
     elif name == "on_epoch_begin":
-        assert len(args) == 1
+        assert args[1:] == (None,)
 assert set(calls[-1][1][0]) == keys
 assert set(model.evaluate(Pairs(3), verbose=0)) == {"loss", "acc"}
 calls.clear()

@@ -164,13 +164,14 @@ assert sorted(int(x) for x in loader) == [0, 1, 2, 3] and loader.state_dict()["g
 """,
     "options of groups": """
 p, q = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(1))
-first = torch.optim.AdamW([{"params": [p], "name": "matrices", "weight_decay": 0.5}, {"params": [q]}], lr=0.1)
+first = torch.optim.AdamW([{"params": [p], "name": "matrices", "note": 0, "weight_decay": 0.5}, {"params": [q]}], lr=0.1)
 (p.sum() + q.sum()).backward()
 first.step()
 second = torch.optim.AdamW([{"params": [p]}, {"params": [q], "note": 1}])
 state = first.state_dict()
 second.load_state_dict(state)
-assert second.param_groups[0]["name"] == "matrices" and "note" not in second.param_groups[1]
+assert second.param_groups[0]["name"] == "matrices" and second.param_groups[0]["note"] == 0
+assert "note" not in second.param_groups[1]
 assert second.param_groups[0]["weight_decay"] == 0.5 and second.param_groups[1]["lr"] == 0.1
 assert state["param_groups"][0]["name"] == "matrices"
 second.param_groups[1]["note"] = 2

@@ -61,12 +61,13 @@ def _load_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
         _native_load(self, state_dict)  # says what is wrong
         return
     known = {*self.defaults, "params", "initial_lr"}
-    state = converted(state_dict, self.param_groups)
+    state = converted(state_dict, [{name: group[name] for name in known & set(group)} for group in self.param_groups])
     groups = [dict(group) for group in state["param_groups"]]
     unknown = [{name: group.pop(name) for name in set(group) - known} for group in groups]
     own = [{name: group.pop(name) for name in set(group) - known} for group in self.param_groups]
     for group, options, before, saved in zip(groups, unknown, own, state_dict["param_groups"], strict=False):
-        options.update((name, saved[name]) for name in KERNELS if name in self.defaults and name in saved)
+        more = set(saved) - set(OPTIONS) - (known - set(KERNELS))
+        options.update((name, saved[name]) for name in more if name in self.defaults or name not in KERNELS)
         if "param_names" in before:  # of a state without names
             options.setdefault("param_names", before["param_names"])
         for name in self.defaults:  # states of before there was an option
