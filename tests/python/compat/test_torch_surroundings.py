@@ -164,7 +164,8 @@ assert sorted(int(x) for x in loader) == [0, 1, 2, 3] and loader.state_dict()["g
 """,
     "options of groups": """
 p, q = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(1))
-first = torch.optim.AdamW([{"params": [p], "name": "matrices", "note": 0, "weight_decay": 0.5}, {"params": [q]}], lr=0.1)
+matrices = {"params": [p], "name": "matrices", "note": 0, "weight_decay": 0.5}
+first = torch.optim.AdamW([matrices, {"params": [q]}], lr=0.1)
 (p.sum() + q.sum()).backward()
 first.step()
 second = torch.optim.AdamW([{"params": [p]}, {"params": [q], "note": 1}])

@@ -56,7 +56,7 @@ class ParamAttr(static.ParamAttr):
 
 
 class _OptimizeAttr:
-    """The factor of the learning rate that parameters have which were given none: a dict of their own, to write into."""
+    """The factor of the learning rate of parameters that were given none: a dict of their own, to write into."""
 
     def __get__(self, parameter: Any, kind: type) -> Any:
         if parameter is None:
