@@ -185,13 +185,13 @@ bool convolve_by_cudnn(const ConvProblem& problem, const Tensor& x, const Tensor
   // A pointer, as memory of threads in a library that is loaded late is scarce: see cmake/check_symbols.py.
   thread_local const auto held = std::make_unique<std::map<Key, std::optional<cudnn::Plan>>>();
   auto& plans = *held;
+  const DeviceGuard guard(x.device());  // a context works where it was made
   const Key key = key_of(problem, x, w, y);
   auto found = plans.find(key);
   if (found == plans.end()) {
     if (plans.size() >= kPlans) plans.clear();
     std::optional<cudnn::Plan> made;
     try {
-      const DeviceGuard guard(x.device());
       made = plan_of(cudnn::context(x.device()), problem, x, w, y, op);
     } catch (const RuntimeError&) {
       made = std::nullopt;  // the kernels of the library compute it

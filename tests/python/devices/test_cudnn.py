@@ -133,6 +133,13 @@ def test_operands_that_begin_anywhere() -> None:
         np.testing.assert_allclose(convolution(*parts, **settings).to("cpu").numpy(), expected, atol=1e-5)
 
 
+def test_devices_have_plans_of_their_own() -> None:
+    """Also those that are not the current one."""
+    exact = all_of("images", "float32", "cpu")
+    for device in ("cuda:1", "cuda:0", "cuda:1"):
+        compare(all_of("images", "float32", device), exact, 1e-5)
+
+
 def test_threads_have_plans_of_their_own() -> None:
     exact = all_of("images", "float32", "cpu")
     with ThreadPoolExecutor(3) as pool:
