@@ -60,16 +60,21 @@ std::optional<Plan> plan_of(Context* context, const Description& config, std::sp
   }
 }
 
-/// Returns what a mode of the heuristics proposes for a graph, the best first.
+/// Returns what a mode of the heuristics proposes for a graph, the best first; nothing where it knows none.
 std::vector<Description> proposals(const Description& graph, HeuristicMode mode, const char* op) {
-  Description heuristics(Kind::Heuristics, op);
-  heuristics.set(Attribute::HeuristicsGraph, graph).set(Attribute::HeuristicsMode, mode).finalize();
   std::vector<Description> found;
   std::vector<Descriptor*> descriptors;
   for (std::size_t i = 0; i < kProposals; ++i) {
     descriptors.push_back(found.emplace_back(Kind::EngineConfig, op).get());
   }
-  const std::int64_t count = heuristics.get<Descriptor*>(Attribute::HeuristicsResults, descriptors);
+  std::int64_t count = 0;
+  try {
+    Description heuristics(Kind::Heuristics, op);
+    heuristics.set(Attribute::HeuristicsGraph, graph).set(Attribute::HeuristicsMode, mode).finalize();
+    count = heuristics.get<Descriptor*>(Attribute::HeuristicsResults, descriptors);
+  } catch (const RuntimeError&) {
+    count = 0;
+  }
   found.erase(found.begin() + static_cast<std::ptrdiff_t>(std::min<std::int64_t>(count, kProposals)), found.end());
   return found;
 }
