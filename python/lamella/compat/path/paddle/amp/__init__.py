@@ -63,7 +63,7 @@ class GradScaler(lm.amp.GradScaler):
         decr_every_n_nan_or_inf: int = 1,
         use_dynamic_loss_scaling: bool = True,
     ) -> None:
-        given = {
+        given: dict[str, Any] = {
             "init_scale": init_loss_scaling,
             "growth_factor": incr_ratio,
             "backoff_factor": decr_ratio,
