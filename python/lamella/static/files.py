@@ -87,7 +87,9 @@ def load(
     with paused():
         for update, remembered in zip(program.updates, states or [], strict=False):
             update.bind(global_scope())
-            update.optimizer.load_state_dict(remembered)
+            # A front's state_dict() has the front's names, and its own function to take them over.
+            take = getattr(update.optimizer, "set_state_dict", update.optimizer.load_state_dict)
+            take(remembered)
 
 
 def load_program_state(model_path: str | os.PathLike[str], var_list: Any = None) -> dict[str, Any]:

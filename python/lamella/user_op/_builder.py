@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from lamella import _C
 from lamella._C import DType, Tensor
 
@@ -132,6 +134,8 @@ class UserOpBuilder:
     """Describes a use of an operator: each method returns the object itself."""
 
     def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"[user_op_builder] name is a string, not {type(name).__name__}")
         self._name = name
         self._op: str | None = None
         self._inputs: dict[str, list[Tensor]] = {}
@@ -140,6 +144,10 @@ class UserOpBuilder:
 
     def Op(self, op_type_name: str) -> Self:  # noqa: N802
         """Names the operator."""
+        if not isinstance(op_type_name, str):
+            raise TypeError(
+                f"[{self._name}] Op() takes the operator's name, a string, not {type(op_type_name).__name__}"
+            )
         self._op = op_type_name
         return self
 
@@ -149,6 +157,7 @@ class UserOpBuilder:
         Raises:
             TypeError: something is no list of tensors.
         """
+        self._check_name("Input", name)
         if not isinstance(tensors, (list, tuple)) or not all(isinstance(x, Tensor) for x in tensors):
             raise TypeError(f"[{self._op or self._name}] input '{name}' takes a list of Tensors, such as [x]")
         self._inputs.setdefault(name, []).extend(tensors)
@@ -167,13 +176,37 @@ class UserOpBuilder:
 
     def Output(self, name: str, num: int = 1) -> Self:  # noqa: N802
         """Names an output, with the number of its tensors."""
+        self._check_name("Output", name)
+        if not isinstance(num, int):
+            raise TypeError(f"[{self._op or self._name}] output '{name}' takes a number of tensors, not {num!r}")
         self._outputs[name] = num
         return self
 
     def Attr(self, name: str, value: Any, attr_type_name: str | None = None) -> Self:  # noqa: N802
-        """Sets an attribute; its type is the operator's to say, and the last argument is there for old programs."""
+        """Sets an attribute; its type is the operator's to say, and the last argument is there for old programs.
+
+        Raises:
+            TypeError: the value can be of none of the types that attributes have.
+        """
+        self._check_name("Attr", name)
+        if _attribute_kind(value) is None:
+            got = type(value).__name__
+            if isinstance(value, (list, tuple)):
+                got += f" of {', '.join(dict.fromkeys(type(each).__name__ for each in value))}"
+            elif hasattr(value, "tolist"):
+                got += ": its tolist() gives a list"
+            raise TypeError(
+                f"[{self._op or self._name}] attribute '{name}' takes a bool, a number, a string, a dtype, or a list "
+                f"of numbers, strings, dtypes or shapes, not {got}"
+            )
         self._attrs[name] = value
         return self
+
+    def _check_name(self, method: str, name: Any) -> None:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"[{self._op or self._name}] {method}() takes a name of the operator's, not {type(name).__name__}"
+            )
 
     def Build(self) -> UserOp:  # noqa: N802
         """Returns the use that was described.
@@ -184,6 +217,26 @@ class UserOpBuilder:
         if self._op is None:
             raise ValueError(f"user_op_builder('{self._name}') was not told which operator: call Op(op_type_name)")
         return UserOp(self._op, self._name, self._inputs, self._outputs, self._attrs)
+
+
+def _attribute_kind(value: Any) -> str | None:
+    """Returns the kind of an attribute as the engine reads it, None where it is none.
+
+    Which type it ought to have is known to the operator alone. An array is no list: of each attribute of a list type,
+    OneFlow's programs give a list or a tuple.
+    """
+    if isinstance(value, (list, tuple)):
+        kinds = {_attribute_kind(each) for each in value}
+        return "list" if len(kinds) <= 1 and not kinds & {None, "bool"} else None
+    if getattr(value, "ndim", 0) > 0:
+        return None
+    if isinstance(value, (bool, np.bool_)):
+        return "bool"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, (DType, np.dtype, type)):
+        return "dtype"
+    return "number" if hasattr(value, "__index__") or hasattr(value, "__float__") else None
 
 
 def user_op_builder(name: str) -> UserOpBuilder:

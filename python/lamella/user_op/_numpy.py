@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,12 +43,26 @@ def _tensor_kernel(op: str, function: NumpyKernel) -> Callable[[list[Tensor], li
 
     def kernel(inputs: list[Tensor], wanted: list[Description]) -> list[Tensor]:
         arrays = tuple(_read_only(x) for x in inputs)
-        results = function(arrays)
-        if not isinstance(results, (tuple, list)):
-            results = (results,)
-        if len(results) != len(wanted):
-            raise ValueError(f"[{op}] the Python kernel returned {len(results)} arrays, expected {len(wanted)}")
-        return [_output(op, k, results[k], wanted[k], arrays) for k in range(len(wanted))]
+        try:
+            results = function(arrays)
+        except Exception as error:
+            error.add_note(f"[{op}] in the Python kernel {_place(function)}")
+            raise
+        returned = f"[{op}] the Python kernel {_place(function)} returned"
+        names = _output_names(op, len(wanted))
+        listed = results if isinstance(results, (tuple, list)) else (results,)
+        if len(listed) != len(wanted):
+            got = "None" if results is None else f"{len(listed)} array{'s' * (len(listed) != 1)}"
+            raise ValueError(f"{returned} {got}, expected {len(wanted)} ({', '.join(names)})")
+        outputs: list[Tensor] = []
+        taken = list(arrays)  # an output has memory of its own, also where the kernel returns one array twice
+        for result, description, name in zip(listed, wanted, names, strict=True):
+            array = _array(returned, name, result, description)
+            if not array.flags.writeable or any(np.may_share_memory(array, x) for x in taken):
+                array = array.copy()
+            taken.append(array)
+            outputs.append(_C.asarray(array))
+        return outputs
 
     return kernel
 
@@ -58,24 +73,35 @@ def _read_only(x: Tensor) -> npt.NDArray[Any]:
     return array
 
 
-def _output(op: str, k: int, result: Any, wanted: Description, inputs: tuple[npt.NDArray[Any], ...]) -> Tensor:
-    """Returns output ``k`` of the kernel as the tensor that is wanted."""
+def _place(function: NumpyKernel) -> str:
+    """Returns what a kernel is called in messages: its name, its file and its line where it is Python's."""
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    code = getattr(function, "__code__", None)
+    return name if code is None else f"{name} ({Path(code.co_filename).name}:{code.co_firstlineno})"
+
+
+def _output_names(op: str, count: int) -> list[str]:
+    """Returns what outputs are called in messages: of several tensors of one name, each has a number."""
+    declared = [each["name"] for each in _C._user_op_info(op)["outputs"]]
+    if len(declared) == count:
+        return [f"output '{name}'" for name in declared]
+    return [f"output {k} of {', '.join(map(repr, declared))}" for k in range(count)]
+
+
+def _array(returned: str, name: str, result: Any, wanted: Description) -> npt.NDArray[Any]:
+    """Returns what a kernel returned as an output, in the dtype that is wanted."""
     shape, dtype = wanted
     if not isinstance(result, (np.ndarray, np.generic)):
-        raise TypeError(
-            f"[{op}] the Python kernel returned {type(result).__name__} as output {k}, expected a numpy array"
-        )
+        raise TypeError(f"{returned} {type(result).__name__} as {name}, expected a numpy array")
     array = np.asarray(result)
     if array.shape != shape:
-        raise ValueError(f"[{op}] the Python kernel returned shape {array.shape} as output {k}, expected {shape}")
+        raise ValueError(f"{returned} shape {array.shape} as {name}, expected {shape}")
     wanted_type = np.dtype(str(dtype).rpartition(".")[2])
-    if array.dtype != wanted_type:
-        if not np.can_cast(array.dtype, wanted_type, "same_kind"):
-            raise TypeError(f"[{op}] the Python kernel returned {array.dtype} as output {k}, expected {wanted_type}")
-        array = array.astype(wanted_type)
-    if not array.flags.writeable or any(np.may_share_memory(array, x) for x in inputs):
-        array = array.copy()
-    return _C.asarray(array)
+    if array.dtype == wanted_type:
+        return array
+    if not np.can_cast(array.dtype, wanted_type, "same_kind"):
+        raise TypeError(f"{returned} {array.dtype} as {name}, expected {wanted_type}")
+    return array.astype(wanted_type)
 
 
 def numpy_op(

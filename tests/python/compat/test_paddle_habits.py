@@ -122,6 +122,9 @@ VALUES = {
     "raised(lambda: paddle.optimizer.SGD(None, parameters=ps))": "TypeError",
     "raised(lambda: paddle.Model(net).prepare(metrics=[3]))": "TypeError",
     "raised(lambda: paddle.Model(3))": "TypeError",
+    "[(lambda h: [h.remove(), h.remove()])(x.register_hook(lambda g: g * 2)), x.grad]": [[True, False], None],
+    "[paddle.amp.GradScaler(**each).is_enable() for each in scalers]": [False] * 4,
+    "float(paddle.amp.GradScaler(incr_ratio=1.0).scale(paddle.ones([])))": 1.0,
 }
 SETTING = """
 import json
@@ -174,6 +177,8 @@ def raised(call):
         call()
     except Exception as error:
         return type(error).__name__
+
+scalers = [{"incr_ratio": 1.0}, {"decr_ratio": 2.0}, {"init_loss_scaling": -1.0}, {"incr_every_n_steps": 0}]
 """
 
 

@@ -240,6 +240,31 @@ def test_a_tensor_is_printed_as_in_paddle(elements, texts):
     assert rest == f"       {TENSORS[elements]})"
 
 
+#: What Paddle prints of sparse tensors below the first line.
+SPARSE = {
+    "sparse_coo_tensor([[0, 1, 2], [1, 2, 0]], [1.0, 2.0, 3.5], [3, 3])": """\
+       indices=[[0, 1, 2],
+                [1, 2, 0]],
+       values=[1.        , 2.        , 3.50000000])""",
+    "sparse_coo_tensor([[0, 1]], [[1.0, 2.0], [3.0, 4.0]], [3, 2])": """\
+       indices=[[0, 1]],
+       values=[[1., 2.],
+               [3., 4.]])""",
+    "sparse_csr_tensor([0, 1, 2], [1, 0], [1, 2], [2, 2])": """\
+       crows=[0, 1, 2],
+       cols=[1, 0],
+       values=[1, 2])""",
+}
+
+
+def test_a_sparse_tensor_is_printed_as_in_paddle(tmp_path):
+    program = "import paddle\n" + "".join(f"print(paddle.sparse.{each})\n" for each in SPARSE)
+    extensions.write(tmp_path, {"program.py": program})
+    found = extensions.succeed("-m", "lamella.compat", "program.py", cwd=tmp_path)
+    lines = [line.rstrip() for line in found.splitlines() if not line.startswith("Tensor(shape=")]
+    assert lines == "\n".join(SPARSE.values()).splitlines()
+
+
 @pytest.mark.parametrize(
     ("program", "printed"), [(OPTIONS, PRINTED_OPTIONS), (SUMMARY, PRINTED_SUMMARY)], ids=["options", "summary"]
 )

@@ -40,6 +40,19 @@ PROGRAMS = {
         w.set(np.zeros((784, 32), "float32"), paddle.CPUPlace())
         assert not np.array(w).any()
         """,
+    "a program that goes on where it was saved, with its optimizer": """
+        x = paddle.static.data("x", [None, 4])
+        loss = paddle.static.nn.fc(x, 1).square().mean()
+        assert repr(x.shape) == "paddle.Size([-1, 4])"
+        paddle.optimizer.Adam(0.05).minimize(loss)
+        exe.run(startup)
+        batch = {"x": rng.normal(size=(5, 4)).astype("float32")}
+        exe.run(main, feed=batch)
+        paddle.static.save(main, "saved")
+        losses = [exe.run(main, feed=batch, fetch_list=[loss])[0] for _ in range(3)]
+        paddle.static.load(main, "saved", exe)
+        assert [exe.run(main, feed=batch, fetch_list=[loss])[0] for _ in range(3)] == losses
+        """,
     "py_func, and the same network natively": """
         def tanh(x):
             return np.tanh(x)

@@ -1,6 +1,7 @@
 """Operators that functions of numpy arrays compute: declared in C++, or in Python alone."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -166,18 +167,45 @@ def test_an_output_is_never_the_input():
 @pytest.mark.parametrize(
     ("kernel", "kind", "words"),
     [
-        (lambda a: a[0][:1], ValueError, r"returned shape \(1,\) as output 0, expected \(2,\)"),
-        (lambda a: (a[0], a[0]), ValueError, "returned 2 arrays, expected 1"),
-        (lambda a: a[0].tolist(), ValueError, "returned 2 arrays, expected 1"),
-        (lambda a: 3.0, TypeError, "returned float as output 0, expected a numpy array"),
-        (lambda a: a[0] * 1j, TypeError, "returned complex64 as output 0, expected float32"),
-        (lambda a: a[1], IndexError, "tuple index out of range"),
+        (lambda x: (x[:1], x), ValueError, r"returned shape \(1,\) as output 'y', expected \(2,\)"),
+        (lambda x: (x, x[:1]), ValueError, r"returned shape \(1,\) as output 'z', expected \(2,\)"),
+        (lambda x: (x, x, x), ValueError, r"returned 3 arrays, expected 2 \(output 'y', output 'z'\)"),
+        (lambda x: [x], ValueError, r"returned 1 array, expected 2"),
+        (lambda x: x.tolist(), TypeError, "returned float as output 'y', expected a numpy array"),
+        (lambda x: (x, 3.0), TypeError, "returned float as output 'z', expected a numpy array"),
+        (lambda x: (x, None), TypeError, "returned NoneType as output 'z', expected a numpy array"),
+        (lambda x: None, ValueError, "returned None, expected 2"),
+        (lambda x: (x * 1j, x), TypeError, "returned complex64 as output 'y', expected float32"),
+        (lambda x: (x.astype(object), x), TypeError, "returned object as output 'y', expected float32"),
+        (lambda x: x[7], IndexError, "index 7 is out of bounds"),
+        (lambda x: x.__setitem__(0, 7), ValueError, "read-only"),
     ],
 )
 def test_kernels_that_return_something_else(kernel, kind, words):
-    op = lm.user_op.numpy_op("t_np_wrong", kernel)  # defined again each time
-    with pytest.raises(kind, match=words):
-        op(lm.zeros([2]))
+    def computed(arrays):
+        return kernel(arrays[0])
+
+    def infer(given):
+        return [given[0], given[0]]
+
+    op = lm.user_op.numpy_op("t_np_wrong", computed, outputs=["y", "z"], infer=infer)  # defined again each time
+    x = lm.zeros([2])
+    with pytest.raises(kind, match=words) as error:
+        op(x)
+    said = "\n".join([str(error.value), *getattr(error.value, "__notes__", [])])
+    assert re.search(r"\[t_np_wrong\] .*the Python kernel .*computed \(test_python_kernels\.py:\d+\)", said), said
+    assert x.tolist() == [0, 0]
+
+
+def test_outputs_have_memory_of_their_own():
+    def forward(args):
+        y = args[0] * 2
+        return y, y
+
+    op = lm.user_op.numpy_op("t_np_twice", forward, outputs=["y", "z"], infer=lambda given: [given[0]] * 2)
+    y, z = op(lm.ones([2]))
+    y += 1
+    assert (y.tolist(), z.tolist()) == ([3, 3], [2, 2])
 
 
 def test_a_dtype_of_the_same_kind_is_cast():

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import lamella as lm
@@ -42,6 +43,40 @@ def test_forward(op, kind, words):
         use(op, {"x": lm.ones([2])}, {"y": 1})
     text = str(error.value)
     assert text.startswith(f"[{op}]") and all(word in text for word in words), text
+
+
+@pytest.mark.parametrize(
+    ("value", "got"),
+    [
+        (np.array([1, 2]), "ndarray: its tolist"),
+        (lm.ones([2]), "Tensor: its tolist"),
+        (None, "NoneType"),
+        (b"x", "bytes"),
+        ([1, "a"], "list of int, str"),
+        ((True, False), "tuple of bool"),
+        ([np.ones(2)], "list of ndarray"),
+    ],
+    ids=str,
+)
+def test_values_that_no_attribute_takes(value, got):
+    with pytest.raises(TypeError, match=rf"\[b_throws\] attribute 'shape' takes a bool, .*, not {got}"):
+        use("b_throws", {"x": lm.ones([2])}, {"y": 1}, shape=value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: lm.user_op.user_op_builder(3), r"\[user_op_builder\] name is a string, not int"),
+        (lambda: lm.user_op.user_op_builder("u").Op(3), r"\[u\] Op\(\) takes the operator's name, .* not int"),
+        (lambda: lm.user_op.user_op_builder("u").Op("b").Input(3, []), r"\[b\] Input\(\) .* not int"),
+        (lambda: lm.user_op.user_op_builder("u").Op("b").Output(3), r"\[b\] Output\(\) .* not int"),
+        (lambda: lm.user_op.user_op_builder("u").Op("b").Output("y", "a"), r"\[b\] output 'y' takes .* not 'a'"),
+        (lambda: lm.user_op.user_op_builder("u").Op("b").Attr(3, 3), r"\[b\] Attr\(\) .* not int"),
+    ],
+)
+def test_builders_that_are_told_no_names(wrong, words):
+    with pytest.raises(TypeError, match=words):
+        wrong()
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,17 @@ def test_the_build_root(monkeypatch, tmp_path):
     assert str(cpp_extension.get_default_build_root()) == "/elsewhere"
 
 
+@pytest.mark.parametrize(
+    ("root", "kind"), [("file/root", NotADirectoryError), ("/proc/root_of_builds", FileNotFoundError)]
+)
+def test_a_build_root_that_cannot_be_written(monkeypatch, tmp_path, root, kind):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "none.cpp").write_text("")
+    monkeypatch.setenv("LAMELLA_EXTENSIONS_DIR", str(tmp_path / root))
+    with pytest.raises(kind, match=r"\[cpp_extension\] cannot write to .*: set LAMELLA_EXTENSIONS_DIR"):
+        cpp_extension.load("none", [tmp_path / "none.cpp"])
+
+
 def test_options_of_the_build_command():
     setuptools = pytest.importorskip("setuptools", reason="projects are built by setuptools")
     command = cpp_extension.BuildExtension

@@ -8,6 +8,7 @@ the linker's command. So no time stamp is looked at, and going back to an earlie
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -66,9 +67,10 @@ def build(
         RuntimeError: a compiler failed, with its text; a compiler is missing.
         FileNotFoundError: a source does not exist.
         ValueError: two sources are the same, or there is none.
+        OSError: the folder cannot be made or written to.
     """
     sources = _checked_sources(library)
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_writable(folder)
     units = [_Unit(library, source, folder) for source in sources]
     with folder_lock(folder):
         for left in folder.glob(".build-*"):  # left by a process that was killed, as nobody else works here now
@@ -88,6 +90,23 @@ def build(
                 unit.object.unlink(missing_ok=True)
         _forget_old(folder)
     return target
+
+
+def _make_writable(folder: Path) -> None:
+    """Makes the folder of a build; OSError of the same class where that, or writing to it, is not allowed."""
+    error: OSError | None = None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as raised:
+        error = raised
+    else:
+        if not os.access(folder, os.W_OK | os.X_OK):
+            error = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if error is not None:
+        raise type(error)(
+            f"[cpp_extension] cannot write to {folder}, where a library is to be built ({error.strerror}): set "
+            "LAMELLA_EXTENSIONS_DIR to a folder that this user can write to"
+        ) from None
 
 
 def _checked_sources(library: Library) -> list[Path]:

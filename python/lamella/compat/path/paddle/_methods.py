@@ -242,6 +242,29 @@ class _Kept:
             beside[key] = weakref.ref(x, lambda _: beside.pop(key, None)), value
 
 
+_native_register_hook: Any = Tensor.register_hook
+
+
+class _HookHandle:
+    """Takes a hook of a tensor away again."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def remove(self) -> bool:
+        """Takes the hook away; False where that was done already."""
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return False
+        handle.remove()
+        return True
+
+
+def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> _HookHandle:
+    """Has ``hook`` read the gradient, or replace it by what it returns."""
+    return _HookHandle(_native_register_hook(self, hook))
+
+
 def _set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"[data] x.data takes a tensor, not {type(value).__name__}")
@@ -270,6 +293,7 @@ METHODS: dict[str, Any] = {
     "apply_": lambda self, func: self.copy_(apply(self, func)),
     "data": property(lambda self: self.detach(), _set_data, doc="The same elements, apart from the tape."),
     "element_size": lambda self: self.itemsize,
+    "register_hook": register_hook,
     "fill_diagonal_": fill_diagonal_,
     "fill_diagonal_tensor": fill_diagonal_tensor,
     "fill_diagonal_tensor_": lambda x, *args, **named: x.copy_(fill_diagonal_tensor(x, *args, **named)),

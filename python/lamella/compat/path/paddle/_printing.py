@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import lamella as lm
@@ -121,6 +121,24 @@ def place_of(tensor: Tensor) -> Any:
     return lm.static.CUDAPlace(int(index or 0)) if kind == "cuda" else lm.static.CPUPlace()
 
 
+def elements_of(tensor: Tensor, indent: int) -> str:
+    """Returns the text of the elements, whose lines, but for the first, begin after ``indent`` blanks."""
+    values = tensor.detach().cpu()
+    array: Any = (values.astype("float32") if tensor.dtype == lm.bfloat16 else values).numpy()
+    if not array.size:
+        return "[]"
+    short = array.size > _Options.threshold
+    return _Columns(tensor.dtype, _elements(array, short), short).rows(array, indent)
+
+
+def text_of_parts(head: str, parts: Mapping[str, Tensor]) -> str:
+    """Returns the text of a sparse tensor: what ``head`` says, and under it each of the tensors that it consists of."""
+    blanks = " " * _INDENT
+    # Paddle's lines end in a blank.
+    lines = [f"{name}={elements_of(each, _INDENT + len(name) + 1)}" for name, each in parts.items()]
+    return f"Tensor({head}, \n{blanks}" + f", \n{blanks}".join(lines) + ")"
+
+
 def text_of(native: Callable[[Tensor], str]) -> Callable[[Tensor], str]:
     """Returns the function of a tensor's text; ``native`` writes those that have no elements to show."""
 
@@ -129,12 +147,7 @@ def text_of(native: Callable[[Tensor], str]) -> Callable[[Tensor], str]:
             return native(self)
         place = str(place_of(self)).replace("cuda", "gpu")
         head = f"shape={list(self.shape)}, dtype={self.dtype.name}, place={place}"
-        values = self.detach().cpu()
-        array: Any = (values.astype("float32") if self.dtype == lm.bfloat16 else values).numpy()
-        short = array.size > _Options.threshold
-        written = "[]"
-        if array.size:
-            written = _Columns(self.dtype, _elements(array, short), short).rows(array, _INDENT)
+        written = elements_of(self, _INDENT)
         lead = "Parameter containing:\n" if isinstance(self, lm.nn.Parameter) else ""
         return f"{lead}Tensor({head}, stop_gradient={self.stop_gradient},\n{' ' * _INDENT}{written})"
 

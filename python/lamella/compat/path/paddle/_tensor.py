@@ -63,7 +63,7 @@ def _set_trainable(self: Tensor, value: bool) -> None:
 
 
 def _symbol_shape(self: Symbol) -> list[int]:
-    return list(_native_symbol_shape.__get__(self))
+    return Size(_native_symbol_shape.__get__(self))
 
 
 def _backward(self: Tensor, grad_tensor: Tensor | None = None, retain_graph: bool = False) -> None:

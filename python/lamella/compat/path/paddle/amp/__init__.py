@@ -47,7 +47,11 @@ class auto_cast(lm.amp.autocast):  # noqa: N801 (Paddle's name)
 
 
 class GradScaler(lm.amp.GradScaler):
-    """Scales losses so that gradients in float16 do not vanish."""
+    """Scales losses so that gradients in float16 do not vanish.
+
+    Paddle's scales nothing on the CPU, and looks at no ratios there: with ratios that it refuses elsewhere this one
+    scales nothing there, either, and a warning says so.
+    """
 
     def __init__(
         self,
@@ -59,13 +63,19 @@ class GradScaler(lm.amp.GradScaler):
         decr_every_n_nan_or_inf: int = 1,
         use_dynamic_loss_scaling: bool = True,
     ) -> None:
-        super().__init__(
-            init_scale=init_loss_scaling,
-            growth_factor=incr_ratio,
-            backoff_factor=decr_ratio,
-            growth_interval=incr_every_n_steps,
-            enabled=enable,
-        )
+        given: dict[str, Any] = {
+            "init_scale": init_loss_scaling,
+            "growth_factor": incr_ratio,
+            "backoff_factor": decr_ratio,
+            "growth_interval": incr_every_n_steps,
+        }
+        try:
+            super().__init__(**given, enabled=enable)
+        except ValueError as error:
+            if lm.cuda.is_available():
+                raise
+            warnings.warn(f"{error}: it scales nothing, which on the CPU is Paddle's way", stacklevel=2)
+            super().__init__(enabled=False)
         self._dynamic, self._patience, self._bad = use_dynamic_loss_scaling, decr_every_n_nan_or_inf, 0
 
     def minimize(self, optimizer: Any, scaled_loss: Any) -> None:

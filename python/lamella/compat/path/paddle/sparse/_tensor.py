@@ -9,6 +9,7 @@ import lamella as lm
 from lamella import Tensor
 
 from .._generators import Size
+from .._printing import text_of_parts
 
 
 class SparseTensor:
@@ -211,11 +212,8 @@ class SparseTensor:
 
     def __repr__(self) -> str:
         parts = {"crows": self.crows(), "cols": self.cols()} if self._by_rows else {"indices": self._places}
-        lists = ", ".join(f"{name}={each.tolist()}" for name, each in (parts | {"values": self._entries}).items())
-        return (
-            f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, place={self.place}, "
-            f"stop_gradient={self.stop_gradient}, {lists})"
-        )
+        head = f"shape={list(self.shape)}, dtype={self.dtype}, place={self.place}, stop_gradient={self.stop_gradient}"
+        return text_of_parts(head, parts | {"values": self._entries})
 
 
 def unflat(flat: Tensor, sizes: Any) -> Tensor:
