@@ -530,7 +530,7 @@ _WRITTEN = {
     F: "add adjoint allclose broadcast_to "
     "chunk div divide equal gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
-    M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd trace "
+    M: "as_strided cholesky cross inverse is_conj lu narrow_copy qr resolve_conj resolve_neg svd trace "
     "triangular_solve vdot",
     P: "index_fill masked_fill matmul mm repeat_interleave scatter_add scatter_reduce spmm stft",
     R: "amax amin count_nonzero logsumexp max mean median min mode msort nanmean nanmedian nonzero norm sort std sum "

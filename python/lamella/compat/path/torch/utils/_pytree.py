@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from lamella.compat.front import close_module
 
+from ..return_types import CLASSES
 from ._tree_paths import (  # noqa: F401
     GetAttrKey,
     MappingKey,
@@ -60,6 +61,8 @@ _deque_flatten, _deque_unflatten = _PAIRS[deque]
 _namedtuple_flatten, _namedtuple_unflatten = _PAIRS[namedtuple]
 #: The containers; the function ``namedtuple`` stands for the classes that it makes.
 SUPPORTED_NODES = {kind: NodeDef(*pair) for kind, pair in _PAIRS.items()}
+for _kind in CLASSES.values():  # results of several tensors
+    SUPPORTED_NODES[_kind] = NodeDef(lambda x: (list(x), None), lambda children, _, kind=_kind: kind(children))
 
 
 #: By class, the functions that return pairs of keys and children, and what makes the container again.
