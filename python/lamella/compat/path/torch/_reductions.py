@@ -13,6 +13,7 @@ from lamella import Tensor
 from . import _functions as F  # noqa: N812
 from . import _underivable
 from ._node_names import noting
+from ._warnings import warn
 from ._words import with_numpy_words
 from ._writing import written
 from .return_types import CLASSES
@@ -235,6 +236,9 @@ def _spread(native: Callable[..., Any], name: str) -> Callable[..., Any]:
         _refuse_integers(name, input)
         less = (1 if unbiased is None else int(unbiased)) if correction is None else correction
         found = native(input, axis=_axes(dim), correction=less, keepdims=keepdim)
+        results = (found[0] if isinstance(found, tuple) else found).size
+        if results and input.size // results <= less:
+            warn(f"[{name}] of {input.size // results} elements, less the correction {less}, is not defined")
         return written(tuple(found) if isinstance(found, tuple) else found, out)
 
     call.__name__ = call.__qualname__ = name

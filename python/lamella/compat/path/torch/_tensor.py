@@ -524,6 +524,18 @@ _dtypes.is_signed = _in_kind("real floating", "complex floating", "signed intege
 
 show_dtypes("torch")
 
+_native_transposed: Any = Tensor.__dict__["T"]
+
+
+def _transposed(self: Tensor) -> Any:
+    """The tensor with its axes in the opposite order, which is meant for matrices."""
+    if self.ndim != 2 and is_called_by_program():
+        warn(f"[T] is for matrices, not for {self.ndim} axes: write x.mT, or x.permute(...)")
+    return _native_transposed.__get__(self)
+
+
+_put("T", property(_transposed))
+
 #: Functions written out that are methods of tensors, too.
 _WRITTEN = {
     C: "diag flip fliplr flipud rot90 as_strided_scatter",
