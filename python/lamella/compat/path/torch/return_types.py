@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -66,7 +67,7 @@ def _class_of(name: str, fields: tuple[str, ...]) -> type[_Result]:
     members: dict[str, Any] = {"__module__": __name__, "__slots__": (), "__match_args__": fields, "_names": fields}
     members.update(n_fields=len(fields), n_sequence_fields=len(fields), __doc__=f"What {name} returns.")
     for place, field in enumerate(fields):
-        members[field] = property(lambda self, place=place: self[place])
+        members[field] = property(operator.itemgetter(place))
     return type(name, (_Result,), members)
 
 
