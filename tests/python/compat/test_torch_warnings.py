@@ -30,6 +30,13 @@ def late():
     schedule.step()
 
 
+def stepped(kind, size):
+    optimizer, schedule = made(kind, **{"step_size" if kind is schedules.StepLR else "T_0": size})
+    optimizer.step()
+    schedule.step(1)
+
+
+image, places = torch.ones(1, 1, 2, 2), torch.zeros(1, 1, 1, 2)
 leaf = torch.ones(2, requires_grad=True)
 inner = leaf * 2
 kept = leaf * 2
@@ -57,6 +64,22 @@ PAIRS = {
     "checkpoint": (
         lambda: checkpoint(torch.sin, leaf), lambda: checkpoint(torch.sin, leaf, use_reentrant=False)
     ),
+    "older names": (lambda: F.upsample_nearest(image, scale_factor=2), lambda: F.interpolate(image, scale_factor=2)),
+    "corners": (lambda: F.grid_sample(image, places), lambda: F.grid_sample(image, places, align_corners=False)),
+    "corners of maps": (
+        lambda: F.affine_grid(torch.zeros(1, 2, 3), [1, 1, 2, 2]),
+        lambda: F.affine_grid(torch.zeros(1, 2, 3), [1, 1, 2, 2], align_corners=True),
+    ),
+    "axes": (lambda: image.T, lambda: (x.T, image.mT)),
+    "grids": (lambda: torch.meshgrid(x[0], x[0]), lambda: torch.meshgrid(x[0], x[0], indexing="xy")),
+    **{
+        name: (lambda f=f: f(x[:1], dim=0), lambda f=f: (f(x, dim=0), f(x[:1], dim=0, correction=0)))
+        for name, f in (("std", torch.std), ("var", torch.Tensor.var), ("std_mean", torch.std_mean))
+    },
+    "starting values": (
+        lambda: nn.init.kaiming_normal_(torch.zeros(0, 2)), lambda: nn.init.kaiming_normal_(torch.zeros(2, 2))
+    ),
+    "epochs": (lambda: stepped(schedules.StepLR, 1), lambda: stepped(schedules.CosineAnnealingWarmRestarts, 1)),
     "autocast": (lambda: torch.autocast("cuda"), lambda: torch.autocast("cpu", dtype=torch.bfloat16)),
     "scaler": (lambda: torch.amp.GradScaler("cuda"), lambda: torch.amp.GradScaler("cuda", enabled=False)),
 }

@@ -205,8 +205,6 @@ istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, 
 length=None, return_complex=False)
 is_inference_mode_enabled
 unique_consecutive(input, return_inverse=False, return_counts=False, dim=None)
-svd_lowrank(A, q=6, niter=2, M=None)
-pca_lowrank(A, q=None, center=True, niter=2)
 
 # Functions of networks that the module has, too.
 alpha_dropout feature_alpha_dropout

@@ -486,8 +486,11 @@ def adjoint(input: Tensor) -> Tensor:
     return input.mH
 
 
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Returns grids of coordinates; the tensors may come in one list."""
+    if indexing is None:
+        warn("[meshgrid] indexing is not given, and is 'ij' here: name it")
+        indexing = "ij"
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     return tuple(lm.meshgrid(*tensors, indexing=indexing))

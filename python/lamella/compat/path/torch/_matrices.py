@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import lamella as lm
 from lamella import Tensor
@@ -12,6 +12,7 @@ from lamella.compat.elements import strided
 from ._elements import strided as view_in_memory
 from ._reductions import sum_dtype
 from ._writing import written
+from .return_types import CLASSES
 
 
 def check_axes(op: str, axes: int, *tensors: Tensor) -> None:
@@ -64,32 +65,29 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return lm.linalg.multi_dot(list(matrices))
 
 
-class QR(NamedTuple):
-    """Factors of a matrix: Q with orthonormal columns, R triangular."""
-
-    Q: Tensor
-    R: Tensor
-
-
-class SVD(NamedTuple):
-    """Factors of a matrix: its singular vectors, in columns, and values."""
-
-    U: Tensor
-    S: Tensor
-    V: Tensor
-
-
-def qr(input: Tensor, some: bool = True) -> QR:
+def qr(input: Tensor, some: bool = True) -> Any:
     """The factors Q and R of a matrix, cut to its smaller size where ``some`` is set."""
-    return QR(*lm.linalg.qr(input, mode="reduced" if some else "complete"))
+    return CLASSES["qr"](lm.linalg.qr(input, mode="reduced" if some else "complete"))
 
 
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVD:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """The singular vectors and values of a matrix; V holds the right ones in columns."""
     u, s, vh = lm.linalg.svd(input, full_matrices=not some)
     if not compute_uv:
         u, vh = lm.zeros_like(u), lm.zeros_like(vh)
-    return SVD(u, s, vh.mH)
+    return CLASSES["svd"]((u, s, vh.mH))
+
+
+def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Tensor, ...]:  # noqa: N803
+    """About the ``q`` largest singular values, with the singular vectors in columns."""
+    u, s, vh = lm.linalg.svd_lowrank(A, q, niter=niter, M=M)
+    return u, s, vh.mH
+
+
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, ...]:  # noqa: N803
+    """About the ``q`` main directions of rows, as singular values and vectors in columns."""
+    u, s, vh = lm.linalg.pca_lowrank(A, q, center=center, niter=niter)
+    return u, s, vh.mH
 
 
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Any:
@@ -126,11 +124,11 @@ def triangular_solve(
     upper: bool = True,
     transpose: bool = False,
     unitriangular: bool = False,
-) -> tuple[Tensor, Tensor]:
+) -> Any:
     """The solution x of ``A @ x = b`` for a triangular matrix, and a copy of that matrix."""
     matrix = lm.matrix_transpose(A) if transpose else A
     solved = lm.linalg.solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
-    return solved, A.clone()
+    return CLASSES["triangular_solve"]((solved, A.clone()))
 
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:

@@ -180,6 +180,8 @@ def text_of(x: Tensor) -> str:
         notes.append(f"grad_fn=<{shown(x.grad_fn)}>")
     elif x.requires_grad:
         notes.append("requires_grad=True")
+    if (tangent := lm._C._unpack_dual(x)[1]) is not None:
+        notes.append(f"tangent={tangent!r}")
     return _with_notes(_PREFIX + text, notes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import lamella as lm
 from lamella import Tensor
@@ -13,8 +13,10 @@ from lamella import Tensor
 from . import _functions as F  # noqa: N812
 from . import _underivable
 from ._node_names import noting
+from ._warnings import warn
 from ._words import with_numpy_words
 from ._writing import written
+from .return_types import CLASSES
 
 
 def _axes(dim: Any) -> Any:
@@ -119,33 +121,10 @@ def _refuse_integers(name: str, x: Tensor) -> None:
         raise NotImplementedError(f"[{name}] takes floating or complex numbers, not {x.dtype.name}: write x.float()")
 
 
-class ValuesIndices(NamedTuple):
-    """Values along an axis, and their places."""
-
-    values: Tensor
-    indices: Tensor
-
-
-def _results(name: str) -> type[ValuesIndices]:
-    """Returns the class of the results of a function, which are printed under its name."""
-
-    def text(self: ValuesIndices) -> str:
-        return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
-
-    def reduce(self: ValuesIndices) -> tuple[Any, ...]:
-        return ValuesIndices, tuple(self)
-
-    made: type[ValuesIndices] = type(name, (ValuesIndices,), {"__slots__": (), "__repr__": text, "__reduce__": reduce})
-    return made
-
-
-_Median, _NanMedian, _Mode, _Sort = map(_results, ("median", "nanmedian", "mode", "sort"))
-
-
 def _extremum(
     name: str, native: Callable[..., Tensor], place: Callable[..., Tensor], pairwise: Callable[..., Tensor]
 ) -> Callable[..., Any]:
-    results = _results(name)
+    results = CLASSES[name]
 
     def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None, out: Any = None) -> Any:
         if dim is None and other is None:
@@ -153,7 +132,7 @@ def _extremum(
         if other is not None or isinstance(dim, Tensor):
             return written(pairwise(input, dim if other is None else other), out)
         indices = place(input, axis=dim, keepdims=keepdim)
-        return written(results(_at(input, indices, dim, keepdim), indices), out)
+        return written(results((_at(input, indices, dim, keepdim), indices)), out)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The {name}imum of all elements; along an axis, with its place; or of two tensors, elementwise."
@@ -195,11 +174,11 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     count = input.shape[dim] if input.ndim else 1
     found = lm.kthvalue(input, (count + 1) // 2, axis=dim, keepdims=keepdim)
     if not lm.isdtype(input.dtype, "real floating") or not input.ndim:
-        return _Median(*found)
+        return CLASSES["median"](found)
     unordered = lm.isnan(input)
     first = lm.argmax(unordered.astype(lm.uint8), axis=dim, keepdims=keepdim)
     indices = lm.where(lm.any(unordered, axis=dim, keepdims=keepdim), first, found[1])
-    return _Median(_at(input, indices, dim, keepdim), indices)
+    return CLASSES["median"]((_at(input, indices, dim, keepdim), indices))
 
 
 @with_numpy_words
@@ -208,11 +187,11 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     if dim is None:
         return _of_nothing(input) if input.size == 0 else _shared(input, lm.nanmedian(input))
     if input.ndim == 0:
-        return _NanMedian(lm.nanmedian(input), lm.zeros([], dtype=lm.int64))
+        return CLASSES["nanmedian"]((lm.nanmedian(input), lm.zeros([], dtype=lm.int64)))
     values = lm.nanmedian(input, axis=dim, keepdims=True)
     indices = lm.argmax((input == values).astype(lm.uint8), axis=dim, keepdims=True)
     indices = indices if keepdim else lm.squeeze(indices, dim)
-    return _NanMedian(_at(input, indices, dim, keepdim), indices)
+    return CLASSES["nanmedian"]((_at(input, indices, dim, keepdim), indices))
 
 
 @with_numpy_words
@@ -220,21 +199,21 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along an axis, the least of several, and its last place."""
     values = lm.mode(input, axis=dim, keepdims=True)[0]
     if input.ndim == 0:
-        return _Mode(values, lm.zeros((), dtype=lm.int64))
+        return CLASSES["mode"]((values, lm.zeros((), dtype=lm.int64)))
     from_the_end = lm.argmax(lm.flip(input == values, axis=dim).astype(lm.uint8), axis=dim, keepdims=True)
     indices = input.shape[dim] - 1 - from_the_end
     indices = indices if keepdim else lm.squeeze(indices, dim)
-    return _Mode(_at(input, indices, dim, keepdim), indices)
+    return CLASSES["mode"]((_at(input, indices, dim, keepdim), indices))
 
 
 @functools.partial(noting, "sort")
 @with_numpy_words
-def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> ValuesIndices:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
     """The elements in order along an axis, with their places. Equal ones keep theirs."""
     if input.ndim == 0:
-        return _Sort(input, lm.zeros((), dtype=lm.int64))
+        return CLASSES["sort"]((input, lm.zeros((), dtype=lm.int64)))
     indices = lm.argsort(input, axis=dim, descending=descending)
-    return _Sort(lm.take_along_axis(input, indices, axis=dim), indices)
+    return CLASSES["sort"]((lm.take_along_axis(input, indices, axis=dim), indices))
 
 
 def msort(input: Tensor) -> Tensor:
@@ -256,7 +235,11 @@ def _spread(native: Callable[..., Any], name: str) -> Callable[..., Any]:
             dim, unbiased = None, dim
         _refuse_integers(name, input)
         less = (1 if unbiased is None else int(unbiased)) if correction is None else correction
-        return written(native(input, axis=_axes(dim), correction=less, keepdims=keepdim), out)
+        found = native(input, axis=_axes(dim), correction=less, keepdims=keepdim)
+        results = (found[0] if isinstance(found, tuple) else found).size
+        if results and input.size // results <= less:
+            warn(f"[{name}] of {input.size // results} elements, less the correction {less}, is not defined")
+        return written(tuple(found) if isinstance(found, tuple) else found, out)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{name}() of all elements or along axes: divided by their number less 1, unless said otherwise."
@@ -336,18 +319,11 @@ def searchsorted(
 def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """The numbers of points in boxes, and the edges of these along each axis."""
     found = lm.histogramdd(input, bins, range=range, weights=weight, density=density)
-    return HistogramDD(found[0], tuple(found[1:]) if isinstance(found[1], Tensor) else tuple(found[1]))
-
-
-class HistogramDD(NamedTuple):
-    """Numbers of points in boxes, and the edges of these."""
-
-    hist: Tensor
-    bin_edges: tuple[Tensor, ...]
+    return CLASSES["histogramdd"]((found[0], tuple(found[1:]) if isinstance(found[1], Tensor) else tuple(found[1])))
 
 
 def histogram(input: Tensor, bins: Any = 10, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """The numbers of elements in bins, and the edges of these."""
     if range is not None and range[0] == range[1]:  # a bin around the number
         range = (range[0] - 0.5, range[1] + 0.5)
-    return lm.histogram(input, bins, range=range, weights=weight, density=density)
+    return CLASSES["histogram"](lm.histogram(input, bins, range=range, weights=weight, density=density))

@@ -524,13 +524,25 @@ _dtypes.is_signed = _in_kind("real floating", "complex floating", "signed intege
 
 show_dtypes("torch")
 
+_native_transposed: Any = Tensor.__dict__["T"]
+
+
+def _transposed(self: Tensor) -> Any:
+    """The tensor with its axes in the opposite order, which is meant for matrices."""
+    if self.ndim != 2 and is_called_by_program():
+        warn(f"[T] is for matrices, not for {self.ndim} axes: write x.mT, or x.permute(...)")
+    return _native_transposed.__get__(self)
+
+
+_put("T", property(_transposed))
+
 #: Functions written out that are methods of tensors, too.
 _WRITTEN = {
     C: "diag flip fliplr flipud rot90 as_strided_scatter",
     F: "add adjoint allclose broadcast_to "
     "chunk div divide equal gradient is_complex is_floating_point is_nonzero is_same_size numel "
     "scatter split_with_sizes squeeze sub subtract t tile unbind clone",
-    M: "as_strided cholesky cross inverse is_conj narrow_copy qr resolve_conj resolve_neg svd trace "
+    M: "as_strided cholesky cross inverse is_conj lu narrow_copy qr resolve_conj resolve_neg svd trace "
     "triangular_solve vdot",
     P: "index_fill masked_fill matmul mm repeat_interleave scatter_add scatter_reduce spmm stft",
     R: "amax amin count_nonzero logsumexp max mean median min mode msort nanmean nanmedian nonzero norm sort std sum "

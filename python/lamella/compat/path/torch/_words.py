@@ -19,14 +19,25 @@ from ._plain import STRIDED
 from ._taking_over import DOUBLE, otherwise
 from ._warnings import warn
 from ._writing import written
+from .return_types import CLASSES, named
 
 
 class Names(_Names):
-    """The names of a module; functions without a derivative refuse one, and others name their nodes."""
+    """The names of a module; functions without a derivative refuse one, and others name their nodes or results."""
+
+    #: In front of the names of results.
+    prefix = ""
+
+    def words_differ(self, name: str) -> bool:
+        """True if the function of the name is not quite the native one."""
+        return self.prefix + name in CLASSES or super().words_differ(name)
 
     def make(self, name: str) -> Any:
         """Returns what has the name."""
         made = super().make(name)
+        if (result := self.prefix + name) in CLASSES and inspect.isfunction(made):
+            inner, made = made, named(result, made)
+            inner.__globals__["_function"] = made
         if name in COMPOSED and inspect.isfunction(made):
             inner, made = made, noting(name, made)
             inner.__globals__["_function"] = made  # what takes calls over gets the function that programs know

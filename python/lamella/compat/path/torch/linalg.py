@@ -24,6 +24,8 @@ class LinAlgError(RuntimeError, ValueError):
 class _Names(_words.Names):
     """Names of functions whose errors are those of PyTorch's module, too."""
 
+    prefix = "linalg_"
+
     def make(self, name: str) -> Any:
         return _with_errors(super().make(name))
 
@@ -67,7 +69,7 @@ def _by_columns(name: str, A: Any, B: Any, named: dict[str, Any]) -> Any:  # noq
     found = solved(A, lm.expand_dims(B, -1), **named)
     if isinstance(found, Tensor):
         return written(lm.squeeze(found, -1), out)
-    return written(type(found)(lm.squeeze(found[0], -1), *found[1:]), out)
+    return written(type(found)((lm.squeeze(found[0], -1), *found[1:])), out)
 
 
 def solve(A: Any, B: Any, *, left: bool = True, **named: Any) -> Any:  # noqa: N803 (PyTorch's names)
@@ -162,7 +164,7 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:  # noqa: N803 
     """Returns the factors Q and R; with the mode "r", no Q."""
     factors = _made("qr")(A, "reduced" if mode == "r" else mode)
     if mode == "r":
-        factors = type(factors)(lm.empty((0,), dtype=A.dtype, device=str(A.device)), factors[1])
+        factors = type(factors)((lm.empty((0,), dtype=A.dtype, device=str(A.device)), factors[1]))
     return written(factors, out)
 
 
@@ -171,4 +173,4 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     found = _made("lstsq")(A, B, rcond, driver=driver)
     if A.shape[-2] > A.shape[-1]:
         return found
-    return found._replace(residuals=lm.empty((0,), dtype=found[1].dtype, device=str(A.device)))
+    return type(found)((found[0], lm.empty((0,), dtype=found[1].dtype, device=str(A.device)), *found[2:]))

@@ -16,6 +16,7 @@ from lamella.nn.embedding import scaled_by_frequency, table_by_frequency
 from .. import _words
 from .._node_names import COMPOSED, noting
 from .._plain import threshold as _threshold
+from .._warnings import warn
 from ._attention import multi_head_attention_forward  # noqa: F401
 from ._losses import RULES
 from ._parts import _canonical_mask, _mha_shape_check, _none_or_dtype  # noqa: F401
@@ -116,21 +117,28 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return input.copy_(function(input.clone(), p, training)) if inplace else function(input, p, training)
 
 
+def _warn_of_older(name: str) -> None:
+    warn(f"[{name}] is an older name: call interpolate")
+
+
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None
 ) -> Tensor:
     """Older name of :func:`interpolate`."""
+    _warn_of_older("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """Older name of :func:`interpolate` that takes the nearest element."""
-    return upsample(input, size, scale_factor)
+    _warn_of_older("upsample_nearest")
+    return interpolate(input, size, scale_factor)
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """Older name of :func:`interpolate` by straight lines between corners."""
-    return upsample(input, size, scale_factor, "bilinear", align_corners=True)
+    _warn_of_older("upsample_bilinear")
+    return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 
 def _lp_pool(axes: int) -> Callable[..., Tensor]:
@@ -171,6 +179,35 @@ _find = _words.serve(_words.Names(__name__, [("lamella.nn.functional", _TABLE, _
 
 _native_embedding_bag, _native_interpolate, _native_prelu = map(_find, ("embedding_bag", "interpolate", "prelu"))
 _native_hardtanh = _find("hardtanh")
+_native_affine_grid, _native_grid_sample = map(_find, ("affine_grid", "grid_sample"))
+
+
+def _corners(name: str, align_corners: bool | None) -> bool:
+    """Returns where corners lie: by default at the edges of elements, which older programs do not expect."""
+    if align_corners is None:
+        warn(f"[{name}] align_corners is not given, and is False, where older versions meant True: name it")
+    return bool(align_corners)
+
+
+@functools.wraps(_native_affine_grid)
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """Places from which affine maps take the elements of images of a size."""
+    made: Tensor = _native_affine_grid(theta, size, _corners("affine_grid", align_corners))
+    return made
+
+
+@functools.wraps(_native_grid_sample)
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """Elements of images at places of a grid."""
+    corners = _corners("grid_sample", align_corners)
+    made: Tensor = _native_grid_sample(input, grid, mode, padding_mode, corners)
+    return made
 
 
 @functools.wraps(_native_hardtanh)

@@ -11,6 +11,7 @@ from lamella.nn import init as _init
 from lamella.nn.init import fans as _calculate_fan_in_and_fan_out
 
 from .. import _words
+from .._warnings import warn as _warn
 from ._module import UninitializedTensorMixin
 
 
@@ -38,6 +39,9 @@ class _Names(_words.Names):
                 raise ValueError(
                     f"[{name}] the tensor has no shape before the first call of its layer: call that first"
                 )
+            if name.startswith("kaiming_") and 0 in tensor.shape:
+                _warn(f"[{name}] a tensor without elements is left as it is")
+                return tensor
             return native(tensor, *args, **kwargs)
 
         return native if name == "calculate_gain" else draw

@@ -219,9 +219,12 @@ awaited: weakref.WeakSet[optim.Optimizer] = weakref.WeakSet()
 
 def step(self: Native, epoch: float | None = None) -> None:
     """Begins the next epoch, or the one that is named, whose rates do not depend on the present ones."""
-    if self.epoch == 0 and self.optimizer in awaited and is_called_by_program():
-        awaited.discard(self.optimizer)
-        warn("[step] a schedule steps before its optimizer, and skips the first rate: call optimizer.step() first")
+    if is_called_by_program() and not isinstance(self, optim.CosineAnnealingWarmRestarts):  # it is told parts of epochs
+        if epoch is not None:
+            warn("[step] epoch is an older argument: call step() once an epoch")
+        if self.epoch == 0 and self.optimizer in awaited:
+            awaited.discard(self.optimizer)
+            warn("[step] a schedule steps before its optimizer, and skips the first rate: call optimizer.step() first")
     self.epoch = self.epoch + 1 if epoch is None else epoch  # type: ignore[assignment]  # a part, in warm restarts
     asks: Callable[..., Any] = type(self).get_lr  # type: ignore[attr-defined]
     if epoch is None or asks is not get_lr or isinstance(self, optim.MultiplicativeLR):

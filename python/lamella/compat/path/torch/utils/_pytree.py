@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from lamella.compat.front import close_module
 
+from ..return_types import CLASSES
 from ._tree_paths import (  # noqa: F401
     GetAttrKey,
     MappingKey,
@@ -60,6 +61,14 @@ _deque_flatten, _deque_unflatten = _PAIRS[deque]
 _namedtuple_flatten, _namedtuple_unflatten = _PAIRS[namedtuple]
 #: The containers; the function ``namedtuple`` stands for the classes that it makes.
 SUPPORTED_NODES = {kind: NodeDef(*pair) for kind, pair in _PAIRS.items()}
+
+
+def _node_of(kind: type[Any]) -> NodeDef:
+    """Returns the functions for results of several tensors."""
+    return NodeDef(lambda x: (list(x), None), lambda children, _: kind(children))
+
+
+SUPPORTED_NODES.update((each, _node_of(each)) for each in CLASSES.values())
 
 
 #: By class, the functions that return pairs of keys and children, and what makes the container again.

@@ -45,13 +45,18 @@ class Computed:
         """Returns the value of the attribute."""
         raise NotImplementedError
 
-    def detach(self, module: Module, value: lm.Tensor, parts: tuple[str, ...]) -> None:
-        """Makes the attribute a parameter again, and drops what it was computed from."""
+    def withdraw(self, module: Module) -> None:
+        """Computes the value before calls no longer; it stays."""
         table: Any = module._hook_table or {}
-        for key, entry in table.get("forward_pre", {}).items():
+        for key, entry in list(table.get("forward_pre", {}).items()):
             if entry.hook is self:
                 module._drop_hook("forward_pre", key)
-        module.__dict__[COMPUTED].remove(self)
+        hooks = module.__dict__[COMPUTED]
+        hooks[:] = [hook for hook in hooks if hook is not self]
+
+    def detach(self, module: Module, value: lm.Tensor, parts: tuple[str, ...]) -> None:
+        """Makes the attribute a parameter again, and drops what it was computed from."""
+        self.withdraw(module)
         del module.__dict__[self.name]
         for part in parts:
             delattr(module, f"{self.name}_{part}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import lamella as lm
@@ -28,22 +28,29 @@ def _mask_of(module: Module, name: str) -> lm.Tensor:
     return lm.ones_like(getattr(module, name).detach())
 
 
-def _set_mask(module: Module, name: str, mask: lm.Tensor) -> Module:
-    """Prunes a parameter by a mask, within the mask that it has."""
+def _set_mask(module: Module, name: str, mask: lm.Tensor, method: BasePruningMethod) -> BasePruningMethod:
+    """Prunes a parameter by the mask of a method; returns the hook, which holds all methods where there are several."""
+    method.name = method._tensor_name = name  # methods of programs need not call our __init__
     hook = find(module, name, _Masked)
     if hook is None:
         parameter: Any = module._parameters[name]
         delattr(module, name)
         module.register_parameter(f"{name}_orig", parameter)
         module.register_buffer(f"{name}_mask", mask.astype(parameter.dtype))
-        _Masked(name).attach(module)
-    else:
-        setattr(module, f"{name}_mask", mask.astype(_mask_of(module, name).dtype))
+        method.attach(module)
+        return method
+    setattr(module, f"{name}_mask", mask.astype(_mask_of(module, name).dtype))
+    if isinstance(hook, PruningContainer):
+        hook.add_pruning_method(method)
         hook.refresh(module)
-    return module
+        return hook
+    container = PruningContainer(hook, method)
+    hook.withdraw(module)
+    container.attach(module)
+    return container
 
 
-class BasePruningMethod:
+class BasePruningMethod(_Masked):
     """Base of methods: one defines ``compute_mask(t, default_mask)``, and the kind of what it takes away.
 
     Attributes:
@@ -51,6 +58,13 @@ class BasePruningMethod:
     """
 
     PRUNING_TYPE = "global"
+
+    def __init__(self) -> None:
+        """Makes a method of no parameter yet."""
+
+    def apply_mask(self, module: Module) -> lm.Tensor:
+        """Returns the pruned parameter."""
+        return self.compute(module)
 
     def compute_mask(self, t: lm.Tensor, default_mask: lm.Tensor) -> lm.Tensor:
         """Returns a mask of the shape of ``t``, 0 where it is pruned."""
@@ -60,19 +74,13 @@ class BasePruningMethod:
     def apply(
         cls, module: Module, name: str, *args: Any, importance_scores: lm.Tensor | None = None, **kwargs: Any
     ) -> BasePruningMethod:
-        """Prunes a parameter by a method that is made with the arguments, and returns the method."""
+        """Prunes a parameter by a method that is made with the arguments, and returns the hook."""
         method = cls(*args, **kwargs)
         mask = _mask_of(module, name)
         with lm.no_grad():
             values = getattr(module, name).detach() if importance_scores is None else importance_scores
-            if cls.PRUNING_TYPE == "unstructured":
-                left = mask != 0
-                kept = lm.masked_scatter(mask, left, method.compute_mask(values[left], mask[left]).astype(mask.dtype))
-            else:
-                kept = method.compute_mask(values, default_mask=mask)
-            kept = kept * mask
-        _set_mask(module, name, kept)  # the weight is on the tape from now on
-        return method
+            kept = _within(method, values, mask)
+        return _set_mask(module, name, kept, method)  # the weight is on the tape from now on
 
     def prune(
         self, t: lm.Tensor, default_mask: lm.Tensor | None = None, importance_scores: lm.Tensor | None = None
@@ -81,10 +89,58 @@ class BasePruningMethod:
         mask = lm.ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(t if importance_scores is None else importance_scores, default_mask=mask)
 
-    @classmethod
-    def remove(cls, module: Module, name: str) -> Module:
-        """Makes a pruned parameter a plain one."""
-        return remove(module, name)
+    def remove(self, module: Module) -> None:
+        """Makes the parameter that the method prunes a plain one."""
+        remove(module, self._tensor_name)
+
+
+def _within(method: BasePruningMethod, values: lm.Tensor, mask: lm.Tensor) -> lm.Tensor:
+    """Returns the mask that a method finds within another one."""
+    if method.PRUNING_TYPE != "unstructured":
+        return method.compute_mask(values, default_mask=mask) * mask
+    left = mask != 0
+    found = method.compute_mask(values[left], mask[left]).astype(mask.dtype)
+    return lm.masked_scatter(mask, left, found) * mask
+
+
+class PruningContainer(BasePruningMethod):
+    """The methods that prune one parameter, in their order."""
+
+    def __init__(self, *args: BasePruningMethod) -> None:
+        self._pruning_methods: tuple[BasePruningMethod, ...] = ()
+        for method in args:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method: BasePruningMethod | None) -> None:
+        """Adds a method; None adds none.
+
+        Raises:
+            TypeError: it is no method.
+            ValueError: it prunes another parameter.
+        """
+        if method is None:
+            return
+        if not isinstance(method, BasePruningMethod):
+            raise TypeError(f"[PruningContainer] expected a BasePruningMethod, got {type(method).__name__}")
+        name = getattr(method, "_tensor_name", None)
+        if self._pruning_methods and name != self._tensor_name:
+            raise ValueError(f"[PruningContainer] the methods prune '{self._tensor_name}', not '{name}'")
+        if name is not None:
+            self.name = self._tensor_name = name
+        self._pruning_methods += (method,)
+
+    def compute_mask(self, t: lm.Tensor, default_mask: lm.Tensor) -> lm.Tensor:
+        """Returns the mask of the last method within the one that there is."""
+        return _within(self._pruning_methods[-1], t, default_mask)
+
+    def __len__(self) -> int:
+        return len(self._pruning_methods)
+
+    def __iter__(self) -> Iterator[BasePruningMethod]:
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, place: int) -> BasePruningMethod:
+        return self._pruning_methods[place]
 
 
 class _Native(BasePruningMethod):
@@ -203,11 +259,11 @@ def global_unstructured(
     flat = [lm.concat([lm.reshape(x, (-1,)) for x in part]) for part in (values, masks)]
     scratch = Module()
     scratch.register_parameter("all", Parameter(flat[0]))
-    _set_mask(scratch, "all", flat[1])
+    CustomFromMask.apply(scratch, "all", flat[1])
     pruning_method.apply(scratch, "all", importance_scores=flat[0], **kwargs)
     kept, start = _mask_of(scratch, "all"), 0
     for (module, name), mask in zip(listed, masks, strict=True):
-        _set_mask(module, name, lm.reshape(kept[start : start + mask.size], tuple(mask.shape)))
+        CustomFromMask.apply(module, name, lm.reshape(kept[start : start + mask.size], tuple(mask.shape)))
         start += mask.size
 
 
