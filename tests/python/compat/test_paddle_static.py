@@ -503,7 +503,8 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS.keys())
-def test_programs(code):
+def test_programs(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run(STATIC + code)
 
 
