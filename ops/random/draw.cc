@@ -57,16 +57,22 @@ void fill_on_cpu(const Fill& fill, const Tensor& out) {
 
 [[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::random>(DeviceType::CPU, fill_on_cpu);
 
+/// Throws RuntimeError for numbers that the runs of a graph could not draw anew.
+void check_captured(const char* op, Device device, const Generator* generator) {
+  if (device.is_cpu()) refuse_capture(op, "each run would have the same numbers of the CPU");
+  if (generator && generator != &default_generator(device))
+    refuse_capture(op, "each run would draw the same numbers of its generator");
+}
+
 /// Reserves a separate part of the generator's stream, so that concurrent draws do not affect each other.
 void fill_tensor(const char* op, Fill fill, const Tensor& out, Generator* generator) {
   const Device device = out.device();
   if (device.is_meta() || out.numel() == 0) return;
   visit<kFilled>(out.dtype(), op, [&]<class T> {
     const auto blocks = static_cast<std::uint64_t>((out.numel() + kPerBlock<T> - 1) / kPerBlock<T>);
-    Generator& usual = default_generator(device);
-    if (generator && generator != &usual) refuse_capture(op, "each run would draw the same numbers of its generator");
-    if (device.is_cpu()) refuse_capture(op, "each run would have the same numbers of the CPU");
-    const GeneratorState state = (generator ? *generator : usual).reserve(blocks);
+    if (is_capturing()) [[unlikely]]
+      check_captured(op, device, generator);
+    const GeneratorState state = (generator ? *generator : default_generator(device)).reserve(blocks);
     fill.seed = state.seed;
     fill.offset = state.offset;
     device_kernel<&DeviceKernels::random>(device, op)(fill, out);

@@ -48,16 +48,19 @@ def _tensor_kernel(op: str, function: NumpyKernel) -> Callable[[list[Tensor], li
         except Exception as error:
             error.add_note(f"[{op}] in the Python kernel {_place(function)}")
             raise
-        returned = f"[{op}] the Python kernel {_place(function)} returned"
-        names = _output_names(op, len(wanted))
         listed = results if isinstance(results, (tuple, list)) else (results,)
         if len(listed) != len(wanted):
             got = "None" if results is None else f"{len(listed)} array{'s' * (len(listed) != 1)}"
-            raise ValueError(f"{returned} {got}, expected {len(wanted)} ({', '.join(names)})")
+            names = ", ".join(_output_names(op, len(wanted)))
+            raise ValueError(f"{_returned(op, function)} {got}, expected {len(wanted)} ({names})")
         outputs: list[Tensor] = []
         taken = list(arrays)  # an output has memory of its own, also where the kernel returns one array twice
-        for result, description, name in zip(listed, wanted, names, strict=True):
-            array = _array(returned, name, result, description)
+        for k, (result, description) in enumerate(zip(listed, wanted, strict=True)):
+            try:
+                array = _array(result, description)
+            except (TypeError, ValueError) as error:
+                name = _output_names(op, len(wanted))[k]
+                raise type(error)(f"{_returned(op, function)} {str(error).replace('{}', name, 1)}") from None
             if not array.flags.writeable or any(np.may_share_memory(array, x) for x in taken):
                 array = array.copy()
             taken.append(array)
@@ -80,6 +83,11 @@ def _place(function: NumpyKernel) -> str:
     return name if code is None else f"{name} ({Path(code.co_filename).name}:{code.co_firstlineno})"
 
 
+def _returned(op: str, function: NumpyKernel) -> str:
+    """Returns how messages about results begin; made for errors alone, as a call is to cost nothing for them."""
+    return f"[{op}] the Python kernel {_place(function)} returned"
+
+
 def _output_names(op: str, count: int) -> list[str]:
     """Returns what outputs are called in messages: of several tensors of one name, each has a number."""
     declared = [each["name"] for each in _C._user_op_info(op)["outputs"]]
@@ -88,19 +96,19 @@ def _output_names(op: str, count: int) -> list[str]:
     return [f"output {k} of {', '.join(map(repr, declared))}" for k in range(count)]
 
 
-def _array(returned: str, name: str, result: Any, wanted: Description) -> npt.NDArray[Any]:
-    """Returns what a kernel returned as an output, in the dtype that is wanted."""
+def _array(result: Any, wanted: Description) -> npt.NDArray[Any]:
+    """Returns what a kernel returned as an output, in the dtype that is wanted; errors leave a place for its name."""
     shape, dtype = wanted
     if not isinstance(result, (np.ndarray, np.generic)):
-        raise TypeError(f"{returned} {type(result).__name__} as {name}, expected a numpy array")
+        raise TypeError(f"{type(result).__name__} as {{}}, expected a numpy array")
     array = np.asarray(result)
     if array.shape != shape:
-        raise ValueError(f"{returned} shape {array.shape} as {name}, expected {shape}")
+        raise ValueError(f"shape {array.shape} as {{}}, expected {shape}")
     wanted_type = np.dtype(str(dtype).rpartition(".")[2])
     if array.dtype == wanted_type:
         return array
     if not np.can_cast(array.dtype, wanted_type, "same_kind"):
-        raise TypeError(f"{returned} {array.dtype} as {name}, expected {wanted_type}")
+        raise TypeError(f"{array.dtype} as {{}}, expected {wanted_type}")
     return array.astype(wanted_type)
 
 
