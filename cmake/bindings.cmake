@@ -19,6 +19,7 @@ if(LAMELLA_BINDINGS)
   set(headers containers convert errors method tensor_object)
   list(TRANSFORM headers REPLACE ".+" "${PROJECT_SOURCE_DIR}/python/bindings/\\0.h")
   lamella_target(_C <Python.h> ${headers})
+  lamella_calls(_C)
   lamella_cuda_target(_C)
   # Binds every called function at load time: the first call needs no look-up, and no call a second jump.
   target_link_options(_C PRIVATE LINKER:-Bsymbolic LINKER:-z,now)

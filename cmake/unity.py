@@ -3,8 +3,9 @@
 Usage: unity.py LINES FILE...
 
 Most of the cost of compiling a small file is that of its headers, which files that are compiled together pay once. A
-unit holds files of one folder, up to LINES lines in all. No two of them define the same name in a namespace, as the
-unnamed namespaces of one unit are one; and none has a name in its unnamed namespace that a header of another declares.
+unit holds files of one folder, up to LINES lines in all, and small units of different folders share one. No two files of
+a unit define the same name in a namespace, as the unnamed namespaces of one unit are one; and none has a name in its
+unnamed namespace that a header of another declares.
 """
 
 from __future__ import annotations
@@ -96,24 +97,35 @@ class Unit:
         self.headers |= other.headers
 
 
+def packed(units: list[Unit], limit: int) -> list[Unit]:
+    """Returns fewer units of up to so many lines: each is added to the first one that takes it."""
+    result: list[Unit] = []
+    for unit in units:
+        fitting = next((other for other in result if other.takes(unit, limit)), None)
+        if fitting:
+            fitting.add(unit)
+        else:
+            result.append(unit)
+    return result
+
+
 def main() -> None:
-    """Groups the files in the order of their names, so that a new one changes the units of its folder alone."""
+    """Groups the files in the order of their names, so that a new one changes few units."""
     limit, files = int(sys.argv[1]), sorted(sys.argv[2:])
     folders: dict[Path, list[Unit]] = {}
     for file in files:
         source = Path(file).read_text(encoding="utf-8")
         alone = Unit([file], source.count("\n"), names(source), names(source, unnamed=True), headers(source))
-        units = folders.setdefault(Path(file).parent, [])
-        fitting = next((unit for unit in units if unit.takes(alone, limit)), None)
-        if fitting:
-            fitting.add(alone)
-        else:
-            units.append(alone)
-    for folder, units in folders.items():
-        for i, unit in enumerate(units):
-            if len(unit.files) > 1:
-                name = "_".join([*folder.parts[-2:], str(i)])
-                print(*(f"{name} {file}" for file in unit.files), sep="\n")
+        folders.setdefault(Path(file).parent, []).append(alone)
+    units = [unit for alone in folders.values() for unit in packed(alone, limit)]
+    large = [unit for unit in units if unit.lines > limit // 2]
+    small = [unit for unit in units if unit.lines <= limit // 2]
+    counts: dict[str, int] = {}
+    for unit in large + packed(small, limit):
+        if len(unit.files) > 1:
+            folder = "_".join(Path(unit.files[0]).parts[-3:-1])
+            counts[folder] = counts.get(folder, -1) + 1
+            print(*(f"{folder}_{counts[folder]} {file}" for file in unit.files), sep="\n")
 
 
 if __name__ == "__main__":
