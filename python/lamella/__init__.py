@@ -13,6 +13,7 @@ in Python, a ``Function<T>`` written in C++. All are recorded on one tape, by th
 # `as` tells type checkers which of the names imported here are the surface of the package.
 # ruff: noqa: F401
 
+import sys as _sys
 import typing as _typing
 
 from . import _room  # first, as it may refuse to load the compiled part
@@ -168,6 +169,9 @@ del _name
 _PARTS = ("_", "linalg_", "fft_", "distributed_")
 
 __all__ = sorted(name for name in {*globals(), *_loaded_later} if not name.startswith(_PARTS))
+
+
+_sys.meta_path.append(_lazy.Missing)
 
 
 def __dir__() -> list[str]:

@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import importlib
+import opcode
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
-from ._names import of_module
+from ._names import of_module, of_path
+
+#: The instruction of ``from package import name``.
+_IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
+
+
+def _is_imported(frame: FrameType) -> bool:
+    """True where the frame imports a name: the interpreter drops the text of an AttributeError then."""
+    return 0 <= frame.f_lasti < len(code := frame.f_code.co_code) and code[frame.f_lasti] == _IMPORT_FROM
+
+
+class Missing:
+    """The last finder of modules: says what to write for those of ``torch`` that are no modules here."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: object = None, target: object = None) -> None:
+        """Raises ModuleNotFoundError for a module of ``torch`` that is looked for in ``lamella``."""
+        package, _, rest = fullname.partition(".")
+        if package == "lamella" and (sentence := of_path(rest)):
+            raise ModuleNotFoundError(f"No module named '{fullname}': {sentence}", name=fullname)
 
 
 def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], frozenset[str]]:
@@ -25,6 +46,8 @@ def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[
     def load(name: str) -> Any:
         if name not in places:
             sentence = of_module(name, package.removeprefix("lamella").lstrip("."))
+            if sentence and _is_imported(sys._getframe(1)):
+                raise ImportError(f"cannot import name '{name}' from '{package}': {sentence}", name=package)
             raise AttributeError(
                 f"module '{package}' has no attribute '{name}'" + (f": {sentence}" if sentence else "")
             )

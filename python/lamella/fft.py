@@ -19,6 +19,7 @@ from typing import Concatenate, Literal, ParamSpec, TypeAlias
 from . import _C
 from ._arguments import expect_tensors
 from ._C import DType, Tensor
+from ._names import explain_arguments_of
 
 __all__ = [
     "fft",
@@ -353,3 +354,6 @@ def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """Computes the inverse of :func:`fftshift`."""
     return _shifted(x, axes, -1, "ifftshift")
+
+
+globals().update((_name, explain_arguments_of(globals()[_name])) for _name in __all__)

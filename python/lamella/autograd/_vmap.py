@@ -17,6 +17,7 @@ from .._C import (
     restore_rng_states,
     rng_states,
 )
+from .._names import explain_arguments_of
 from .._tree import parts_of, refuse_global, shell_of
 
 __all__ = ["VmapInfo", "vmap"]
@@ -207,6 +208,7 @@ def _joined(parts: list[Any], out_axes: Axes) -> Any:
     return _map(parts[0], out_axes, "the result", "out_axes", join)
 
 
+@explain_arguments_of
 def vmap(
     func: Callable[..., Any],
     in_axes: Axes = 0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import _lazy
 from ._cudnn import cudnn_version, is_cudnn_enabled, set_cudnn_enabled
 from ._device import (
     DeviceProperties,
@@ -72,3 +73,5 @@ __all__ = [
     "stream",
     "synchronize",
 ]
+
+__getattr__, _ = _lazy.loader(__name__, {})

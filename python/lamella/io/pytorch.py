@@ -19,6 +19,7 @@ import numpy as np
 
 import lamella as lm
 from lamella import _C
+from lamella._names import explain_arguments_of
 
 from . import named_memory_errors
 from ._pickles import Buildable, Machine, Name, RefusedError, keys_of, short
@@ -48,6 +49,7 @@ _DTYPES = (
 )
 
 
+@explain_arguments_of
 def load_torch(path: str | os.PathLike[str]) -> Any:
     """Reads a file that ``torch.save`` wrote, in the zip format or in the one before it. PyTorch is not needed.
 

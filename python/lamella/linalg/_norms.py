@@ -11,6 +11,7 @@ from .._arguments import expect_tensors
 from .._C import Tensor
 from .._C import linalg_svdvals as svdvals
 from .._C import linalg_vector_norm as vector_norm
+from .._names import explain_arguments_of
 
 
 def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro") -> Tensor:
@@ -27,6 +28,7 @@ def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["f
     return _C.linalg_matrix_norm(x, keepdims=keepdims, ord=str(ord))
 
 
+@explain_arguments_of
 def norm(
     x: Tensor,
     /,

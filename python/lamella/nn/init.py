@@ -19,8 +19,10 @@ from typing import Any
 import lamella as lm
 
 from .._arguments import expect_tensors
+from .._names import explain_arguments_of
 
 
+@explain_arguments_of
 def constant_(tensor: lm.Tensor, value: float) -> lm.Tensor:
     """Sets every element to ``value``."""
     expect_tensors("constant_", tensor=tensor)
@@ -39,6 +41,7 @@ def ones_(tensor: lm.Tensor) -> lm.Tensor:
     return constant_(tensor, 1)
 
 
+@explain_arguments_of
 def uniform_(
     tensor: lm.Tensor, low: float = 0.0, high: float = 1.0, *, generator: lm.Generator | None = None
 ) -> lm.Tensor:
@@ -67,6 +70,7 @@ def normal_(
     return tensor
 
 
+@explain_arguments_of
 def trunc_normal_(
     tensor: lm.Tensor,
     mean: float = 0.0,

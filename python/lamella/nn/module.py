@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import lamella as lm
-from lamella import _C
+from lamella import _C, _names
 
 from ._moving import Movable
 from ._state import Stateful
@@ -127,7 +127,8 @@ class Module(Stateful, Movable):
             from ._summary import summary
 
             return functools.partial(summary, self)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        sentence = f": for PyTorch's {name} write {phrase}" if (phrase := _names.OF_MODULES.get(name)) else ""
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{sentence}")
 
     def __delattr__(self, name: str) -> None:
         for place in (self._parameters, self._buffers, self._modules):

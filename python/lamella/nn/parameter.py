@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import lamella as lm
+from lamella._names import explain_arguments_of
 
 
 class Parameter(lm.Tensor):
@@ -22,6 +23,7 @@ class Parameter(lm.Tensor):
     #: The name of its variable in programs, where it was given one.
     name: str
 
+    @explain_arguments_of
     def __new__(cls, data: Any, dtype: Any = None, *, stop_gradient: bool = False) -> Parameter:
         """Makes a parameter with the values of ``data``; of a global tensor a global one."""
         if (part := getattr(data, "_as_parameter", None)) is not None:

@@ -45,4 +45,6 @@ __all__ = [
 
 __getattr__, _ = _lazy.loader(__name__, {})
 
-_names.explain_arguments(lr.LRScheduler)
+for _kind in (Optimizer, lr.LRScheduler):
+    _names.explain_arguments(_kind)
+del _kind

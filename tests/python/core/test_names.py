@@ -14,6 +14,7 @@ from lamella import _names
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "coming-from-pytorch.md"
 FACTS = _names.FUNCTIONS
+X = lm.ones((2, 2))
 
 
 def there(path):
@@ -104,6 +105,37 @@ def test_other_names_are_missing_as_ever():
         (lambda: lm.nn.Flatten(start_dim=1), r"\[Flatten\] PyTorch's argument start_dim is called start_axis here"),
         (lambda: lm.nn.Linear(2, 2, dim=3), "unexpected keyword argument 'dim'"),
         (lambda: lm.optim.CosineAnnealingLR(None, T_max=3), r"\[CosineAnnealingLR\] .* T_max is called t_max here"),
+        (lambda: lm.optim.StepLR(None, 3, verbose=True), r"\[StepLR\] for PyTorch's argument verbose, leave it out"),
+        (lambda: lm.optim.Adam([], fused=True), r"\[Adam\] for PyTorch's argument fused, leave it out"),
+        (lambda: lm.nn.Embedding(2, 2, sparse=True), r"\[Embedding\] for PyTorch's argument sparse, leave it out"),
+        (
+            lambda: lm.nn.MSELoss(size_average=False),
+            r"\[MSELoss\] for PyTorch's argument size_average, write reduction",
+        ),
+        (lambda: lm.nn.Parameter(X, requires_grad=False), r"\[Parameter\] .* is the opposite of stop_gradient here"),
+        (lambda: lm.tensor(1.0, requires_grad=True), r"\[tensor\] .* is the opposite of stop_gradient here"),
+        (
+            lambda: lm.data.DataLoader([1], in_order=True),
+            r"\[DataLoader\] .* argument in_order, leave it out",
+        ),
+        (lambda: lm.nn.init.uniform_(X, a=-1, b=1), r"\[uniform_\] .* PyTorch's argument a is called low here"),
+        (lambda: lm.nn.init.constant_(X, val=1), r"\[constant_\] .* for PyTorch's argument val, write value"),
+        (lambda: lm.linalg.norm(X, dim=1), r"\[norm\] .* PyTorch's argument dim is called axis here"),
+        (lambda: lm.fft.rfft(X, dim=1), r"\[rfft\] .* PyTorch's argument dim is called axis here"),
+        (lambda: lm.fft.fftn(X, dim=1), r"\[fftn\] .* PyTorch's argument dim is called axes here"),
+        (lambda: lm.vmap(abs, in_dims=0), r"\[vmap\] .* PyTorch's argument in_dims is called in_axes here"),
+        (lambda: lm.io.load_torch("x", map_location="cpu"), r"\[load_torch\] .* argument map_location, leave it out"),
+        (lambda: lm.var(X, dim=1), r"\[var\] .* dim is called axis here; without correction=1 it divides by n"),
+        (lambda: lm.std(X, unbiased=False), r"\[std\] .* argument unbiased, write correction=1 for True"),
+        (lambda: lm.roll(X, shifts=1, dims=0), r"\[roll\] .* shifts is called shift here"),
+        (lambda: lm.flip(X, dims=[0]), r"\[flip\] .* dims is called axis here"),
+        (lambda: lm.linspace(0, 1, steps=3), r"\[linspace\] .* steps is called num here"),
+        (lambda: lm.triu(X, diagonal=1), r"\[triu\] .* diagonal is called k here"),
+        (lambda: lm.nonzero(X, as_tuple=False), r"\[nonzero\] .* argument as_tuple, leave it out"),
+        (lambda: lm.searchsorted(X, X, right=True), r"\[searchsorted\] .* argument right, write side='right'"),
+        (lambda: lm.divide(X, X, rounding_mode="floor"), r"\[divide\] .* rounding_mode, write floor_divide"),
+        (lambda: lm.grad(X, X, only_inputs=True), r"\[grad\] .* argument only_inputs, leave it out"),
+        (lambda: lm.split(X, split_size_or_sections=1), r"\[split\] .* write how many parts there are"),
     ],
 )
 def test_arguments_in_other_words(call, text):
@@ -127,8 +159,60 @@ def test_a_class_may_have_the_method():
 
     assert Viewed(lm.ones(4)).view(2, 2).shape == (2, 2)
     parameter = lm.nn.Parameter(lm.ones(2))
-    parameter.data = 3
-    assert parameter.data == 3
+    parameter.view = 3
+    assert parameter.view == 3
+
+
+def test_data_that_is_set_is_no_attribute_that_means_nothing():
+    parameter = lm.nn.Parameter(lm.ones(2))
+    with pytest.raises(
+        AttributeError, match=r"'Parameter' object has no attribute 'data' to set: .* x.copy_\(values\)"
+    ):
+        parameter.data = lm.zeros(2)
+    assert vars(parameter) == {}
+
+
+@pytest.mark.parametrize("name", [*_names.FUNCTIONS, *_names.RESHAPED])
+def test_methods_in_place_that_tensors_lack(name):
+    x = lm.ones((2, 2))
+    native = "T" if name == "t" else _names.FUNCTIONS.get(name, name)
+    if name not in _names.RESHAPED and (not hasattr(x, f"{native}_") or hasattr(x, f"{name}_")):
+        return
+    with pytest.raises(AttributeError, match=rf"PyTorch's x.{name}_\(...\) .*x.{native}"):
+        getattr(x, f"{name}_")
+
+
+@pytest.mark.parametrize("name", _names.OF_MODULES)
+def test_methods_that_modules_lack(name):
+    module = lm.nn.LSTM(2, 2)
+    assert not hasattr(module, name)
+    with pytest.raises(AttributeError, match=rf"'LSTM' object has no attribute '{name}': for PyTorch's {name} write "):
+        getattr(module, name)
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("from lamella import cat", "PyTorch's cat is called lm.concat here"),
+        ("from lamella.autograd import Variable", "for PyTorch's autograd.Variable write lm.tensor"),
+        ("from lamella.optim import lr_scheduler", "for PyTorch's optim.lr_scheduler write lm.optim"),
+        ("import lamella.optim.lr_scheduler", "for PyTorch's optim.lr_scheduler write lm.optim"),
+        ("from lamella.utils.data.distributed import DistributedSampler", "for PyTorch's utils.data write lm.data"),
+        ("from lamella.cuda.amp import GradScaler", "for PyTorch's cuda.amp write lm.amp"),
+        ("import lamella.func", "for PyTorch's func write lm.vmap"),
+        *((f"import lamella.{path}", f"for PyTorch's {path} write lm.") for path in _names.MODULES),
+    ],
+)
+def test_imports_of_what_is_elsewhere(statement, text):
+    with pytest.raises(ImportError, match=re.escape(text)):
+        exec(statement, {})
+
+
+def test_other_imports_fail_as_ever():
+    with pytest.raises(ImportError, match=r"^cannot import name 'nosuch' from 'lamella'"):
+        exec("from lamella import nosuch", {})
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'lamella.nosuch'$"):
+        importlib.import_module("lamella.nosuch")
 
 
 def test_the_page_has_the_names():

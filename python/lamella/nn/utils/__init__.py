@@ -1,5 +1,6 @@
 """Functions of modules and their parameters: vectors, parametrizations, pruning, packed sequences, fused layers."""
 
+from ... import _lazy
 from . import parametrizations, parametrize, prune, rnn
 from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
@@ -28,3 +29,5 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+__getattr__, _ = _lazy.loader(__name__, {})
