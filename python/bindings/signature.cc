@@ -79,7 +79,8 @@ void Signature::fail_unexpected(PyObject* key) const {
   const std::string name = checked(PyUnicode_AsUTF8(key));
   const PyRef names = list_from(parameters_, [](const Parameter& parameter) { return Py_NewRef(parameter.key); });
   const PyRef table = PyRef::adopt(checked(PyImport_ImportModule("lamella._names")));
-  const PyRef sentence = PyRef::adopt(checked(PyObject_CallMethod(table.get(), "of_argument", "OO", key, names.get())));
+  const PyRef sentence =
+      PyRef::adopt(checked(PyObject_CallMethod(table.get(), "of_argument", "OOs", key, names.get(), function_)));
   std::string hint = checked(PyUnicode_AsUTF8(sentence.get()));
   if (!hint.empty()) hint = ": " + hint;
   fail<TypeError>("[", function_, "] got an unexpected argument '", name, "'", hint, "; its parameters are (", text_,
@@ -92,7 +93,8 @@ void Signature::fail_too_many(PyObject* const* args, std::size_t given) const {
                      PyLong_Check(args[0]) != 0;
   fail<TypeError>("[", function_, "] takes ", positional_,
                   positional_ == 1 ? " positional argument, " : " positional arguments, ", given, " were given",
-                  sizes ? ": sizes are one list, as in " : "", sizes ? function_ : "", sizes ? "([2, 3])" : "");
+                  sizes ? ": sizes are one list, as in " : "", sizes ? function_ : "", sizes ? "([2, 3])" : "",
+                  "; its parameters are (", text_, ")");
 }
 
 void Signature::bind_slowly(PyObject* const* args, Py_ssize_t count, PyObject* keywords, PyObject** values,

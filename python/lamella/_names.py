@@ -302,12 +302,18 @@ ARGUMENT_PHRASES = {
 _EXPLAINED = ARGUMENTS.keys() | ARGUMENT_PHRASES.keys()
 
 
-def of_argument(name: str, parameters: Collection[str]) -> str:
+#: Functions that return a pair in PyTorch and values alone here, with what returns the indices.
+_VALUES_ALONE = {"max": "lm.argmax", "min": "lm.argmin", "sort": "lm.argsort"}
+
+
+def of_argument(name: str, parameters: Collection[str], function: str = "") -> str:
     """Returns a sentence on an argument that a function with these parameters lacks; "" where there is none."""
     native = next((word for word in ARGUMENTS.get(name, ()) if word in parameters), None)
     if native is not None:
-        moments = "; without correction=1 it divides by n" if name == "dim" and "correction" in parameters else ""
-        return f"PyTorch's argument {name} is called {native} here{moments}"
+        more = "; without correction=1 it divides by n" if name == "dim" and "correction" in parameters else ""
+        if name == "dim" and function in _VALUES_ALONE:
+            more = f"; it returns values alone, and {_VALUES_ALONE[function]} the indices"
+        return f"PyTorch's argument {name} is called {native} here{more}"
     if name == "requires_grad" and "stop_gradient" in parameters:
         return "PyTorch's argument requires_grad is the opposite of stop_gradient here"
     if name in ARGUMENT_PHRASES:

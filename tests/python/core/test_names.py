@@ -125,6 +125,8 @@ def test_other_names_are_missing_as_ever():
         (lambda: lm.fft.fftn(X, dim=1), r"\[fftn\] .* PyTorch's argument dim is called axes here"),
         (lambda: lm.vmap(abs, in_dims=0), r"\[vmap\] .* PyTorch's argument in_dims is called in_axes here"),
         (lambda: lm.io.load_torch("x", map_location="cpu"), r"\[load_torch\] .* argument map_location, leave it out"),
+        (lambda: lm.max(X, dim=1), r"\[max\] .* dim is called axis here; it returns values alone, and lm.argmax"),
+        (lambda: lm.sort(X, 1), r"\[sort\] takes 1 positional argument, 2 were given; .*\(x, /, \*, axis=-1"),
         (lambda: lm.var(X, dim=1), r"\[var\] .* dim is called axis here; without correction=1 it divides by n"),
         (lambda: lm.std(X, unbiased=False), r"\[std\] .* argument unbiased, write correction=1 for True"),
         (lambda: lm.roll(X, shifts=1, dims=0), r"\[roll\] .* shifts is called shift here"),
