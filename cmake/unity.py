@@ -3,8 +3,8 @@
 Usage: unity.py LINES FILE...
 
 Most of the cost of compiling a small file is that of its headers, which files that are compiled together pay once. A
-unit holds files of one folder, up to LINES lines in all, and small units of different folders share one. No two files of
-a unit define the same name in a namespace, as the unnamed namespaces of one unit are one; and none has a name in its
+unit holds files of one folder, up to LINES lines in all; small units of different folders are joined. No two files of a
+unit define the same name in a namespace, as the unnamed namespaces of one unit are one; and none has a name in its
 unnamed namespace that a header of another declares.
 """
 
