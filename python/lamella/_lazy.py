@@ -5,9 +5,16 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from opcode import opmap
+from types import FrameType
 from typing import Any
 
 from ._names import of_module
+
+
+def _imports(frame: FrameType) -> bool:
+    """True where ``from package import name`` asks for the name."""
+    return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 
 def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], frozenset[str]]:
@@ -25,8 +32,13 @@ def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[
     def load(name: str) -> Any:
         if name not in places:
             sentence = of_module(name, package.removeprefix("lamella").lstrip("."))
+            if sentence and _imports(sys._getframe(1)):
+                # An AttributeError would become an ImportError without the sentence.
+                raise ImportError(f"cannot import name '{name}' from '{package}': {sentence}", name=package)
+            # With a name and no module, Python adds no guess of its own to the sentence.
             raise AttributeError(
-                f"module '{package}' has no attribute '{name}'" + (f": {sentence}" if sentence else "")
+                f"module '{package}' has no attribute '{name}'" + (f": {sentence}" if sentence else ""),
+                **({"name": name} if sentence else {}),
             )
         try:
             home = importlib.import_module(f"{package}.{places[name]}")

@@ -1,4 +1,4 @@
-"""Names of PyTorch and Paddle for what has another name here.
+"""Names of PyTorch for what has another name here, and the errors about these and :mod:`lamella._paddle_names`.
 
 Errors about names that are not there say what to write, the front of PyTorch finds its functions by this table, and the
 page for those who come from PyTorch has its rows.
@@ -6,7 +6,10 @@ page for those who come from PyTorch has its rows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from . import _paddle_names as paddle
 
 #: Functions of ``torch``, most of them methods of tensors as well, by their names there.
 FUNCTIONS = {
@@ -81,16 +84,6 @@ FUNCTIONS = {
     "vdot": "vecdot",
 }
 
-#: Functions of ``paddle`` beside those that it calls as PyTorch does.
-PADDLE = {
-    "floor_mod": "remainder",
-    "gammaln": "lgamma",
-    "greater_than": "greater",
-    "less_than": "less",
-    "mod": "remainder",
-    "to_tensor": "tensor",
-}
-
 #: Names of ``torch`` for which there is no one function, with what to write.
 PHRASES = {
     "as_tensor": "lm.asarray(data)",
@@ -126,6 +119,8 @@ PACKAGES = {
 
 #: Methods of PyTorch's tensors that are not functions of ``FUNCTIONS``, with what to write.
 METHODS = {
+    "bool": "x.astype(lm.bool)",
+    "byte": "x.astype(lm.uint8)",
     "data": "x.detach()",
     "dim": "x.ndim",
     "double": "x.astype(lm.float64)",
@@ -136,6 +131,8 @@ METHODS = {
     "int": "x.astype(lm.int32)",
     "is_cuda": "str(x.device).startswith('cuda')",
     "long": "x.astype(lm.int64)",
+    "new_empty": "lm.empty(shape, dtype=x.dtype, device=x.device)",
+    "new_full": "lm.full(shape, value, dtype=x.dtype, device=x.device)",
     "new_ones": "lm.ones(shape, dtype=x.dtype, device=x.device)",
     "new_tensor": "lm.tensor(data, dtype=x.dtype, device=x.device)",
     "new_zeros": "lm.zeros(shape, dtype=x.dtype, device=x.device)",
@@ -151,13 +148,6 @@ METHODS = {
     "unique": "lm.unique(x)",
     "view": "x.reshape(shape)",
     "view_as": "x.reshape(other.shape)",
-}
-
-
-#: Methods of Paddle's tensors alone.
-PADDLE_METHODS = {
-    "clear_gradient": "x.clear_grad()",
-    "place": "x.device",
 }
 
 
@@ -181,6 +171,7 @@ ARGUMENT_PHRASES = {
     "pin_memory": "leave it out",
     "memory_format": "leave it out: tensors are dense and strided",
     "non_blocking": "leave it out",
+    "verbose": "leave it out",
 }
 
 
@@ -189,16 +180,25 @@ def of_argument(name: str, parameters: list[str]) -> str:
     native = ARGUMENTS.get(name)
     if native in parameters:
         return f"PyTorch's argument {name} is called {native} here"
-    if name in ARGUMENT_PHRASES:
-        return f"for PyTorch's argument {name}, {ARGUMENT_PHRASES[name]}"
+    for native in paddle.ARGUMENTS.get(name, ()):
+        if native in parameters:
+            place = paddle.PLACES.get(name, "")
+            return f"Paddle's argument {name} is called {native} here{place}"
+    for framework, phrases in (("PyTorch", ARGUMENT_PHRASES), ("Paddle", paddle.ARGUMENT_PHRASES)):
+        if name in phrases:
+            return f"for {framework}'s argument {name}, {phrases[name]}"
     return ""
 
 
+#: Arguments on which a sentence may be known.
+_KNOWN_ARGUMENTS = ARGUMENTS.keys() | ARGUMENT_PHRASES.keys() | paddle.ARGUMENTS.keys() | paddle.ARGUMENT_PHRASES.keys()
+
+
 def explain_arguments(kind: Any) -> None:
-    """Makes the constructors of a class and of its subclasses say what an argument of ``ARGUMENTS`` is called here."""
+    """Makes the constructors of a class and of its subclasses say what another framework's argument is called here."""
 
     def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        if not ARGUMENTS.keys().isdisjoint(kwargs):
+        if not _KNOWN_ARGUMENTS.isdisjoint(kwargs):
             _check_arguments(cls, kwargs)
         return super(kind, cls).__new__(cls)
 
@@ -209,21 +209,35 @@ def _check_arguments(kind: Any, given: dict[str, Any]) -> None:
     import inspect  # slow to import, and seldom needed
 
     known = inspect.signature(kind.__init__).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known.values()):
+        return
     for word in given:
-        native = ARGUMENTS.get(word)
-        if word not in known and native in known:
-            raise TypeError(f"[{kind.__name__}] PyTorch's argument {word} is called {native} here")
+        sentence = "" if word in known else of_argument(word, list(known))
+        if sentence:
+            raise TypeError(f"[{kind.__name__}] {sentence}")
 
 
 def of_module(name: str, package: str) -> str | None:
     """Returns the sentence for a name that a package lacks, of which "" is ``lm``; None where it is in no table."""
     if package:
         phrase = PACKAGES.get(package, {}).get(name)
-        return f"for PyTorch's {package}.{name} write {phrase}" if phrase else None
-    for framework, functions in (("PyTorch", FUNCTIONS), ("Paddle", PADDLE)):
-        if name in functions:
-            return f"{framework}'s {name} is called lm.{functions[name]} here"
-    return f"for PyTorch's {name} write {PHRASES[name]}" if name in PHRASES else None
+        if phrase:
+            return f"for PyTorch's {package}.{name} write {phrase}"
+        phrase = paddle.of_package(name, package)
+        return f"for Paddle's {name} write {phrase}" if phrase else None
+    sentences = [
+        f"{framework}'s {name} is called lm.{functions[name]} here"
+        for framework, functions in (("PyTorch", FUNCTIONS), ("Paddle", paddle.FUNCTIONS))
+        if name in functions
+    ]
+    sentences += [
+        f"for {framework}'s {name} write {phrases[name]}"
+        for framework, phrases in (("PyTorch", PHRASES), ("Paddle", paddle.PHRASES), ("Paddle", paddle.OF_TENSORS))
+        if name in phrases
+    ]
+    if not sentences and name in paddle.IN_PLACE:
+        sentences = [f"for {name}(x, ...) write x = lm.{name[:-1]}(x, ...)"]
+    return "; ".join(sentences) or None
 
 
 class Elsewhere:
@@ -238,8 +252,15 @@ class Elsewhere:
 
     def __get__(self, owner: Any, kind: type) -> Any:
         raise AttributeError(
-            f"'{kind.__name__}' object has no attribute '{self.name}': {self.sentence}", name=self.name, obj=owner
+            f"'{kind.__name__}' object has no attribute '{self.name}': {self.sentence}", name=self.name
         )
+
+
+def stand_on(kind: type, methods: Mapping[str, str]) -> None:
+    """Makes a class say what to write for methods of Paddle's class that it lacks."""
+    for name, phrase in methods.items():
+        if not hasattr(kind, name):
+            setattr(kind, name, Elsewhere(name, f"for Paddle's {name} write {phrase}"))
 
 
 def listed() -> list[str]:
@@ -251,13 +272,23 @@ def listed() -> list[str]:
 
 def of_tensors(kind: type) -> dict[str, Elsewhere]:
     """Returns, by name, what stands on the type of tensors for the methods that it lacks."""
-    found = {}
-    for framework, functions, methods in (("PyTorch", FUNCTIONS, METHODS), ("Paddle", PADDLE, PADDLE_METHODS)):
+    found: dict[str, Elsewhere] = {}
+
+    def add(name: str, sentence: str) -> None:
+        if name in found:
+            found[name].sentence += f"; {sentence}"
+        elif not hasattr(kind, name):
+            found[name] = Elsewhere(name, sentence)
+
+    for framework, functions, methods in (
+        ("PyTorch", FUNCTIONS, METHODS),
+        ("Paddle", paddle.FUNCTIONS, paddle.METHODS | paddle.OF_TENSORS),
+    ):
         for name, target in functions.items():
-            if not hasattr(kind, name):
-                written = f"x.{target}(...)" if hasattr(kind, target) else f"lm.{target}(x, ...)"
-                found[name] = Elsewhere(name, f"{framework}'s x.{name}(...) is {written} here")
+            written = f"x.{target}(...)" if hasattr(kind, target) else f"lm.{target}(x, ...)"
+            add(name, f"{framework}'s x.{name}(...) is {written} here")
         for name, phrase in methods.items():
-            if not hasattr(kind, name):
-                found[name] = Elsewhere(name, f"for {framework}'s x.{name} write {phrase}")
+            add(name, f"for {framework}'s x.{name} write {phrase}")
+    for name in paddle.IN_PLACE:
+        add(name, f"for x.{name}(...) write x = lm.{name[:-1]}(x, ...)")
     return found

@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING
 
-from .. import _C
+from .. import _C, _lazy
 from . import _compositions, _forms, _fractional
 from ._compositions import *
 from ._forms import *
@@ -127,3 +127,5 @@ globals().update((name, getattr(_C, name)) for name in __all__)
 __all__ += _compositions.__all__
 __all__ += _forms.__all__
 __all__ += _fractional.__all__
+
+__getattr__, _ = _lazy.loader(__name__, {})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import lamella as lm
 from lamella import _C
+from lamella._paddle_names import OF_MODULES
 
 from ._moving import Movable
 from ._state import Stateful
@@ -127,7 +128,12 @@ class Module(Stateful, Movable):
             from ._summary import summary
 
             return functools.partial(summary, self)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        phrase = OF_MODULES.get(name)
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'"
+            + (f": for Paddle's {name} write {phrase}" if phrase else ""),
+            **({"name": name} if phrase else {}),
+        )
 
     def __delattr__(self, name: str) -> None:
         for place in (self._parameters, self._buffers, self._modules):
@@ -386,6 +392,8 @@ def _computed(module: Module, name: str) -> Computed | None:
 
 def _no_module(value: Any) -> str:
     """Returns what a value is that was given for a module, and what to write instead."""
+    if isinstance(value, tuple):
+        return "tuple, not a Module: names are given by a mapping, as in nn.Sequential(dict(pairs))"
     if not isinstance(value, type):
         hint = ": call it in the forward of a module" if callable(value) else ""
         return f"{type(value).__name__}, not a Module{hint}"
