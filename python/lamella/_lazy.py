@@ -47,9 +47,12 @@ def loader(package: str, homes: Mapping[str, Sequence[str]]) -> tuple[Callable[[
         if name not in places:
             sentence = of_module(name, package.removeprefix("lamella").lstrip("."))
             if sentence and _is_imported(sys._getframe(1)):
+                # An AttributeError would become an ImportError without the sentence.
                 raise ImportError(f"cannot import name '{name}' from '{package}': {sentence}", name=package)
+            # With a name and no module, Python adds no guess of its own to the sentence.
             raise AttributeError(
-                f"module '{package}' has no attribute '{name}'" + (f": {sentence}" if sentence else "")
+                f"module '{package}' has no attribute '{name}'" + (f": {sentence}" if sentence else ""),
+                **({"name": name} if sentence else {}),
             )
         try:
             home = importlib.import_module(f"{package}.{places[name]}")

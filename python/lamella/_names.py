@@ -1,4 +1,4 @@
-"""Names of PyTorch and Paddle for what has another name here.
+"""Names of PyTorch for what has another name here, and the errors about these and :mod:`lamella._paddle_names`.
 
 Errors about names that are not there say what to write, the front of PyTorch finds its functions by this table, and the
 page for those who come from PyTorch has its rows.
@@ -7,8 +7,10 @@ page for those who come from PyTorch has its rows.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
+
+from . import _paddle_names as paddle
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -83,16 +85,6 @@ FUNCTIONS = {
     "unsqueeze": "expand_dims",
     "vander": "linalg.vander",
     "vdot": "vecdot",
-}
-
-#: Functions of ``paddle`` beside those that it calls as PyTorch does.
-PADDLE = {
-    "floor_mod": "remainder",
-    "gammaln": "lgamma",
-    "greater_than": "greater",
-    "less_than": "less",
-    "mod": "remainder",
-    "to_tensor": "tensor",
 }
 
 #: Names of ``torch`` for which there is no one function, with what to write.
@@ -234,13 +226,6 @@ OF_MODULES = {
 }
 
 
-#: Methods of Paddle's tensors alone.
-PADDLE_METHODS = {
-    "clear_gradient": "x.clear_grad()",
-    "place": "x.device",
-}
-
-
 #: Arguments, by their names in PyTorch, with what they are called here: the first that a function has.
 ARGUMENTS = {
     "T_0": ("t_0",),
@@ -299,8 +284,8 @@ ARGUMENT_PHRASES = {
 }
 
 
-_EXPLAINED = ARGUMENTS.keys() | ARGUMENT_PHRASES.keys()
-
+#: Arguments on which a sentence may be known.
+_EXPLAINED = ARGUMENTS.keys() | ARGUMENT_PHRASES.keys() | paddle.ARGUMENTS.keys() | paddle.ARGUMENT_PHRASES.keys()
 
 #: Functions that return a pair in PyTorch and values alone here, with what returns the indices.
 _VALUES_ALONE = {"max": "lm.argmax", "min": "lm.argmin", "sort": "lm.argsort"}
@@ -316,13 +301,18 @@ def of_argument(name: str, parameters: Collection[str], function: str = "") -> s
         return f"PyTorch's argument {name} is called {native} here{more}"
     if name == "requires_grad" and "stop_gradient" in parameters:
         return "PyTorch's argument requires_grad is the opposite of stop_gradient here"
-    if name in ARGUMENT_PHRASES:
-        return f"for PyTorch's argument {name}, {ARGUMENT_PHRASES[name]}"
+    for native in paddle.ARGUMENTS.get(name, ()):
+        if native in parameters:
+            place = paddle.PLACES.get(name, "")
+            return f"Paddle's argument {name} is called {native} here{place}"
+    for framework, phrases in (("PyTorch", ARGUMENT_PHRASES), ("Paddle", paddle.ARGUMENT_PHRASES)):
+        if name in phrases:
+            return f"for {framework}'s argument {name}, {phrases[name]}"
     return ""
 
 
 def explain_arguments(kind: Any) -> None:
-    """Makes the constructors of a class and of its subclasses say what to write for an argument of PyTorch's."""
+    """Makes the constructors of a class and of its subclasses say what another framework's argument is called here."""
 
     def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs and not _EXPLAINED.isdisjoint(kwargs):
@@ -372,11 +362,31 @@ def of_module(name: str, package: str) -> str | None:
     """Returns the sentence for a name that a package lacks, of which "" is ``lm``; None where it is in no table."""
     if package:
         phrase = PACKAGES.get(package, {}).get(name)
-        return f"for PyTorch's {package}.{name} write {phrase}" if phrase else None
-    for framework, functions in (("PyTorch", FUNCTIONS), ("Paddle", PADDLE)):
-        if name in functions:
-            return f"{framework}'s {name} is called lm.{functions[name]} here"
-    return f"for PyTorch's {name} write {PHRASES[name]}" if name in PHRASES else None
+        if phrase:
+            return f"for PyTorch's {package}.{name} write {phrase}"
+        phrase = paddle.of_package(name, package)
+        return f"for Paddle's {name} write {phrase}" if phrase else None
+    sentences = [
+        f"{framework}'s {name} is called lm.{functions[name]} here"
+        for framework, functions in (("PyTorch", FUNCTIONS), ("Paddle", paddle.FUNCTIONS))
+        if name in functions
+    ]
+    sentences += [
+        f"for {framework}'s {name} write {phrases[name]}"
+        for framework, phrases in (("PyTorch", PHRASES), ("Paddle", paddle.PHRASES), ("Paddle", paddle.OF_TENSORS))
+        if name in phrases
+    ]
+    if not sentences and name in paddle.IN_PLACE:
+        sentences = [f"for {name}(x, ...) write x = lm.{name[:-1]}(x, ...)"]
+    return "; ".join(sentences) or None
+
+
+def of_module_method(name: str) -> str:
+    """Returns the sentence for a method that modules lack; "" where it is in no table."""
+    for framework, methods in (("PyTorch", OF_MODULES), ("Paddle", paddle.OF_MODULES)):
+        if name in methods:
+            return f"for {framework}'s {name} write {methods[name]}"
+    return ""
 
 
 class Elsewhere:
@@ -391,7 +401,7 @@ class Elsewhere:
 
     def __get__(self, owner: Any, kind: type) -> Any:
         raise AttributeError(
-            f"'{kind.__name__}' object has no attribute '{self.name}': {self.sentence}", name=self.name, obj=owner
+            f"'{kind.__name__}' object has no attribute '{self.name}': {self.sentence}", name=self.name
         )
 
 
@@ -406,6 +416,13 @@ class Unassignable(Elsewhere):
         )
 
 
+def stand_on(kind: type, methods: Mapping[str, str]) -> None:
+    """Makes a class say what to write for methods of Paddle's class that it lacks."""
+    for name, phrase in methods.items():
+        if not hasattr(kind, name):
+            setattr(kind, name, Elsewhere(name, f"for Paddle's {name} write {phrase}"))
+
+
 def listed() -> list[str]:
     """Returns the names that stand on the type of tensors, as the check of the stubs has them."""
     from ._C import Tensor
@@ -415,20 +432,30 @@ def listed() -> list[str]:
 
 def of_tensors(kind: type) -> dict[str, Elsewhere]:
     """Returns, by name, what stands on the type of tensors for the methods that it lacks."""
-    found = {}
-    for framework, functions, methods in (("PyTorch", FUNCTIONS, METHODS), ("Paddle", PADDLE, PADDLE_METHODS)):
+    found: dict[str, Elsewhere] = {}
+
+    def add(name: str, sentence: str) -> None:
+        if name in found:
+            found[name].sentence += f"; {sentence}"
+        elif not hasattr(kind, name):
+            found[name] = (Unassignable if name == "data" else Elsewhere)(name, sentence)
+
+    for framework, functions, methods in (
+        ("PyTorch", FUNCTIONS, METHODS),
+        ("Paddle", paddle.FUNCTIONS, paddle.METHODS | paddle.OF_TENSORS),
+    ):
         for name, target in functions.items():
-            if not hasattr(kind, name):
-                written = f"x.{target}(...)" if hasattr(kind, target) else f"lm.{target}(x, ...)"
-                found[name] = Elsewhere(name, f"{framework}'s x.{name}(...) is {written} here")
+            written = f"x.{target}(...)" if hasattr(kind, target) else f"lm.{target}(x, ...)"
+            add(name, f"{framework}'s x.{name}(...) is {written} here")
         for name, phrase in methods.items():
-            if not hasattr(kind, name):
-                stand_in = Unassignable if name == "data" else Elsewhere
-                found[name] = stand_in(name, f"for {framework}'s x.{name} write {phrase}")
+            add(name, f"for {framework}'s x.{name} write {phrase}")
     for name, target in FUNCTIONS.items():
-        if not hasattr(kind, f"{name}_") and hasattr(kind, f"{target}_"):
-            found[f"{name}_"] = Elsewhere(f"{name}_", f"PyTorch's x.{name}_(...) is x.{target}_(...) here")
+        if hasattr(kind, f"{target}_"):
+            add(f"{name}_", f"PyTorch's x.{name}_(...) is x.{target}_(...) here")
     for name in RESHAPED:
         view = "x.T" if name == "t" else f"x.{FUNCTIONS.get(name, name)}(...)"
-        found[f"{name}_"] = Elsewhere(f"{name}_", f"for PyTorch's x.{name}_(...) write x = {view}")
+        add(f"{name}_", f"for PyTorch's x.{name}_(...) write x = {view}")
+    for name in paddle.IN_PLACE:
+        if name not in found:
+            add(name, f"for x.{name}(...) write x = lm.{name[:-1]}(x, ...)")
     return found

@@ -12,7 +12,7 @@ With ``num_workers`` processes fetch ahead; their arrays come through shared mem
 
 from __future__ import annotations
 
-from .. import _names
+from .. import _lazy, _names
 from ._worker import WorkerInfo, get_worker_info
 from .collate import default_collate, default_convert
 from .datasets import (
@@ -62,5 +62,7 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+__getattr__, _ = _lazy.loader(__name__, {})
 
 _names.explain_arguments(DataLoader)

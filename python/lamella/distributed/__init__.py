@@ -16,6 +16,8 @@ the transposed operation, for a loss that is the sum of the processes' losses.
 
 from __future__ import annotations
 
+from lamella import _lazy
+
 from .._C import _DistributedError as DistributedError
 from .._C import _ProcessGroup as ProcessGroup
 from .._C import _Work as Work
@@ -132,3 +134,5 @@ __all__ = [
     "set_links",
     "to_global",
 ]
+
+__getattr__, _ = _lazy.loader(__name__, {})

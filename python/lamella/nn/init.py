@@ -18,6 +18,7 @@ from typing import Any
 
 import lamella as lm
 
+from .. import _lazy
 from .._arguments import expect_tensors
 from .._names import explain_arguments_of
 
@@ -329,3 +330,5 @@ def _at_once() -> Iterator[None]:
 #: Names under which libraries other than PyTorch have these functions.
 glorot_uniform_, glorot_normal_ = xavier_uniform_, xavier_normal_
 he_uniform_, he_normal_ = kaiming_uniform_, kaiming_normal_
+
+__getattr__, _ = _lazy.loader(__name__, {})

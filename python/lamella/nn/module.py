@@ -127,8 +127,11 @@ class Module(Stateful, Movable):
             from ._summary import summary
 
             return functools.partial(summary, self)
-        sentence = f": for PyTorch's {name} write {phrase}" if (phrase := _names.OF_MODULES.get(name)) else ""
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{sentence}")
+        sentence = _names.of_module_method(name)
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'" + (f": {sentence}" if sentence else ""),
+            **({"name": name} if sentence else {}),
+        )
 
     def __delattr__(self, name: str) -> None:
         for place in (self._parameters, self._buffers, self._modules):
@@ -387,6 +390,8 @@ def _computed(module: Module, name: str) -> Computed | None:
 
 def _no_module(value: Any) -> str:
     """Returns what a value is that was given for a module, and what to write instead."""
+    if isinstance(value, tuple):
+        return "tuple, not a Module: names are given by a mapping, as in nn.Sequential(dict(pairs))"
     if not isinstance(value, type):
         hint = ": call it in the forward of a module" if callable(value) else ""
         return f"{type(value).__name__}, not a Module{hint}"

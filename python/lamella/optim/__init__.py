@@ -45,6 +45,7 @@ __all__ = [
 
 __getattr__, _ = _lazy.loader(__name__, {})
 
-for _kind in (Optimizer, lr.LRScheduler):
-    _names.explain_arguments(_kind)
-del _kind
+_names.explain_arguments(lr.LRScheduler)
+_names.explain_arguments(Optimizer)
+_names.stand_on(Optimizer, _names.paddle.OF_OPTIMIZERS)
+_names.stand_on(lr.LRScheduler, _names.paddle.OF_SCHEDULES)

@@ -44,7 +44,7 @@ class Optimizer:
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self.state: dict[Any, Any] = {}
-        if isinstance(params, (lm.Tensor, Mapping)):
+        if isinstance(params, (lm.Tensor, Mapping)) or not isinstance(params, Iterable):
             kind = type(params).__name__
             raise TypeError(f"[{type(self).__name__}] params is an iterable of tensors or of groups, not one {kind}")
         if isinstance(params, lm.nn.Module):

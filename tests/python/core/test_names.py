@@ -15,6 +15,7 @@ from lamella import _names
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "coming-from-pytorch.md"
 FACTS = _names.FUNCTIONS
 X = lm.ones((2, 2))
+PADDLE = _names.paddle
 
 
 def there(path):
@@ -31,15 +32,76 @@ def test_what_a_function_is_called_is_there(name):
         getattr(lm, name)
 
 
-@pytest.mark.parametrize("name", _names.PADDLE)
+@pytest.mark.parametrize("name", PADDLE.FUNCTIONS)
 def test_what_a_function_of_paddle_is_called_is_there(name):
-    assert callable(there(_names.PADDLE[name])) and name not in _names.FUNCTIONS
-    with pytest.raises(AttributeError, match=rf"Paddle's {name} is called lm.{_names.PADDLE[name]} here"):
+    assert callable(there(PADDLE.FUNCTIONS[name])) and name not in _names.FUNCTIONS
+    with pytest.raises(AttributeError, match=rf"Paddle's {name} is called lm.{PADDLE.FUNCTIONS[name]} here"):
         getattr(lm, name)
     with pytest.raises(AttributeError, match=rf"Paddle's x.{name}\(...\) is "):
         getattr(lm.ones(2), name)
-    with pytest.raises(AttributeError, match=r"for Paddle's x.place write x.device"):
-        lm.ones(2).place  # noqa: B018
+
+
+def expect_phrase(owner, name):
+    """The owner lacks the name, and its error says what of the library, which is there, to write."""
+    assert not hasattr(owner, name)
+    with pytest.raises(AttributeError, match=rf"for (\w+'s )?([\w.]+\.)?{name}(\(.*\))? write ") as caught:
+        getattr(owner, name)
+    for path in re.findall(r"\blm\.(\w+(?:\.\w+)*)", str(caught.value)):
+        there(path)
+    return str(caught.value).rpartition(" write ")[2]
+
+
+@pytest.mark.parametrize("package", PADDLE.PACKAGES)
+def test_names_in_packages_of_paddle(package):
+    module = importlib.import_module(f"lamella.{package}")
+    for name in PADDLE.PACKAGES[package]:
+        expect_phrase(module, name)
+        with pytest.raises(ImportError, match=rf"cannot import name '{name}' from 'lamella.{package}': for "):
+            exec(f"from lamella.{package} import {name}")
+    with pytest.raises(ImportError, match=r"cannot import name 'nosuch' from 'lamella.[\w.]+' \("):
+        exec(f"from lamella.{package} import nosuch")
+
+
+def test_other_names_of_paddle():
+    for name in PADDLE.PHRASES | PADDLE.OF_TENSORS:
+        expect_phrase(lm, name)
+    for name in PADDLE.IO:
+        expect_phrase(lm.io, name)
+    for name in ("Conv2D", "Conv1DTranspose", "BatchNorm3D", "AdaptiveAvgPool2D", "Dropout2D"):
+        expect_phrase(lm.nn, name)
+    assert expect_phrase(lm.nn.functional, "diag_embed") == "lm.diag_embed(x)"
+    assert expect_phrase(lm.nn.functional, "lerp") == "lm.lerp"
+
+
+@pytest.mark.parametrize(
+    ("make", "table"),
+    [
+        (lambda: lm.nn.Linear(2, 2), PADDLE.OF_MODULES),
+        (lambda: lm.optim.SGD([lm.nn.Parameter([1.0])]), PADDLE.OF_OPTIMIZERS),
+        (lambda: lm.optim.StepLR(lm.optim.SGD([lm.nn.Parameter([1.0])]), 2), PADDLE.OF_SCHEDULES),
+        (lm.amp.GradScaler, PADDLE.OF_SCALERS),
+    ],
+)
+def test_methods_of_paddles_classes(make, table):
+    made = make()
+    for name in table:
+        native = re.match(r"(\w+)\(", expect_phrase(made, name))
+        assert native is None or native[1] == "type" or callable(getattr(made, native[1]))
+
+
+def test_methods_of_paddles_tensors():
+    for name in PADDLE.METHODS | PADDLE.OF_TENSORS:
+        expect_phrase(lm.ones((2, 2)), name)
+    for name in PADDLE.IN_PLACE:
+        expect_phrase(lm.ones((2, 2)), name)
+        expect_phrase(lm, name)
+
+
+def test_names_that_mean_something_else_in_each():
+    with pytest.raises(
+        AttributeError, match=r"PyTorch's transpose is called lm.swapaxes here; for Paddle's .*permute_"
+    ):
+        lm.transpose  # noqa: B018
 
 
 @pytest.mark.parametrize("name", _names.PHRASES)
@@ -103,6 +165,28 @@ def test_other_names_are_missing_as_ever():
     [
         (lambda: lm.nn.Softmax(dim=1), r"\[Softmax\] PyTorch's argument dim is called axis here"),
         (lambda: lm.nn.Flatten(start_dim=1), r"\[Flatten\] PyTorch's argument start_dim is called start_axis here"),
+        (
+            lambda: lm.nn.Conv2d(1, 1, 1, bias_attr=False),
+            r"\[Conv2d\] for Paddle's argument bias_attr, give bias=",
+        ),
+        (
+            lambda: lm.nn.LSTM(2, 2, direction="forward"),
+            r"\[LSTM\] for Paddle's .* direction, .* batch_first=True",
+        ),
+        (lambda: lm.nn.LayerNorm(2, epsilon=1e-5), r"\[LayerNorm\] Paddle's argument epsilon is called eps here"),
+        (
+            lambda: lm.optim.Adam(parameters=[]),
+            r"\[Adam\] Paddle's argument parameters is called params .* first",
+        ),
+        (lambda: lm.optim.Adam([], beta1=0.5), r"\[Adam\] for Paddle's argument beta1, give betas="),
+        (lambda: lm.optim.Adam(0.1), r"\[Adam\] params is an iterable of tensors or of groups, not one float"),
+        (lambda: lm.amp.GradScaler(init_loss_scaling=2.0), r"init_loss_scaling is called init_scale here"),
+        (lambda: lm.autocast(level="O1"), r"\[autocast\] for Paddle's argument level, leave it out"),
+        (lambda: lm.data.DataLoader([1], return_list=True), r"\[DataLoader\] for Paddle's argument return_list"),
+        (lambda: lm.matmul(lm.ones(2), lm.ones(2), transpose_y=True), "for Paddle's argument transpose_y, write b.mT"),
+        (lambda: lm.add(x=1, y=2), "Paddle's argument x is called a here, and is given by position"),
+        (lambda: lm.smooth_l1_loss(lm.ones(2), lm.ones(2), delta=2.0), "argument delta, call lm.huber_loss"),
+        (lambda: lm.nn.Sequential(("a", lm.nn.ReLU())), "names are given by a mapping, as in nn.Sequential"),
         (lambda: lm.nn.Linear(2, 2, dim=3), "unexpected keyword argument 'dim'"),
         (lambda: lm.optim.CosineAnnealingLR(None, T_max=3), r"\[CosineAnnealingLR\] .* T_max is called t_max here"),
         (lambda: lm.optim.StepLR(None, 3, verbose=True), r"\[StepLR\] for PyTorch's argument verbose, leave it out"),
@@ -151,6 +235,12 @@ def test_arguments_of_layers_of_ones_own():
             super().__init__()
             self.dim = dim
 
+    class Rated(lm.nn.Module):
+        def __init__(self, lr, **options):
+            super().__init__()
+            self.options = options
+
+    assert Rated(1, learning_rate=2).options == {"learning_rate": 2}
     assert Summed(dim=3, keepdim=True).dim == 3 and copy.deepcopy(Summed(2)).dim == 2
 
 

@@ -12,7 +12,11 @@ import pytest
 import lamella as lm
 from lamella.nn import init
 
-FUNCTIONS = {name: f for name, f in inspect.getmembers(init, inspect.isfunction) if name.endswith("_")}
+FUNCTIONS = {
+    name: f
+    for name, f in inspect.getmembers(init, inspect.isfunction)
+    if name.endswith("_") and not name.startswith("_")
+}
 SHAPES = [
     (),
     (0,),

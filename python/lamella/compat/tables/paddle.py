@@ -152,7 +152,7 @@ ifftshift(x, axes=None)
 
 #: ``paddle.io``.
 DATA = """
-ChainDataset ConcatDataset Dataset IterableDataset Subset get_worker_info random_split
+ConcatDataset Dataset IterableDataset Subset get_worker_info random_split
 SubsetRandomSampler
 SequenceSampler(data_source) -> SequentialSampler
 """

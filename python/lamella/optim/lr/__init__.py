@@ -1,5 +1,6 @@
 """Learning rates that change with time. Call ``step()`` once per epoch, after the optimizer's."""
 
+from ... import _lazy
 from .compositions import ChainedScheduler, LinearWarmupLR, SequentialLR
 from .cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cycles import CyclicLR, OneCycleLR
@@ -43,3 +44,5 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+__getattr__, _ = _lazy.loader(__name__, {})

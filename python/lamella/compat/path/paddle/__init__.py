@@ -83,7 +83,7 @@ _lm._C._promote_by_rank(True)
 from . import _like_torch, _words
 from ._plain import in_place as _in_place
 
-_NAMES = _Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)], {**_names.FUNCTIONS, **_names.PADDLE})
+_NAMES = _Names(__name__, [("lamella", _TABLE, _words.FUNCTIONS)], {**_names.FUNCTIONS, **_names.paddle.FUNCTIONS})
 #: Modules that are imported when they are asked for.
 _LATER = frozenset(
     [

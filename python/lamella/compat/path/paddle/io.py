@@ -38,9 +38,15 @@ class ComposeDataset(_native.Dataset):  # type: ignore[misc]
 
     def __init__(self, datasets: Sequence[Any]) -> None:
         self.datasets = list(datasets)
+        for index, each in enumerate(self.datasets):
+            if isinstance(each, _native.IterableDataset):
+                raise ValueError(f"[ComposeDataset] datasets[{index}] is a stream, whose examples have no numbers")
+        lengths = [len(each) for each in self.datasets]
+        if len(set(lengths)) != 1:
+            raise ValueError(f"[ComposeDataset] datasets are to have one length, got {lengths}")
 
     def __len__(self) -> int:
-        return min(len(each) for each in self.datasets)
+        return len(self.datasets[0])
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
         fields: list[Any] = []
@@ -48,6 +54,20 @@ class ComposeDataset(_native.Dataset):  # type: ignore[misc]
             value = each[index]
             fields.extend(value if isinstance(value, (list, tuple)) else [value])
         return tuple(fields)
+
+
+class ChainDataset(_native.ChainDataset):  # type: ignore[misc]
+    """Streams one after the other."""
+
+    def __init__(self, datasets: Sequence[Any]) -> None:
+        datasets = list(datasets)
+        for index, each in enumerate(datasets):
+            # What has numbers alone may have no end where it is iterated.
+            if not isinstance(each, _native.IterableDataset):
+                raise ValueError(
+                    f"[ChainDataset] datasets[{index}] is {type(each).__name__}, no IterableDataset: use ConcatDataset"
+                )
+        super().__init__(datasets)
 
 
 class RandomSampler(Sampler):
@@ -262,6 +282,10 @@ class DataLoader:
             "num_workers": num_workers,
         }
         if batch_sampler is not None:
+            if batch_size != 1 or shuffle or drop_last:
+                raise ValueError(
+                    "[DataLoader] batch_sampler makes the batches: leave out batch_size, shuffle and drop_last"
+                )
             options["batch_sampler"] = batch_sampler
         else:
             options.update(batch_size=batch_size, drop_last=drop_last)
