@@ -16,7 +16,7 @@ namespace lamella::test {
 inline constexpr Device kGpu{DeviceType::CUDA};
 
 /// Skips its tests if there is no CUDA device.
-class Cuda : public testing::Test {
+class Cuda : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!cuda::is_available()) GTEST_SKIP() << "no CUDA device";
@@ -66,9 +66,9 @@ inline double tolerance(DType dtype) {
 
 /// Succeeds if the tensors agree in shape and dtype, and in their elements: NaN with NaN, infinities exactly, other
 /// numbers to `allowed` relative to the larger of them and 1.
-inline testing::AssertionResult agree(const Tensor& actual, const Tensor& expected, double allowed) {
+inline ::testing::AssertionResult agree(const Tensor& actual, const Tensor& expected, double allowed) {
   if (actual.shape() != expected.shape() || actual.dtype() != expected.dtype()) {
-    return testing::AssertionFailure() << describe(actual) << " instead of " << describe(expected);
+    return ::testing::AssertionFailure() << describe(actual) << " instead of " << describe(expected);
   }
   const std::vector<double> a = values(actual);
   const std::vector<double> e = values(expected);
@@ -77,13 +77,13 @@ inline testing::AssertionResult agree(const Tensor& actual, const Tensor& expect
     if (a[i] == e[i]) continue;
     const double scale = std::max({1.0, std::abs(a[i]), std::abs(e[i])});
     if (!(std::abs(a[i] - e[i]) <= allowed * scale)) {
-      return testing::AssertionFailure() << a[i] << " instead of " << e[i] << " at " << i << " of "
-                                         << describe(expected);
+      return ::testing::AssertionFailure()
+             << a[i] << " instead of " << e[i] << " at " << i << " of " << describe(expected);
     }
   }
-  return testing::AssertionSuccess();
+  return ::testing::AssertionSuccess();
 }
-inline testing::AssertionResult agree(const Tensor& actual, const Tensor& expected) {
+inline ::testing::AssertionResult agree(const Tensor& actual, const Tensor& expected) {
   return agree(actual, expected, tolerance(expected.dtype()));
 }
 

@@ -114,7 +114,7 @@ Library& library() {
   return *made;
 }
 
-class Backend : public testing::Test {
+class Backend : public ::testing::Test {
  protected:
   void SetUp() override { library(); }
   void TearDown() override { Shelf::able = false; }

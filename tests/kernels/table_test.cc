@@ -75,8 +75,8 @@ struct Operands {
 };
 
 template <class T>
-class Elementwise : public testing::Test {};
-using Numbers = testing::Types<std::int32_t, std::int64_t, std::uint64_t, float, double>;
+class Elementwise : public ::testing::Test {};
+using Numbers = ::testing::Types<std::int32_t, std::int64_t, std::uint64_t, float, double>;
 TYPED_TEST_SUITE(Elementwise, Numbers);
 
 TYPED_TEST(Elementwise, ArithmeticAndComparisons) {
@@ -125,7 +125,7 @@ std::vector<To> cast(const std::vector<From>& from) {
 }
 
 template <class T>
-class Halves : public testing::Test {
+class Halves : public ::testing::Test {
  protected:
   static std::vector<T> all() {
     std::vector<T> values(65536);
@@ -133,7 +133,7 @@ class Halves : public testing::Test {
     return values;
   }
 };
-using HalfTypes = testing::Types<Half, BFloat16>;
+using HalfTypes = ::testing::Types<Half, BFloat16>;
 TYPED_TEST_SUITE(Halves, HalfTypes);
 
 TYPED_TEST(Halves, WidenAndRound) {

@@ -45,7 +45,7 @@ constexpr Format format_of(int exponent_bits, const char* name) {
           name};
 }
 
-class HalfTest : public testing::TestWithParam<Format> {
+class HalfTest : public ::testing::TestWithParam<Format> {
  protected:
   std::uint16_t infinity() const {
     const int exponent_bits = GetParam().exponent_bits;
@@ -145,8 +145,8 @@ TEST_P(HalfTest, KeepsSpecialValues) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, HalfTest,
-                         testing::Values(format_of<Half>(5, "float16"), format_of<BFloat16>(8, "bfloat16")),
-                         [](const testing::TestParamInfo<Format>& info) { return info.param.name; });
+                         ::testing::Values(format_of<Half>(5, "float16"), format_of<BFloat16>(8, "bfloat16")),
+                         [](const ::testing::TestParamInfo<Format>& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace lamella

@@ -44,9 +44,9 @@ void expect_same(const SmallVector<Counted, N>& vector, const std::vector<int>& 
 }
 
 template <class T>
-class SmallVectorTest : public testing::Test {};
-using InlineSizes = testing::Types<std::integral_constant<std::size_t, 1>, std::integral_constant<std::size_t, 2>,
-                                   std::integral_constant<std::size_t, 5>>;
+class SmallVectorTest : public ::testing::Test {};
+using InlineSizes = ::testing::Types<std::integral_constant<std::size_t, 1>, std::integral_constant<std::size_t, 2>,
+                                     std::integral_constant<std::size_t, 5>>;
 TYPED_TEST_SUITE(SmallVectorTest, InlineSizes);
 
 TYPED_TEST(SmallVectorTest, BehavesAsStdVectorUnderRandomOperations) {

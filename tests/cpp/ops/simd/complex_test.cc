@@ -19,8 +19,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// Runs for the CPU's vectors and for the operand of a CUDA thread, whose formulas are the same.
 template <class R>
-class ComplexOperand : public testing::Test {};
-using Parts = testing::Types<Vec<float>, Vec<double>, Lane<float>, Lane<double>>;
+class ComplexOperand : public ::testing::Test {};
+using Parts = ::testing::Types<Vec<float>, Vec<double>, Lane<float>, Lane<double>>;
 TYPED_TEST_SUITE(ComplexOperand, Parts);
 
 /// Expects `expected`, zeros with their signs; NaN stands for any NaN.
@@ -36,7 +36,7 @@ void expect_part(double got, double expected) {
 template <class R, class F>
 void expect_value(F f, std::complex<double> z, double re, double im) {
   using T = typename R::value_type;
-  SCOPED_TRACE(testing::Message() << z);
+  SCOPED_TRACE(::testing::Message() << z);
   const ComplexOf<R> y = f(ComplexOf<R>(R(static_cast<T>(z.real())), R(static_cast<T>(z.imag()))));
   expect_part(y.re()[0], re);
   expect_part(y.im()[0], im);

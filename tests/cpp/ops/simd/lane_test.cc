@@ -48,8 +48,8 @@ std::vector<X> exact_operations(const X& x, const X& y) {
 }
 
 template <class T>
-class LaneFloat : public testing::Test {};
-using FloatTypes = testing::Types<float, double>;
+class LaneFloat : public ::testing::Test {};
+using FloatTypes = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(LaneFloat, FloatTypes);
 
 TYPED_TEST(LaneFloat, LiteralsRoundToTheElementType) {

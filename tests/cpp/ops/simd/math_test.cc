@@ -97,8 +97,8 @@ std::vector<Binary<T>> binary_functions() {
 }
 
 template <class T>
-class Math : public testing::Test {};
-using FloatTypes = testing::Types<float, double>;
+class Math : public ::testing::Test {};
+using FloatTypes = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(Math, FloatTypes);
 
 TYPED_TEST(Math, UnaryFunctionsAreAccurate) {

@@ -55,7 +55,7 @@ T power(T base, T exponent) {
 }
 
 template <class X>
-class Integers : public testing::Test {
+class Integers : public ::testing::Test {
  public:
   using T = typename X::value_type;
 
@@ -69,9 +69,9 @@ class Integers : public testing::Test {
 };
 
 using IntegerOperands =
-    testing::Types<Vec<std::int8_t>, Vec<std::int16_t>, Vec<std::int32_t>, Vec<std::int64_t>, Vec<std::uint8_t>,
-                   Vec<std::uint16_t>, Vec<std::uint32_t>, Vec<std::uint64_t>, Lane<std::int8_t>, Lane<std::int16_t>,
-                   Lane<std::int32_t>, Lane<std::int64_t>, Lane<std::uint8_t>, Lane<std::uint64_t>>;
+    ::testing::Types<Vec<std::int8_t>, Vec<std::int16_t>, Vec<std::int32_t>, Vec<std::int64_t>, Vec<std::uint8_t>,
+                     Vec<std::uint16_t>, Vec<std::uint32_t>, Vec<std::uint64_t>, Lane<std::int8_t>, Lane<std::int16_t>,
+                     Lane<std::int32_t>, Lane<std::int64_t>, Lane<std::uint8_t>, Lane<std::uint64_t>>;
 TYPED_TEST_SUITE(Integers, IntegerOperands);
 
 TYPED_TEST(Integers, ArithmeticWraps) {

@@ -23,9 +23,9 @@ std::vector<T> counting(int n) {
 }
 
 template <class T>
-class VecMemory : public testing::Test {};
-using ElementTypes = testing::Types<float, double, bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
-                                    std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
+class VecMemory : public ::testing::Test {};
+using ElementTypes = ::testing::Types<float, double, bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t,
+                                      std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(VecMemory, ElementTypes);
 
 TYPED_TEST(VecMemory, LoadsAndStoresWithoutAlignment) {
@@ -128,8 +128,8 @@ TEST(Vec, BoolAddsAsOrAndMultipliesAsAnd) {
 }
 
 template <class T>
-class VecFloat : public testing::Test {};
-using FloatTypes = testing::Types<float, double>;
+class VecFloat : public ::testing::Test {};
+using FloatTypes = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(VecFloat, FloatTypes);
 
 TYPED_TEST(VecFloat, LiteralsRoundToTheElementType) {
@@ -229,7 +229,7 @@ TYPED_TEST(VecFloat, FloorDivideAndRemainderFollowTheStandard) {
       {1, 0.375, 2, 0.25},
   };
   for (const Row& row : rows) {
-    SCOPED_TRACE(testing::Message() << row.a << " by " << row.b);
+    SCOPED_TRACE(::testing::Message() << row.a << " by " << row.b);
     const TypeParam quotient = floor_divide(V(row.a), V(row.b))[0];
     const TypeParam rest = remainder(V(row.a), V(row.b))[0];
     if (std::isnan(row.quotient)) {

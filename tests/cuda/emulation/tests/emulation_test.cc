@@ -47,7 +47,7 @@ struct OnDevice {
 };
 
 /// Restores the settings, and forgets errors.
-class Emulation : public testing::Test {
+class Emulation : public ::testing::Test {
  protected:
   void TearDown() override {
     emulation::settings() = before_;

@@ -246,10 +246,10 @@ Report Spread<Report>::forward(Context&, const Tensor& x) {
 }
 
 template <class R>
-class FunctionResultsTest : public testing::Test {};
+class FunctionResultsTest : public ::testing::Test {};
 using ResultKinds =
-    testing::Types<std::tuple<Tensor, int, Tensor, std::string, Tensor>, std::array<Tensor, 3>, std::vector<Tensor>,
-                   TensorList, std::pair<Tensor, std::optional<std::pair<Tensor, Tensor>>>, Report>;
+    ::testing::Types<std::tuple<Tensor, int, Tensor, std::string, Tensor>, std::array<Tensor, 3>, std::vector<Tensor>,
+                     TensorList, std::pair<Tensor, std::optional<std::pair<Tensor, Tensor>>>, Report>;
 TYPED_TEST_SUITE(FunctionResultsTest, ResultKinds);
 
 TYPED_TEST(FunctionResultsTest, TensorsOfAnyFormComeBackDifferentiable) {

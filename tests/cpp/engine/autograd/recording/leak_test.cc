@@ -261,7 +261,7 @@ const std::array kUses{
         }},
 };
 
-class LeakTest : public testing::TestWithParam<std::tuple<Kept, Use>> {};
+class LeakTest : public ::testing::TestWithParam<std::tuple<Kept, Use>> {};
 
 TEST_P(LeakTest, EverythingIsFreedAtOnce) {
   const auto& [kept, use] = GetParam();
@@ -273,8 +273,9 @@ TEST_P(LeakTest, EverythingIsFreedAtOnce) {
   for (const auto& marker : call.markers) EXPECT_TRUE(marker.expired());
 }
 
-INSTANTIATE_TEST_SUITE_P(Combinations, LeakTest, testing::Combine(testing::ValuesIn(kKept), testing::ValuesIn(kUses)),
-                         [](const testing::TestParamInfo<LeakTest::ParamType>& info) {
+INSTANTIATE_TEST_SUITE_P(Combinations, LeakTest,
+                         ::testing::Combine(::testing::ValuesIn(kKept), ::testing::ValuesIn(kUses)),
+                         [](const ::testing::TestParamInfo<LeakTest::ParamType>& info) {
                            return std::string(std::get<0>(info.param).name) + std::get<1>(info.param).name;
                          });
 

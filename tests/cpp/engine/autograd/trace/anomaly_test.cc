@@ -165,9 +165,9 @@ TEST(AnomalyTest, ExceptionsKeepTheirTypeAndGetANote) {
 }
 
 TEST(AnomalyTest, AnExceptionOfTheUsersOwnGoesOnAsItIs) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(noted<anomaly_test::OwnError>(), "mine");
-  EXPECT_TRUE(contains(testing::internal::GetCapturedStderr(), "raised in the backward of `Raises`, which was\n"));
+  EXPECT_TRUE(contains(::testing::internal::GetCapturedStderr(), "raised in the backward of `Raises`, which was\n"));
 }
 
 TEST(AnomalyTest, NestedPassesTellTheParent) {

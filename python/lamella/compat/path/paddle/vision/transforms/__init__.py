@@ -1,4 +1,4 @@
-"""Transforms of images. Random ones draw from Python's ``random``, which ``random.seed`` starts."""
+"""Transforms of images. Random ones draw from ``random`` and from numpy, each number from where Paddle takes it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+import lamella as lm
 from lamella.compat.front import close_module
 
 from . import functional as F  # noqa: N812
 from ._base import BaseTransform
-from ._warps import RandomAffine, RandomPerspective, affine, perspective  # noqa: F401
+from ._geometry import affine, perspective  # noqa: F401
+from ._warps import RandomAffine, RandomPerspective  # noqa: F401
 from .functional import (  # noqa: F401
     adjust_brightness,
     adjust_contrast,
@@ -74,6 +76,8 @@ Grayscale = _transform(
 
 
 def _order(image: Any, order: Sequence[int]) -> Any:
+    if isinstance(image, lm.Tensor):
+        return lm.permute_dims(image, tuple(order))
     array = np.asarray(image)
     return (array[..., None] if array.ndim == 2 else array).transpose(*order)
 
@@ -92,7 +96,9 @@ class Normalize(BaseTransform):
         self.data_format, self.to_rgb = data_format, to_rgb
 
     def _apply_image(self, image: Any) -> Any:
-        channels = image.shape[0 if self.data_format == "CHW" else -1]
+        if not isinstance(image, lm.Tensor):
+            image = np.asarray(image, np.float32)
+        channels = 3 if image.ndim < 3 else image.shape[-3 if self.data_format == "CHW" else -1]
         mean, std = (list(each)[:channels] for each in (self.mean, self.std))
         return F.normalize(image, mean, std, self.data_format, self.to_rgb)
 
@@ -167,15 +173,17 @@ class RandomResizedCrop(BaseTransform):
     def _apply_image(self, image: Any) -> Any:
         height, width = F.size_of(image)
         for _ in range(10):
-            area = height * width * random.uniform(*self.scale)
-            proportion = math.exp(random.uniform(*map(math.log, self.ratio)))
+            area = height * width * np.random.uniform(*self.scale)
+            proportion = math.exp(np.random.uniform(*map(math.log, self.ratio)))
             rows, columns = round(math.sqrt(area / proportion)), round(math.sqrt(area * proportion))
             if 0 < rows <= height and 0 < columns <= width:
+                place = random.randint(0, height - rows), random.randint(0, width - columns)
                 break
-        else:
-            rows = columns = min(height, width)
-        part = F.crop(image, random.randint(0, height - rows), random.randint(0, width - columns), rows, columns)
-        return F.resize(part, self.size, self.interpolation)
+        else:  # the middle, in the nearest of the proportions
+            rows = min(height, round(width / min(self.ratio)))
+            columns = min(width, round(height * max(self.ratio)))
+            place = (height - rows) // 2, (width - columns) // 2
+        return F.resize(F.crop(image, *place, rows, columns), self.size, self.interpolation)
 
 
 class _Adjust(BaseTransform):
@@ -236,7 +244,9 @@ class ColorJitter(BaseTransform):
         ]
 
     def _apply_image(self, image: Any) -> Any:
-        return Compose(random.sample(self.parts, len(self.parts)))(image)
+        parts = list(self.parts)
+        random.shuffle(parts)
+        return Compose(parts)(image)
 
 
 class RandomRotation(BaseTransform):
@@ -279,13 +289,27 @@ class RandomErasing(BaseTransform):
             return image
         height, width = F.size_of(image)
         for _ in range(10):
-            area = height * width * random.uniform(*self.scale)
-            proportion = math.exp(random.uniform(*map(math.log, self.ratio)))
+            area = height * width * np.random.uniform(*self.scale)
+            proportion = math.exp(np.random.uniform(*map(math.log, self.ratio)))
             rows, columns = round(math.sqrt(area * proportion)), round(math.sqrt(area / proportion))
             if 0 < rows < height and 0 < columns < width:
-                top, left = random.randint(0, height - rows), random.randint(0, width - columns)
-                return F.erase(image, top, left, rows, columns, self.value, self.inplace)
+                value = self._values(image, rows, columns)
+                top = np.random.randint(0, height - rows + 1)
+                return F.erase(
+                    image, top, np.random.randint(0, width - columns + 1), rows, columns, value, self.inplace
+                )
         return image
+
+    def _values(self, image: Any, rows: int, columns: int) -> Any:
+        """Returns what fills the rectangle: a number, one for each channel, or random ones for None."""
+        if isinstance(image, lm.Tensor):
+            if self.value is None:
+                return lm.randn((image.shape[-3], rows, columns)).astype(image.dtype)
+            value = lm.tensor(self.value, dtype=image.dtype)
+            return value if value.ndim == 0 else value.reshape((-1, 1, 1))
+        if self.value is None:
+            return np.random.normal(size=(rows, columns, *np.asarray(image).shape[2:])) * 255
+        return self.value
 
 
 __getattr__ = close_module(__name__)

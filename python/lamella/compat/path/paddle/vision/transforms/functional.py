@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,47 +9,23 @@ import numpy as np
 import lamella as lm
 from lamella.compat.front import close_module
 
+from ._arrays import like, of_array
+from ._geometry import affine, perspective, rotate, size_of  # noqa: F401
+
 _MODES = {"nearest": "nearest", "bilinear": "bilinear", "bicubic": "bicubic", "area": "area"}
 #: Shares of red, green and blue in brightness (ITU-R BT.601).
 _GRAY = np.array([0.299, 0.587, 0.114], np.float32)
 
 
-def of_array(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function of arrays that takes images of Pillow, and gives such ones for them, too.
-
-    Of tensors, whose axes are ``(..., channels, height, width)``, it gives tensors.
-    """
-
-    @functools.wraps(function)
-    def call(img: Any, *args: Any, **named: Any) -> Any:
-        if isinstance(img, np.ndarray):
-            return function(img, *args, **named)
-        if isinstance(img, lm.Tensor):
-            if img.ndim > 3:
-                return lm.stack([call(each, *args, **named) for each in lm.unstack(img)])
-            values = img.detach().cpu().numpy()
-            changed = function(values.transpose(1, 2, 0) if values.ndim == 3 else values, *args, **named)
-            changed = changed.transpose(2, 0, 1) if changed.ndim == 3 else changed
-            return lm.tensor(np.ascontiguousarray(changed)).to(img.device)
-        from PIL import Image
-
-        made = function(np.asarray(img), *args, **named)
-        return Image.fromarray(made[..., 0] if made.ndim == 3 and made.shape[2] == 1 else made)
-
-    return call
-
-
-def like(values: np.ndarray, img: np.ndarray) -> np.ndarray:
-    """Returns floats in the dtype of an image: rounded to what 8 bits hold, if it has those."""
-    if img.dtype == np.uint8:
-        return np.clip(np.rint(values), 0, 255).astype(np.uint8)
-    return values.astype(img.dtype)
-
-
 def to_tensor(pic: Any, data_format: str = "CHW") -> lm.Tensor:
-    """Returns an image as a tensor of float32, ``(channels, height, width)``; 8 bits become numbers up to 1."""
+    """Returns an image as a tensor of float32, ``(channels, height, width)``; 8 bits become numbers up to 1.
+
+    A tensor is returned as it is.
+    """
     if data_format not in ("CHW", "HWC"):
         raise ValueError(f"[to_tensor] data_format is 'CHW' or 'HWC', not {data_format!r}")
+    if isinstance(pic, lm.Tensor):
+        return pic
     array = np.asarray(pic)
     array = array[..., None] if array.ndim == 2 else array
     array = array.transpose(2, 0, 1) if data_format == "CHW" else array
@@ -84,7 +57,7 @@ def resize(img: Any, size: Any, interpolation: str = "bilinear") -> Any:
     height, width = img.shape[:2]
     if isinstance(size, int):
         shorter = min(height, width)
-        size = (max(1, round(height * size / shorter)), max(1, round(width * size / shorter)))
+        size = int(height * size / shorter), int(width * size / shorter)
     flat = img[..., None] if img.ndim == 2 else img
     batch = lm.tensor(np.ascontiguousarray(flat.transpose(2, 0, 1), np.float32)[None])
     made = lm.nn.functional.interpolate(batch, tuple(size), mode=_MODES[interpolation])
@@ -100,13 +73,6 @@ def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
 
 def _pair(size: Any) -> tuple[int, int]:
     return (int(size), int(size)) if isinstance(size, (int, float)) else (int(size[0]), int(size[1]))
-
-
-def size_of(img: Any) -> tuple[int, int]:
-    """Returns the height and width of an image."""
-    if isinstance(img, lm.Tensor):
-        return int(img.shape[-2]), int(img.shape[-1])
-    return tuple(img.shape[:2]) if isinstance(img, np.ndarray) else tuple(img.size[::-1])
 
 
 def center_crop(img: Any, output_size: Any) -> Any:
@@ -206,45 +172,19 @@ def adjust_hue(img: Any, hue_factor: float) -> Any:
     return like(np.concatenate([turned, img[..., 3:]], axis=-1), img)
 
 
-@of_array
-def rotate(
-    img: Any,
-    angle: float,
-    interpolation: str = "nearest",
-    expand: bool = False,
-    center: Any = None,
-    fill: Any = 0,
-) -> Any:
-    """Returns an image turned against the clock by degrees, about its middle or ``center`` (x, y).
-
-    Raises:
-        NotImplementedError: ``expand`` is set, or the interpolation is not "nearest".
-    """
-    if expand or interpolation != "nearest":
-        raise NotImplementedError("[rotate] Lamella's paddle front takes the nearest elements, in the image's own size")
-    height, width = img.shape[:2]
-    x0, y0 = ((width - 1) / 2, (height - 1) / 2) if center is None else center
-    rows, columns = np.mgrid[:height, :width].astype(np.float64)
-    turn = math.radians(angle)
-    x = math.cos(turn) * (columns - x0) - math.sin(turn) * (rows - y0) + x0
-    y = math.sin(turn) * (columns - x0) + math.cos(turn) * (rows - y0) + y0
-    places = np.rint(y).astype(int), np.rint(x).astype(int)
-    inside = (places[0] >= 0) & (places[0] < height) & (places[1] >= 0) & (places[1] < width)
-    made = np.empty_like(img)
-    made[...] = fill
-    made[inside] = img[places[0][inside], places[1][inside]]
-    return made
-
-
 def erase(img: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
     """Returns an image, ``(channels, height, width)`` if it is a tensor, with ``v`` in a rectangle."""
     if isinstance(img, lm.Tensor):
         made = img if inplace else img.clone()
         made[..., i : i + h, j : j + w] = v
         return made
-    array = img if inplace else np.array(img)
+    array = img if inplace and isinstance(img, np.ndarray) else np.array(img)
     array[i : i + h, j : j + w] = v
-    return array
+    if isinstance(img, np.ndarray):
+        return array
+    from PIL import Image
+
+    return Image.fromarray(array)
 
 
 __getattr__ = close_module(__name__)
