@@ -174,7 +174,7 @@ class RandomResizedCrop(BaseTransform):
         height, width = F.size_of(image)
         for _ in range(10):
             area = height * width * np.random.uniform(*self.scale)
-            proportion = math.exp(np.random.uniform(*map(math.log, self.ratio)))
+            proportion = math.exp(np.random.uniform(math.log(self.ratio[0]), math.log(self.ratio[1])))
             rows, columns = round(math.sqrt(area / proportion)), round(math.sqrt(area * proportion))
             if 0 < rows <= height and 0 < columns <= width:
                 place = random.randint(0, height - rows), random.randint(0, width - columns)
@@ -290,7 +290,7 @@ class RandomErasing(BaseTransform):
         height, width = F.size_of(image)
         for _ in range(10):
             area = height * width * np.random.uniform(*self.scale)
-            proportion = math.exp(np.random.uniform(*map(math.log, self.ratio)))
+            proportion = math.exp(np.random.uniform(math.log(self.ratio[0]), math.log(self.ratio[1])))
             rows, columns = round(math.sqrt(area * proportion)), round(math.sqrt(area / proportion))
             if 0 < rows < height and 0 < columns < width:
                 value = self._values(image, rows, columns)
