@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,7 @@ def sources(layer: str) -> list[Path]:
     return [file for file in (ROOT / layer).rglob("*.cc") if not {"cpu", "cuda", "simd"} & set(file.parts)]
 
 
-def groups(files: list[Path], lines: int = 1500) -> dict[str, list[Path]]:
+def groups(files: list[Path], lines: int = 3000) -> dict[str, list[Path]]:
     command = [sys.executable, str(UNITY), str(lines), *map(str, files)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = defaultdict(list)
@@ -49,9 +49,10 @@ def test_files_that_are_compiled_together_share_no_name(layer):
     together = [file for members in found.values() for file in members]
     assert len(together) == len(set(together)) > len(files) / 2
     for members in found.values():
-        assert len({file.parent for file in members}) == 1
         texts = {file: file.read_text() for file in members}
-        assert sum(text.count("\n") for text in texts.values()) <= 1500
+        folders = Counter(file.parent for file in members for _ in texts[file].splitlines())
+        assert folders.total() <= 3000
+        assert len(folders) == 1 or max(folders.values()) <= 1500, folders  # small ones alone are joined
         for i, a in enumerate(members):
             for b in members[i + 1 :]:
                 assert not unity.names(texts[a]) & unity.names(texts[b]), (a, b)

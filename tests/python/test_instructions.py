@@ -103,6 +103,7 @@ COUNTS = (
 )
 
 
+@pytest.mark.projects
 @pytest.mark.skipif(not COUNTS, reason=f"wants valgrind, cmake and {instructions.ISA} kernels")
 def test_command_fails_where_an_op_takes_more_than_on_record(tmp_path, capsys, monkeypatch):
     path = tmp_path / "record.json"

@@ -25,7 +25,7 @@ PROGRAMS = [path for path in sorted((ROOT / "tutorials").glob("*/*.py")) if '"--
         "04_user_op_cpp",
         "05_python_kernel",
         pytest.param("06_extension_wheel", marks=pytest.mark.projects),
-        "07_new_device",
+        pytest.param("07_new_device", marks=pytest.mark.projects),
     ],
 )
 def test_commands_print_what_the_text_says(name, tmp_path):

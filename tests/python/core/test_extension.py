@@ -184,6 +184,7 @@ def test_exceptions_of_layers_and_callbacks(extension):
         extension.backward(x * 2)
 
 
+@pytest.mark.projects
 def test_another_abi_is_an_import_error(tmp_path):
     compile_extension(tmp_path, "lamella_old_extension", "-DLAMELLA_ABI_VERSION=9999")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import lamella_old_extension"

@@ -1,4 +1,4 @@
-"""Names of PyTorch for what has another name here, and the errors about these and :mod:`lamella._paddle_names`.
+"""Names of PyTorch for what has another name here, and the errors about these and Paddle's names.
 
 Errors about names that are not there say what to write, the front of PyTorch finds its functions by this table, and the
 page for those who come from PyTorch has its rows.
@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from . import _paddle_names as paddle
+from . import paddle
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -425,7 +425,7 @@ def stand_on(kind: type, methods: Mapping[str, str]) -> None:
 
 def listed() -> list[str]:
     """Returns the names that stand on the type of tensors, as the check of the stubs has them."""
-    from ._C import Tensor
+    from .._C import Tensor
 
     return [f"lamella._C.Tensor.{name}" for name, value in vars(Tensor).items() if isinstance(value, Elsewhere)]
 

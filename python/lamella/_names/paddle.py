@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 
-from . import _C
+from .. import _C
 
 #: Functions of ``paddle`` beside those that it calls as PyTorch does.
 FUNCTIONS = {
