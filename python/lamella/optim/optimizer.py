@@ -44,11 +44,11 @@ class Optimizer:
         self.defaults = defaults
         self.param_groups: list[Group] = []
         self.state: dict[Any, Any] = {}
+        if isinstance(params, lm.nn.Module):
+            raise TypeError(f"[{type(self).__name__}] params are tensors, not a module: give its parameters()")
         if isinstance(params, (lm.Tensor, Mapping)) or not isinstance(params, Iterable):
             kind = type(params).__name__
             raise TypeError(f"[{type(self).__name__}] params is an iterable of tensors or of groups, not one {kind}")
-        if isinstance(params, lm.nn.Module):
-            raise TypeError(f"[{type(self).__name__}] params are tensors, not a module: give its parameters()")
         listed = list(params)
         if not listed:
             raise ValueError(f"[{type(self).__name__}] there are no parameters to train")
