@@ -21,11 +21,11 @@ def _is_imported(frame: FrameType) -> bool:
 
 
 class Missing:
-    """The last finder of modules: says what to write for those of ``torch`` that are no modules here."""
+    """The last finder of modules: says what to write for those of other frameworks that are no modules here."""
 
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> None:
-        """Raises ModuleNotFoundError for a module of ``torch`` that is looked for in ``lamella``."""
+        """Raises ModuleNotFoundError for a module of another framework that is looked for in ``lamella``."""
         package, _, rest = fullname.partition(".")
         if package == "lamella" and (sentence := of_path(rest)):
             raise ModuleNotFoundError(f"No module named '{fullname}': {sentence}", name=fullname)

@@ -330,7 +330,7 @@ def explain_arguments_of(function: Function) -> Function:
 
     @functools.wraps(function)
     def explained(*args: Any, **kwargs: Any) -> Any:
-        if not known.issuperset(kwargs):
+        if kwargs and not known.issuperset(kwargs):
             for word in kwargs:
                 if word not in known and (sentence := of_argument(word, known)):
                     raise TypeError(f"[{title}] got an unexpected argument '{word}': {sentence}")

@@ -69,6 +69,12 @@ def test_tensors_that_are_turned(angle, interpolation, expand, want):
     np.testing.assert_allclose(made[: len(want)], want, atol=6e-3)
 
 
+def test_arrays_mix_with_what_fills():
+    turned = F.rotate(np.full((4, 5), 8.0, np.float32), 0, "bilinear", True)
+    np.testing.assert_array_equal(turned, [[4, 8, 8, 8, 8, 4]] * 4)
+    np.testing.assert_array_equal(F.rotate(VALUES, 0, "bilinear"), VALUES)
+
+
 def test_tensors_are_blended_and_cut():
     x = paddle.to_tensor([[[0.5, 0.9]], [[0.1, 0.2]], [[0.3, 0.4]]])
     gray = 0.2989 * np.array([0.5, 0.9]) + 0.587 * np.array([0.1, 0.2]) + 0.114 * np.array([0.3, 0.4])

@@ -27,7 +27,15 @@ def _matrix(angle: float, translate: Any, scale: float, shear: Any, center: tupl
 
 
 @of_array
-def warped(img: Any, matrix: np.ndarray, interpolation: str, fill: Any, size: Any = None, middles: bool = False) -> Any:
+def warped(
+    img: Any,
+    matrix: np.ndarray,
+    interpolation: str,
+    fill: Any,
+    size: Any = None,
+    start: float = 0.0,
+    mixed: bool = True,
+) -> Any:
     """Returns the image whose place (x, y) shows the place that the matrix maps it to.
 
     Args:
@@ -36,7 +44,9 @@ def warped(img: Any, matrix: np.ndarray, interpolation: str, fill: Any, size: An
         interpolation: "nearest" or "bilinear"; of images of Pillow, "bicubic" as well.
         fill: numbers outside of the image.
         size: the new image's height and width; those of the old one by default.
-        middles: True if an element at row 0 has its place at 0.5, as in tensors, and not at 0, as in arrays.
+        start: the place of the first element: 0 in arrays, and 0.5, its middle, in tensors.
+        mixed: True if ``fill`` mixes with the elements at the border as they do with each other, as in arrays. In
+            tensors, Paddle mixes these with zeros, and the result once more, by the same shares, with ``fill``.
 
     Raises:
         ValueError: the interpolation is neither "nearest" nor "bilinear".
@@ -44,7 +54,6 @@ def warped(img: Any, matrix: np.ndarray, interpolation: str, fill: Any, size: An
     if interpolation not in ("nearest", "bilinear"):
         raise ValueError(f"[warp] interpolation is 'nearest' or 'bilinear', not {interpolation!r}")
     height, width = img.shape[:2]
-    start = 0.5 if middles else 0.0
     rows, columns = np.indices(size or (height, width)) + start
     x, y, w = np.einsum("ij,jhw->ihw", matrix, np.stack([columns, rows, np.ones_like(rows)]))
     # Rounding of the map's numbers must not decide between two elements that are equally near.
@@ -70,9 +79,8 @@ def warped(img: Any, matrix: np.ndarray, interpolation: str, fill: Any, size: An
         lower = at(top + 1, left, of, beyond) * (1 - right) + at(top + 1, left + 1, of, beyond) * right
         return upper * (1 - down) + lower * down
 
-    if not middles:
+    if mixed:
         return like(between(values, outside), img)
-    # Paddle weighs a tensor's elements at the border, which are mixed with zeros, by their share once more.
     share = between(np.ones_like(values), 0.0)
     return like(between(values, 0.0) * share + outside * (1 - share), img)
 
@@ -85,7 +93,7 @@ def size_of(img: Any) -> tuple[int, int]:
 
 
 def _warp(img: Any, matrix: np.ndarray, interpolation: str, fill: Any) -> Any:
-    named = {"middles": True} if isinstance(img, lm.Tensor) else {}
+    named = {"start": 0.5, "mixed": False} if isinstance(img, lm.Tensor) else {}
     return warped(img, matrix, interpolation, 0 if fill is None else fill, **named)
 
 
@@ -127,7 +135,6 @@ def perspective(img: Any, startpoints: Any, endpoints: Any, interpolation: str =
     return _warp(img, np.append(found, 1.0).reshape(3, 3), interpolation, fill)
 
 
-@of_array
 def rotate(
     img: Any,
     angle: float,
@@ -146,7 +153,11 @@ def rotate(
         center: the point that stays, (x, y); the middle by default.
         fill: numbers outside of the image.
     """
-    height, width = img.shape[:2]
+    if not isinstance(img, (np.ndarray, lm.Tensor)):
+        from . import _pillow
+
+        return _pillow.rotate(img, angle, interpolation, expand, center, fill)
+    height, width = size_of(img)
     middle = np.array([width / 2, height / 2])
     point = middle if center is None else np.array(center, np.float64)
     turn = math.radians(angle)
@@ -161,4 +172,4 @@ def rotate(
     matrix = np.eye(3)
     matrix[:2, :2] = back
     matrix[:2, 2] = point - back @ (point - middle + new_middle)
-    return warped(img, matrix, interpolation, fill, size, middles=True)
+    return warped(img, matrix, interpolation, fill, size, start=0.5, mixed=not isinstance(img, lm.Tensor))

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 
+from . import functional
+
 _FILTERS = {
     "nearest": Image.Resampling.NEAREST,
     "bilinear": Image.Resampling.BILINEAR,
@@ -43,13 +45,9 @@ def resize(img: Image.Image, size: Any, interpolation: str = "bilinear") -> Imag
 
 def pad(img: Image.Image, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Image.Image:
     """Puts a frame around: a color, in which one number is that of the first band, or what the image has there."""
-    sides = [padding] * 4 if isinstance(padding, int) else list(padding) * (2 if len(padding) == 2 else 1)
     if padding_mode == "constant":
-        return ImageOps.expand(img, tuple(sides), fill)
-    left, top, right, bottom = sides
-    array = np.asarray(img)
-    mode: Any = padding_mode
-    return Image.fromarray(np.pad(array, [(top, bottom), (left, right)] + [(0, 0)] * (array.ndim - 2), mode))
+        return ImageOps.expand(img, padding if isinstance(padding, int) else tuple(padding), fill)
+    return Image.fromarray(functional.pad(np.asarray(img), padding, padding_mode=padding_mode))
 
 
 def to_grayscale(img: Image.Image, num_output_channels: int = 1) -> Image.Image:

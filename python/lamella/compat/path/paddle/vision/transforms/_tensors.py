@@ -8,7 +8,7 @@ import lamella as lm
 _GRAY = (0.2989, 0.5870, 0.1140)
 
 
-def _blend(img: lm.Tensor, other: lm.Tensor, ratio: float) -> lm.Tensor:
+def _blend(img: lm.Tensor, other: lm.Tensor | float, ratio: float) -> lm.Tensor:
     """Returns ``ratio`` of the image and the rest of the other one, cut to what images hold."""
     top = 1.0 if lm.isdtype(img.dtype, "real floating") else 255.0
     mixed = other + (img.astype(lm.float32) - other) * ratio
@@ -30,7 +30,7 @@ def to_grayscale(img: lm.Tensor, num_output_channels: int = 1) -> lm.Tensor:
 
 def adjust_brightness(img: lm.Tensor, brightness_factor: float) -> lm.Tensor:
     """Blends with black."""
-    return _blend(img, lm.zeros_like(img, dtype=lm.float32), brightness_factor)
+    return _blend(img, 0.0, brightness_factor)
 
 
 def adjust_contrast(img: lm.Tensor, contrast_factor: float) -> lm.Tensor:
