@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -55,72 +56,116 @@ inline PyRef tuple_of(PyObject* const* items, Py_ssize_t count) {
   return tuple;
 }
 
-/// Binds one operator as a Python function and as a method.
+/// What the code that operators share has to know of one of them.
+struct Bound {
+  PyObject* (*call)(const Bound&, PyObject** values);
+  /// Points to the operator's function, whose type is that of which `call` is.
+  const void* function;
+  const char* name;
+  const Signature* signature = nullptr;
+  /// Named tuple type of the result of an operator that names its fields in kFields.
+  PyTypeObject* result_type = nullptr;
+};
+
+enum class ResultForm : std::uint8_t { Plain, List, Named };
+template <class Op>
+constexpr ResultForm result_form() {
+  if (requires { Op::kFields; }) return ResultForm::Named;
+  return requires { Op::kGivesList; } ? ResultForm::List : ResultForm::Plain;
+}
+
+/// Converts the arguments for operators of one function type, and calls the operator.
+template <ResultForm kForm, class R, class... A>
+PyObject* call_bound(const Bound& bound, PyObject** values) {
+  const auto function = *static_cast<R (*const*)(A...)>(bound.function);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    // Braces make the arguments be converted from left to right.
+    const std::tuple<typename Held<A>::type...> held{read<A>(values[I], Argument{*bound.signature, I})...};
+    if constexpr (kForm == ResultForm::Named) {
+      return named_result(bound.result_type, function(std::get<I>(held)...));
+    } else if constexpr (kForm == ResultForm::List) {
+      return to_list(function(std::get<I>(held)...));
+    } else {
+      return to_python(function(std::get<I>(held)...));
+    }
+  }(std::index_sequence_for<A...>{});
+}
+
+/// Calls operators of so many parameters as a function; if kVariadic, all positional arguments make up the first one.
+template <std::size_t kValues, bool kVariadic>
+PyObject* call_function(const Bound& bound, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded(
+      [&]() -> PyObject* {
+        PyObject* values[kValues];
+        if constexpr (kVariadic) {
+          const PyRef all = tuple_of(args, count);
+          values[0] = all.get();
+          bound.signature->bind(args + count, 0, keywords, values, 1);
+          return bound.call(bound, values);
+        } else {
+          bound.signature->bind(args, count, keywords, values);
+          return bound.call(bound, values);
+        }
+      },
+      bound.name);
+}
+/// Calls operators of so many parameters as a method, which may take its sizes apart.
+template <std::size_t kValues, bool kTakesSizesApart>
+PyObject* call_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                      const Bound& bound) {
+  return guarded(
+      [&]() -> PyObject* {
+        PyObject* values[kValues] = {self};
+        if constexpr (kTakesSizesApart) {
+          if (count > 1) {
+            const PyRef sizes = tuple_of(args, count);
+            values[1] = sizes.get();
+            bound.signature->bind(args + count, 0, keywords, values, 2);
+            return bound.call(bound, values);
+          }
+        }
+        bound.signature->bind(args, count, keywords, values, 1);
+        return bound.call(bound, values);
+      },
+      bound.name);
+}
+
+/// Binds one operator as a Python function and as a method, by code of a few instructions that hands the call to the
+/// code above.
 template <class Op, class F = decltype(&Op::call)>
 struct Binding;
 
 template <class Op, class R, class... A>
 struct Binding<Op, R (*)(A...)> {
-  static inline const Signature* signature = nullptr;
   static constexpr bool kTakesOut = takes_out<Op>();
   static constexpr std::size_t kValues = sizeof...(A) + (kTakesOut ? 1 : 0);
-  /// Named tuple type of the result of an operator that names its fields in kFields.
-  static inline PyTypeObject* result_type = nullptr;
   /// True if the method also takes its sizes apart: x.reshape(2, 3) for x.reshape((2, 3)).
   static constexpr bool kTakesSizesApart =
       std::is_same_v<std::tuple<A...>, std::tuple<const Tensor&, const Dims&>> || requires { Op::kTakesSizesApart; };
   /// True if all positional arguments make up the first parameter: f(*arrays).
   static constexpr bool kVariadic = is_variadic(parameters_of<Op>());
+  static constexpr R (*kFunction)(A...) = &Op::call;
+  static constexpr auto* kCall = &call_bound<result_form<Op>(), R, A...>;
 
-  static PyObject* call(PyObject** values) {
-    if constexpr (kTakesOut) {
-      if (values[sizeof...(A)] != Py_None) [[unlikely]]
-        return call_with_out<A...>(OwnCall<Op>(), values, *signature);
-    }
-    return [&]<std::size_t... I>(std::index_sequence<I...>) {
-      // Braces make the arguments be converted from left to right.
-      const std::tuple<typename Held<A>::type...> held{read<A>(values[I], Argument{*signature, I})...};
-      if constexpr (requires { Op::kFields; }) {
-        return named_result(result_type, Op::call(std::get<I>(held)...));
-      } else if constexpr (requires { Op::kGivesList; }) {
-        return to_list(Op::call(std::get<I>(held)...));
-      } else {
-        return to_python(Op::call(std::get<I>(held)...));
-      }
-    }(std::index_sequence_for<A...>{});
+  static PyObject* call_out(const Bound& bound, PyObject** values) {
+    if (values[sizeof...(A)] != Py_None) [[unlikely]]
+      return call_with_out<A...>(OwnCall<Op>(), values, *bound.signature);
+    return kCall(bound, values);
   }
+  static consteval auto shared_call() {
+    if constexpr (kTakesOut) {
+      return &call_out;
+    } else {
+      return kCall;
+    }
+  }
+  static inline Bound bound{.call = shared_call(), .function = &kFunction, .name = Op::info.name};
+
   static PyObject* function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return guarded(
-        [&]() -> PyObject* {
-          PyObject* values[kValues];
-          if constexpr (kVariadic) {
-            const PyRef all = tuple_of(args, count);
-            values[0] = all.get();
-            signature->bind(args + count, 0, keywords, values, 1);
-            return call(values);
-          } else {
-            signature->bind(args, count, keywords, values);
-            return call(values);
-          }
-        },
-        Op::info.name);
+    return call_function<kValues, kVariadic>(bound, args, count, keywords);
   }
   static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return guarded(
-        [&]() -> PyObject* {
-          PyObject* values[kValues] = {self};
-          if constexpr (kTakesSizesApart) {
-            if (count > 1) {
-              const PyRef sizes = tuple_of(args, count);
-              values[1] = sizes.get();
-              signature->bind(args + count, 0, keywords, values, 2);
-              return call(values);
-            }
-          }
-          signature->bind(args, count, keywords, values, 1);
-          return call(values);
-        },
-        Op::info.name);
+    return call_method<kValues, kTakesSizesApart>(self, args, count, keywords, bound);
   }
 };
 
@@ -197,9 +242,9 @@ constexpr Definition definition_of() {
     }
   } else {
     using B = Binding<Op>;
-    definition.form = {&B::signature, B::function, B::method};
+    definition.form = {&B::bound.signature, B::function, B::method};
     definition.takes_sizes_apart = B::kTakesSizesApart;
-    definition.result_type = &B::result_type;
+    definition.result_type = &B::bound.result_type;
     if constexpr (may_work_in_place<Op>()) {
       using I = InPlaceBinding<Op>;
       definition.in_place = {&I::signature, I::function, I::method};
