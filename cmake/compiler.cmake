@@ -75,22 +75,27 @@ function(lamella_pch target)
   endif()
 endfunction()
 
-# Compiles the files of a target in groups: cmake/unity.py says why, and how they are chosen.
+# Compiles the files of a target in groups: cmake/unity.py says why, and how they are chosen. lamella_unity_groups(RESULT
+# LIMIT FILE...) returns its lines.
 if(LAMELLA_UNITY)
   find_package(Python QUIET COMPONENTS Interpreter)
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/unity.py)
 endif()
+function(lamella_unity_groups result limit)
+  execute_process(
+    COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/unity.py ${limit} ${ARGN}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}  # sources may be relative to it
+    OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" lines "${lines}")
+  set(${result} ${lines} PARENT_SCOPE)
+endfunction()
 function(lamella_unity target)
   if(NOT LAMELLA_UNITY OR NOT Python_EXECUTABLE)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "[.]cc$")
-  execute_process(
-    COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/cmake/unity.py 3000 ${sources}
-    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}  # sources may be relative to it
-    OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  string(REPLACE "\n" ";" lines "${lines}")
+  lamella_unity_groups(lines 3000 ${sources})
   foreach(line IN LISTS lines)
     string(REGEX MATCH "^([^ ]+) (.+)$" line "${line}")
     set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP ${CMAKE_MATCH_1})

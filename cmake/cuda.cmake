@@ -51,6 +51,33 @@ elseif(LAMELLA_CUDA)
   list(APPEND LAMELLA_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 endif()
 
+# lamella_cuda_units(RESULT FILE...): puts .cu files, by their paths in the tree, into files that include several of
+# them, and returns these and the others. Of the time that nvcc takes for a small file most is that of its headers, which
+# it reads four times. CMake's own units are for C++.
+function(lamella_cuda_units result)
+  if(NOT LAMELLA_UNITY OR NOT Python_EXECUTABLE)
+    list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE files)
+    set(${result} ${files} PARENT_SCOPE)
+    return()
+  endif()
+  lamella_unity_groups(groups 800 ${ARGN})
+  set(files ${ARGN})
+  foreach(line IN LISTS groups)
+    string(REGEX MATCH "^([^ ]+) (.+)$" line "${line}")
+    list(REMOVE_ITEM files ${CMAKE_MATCH_2})
+    string(APPEND includes_${CMAKE_MATCH_1} "#include \"${CMAKE_MATCH_2}\"\n")
+    list(APPEND names ${CMAKE_MATCH_1})
+  endforeach()
+  list(REMOVE_DUPLICATES names)
+  list(TRANSFORM files PREPEND ${PROJECT_SOURCE_DIR}/)
+  foreach(name IN LISTS names)
+    set(file ${PROJECT_BINARY_DIR}/generated/cuda/${name}.cu)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${includes_${name}}")
+    list(APPEND files ${file})
+  endforeach()
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
 # Sets how the CUDA parts of a target are compiled. Flags are those of these files alone, so that all others are
 # compiled once for builds with and without CUDA.
 function(lamella_cuda_target target)

@@ -19,6 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 ATTRIBUTES = re.compile(r"\[\[.*?\]\]")
+# A kernel's name may follow on a line of its own.
+LAUNCH_BOUNDS = re.compile(r"__launch_bounds__\([^)]*\)\s*")
 TYPE = re.compile(r"^(?:struct|class|union|enum(?: class)?|concept) +(\w+)")
 ALIAS = re.compile(r"^(?:using|namespace) +(\w+) *=")
 MACRO = re.compile(r"^#define +(\w+)")
@@ -31,7 +33,7 @@ def names(source: str, unnamed: bool = False) -> set[str]:
     """Returns the names that a formatted file defines in namespaces, or in unnamed ones alone: they begin a line."""
     found: set[str] = set()
     inside = False
-    for line in source.splitlines():
+    for line in LAUNCH_BOUNDS.sub("", source).splitlines():
         if not line or line[0].isspace():
             continue
         inside = line.startswith("namespace {") or (inside and line != "}  // namespace")

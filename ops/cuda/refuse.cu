@@ -25,7 +25,7 @@ void refuse_unless(const Tensor& mask, RaiseLate raise, const char* op) {
   raise_if_blocking(device);
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kRefuseRegistered =
     register_kernel<&DeviceKernels::refuse_unless>(DeviceType::CUDA, refuse_unless);
 
 }  // namespace

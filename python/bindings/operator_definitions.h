@@ -56,12 +56,13 @@ inline PyRef tuple_of(PyObject* const* items, Py_ssize_t count) {
   return tuple;
 }
 
-/// What the code that operators share has to know of one of them.
+/// What the code that operators of one function type share has to know of one of them.
 struct Bound {
-  PyObject* (*call)(const Bound&, PyObject** values);
-  /// Points to the operator's function, whose type is that of which `call` is.
+  /// Points to the operator's function, which has that type.
   const void* function;
   const char* name;
+  /// Calls the operator with `out`, which is the last value; null for one without it.
+  PyObject* (*call_out)(PyObject** values, const Signature& signature);
   const Signature* signature = nullptr;
   /// Named tuple type of the result of an operator that names its fields in kFields.
   PyTypeObject* result_type = nullptr;
@@ -74,61 +75,69 @@ constexpr ResultForm result_form() {
   return requires { Op::kGivesList; } ? ResultForm::List : ResultForm::Plain;
 }
 
-/// Converts the arguments for operators of one function type, and calls the operator.
-template <ResultForm kForm, class R, class... A>
-PyObject* call_bound(const Bound& bound, PyObject** values) {
-  const auto function = *static_cast<R (*const*)(A...)>(bound.function);
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    // Braces make the arguments be converted from left to right.
-    const std::tuple<typename Held<A>::type...> held{read<A>(values[I], Argument{*bound.signature, I})...};
-    if constexpr (kForm == ResultForm::Named) {
-      return named_result(bound.result_type, function(std::get<I>(held)...));
-    } else if constexpr (kForm == ResultForm::List) {
-      return to_list(function(std::get<I>(held)...));
-    } else {
-      return to_python(function(std::get<I>(held)...));
-    }
-  }(std::index_sequence_for<A...>{});
-}
+/// Calls operators of one function type, whose arguments it converts.
+template <ResultForm kForm, bool kTakesOut, class R, class... A>
+struct BoundCall {
+  static constexpr std::size_t kValues = sizeof...(A) + (kTakesOut ? 1 : 0);
 
-/// Calls operators of so many parameters as a function; if kVariadic, all positional arguments make up the first one.
-template <std::size_t kValues, bool kVariadic>
-PyObject* call_function(const Bound& bound, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  return guarded(
-      [&]() -> PyObject* {
-        PyObject* values[kValues];
-        if constexpr (kVariadic) {
-          const PyRef all = tuple_of(args, count);
-          values[0] = all.get();
-          bound.signature->bind(args + count, 0, keywords, values, 1);
-          return bound.call(bound, values);
-        } else {
-          bound.signature->bind(args, count, keywords, values);
-          return bound.call(bound, values);
-        }
-      },
-      bound.name);
-}
-/// Calls operators of so many parameters as a method, which may take its sizes apart.
-template <std::size_t kValues, bool kTakesSizesApart>
-PyObject* call_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
-                      const Bound& bound) {
-  return guarded(
-      [&]() -> PyObject* {
-        PyObject* values[kValues] = {self};
-        if constexpr (kTakesSizesApart) {
-          if (count > 1) {
-            const PyRef sizes = tuple_of(args, count);
-            values[1] = sizes.get();
-            bound.signature->bind(args + count, 0, keywords, values, 2);
-            return bound.call(bound, values);
+  [[gnu::always_inline]] static PyObject* call(PyObject** values, const Bound& bound) {
+    if constexpr (kTakesOut) {
+      if (values[sizeof...(A)] != Py_None) [[unlikely]]
+        return bound.call_out(values, *bound.signature);
+    }
+    return [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+      // Braces make the arguments be converted from left to right.
+      const std::tuple<typename Held<A>::type...> held{read<A>(values[I], Argument{*bound.signature, I})...};
+      const auto function = *static_cast<R (*const*)(A...)>(bound.function);
+      if constexpr (kForm == ResultForm::Named) {
+        return named_result(bound.result_type, function(std::get<I>(held)...));
+      } else if constexpr (kForm == ResultForm::List) {
+        return to_list(function(std::get<I>(held)...));
+      } else {
+        return to_python(function(std::get<I>(held)...));
+      }
+    }(std::index_sequence_for<A...>{});
+  }
+
+  /// If kVariadic, all positional arguments make up the first parameter.
+  template <bool kVariadic>
+  [[gnu::noinline]] static PyObject* function(const Bound& bound, PyObject* const* args, Py_ssize_t count,
+                                              PyObject* keywords) {
+    return guarded(
+        [&]() -> PyObject* {
+          PyObject* values[kValues];
+          if constexpr (kVariadic) {
+            const PyRef all = tuple_of(args, count);
+            values[0] = all.get();
+            bound.signature->bind(args + count, 0, keywords, values, 1);
+            return call(values, bound);
+          } else {
+            bound.signature->bind(args, count, keywords, values);
+            return call(values, bound);
           }
-        }
-        bound.signature->bind(args, count, keywords, values, 1);
-        return bound.call(bound, values);
-      },
-      bound.name);
-}
+        },
+        bound.name);
+  }
+  template <bool kTakesSizesApart>
+  [[gnu::noinline]] static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
+                                            const Bound& bound) {
+    return guarded(
+        [&]() -> PyObject* {
+          PyObject* values[kValues] = {self};
+          if constexpr (kTakesSizesApart) {
+            if (count > 1) {
+              const PyRef sizes = tuple_of(args, count);
+              values[1] = sizes.get();
+              bound.signature->bind(args + count, 0, keywords, values, 2);
+              return call(values, bound);
+            }
+          }
+          bound.signature->bind(args, count, keywords, values, 1);
+          return call(values, bound);
+        },
+        bound.name);
+  }
+};
 
 /// Binds one operator as a Python function and as a method, by code of a few instructions that hands the call to the
 /// code above.
@@ -137,35 +146,31 @@ struct Binding;
 
 template <class Op, class R, class... A>
 struct Binding<Op, R (*)(A...)> {
-  static constexpr bool kTakesOut = takes_out<Op>();
-  static constexpr std::size_t kValues = sizeof...(A) + (kTakesOut ? 1 : 0);
+  using Call = BoundCall<result_form<Op>(), takes_out<Op>(), R, A...>;
+  static constexpr std::size_t kValues = Call::kValues;
   /// True if the method also takes its sizes apart: x.reshape(2, 3) for x.reshape((2, 3)).
   static constexpr bool kTakesSizesApart =
       std::is_same_v<std::tuple<A...>, std::tuple<const Tensor&, const Dims&>> || requires { Op::kTakesSizesApart; };
   /// True if all positional arguments make up the first parameter: f(*arrays).
   static constexpr bool kVariadic = is_variadic(parameters_of<Op>());
   static constexpr R (*kFunction)(A...) = &Op::call;
-  static constexpr auto* kCall = &call_bound<result_form<Op>(), R, A...>;
 
-  static PyObject* call_out(const Bound& bound, PyObject** values) {
-    if (values[sizeof...(A)] != Py_None) [[unlikely]]
-      return call_with_out<A...>(OwnCall<Op>(), values, *bound.signature);
-    return kCall(bound, values);
-  }
-  static consteval auto shared_call() {
-    if constexpr (kTakesOut) {
-      return &call_out;
+  static consteval auto out() -> PyObject* (*)(PyObject**, const Signature&) {
+    if constexpr (takes_out<Op>()) {
+      return [](PyObject** values, const Signature& signature) {
+        return call_with_out<A...>(OwnCall<Op>(), values, signature);
+      };
     } else {
-      return kCall;
+      return nullptr;
     }
   }
-  static inline Bound bound{.call = shared_call(), .function = &kFunction, .name = Op::info.name};
+  static inline Bound bound{.function = &kFunction, .name = Op::info.name, .call_out = out()};
 
   static PyObject* function(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return call_function<kValues, kVariadic>(bound, args, count, keywords);
+    return Call::template function<kVariadic>(bound, args, count, keywords);
   }
   static PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-    return call_method<kValues, kTakesSizesApart>(self, args, count, keywords, bound);
+    return Call::template method<kTakesSizesApart>(self, args, count, keywords, bound);
   }
 };
 

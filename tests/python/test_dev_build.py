@@ -69,6 +69,8 @@ FORMS = {
     "using Key = int;": {"Key"},
     "using registry::Arg;": set(),
     "#define LM_ROW 1": {"LM_ROW"},
+    "__global__ void __launch_bounds__(kTile* kRows) update(const Args args) {": {"update"},
+    "__global__ void __launch_bounds__(kThreads)\n    fold(const Args args) {": {"fold"},
     "  return x;": set(),
     "}  // namespace": set(),
 }

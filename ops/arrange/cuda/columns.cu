@@ -85,8 +85,8 @@ void fold(const ImageWindows& windows, const ColumnSteps& steps, const Tensor& c
   });
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::unfold>(DeviceType::CUDA, unfold) &&
-                                          register_kernel<&DeviceKernels::fold>(DeviceType::CUDA, fold);
+[[maybe_unused]] const bool kColumnsRegistered = register_kernel<&DeviceKernels::unfold>(DeviceType::CUDA, unfold) &&
+                                                 register_kernel<&DeviceKernels::fold>(DeviceType::CUDA, fold);
 
 }  // namespace
 }  // namespace lamella::cuda

@@ -46,7 +46,7 @@ void fill_range(const Range& range, const Tensor& out) {
   });
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::range>(DeviceType::CUDA, fill_range);
+[[maybe_unused]] const bool kRangeRegistered = register_kernel<&DeviceKernels::range>(DeviceType::CUDA, fill_range);
 
 }  // namespace
 }  // namespace lamella::cuda

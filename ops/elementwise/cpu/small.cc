@@ -1,5 +1,6 @@
 #include "ops/elementwise/cpu/kernel.h"
 #include "ops/elementwise/list.h"
+#include "ops/elementwise/lists/either_sign.h"
 #include "ops/simd/brief.h"
 #include "ops/simd/float_bits.h"
 
@@ -7,12 +8,6 @@
 
 namespace lamella::cpu {
 namespace {
-
-/// Operators computed directly on integers of 8 and 16 bits, to whose results a sign makes no difference: unsigned
-/// integers have the kernels of signed ones.
-using OfEitherSign =
-    OpList<Add, Subtract, Multiply, Negative, Square, Where, Floor, Ceil, Trunc, Round, IsNan, IsInf, IsFinite, Equal,
-           NotEqual, LogicalAnd, LogicalOr, LogicalXor, LogicalNot, BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot>;
 
 /// Operators computed directly on integers of 8 and 16 bits.
 using OfIntegers = OpList<Abs, Sign, Relu, Maximum, Minimum, ClipBetween, Less, LessEqual, Greater, GreaterEqual,

@@ -4,6 +4,7 @@
 #include "ops/elementwise/cuda/args.h"
 #include "ops/elementwise/cuda/table.h"
 #include "ops/elementwise/formula.h"
+#include "ops/elementwise/lists/either_sign.h"
 #include "ops/simd/complex.h"
 #include "ops/simd/convert.h"
 #include "ops/simd/lane.h"
@@ -270,13 +271,24 @@ void fill_operator(ElementwiseTable& table, int row, DType dtype) {
   }
 }
 
+/// Type of elements that an operator's kernel for T computes with.
+template <class Op, class T>
+struct ComputedWith {
+  using type = T;
+};
+template <class Op, class T>
+  requires(std::is_unsigned_v<T> && !std::is_same_v<T, bool> && OfEitherSign::index_of<Op>() >= 0)
+struct ComputedWith<Op, T> {
+  using type = std::make_signed_t<T>;
+};
+
 template <class T, class Ops>
 void fill_elementwise(ElementwiseTable& table, int first) {
   constexpr DType kDType = dtype_of<T>;
   Ops::for_each([&]<class Op>() {
     if constexpr (Op::info.dtypes.contains(kDType)) {
       const int row = first + Ops::template index_of<Op>();
-      fill_operator<Op, T>(table, row, kDType);
+      fill_operator<Op, typename ComputedWith<Op, T>::type>(table, row, kDType);
       if constexpr (std::is_same_v<T, float> && Op::kInWiderDType) {
         for (const DType narrow : {DType::Float16, DType::BFloat16}) {
           if (Op::info.dtypes.contains(narrow)) fill_operator<Op, T>(table, row, narrow);

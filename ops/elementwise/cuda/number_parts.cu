@@ -65,8 +65,9 @@ void run_divisors(const Tensor& a, const Tensor& b, const Tensor& out, bool mult
          out.numel(), a.raw_data(), b.raw_data(), out.raw_data(), multiple);
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::frexp>(DeviceType::CUDA, run_frexp) &&
-                                          register_kernel<&DeviceKernels::divisors>(DeviceType::CUDA, run_divisors);
+[[maybe_unused]] const bool kNumberPartsRegistered =
+    register_kernel<&DeviceKernels::frexp>(DeviceType::CUDA, run_frexp) &&
+    register_kernel<&DeviceKernels::divisors>(DeviceType::CUDA, run_divisors);
 
 }  // namespace
 }  // namespace lamella::cuda

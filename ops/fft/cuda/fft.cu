@@ -327,7 +327,7 @@ void fft(const FftCall& call, const Tensor& from, const Tensor& to, const char* 
   single ? run<float>(call, from, to, op) : run<double>(call, from, to, op);
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::fft>(DeviceType::CUDA, fft);
+[[maybe_unused]] const bool kFftRegistered = register_kernel<&DeviceKernels::fft>(DeviceType::CUDA, fft);
 
 }  // namespace
 }  // namespace lamella::cuda

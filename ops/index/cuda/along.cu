@@ -52,7 +52,7 @@ Tensor along_positions(const Tensor& index, std::size_t axis, const Dims& stride
   return positions;
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kIndexAlongRegistered =
     register_kernel<&DeviceKernels::along_positions>(DeviceType::CUDA, along_positions);
 
 }  // namespace

@@ -82,7 +82,7 @@ Tensor pick_positions(std::span<const Tensor> indices, DimsView sizes, DimsView 
   return positions;
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kPositionsRegistered =
     register_kernel<&DeviceKernels::pick_positions>(DeviceType::CUDA, pick_positions);
 
 }  // namespace

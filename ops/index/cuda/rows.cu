@@ -86,10 +86,11 @@ void combine(PickAction action, const Tensor& x, const Tensor& places, const Ten
   combine_runs(action, values, sorted_rows(places, x.numel()), 1, x, false, "scatter");
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::gather_rows>(DeviceType::CUDA, gather) &&
-                                          register_kernel<&DeviceKernels::scatter_rows>(DeviceType::CUDA, scatter) &&
-                                          register_kernel<&DeviceKernels::put_rows>(DeviceType::CUDA, put) &&
-                                          register_kernel<&DeviceKernels::combine_elements>(DeviceType::CUDA, combine);
+[[maybe_unused]] const bool kRowsRegistered =
+    register_kernel<&DeviceKernels::gather_rows>(DeviceType::CUDA, gather) &&
+    register_kernel<&DeviceKernels::scatter_rows>(DeviceType::CUDA, scatter) &&
+    register_kernel<&DeviceKernels::put_rows>(DeviceType::CUDA, put) &&
+    register_kernel<&DeviceKernels::combine_elements>(DeviceType::CUDA, combine);
 
 }  // namespace
 }  // namespace lamella::cuda

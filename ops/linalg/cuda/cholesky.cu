@@ -121,7 +121,7 @@ void cholesky(const Tensor& a, const Tensor& info, const char* op) {
   });
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::cholesky>(DeviceType::CUDA, cholesky);
+[[maybe_unused]] const bool kCholeskyRegistered = register_kernel<&DeviceKernels::cholesky>(DeviceType::CUDA, cholesky);
 
 }  // namespace
 }  // namespace lamella::cuda

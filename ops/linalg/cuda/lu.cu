@@ -166,8 +166,8 @@ void permutation(const Tensor& pivots, const Tensor& permutation, const char* op
          static_cast<std::int64_t*>(permutation.raw_data()), rows, batches);
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::lu>(DeviceType::CUDA, lu) &&
-                                          register_kernel<&DeviceKernels::permutation>(DeviceType::CUDA, permutation);
+[[maybe_unused]] const bool kLuRegistered = register_kernel<&DeviceKernels::lu>(DeviceType::CUDA, lu) &&
+                                            register_kernel<&DeviceKernels::permutation>(DeviceType::CUDA, permutation);
 
 }  // namespace
 }  // namespace lamella::cuda

@@ -199,7 +199,7 @@ void orthogonalize(const Tensor& rows, const Tensor& vectors, const Tensor& info
          static_cast<std::int32_t*>(info.raw_data()), batches);
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kOrthogonalizeRegistered =
     register_kernel<&DeviceKernels::orthogonalize>(DeviceType::CUDA, orthogonalize);
 
 }  // namespace

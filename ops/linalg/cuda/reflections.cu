@@ -215,8 +215,9 @@ void reflect(const Tensor& a, const Tensor& tau, const Tensor& c, bool adjoint, 
                  c.numel() / (m * columns), c.dtype(), current_stream(c.device()), op);
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::reflections>(DeviceType::CUDA, reflections) &&
-                                          register_kernel<&DeviceKernels::reflect>(DeviceType::CUDA, reflect);
+[[maybe_unused]] const bool kReflectionsRegistered =
+    register_kernel<&DeviceKernels::reflections>(DeviceType::CUDA, reflections) &&
+    register_kernel<&DeviceKernels::reflect>(DeviceType::CUDA, reflect);
 
 }  // namespace
 }  // namespace lamella::cuda

@@ -92,7 +92,7 @@ void solve_triangle(const Tensor& a, const Tensor& b, const linalg::Triangle& tr
   }
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kTrianglesRegistered =
     register_kernel<&DeviceKernels::solve_triangle>(DeviceType::CUDA, solve_triangle);
 
 }  // namespace

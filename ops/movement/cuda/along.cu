@@ -56,8 +56,9 @@ Tensor place(const Tensor& x, const Tensor& positions, std::int64_t axis, const 
   return sums;
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::pick_along>(DeviceType::CUDA, pick) &&
-                                          register_kernel<&DeviceKernels::place_along>(DeviceType::CUDA, place);
+[[maybe_unused]] const bool kMovementAlongRegistered =
+    register_kernel<&DeviceKernels::pick_along>(DeviceType::CUDA, pick) &&
+    register_kernel<&DeviceKernels::place_along>(DeviceType::CUDA, place);
 
 }  // namespace
 }  // namespace lamella::cuda

@@ -135,7 +135,7 @@ NormGrads backward(const Tensor& x, const Tensor& weight, const Tensor& dy, cons
   return grads;
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kBatchNormRegistered =
     register_kernel<&DeviceKernels::normalize_batch>(DeviceType::CUDA, forward) &&
     register_kernel<&DeviceKernels::normalize_batch_gradient>(DeviceType::CUDA, backward);
 

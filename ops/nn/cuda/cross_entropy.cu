@@ -100,7 +100,7 @@ Tensor backward(const Tensor& x, const Tensor& numbers, double smoothing, const 
   return dx;
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kCrossEntropyRegistered =
     register_kernel<&DeviceKernels::cross_entropy>(DeviceType::CUDA, forward) &&
     register_kernel<&DeviceKernels::cross_entropy_gradient>(DeviceType::CUDA, backward);
 

@@ -187,7 +187,7 @@ void weighted_differences(const Tensor& x, const Tensor& y, const Tensor& weight
   });
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kDistanceRegistered =
     register_kernel<&DeviceKernels::row_distances>(DeviceType::CUDA, row_distances) &&
     register_kernel<&DeviceKernels::weighted_differences>(DeviceType::CUDA, weighted_differences);
 

@@ -208,7 +208,7 @@ NormGrads backward(const Tensor& x, const Tensor& weight, const Tensor& dy, cons
   return grads;
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kNormRegistered =
     register_kernel<&DeviceKernels::normalize_rows>(DeviceType::CUDA, forward) &&
     register_kernel<&DeviceKernels::normalize_rows_gradient>(DeviceType::CUDA, backward);
 

@@ -146,7 +146,7 @@ void pool(const PoolCall& call, const Tensor& from, const Tensor& to, const Tens
   });
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::pool>(DeviceType::CUDA, pool);
+[[maybe_unused]] const bool kPoolRegistered = register_kernel<&DeviceKernels::pool>(DeviceType::CUDA, pool);
 
 }  // namespace
 }  // namespace lamella::cuda

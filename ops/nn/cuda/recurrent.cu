@@ -95,7 +95,7 @@ void step_backward(const CellOperands& given, const CellArrows& arrows) {
   });
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kRecurrentRegistered =
     register_kernel<&DeviceKernels::recurrent_step>(DeviceType::CUDA, step_forward) &&
     register_kernel<&DeviceKernels::recurrent_step_gradient>(DeviceType::CUDA, step_backward);
 

@@ -97,7 +97,7 @@ void resample(const ResampleRule& rule, const Tensor& x, const Tensor& y, std::s
   });
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::resample>(DeviceType::CUDA, resample);
+[[maybe_unused]] const bool kResampleRegistered = register_kernel<&DeviceKernels::resample>(DeviceType::CUDA, resample);
 
 }  // namespace
 }  // namespace lamella::cuda

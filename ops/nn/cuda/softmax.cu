@@ -93,8 +93,9 @@ Tensor backward(const Tensor& y, const Tensor& dy, std::size_t axis, bool log) {
   return dx;
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::softmax>(DeviceType::CUDA, forward) &&
-                                          register_kernel<&DeviceKernels::softmax_gradient>(DeviceType::CUDA, backward);
+[[maybe_unused]] const bool kSoftmaxRegistered =
+    register_kernel<&DeviceKernels::softmax>(DeviceType::CUDA, forward) &&
+    register_kernel<&DeviceKernels::softmax_gradient>(DeviceType::CUDA, backward);
 
 }  // namespace
 }  // namespace lamella::cuda

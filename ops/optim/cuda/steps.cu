@@ -102,7 +102,7 @@ void step(std::size_t formula, std::span<const optim::Target* const> targets, st
   run(targets, numbers, shared);
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::optimizer_step>(DeviceType::CUDA, step);
+[[maybe_unused]] const bool kStepsRegistered = register_kernel<&DeviceKernels::optimizer_step>(DeviceType::CUDA, step);
 
 }  // namespace
 }  // namespace lamella::cuda

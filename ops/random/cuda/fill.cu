@@ -48,7 +48,7 @@ void fill_random(const random::Fill& given, const Tensor& out) {
   });
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::random>(DeviceType::CUDA, fill_random);
+[[maybe_unused]] const bool kFillRegistered = register_kernel<&DeviceKernels::random>(DeviceType::CUDA, fill_random);
 
 }  // namespace
 }  // namespace lamella::cuda

@@ -81,7 +81,7 @@ void sample(Sampler sampler, const Tensor& keys, const Tensor& normals, const Te
   launch(op, sample_kernel, grid_blocks(args.n), kGridThreads, 0, current_stream(out.device()), sampler, args);
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::sample>(DeviceType::CUDA, sample);
+[[maybe_unused]] const bool kSampleRegistered = register_kernel<&DeviceKernels::sample>(DeviceType::CUDA, sample);
 
 }  // namespace
 }  // namespace lamella::cuda

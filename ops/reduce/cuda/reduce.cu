@@ -287,7 +287,7 @@ void rescale_norms(const Tensor& x, const Dims& axes, double p, const Tensor& to
   });
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kReduceRegistered =
     register_kernel<&DeviceKernels::rescale_norms>(DeviceType::CUDA, rescale_norms);
 
 }  // namespace

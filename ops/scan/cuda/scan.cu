@@ -164,8 +164,8 @@ void recurrence(const Tensor& factors, const Tensor& addends, std::int64_t axis,
                           : run<RecurrenceScan<double>>(args, device, op);
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::scan>(DeviceType::CUDA, scan) &&
-                                          register_kernel<&DeviceKernels::recurrence>(DeviceType::CUDA, recurrence);
+[[maybe_unused]] const bool kScanRegistered = register_kernel<&DeviceKernels::scan>(DeviceType::CUDA, scan) &&
+                                              register_kernel<&DeviceKernels::recurrence>(DeviceType::CUDA, recurrence);
 
 }  // namespace
 }  // namespace lamella::cuda

@@ -77,8 +77,9 @@ void find_modes(const Tensor& x, const Tensor& positions, const char* op) {
          order.data<std::int64_t>(), rows, n, grid.lanes, positions.data<std::int64_t>());
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::search_sorted>(DeviceType::CUDA, search) &&
-                                          register_kernel<&DeviceKernels::mode_positions>(DeviceType::CUDA, find_modes);
+[[maybe_unused]] const bool kSearchRegistered =
+    register_kernel<&DeviceKernels::search_sorted>(DeviceType::CUDA, search) &&
+    register_kernel<&DeviceKernels::mode_positions>(DeviceType::CUDA, find_modes);
 
 }  // namespace
 }  // namespace lamella::cuda

@@ -206,7 +206,7 @@ void select_nth(const Tensor& x, Rank rank, std::int64_t k, const Tensor& positi
          rows, n, k, positions.data<std::int64_t>());
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kSelectRegistered =
     register_kernel<&DeviceKernels::top_positions>(DeviceType::CUDA, select_top) &&
     register_kernel<&DeviceKernels::nth_positions>(DeviceType::CUDA, select_nth);
 

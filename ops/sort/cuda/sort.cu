@@ -123,7 +123,8 @@ void sort_all(const Tensor& x, bool descending, const Tensor& positions, const c
   first_in_order(x, row_length(x), descending, positions, op);
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::sort_positions>(DeviceType::CUDA, sort_all);
+[[maybe_unused]] const bool kSortRegistered =
+    register_kernel<&DeviceKernels::sort_positions>(DeviceType::CUDA, sort_all);
 
 }  // namespace
 

@@ -80,7 +80,7 @@ void run(Special function, const Tensor& x, const Tensor& y, const char* op) {
          current_stream(device), {x.raw_data(), y.raw_data(), y.numel(), y.dtype() == DType::Float32});
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::special>(DeviceType::CUDA, run);
+[[maybe_unused]] const bool kFunctionsRegistered = register_kernel<&DeviceKernels::special>(DeviceType::CUDA, run);
 
 }  // namespace
 }  // namespace lamella::cuda

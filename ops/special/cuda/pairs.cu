@@ -90,8 +90,9 @@ void run_polynomial(const Polynomial& polynomial, const Tensor& degree, std::int
          make_args(degree, step, x, y), polynomial);
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::special_pair>(DeviceType::CUDA, run_pair) &&
-                                          register_kernel<&DeviceKernels::polynomial>(DeviceType::CUDA, run_polynomial);
+[[maybe_unused]] const bool kPairsRegistered =
+    register_kernel<&DeviceKernels::special_pair>(DeviceType::CUDA, run_pair) &&
+    register_kernel<&DeviceKernels::polynomial>(DeviceType::CUDA, run_polynomial);
 
 }  // namespace
 }  // namespace lamella::cuda
