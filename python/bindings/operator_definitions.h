@@ -56,7 +56,7 @@ inline PyRef tuple_of(PyObject* const* items, Py_ssize_t count) {
   return tuple;
 }
 
-/// What the code that operators of one function type share has to know of one of them.
+/// Describes an operator to the code that operators of its function type share.
 struct Bound {
   /// Points to the operator's function, which has that type.
   const void* function;
