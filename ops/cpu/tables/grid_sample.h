@@ -7,7 +7,7 @@ namespace lamella::cpu {
 enum class GridMode : std::uint8_t { Linear, Nearest, Cubic };
 enum class GridOutside : std::uint8_t { Zeros, Border, Reflection };
 
-/// How a grid is interpreted.
+/// The interpretation of a grid.
 struct GridSetting {
   GridMode mode = GridMode::Linear;
   GridOutside outside = GridOutside::Zeros;

@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(kGridThreads) keys_kernel(const __grid_constan
   });
 }
 
-/// What the gradient of the images is computed from: the sorted keys of places, and their numbers.
+/// The operands of the gradient of the images: the sorted keys of places, and their numbers.
 template <class T, int kAxes>
 struct Sorted {
   Extents<kAxes> extents;
