@@ -25,7 +25,8 @@ struct RowGrid {
   Lanes lanes;
   unsigned blocks;
 
-  RowGrid(std::int64_t rows, std::int64_t width) : lanes{lanes_for(width), true} {
+  RowGrid(std::int64_t rows, std::int64_t width) : RowGrid(rows, Lanes{lanes_for(width), true}) {}
+  RowGrid(std::int64_t rows, Lanes lanes) : lanes(lanes) {
     constexpr std::int64_t kMaxBlocks = 1 << 20;
     blocks = static_cast<unsigned>(std::min<std::int64_t>(kMaxBlocks, (rows + lanes.slots() - 1) / lanes.slots()));
   }

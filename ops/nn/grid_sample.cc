@@ -29,6 +29,7 @@
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/checks.h"
+#include "ops/support/device_kernels.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
@@ -38,13 +39,7 @@ namespace {
 
 using Mode = cpu::GridMode;
 using Outside = cpu::GridOutside;
-
-/// The settings of a call: how the grid is interpreted.
-struct Setting {
-  Mode mode = Mode::Linear;
-  Outside outside = Outside::Zeros;
-  bool align_corners = false;
-};
+using Setting = cpu::GridSetting;
 
 Mode read_mode(std::string_view mode) {
   if (mode == "bilinear") return Mode::Linear;
@@ -196,6 +191,10 @@ class Sampler {
 
 /// Samples images and volumes, composed of operators.
 Tensor composed(const Tensor& x, const Tensor& grid, const Setting& setting) {
+  if (is_half(x.dtype())) {
+    // In float32: coordinates in 16 bits would miss the element in large images.
+    return cast(composed(cast(x, DType::Float32), cast(grid, DType::Float32), setting), x.dtype());
+  }
   const std::size_t axes = x.ndim() - 2;
   std::vector<std::vector<Neighbor>> by_axis;
   for (std::size_t i = 0; i < axes; ++i) {
@@ -207,15 +206,15 @@ Tensor composed(const Tensor& x, const Tensor& grid, const Setting& setting) {
   return Sampler(x, grid, std::move(by_axis))();
 }
 
-/// Samples images on the CPU by kernels. A gradient that is itself recorded is computed by the composition.
+/// Samples by kernels: images on the CPU, images and volumes on a device that has them. A gradient that is itself
+/// recorded is computed by the composition.
 struct GridSampleFn : OperatorLayer<GridSampleFn> {
   static constexpr std::string_view name = "grid_sample";
 
   static bool applies(const Tensor& x, const Tensor& grid, const Setting& setting) {
     const Tensor operands[] = {x, grid};
-    return x.ndim() == 4 && x.size(3) >= cpu::grid_neighbors(setting.mode) && x.device().is_cpu() && x.numel() > 0 &&
-           grid.numel() > 0 && !is_batched(x) && !is_batched(grid) && !autograd::any_dual(operands) &&
-           (x.dtype() == DType::Float32 || x.dtype() == DType::Float64);
+    return takes(x, setting) && x.numel() > 0 && grid.numel() > 0 && !is_batched(x) && !is_batched(grid) &&
+           !autograd::any_dual(operands);
   }
 
   static Tensor forward(Context& ctx, const Tensor& x, const Tensor& grid, const Setting& setting) {
@@ -223,7 +222,13 @@ struct GridSampleFn : OperatorLayer<GridSampleFn> {
     if (ctx.recording()) ctx.state<Setting>() = setting;
     const Tensor image = contiguous(x);
     const Tensor at = contiguous(grid);
-    const Tensor y = empty({x.size(0), x.size(1), grid.size(1), grid.size(2)}, x.dtype());
+    Dims shape(grid.shape().begin(), grid.shape().end() - 1);
+    shape.insert(shape.begin() + 1, x.size(1));
+    const Tensor y = empty(shape, x.dtype(), x.device());
+    if (!x.device().is_cpu()) {
+      device_kernel<&DeviceKernels::grid_sample>(x.device(), name)(setting, image, at, y);
+      return y;
+    }
     const std::int64_t places = grid.size(1) * grid.size(2);
     const HostRelease release(y.numel());
     with_kernels(x.dtype(), [&]<class T>(const cpu::GridKernels<T>& kernels, T) {
@@ -253,8 +258,12 @@ struct GridSampleFn : OperatorLayer<GridSampleFn> {
     const Tensor image = contiguous(x);
     const Tensor at = contiguous(grid);
     const Tensor out = contiguous(dy);
-    const Tensor dx = want_x ? empty(x.shape(), x.dtype()) : Tensor();
-    const Tensor dgrid = want_grid ? empty(grid.shape(), grid.dtype()) : Tensor();
+    const Tensor dx = want_x ? empty(x.shape(), x.dtype(), x.device()) : Tensor();
+    const Tensor dgrid = want_grid ? empty(grid.shape(), grid.dtype(), grid.device()) : Tensor();
+    if (!x.device().is_cpu()) {
+      device_kernel<&DeviceKernels::grid_sample_gradient>(x.device(), name)(setting, image, at, out, dx, dgrid);
+      return {dx, dgrid};
+    }
     const HostRelease release(dy.numel());
     with_kernels(image.dtype(), [&]<class T>(const cpu::GridKernels<T>& kernels, T) {
       parallel_for(0, image.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -273,6 +282,12 @@ struct GridSampleFn : OperatorLayer<GridSampleFn> {
  private:
   static constexpr std::int64_t kPlaces = 1024;  // positions per task
 
+  /// True if the kernels of x's device take it.
+  static bool takes(const Tensor& x, const Setting& setting) {
+    if (!x.device().is_cpu()) return has_device_kernel<&DeviceKernels::grid_sample>(x.device());
+    return x.ndim() == 4 && x.size(3) >= cpu::grid_neighbors(setting.mode) && !is_half(x.dtype());
+  }
+
   template <class F>
   static void with_kernels(DType dtype, F&& f) {
     const cpu::GridSampleTable& table = cpu_kernels().grid_sample;
@@ -288,9 +303,7 @@ struct GridSampleFn : OperatorLayer<GridSampleFn> {
     args.places = grid.size(1) * grid.size(2);
     args.x = x.data<T>() + image * args.channels * args.height * args.width;
     args.grid = grid.data<T>() + image * args.places * 2;
-    args.mode = setting.mode;
-    args.outside = setting.outside;
-    args.align_corners = setting.align_corners;
+    args.setting = setting;
     return args;
   }
 
@@ -352,12 +365,12 @@ Tensor GridSample::call(const Tensor& x, const Tensor& grid, std::string_view mo
     if (x.shape()[i] < 1) fail<ValueError>("[grid_sample] the images are empty: x has the shape ", x.shape());
   }
   const Setting setting{how, outside, align_corners};
+  if (GridSampleFn::applies(x, grid, setting)) return GridSampleFn::apply(x, grid, setting);
   if (is_half(x.dtype())) {
-    // In float32: coordinates in 16 bits would miss the element in large images.
     return cast(call(cast(x, DType::Float32), cast(grid, DType::Float32), mode, padding_mode, align_corners),
                 x.dtype());
   }
-  return GridSampleFn::applies(x, grid, setting) ? GridSampleFn::apply(x, grid, setting) : composed(x, grid, setting);
+  return composed(x, grid, setting);
 }
 
 Tensor AffineGrid::call(const Tensor& theta, const Dims& size, bool align_corners) {

@@ -20,6 +20,7 @@ struct BatchStatistics;
 struct CellArrows;
 struct CellOperands;
 struct ColumnSteps;
+struct CtcSequences;
 struct ElementwiseOp;
 struct FftCall;
 struct ImageWindows;
@@ -30,6 +31,9 @@ enum class PickAction : std::uint8_t;
 struct PoolCall;
 struct Range;
 struct ResampleRule;
+namespace cpu {
+struct GridSetting;
+}
 namespace detail {
 struct ConvProblem;
 }
@@ -196,6 +200,17 @@ struct DeviceKernels {
   /// Resamples an axis of the contiguous x, of float32 or float64, into y, or applies the transpose.
   void (*resample)(const ResampleRule& rule, const Tensor& x, const Tensor& y, std::size_t axis,
                    bool transposed) = nullptr;
+  /// Samples images, or volumes, x at the places of a grid; all are contiguous, of one dtype, and not empty.
+  void (*grid_sample)(const cpu::GridSetting& setting, const Tensor& x, const Tensor& grid, const Tensor& y) = nullptr;
+  /// Writes the gradients of grid_sample, of which either may be undefined.
+  void (*grid_sample_gradient)(const cpu::GridSetting& setting, const Tensor& x, const Tensor& grid, const Tensor& dy,
+                               const Tensor& dx, const Tensor& dgrid) = nullptr;
+  /// Writes the losses of sequences, which are above cpu::kCtcImpossible for a target that is not reached, and returns
+  /// what the gradient needs if `keep`. A label that is no class is an error that the host raises later.
+  Tensor (*ctc)(const CtcSequences& sequences, const Tensor& losses, bool keep) = nullptr;
+  /// Returns the gradient of the log-probabilities from the contiguous gradient of the losses, and from what ctc gave.
+  Tensor (*ctc_gradient)(const CtcSequences& sequences, const Tensor& kept, const Tensor& losses,
+                         const Tensor& dy) = nullptr;
   /// Transforms the lines of the contiguous `from` along an axis into those of `to`, both float32 or both float64, real
   /// or complex; a complex transform may be in place.
   void (*fft)(const FftCall& call, const Tensor& from, const Tensor& to, const char* op) = nullptr;

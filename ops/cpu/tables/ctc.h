@@ -6,6 +6,8 @@ namespace lamella::cpu {
 
 /// The logarithm of a probability of 0 in ctc_loss: finite, so that differences of two of them are defined.
 constexpr double kCtcNever = -1e30;
+/// The loss of a target that fits into its steps is below this bound.
+constexpr double kCtcImpossible = -kCtcNever / 10;
 
 /// A sequence and its target, whose paths go through 2 * labels + 1 states: the labels, and a blank around each. A row
 /// of states is one padding number, then the labels, then the blanks, ctc_block(labels) of each; those beyond the last
@@ -33,7 +35,7 @@ constexpr std::int64_t ctc_scratch(std::int64_t labels) { return 7 * (ctc_block(
 
 template <class T>
 struct CtcKernels {
-  /// Fills alpha; returns the loss, which is above -kCtcNever / 10 if the target cannot be reached.
+  /// Fills alpha; returns the loss, which is above kCtcImpossible if the target cannot be reached.
   T (*forward)(const CtcArgs<T>&) = nullptr;
   /// Writes `dy` times the loss's derivative by log_p into rows of dx, laid out as log_p, from the results of forward.
   void (*backward)(const CtcArgs<T>&, T loss, T dy, T* dx) = nullptr;

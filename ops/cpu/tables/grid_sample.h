@@ -7,6 +7,13 @@ namespace lamella::cpu {
 enum class GridMode : std::uint8_t { Linear, Nearest, Cubic };
 enum class GridOutside : std::uint8_t { Zeros, Border, Reflection };
 
+/// The interpretation of a grid.
+struct GridSetting {
+  GridMode mode = GridMode::Linear;
+  GridOutside outside = GridOutside::Zeros;
+  bool align_corners = false;
+};
+
 /// Returns the number of neighbors along each axis that a sample is computed from.
 constexpr std::int64_t grid_neighbors(GridMode mode) {
   return mode == GridMode::Linear ? 2 : mode == GridMode::Nearest ? 1 : 4;
@@ -28,9 +35,7 @@ struct GridArgs {
   std::int64_t places = 0;
   std::int64_t first = 0;  // first of the positions that forward computes
   std::int64_t last = 0;
-  GridMode mode = GridMode::Linear;
-  GridOutside outside = GridOutside::Zeros;
-  bool align_corners = false;
+  GridSetting setting;
 };
 
 template <class T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/nn/ctc_formulas.h"
 #include "ops/reduce/cpu/loops.h"
 
 // Graves et al., "Connectionist temporal classification", ICML 2006: alpha and beta are their forward and backward
@@ -12,27 +13,10 @@
 namespace lamella::cpu {
 namespace {
 
+using ctc::at_least_never;
+using ctc::log_sum;
+
 constexpr double kNever = kCtcNever;
-
-// larger() and smaller() return the other operand if one is NaN; they are ordered so that no NaN is lost.
-
-/// Returns log(exp(a) + exp(b)) for finite numbers.
-template <class T>
-Vec<T> log_sum(Vec<T> a, Vec<T> b) {
-  const Vec<T> top = larger(a, b);
-  return top + log(1 + exp(smaller(b, a) - top));
-}
-template <class T>
-Vec<T> log_sum(Vec<T> a, Vec<T> b, Vec<T> c) {
-  const Vec<T> high = larger(a, b);
-  const Vec<T> top = larger(high, c);
-  return top + log(1 + exp(smaller(b, a) - top) + exp(smaller(c, high) - top));
-}
-
-template <class T>
-T at_least_never(T log_p) {
-  return log_p < T(kNever) ? T(kNever) : log_p;
-}
 
 /// The states of one step.
 template <class T>
@@ -46,10 +30,9 @@ class Sequence {
  public:
   explicit Sequence(const CtcArgs<T>& args)
       : args_(args), block_(ctc_block(args.labels)), skips_(take(args.scratch, 0)), emitted_(take(args.scratch, 1)) {
-    // A path may go from a label directly to the next one if the two differ.
     std::fill_n(skips_, block_ + 1, T(0));
     for (std::int64_t k = 1; k < args.labels; ++k)
-      skips_[k] = args.targets[k] != args.targets[k - 1] && args.targets[k] != args.blank;
+      skips_[k] = ctc::may_follow(args.targets[k], args.targets[k - 1], args.blank);
     std::fill_n(emitted_, block_ + 1, T(kNever));
   }
 

@@ -4,6 +4,7 @@
 
 #include "ops/cpu/tables/grid_sample.h"
 #include "ops/cpu/tile.h"
+#include "ops/nn/grid_axis.h"
 #include "ops/simd/vec.h"
 
 // The positions of a block are computed once for all channels: the offsets and weights of their neighbors in the image.
@@ -12,99 +13,11 @@
 namespace lamella::cpu {
 namespace {
 
-/// A number and its derivative by the grid's coordinate.
-template <class V>
-struct Slope {
-  V value;
-  V slope;
-};
-
-/// An axis of the image, and how coordinates on it are interpreted.
-template <class V>
-struct Axis {
-  V size;
-  GridOutside outside;
-  bool align_corners;
-
-  V last() const { return size - 1; }
-
-  /// Converts coordinates between -1 and 1 to units of elements.
-  Slope<V> in_elements(V at) const {
-    if (align_corners) return {(at + 1) * (last() / 2), last() / 2};
-    return {((at + 1) * size - 1) / 2, size / 2};
-  }
-
-  /// Moves coordinates into the range of elements, unless the padding is 0.
-  Slope<V> brought_in(Slope<V> at) const {
-    if (outside == GridOutside::Zeros) return at;
-    if (outside == GridOutside::Reflection) at = reflected(at);
-    const auto before = at.value <= 0;
-    const auto behind = at.value >= last();
-    return {where(before, 0, where(behind, last(), at.value)), where(before | behind, 0, at.slope)};
-  }
-
-  auto holds(V whole) const { return (whole >= 0) & (whole <= last()); }
-  /// Clamps whole numbers to the range of elements.
-  V element(V whole) const { return where(whole >= last(), last(), where(whole > 0, whole, 0)); }
-
- private:
-  Slope<V> reflected(Slope<V> at) const {
-    const V low = align_corners ? V(0) : V(-0.5);
-    const V span = align_corners ? last() : size;
-    const V apart = abs(at.value - low);
-    const V turns = floor(apart / span);
-    const V rest = apart - turns * span;
-    const V slope = where(at.value > low, at.slope, where(at.value < low, -at.slope, 0));
-    const auto even = turns == 2 * floor(turns / 2);
-    // A single element is its own reflection.
-    const auto single = span == 0;
-    return {where(single, 0 * at.value, where(even, rest, span - rest) + low),
-            where(single, 0, where(even, slope, -slope))};
-  }
-};
-
-/// The neighbors of coordinates along one axis.
-template <class V, int kCount>
-struct Neighbors {
-  V element[kCount];
-  Slope<V> weight[kCount];  // 0 outside of the image
-};
-
-template <int kCount, class V>
-Neighbors<V, kCount> neighbors_of(V given, const Axis<V>& axis) {
-  Neighbors<V, kCount> result;
-  const auto set = [&](int k, V whole, Slope<V> weight) {
-    const auto held = axis.holds(whole);
-    result.element[k] = axis.element(whole);
-    result.weight[k] = {where(held, weight.value, 0), where(held, weight.slope, 0)};
-  };
-  const Slope<V> plain = axis.in_elements(given);
-  if constexpr (kCount == 1) {
-    set(0, round(axis.brought_in(plain).value), {1, 0});
-  } else if constexpr (kCount == 2) {
-    const Slope<V> at = axis.brought_in(plain);
-    const V left = floor(at.value);
-    const V share = at.value - left;
-    set(0, left, {1 - share, -at.slope});
-    set(1, left + 1, {share, at.slope});
-  } else {
-    // R. Keys, "Cubic convolution interpolation for digital image processing", 1981, with the usual parameter a.
-    constexpr typename V::value_type kA = -0.75;
-    const V left = floor(plain.value);
-    const V t = plain.value - left;
-    const auto near = [](V d, V slope) {
-      return Slope<V>{((kA + 2) * d - (kA + 3)) * d * d + 1, (3 * (kA + 2) * d - 2 * (kA + 3)) * d * slope};
-    };
-    const auto far = [](V d, V slope) {
-      return Slope<V>{((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA, ((3 * kA * d - 10 * kA) * d + 8 * kA) * slope};
-    };
-    const Slope<V> weights[] = {far(t + 1, plain.slope), near(t, plain.slope), near(1 - t, -plain.slope),
-                                far(2 - t, -plain.slope)};
-    // Neighbors outside of the image are reflected or clamped one by one.
-    for (int k = 0; k < 4; ++k) set(k, round(axis.brought_in({left + (k - 1), 0}).value), weights[k]);
-  }
-  return result;
-}
+using sampling::Axis;
+using sampling::Neighbors;
+using sampling::neighbors_of;
+using sampling::Slope;
+using sampling::weighed;
 
 /// Rearranges the neighbors as kCount adjacent elements and returns the first ones; weights of neighbors that were
 /// reflected or clamped onto one element are summed. The axis has at least kCount elements.
@@ -161,12 +74,6 @@ V sums_of(const V (&parts)[kCount]) {
   }
 }
 
-/// A weight of 0 gives 0, even for an infinite element.
-template <class V>
-V weighed(V weight, V x) {
-  return where(weight == 0, 0, weight * x);
-}
-
 /// The neighbors of the positions of a block: kCount adjacent elements in each of kCount rows.
 template <class T, int kCount>
 class Block {
@@ -176,8 +83,8 @@ class Block {
   using Numbers = T[kCount][kPlaces * kCount];
 
   void look_up(const GridArgs<T>& args, std::int64_t begin, std::int64_t count, bool slopes) {
-    const Axis<V> height{static_cast<T>(args.height), args.outside, args.align_corners};
-    const Axis<V> width{static_cast<T>(args.width), args.outside, args.align_corners};
+    const Axis<V> height{static_cast<T>(args.height), args.setting.outside, args.setting.align_corners};
+    const Axis<V> width{static_cast<T>(args.width), args.setting.outside, args.setting.align_corners};
     count_ = count;
     for (std::int64_t p = 0; p < count; p += V::size) {
       // The grid lists the coordinate of the last axis first.
@@ -332,16 +239,16 @@ void backward(const GridArgs<T>& args) {
 
 template <class T>
 void forward_by_mode(const GridArgs<T>& args) {
-  args.mode == GridMode::Linear    ? forward<T, 2>(args)
-  : args.mode == GridMode::Nearest ? forward<T, 1>(args)
-                                   : forward<T, 4>(args);
+  args.setting.mode == GridMode::Linear    ? forward<T, 2>(args)
+  : args.setting.mode == GridMode::Nearest ? forward<T, 1>(args)
+                                           : forward<T, 4>(args);
 }
 
 template <class T>
 void backward_by_mode(const GridArgs<T>& args) {
-  args.mode == GridMode::Linear    ? backward<T, 2>(args)
-  : args.mode == GridMode::Nearest ? backward<T, 1>(args)
-                                   : backward<T, 4>(args);
+  args.setting.mode == GridMode::Linear    ? backward<T, 2>(args)
+  : args.setting.mode == GridMode::Nearest ? backward<T, 1>(args)
+                                           : backward<T, 4>(args);
 }
 
 }  // namespace

@@ -13,13 +13,14 @@ from support import emulation
 
 pytestmark = pytest.mark.skipif(emulation.library() is None, reason="this is no build on the emulation of CUDA")
 
-#: Defines x [5, 3], an index i with a number that x does not have, and j, a good one, on the device.
+#: Defines x [5, 3], an index i with a number that x does not have, and j, a good one, on the device, and lengths.
 SETUP = """
 import lamella as lm, numpy as np
 F = lm.nn.functional
 x = lm.reshape(lm.arange(15, dtype="float32"), [5, 3]).to("cuda")
 i = lm.tensor([1, 7, 0], device="cuda")
 j = lm.tensor([1, 4, 0], device="cuda")
+length = lambda n: lm.tensor([n], device="cpu")
 """
 
 #: Calls, with the error that they make and a part of its text.
@@ -42,6 +43,10 @@ CALLS = {
     "F.cross_entropy(x[:3], lm.tensor([0, 3, -100], device='cuda'), weight=x[0])": (
         "IndexError",
         "[cross_entropy] index 3",
+    ),
+    "F.ctc_loss(lm.reshape(x, [5, 1, 3]), lm.reshape(i, [1, 3]), length(5), length(2))": (
+        "IndexError",
+        "[ctc_loss] targets must be among the 3 classes, got 7",
     ),
     "F.nll_loss(x[:3], lm.tensor([0, 5, 1], device='cuda'))": ("IndexError", "[nll_loss] index 5"),
     "F.binary_cross_entropy(x, x)": ("ValueError", "[binary_cross_entropy] all elements of input must lie in [0, 1]"),

@@ -134,6 +134,38 @@ def test_gradients_of_grid_sample(mode: str, padding: str, align: bool, dtype: s
     check_both(f, [x, grid], dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("shape", [(2, 5, 3, 4), (1, 6, 3, 2, 5), (2, 1, 1, 1)])
+def test_gradients_where_many_places_meet(
+    shape: tuple[int, ...], mode: str, dtype: str, rng: np.random.Generator
+) -> None:
+    """In a corner, around one place within, and outside; more than a thread of a device adds by itself."""
+    axes = len(shape) - 2
+    x = rng.normal(size=shape)
+    centers = np.repeat([2.5, -2.5, 0.15], 300)[:, None]
+    grid = centers + rng.uniform(-0.05, 0.05, size=(shape[0], 900, axes))
+    grid[:, ::100] = 7.3
+    grid = grid.reshape(shape[0], *[1] * (axes - 1), 900, axes)
+    for padding in ("zeros", "border", "reflection"):
+        check_both(lambda x, grid: lm.grid_sample(x, grid, mode, padding), [x, grid], dtype)  # noqa: B023
+
+
+def test_gradients_of_grid_sample_are_the_same_each_time(rng: np.random.Generator) -> None:
+    x, grid = rng.normal(size=(2, 3, 6, 7)), rng.uniform(-1.2, 1.2, size=(2, 40, 41, 2))
+    first, second = (gradients(lm.grid_sample, [x, grid], "float32", False)[1] for _ in range(2))
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3, 3), (2, 0, 3, 3), (0, 2, 3, 3, 3)])
+def test_grid_sample_of_no_images(shape: tuple[int, ...]) -> None:
+    x, grid = np.zeros(shape), np.zeros((shape[0], *[2] * (len(shape) - 2), len(shape) - 2))
+    y, (dx, dgrid) = gradients(lm.grid_sample, [x, grid], "float32", False)
+    assert y.shape == (*shape[:2], *grid.shape[1:-1])
+    assert dx.shape == shape and dgrid.shape == grid.shape and not dgrid.any()
+
+
 def test_grid_sample_of_views_and_numbers_that_are_none(rng: np.random.Generator) -> None:
     x = lm.asarray(rng.normal(size=(1, 4, 6, 2)).astype("float32"))
     grid = lm.asarray(rng.uniform(-1, 1, size=(1, 3, 2, 2)).astype("float32"))

@@ -338,6 +338,80 @@ def test_ctc_gradient_of_many_lengths(dtype: str, rng: np.random.Generator) -> N
     assert np.isnan(parts[0]) and not np.isnan(parts[1:]).any() and np.isinf(parts[4])
 
 
+def paths_through(log_p: np.ndarray, states: np.ndarray, skips: np.ndarray) -> np.ndarray:
+    """The log-probabilities of all beginnings of paths, [steps, states]; some states may follow the last but one."""
+    alpha = np.full((len(log_p), len(states)), -np.inf)
+    alpha[0, :2] = log_p[0, states[:2]]
+    for t in range(1, len(log_p)):
+        last, skipped = (np.concatenate([np.full(n, -np.inf), alpha[t - 1]])[: len(states)] for n in (1, 2))
+        reached = np.logaddexp(np.logaddexp(alpha[t - 1], last), np.where(skips, skipped, -np.inf))
+        alpha[t] = reached + log_p[t, states]
+    return alpha
+
+
+def loss_and_gradient(log_p: np.ndarray, label: list[int], blank: int) -> tuple[float, np.ndarray]:
+    """The loss of a sequence and its gradient by the scores, from the beginnings and the ends of all paths."""
+    states = np.array([blank, *(s for symbol in label for s in (symbol, blank))])
+    skips = np.array([i > 1 and s not in (blank, states[i - 2]) for i, s in enumerate(states)])
+    back = np.concatenate([[False, False], skips[::-1]])[: len(states)]
+    if not len(log_p) or not np.isfinite(total := sp.logsumexp(paths_through(log_p, states, skips)[-1, -2:])):
+        return (np.inf if len(label) else 0.0), np.zeros_like(log_p)
+    ends = paths_through(log_p[::-1], states[::-1], back)[::-1, ::-1]
+    shares = np.exp(paths_through(log_p, states, skips) + ends - log_p[:, states] - total)
+    gradient = np.exp(log_p)
+    for k, s in enumerate(states):
+        gradient[:, s] -= shares[:, k]
+    return -total, gradient
+
+
+#: By what is special: the numbers of steps, of labels, of classes, and the blank.
+SEQUENCES = {
+    "more labels than threads": ([700, 640], [300, 257], 40, 0),
+    "labels that repeat": ([90, 90, 3], [40, 2, 2], 2, 1),
+    "blanks among the labels": ([70, 66], [20, 30], 3, 3),
+    "many sequences": ([4] * 300, [i % 4 for i in range(300)], 3, 0),
+    "no labels": ([5, 0, 7], [0, 0, 0], 3, 2),
+    "no steps": ([0, 0], [0, 2], 3, 0),
+}
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("case", SEQUENCES)
+def test_ctc_loss_of_sequences(case: str, together: bool, rng: np.random.Generator) -> None:
+    steps, lengths, classes, blank = SEQUENCES[case]
+    scores = rng.normal(size=(max(steps) + 2, len(steps), classes + 1))
+    log_p = sp.log_softmax(scores, -1)
+    labels = [rng.integers(0, classes + 1, n).tolist() for n in lengths]
+    if case != "blanks among the labels":
+        symbols = [s for s in range(classes + 1) if s != blank]
+        labels = [[symbols[s % classes] for s in label] for label in labels]
+    wanted = [loss_and_gradient(log_p[:n, i], labels[i], blank) for i, n in enumerate(steps)]
+    # Rows may be wider than the longest target, and hold anything there.
+    rows = [label + [999] * (max(lengths) + 3 - len(label)) for label in labels]
+    flat = [symbol for label in labels for symbol in label]
+    targets = lm.asarray(np.array(flat if together else rows, dtype="int64"))
+    x = lm.tensor(scores, stop_gradient=False)
+    losses = lm.ctc_loss(x, targets, lm.asarray(steps), lm.asarray(lengths), blank, "none")
+    close(losses, [loss for loss, _ in wanted], rtol=1e-9)
+    weights = np.cos(np.arange(len(steps)))
+    with lm.no_grad():
+        close(lm.ctc_loss(x, targets, lm.asarray(steps), lm.asarray(lengths), blank, "none"), losses.numpy())
+    (lm.where(losses < np.inf, losses, 0) * lm.asarray(weights)).sum().backward()
+    gradient = np.zeros_like(scores)
+    for i, (_, part) in enumerate(wanted):
+        gradient[: steps[i], i] = weights[i] * part
+    np.testing.assert_allclose(x.grad.numpy(), gradient, rtol=1e-7, atol=1e-10)
+
+
+def test_ctc_loss_of_no_sequences() -> None:
+    none = lm.zeros([0], dtype="int64")
+    x = lm.tensor(np.zeros((3, 0, 4)), stop_gradient=False)
+    loss = lm.ctc_loss(x, lm.zeros([0, 2], dtype="int64"), none, none, reduction="sum")
+    assert loss.item() == 0
+    loss.backward()
+    assert x.grad.shape == (3, 0, 4)
+
+
 def test_ctc_loss_of_the_impossible() -> None:
     x = lm.tensor(np.zeros((2, 1, 3)), stop_gradient=False)
     arguments = (lm.asarray([[1, 1]]), lm.asarray([2]), lm.asarray([2]))
