@@ -291,8 +291,8 @@ Tensor backward(const CtcSequences& sequences, const Tensor& alpha, const Tensor
   return dx;
 }
 
-[[maybe_unused]] const bool kRegistered = register_kernel<&DeviceKernels::ctc>(DeviceType::CUDA, forward) &&
-                                          register_kernel<&DeviceKernels::ctc_gradient>(DeviceType::CUDA, backward);
+[[maybe_unused]] const bool kCtcRegistered = register_kernel<&DeviceKernels::ctc>(DeviceType::CUDA, forward) &&
+                                             register_kernel<&DeviceKernels::ctc_gradient>(DeviceType::CUDA, backward);
 
 }  // namespace
 }  // namespace lamella::cuda

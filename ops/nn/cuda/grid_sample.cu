@@ -409,7 +409,7 @@ void backward(const cpu::GridSetting& setting, const Tensor& x, const Tensor& gr
   });
 }
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kGridSampleRegistered =
     register_kernel<&DeviceKernels::grid_sample>(DeviceType::CUDA, forward) &&
     register_kernel<&DeviceKernels::grid_sample_gradient>(DeviceType::CUDA, backward);
 
