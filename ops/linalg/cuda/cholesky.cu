@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kPanel) square_kernel(const __grid_constant__ 
   for (std::int32_t j = 0; j < args.width; ++j) {
     __syncthreads();
     if (row == j) {
-      const Real<T> pivot = real_part(square[j][j]);
+      const PartOf<T> pivot = real_part(square[j][j]);
       // Also for NaN.
       if (!(pivot > 0)) failed = j + 1;
       square[j][j] = real_number<T>(sqrt(pivot));

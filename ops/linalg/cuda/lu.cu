@@ -39,13 +39,13 @@ __device__ Candidate<R> better(Candidate<R> a, Candidate<R> b) {
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) panel_kernel(const __grid_constant__ LuArgs args) {
-  __shared__ Candidate<Real<T>> shared[kThreads];
+  __shared__ Candidate<PartOf<T>> shared[kThreads];
   __shared__ T pivot_row[kPanel];
   T* const a = static_cast<T*>(args.a) + blockIdx.x * args.m * args.n + args.first;
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
   for (std::int32_t j = 0; j < args.width; ++j) {
     const std::int64_t top = args.first + j;
-    Candidate<Real<T>> mine{-1, top};
+    Candidate<PartOf<T>> mine{-1, top};
     for (std::int64_t row = top + thread; row < args.m; row += kThreads) {
       mine = better(mine, {size_of(a[row * args.n + j]), row});
     }

@@ -19,7 +19,7 @@ struct RealOf<Parts<T>> {
   using type = T;
 };
 template <class T>
-using Real = typename RealOf<T>::type;
+using PartOf = typename RealOf<T>::type;
 
 /// Calls f.operator()<T>() with the number type of a dtype that has decompositions.
 template <class F>
@@ -37,7 +37,7 @@ void visit_numbers(DType dtype, F&& f) {
 }
 
 template <class T>
-__device__ T real_number(Real<T> x) {
+__device__ T real_number(PartOf<T> x) {
   if constexpr (std::is_floating_point_v<T>) {
     return x;
   } else {
@@ -45,7 +45,7 @@ __device__ T real_number(Real<T> x) {
   }
 }
 template <class T>
-__device__ Real<T> real_part(T x) {
+__device__ PartOf<T> real_part(T x) {
   if constexpr (std::is_floating_point_v<T>) {
     return x;
   } else {
@@ -53,7 +53,7 @@ __device__ Real<T> real_part(T x) {
   }
 }
 template <class T>
-__device__ Real<T> imaginary_part(T x) {
+__device__ PartOf<T> imaginary_part(T x) {
   if constexpr (std::is_floating_point_v<T>) {
     return 0;
   } else {
@@ -73,7 +73,7 @@ __device__ T conjugate_if(T x, bool conjugated) {
   return conjugated ? conjugate_of(x) : x;
 }
 template <class T>
-__device__ T times_real(T x, Real<T> by) {
+__device__ T times_real(T x, PartOf<T> by) {
   if constexpr (std::is_floating_point_v<T>) {
     return x * by;
   } else {
@@ -86,7 +86,7 @@ __device__ bool is_zero(T x) {
 }
 /// Returns the sum of the parts' magnitudes, by which pivots are compared.
 template <class T>
-__device__ Real<T> size_of(T x) {
+__device__ PartOf<T> size_of(T x) {
   return std::abs(real_part(x)) + std::abs(imaginary_part(x));
 }
 /// Returns the square of the magnitude in double: that of a float does not overflow there.
@@ -104,12 +104,12 @@ __device__ T quotient(T a, T b) {
     return a / b;
   } else {
     if (std::abs(b.imaginary) <= std::abs(b.real)) {
-      const Real<T> ratio = b.imaginary / b.real;
-      const Real<T> divisor = b.real + b.imaginary * ratio;
+      const PartOf<T> ratio = b.imaginary / b.real;
+      const PartOf<T> divisor = b.real + b.imaginary * ratio;
       return {(a.real + a.imaginary * ratio) / divisor, (a.imaginary - a.real * ratio) / divisor};
     }
-    const Real<T> ratio = b.real / b.imaginary;
-    const Real<T> divisor = b.real * ratio + b.imaginary;
+    const PartOf<T> ratio = b.real / b.imaginary;
+    const PartOf<T> divisor = b.real * ratio + b.imaginary;
     return {(a.real * ratio + a.imaginary) / divisor, (a.imaginary * ratio - a.real) / divisor};
   }
 }

@@ -41,8 +41,8 @@ __device__ double sum_of_warp(double mine) {
 
 template <class T>
 struct Rotation {
-  Real<T> cosine;
-  Real<T> sine;
+  PartOf<T> cosine;
+  PartOf<T> sine;
   T phase;
 };
 
@@ -85,12 +85,12 @@ __device__ bool rotate_pair(const JacobiArgs& args, std::int64_t batch, std::int
   if (tangent == 0) return false;
   Rotation<T> rotation;
   const double cosine = 1 / sqrt(1 + tangent * tangent);
-  rotation.cosine = static_cast<Real<T>>(cosine);
-  rotation.sine = static_cast<Real<T>>(cosine * tangent);
+  rotation.cosine = static_cast<PartOf<T>>(cosine);
+  rotation.sine = static_cast<PartOf<T>>(cosine * tangent);
   if constexpr (std::is_floating_point_v<T>) {
     rotation.phase = real < 0 ? -1 : 1;
   } else {
-    rotation.phase = {static_cast<Real<T>>(real / product), static_cast<Real<T>>(imaginary / product)};
+    rotation.phase = {static_cast<PartOf<T>>(real / product), static_cast<PartOf<T>>(imaginary / product)};
   }
   rotate(p, q, args.length, rotation, lane);
   if (args.vectors) {

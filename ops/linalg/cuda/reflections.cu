@@ -137,11 +137,11 @@ __global__ void __launch_bounds__(kPanel* kLanes) panel_kernel(const __grid_cons
     T tau = real_number<T>(0);
     if (norm != 0 || imaginary != 0) {
       const double beta = -copysign(hypot(hypot(real, imaginary), norm), real);
-      const T diagonal = real_number<T>(static_cast<Real<T>>(beta));
+      const T diagonal = real_number<T>(static_cast<PartOf<T>>(beta));
       if constexpr (std::is_floating_point_v<T>) {
         tau = static_cast<T>((beta - real) / beta);
       } else {
-        tau = {static_cast<Real<T>>((beta - real) / beta), static_cast<Real<T>>(-imaginary / beta)};
+        tau = {static_cast<PartOf<T>>((beta - real) / beta), static_cast<PartOf<T>>(-imaginary / beta)};
       }
       const T divisor = alpha - diagonal;
       for (std::int64_t i = j + 1 + thread; i < rows; i += kThreads) v[i * args.n] = quotient(v[i * args.n], divisor);
