@@ -24,6 +24,12 @@ using special::power_series;
 using special::Rule;
 using special::slope_in_double;
 
+/// Return the derivatives of scaled functions by their kernels, for float32 or float64.
+Tensor i0e_slope(const Tensor& x);
+Tensor i1e_slope(const Tensor& x);
+Tensor k0e_slope(const Tensor& x);
+Tensor k1e_slope(const Tensor& x);
+
 /// Returns the derivative of this order of the sum of sign^m (x / 2)^(2 m) / m!^2, for |x| <= 2: of J0 (sign -1) or I0
 /// (sign 1).
 template <int kOrder>
@@ -103,7 +109,8 @@ Tensor bessel_far(const Tensor& x, int nu, double sign) {
   return factor * power_series(c, u);
 }
 
-/// Returns the derivative of exp(-|x|) I(x) for the order 0 or 1 of I, whose scaled derivatives d are those of I0.
+/// Returns a derivative, of order 2 or 3, of exp(-|x|) I(x) for the order 0 or 1 of I, whose scaled derivatives d are
+/// those of I0.
 template <int kOrder, int kNu>
 Tensor of_scaled_i(const Tensor& x) {
   const Tensor f0 = I0e::call(x);
@@ -128,7 +135,6 @@ Tensor of_scaled_i(const Tensor& x) {
     if constexpr (kOrder >= 3) d3 = derivative.template operator()<4>();
   }
   Tensor near;
-  if constexpr (kOrder == 1) near = d1 - s * d0;
   if constexpr (kOrder == 2) near = d2 - 2 * s * d1 + square(s) * d0;
   if constexpr (kOrder == 3) near = d3 - 3 * s * d2 + 3 * square(s) * d1 - s * d0;
   const Tensor far = size_of > kFarBessel;
@@ -137,7 +143,7 @@ Tensor of_scaled_i(const Tensor& x) {
   return where(far, beyond, near);
 }
 
-/// Returns the derivatives of K0 and K1 times exp(x); near 0 the highest derivative of K dominates.
+/// Returns the second and third derivatives of K0 and K1 times exp(x); near 0 the highest derivative of K dominates.
 template <int kOrder, int kNu>
 Tensor of_scaled_k(const Tensor& x) {
   const Tensor k0 = ScaledModifiedBesselK0::call(x);
@@ -151,7 +157,6 @@ Tensor of_scaled_k(const Tensor& x) {
   std::array<Tensor, 4> d{k0, d1, d2, d3};
   if constexpr (kNu == 1) d = {k1, -d2, -d3, -d4};
   Tensor near;
-  if constexpr (kOrder == 1) near = d[1] + d[0];
   if constexpr (kOrder == 2) near = d[2] + 2 * d[1] + d[0];
   if constexpr (kOrder == 3) near = d[3] + 3 * d[2] + 3 * d[1] + d[0];
   const Tensor& highest = d[kOrder];
@@ -162,12 +167,10 @@ Tensor of_scaled_k(const Tensor& x) {
 
 constexpr SlopeChain kI0Slopes{I0::info.name, {of_i0<1>, of_i0<2>, of_i0<3>}};
 constexpr SlopeChain kI1Slopes{I1::info.name, {of_i0<2>, of_i0<3>, of_i0<4>}};
-constexpr SlopeChain kI0eSlopes{I0e::info.name, {of_scaled_i<1, 0>, of_scaled_i<2, 0>, of_scaled_i<3, 0>}};
-constexpr SlopeChain kI1eSlopes{I1e::info.name, {of_scaled_i<1, 1>, of_scaled_i<2, 1>, of_scaled_i<3, 1>}};
-constexpr SlopeChain kK0eSlopes{ScaledModifiedBesselK0::info.name,
-                                {of_scaled_k<1, 0>, of_scaled_k<2, 0>, of_scaled_k<3, 0>}};
-constexpr SlopeChain kK1eSlopes{ScaledModifiedBesselK1::info.name,
-                                {of_scaled_k<1, 1>, of_scaled_k<2, 1>, of_scaled_k<3, 1>}};
+constexpr SlopeChain kI0eSlopes{I0e::info.name, {i0e_slope, of_scaled_i<2, 0>, of_scaled_i<3, 0>}};
+constexpr SlopeChain kI1eSlopes{I1e::info.name, {i1e_slope, of_scaled_i<2, 1>, of_scaled_i<3, 1>}};
+constexpr SlopeChain kK0eSlopes{ScaledModifiedBesselK0::info.name, {k0e_slope, of_scaled_k<2, 0>, of_scaled_k<3, 0>}};
+constexpr SlopeChain kK1eSlopes{ScaledModifiedBesselK1::info.name, {k1e_slope, of_scaled_k<2, 1>, of_scaled_k<3, 1>}};
 constexpr SlopeChain kJ0Slopes{BesselJ0::info.name, {of_j0<1>, of_j0<2>, of_j0<3>}};
 constexpr SlopeChain kJ1Slopes{
     BesselJ1::info.name,
@@ -186,16 +189,28 @@ constexpr SlopeChain kSphericalJ0Slopes{SphericalBesselJ0::info.name,
 // Derivatives of Bessel functions: Abramowitz and Stegun, 9.6.27, 9.6.28.
 
 constexpr Rule kI0{I0::info.name, cpu::Special::I0, by_chain<kI0Slopes>, true, false};
-constexpr Rule kI0e{I0e::info.name, cpu::Special::I0e, by_chain<kI0eSlopes>, true, false};
+constexpr Rule kI0eSlope{"i0e_slope", cpu::Special::I0eSlope,
+                         [](const Tensor& x, const Tensor&) { return slope_in_double(kI0eSlopes, x, 2); }, true, false};
+constexpr Rule kI0e{I0e::info.name, cpu::Special::I0e, [](const Tensor& x, const Tensor&) { return i0e_slope(x); },
+                    true, false};
 constexpr Rule kI1{I1::info.name, cpu::Special::I1, by_chain<kI1Slopes>, true, false};
-constexpr Rule kI1e{I1e::info.name, cpu::Special::I1e, by_chain<kI1eSlopes>, true, false};
+constexpr Rule kI1eSlope{"i1e_slope", cpu::Special::I1eSlope,
+                         [](const Tensor& x, const Tensor&) { return slope_in_double(kI1eSlopes, x, 2); }, true, false};
+constexpr Rule kI1e{I1e::info.name, cpu::Special::I1e, [](const Tensor& x, const Tensor&) { return i1e_slope(x); },
+                    true, false};
 
 constexpr Rule kK0{ModifiedBesselK0::info.name, cpu::Special::K0,
                    [](const Tensor& x, const Tensor&) { return -ModifiedBesselK1::call(x); }, true, false};
 constexpr Rule kK1{ModifiedBesselK1::info.name, cpu::Special::K1,
                    [](const Tensor& x, const Tensor& y) { return -ModifiedBesselK0::call(x) - y / x; }};
-constexpr Rule kK0e{ScaledModifiedBesselK0::info.name, cpu::Special::K0e, by_chain<kK0eSlopes>, true, false};
-constexpr Rule kK1e{ScaledModifiedBesselK1::info.name, cpu::Special::K1e, by_chain<kK1eSlopes>, true, false};
+constexpr Rule kK0eSlope{"scaled_modified_bessel_k0_slope", cpu::Special::K0eSlope,
+                         [](const Tensor& x, const Tensor&) { return slope_in_double(kK0eSlopes, x, 2); }, true, false};
+constexpr Rule kK0e{ScaledModifiedBesselK0::info.name, cpu::Special::K0e,
+                    [](const Tensor& x, const Tensor&) { return k0e_slope(x); }, true, false};
+constexpr Rule kK1eSlope{"scaled_modified_bessel_k1_slope", cpu::Special::K1eSlope,
+                         [](const Tensor& x, const Tensor&) { return slope_in_double(kK1eSlopes, x, 2); }, true, false};
+constexpr Rule kK1e{ScaledModifiedBesselK1::info.name, cpu::Special::K1e,
+                    [](const Tensor& x, const Tensor&) { return k1e_slope(x); }, true, false};
 
 constexpr Rule kJ0{BesselJ0::info.name, cpu::Special::J0, by_chain<kJ0Slopes>, true, false};
 constexpr Rule kJ1{BesselJ1::info.name, cpu::Special::J1, by_chain<kJ1Slopes>, true, false};
@@ -213,6 +228,11 @@ constexpr Rule kAiryAiSlope{"airy_ai_slope", cpu::Special::AiryAiSlope,
                             [](const Tensor& x, const Tensor&) { return x * AiryAi::call(x); }, true, false};
 constexpr Rule kAiryAi{AiryAi::info.name, cpu::Special::AiryAi,
                        [](const Tensor& x, const Tensor&) { return apply(kAiryAiSlope, x); }, true, false};
+
+Tensor i0e_slope(const Tensor& x) { return apply(kI0eSlope, x); }
+Tensor i1e_slope(const Tensor& x) { return apply(kI1eSlope, x); }
+Tensor k0e_slope(const Tensor& x) { return apply(kK0eSlope, x); }
+Tensor k1e_slope(const Tensor& x) { return apply(kK1eSlope, x); }
 
 }  // namespace
 

@@ -19,12 +19,12 @@ namespace lamella {
 namespace {
 
 using special::apply;
-using special::by_chain;
 using special::power_series;
 using special::Rule;
 using special::slope_in_double;
 
-/// Returns the derivative of log_ndtr by its kernel, for float32 or float64.
+/// Return the derivatives of erfcx and of log_ndtr by their kernels, for float32 or float64.
+Tensor erfcx_slope(const Tensor& x);
 Tensor log_ndtr_slope(const Tensor& x);
 
 /// Returns the derivatives of exp(x^2) erfc(x) beyond 6 (Abramowitz and Stegun, 7.1.23).
@@ -52,7 +52,6 @@ Tensor of_erfcx(const Tensor& x) {
   const Tensor z = where(far, 0, x);
   const Tensor y = Erfcx::call(z);
   Tensor near;
-  if constexpr (kOrder == 1) near = 2 * z * y - kScale;
   if constexpr (kOrder == 2) near = (2 + 4 * square(z)) * y - 2 * kScale * z;
   if constexpr (kOrder == 3) near = z * (12 + 8 * square(z)) * y - 4 * kScale * (1 + square(z));
   return where(far, erfcx_far<kOrder>(where(far, x, kEnd)), near);
@@ -90,10 +89,14 @@ Tensor of_log_ndtr(const Tensor& x) {
   return where(far, beyond, kOrder == 2 ? bend : where(y == 0, 0, -bend * (z + 2 * y) - y));
 }
 
-constexpr SlopeChain kErfcxSlopes{Erfcx::info.name, {of_erfcx<1>, of_erfcx<2>, of_erfcx<3>}};
+constexpr SlopeChain kErfcxSlopes{Erfcx::info.name, {erfcx_slope, of_erfcx<2>, of_erfcx<3>}};
 constexpr SlopeChain kLogNdtrSlopes{LogNdtr::info.name, {log_ndtr_slope, of_log_ndtr<2>, of_log_ndtr<3>}};
 
-constexpr Rule kErfcx{Erfcx::info.name, cpu::Special::Erfcx, by_chain<kErfcxSlopes>, true, false};
+constexpr Rule kErfcxSlope{"erfcx_slope", cpu::Special::ErfcxSlope,
+                           [](const Tensor& x, const Tensor&) { return slope_in_double(kErfcxSlopes, x, 2); }, true,
+                           false};
+constexpr Rule kErfcx{Erfcx::info.name, cpu::Special::Erfcx,
+                      [](const Tensor& x, const Tensor&) { return apply(kErfcxSlope, x); }, true, false};
 constexpr Rule kNdtri{Ndtri::info.name, cpu::Special::Ndtri,
                       [](const Tensor&, const Tensor& y) { return 2.50662827463100050242 * exp(0.5 * y * y); }, false,
                       true};
@@ -108,6 +111,7 @@ constexpr Rule kLogitSlope{"logit_slope", cpu::Special::LogitSlope,
 constexpr Rule kLogit{Logit::info.name, cpu::Special::Logit,
                       [](const Tensor& x, const Tensor&) { return apply(kLogitSlope, x); }, true, false};
 
+Tensor erfcx_slope(const Tensor& x) { return apply(kErfcxSlope, x); }
 Tensor log_ndtr_slope(const Tensor& x) { return apply(kLogNdtrSlope, x); }
 
 }  // namespace

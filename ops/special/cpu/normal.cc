@@ -6,6 +6,7 @@ namespace lamella::cpu {
 
 void fill_special_normal(SpecialTable& table) {
   table[Special::Erfcx] = kInDouble<special::Erfcx>;
+  table[Special::ErfcxSlope] = kInDouble<special::ErfcxSlope>;
   table[Special::Ndtri] = kInDouble<special::Ndtri>;
   table[Special::LogNdtr] = kInDouble<special::LogNdtr>;
   table[Special::LogNdtrSlope] = kInDouble<special::LogNdtrSlope>;

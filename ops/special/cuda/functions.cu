@@ -49,12 +49,16 @@ std::array<SpecialKernel, cpu::kSpecialCount> special_kernels() {
   };
   set(Special::I0, f::ModifiedI0());
   set(Special::I0e, f::ScaledModifiedI0());
+  set(Special::I0eSlope, f::ScaledModifiedI0Slope());
   set(Special::I1, f::ModifiedI1());
   set(Special::I1e, f::ScaledModifiedI1());
+  set(Special::I1eSlope, f::ScaledModifiedI1Slope());
   set(Special::K0, f::ModifiedK<f::ModifiedOrder0>());
   set(Special::K0e, f::ScaledModifiedK<f::ModifiedOrder0>());
+  set(Special::K0eSlope, f::ScaledModifiedK0Slope());
   set(Special::K1, f::ModifiedK<f::ModifiedOrder1>());
   set(Special::K1e, f::ScaledModifiedK<f::ModifiedOrder1>());
+  set(Special::K1eSlope, f::ScaledModifiedK1Slope());
   set(Special::J0, f::BesselJ0());
   set(Special::J1, f::BesselJ1());
   set(Special::Y0, f::BesselY<f::BesselOrder0>());
@@ -64,6 +68,7 @@ std::array<SpecialKernel, cpu::kSpecialCount> special_kernels() {
   set(Special::AiryAi, f::AiryInParts<f::AiryAi>());
   set(Special::AiryAiSlope, f::AiryInParts<f::AiryAiSlope>());
   set(Special::Erfcx, f::Erfcx());
+  set(Special::ErfcxSlope, f::ErfcxSlope());
   set(Special::Ndtri, f::Ndtri());
   set(Special::LogNdtr, f::LogNdtr());
   set(Special::LogNdtrSlope, f::LogNdtrSlope());

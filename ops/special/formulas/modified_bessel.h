@@ -212,5 +212,81 @@ struct ScaledModifiedK {
   }
 };
 
+/// The x beyond which derivatives of scaled functions, differences that cancel there, are asymptotic series.
+inline constexpr double kFar = 25;
+/// Returns the derivative of such a series for x > kFar, but for a factor: of exp(-x) I(x) (sign -1) or exp(x) K(x)
+/// (sign 1) of order nu (9.7.1, 9.7.2).
+template <class X>
+LM_HD X far_slope(X x, int nu, double sign) {
+  constexpr int kTerms = 20;
+  const X u = 1 / x;
+  X sum = 1;
+  for (int k = kTerms - 1; k-- > 0;) {
+    const double odd = 2 * k + 1;
+    sum = 1 + sign * (4 * nu * nu - odd * odd) * (odd + 2) / (8 * (k + 1) * odd) * u * sum;
+  }
+  return -0.5 * sum * u / sqrt(x);
+}
+
+/// Derivatives of ScaledModifiedI0 and ScaledModifiedI1.
+struct ScaledModifiedI0Slope {
+  template <class X>
+  LM_HD static X at(X x) {
+    const X size = abs(x);
+    const X s = where(x > 0, X(1), where(x < 0, X(-1), X(0)));
+    const auto far = [&] { return s * (0.39894228040143267794 * far_slope(size, 0, -1)); };
+    return either(size > kFar, far, [&] { return ScaledModifiedI1::at(x) - s * ScaledModifiedI0::at(x); });
+  }
+};
+struct ScaledModifiedI1Slope {
+  template <class X>
+  LM_HD static X at(X x) {
+    const X size = abs(x);
+    const auto far = [&] { return 0.39894228040143267794 * far_slope(size, 1, -1); };
+    const auto near = [&] {
+      const X f1 = ScaledModifiedI1::at(size);
+      const auto series = [&] { return exp(-size) * i0_bend(x * x); };
+      return either(size <= 2, series, [&] { return ScaledModifiedI0::at(size) - f1 / size; }) - f1;
+    };
+    return either(size > kFar, far, near);
+  }
+
+ private:
+  /// Returns the second derivative of ModifiedI0 for x <= 2; t is x^2.
+  template <class X>
+  LM_HD static X i0_bend(X t) {
+    constexpr int kTerms = 15;
+    X sum = 1;
+    for (int k = kTerms - 1; k-- > 0;) {
+      const double even = 2 * (k + 1);
+      sum = 1 + (even + 1) / ((even + 2) * even * (even - 1)) * t * sum;
+    }
+    return 0.5 * sum;
+  }
+};
+
+/// Derivatives of ScaledModifiedK of order 0 and 1; near 0 those of K dominate.
+struct ScaledModifiedK0Slope {
+  template <class X>
+  LM_HD static X at(X x) {
+    const auto near = [&] {
+      const X k1 = ScaledModifiedK<ModifiedOrder1>::at(x);
+      return where(k1 == simd::kInfinityOf<X>, -k1, ScaledModifiedK<ModifiedOrder0>::at(x) - k1);
+    };
+    return either(x > kFar, [&] { return 1.2533141373155002512 * far_slope(x, 0, 1); }, near);
+  }
+};
+struct ScaledModifiedK1Slope {
+  template <class X>
+  LM_HD static X at(X x) {
+    const auto near = [&] {
+      const X k1 = ScaledModifiedK<ModifiedOrder1>::at(x);
+      const X slope = ScaledModifiedK<ModifiedOrder0>::at(x) + k1 / x;
+      return where(slope == simd::kInfinityOf<X>, -slope, k1 - slope);
+    };
+    return either(x > kFar, [&] { return 1.2533141373155002512 * far_slope(x, 1, 1); }, near);
+  }
+};
+
 }  // namespace LM_SIMD_ISA
 }  // namespace lamella::special

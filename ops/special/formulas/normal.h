@@ -72,6 +72,22 @@ struct Erfcx {
     return erfcx(x);
   }
 };
+/// The derivative of Erfcx; far from 0, where its terms cancel, by an asymptotic series (Abramowitz and
+/// Stegun, 7.1.23).
+struct ErfcxSlope {
+  template <class X>
+  LM_HD static X at(X x) {
+    const auto far = [&] {
+      constexpr int kTerms = 36;
+      const X u = 1 / x;
+      const X v = u * u;
+      X sum = 1;
+      for (int k = kTerms - 1; k-- > 0;) sum = 1 - (k + 1.5) * v * sum;
+      return -0.56418958354775628695 * v * sum;
+    };
+    return either(x > 6, far, [&] { return 2 * x * erfcx(x) - 1.1283791670955125739; });
+  }
+};
 struct LogNdtr {
   template <class X>
   LM_HD static X at(X x) {
