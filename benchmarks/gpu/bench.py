@@ -18,7 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import lamella as lm
+from benchmarks.gpu.networks import WORKS, step_of
 
 try:
     import torch
@@ -72,6 +75,7 @@ def memory_bound(table: Table) -> None:
     """Elementwise operators and reductions over a gibibyte."""
     n = GIBIBYTE // 4
     x, t = lm.rand([n], device="cuda"), torch.rand(n, device="cuda")
+    table.row("copy of 1 GiB", x.clone, t.clone, bytes=2 * GIBIBYTE)
     table.row("add 1 GiB float32", lambda: x + x, lambda: t + t, bytes=2 * GIBIBYTE)
     table.row("exp 1 GiB float32", lambda: lm.exp(x), lambda: torch.exp(t), bytes=2 * GIBIBYTE)
     table.row("sum 1 GiB float32", lambda: x.sum(), lambda: t.sum(), bytes=GIBIBYTE)
@@ -232,6 +236,49 @@ def training(table: Table) -> None:
         table.row(f"step of an MLP, batch {batch}", step, their_step, count=10)
 
 
+def steps(table: Table) -> None:
+    """Steps of the networks of training, from the same weights; a loss that is not PyTorch's makes the row an error."""
+    for work in WORKS:
+        network, their_step = step_of(torch, work)
+        weights = {name: value.detach().cpu().numpy().copy() for name, value in network.state_dict().items()}
+        _, step = step_of(lm, work, weights)
+        mine, theirs = ([run().item() for _ in range(2)] for run in (step, their_step))
+        if not np.allclose(mine, theirs, rtol=0.05 if work.autocast else 1e-3):
+            table.lines.append(f"| step: {work.name} | losses {mine}, PyTorch's {theirs} | | | |")
+            print(table.lines[-1], flush=True)
+            continue
+        table.row(f"step: {work.name}", step, their_step, count=5)
+
+
+def attention(table: Table) -> None:
+    """Attention of long sequences, forward and with gradients; a causal one counts half of the products."""
+    for name in ("bfloat16", "float32"):
+        for batch, heads, length, width in ((4, 16, 4096, 64), (4, 16, 4096, 128), (8, 12, 512, 64)):
+            for causal in (False, True):
+                if name == "float32" and (length, width) == (4096, 128):
+                    continue
+                shape = (batch, heads, length, width)
+                own = tuple(lm.randn(shape, device="cuda").astype(name) for _ in range(3))
+                other = tuple(torch.randn(shape, device="cuda", dtype=getattr(torch, name)) for _ in range(3))
+                operations = 4.0 * batch * heads * length**2 * width / (2 if causal else 1)
+                work = f"attention {batch}x{heads}x{length}x{width}{' causal' if causal else ''} {name}"
+
+                _attention(table, work, own, other, causal, operations)
+
+
+def _attention(
+    table: Table, work: str, own: tuple[Any, ...], other: tuple[Any, ...], causal: bool, operations: float
+) -> None:
+    def ours(q: Any, k: Any, v: Any) -> Any:
+        return lm.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    def theirs(q: Any, k: Any, v: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    table.row(work, lambda: ours(*own), lambda: theirs(*other), operations=operations)
+    _with_gradients(table, work, ours, own, theirs, other, operations=3.5 * operations)
+
+
 def main() -> None:
     """Runs all and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -242,7 +289,7 @@ def main() -> None:
     if torch is None:
         raise SystemExit("there is no PyTorch to compare with")
     table = Table()
-    for part in (small, memory_bound, products, spatial, training):
+    for part in (small, memory_bound, products, spatial, training, steps, attention):
         try:
             part(table)
         except Exception as error:  # the others are timed all the same
