@@ -30,10 +30,22 @@ inline std::uint32_t lanes_for(std::int64_t elements, std::uint32_t at_most = kL
 struct Place {
   std::uint32_t lane;
   std::uint32_t slot;  // index of the result within the block
+  bool neighbors;
 
   __device__ explicit Place(Lanes lanes)
       : lane(lanes.neighbors ? threadIdx.x % lanes.count : threadIdx.x / lanes.slots()),
-        slot(lanes.neighbors ? threadIdx.x / lanes.count : threadIdx.x % lanes.slots()) {}
+        slot(lanes.neighbors ? threadIdx.x / lanes.count : threadIdx.x % lanes.slots()),
+        neighbors(lanes.neighbors) {}
+
+  /// Waits for the first `count` lanes of the same result, which all threads of the block do: a warp alone where the
+  /// lanes are in one.
+  __device__ void wait(std::uint32_t count) const {
+    if (neighbors && count <= 32) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
 };
 
 /// Combines `mine` over the lanes of each result as a tree; every lane gets the total. All threads of the block must
@@ -41,13 +53,13 @@ struct Place {
 template <class T, class Combine>
 __device__ T combine_lanes(T (&shared)[kLaneThreads], T mine, Place place, std::uint32_t lanes, Combine combine) {
   T* const all = &shared[place.slot * lanes];
-  __syncthreads();  // an earlier call's values have been read by now
+  place.wait(lanes);  // an earlier call's values have been read by now
   all[place.lane] = mine;
   for (std::uint32_t half = lanes / 2; half > 0; half /= 2) {
-    __syncthreads();
+    place.wait(2 * half);
     if (place.lane < half) all[place.lane] = combine(all[place.lane], all[place.lane + half]);
   }
-  __syncthreads();
+  place.wait(lanes);
   return all[0];
 }
 

@@ -2,6 +2,7 @@
 
 #include "ops/cuda/pack.h"
 #include "ops/elementwise/cuda/args.h"
+#include "ops/elementwise/cuda/float_bits.h"
 #include "ops/elementwise/cuda/table.h"
 #include "ops/elementwise/formula.h"
 #include "ops/elementwise/lists/either_sign.h"
@@ -271,6 +272,15 @@ void fill_operator(ElementwiseTable& table, int row, DType dtype) {
   }
 }
 
+/// Sets the kernel of an operator without a gradient that computes with the bits of 16-bit floats.
+template <class Op, class T>
+void fill_unrounded(ElementwiseTable& table, int row) {
+  constexpr DType kDType = dtype_of<T>;
+  ElementwiseEntry entry = make_entry<Op, T, -1>(kDType);
+  entry.stored = Stored::AsFloat32;  // nothing is converted
+  table.forward[row][static_cast<int>(kDType)] = entry;
+}
+
 /// Type of elements that an operator's kernel for T computes with.
 template <class Op, class T>
 struct ComputedWith {
@@ -293,6 +303,9 @@ void fill_elementwise(ElementwiseTable& table, int first) {
         for (const DType narrow : {DType::Float16, DType::BFloat16}) {
           if (Op::info.dtypes.contains(narrow)) fill_operator<Op, T>(table, row, narrow);
         }
+      } else if constexpr (std::is_same_v<T, float> && Op::info.dtypes.contains(DType::Float16)) {
+        fill_unrounded<Op, Half>(table, row);
+        fill_unrounded<Op, BFloat16>(table, row);
       }
     }
   });

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "ops/cuda/held.h"
 #include "ops/cuda/lanes.h"
 
 // Mean and variance in one pass over the elements.
@@ -36,6 +37,24 @@ __device__ Moments<T> joined(Moments<T> a, Moments<T> b) {
   const T distance = b.mean - a.mean;
   const T share = b.count / count;
   return {a.mean + distance * share, a.squares + b.squares + distance * distance * a.count * share, count};
+}
+
+/// Returns the moments of a thread's elements: those of each group in registers by their mean, without a division for
+/// each element.
+template <class T, int kHeld, class Load>
+__device__ Moments<T> moments_of(const HeldElements<T, kHeld, Load>& elements) {
+  const auto of_held = [](const HeldElements<T, kHeld, Load>& group) {
+    T sum = 0;
+    group.for_each_held([&](T x) { sum += x; });
+    const T count = static_cast<T>(group.held());
+    const T mean = group.held() > 0 ? sum / count : T(0);
+    T squares = 0;
+    group.for_each_held([&](T x) { squares += (x - mean) * (x - mean); });
+    return Moments<T>{mean, squares, count};
+  };
+  Moments<T> all = of_held(elements);
+  elements.for_each_group_of_others([&](const auto& group) { all = joined(all, of_held(group)); });
+  return all;
 }
 
 /// Mean, variance and 1 / sqrt(variance + eps) of the elements that lanes work on together.

@@ -6,6 +6,7 @@
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
+#include "ops/cuda/held.h"
 #include "ops/cuda/rows.h"
 #include "ops/nn/cuda/moments.h"
 #include "ops/support/device_kernels.h"
@@ -26,7 +27,7 @@ struct Add {
 /// Computes y = (x - mean) / sqrt(variance + eps) * weight + bias for each row; without `centered` the mean is 0. The
 /// means are followed by what their rounding leaves, which counts where they are large beside the deviations.
 template <class T>
-__global__ void __launch_bounds__(kLaneThreads)
+__global__ void __launch_bounds__(kLaneThreads, kHeldBlocks)
     forward_kernel(const T* x, const T* weight, const T* bias, T* y, T* means, T* rstds, std::int64_t rows,
                    std::int64_t width, double eps, bool centered, Lanes lanes) {
   __shared__ T shared[kLaneThreads];
@@ -34,19 +35,21 @@ __global__ void __launch_bounds__(kLaneThreads)
   for_each_row(rows, lanes, [&](std::int64_t row, Place place, bool valid) {
     const std::int64_t end = valid ? width : 0;
     const T* const from = x + row * width;
+    const auto load = [from](std::int64_t i) { return from[i]; };
+    const auto held = hold<T>(place.lane, end, lanes.count, load);
     T mean = 0;
     if (centered) {
-      for (std::int64_t i = place.lane; i < end; i += lanes.count) mean += from[i];
+      held.for_each([&](std::int64_t, T value) { mean += value; });
       mean = combine_lanes(shared, mean, place, lanes.count, Add<T>()) / static_cast<T>(width);
       if (!std::isfinite(mean)) mean = valid ? from[0] : T(0);  // their sum is beyond the range
     }
     T squares = 0;
     T rest = 0;
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) {
-      const T apart = from[i] - mean;
+    held.for_each([&](std::int64_t, T value) {
+      const T apart = value - mean;
       squares += apart * apart;
       rest += apart;
-    }
+    });
     squares = combine_lanes(shared, squares, place, lanes.count, Add<T>()) / static_cast<T>(width);
     rest = centered ? combine_lanes(shared, rest, place, lanes.count, Add<T>()) / static_cast<T>(width) : T(0);
     const T about_mean = squares - rest * rest;  // no number, and so measured anew, if both are infinite
@@ -57,10 +60,10 @@ __global__ void __launch_bounds__(kLaneThreads)
     };
     const Spread<T> spread =
         exact_spread(measured, shared_moments, place, lanes.count, elements, static_cast<T>(width), eps, centered);
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) {
-      const T normal = (from[i] - mean - spread.mean) * spread.rstd;
+    held.for_each([&](std::int64_t i, T value) {
+      const T normal = (value - mean - spread.mean) * spread.rstd;
       y[row * width + i] = normal * (weight ? weight[i] : T(1)) + (bias ? bias[i] : T(0));
-    }
+    });
     if (valid && place.lane == 0) {
       means[row] = mean;
       means[rows + row] = spread.mean;
@@ -72,7 +75,7 @@ __global__ void __launch_bounds__(kLaneThreads)
 /// Computes dx = rstd (g - mean(g) - h mean(g h)) for each row, with g = dy weight and h = (x - mean) rstd; without
 /// `centered` the term mean(g) is left out.
 template <class T>
-__global__ void __launch_bounds__(kLaneThreads)
+__global__ void __launch_bounds__(kLaneThreads, kHeldBlocks)
     backward_kernel(const T* x, const T* weight, const T* dy, const T* means, const T* rstds, T* dx, std::int64_t rows,
                     std::int64_t width, bool centered, Lanes lanes) {
   __shared__ T shared[kLaneThreads];
@@ -81,19 +84,25 @@ __global__ void __launch_bounds__(kLaneThreads)
     const T mean = valid ? means[row] : 0;
     const T rest = valid ? means[rows + row] : 0;
     const T rstd = valid ? rstds[row] : 0;
-    const auto normal = [&](std::int64_t i) { return (x[row * width + i] - mean - rest) * rstd; };
-    const auto slope = [&](std::int64_t i) { return dy[row * width + i] * (weight ? weight[i] : T(1)); };
+    struct Both {
+      T slope;
+      T normal;
+    };
+    const auto load = [&](std::int64_t i) {
+      return Both{dy[row * width + i] * (weight ? weight[i] : T(1)), (x[row * width + i] - mean - rest) * rstd};
+    };
+    const auto held = hold<Both, kHeldElements<T>>(place.lane, end, lanes.count, load);
     T sum = 0;
     T dot = 0;
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) {
-      sum += slope(i);
-      dot += slope(i) * normal(i);
-    }
+    held.for_each([&](std::int64_t, Both both) {
+      sum += both.slope;
+      dot += both.slope * both.normal;
+    });
     sum = combine_lanes(shared, sum, place, lanes.count, Add<T>()) / static_cast<T>(width);
     dot = combine_lanes(shared, dot, place, lanes.count, Add<T>()) / static_cast<T>(width);
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) {
-      dx[row * width + i] = (slope(i) - (centered ? sum : T(0)) - normal(i) * dot) * rstd;
-    }
+    held.for_each([&](std::int64_t i, Both both) {
+      dx[row * width + i] = (both.slope - (centered ? sum : T(0)) - both.normal * dot) * rstd;
+    });
   });
 }
 

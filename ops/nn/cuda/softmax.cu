@@ -6,6 +6,7 @@
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
+#include "ops/cuda/held.h"
 #include "ops/cuda/rows.h"
 #include "ops/simd/convert.h"
 #include "ops/support/device_kernels.h"
@@ -24,7 +25,7 @@ using Summed = std::conditional_t<kIsHalf<S>, float, S>;
 
 // The largest element is subtracted first: exp never overflows, and the sum is at least 1.
 template <class S>
-__global__ void __launch_bounds__(kLaneThreads)
+__global__ void __launch_bounds__(kLaneThreads, kHeldBlocks)
     softmax_kernel(const S* x, S* y, std::int64_t rows, std::int64_t width, bool log, Lanes lanes) {
   using T = Summed<S>;
   __shared__ T shared[kLaneThreads];
@@ -33,22 +34,23 @@ __global__ void __launch_bounds__(kLaneThreads)
     const std::int64_t at = row * width;
     const std::int64_t end = valid ? width : 0;
     const auto load = [&](std::int64_t i) { return convert<T>(x[at + i]); };
+    const auto held = hold<T>(place.lane, end, lanes.count, load);
     T top = kLowest;
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) top = larger(top, load(i));
+    held.for_each([&](std::int64_t, T value) { top = larger(top, value); });
     top = combine_lanes(shared, top, place, lanes.count, [](T a, T b) { return larger(a, b); });
     T sum = 0;
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) sum += std::exp(load(i) - top);
+    held.for_each([&](std::int64_t, T value) { sum += std::exp(value - top); });
     sum = combine_lanes(shared, sum, place, lanes.count, [](T a, T b) { return a + b; });
     const T shift = std::log(sum);
     const T scale = 1 / sum;
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) {
-      y[at + i] = convert<S>(log ? (load(i) - top) - shift : std::exp(load(i) - top) * scale);
-    }
+    held.for_each([&](std::int64_t i, T value) {
+      y[at + i] = convert<S>(log ? (value - top) - shift : std::exp(value - top) * scale);
+    });
   });
 }
 
 template <class S>
-__global__ void __launch_bounds__(kLaneThreads)
+__global__ void __launch_bounds__(kLaneThreads, kHeldBlocks)
     softmax_backward_kernel(const S* y, const S* dy, S* dx, std::int64_t rows, std::int64_t width, bool log,
                             Lanes lanes) {
   using T = Summed<S>;
@@ -56,14 +58,18 @@ __global__ void __launch_bounds__(kLaneThreads)
   for_each_row(rows, lanes, [&](std::int64_t row, Place place, bool valid) {
     const std::int64_t at = row * width;
     const std::int64_t end = valid ? width : 0;
-    const auto result = [&](std::int64_t i) { return convert<T>(y[at + i]); };
-    const auto gradient = [&](std::int64_t i) { return convert<T>(dy[at + i]); };
+    struct Both {
+      T y;
+      T dy;
+    };
+    const auto load = [&](std::int64_t i) { return Both{convert<T>(y[at + i]), convert<T>(dy[at + i])}; };
+    const auto held = hold<Both, kHeldElements<T>>(place.lane, end, lanes.count, load);
     T sum = 0;
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) sum += log ? gradient(i) : gradient(i) * result(i);
+    held.for_each([&](std::int64_t, Both both) { sum += log ? both.dy : both.dy * both.y; });
     sum = combine_lanes(shared, sum, place, lanes.count, [](T a, T b) { return a + b; });
-    for (std::int64_t i = place.lane; i < end; i += lanes.count) {
-      dx[at + i] = convert<S>(log ? gradient(i) - std::exp(result(i)) * sum : result(i) * (gradient(i) - sum));
-    }
+    held.for_each([&](std::int64_t i, Both both) {
+      dx[at + i] = convert<S>(log ? both.dy - std::exp(both.y) * sum : both.y * (both.dy - sum));
+    });
   });
 }
 

@@ -14,14 +14,17 @@ struct RowKeys {
   const void* x;
   DType dtype;
   /// True if the largest element has the smallest key.
-  bool descending = false;
+  bool descending;
+  /// Number of the bits of a key; a member, as device code cannot read the table of sizes.
+  int bits;
 
-  /// Number of the bits of a key.
-  __host__ __device__ int bits() const { return 8 * static_cast<int>(item_size(dtype)); }
+  RowKeys(const void* x, DType dtype, bool descending = false)
+      : x(x), dtype(dtype), descending(descending), bits(8 * static_cast<int>(item_size(dtype))) {}
+
   __device__ std::uint64_t at(std::int64_t i) const {
     std::uint64_t key = 0;
     visit_on_device<kSorted>(dtype, [&]<class T>() { key = sorting::key_of(element_at<T>(x, i)); });
-    return descending ? ~key & (~std::uint64_t{0} >> (64 - bits())) : key;
+    return descending ? ~key & (~std::uint64_t{0} >> (64 - bits)) : key;
   }
   __device__ bool is_nan(std::int64_t i) const {
     bool nan = false;

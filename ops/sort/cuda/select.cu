@@ -61,7 +61,7 @@ __device__ Found find_key(const RowKeys& x, std::int64_t first, std::int64_t n, 
   __shared__ std::uint64_t found_key;
   __shared__ std::int64_t found_rank;
   Found found{0, k};
-  for (int shift = x.bits() - kDigit; shift >= 0; shift -= kDigit) {
+  for (int shift = x.bits - kDigit; shift >= 0; shift -= kDigit) {
     __syncthreads();
     block.counts[threadIdx.x] = 0;
     __syncthreads();

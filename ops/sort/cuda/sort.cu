@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kGridThreads)
     const std::uint64_t key = x.at(i);
     // The sort takes the highest bit for a sign.
     const std::uint64_t bits =
-        x.bits() == 64 ? key ^ (std::uint64_t{1} << 63) : key | static_cast<std::uint64_t>(i / n) << x.bits();
+        x.bits == 64 ? key ^ (std::uint64_t{1} << 63) : key | static_cast<std::uint64_t>(i / n) << x.bits;
     keys[i] = static_cast<std::int64_t>(bits);
   });
 }
@@ -108,8 +108,8 @@ void sort_long_rows(const RowKeys& x, std::int64_t rows, std::int64_t n, std::in
   auto* const key = keys.data<std::int64_t>();
   launch(op, long_keys_kernel, grid_blocks(elements), kGridThreads, 0, stream, x, elements, n, key);
   const int row_bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(rows - 1)));
-  const bool together = x.bits() + row_bits < 64;
-  SortedPairs sorted = sort_pairs(key, nullptr, elements, x.bits() + (together ? row_bits : 0), device, op);
+  const bool together = x.bits + row_bits < 64;
+  SortedPairs sorted = sort_pairs(key, nullptr, elements, x.bits + (together ? row_bits : 0), device, op);
   if (!together && rows > 1) {
     const auto* const order = sorted.values.data<std::int64_t>();
     launch(op, row_numbers_kernel, grid_blocks(elements), kGridThreads, 0, stream, order, elements, n, key);
