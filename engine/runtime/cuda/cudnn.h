@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -105,10 +104,8 @@ struct PlanLimits {
 };
 
 /// Returns the first plan within the limits that cuDNN's heuristics propose for a graph. Throws RuntimeError if there
-/// is none. If `kernels` is given, the plan's kernels take any sizes, and are kept there for graphs that differ in
-/// their sizes alone.
-Plan make_plan(Context* context, GraphParts graph, const PlanLimits& limits, const char* op,
-               std::optional<Description>* kernels = nullptr);
+/// is none.
+Plan make_plan(Context* context, GraphParts graph, const PlanLimits& limits, const char* op);
 /// Starts a plan on tensors by their identifiers, in the context's stream. Where one is a number of the host's, it is
 /// read at once.
 void execute(Context* context, const Plan& plan, std::span<const std::int64_t> ids, std::span<void* const> data,

@@ -61,7 +61,6 @@ enum class Kind : int {
   ReductionSetting = 21,
   Reduction = 22,
   Reshape = 31,
-  KernelCache = 34,
 };
 
 /// Types of attributes' values.
@@ -99,7 +98,6 @@ enum class Attribute : int {
   PlanHandle = 400,
   PlanEngineConfig = 401,
   PlanWorkspaceSize = 402,
-  PlanKernelCache = 406,
   ForwardAlpha = 700,
   ForwardBeta = 701,
   ForwardConvolution = 702,
@@ -125,7 +123,6 @@ enum class Attribute : int {
   PointwiseT = 758,
   GraphHandle = 800,
   GraphOperations = 801,
-  GraphIsDynamic = 803,
   TensorByteAlignment = 900,
   TensorDataType = 901,
   TensorDimensions = 902,
@@ -149,7 +146,6 @@ enum class Attribute : int {
   ReductionSetting = 1612,
   ReshapeX = 2200,
   ReshapeY = 2201,
-  KernelCacheGraph = 2400,
 };
 
 // cuDNN's own

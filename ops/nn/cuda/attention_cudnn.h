@@ -1,56 +1,18 @@
 #pragma once
 
-#include <array>
-#include <optional>
-
-#include "engine/runtime/cuda/cudnn.h"
-#include "ops/nn/attention_tiles.h"
+#include "ops/nn/cuda/attention_cudnn_graph.h"
 
 namespace lamella::cuda {
 
-/// Tensors of attention with as many leading axes: query and out [.., L, E], key and value [.., S, E], whose axis -3
-/// may have a part of query's heads, each of which then serves several that follow each other.
-struct AttentionOperands {
-  Tensor query;
-  Tensor key;
-  Tensor value;
-  Tensor out;
-};
-
-/// Compute attention without a mask on the current stream: `out`, whose memory may be laid out in any order of axes but
-/// the last, and `totals`, float32 [.., L] without gaps, which are the natural logarithms of the sums of exponentials
-/// of the scaled scores. The gradients, of the same shapes as the tensors, may be laid out in any such order, too.
+/// Compute attention without a mask on the current stream: `out`, and `totals`, float32 [.., L] without gaps, which are
+/// the natural logarithms of the sums of exponentials of the scaled scores; and, from both, the gradients, which have
+/// the shapes of query, key and value. Tensors of 16 bits may have their axes but the last in any order in memory.
 ///
-/// Return false, with nothing computed, where cuDNN does not compute it: see Note [Attention by cuDNN]. `dout` is laid
-/// out like `out`, or in any order of axes but the last.
+/// Return false, with nothing computed, where cuDNN does not compute it, or does not yet: see Note [Attention by
+/// cuDNN]. Whether it does may change from call to call; the results of one serve the gradients of the other.
 bool attention_forward_by_cudnn(const AttentionOperands& operands, const AttentionSettings& settings,
                                 const Tensor& totals);
 bool attention_backward_by_cudnn(const AttentionOperands& operands, const AttentionSettings& settings,
                                  const Tensor& totals, const Tensor& dout, const AttentionGradients& grads);
-
-/// Sizes and strides of a tensor of attention: of batch, head, position and element.
-struct AttentionAxes {
-  std::array<std::int64_t, 4> sizes;
-  std::array<std::int64_t, 4> strides;
-};
-
-/// What cuDNN is asked for.
-struct AttentionProblem {
-  DType dtype;
-  bool causal;
-  bool deterministic;
-  AttentionAxes query, key, value, out;
-  AttentionAxes dout, dquery, dkey, dvalue;  ///< in backward problems
-};
-
-/// Returns a problem for such tensors, or nothing where cuDNN is known not to take it. Those of the gradients are given
-/// together, or none of them.
-std::optional<AttentionProblem> attention_problem(const AttentionOperands& operands, const AttentionSettings& settings,
-                                                  const Tensor& dout = {}, const AttentionGradients& grads = {});
-
-/// Return cuDNN's descriptors of attention and of its gradients, all finalized. Throw RuntimeError if cuDNN does not
-/// take one of them.
-cudnn::GraphParts describe_attention(const AttentionProblem& problem, const char* op);
-cudnn::GraphParts describe_attention_gradients(const AttentionProblem& problem, const char* op);
 
 }  // namespace lamella::cuda
