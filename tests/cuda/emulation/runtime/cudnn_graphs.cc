@@ -175,15 +175,19 @@ void map_all(const Step& step, const std::vector<const Held*>& from, Held& to) {
 }
 
 void multiply(const Held& a, const Held& b, Held& to) {
-  for (std::size_t i = 0; i < to.values.size(); ++i) {
+  const std::int64_t columns = to.sizes[3];
+  for (std::size_t i = 0; i < to.values.size(); i += static_cast<std::size_t>(columns)) {
     const Axes at = place(static_cast<std::int64_t>(i), to.sizes);
-    const auto head_of = [&](const Held& x) { return at[1] * x.sizes[1] / to.sizes[1]; };
-    float sum = 0;
+    const auto row_of = [&](const Held& x, std::int64_t row) {
+      return &x.values[number({at[0], at[1] * x.sizes[1] / to.sizes[1], row, 0}, x.sizes)];
+    };
     for (std::int64_t k = 0; k < a.sizes[3]; ++k) {
-      sum += a.values[number({at[0], head_of(a), at[2], k}, a.sizes)] *
-             b.values[number({at[0], head_of(b), k, at[3]}, b.sizes)];
+      const float factor = row_of(a, at[2])[k];
+      const float* const row = row_of(b, k);
+      for (std::int64_t column = 0; column < columns; ++column) {
+        to.values[i + static_cast<std::size_t>(column)] += factor * row[column];
+      }
     }
-    to.values[i] = sum;
   }
 }
 
