@@ -20,8 +20,7 @@ using test::kGpu;
 struct Sizes {
   std::int64_t batch, heads, key_heads, queries, keys, width, value_width;
   bool causal;
-  bool
-      heads_inside;  ///< in memory: [batch, position, head, element], of which [batch, head, position, element] is seen
+  bool heads_inside;  ///< [batch, position, head, element] in memory
 };
 
 /// Odd lengths, more queries than keys and the other way round, widths that differ, heads that serve several.
