@@ -7,7 +7,9 @@
 #include "engine/runtime/cuda/cudnn.h"
 #include "engine/runtime/cudnn_setting.h"
 #include "engine/runtime/deterministic.h"
+#include "engine/runtime/graphs.h"
 #include "ops/nn/cuda/attention_cudnn.h"
+#include "ops/nn/cuda/attention_cudnn_graph.h"
 #include "tests/cuda/support.h"
 
 // Attention by cuDNN: what the installed library takes as a description, which needs no device, and what it computes.
@@ -45,7 +47,7 @@ Tensor laid_out(const Sizes& sizes, const Tensor& x) {
 }
 
 struct Case {
-  AttentionOperands operands;
+  CudnnAttentionOperands operands;
   Tensor totals;
   Tensor dout;
   AttentionGradients grads;
@@ -67,12 +69,12 @@ struct Case {
   }
 };
 
-TEST(CudnnAttention, TakesTheDescriptors) {
+TEST(AttentionByCudnn, TakesTheDescriptors) {
   if (!cudnn::api()) GTEST_SKIP() << "cuDNN 9 is not installed";
   for (const Sizes& sizes : kSizes) {
     for (const DType dtype : {DType::Float16, DType::BFloat16}) {
       const Case c(sizes, dtype, kCPU);
-      auto problem = attention_problem(c.operands, settings_of(sizes), c.dout, c.grads);
+      auto problem = cudnn_attention(c.operands, settings_of(sizes), c.dout, c.grads);
       ASSERT_TRUE(problem) << sizes;
       const std::size_t causal = sizes.causal ? 4 : 0;
       EXPECT_EQ(describe_attention(*problem, "attention").operations.size(), 10 + causal) << sizes;
@@ -85,40 +87,40 @@ TEST(CudnnAttention, TakesTheDescriptors) {
   }
 }
 
-TEST(CudnnAttention, RefusesWhatItIsKnownNotToTake) {
+TEST(AttentionByCudnn, RefusesWhatItIsKnownNotToTake) {
   const Sizes sizes{2, 2, 2, 16, 16, 64, 64, false, false};
   const AttentionSettings settings = settings_of(sizes);
-  const AttentionOperands good = Case(sizes, DType::Float16, kCPU).operands;
-  EXPECT_TRUE(attention_problem(good, settings));
-  EXPECT_FALSE(attention_problem(Case(sizes, DType::Float32, kCPU).operands, settings));
-  EXPECT_FALSE(attention_problem(good, {.scale = 0.125, .dropout = 0.5}));
-  EXPECT_FALSE(attention_problem(good, {.scale = -0.125}));
-  AttentionOperands other = good;
+  const CudnnAttentionOperands good = Case(sizes, DType::Float16, kCPU).operands;
+  EXPECT_TRUE(cudnn_attention(good, settings));
+  EXPECT_FALSE(cudnn_attention(Case(sizes, DType::Float32, kCPU).operands, settings));
+  EXPECT_FALSE(cudnn_attention(good, {.scale = 0.125, .dropout = 0.5}));
+  EXPECT_FALSE(cudnn_attention(good, {.scale = -0.125}));
+  CudnnAttentionOperands other = good;
   other.key = swapaxes(contiguous(swapaxes(good.key, -1, -2)), -1, -2);  // its elements are apart
-  EXPECT_FALSE(attention_problem(other, settings));
+  EXPECT_FALSE(cudnn_attention(other, settings));
   other = good;
   other.value = make_view(good.value, Dims{2, 1, 16, 64}, good.value.strides());  // fewer heads than the key has
-  EXPECT_FALSE(attention_problem(other, settings));
+  EXPECT_FALSE(cudnn_attention(other, settings));
   other = good;
   other.query = broadcast_to(reshape(zeros({64}, DType::Float16), {1, 1, 1, 64}), good.query.shape());
-  EXPECT_FALSE(attention_problem(other, settings));
+  EXPECT_FALSE(cudnn_attention(other, settings));
   for (const std::int64_t width : {60, 264}) {
     EXPECT_FALSE(
-        attention_problem(Case({2, 2, 2, 16, 16, width, 64, false, false}, DType::Float16, kCPU).operands, settings));
+        cudnn_attention(Case({2, 2, 2, 16, 16, width, 64, false, false}, DType::Float16, kCPU).operands, settings));
   }
-  EXPECT_FALSE(attention_problem(Case({2, 2, 2, 1, 1, 64, 64, false, false}, DType::Float16, kCPU).operands, settings));
+  EXPECT_FALSE(cudnn_attention(Case({2, 2, 2, 1, 1, 64, 64, false, false}, DType::Float16, kCPU).operands, settings));
 }
 
-TEST(CudnnAttention, JoinsLeadingAxes) {
-  const AttentionOperands flat = Case({6, 2, 2, 16, 24, 64, 64, false, false}, DType::Float16, kCPU).operands;
+TEST(AttentionByCudnn, JoinsLeadingAxes) {
+  const CudnnAttentionOperands flat = Case({6, 2, 2, 16, 24, 64, 64, false, false}, DType::Float16, kCPU).operands;
   const auto split = [](const Tensor& x) { return reshape(x, {2, 3, 2, x.size(-2), x.size(-1)}); };
-  const auto problem = attention_problem({split(flat.query), split(flat.key), split(flat.value), split(flat.out)}, {});
+  const auto problem = cudnn_attention({split(flat.query), split(flat.key), split(flat.value), split(flat.out)}, {});
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->query.sizes, (std::array<std::int64_t, 4>{6, 2, 16, 64}));
   EXPECT_EQ(problem->key.strides, (std::array<std::int64_t, 4>{2 * 24 * 64, 24 * 64, 64, 1}));
 }
 
-class CudnnAttentionOnDevice : public test::Cuda {
+class AttentionByCudnnOnDevice : public test::Cuda {
  protected:
   void SetUp() override {
     Cuda::SetUp();
@@ -154,6 +156,16 @@ void expect_close(const Tensor& found, const Tensor& wanted, double allowed, con
   EXPECT_TRUE(test::agree(cast(to_device(found, kCPU), DType::Float64), wanted, allowed)) << sizes;
 }
 
+bool forward(const Case& c, const AttentionSettings& settings) {
+  const auto& [query, key, value, out] = c.operands;
+  return attention_forward_by_cudnn(query, key, value, settings, out, c.totals);
+}
+
+bool backward(const Case& c, const AttentionSettings& settings) {
+  const auto& [query, key, value, out] = c.operands;
+  return attention_backward_by_cudnn(query, key, value, {out, c.totals}, c.dout, settings, c.grads);
+}
+
 /// Calls until a plan is made.
 template <class F>
 bool is_done(F&& attention) {
@@ -163,7 +175,7 @@ bool is_done(F&& attention) {
   return false;
 }
 
-TEST_F(CudnnAttentionOnDevice, AgreesWithTheCpu) {
+TEST_F(AttentionByCudnnOnDevice, AgreesWithTheCpu) {
   for (const Sizes& sizes : kSizes) {
     for (const DType dtype : {DType::Float16, DType::BFloat16}) {
       const Case c(sizes, dtype, kGpu);
@@ -171,11 +183,10 @@ TEST_F(CudnnAttentionOnDevice, AgreesWithTheCpu) {
       const AttentionSettings settings = settings_of(sizes);
       const double allowed = dtype == DType::Float16 ? 4e-3 : 3e-2;
       use_deterministic_algorithms(dtype == DType::BFloat16);
-      ASSERT_TRUE(is_done([&] { return attention_forward_by_cudnn(c.operands, settings, c.totals); })) << sizes;
+      ASSERT_TRUE(is_done([&] { return forward(c, settings); })) << sizes;
       expect_close(c.operands.out, wanted[0], allowed, sizes);
       expect_close(c.totals, wanted[1], 1e-4, sizes);
-      ASSERT_TRUE(is_done([&] { return attention_backward_by_cudnn(c.operands, settings, c.totals, c.dout, c.grads); }))
-          << sizes;
+      ASSERT_TRUE(is_done([&] { return backward(c, settings); })) << sizes;
       expect_close(c.grads.query, wanted[2], allowed, sizes);
       expect_close(c.grads.key, wanted[3], allowed, sizes);
       expect_close(c.grads.value, wanted[4], allowed, sizes);
@@ -183,15 +194,16 @@ TEST_F(CudnnAttentionOnDevice, AgreesWithTheCpu) {
   }
 }
 
-TEST_F(CudnnAttentionOnDevice, WaitsForThirdCallsOfLargeProblems) {
+TEST_F(AttentionByCudnnOnDevice, WaitsForThirdCallsOfLargeProblems) {
   const Sizes large{2, 2, 2, 256, 264, 64, 64, false, false};
   const Sizes small{2, 2, 2, 32, 264, 64, 64, false, false};
   const Case c(large, DType::Float16, kGpu);
-  const auto run = [&](const Case& given) {
-    return attention_forward_by_cudnn(given.operands, settings_of(large), given.totals);
-  };
+  const auto run = [&](const Case& given) { return forward(given, settings_of(large)); };
   EXPECT_FALSE(run(c));
   EXPECT_FALSE(run(c));
+  set_capturing(true);
+  EXPECT_FALSE(run(c));
+  set_capturing(false);
   EXPECT_TRUE(run(c));
   set_cudnn_enabled(false);
   EXPECT_FALSE(run(c));

@@ -13,6 +13,7 @@
 #include "engine/runtime/cudnn_setting.h"
 #include "engine/runtime/deterministic.h"
 #include "engine/runtime/graphs.h"
+#include "ops/nn/cuda/attention_cudnn_graph.h"
 #include "ops/support/dtypes.h"
 
 // Note [Attention by cuDNN]
@@ -35,7 +36,7 @@
 namespace lamella::cuda {
 namespace {
 
-using Id = AttentionId;
+using Id = CudnnAttentionId;
 
 constexpr const char* kName = "scaled_dot_product_attention";
 constexpr std::int64_t kMostWorkspace = std::int64_t{1} << 30;
@@ -57,11 +58,11 @@ struct KeptPlan {
   std::optional<cudnn::Plan> plan;
 };
 
-PlanKey key_of(const AttentionProblem& problem, Device device, bool is_backward) {
+PlanKey key_of(const CudnnAttention& problem, Device device, bool is_backward) {
   PlanKey key{static_cast<std::int64_t>(problem.dtype), device.index, problem.causal, problem.deterministic,
               is_backward};
-  for (const AttentionAxes* axes : {&problem.query, &problem.key, &problem.value, &problem.out, &problem.dout,
-                                    &problem.dquery, &problem.dkey, &problem.dvalue}) {
+  for (const CudnnAxes* axes : {&problem.query, &problem.key, &problem.value, &problem.out, &problem.dout,
+                                &problem.dquery, &problem.dkey, &problem.dvalue}) {
     key.insert(key.end(), axes->sizes.begin(), axes->sizes.end());
     key.insert(key.end(), axes->strides.begin(), axes->strides.end());
   }
@@ -69,7 +70,7 @@ PlanKey key_of(const AttentionProblem& problem, Device device, bool is_backward)
 }
 
 /// Returns the thread's plan for a problem; null if there is none, or none yet.
-const cudnn::Plan* plan_of(const AttentionProblem& problem, Device device, bool is_backward) {
+const cudnn::Plan* plan_of(const CudnnAttention& problem, Device device, bool is_backward) {
   // A pointer, as memory of threads in a library that is loaded late is scarce: see cmake/check_symbols.py.
   thread_local const auto held = std::make_unique<std::map<PlanKey, KeptPlan>>();
   if (held->size() >= kPlans) held->clear();
@@ -116,7 +117,7 @@ bool is_available(const Tensor& query) {
   return is_half(query.dtype()) && is_cudnn_enabled() && cudnn::api() && cudnn::api()->version() >= kOldestVersion;
 }
 
-bool is_worth_a_plan(const AttentionProblem& problem) {
+bool is_worth_a_plan(const CudnnAttention& problem) {
   double products = static_cast<double>(problem.key.sizes[2]);
   for (const std::int64_t size : problem.query.sizes) products *= static_cast<double>(size);
   return products >= kLeastProducts;
@@ -124,22 +125,23 @@ bool is_worth_a_plan(const AttentionProblem& problem) {
 
 }  // namespace
 
-bool attention_forward_by_cudnn(const AttentionOperands& operands, const AttentionSettings& settings,
-                                const Tensor& totals) {
-  if (!is_available(operands.query)) return false;
-  const auto problem = attention_problem(operands, settings);
+bool attention_forward_by_cudnn(const Tensor& query, const Tensor& key, const Tensor& value,
+                                const AttentionSettings& settings, const Tensor& out, const Tensor& totals) {
+  if (!is_available(query)) return false;
+  const CudnnAttentionOperands operands{query, key, value, out};
+  const auto problem = cudnn_attention(operands, settings);
   if (!problem || !is_worth_a_plan(*problem)) return false;
-  const Device device = operands.query.device();
+  const Device device = query.device();
   const DeviceGuard guard(device);  // a context works where it was made
   const cudnn::Plan* const plan = plan_of(*problem, device, false);
   if (!plan) return false;
   auto scale = static_cast<float>(settings.scale);
   float hidden = -std::numeric_limits<float>::infinity();
   Arguments arguments;
-  arguments.add(Id::Query, operands.query);
-  arguments.add(Id::Key, operands.key);
-  arguments.add(Id::Value, operands.value);
-  arguments.add(Id::Out, operands.out);
+  arguments.add(Id::Query, query);
+  arguments.add(Id::Key, key);
+  arguments.add(Id::Value, value);
+  arguments.add(Id::Out, out);
   arguments.add(Id::Totals, totals);
   arguments.add(Id::Scale, scale);
   if (problem->causal) arguments.add(Id::Hidden, hidden);
@@ -147,25 +149,27 @@ bool attention_forward_by_cudnn(const AttentionOperands& operands, const Attenti
   return true;
 }
 
-bool attention_backward_by_cudnn(const AttentionOperands& operands, const AttentionSettings& settings,
-                                 const Tensor& totals, const Tensor& dout, const AttentionGradients& grads) {
-  if (!is_available(operands.query)) return false;
-  const auto problem = attention_problem(operands, settings, dout, grads);
+bool attention_backward_by_cudnn(const Tensor& query, const Tensor& key, const Tensor& value,
+                                 const AttentionResult& result, const Tensor& dout, const AttentionSettings& settings,
+                                 const AttentionGradients& grads) {
+  if (!is_available(query)) return false;
+  const CudnnAttentionOperands operands{query, key, value, result.out};
+  const auto problem = cudnn_attention(operands, settings, dout, grads);
   if (!problem || !is_worth_a_plan(*problem)) return false;
-  const Device device = operands.query.device();
+  const Device device = query.device();
   const DeviceGuard guard(device);
   const cudnn::Plan* const plan = plan_of(*problem, device, true);
   if (!plan) return false;
   auto scale = static_cast<float>(settings.scale);
   float hidden = -std::numeric_limits<float>::infinity();
   float one = 1;
-  const Tensor sums = empty(totals.shape(), DType::Float32, device);
+  const Tensor sums = empty(result.totals.shape(), DType::Float32, device);
   Arguments arguments;
-  arguments.add(Id::Query, operands.query);
-  arguments.add(Id::Key, operands.key);
-  arguments.add(Id::Value, operands.value);
-  arguments.add(Id::Out, operands.out);
-  arguments.add(Id::Totals, totals);
+  arguments.add(Id::Query, query);
+  arguments.add(Id::Key, key);
+  arguments.add(Id::Value, value);
+  arguments.add(Id::Out, result.out);
+  arguments.add(Id::Totals, result.totals);
   arguments.add(Id::Dout, dout);
   arguments.add(Id::Dquery, grads.query);
   arguments.add(Id::Dkey, grads.key);
@@ -176,7 +180,7 @@ bool attention_backward_by_cudnn(const AttentionOperands& operands, const Attent
   if (problem->causal) arguments.add(Id::Hidden, hidden);
   Tensor products;
   if (!problem->deterministic) {
-    products = empty(operands.query.shape(), DType::Float32, device);
+    products = empty(query.shape(), DType::Float32, device);
     arguments.add(Id::Products, products);
   }
   arguments.run(*plan, device);

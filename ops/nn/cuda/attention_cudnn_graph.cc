@@ -13,7 +13,7 @@ namespace {
 
 using cudnn::PointwiseMode;
 using cudnn::ReductionMode;
-using Id = AttentionId;
+using Id = CudnnAttentionId;
 using Node = cudnn::GraphBuilder::Node;
 using Axes = cudnn::GraphBuilder::Axes;
 
@@ -27,12 +27,12 @@ cudnn::DataType data_type(DType dtype) {
 }
 
 /// Joins the axes before the last three, where their strides allow it.
-std::optional<AttentionAxes> axes_of(const Tensor& x) {
+std::optional<CudnnAxes> axes_of(const Tensor& x) {
   const auto count = static_cast<std::int64_t>(x.ndim());
   const auto size = [&](std::int64_t axis) { return axis < 0 ? 1 : x.shape()[static_cast<std::size_t>(axis)]; };
   const auto stride = [&](std::int64_t axis) { return axis < 0 ? 1 : x.strides()[static_cast<std::size_t>(axis)]; };
-  AttentionAxes axes{{1, size(count - 3), size(count - 2), size(count - 1)},
-                     {1, stride(count - 3), stride(count - 2), stride(count - 1)}};
+  CudnnAxes axes{{1, size(count - 3), size(count - 2), size(count - 1)},
+                 {1, stride(count - 3), stride(count - 2), stride(count - 1)}};
   for (std::int64_t axis = count - 4; axis >= 0; --axis) {
     if (size(axis) == 1) continue;
     if (axes.sizes[0] == 1) {
@@ -57,7 +57,7 @@ std::optional<AttentionAxes> axes_of(const Tensor& x) {
   return axes;
 }
 
-bool sizes_fit(const AttentionProblem& problem) {
+bool sizes_fit(const CudnnAttention& problem) {
   const Axes& q = problem.query.sizes;
   const Axes& k = problem.key.sizes;
   const Axes& v = problem.value.sizes;
@@ -72,21 +72,21 @@ Axes with_columns(Axes axes, std::int64_t columns) {
   return axes;
 }
 
-Node described(cudnn::GraphBuilder& graph, Id id, const AttentionProblem& problem, const AttentionAxes& axes) {
+Node described(cudnn::GraphBuilder& graph, Id id, const CudnnAttention& problem, const CudnnAxes& axes) {
   return graph.tensor(static_cast<std::int64_t>(id), data_type(problem.dtype), axes.sizes, axes.strides);
 }
 
 Node number(cudnn::GraphBuilder& graph, Id id) { return graph.number(static_cast<std::int64_t>(id)); }
 
 /// A matrix whose columns are x's rows.
-Node described_transposed(cudnn::GraphBuilder& graph, Id id, const AttentionProblem& problem, AttentionAxes axes) {
+Node described_transposed(cudnn::GraphBuilder& graph, Id id, const CudnnAttention& problem, CudnnAxes axes) {
   std::swap(axes.sizes[2], axes.sizes[3]);
   std::swap(axes.strides[2], axes.strides[3]);
   return described(graph, id, problem, axes);
 }
 
 /// float32 [batch, head, row, columns] without gaps.
-Node described_packed(cudnn::GraphBuilder& graph, Id id, const AttentionProblem& problem, std::int64_t columns) {
+Node described_packed(cudnn::GraphBuilder& graph, Id id, const CudnnAttention& problem, std::int64_t columns) {
   const Axes sizes = with_columns(problem.query.sizes, columns);
   return graph.tensor(static_cast<std::int64_t>(id), cudnn::DataType::Float32, sizes,
                       {sizes[1] * sizes[2] * columns, sizes[2] * columns, columns, 1});
@@ -94,24 +94,24 @@ Node described_packed(cudnn::GraphBuilder& graph, Id id, const AttentionProblem&
 
 }  // namespace
 
-std::optional<AttentionProblem> attention_problem(const AttentionOperands& operands, const AttentionSettings& settings,
-                                                  const Tensor& dout, const AttentionGradients& grads) {
-  AttentionProblem problem{.dtype = operands.query.dtype(),
-                           .causal = settings.causal,
-                           .deterministic = dout.defined() && are_deterministic_algorithms_enabled(),
-                           .query = {},
-                           .key = {},
-                           .value = {},
-                           .out = {},
-                           .dout = {},
-                           .dquery = {},
-                           .dkey = {},
-                           .dvalue = {}};
+std::optional<CudnnAttention> cudnn_attention(const CudnnAttentionOperands& operands, const AttentionSettings& settings,
+                                              const Tensor& dout, const AttentionGradients& grads) {
+  CudnnAttention problem{.dtype = operands.query.dtype(),
+                         .causal = settings.causal,
+                         .deterministic = dout.defined() && are_deterministic_algorithms_enabled(),
+                         .query = {},
+                         .key = {},
+                         .value = {},
+                         .out = {},
+                         .dout = {},
+                         .dquery = {},
+                         .dkey = {},
+                         .dvalue = {}};
   if (!is_half(problem.dtype) || settings.dropout > 0 || !(settings.scale > 0)) return std::nullopt;
-  std::vector<std::pair<const Tensor*, AttentionAxes*>> list{{&operands.query, &problem.query},
-                                                             {&operands.key, &problem.key},
-                                                             {&operands.value, &problem.value},
-                                                             {&operands.out, &problem.out}};
+  std::vector<std::pair<const Tensor*, CudnnAxes*>> list{{&operands.query, &problem.query},
+                                                         {&operands.key, &problem.key},
+                                                         {&operands.value, &problem.value},
+                                                         {&operands.out, &problem.out}};
   if (dout.defined()) {
     list.insert(list.end(), {{&dout, &problem.dout},
                              {&grads.query, &problem.dquery},
@@ -128,7 +128,7 @@ std::optional<AttentionProblem> attention_problem(const AttentionOperands& opera
   return problem;
 }
 
-cudnn::GraphParts describe_attention(const AttentionProblem& problem, const char* op) {
+cudnn::GraphParts describe_attention(const CudnnAttention& problem, const char* op) {
   cudnn::GraphBuilder graph(op);
   const Node q = described(graph, Id::Query, problem, problem.query);
   const Node k = described_transposed(graph, Id::Key, problem, problem.key);
@@ -146,7 +146,7 @@ cudnn::GraphParts describe_attention(const AttentionProblem& problem, const char
   return graph.take();
 }
 
-cudnn::GraphParts describe_attention_gradients(const AttentionProblem& problem, const char* op) {
+cudnn::GraphParts describe_attention_gradients(const CudnnAttention& problem, const char* op) {
   cudnn::GraphBuilder graph(op);
   const cudnn::DataType dtype = data_type(problem.dtype);
   const Node q = described(graph, Id::Query, problem, problem.query);
@@ -157,7 +157,7 @@ cudnn::GraphParts describe_attention_gradients(const AttentionProblem& problem, 
   const Node scale = number(graph, Id::Scale);
 
   // A part of each head's gradient: the sum over the heads that it serves is one more operation.
-  const auto product_to = [&](Id id, const AttentionAxes& axes, const Node& a, const Node& b) {
+  const auto product_to = [&](Id id, const CudnnAxes& axes, const Node& a, const Node& b) {
     const Node to = described(graph, id, problem, axes);
     if (a.sizes[1] == axes.sizes[1]) return graph.matmul_to(to, a, b);
     graph.reduce_to(to, ReductionMode::Add, graph.matmul(a, b, dtype));

@@ -11,7 +11,7 @@ namespace lamella::cuda {
 
 /// Tensors of attention with as many leading axes: query and out [.., L, E], key and value [.., S, E], whose axis -3
 /// may have a part of query's heads, each of which then serves several that follow each other.
-struct AttentionOperands {
+struct CudnnAttentionOperands {
   Tensor query;
   Tensor key;
   Tensor value;
@@ -19,27 +19,27 @@ struct AttentionOperands {
 };
 
 /// Sizes and strides of a tensor of attention: of batch, head, position and element.
-struct AttentionAxes {
+struct CudnnAxes {
   std::array<std::int64_t, 4> sizes;
   std::array<std::int64_t, 4> strides;
 };
 
 /// What cuDNN is asked for.
-struct AttentionProblem {
+struct CudnnAttention {
   DType dtype;
   bool causal;
   bool deterministic;
-  AttentionAxes query, key, value, out;
-  AttentionAxes dout, dquery, dkey, dvalue;  ///< in backward problems
+  CudnnAxes query, key, value, out;
+  CudnnAxes dout, dquery, dkey, dvalue;  ///< in backward problems
 };
 
 /// Returns a problem for such tensors, or nothing where cuDNN is known not to take it. Those of the gradients are given
 /// together, or none of them.
-std::optional<AttentionProblem> attention_problem(const AttentionOperands& operands, const AttentionSettings& settings,
-                                                  const Tensor& dout = {}, const AttentionGradients& grads = {});
+std::optional<CudnnAttention> cudnn_attention(const CudnnAttentionOperands& operands, const AttentionSettings& settings,
+                                              const Tensor& dout = {}, const AttentionGradients& grads = {});
 
 /// Names of the tensors in memory and of the host's numbers.
-enum class AttentionId : std::int64_t {
+enum class CudnnAttentionId : std::int64_t {
   Query = 1,
   Key,
   Value,
@@ -58,7 +58,7 @@ enum class AttentionId : std::int64_t {
 
 /// Return cuDNN's descriptors of attention and of its gradients, all finalized. Throw RuntimeError if cuDNN does not
 /// take one of them.
-cudnn::GraphParts describe_attention(const AttentionProblem& problem, const char* op);
-cudnn::GraphParts describe_attention_gradients(const AttentionProblem& problem, const char* op);
+cudnn::GraphParts describe_attention(const CudnnAttention& problem, const char* op);
+cudnn::GraphParts describe_attention_gradients(const CudnnAttention& problem, const char* op);
 
 }  // namespace lamella::cuda
