@@ -28,7 +28,21 @@ static_assert(is(DataType::Float32, CUDNN_DATA_FLOAT));
 static_assert(is(DataType::Float64, CUDNN_DATA_DOUBLE));
 static_assert(is(DataType::Float16, CUDNN_DATA_HALF));
 static_assert(is(DataType::BFloat16, CUDNN_DATA_BFLOAT16));
+static_assert(is(DataType::Int32, CUDNN_DATA_INT32));
+static_assert(is(DataType::Boolean, CUDNN_DATA_BOOLEAN));
 static_assert(is(ConvolutionMode::CrossCorrelation, CUDNN_CROSS_CORRELATION));
+static_assert(is(PointwiseMode::Add, CUDNN_POINTWISE_ADD));
+static_assert(is(PointwiseMode::Multiply, CUDNN_POINTWISE_MUL));
+static_assert(is(PointwiseMode::Divide, CUDNN_POINTWISE_DIV));
+static_assert(is(PointwiseMode::Subtract, CUDNN_POINTWISE_SUB));
+static_assert(is(PointwiseMode::Exp, CUDNN_POINTWISE_EXP));
+static_assert(is(PointwiseMode::Log, CUDNN_POINTWISE_LOG));
+static_assert(is(PointwiseMode::Identity, CUDNN_POINTWISE_IDENTITY));
+static_assert(is(PointwiseMode::GreaterEqual, CUDNN_POINTWISE_CMP_GE));
+static_assert(is(PointwiseMode::Index, CUDNN_POINTWISE_GEN_INDEX));
+static_assert(is(PointwiseMode::Select, CUDNN_POINTWISE_BINARY_SELECT));
+static_assert(is(ReductionMode::Add, CUDNN_REDUCE_TENSOR_ADD));
+static_assert(is(ReductionMode::Max, CUDNN_REDUCE_TENSOR_MAX));
 static_assert(is(HeuristicMode::Fallback, CUDNN_HEUR_MODE_FALLBACK));
 static_assert(is(HeuristicMode::A, CUDNN_HEUR_MODE_A));
 
@@ -40,6 +54,13 @@ static_assert(is(Note::Nondeterministic, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
 static_assert(is(Note::Winograd, CUDNN_NUMERICAL_NOTE_WINOGRAD));
 static_assert(kNotes >= CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
 
+static_assert(is(Kind::PointwiseSetting, CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
+static_assert(is(Kind::Pointwise, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
+static_assert(is(Kind::MatmulSetting, CUDNN_BACKEND_MATMUL_DESCRIPTOR));
+static_assert(is(Kind::Matmul, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR));
+static_assert(is(Kind::ReductionSetting, CUDNN_BACKEND_REDUCTION_DESCRIPTOR));
+static_assert(is(Kind::Reduction, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR));
+static_assert(is(Kind::Reshape, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR));
 static_assert(is(Kind::Convolution, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
 static_assert(is(Kind::Engine, CUDNN_BACKEND_ENGINE_DESCRIPTOR));
 static_assert(is(Kind::EngineConfig, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
@@ -54,6 +75,9 @@ static_assert(is(Kind::Tensor, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
 
 static_assert(is(Type::Handle, CUDNN_TYPE_HANDLE));
 static_assert(is(Type::DataType, CUDNN_TYPE_DATA_TYPE));
+static_assert(is(Type::Bool, CUDNN_TYPE_BOOLEAN));
+static_assert(is(Type::PointwiseMode, CUDNN_TYPE_POINTWISE_MODE));
+static_assert(is(Type::ReductionMode, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE));
 static_assert(is(Type::Int64, CUDNN_TYPE_INT64));
 static_assert(is(Type::Float, CUDNN_TYPE_FLOAT));
 static_assert(is(Type::Double, CUDNN_TYPE_DOUBLE));
@@ -104,6 +128,28 @@ static_assert(is(Attribute::VariantPackUniqueIds, CUDNN_ATTR_VARIANT_PACK_UNIQUE
 static_assert(is(Attribute::VariantPackDataPointers, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS));
 static_assert(is(Attribute::VariantPackWorkspace, CUDNN_ATTR_VARIANT_PACK_WORKSPACE));
 static_assert(is(Attribute::EngineNotes, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE));
+static_assert(is(Attribute::TensorIsVirtual, CUDNN_ATTR_TENSOR_IS_VIRTUAL));
+static_assert(is(Attribute::TensorIsByValue, CUDNN_ATTR_TENSOR_IS_BY_VALUE));
+static_assert(is(Attribute::PointwiseMode, CUDNN_ATTR_POINTWISE_MODE));
+static_assert(is(Attribute::PointwiseComputeType, CUDNN_ATTR_POINTWISE_MATH_PREC));
+static_assert(is(Attribute::PointwiseAxis, CUDNN_ATTR_POINTWISE_AXIS));
+static_assert(is(Attribute::PointwiseSetting, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR));
+static_assert(is(Attribute::PointwiseX, CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
+static_assert(is(Attribute::PointwiseB, CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
+static_assert(is(Attribute::PointwiseY, CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+static_assert(is(Attribute::PointwiseT, CUDNN_ATTR_OPERATION_POINTWISE_TDESC));
+static_assert(is(Attribute::MatmulComputeType, CUDNN_ATTR_MATMUL_COMP_TYPE));
+static_assert(is(Attribute::MatmulA, CUDNN_ATTR_OPERATION_MATMUL_ADESC));
+static_assert(is(Attribute::MatmulB, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+static_assert(is(Attribute::MatmulC, CUDNN_ATTR_OPERATION_MATMUL_CDESC));
+static_assert(is(Attribute::MatmulSetting, CUDNN_ATTR_OPERATION_MATMUL_DESC));
+static_assert(is(Attribute::ReductionMode, CUDNN_ATTR_REDUCTION_OPERATOR));
+static_assert(is(Attribute::ReductionComputeType, CUDNN_ATTR_REDUCTION_COMP_TYPE));
+static_assert(is(Attribute::ReductionX, CUDNN_ATTR_OPERATION_REDUCTION_XDESC));
+static_assert(is(Attribute::ReductionY, CUDNN_ATTR_OPERATION_REDUCTION_YDESC));
+static_assert(is(Attribute::ReductionSetting, CUDNN_ATTR_OPERATION_REDUCTION_DESC));
+static_assert(is(Attribute::ReshapeX, CUDNN_ATTR_OPERATION_RESHAPE_XDESC));
+static_assert(is(Attribute::ReshapeY, CUDNN_ATTR_OPERATION_RESHAPE_YDESC));
 
 }  // namespace lamella::cuda::cudnn
 #endif

@@ -39,8 +39,7 @@ std::optional<Api> load() {
 }
 
 /// Returns the plan of a proposal, without its parts, or nothing if it is refused, or if cuDNN has none after all.
-std::optional<Plan> plan_of(Context* context, const Description& config, std::span<const Note> refused,
-                            std::int64_t most, const char* op) {
+std::optional<Plan> plan_of(Context* context, const Description& config, const PlanLimits& limits, const char* op) {
   try {
     Description engine(Kind::Engine, op);
     Descriptor* engines[] = {engine.get()};
@@ -48,12 +47,12 @@ std::optional<Plan> plan_of(Context* context, const Description& config, std::sp
     Note notes[kNotes];
     const std::int64_t count = engine.get<Note>(Attribute::EngineNotes, notes);
     const std::span has(notes, static_cast<std::size_t>(std::min(count, kNotes)));
-    if (std::ranges::find_first_of(has, refused) != has.end()) return std::nullopt;
+    if (std::ranges::find_first_of(has, limits.refused) != has.end()) return std::nullopt;
     Description plan(Kind::Plan, op);
     plan.set(Attribute::PlanHandle, context).set(Attribute::PlanEngineConfig, config).finalize();
     std::int64_t workspace[1] = {0};
     plan.get<std::int64_t>(Attribute::PlanWorkspaceSize, workspace);
-    if (workspace[0] > most) return std::nullopt;
+    if (workspace[0] > limits.workspace) return std::nullopt;
     return Plan{{}, std::move(plan), workspace[0]};
   } catch (const RuntimeError&) {
     return std::nullopt;
@@ -138,14 +137,16 @@ Description& Description::finalize() {
   return *this;
 }
 
-Plan make_plan(Context* context, std::vector<Description> parts, std::span<const Note> refused, std::int64_t most,
-               const char* op) {
-  Description graph(Kind::Graph, op);
-  graph.set(Attribute::GraphHandle, context).set(Attribute::GraphOperations, parts.back()).finalize();
-  parts.push_back(std::move(graph));
+Plan make_plan(Context* context, GraphParts graph, const PlanLimits& limits, const char* op) {
+  auto& parts = graph.parts;
+  Description whole(Kind::Graph, op);
+  whole.set(Attribute::GraphHandle, context)
+      .set(Attribute::GraphOperations, std::span<Descriptor* const>(graph.operations))
+      .finalize();
+  parts.push_back(std::move(whole));
   for (const HeuristicMode mode : {HeuristicMode::A, HeuristicMode::Fallback}) {
     for (Description& config : proposals(parts.back(), mode, op)) {
-      if (auto plan = plan_of(context, config, refused, most, op)) {
+      if (auto plan = plan_of(context, config, limits, op)) {
         parts.push_back(std::move(config));
         plan->parts = std::move(parts);
         return std::move(*plan);

@@ -28,6 +28,8 @@ inline constexpr Type kTypeOf<Context*> = Type::Handle;
 template <>
 inline constexpr Type kTypeOf<DataType> = Type::DataType;
 template <>
+inline constexpr Type kTypeOf<bool> = Type::Bool;
+template <>
 inline constexpr Type kTypeOf<std::int64_t> = Type::Int64;
 template <>
 inline constexpr Type kTypeOf<float> = Type::Float;
@@ -41,6 +43,10 @@ template <>
 inline constexpr Type kTypeOf<HeuristicMode> = Type::HeuristicMode;
 template <>
 inline constexpr Type kTypeOf<Note> = Type::Note;
+template <>
+inline constexpr Type kTypeOf<PointwiseMode> = Type::PointwiseMode;
+template <>
+inline constexpr Type kTypeOf<ReductionMode> = Type::ReductionMode;
 
 /// A descriptor of cuDNN's, destroyed at the end. Calls that fail throw RuntimeError, which `op` opens.
 class Description {
@@ -78,6 +84,12 @@ class Description {
   const char* op_;
 };
 
+/// Descriptors of a graph, all finalized, and which of them are its operations.
+struct GraphParts {
+  std::vector<Description> parts;
+  std::vector<Descriptor*> operations;
+};
+
 /// An algorithm for a graph of operations, with what it needs.
 struct Plan {
   std::vector<Description> parts;  ///< that the plan refers to, in the order in which they were made
@@ -85,12 +97,17 @@ struct Plan {
   std::int64_t workspace;  ///< bytes of memory that it needs while it runs
 };
 
-/// Returns the first plan that cuDNN's heuristics propose for a graph and that has none of the notes, nor a workspace
-/// of more than `most` bytes. Throws RuntimeError if there is none. `parts` are the descriptors of the graph, all
-/// finalized, of which the last is the operation.
-Plan make_plan(Context* context, std::vector<Description> parts, std::span<const Note> refused, std::int64_t most,
-               const char* op);
-/// Starts a plan on tensors by their identifiers, in the context's stream.
+/// What a plan may be.
+struct PlanLimits {
+  std::span<const Note> refused;  ///< none of these notes
+  std::int64_t workspace;         ///< the most bytes that it may need
+};
+
+/// Returns the first plan within the limits that cuDNN's heuristics propose for a graph. Throws RuntimeError if there
+/// is none.
+Plan make_plan(Context* context, GraphParts graph, const PlanLimits& limits, const char* op);
+/// Starts a plan on tensors by their identifiers, in the context's stream. Where one is a number of the host's, it is
+/// read at once.
 void execute(Context* context, const Plan& plan, std::span<const std::int64_t> ids, std::span<void* const> data,
              void* workspace, const char* op);
 

@@ -13,8 +13,21 @@ namespace lamella::cuda::cudnn {
 
 enum class Status : int { Success = 0, BadParameter = 2000, NotFinalized = 2004, NotSupported = 3000, Failed = 5000 };
 
-enum class DataType : int { Float32 = 0, Float64 = 1, Float16 = 2, BFloat16 = 9 };
+enum class DataType : int { Float32 = 0, Float64 = 1, Float16 = 2, Int32 = 4, BFloat16 = 9, Boolean = 11 };
 enum class ConvolutionMode : int { CrossCorrelation = 1 };
+enum class PointwiseMode : int {
+  Add = 0,
+  Multiply = 1,
+  Divide = 6,
+  Subtract = 9,
+  Exp = 13,
+  Log = 15,
+  Identity = 21,
+  GreaterEqual = 303,
+  Index = 501,   ///< the place along an axis
+  Select = 601,  ///< x where t is true, else b
+};
+enum class ReductionMode : int { Add = 0, Max = 3 };
 enum class HeuristicMode : int { Fallback = 2, A = 3 };
 /// Properties of an engine, which is an algorithm for a graph of operations.
 enum class Note : int {
@@ -30,6 +43,7 @@ inline constexpr std::int64_t kNotes = 10;
 
 /// Kinds of descriptors.
 enum class Kind : int {
+  PointwiseSetting = 0,
   Convolution = 1,
   Engine = 2,
   EngineConfig = 3,
@@ -38,15 +52,22 @@ enum class Kind : int {
   Forward = 10,
   BackwardFilter = 11,
   BackwardData = 12,
+  Pointwise = 13,
   Graph = 15,
   VariantPack = 16,
   Tensor = 17,
+  MatmulSetting = 18,
+  Matmul = 19,
+  ReductionSetting = 21,
+  Reduction = 22,
+  Reshape = 31,
 };
 
 /// Types of attributes' values.
 enum class Type : int {
   Handle = 0,
   DataType = 1,
+  Bool = 2,
   Int64 = 3,
   Float = 4,
   Double = 5,
@@ -54,10 +75,15 @@ enum class Type : int {
   ConvolutionMode = 7,
   HeuristicMode = 8,
   Note = 11,
+  PointwiseMode = 14,
   Descriptor = 15,
+  ReductionMode = 18,
 };
 
 enum class Attribute : int {
+  PointwiseMode = 0,
+  PointwiseComputeType = 1,
+  PointwiseAxis = 9,
   ConvolutionComputeType = 100,
   ConvolutionMode = 101,
   ConvolutionDilations = 102,
@@ -90,6 +116,11 @@ enum class Attribute : int {
   BackwardFilterDw = 715,
   BackwardFilterX = 716,
   BackwardFilterDy = 717,
+  PointwiseSetting = 750,
+  PointwiseX = 751,
+  PointwiseB = 752,
+  PointwiseY = 753,
+  PointwiseT = 758,
   GraphHandle = 800,
   GraphOperations = 801,
   TensorByteAlignment = 900,
@@ -97,10 +128,24 @@ enum class Attribute : int {
   TensorDimensions = 902,
   TensorStrides = 903,
   TensorUniqueId = 906,
+  TensorIsVirtual = 907,
+  TensorIsByValue = 908,
   VariantPackUniqueIds = 1000,
   VariantPackDataPointers = 1001,
   VariantPackWorkspace = 1003,
   EngineNotes = 1303,
+  MatmulComputeType = 1500,
+  MatmulA = 1520,
+  MatmulB = 1521,
+  MatmulC = 1522,
+  MatmulSetting = 1523,
+  ReductionMode = 1600,
+  ReductionComputeType = 1601,
+  ReductionX = 1610,
+  ReductionY = 1611,
+  ReductionSetting = 1612,
+  ReshapeX = 2200,
+  ReshapeY = 2201,
 };
 
 // cuDNN's own

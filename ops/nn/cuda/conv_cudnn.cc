@@ -109,7 +109,9 @@ cudnn::Plan plan_of(cudnn::Context* context, const ConvProblem& problem, const T
   if (problem.dtype == DType::Float32 && float32_matmul_precision() == MatmulPrecision::Highest) {
     refused.push_back(cudnn::Note::TensorCore);
   }
-  return cudnn::make_plan(context, describe_convolution(problem, x, w, y, op), refused, kMostWorkspace, op);
+  cudnn::GraphParts graph{describe_convolution(problem, x, w, y, op), {}};
+  graph.operations.push_back(graph.parts.back().get());
+  return cudnn::make_plan(context, std::move(graph), {refused, kMostWorkspace}, op);
 }
 
 /// True if cuDNN's own rule for sizes, which rounds down, gives the problem's.

@@ -1,6 +1,6 @@
-// cuDNN on the emulation: descriptors that check what they are given, and convolutions by plain loops. Of the
-// algorithms that its heuristics propose, those with a note compute what the note warns of, so that one that is taken
-// shows.
+// cuDNN on the emulation: descriptors that check what they are given, and convolutions by plain loops; graphs of more
+// than one operation are cudnn_graphs.cc's. Of the algorithms that its heuristics propose, those with a note compute
+// what the note warns of, so that one that is taken shows.
 
 #include <cuda_runtime.h>
 
@@ -13,27 +13,12 @@
 
 #include "engine/core/half.h"
 #include "engine/runtime/cuda/cudnn_api.h"
+#include "tests/cuda/emulation/runtime/cudnn_descriptors.h"
+#include "tests/cuda/emulation/runtime/cudnn_graphs.h"
 #include "tests/cuda/emulation/runtime/matrices.h"
 #include "tests/cuda/emulation/runtime/settings.h"
 
 namespace lamella::cuda::cudnn {
-
-struct Context {
-  cudaStream_t stream = nullptr;
-};
-
-/// Values of an attribute, as they were set.
-struct Values {
-  Type type;
-  std::int64_t count;
-  std::vector<char> bytes;
-};
-
-struct Descriptor {
-  Kind kind;
-  bool is_final = false;
-  std::map<Attribute, Values> attributes;
-};
 
 namespace {
 
@@ -49,26 +34,22 @@ std::size_t size_of(Type type) {
     case Type::Handle:
     case Type::Descriptor:
       return 8;
+    case Type::Bool:
+      return 1;
     default:
       return 4;
   }
 }
 
-/// An attribute that descriptors of a kind have to be given, with the type of its values.
-struct Field {
-  Attribute name;
-  Type type;
-};
 using enum Attribute;
 
 std::vector<Field> fields_of(Kind kind) {
   switch (kind) {
     case Kind::Tensor:
-      return {{TensorDataType, Type::DataType},
-              {TensorDimensions, Type::Int64},
-              {TensorStrides, Type::Int64},
-              {TensorUniqueId, Type::Int64},
-              {TensorByteAlignment, Type::Int64}};
+      return {{TensorDataType, Type::DataType},   {TensorDimensions, Type::Int64},
+              {TensorStrides, Type::Int64},       {TensorUniqueId, Type::Int64},
+              {TensorByteAlignment, Type::Int64}, {TensorIsVirtual, Type::Bool, true},
+              {TensorIsByValue, Type::Bool, true}};
     case Kind::Convolution:
       return {{ConvolutionComputeType, Type::DataType}, {Attribute::ConvolutionMode, Type::ConvolutionMode},
               {ConvolutionSpatialAxes, Type::Int64},    {ConvolutionPrePaddings, Type::Int64},
@@ -97,24 +78,12 @@ std::vector<Field> fields_of(Kind kind) {
     case Kind::Engine:
     case Kind::EngineConfig:
       return {};  // filled by the library
+    default:
+      return graph_fields(kind);
   }
-  return {};
 }
 
-template <class T>
-std::vector<T> values(const Descriptor& from, Attribute name) {
-  const auto found = from.attributes.find(name);
-  if (found == from.attributes.end()) return {};
-  std::vector<T> result(static_cast<std::size_t>(found->second.count));
-  std::memcpy(result.data(), found->second.bytes.data(), found->second.bytes.size());
-  return result;
-}
-template <class T>
-T value(const Descriptor& from, Attribute name) {
-  return values<T>(from, name).at(0);
-}
-
-/// An engine: its notes, and what it does to results.
+/// An engine: its notes, and the memory that it needs.
 struct Engine {
   std::vector<Note> notes;
   std::size_t workspace;
@@ -130,13 +99,23 @@ const std::vector<Engine>& engines() {
 struct Image {
   DataType type;
   Sizes dims;
+  Sizes strides;
   std::int64_t alignment;
   std::int64_t id;
+
+  bool is_packed() const {
+    std::int64_t expected = 1;
+    for (std::size_t i = dims.size(); i-- > 0; expected *= dims[i]) {
+      if (strides[i] != expected) return false;
+    }
+    return true;
+  }
 };
 
 Image image(const Descriptor& tensor) {
   return {value<DataType>(tensor, TensorDataType), values<std::int64_t>(tensor, TensorDimensions),
-          value<std::int64_t>(tensor, TensorByteAlignment), value<std::int64_t>(tensor, TensorUniqueId)};
+          values<std::int64_t>(tensor, TensorStrides), value<std::int64_t>(tensor, TensorByteAlignment),
+          value<std::int64_t>(tensor, TensorUniqueId)};
 }
 
 /// An operation of a graph, as its descriptors describe it.
@@ -168,10 +147,7 @@ Status checked(const Descriptor& made) {
   if (made.kind == Kind::Tensor) {
     const auto dims = values<std::int64_t>(made, TensorDimensions);
     const auto strides = values<std::int64_t>(made, TensorStrides);
-    std::int64_t expected = 1;
-    for (std::size_t i = dims.size(); i-- > 0; expected *= dims[i]) {
-      if (dims[i] < 1 || strides.size() != dims.size() || strides[i] != expected) return Status::BadParameter;
-    }
+    if (std::ranges::min(dims) < 1 || strides.size() != dims.size()) return Status::BadParameter;
     return dims.size() == 4 || dims.size() == 5 ? Status::Success : Status::NotSupported;
   }
   if (made.kind == Kind::Convolution) {
@@ -189,13 +165,14 @@ Status checked(const Descriptor& made) {
     const auto& [kind, x, w, y, before, after, strides, dilations] = problem;
     bool fits = x.dims.size() == w.dims.size() && w.dims.size() == y.dims.size() && x.dims.size() == strides.size() + 2;
     fits = fits && x.dims[0] == y.dims[0] && w.dims[0] == y.dims[1] && x.dims[1] % w.dims[1] == 0;
-    fits = fits && x.type == w.type && w.type == y.type;
+    fits = fits && x.type == w.type && w.type == y.type && x.is_packed() && w.is_packed() && y.is_packed();
     for (std::size_t i = 0; fits && i < strides.size(); ++i) {
       const std::int64_t reach = dilations[i] * (w.dims[i + 2] - 1) + 1;
       fits = y.dims[i + 2] == (x.dims[i + 2] + before[i] + after[i] - reach) / strides[i] + 1;
     }
     return fits ? Status::Success : Status::BadParameter;
   }
+  if (is_graph_operation(made.kind)) return checked_operation(made);
   return Status::Success;
 }
 
@@ -262,10 +239,18 @@ cudaError_t convolve(const Problem& problem, std::array<void*, 3> data, void* wo
 Status execute(Context& context, const Descriptor& plan, const Descriptor& pack) {
   const Descriptor& config = *value<Descriptor*>(plan, PlanEngineConfig);
   const Engine& engine = engines().at(static_cast<std::size_t>(value<std::int64_t>(config, EngineConfigEngine)));
-  const Problem problem = problem_of(*value<Descriptor*>(config, GraphOperations));
+  const auto operations = values<Descriptor*>(config, GraphOperations);
   const auto ids = values<std::int64_t>(pack, VariantPackUniqueIds);
   const auto pointers = values<void*>(pack, VariantPackDataPointers);
   if (ids.size() != pointers.size()) return Status::BadParameter;
+  void* const workspace = value<void*>(pack, VariantPackWorkspace);
+  if (engine.workspace && !workspace) return Status::BadParameter;
+  if (operations.size() > 1) {
+    std::map<std::int64_t, void*> data;
+    for (std::size_t i = 0; i < ids.size(); ++i) data[ids[i]] = pointers[i];
+    return execute_graph(operations, data, workspace, engine.workspace, context.stream);
+  }
+  const Problem problem = problem_of(*operations.at(0));
   std::array<void*, 3> data{};
   const Image* const images[] = {&problem.x, &problem.w, &problem.y};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -276,8 +261,6 @@ Status execute(Context& context, const Descriptor& plan, const Descriptor& pack)
       return Status::BadParameter;
     }
   }
-  void* const workspace = value<void*>(pack, VariantPackWorkspace);
-  if (engine.workspace && !workspace) return Status::BadParameter;
   // What an algorithm by transforms does to results, many times over.
   const bool transforms = std::ranges::find(engine.notes, Note::Winograd) != engine.notes.end() ||
                           std::ranges::find(engine.notes, Note::Nondeterministic) != engine.notes.end();
@@ -299,6 +282,8 @@ Status execute(Context& context, const Descriptor& plan, const Descriptor& pack)
     case DataType::Float32:
       error = rounds ? run.operator()<float, float, emulation::Tf32>() : run.operator()<float, float>();
       break;
+    default:
+      return Status::NotSupported;
   }
   return error == cudaSuccess ? Status::Success : Status::Failed;
 }
@@ -376,7 +361,7 @@ Status cudnnBackendSetAttribute(Descriptor* descriptor, Attribute name, Type typ
 Status cudnnBackendFinalize(Descriptor* descriptor) {
   if (!descriptor || descriptor->is_final) return Status::BadParameter;
   for (const Field& field : fields_of(descriptor->kind)) {
-    if (!descriptor->attributes.contains(field.name)) return Status::BadParameter;
+    if (!field.is_optional && !descriptor->attributes.contains(field.name)) return Status::BadParameter;
   }
   if (const Status status = checked(*descriptor); status != Status::Success) return status;
   descriptor->is_final = true;
@@ -393,9 +378,11 @@ Status cudnnBackendGetAttribute(Descriptor* descriptor, Attribute name, Type typ
     auto* const results = static_cast<Descriptor**>(to);
     const auto mode = value<cudnn::HeuristicMode>(*descriptor, HeuristicsMode);
     const auto all = static_cast<std::int64_t>(engines().size());
-    // The last engine, which has no note, is among those to fall back on.
-    const std::int64_t first = mode == cudnn::HeuristicMode::Fallback ? all - 1 : 0;
-    const std::int64_t last = mode == cudnn::HeuristicMode::Fallback ? all : all - 1;
+    // The last engine, which has no note, is among those to fall back on, and the one for attention.
+    const bool is_graph = operations.size() > 1;
+    if (is_graph && !is_attention(operations)) return Status::NotSupported;
+    const std::int64_t first = is_graph || mode == cudnn::HeuristicMode::Fallback ? all - 1 : 0;
+    const std::int64_t last = is_graph || mode == cudnn::HeuristicMode::Fallback ? all : all - 1;
     *count = std::min(room, last - first);
     for (std::int64_t i = 0; i < *count; ++i) {
       if (results[i]->kind != Kind::EngineConfig) return Status::BadParameter;
