@@ -1,6 +1,6 @@
 """Times Lamella on a GPU beside the PyTorch that is there, on the same work in one process, and writes a report.
 
-python -m benchmarks.gpu.bench [--output FOLDER]
+python -m benchmarks.gpu.bench [--output FOLDER] [--only PART...]
 
 Each row is the median of 20 runs after 5, between synchronizations; small operators are timed by the thousand. Columns:
 what was run, Lamella's and PyTorch's time, Lamella's by PyTorch's, and what Lamella reached of the memory or the
@@ -279,17 +279,24 @@ def _attention(
     _with_gradients(table, work, ours, own, theirs, other, operations=3.5 * operations)
 
 
+PARTS = (small, memory_bound, products, spatial, training, steps, attention)
+
+
 def main() -> None:
     """Runs all and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
-    output = parser.parse_args().output
+    parser.add_argument("--only", nargs="+", choices=[part.__name__ for part in PARTS], help="parts of the report")
+    options = parser.parse_args()
+    output = options.output
     if not lm.cuda.is_available():
         raise SystemExit("there is no CUDA device")
     if torch is None:
         raise SystemExit("there is no PyTorch to compare with")
     table = Table()
-    for part in (small, memory_bound, products, spatial, training, steps, attention):
+    for part in PARTS:
+        if options.only and part.__name__ not in options.only:
+            continue
         try:
             part(table)
         except Exception as error:  # the others are timed all the same
