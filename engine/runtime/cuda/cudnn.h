@@ -97,7 +97,7 @@ struct Plan {
   std::int64_t workspace;  ///< bytes of memory that it needs while it runs
 };
 
-/// What a plan may be.
+/// Conditions that a plan has to meet.
 struct PlanLimits {
   std::span<const Note> refused;  ///< none of these notes
   std::int64_t workspace;         ///< the most bytes that it may need

@@ -24,7 +24,7 @@ struct CudnnAxes {
   std::array<std::int64_t, 4> strides;
 };
 
-/// What cuDNN is asked for.
+/// A problem for cuDNN: the operands and the kind of attention.
 struct CudnnAttention {
   DType dtype;
   bool causal;
