@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -28,6 +29,24 @@ struct FastDivide {
   LM_HD std::uint32_t quotient(std::uint32_t n) const {
     const auto high = static_cast<std::uint32_t>((std::uint64_t{n} * multiplier) >> 32);
     return (high + n) >> shift;
+  }
+};
+
+/// Divides numbers from 0 on by a divisor above 0: as FastDivide where they are below 2^31 - 1, which a kernel on fewer
+/// elements always takes, else by the device's own division.
+struct WideDivide {
+  static constexpr std::int64_t kLimit = (std::int64_t{1} << 31) - 1;
+
+  FastDivide fast;
+  std::int64_t divisor = 1;
+
+  WideDivide() = default;
+  // The quotients of numbers below the limit by the limit are 0, as are those by all that is larger.
+  explicit WideDivide(std::int64_t divisor)
+      : fast(static_cast<std::uint32_t>(std::min(divisor, kLimit))), divisor(divisor) {}
+
+  LM_HD std::int64_t quotient(std::int64_t n) const {
+    return n < kLimit ? std::int64_t{fast.quotient(static_cast<std::uint32_t>(n))} : n / divisor;
   }
 };
 

@@ -5,9 +5,15 @@
 #include <numeric>
 #include <utility>
 
+#include "ops/cuda/fast_divide.h"
 #include "ops/support/windows.h"
 
 namespace lamella::cuda {
+
+/// True if i is in [0, n).
+__device__ inline bool is_inside(std::int32_t i, std::int32_t n) {
+  return static_cast<std::uint32_t>(i) < static_cast<std::uint32_t>(n);
+}
 
 /// The index of an element of an image, or of a window, along each axis.
 struct Index3 {
@@ -15,9 +21,34 @@ struct Index3 {
   std::int64_t h;
   std::int64_t w;
 
+  __device__ Index3(std::int64_t d, std::int64_t h, std::int64_t w) : d(d), h(h), w(w) {}
   /// Splits a number in row-major order over the sizes.
   __device__ Index3(std::int64_t number, const ImageWindows::Sizes& sizes)
       : d(number / sizes[2] / sizes[1]), h(number / sizes[2] % sizes[1]), w(number % sizes[2]) {}
+};
+
+/// Splits the numbers of elements of planes, in row-major order, without divisions.
+class PlaneSplit {
+ public:
+  /// The sizes are above 0.
+  explicit PlaneSplit(const ImageWindows::Sizes& sizes) : d_(sizes[0]), h_(sizes[1]), w_(sizes[2]) {}
+
+  struct Place {
+    std::int64_t plane;
+    Index3 index;
+  };
+
+  __device__ Place operator()(std::int64_t number) const {
+    const std::int64_t row = w_.quotient(number);
+    const std::int64_t slice = h_.quotient(row);
+    const std::int64_t plane = d_.quotient(slice);
+    return {plane, Index3(slice - plane * d_.divisor, row - slice * h_.divisor, number - row * w_.divisor)};
+  }
+
+ private:
+  WideDivide d_;
+  WideDivide h_;
+  WideDivide w_;
 };
 
 /// The example and the position of a number in row-major order, which advances by equal steps without divisions.

@@ -6,6 +6,7 @@
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/cuda/accumulate.h"
+#include "ops/cuda/fast_divide.h"
 #include "ops/cuda/grid.h"
 #include "ops/cuda/rows.h"
 #include "ops/cuda/windows.h"
@@ -115,9 +116,11 @@ __global__ void __launch_bounds__(kLaneThreads)
 
 template <class T>
 __global__ void __launch_bounds__(kGridThreads)
-    bias_kernel(T* y, const T* bias, std::int64_t count, std::int64_t channels, std::int64_t positions) {
+    bias_kernel(T* y, const T* bias, std::int64_t count, WideDivide channels, WideDivide positions) {
   for_each_element(count, [&](std::int64_t i) {
-    y[i] = rounded<T>(plus(widened<Wide<T>>(y[i]), widened<Wide<T>>(bias[i / positions % channels])));
+    const std::int64_t plane = positions.quotient(i);
+    const std::int64_t channel = plane - channels.quotient(plane) * channels.divisor;
+    y[i] = rounded<T>(plus(widened<Wide<T>>(y[i]), widened<Wide<T>>(bias[channel])));
   });
 }
 
@@ -125,6 +128,7 @@ __global__ void __launch_bounds__(kGridThreads)
 
 void convolve_directly(const ConvProblem& problem, const Tensor& x, const Tensor& w, const Tensor& y,
                        const Tensor& bias, const char* op) {
+  if (convolve_depthwise(problem, x, w, y, bias, op)) return;
   const Device device = y.device();
   const cudaStream_t stream = current_stream(device);
   const ImageWindows windows = windows_of(problem);
@@ -157,7 +161,7 @@ void add_channels(const Tensor& y, const Tensor& bias, std::int64_t positions, c
   const DeviceGuard guard(y.device());
   visit<Floating>(y.dtype(), op, [&]<class T>() {
     launch(op, bias_kernel<T>, grid_blocks(y.numel()), kGridThreads, 0, current_stream(y.device()), y.data<T>(),
-           bias.data<T>(), y.numel(), bias.numel(), positions);
+           bias.data<T>(), y.numel(), WideDivide(bias.numel()), WideDivide(positions));
   });
 }
 

@@ -8,6 +8,10 @@ namespace lamella::cuda {
 /// for integers.
 void convolve_directly(const lamella::detail::ConvProblem& problem, const Tensor& x, const Tensor& w, const Tensor& y,
                        const Tensor& bias, const char* op);
+/// Computes a convolution of images with one channel per group, and returns true; or false where it has no kernel for
+/// the sizes.
+bool convolve_depthwise(const lamella::detail::ConvProblem& problem, const Tensor& x, const Tensor& w, const Tensor& y,
+                        const Tensor& bias, const char* op);
 /// Adds one number for each channel to the contiguous y [n, channels, positions].
 void add_channels(const Tensor& y, const Tensor& bias, std::int64_t positions, const char* op);
 

@@ -16,13 +16,13 @@ constexpr DTypeSet kSummed = Floating | DTypeSet{DType::Int64};
 /// Sums each window in a thread of its own.
 template <class T>
 __global__ void __launch_bounds__(kGridThreads)
-    sum_kernel(const __grid_constant__ PoolShape shape, ImageWindows::Sizes out, const T* from, T* to,
+    sum_kernel(const __grid_constant__ PoolShape shape, const __grid_constant__ PlaneSplit out, const T* from, T* to,
                std::int64_t count) {
   const std::int64_t in_plane = shape.d.in * shape.h.in * shape.w.in;
-  const std::int64_t out_plane = out[0] * out[1] * out[2];
   for_each_element(count, [&](std::int64_t i) {
-    const Index3 window(i % out_plane, out);
-    const T* const x = from + i / out_plane * in_plane;
+    const PlaneSplit::Place at = out(i);
+    const Index3& window = at.index;
+    const T* const x = from + at.plane * in_plane;
     Wide<T> sum = 0;
     const std::int64_t last_h = shape.h.end(window.h);
     const std::int64_t last_w = shape.w.end(window.w);
@@ -68,13 +68,13 @@ class Scale {
 /// Sums, for each element of x in a thread of its own, the scaled results of the windows that contain it.
 template <class T>
 __global__ void __launch_bounds__(kGridThreads)
-    spread_kernel(const __grid_constant__ PoolShape shape, ImageWindows::Sizes in, const T* from, T* to,
+    spread_kernel(const __grid_constant__ PoolShape shape, const __grid_constant__ PlaneSplit in, const T* from, T* to,
                   std::int64_t count) {
-  const std::int64_t in_plane = in[0] * in[1] * in[2];
   const std::int64_t out_plane = shape.d.out * shape.h.out * shape.w.out;
   for_each_element(count, [&](std::int64_t i) {
-    const Index3 element(i % in_plane, in);
-    const T* const dy = from + i / in_plane * out_plane;
+    const PlaneSplit::Place at = in(i);
+    const Index3& element = at.index;
+    const T* const dy = from + at.plane * out_plane;
     Wide<T> sum = 0;
     Scale along_d;
     Scale along_h;
@@ -94,23 +94,25 @@ __global__ void __launch_bounds__(kGridThreads)
 
 template <class T>
 __global__ void __launch_bounds__(kGridThreads)
-    pick_kernel(const T* from, const std::int64_t* places, T* to, std::int64_t in_plane, std::int64_t out_plane,
+    pick_kernel(const T* from, const std::int64_t* places, T* to, std::int64_t in_plane, WideDivide out_plane,
                 std::int64_t count) {
-  for_each_element(
-      count, [&](std::int64_t i) { to[i] = places[i] < 0 ? T(0.0F) : from[i / out_plane * in_plane + places[i]]; });
+  for_each_element(count, [&](std::int64_t i) {
+    to[i] = places[i] < 0 ? T(0.0F) : from[out_plane.quotient(i) * in_plane + places[i]];
+  });
 }
 
 /// Sums, for each element of x in a thread of its own, the results of the windows whose place it is.
 template <class T>
 __global__ void __launch_bounds__(kGridThreads)
-    put_kernel(const __grid_constant__ PoolShape shape, ImageWindows::Sizes in, const T* from,
+    put_kernel(const __grid_constant__ PoolShape shape, const __grid_constant__ PlaneSplit in, const T* from,
                const std::int64_t* places, T* to, std::int64_t count) {
-  const std::int64_t in_plane = in[0] * in[1] * in[2];
+  const std::int64_t in_plane = shape.d.in * shape.h.in * shape.w.in;
   const std::int64_t out_plane = shape.d.out * shape.h.out * shape.w.out;
   for_each_element(count, [&](std::int64_t i) {
-    const std::int64_t place = i % in_plane;
-    const Index3 element(place, in);
-    const std::int64_t first = i / in_plane * out_plane;
+    const PlaneSplit::Place here = in(i);
+    const Index3& element = here.index;
+    const std::int64_t place = i - here.plane * in_plane;
+    const std::int64_t first = here.plane * out_plane;
     Wide<T> sum = 0;
     for_each_window(shape.d, element.d, [&](std::int64_t d) {
       for_each_window(shape.h, element.h, [&](std::int64_t h) {
@@ -125,23 +127,26 @@ __global__ void __launch_bounds__(kGridThreads)
 }
 
 void pool(const PoolCall& call, const Tensor& from, const Tensor& to, const Tensor& places) {
+  if (pool_small_windows(call, from, to, places)) return;
   if (call.step == PoolStep::Max) return pool_largest(call, from, to, places);
   const PoolShape shape(call.plan);
+  const PlaneSplit in(shape.in());
   const Device device = to.device();
   const DeviceGuard guard(device);
   const auto start = [&](auto kernel, const auto&... arguments) {
     launch(call.op, kernel, grid_blocks(to.numel()), kGridThreads, 0, current_stream(device), arguments..., to.numel());
   };
   visit<kSummed>(to.dtype(), call.op, [&]<class T>() {
-    if (call.step == PoolStep::Sum) return start(sum_kernel<T>, shape, shape.out(), from.data<T>(), to.data<T>());
+    if (call.step == PoolStep::Sum)
+      return start(sum_kernel<T>, shape, PlaneSplit(shape.out()), from.data<T>(), to.data<T>());
     if constexpr (std::is_integral_v<T>) {
       no_kernel(call.op, to.dtype(), device);
     } else {
-      if (call.step == PoolStep::Spread)
-        return start(spread_kernel<T>, shape, shape.in(), from.data<T>(), to.data<T>());
+      if (call.step == PoolStep::Spread) return start(spread_kernel<T>, shape, in, from.data<T>(), to.data<T>());
       const auto* const at = places.data<std::int64_t>();
-      if (call.step == PoolStep::Put) return start(put_kernel<T>, shape, shape.in(), from.data<T>(), at, to.data<T>());
-      start(pick_kernel<T>, from.data<T>(), at, to.data<T>(), elements_of(shape.in()), elements_of(shape.out()));
+      if (call.step == PoolStep::Put) return start(put_kernel<T>, shape, in, from.data<T>(), at, to.data<T>());
+      start(pick_kernel<T>, from.data<T>(), at, to.data<T>(), elements_of(shape.in()),
+            WideDivide(elements_of(shape.out())));
     }
   });
 }

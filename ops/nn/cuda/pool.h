@@ -19,6 +19,8 @@ struct PoolShape {
 
 inline std::int64_t elements_of(const ImageWindows::Sizes& sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
+/// Runs a kernel for windows of few neighbors, and returns true; or false where it has none.
+bool pool_small_windows(const PoolCall& call, const Tensor& from, const Tensor& to, const Tensor& places);
 /// Computes PoolStep::Max.
 void pool_largest(const PoolCall& call, const Tensor& from, const Tensor& to, const Tensor& places);
 

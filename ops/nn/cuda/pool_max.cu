@@ -19,13 +19,13 @@ __device__ constexpr A lowest() {
 /// Finds the largest element of each window, the first of several, in a thread of its own. `places` may be null.
 template <class T>
 __global__ void __launch_bounds__(kGridThreads)
-    max_kernel(const __grid_constant__ PoolShape shape, ImageWindows::Sizes out, const T* from, T* to,
+    max_kernel(const __grid_constant__ PoolShape shape, const __grid_constant__ PlaneSplit out, const T* from, T* to,
                std::int64_t* places, std::int64_t count) {
   const std::int64_t in_plane = shape.d.in * shape.h.in * shape.w.in;
-  const std::int64_t out_plane = out[0] * out[1] * out[2];
   for_each_element(count, [&](std::int64_t i) {
-    const Index3 window(i % out_plane, out);
-    const T* const x = from + i / out_plane * in_plane;
+    const PlaneSplit::Place here = out(i);
+    const Index3& window = here.index;
+    const T* const x = from + here.plane * in_plane;
     Wide<T> found = lowest<Wide<T>>();
     std::int64_t place = -1;
     const std::int64_t last_h = shape.h.end(window.h);
@@ -53,8 +53,9 @@ void pool_largest(const PoolCall& call, const Tensor& from, const Tensor& to, co
   const Device device = to.device();
   const DeviceGuard guard(device);
   visit<Real>(to.dtype(), call.op, [&]<class T>() {
-    launch(call.op, max_kernel<T>, grid_blocks(to.numel()), kGridThreads, 0, current_stream(device), shape, shape.out(),
-           from.data<T>(), to.data<T>(), places.defined() ? places.data<std::int64_t>() : nullptr, to.numel());
+    launch(call.op, max_kernel<T>, grid_blocks(to.numel()), kGridThreads, 0, current_stream(device), shape,
+           PlaneSplit(shape.out()), from.data<T>(), to.data<T>(),
+           places.defined() ? places.data<std::int64_t>() : nullptr, to.numel());
   });
 }
 
