@@ -110,7 +110,7 @@ struct AttentionFn : OperatorLayer<AttentionFn> {
 
  private:
   static Tensor dropped(const Tensor& p, const AttentionSettings& settings) {
-    return settings.dropout > 0 ? p * attention_dropout(p.shape(), p.dtype(), settings) : p;
+    return settings.dropout > 0 ? p * attention_dropout(p.shape(), p.dtype(), p.device(), settings) : p;
   }
 
   static AttentionGradients composed(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
@@ -230,8 +230,7 @@ Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, c
   }
   const double width = static_cast<double>(q.size(-1));
   AttentionSettings settings{scale.value_or(width > 0 ? 1 / std::sqrt(width) : 1), is_causal, dropout_p, 0, 0};
-  const bool low_precision = is_half(q.dtype());
-  if (low_precision && q.device().is_cpu()) {
+  if (is_half(q.dtype()) && q.device().is_cpu()) {
     const auto single = [](const Tensor& x) { return cast(x, DType::Float32); };
     std::optional<Tensor> mask = attn_mask;
     if (mask && mask->dtype() != DType::Bool) mask = single(*mask);
@@ -241,7 +240,7 @@ Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, c
   const Tensor mask_operand[] = {attn_mask.value_or(Tensor())};
   const bool batched = is_batched(q) || is_batched(k) || is_batched(v) || (attn_mask && is_batched(*attn_mask));
   const bool mask_varies = attn_mask && (attn_mask->requires_grad() || autograd::any_dual(mask_operand));
-  if (!q.device().is_cpu() || mask_varies || (batched && dropout_p > 0)) {
+  if (!has_attention(q, v) || mask_varies || (batched && dropout_p > 0)) {
     const Tensor p = probabilities(q, k, attn_mask.value_or(Tensor()), settings);
     return matmul(dropout(p, dropout_p, true, generator), v);
   }

@@ -1,57 +1,46 @@
 #pragma once
 
-#include "ops/nn/cuda/attention_forward.h"
+#include "ops/nn/cuda/attention_tile.h"
 
 namespace lamella::cuda {
 
-/// What the gradients are computed from, beside the operands: contiguous numbers for each query.
+/// What the gradients are computed from beside the operands: contiguous numbers for each query.
 struct AttentionTotals {
-  const float* logsumexp;
-  const float* delta;  // the sums of products of the result and its gradient
+  /// The largest score, and the logarithm to base 2 of the sum of exponentials of the scores less that one. Scores lack
+  /// the scale as those of place_scores() do.
+  const float* totals;
+  /// The sum of products of the result and its gradient.
+  const float* delta;
 };
 
-/// How a kernel of gradients divides its work. Rows are keys if kByKeys, otherwise queries; each of kWarps warps has
-/// 16 kStrips of them, and runs over kColumns of the others at a time.
-template <class Element, bool kByKeysGiven, int kWidthGiven, int kColumnsGiven, int kWarpsGiven, int kStripsGiven,
-          bool kHoldGiven, int kBlocksGiven = 1>
+/// Whose gradients a kernel computes. Of keys and values, the one that is not wanted costs nothing.
+enum class AttentionGradient : std::uint8_t { Query, Key, Value, KeyAndValue };
+
+/// How a kernel of gradients divides its work. Rows are queries for the gradient of queries and keys for the others;
+/// each of kWarps warps has 16 kStrips of them, and runs over kColumns of the others at a time.
+template <class Element, AttentionGradient kGradientGiven, int kWidthGiven, int kColumnsGiven, int kWarpsGiven,
+          int kStripsGiven, bool kHoldGiven>
 struct AttentionGradientTiling {
   using S = Element;
-  static constexpr bool kByKeys = kByKeysGiven;
+  static constexpr AttentionGradient kGradient = kGradientGiven;
+  static constexpr bool kByKeys = kGradient != AttentionGradient::Query;
+  static constexpr bool kOfValue = kGradient == AttentionGradient::Value || kGradient == AttentionGradient::KeyAndValue;
+  static constexpr bool kOfScores = kGradient != AttentionGradient::Value;
   static constexpr int kWidth = kWidthGiven;
   static constexpr int kColumns = kColumnsGiven;
-  static constexpr int kWarps = kWarpsGiven;
   static constexpr int kStrips = kStripsGiven;
   static constexpr bool kHold = kHoldGiven;
-  static constexpr int kBlocks = kBlocksGiven;
-  static constexpr int kThreads = 32 * kWarps;
-  static constexpr int kRows = 16 * kStrips * kWarps;
-  static constexpr std::size_t kShared = sizeof(S) * kWidth * (2 * kRows + 4 * kColumns) + sizeof(float) * 4 * kColumns;
+  static constexpr int kThreads = 32 * kWarpsGiven;
+  static constexpr int kRows = 16 * kStrips * kWarpsGiven;
+  static constexpr std::size_t kShared = sizeof(S) * kWidth * (2 * kRows + 4 * kColumns) + sizeof(float) * 6 * kColumns;
 };
 
-/// Writes pairs of an accumulated matrix, scaled, into rows of a contiguous matrix.
-template <class S, int kWidth>
-__device__ void store_rows(const float (&sums)[kWidth / 8][4], int half, float scale, S* to, int width) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-  for (int n = 0; n < kWidth / 8; ++n) {
-    const int column = 8 * n + lane % 4 * 2;
-    const Pair pair = pack_pair<S>(sums[n][2 * half] * scale, sums[n][2 * half + 1] * scale);
-    if (width % 2 == 0) {
-      if (column < width) *reinterpret_cast<Pair*>(to + column) = pair;
-    } else {
-      if (column < width) to[column].bits = static_cast<std::uint16_t>(pair & 0xffffu);
-      if (column + 1 < width) to[column + 1].bits = static_cast<std::uint16_t>(pair >> 16);
-    }
-  }
-}
-
-/// Computes the gradients of keys and values by blocks of keys, or those of queries by blocks of queries: into `first`
-/// that of the rows' operand, into `second` that of values. The scores are computed again, a tile at a time, so that
-/// rows of a tile of probabilities are the same lane's as those of the operand by which it is multiplied.
+/// Computes gradients by blocks of rows: into `gradient` that of queries or keys, into `value_gradient` that of values.
+/// Tiles of probabilities are computed again, such that their rows are those of the gradient.
 template <class Tiling>
-__global__ void __launch_bounds__(Tiling::kThreads, Tiling::kBlocks)
-    attention_backward_kernel(AttentionProblem p, AttentionRows dout, AttentionTotals totals,
-                              typename Tiling::S* first_gradient, typename Tiling::S* second_gradient) {
+__global__ void __launch_bounds__(Tiling::kThreads)
+    attention_backward_kernel(const AttentionProblem p, const AttentionRows dout, const AttentionTotals totals,
+                              typename Tiling::S* gradient, typename Tiling::S* value_gradient) {
   using S = typename Tiling::S;
   constexpr bool kByKeys = Tiling::kByKeys;
   constexpr int kWidth = Tiling::kWidth;
@@ -59,7 +48,7 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kBlocks)
   constexpr int kStrips = Tiling::kStrips;
   constexpr int kRows = Tiling::kRows;
   constexpr int kThreads = Tiling::kThreads;
-  constexpr int kSteps = kWidth / 16;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   using Tile = SharedTile<S, kWidth>;
   S* const left = static_cast<S*>(dynamic_shared());
   S* const right = left + kRows * kWidth;
@@ -72,33 +61,33 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kBlocks)
   const int block = static_cast<int>(blockIdx.x) % blocks;
   // The longest rows of a causal problem come first.
   const int first = (kByKeys ? block : blocks - 1 - block) * kRows;
-  const std::int64_t matrix = static_cast<std::int64_t>(blockIdx.x) / blocks;
-  const std::int64_t batch = matrix / p.heads;
-  const std::int64_t head = matrix % p.heads;
-  const S* const query = p.query.matrix<S>(batch, head);
-  const S* const key = p.key.matrix<S>(batch, head);
-  const S* const value = p.value.matrix<S>(batch, head);
-  const S* const gradient = dout.matrix<S>(batch, head);
-  const float* const logsumexp = totals.logsumexp + matrix * p.queries;
-  const float* const delta = totals.delta + matrix * p.queries;
+  const AttentionMatrix matrix(p, static_cast<std::int64_t>(blockIdx.x) / blocks);
+  const S* const query = matrix.of<S>(p.query);
+  const S* const key = matrix.of<S>(p.key);
+  const S* const value = matrix.of<S>(p.value);
+  const S* const slope = matrix.of<S>(dout);
+  const float* const query_totals = totals.totals + 2 * matrix.number * p.queries;
+  const float* const query_delta = totals.delta + matrix.number * p.queries;
   const int begin = kByKeys && p.causal ? first / kColumns * kColumns : 0;
   const int end = !kByKeys && p.causal ? min(columns, first + kRows) : columns;
 
   const auto load_columns = [&](int c) {
     const int stage = c / kColumns % 2;
     S* const to = tiles + stage * (2 * kColumns * kWidth);
+    S* const beside = to + kColumns * kWidth;
     if constexpr (kByKeys) {
       Tile::template load<kColumns, kThreads>(to, query, p.query, c, columns, p.width);
-      Tile::template load<kColumns, kThreads>(to + kColumns * kWidth, gradient, dout, c, columns, p.value_width);
-      const int i = static_cast<int>(threadIdx.x);
-      if (i < kColumns) {
-        float* const target = numbers + stage * (2 * kColumns) + i;
-        target[0] = c + i < columns ? logsumexp[c + i] * kLog2E : std::numeric_limits<float>::infinity();
-        target[kColumns] = c + i < columns ? delta[c + i] : 0;
+      Tile::template load<kColumns, kThreads>(beside, slope, dout, c, columns, p.value_width);
+      for (int i = static_cast<int>(threadIdx.x); i < kColumns; i += kThreads) {
+        float* const target = numbers + stage * (3 * kColumns) + i;
+        const bool inside = c + i < columns;
+        target[0] = inside ? query_totals[2 * (c + i)] : kInfinity;
+        target[kColumns] = inside ? query_totals[2 * (c + i) + 1] : 0;
+        target[2 * kColumns] = inside ? query_delta[c + i] : 0;
       }
     } else {
       Tile::template load<kColumns, kThreads>(to, key, p.key, c, columns, p.width);
-      Tile::template load<kColumns, kThreads>(to + kColumns * kWidth, value, p.value, c, columns, p.value_width);
+      Tile::template load<kColumns, kThreads>(beside, value, p.value, c, columns, p.value_width);
     }
     close_copies();
   };
@@ -107,31 +96,26 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kBlocks)
     Tile::template load<kRows, kThreads>(right, value, p.value, first, rows, p.value_width);
   } else {
     Tile::template load<kRows, kThreads>(left, query, p.query, first, rows, p.width);
-    Tile::template load<kRows, kThreads>(right, gradient, dout, first, rows, p.value_width);
+    Tile::template load<kRows, kThreads>(right, slope, dout, first, rows, p.value_width);
   }
   if (begin < end) load_columns(begin);
 
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int part = lane / 8;
   const int strip = static_cast<int>(threadIdx.x) / 32 * (16 * kStrips);
-  const Pair flip = p.scale < 0 ? 0x80008000u : 0;
-  const float factor = std::abs(p.scale) * kLog2E;
-  const auto load_left = [&](Pair(&to)[4], const S* from, int s, int step) {
-    load_matrices(to, from + Tile::place(strip + 16 * s + part % 2 * 8 + lane % 8, 2 * step + part / 2));
-  };
-
-  constexpr int kHeld = Tiling::kHold ? kSteps : 1;
-  Pair held[2][kStrips][kHeld][4];
-  float sums[kStrips][kWidth / 8][4] = {};
-  float value_sums[kByKeys ? kStrips : 1][kWidth / 8][4] = {};
-  float row_total[kStrips][2];
-  float row_delta[kStrips][2];
+  const float factor = exponent_factor(p);
+  LeftRows<S, kWidth, kStrips, Tiling::kHold> left_rows(left, strip);
+  LeftRows<S, kWidth, kStrips, Tiling::kHold> right_rows(right, strip);
+  Strips<kStrips, kWidth / 8> sums = {};
+  Strips<kStrips, kWidth / 8> value_sums = {};
+  float row_numbers[kStrips][2][3];
   if constexpr (!kByKeys) {
+#pragma unroll
     for (int s = 0; s < kStrips; ++s) {
+#pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int row = first + strip + 16 * s + lane / 4 + half * 8;
-        row_total[s][half] = row < rows ? logsumexp[row] * kLog2E : std::numeric_limits<float>::infinity();
-        row_delta[s][half] = row < rows ? delta[row] : 0;
+        const int row = first + strip + 16 * s + lane_of_warp() / 4 + half * 8;
+        row_numbers[s][half][0] = row < rows ? query_totals[2 * row] : kInfinity;
+        row_numbers[s][half][1] = row < rows ? query_totals[2 * row + 1] : 0;
+        row_numbers[s][half][2] = row < rows ? query_delta[row] : 0;
       }
     }
   }
@@ -143,111 +127,63 @@ __global__ void __launch_bounds__(Tiling::kThreads, Tiling::kBlocks)
     const int stage = c / kColumns % 2;
     const S* const above = tiles + stage * (2 * kColumns * kWidth);
     const S* const beside = above + kColumns * kWidth;
-    if constexpr (Tiling::kHold) {
-      if (c == begin) {
+    if (c == begin) {
+      left_rows.hold();
+      right_rows.hold();
+    }
+    Strips<kStrips, kColumns / 8> scores;
+    left_rows.multiply(scores, above);
+    const TilePlace<kByKeys> place{first + strip, c};
+    place_scores<S>(scores, p, matrix, place);
+    Strips<kStrips, kColumns / 8> slopes;
+    if constexpr (Tiling::kOfScores) {
+      right_rows.multiply(slopes, beside);
+    }
+    std::uint32_t kept[kStrips];
+    if (p.dropout.threshold > 0) {
 #pragma unroll
-        for (int s = 0; s < kStrips; ++s) {
-#pragma unroll
-          for (int step = 0; step < kSteps; ++step) {
-            load_left(held[0][s][step], left, s, step);
-            load_left(held[1][s][step], right, s, step);
-            for (Pair& pair : held[0][s][step]) pair ^= flip;
-          }
-        }
+      for (int s = 0; s < kStrips; ++s) {
+        kept[s] = kept_elements<kByKeys, kColumns / 8>(p, matrix.number, place, s);
+        if constexpr (Tiling::kOfScores) drop_elements(slopes[s], kept[s], p.dropout.factor);
       }
     }
-    float scores[kStrips][kColumns / 8][4] = {};
-    float slopes[kStrips][kColumns / 8][4] = {};
-#pragma unroll
-    for (int side = 0; side < 2; ++side) {
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) {
-        if constexpr (!Tiling::kHold) {
-#pragma unroll
-          for (int s = 0; s < kStrips; ++s) {
-            load_left(held[0][s][0], side == 0 ? left : right, s, step);
-            if (side == 0) {
-              for (Pair& pair : held[0][s][0]) pair ^= flip;
-            }
-          }
-        }
-#pragma unroll
-        for (int n = 0; n < kColumns / 16; ++n) {
-          Pair b[4];
-          load_matrices(
-              b, (side == 0 ? above : beside) + Tile::place(16 * n + part / 2 * 8 + lane % 8, 2 * step + part % 2));
-#pragma unroll
-          for (int s = 0; s < kStrips; ++s) {
-            const auto& a = Tiling::kHold ? held[side][s][step % kHeld] : held[0][s][0];
-            auto& to = side == 0 ? scores[s] : slopes[s];
-            multiply_add<S>(to[2 * n], a, b[0], b[1]);
-            multiply_add<S>(to[2 * n + 1], a, b[2], b[3]);
-          }
-        }
-      }
-    }
-    const bool edge =
-        p.causal ? (kByKeys ? c < first + strip + 16 * kStrips : c + kColumns - 1 > first + strip) : false;
-    const bool tail = !kByKeys && c + kColumns > columns;
-    const float* const column_total = numbers + stage * (2 * kColumns) + lane % 4 * 2;
+    const float* const column_numbers = numbers + stage * (3 * kColumns) + lane_of_warp() % 4 * 2;
 #pragma unroll
     for (int s = 0; s < kStrips; ++s) {
 #pragma unroll
       for (int n = 0; n < kColumns / 8; ++n) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const float total = kByKeys ? column_total[8 * n + i % 2] : row_total[s][i / 2];
-          const float shift = kByKeys ? column_total[kColumns + 8 * n + i % 2] : row_delta[s][i / 2];
-          float chance = quick_exp2(fmaf(scores[s][n][i], factor, -total));
-          if (edge || tail) {
-            const int column = c + 8 * n + lane % 4 * 2 + i % 2;
-            const int row = first + strip + 16 * s + lane / 4 + i / 2 * 8;
-            if ((tail && column >= columns) || (edge && (kByKeys ? column < row : column > row))) chance = 0;
-          }
+          const auto number = [&](int which) {
+            return kByKeys ? column_numbers[which * kColumns + 8 * n + i % 2] : row_numbers[s][i / 2][which];
+          };
+          const float chance = quick_exp2(fused(scores[s][n][i] - number(0), factor, -number(1)));
           scores[s][n][i] = chance;
-          slopes[s][n][i] = chance * (slopes[s][n][i] - shift);
+          if constexpr (Tiling::kOfScores) slopes[s][n][i] = chance * (slopes[s][n][i] - number(2));
         }
       }
     }
+    if constexpr (Tiling::kOfValue) {
+      if (p.dropout.threshold > 0) {
 #pragma unroll
-    for (int side = kByKeys ? 0 : 1; side < 2; ++side) {
-#pragma unroll
-      for (int step = 0; step < kColumns / 16; ++step) {
-        Pair a[kStrips][4];
-#pragma unroll
-        for (int s = 0; s < kStrips; ++s) {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const float* const from = &(side == 0 ? scores : slopes)[s][2 * step + i / 2][i % 2 * 2];
-            a[s][i] = pack_pair<S>(from[0], from[1]);
-          }
-        }
-#pragma unroll
-        for (int n = 0; n < kWidth / 16; ++n) {
-          Pair b[4];
-          load_matrices_transposed(
-              b, (side == 0 ? beside : above) + Tile::place(16 * step + part % 2 * 8 + lane % 8, 2 * n + part / 2));
-#pragma unroll
-          for (int s = 0; s < kStrips; ++s) {
-            auto& to = side == 0 ? value_sums[kByKeys ? s : 0] : sums[s];
-            multiply_add<S>(to[2 * n], a[s], b[0], b[1]);
-            multiply_add<S>(to[2 * n + 1], a[s], b[2], b[3]);
-          }
-        }
+        for (int s = 0; s < kStrips; ++s) drop_elements(scores[s], kept[s], 1);
       }
+      add_weighted<S, kWidth>(value_sums, scores, beside);
     }
+    if constexpr (Tiling::kOfScores) add_weighted<S, kWidth>(sums, slopes, above);
   }
 
 #pragma unroll
   for (int s = 0; s < kStrips; ++s) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = first + strip + 16 * s + lane / 4 + half * 8;
+      const int row = first + strip + 16 * s + lane_of_warp() / 4 + half * 8;
       if (row >= rows) continue;
-      const std::int64_t at = matrix * rows + row;
-      store_rows<S, kWidth>(sums[s], half, p.scale, first_gradient + at * p.width, p.width);
-      if constexpr (kByKeys)
-        store_rows<S, kWidth>(value_sums[s], half, 1, second_gradient + at * p.value_width, p.value_width);
+      const std::int64_t at = matrix.number * rows + row;
+      if constexpr (Tiling::kOfScores) store_row<S, kWidth>(sums[s], half, p.scale, gradient + at * p.width, p.width);
+      if constexpr (Tiling::kOfValue) {
+        store_row<S, kWidth>(value_sums[s], half, p.dropout.factor, value_gradient + at * p.value_width, p.value_width);
+      }
     }
   }
 }
