@@ -110,7 +110,7 @@ struct AttentionFn : OperatorLayer<AttentionFn> {
 
  private:
   static Tensor dropped(const Tensor& p, const AttentionSettings& settings) {
-    return settings.dropout > 0 ? p * attention_dropout(p.shape(), p.dtype(), settings) : p;
+    return settings.dropout > 0 ? p * attention_dropout(p.shape(), p.dtype(), p.device(), settings) : p;
   }
 
   static AttentionGradients composed(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
@@ -169,12 +169,17 @@ void check_operands(const Tensor& query, const Tensor& key, const Tensor& value)
   }
 }
 
-/// Repeats each head of x so that there are `heads`.
-Tensor repeat_heads(const Tensor& x, std::int64_t heads) {
+std::int64_t heads_of(const Tensor& x) { return x.ndim() < 3 ? 1 : x.size(-3); }
+
+void check_heads(const Tensor& x, std::int64_t heads) {
   if (x.ndim() < 3 || x.size(-3) == 0 || heads % x.size(-3) != 0) {
     fail<ValueError>("[", kName, "] with enable_gqa the heads of query, here ", heads,
                      ", must be a multiple of those of key and value, got the shape ", x.shape());
   }
+}
+
+/// Repeats each head of x so that there are `heads`.
+Tensor repeat_heads(const Tensor& x, std::int64_t heads) {
   const std::int64_t times = heads / x.size(-3);
   if (times == 1) return x;
   Dims shape(x.shape().begin(), x.shape().end() - 2);
@@ -197,6 +202,16 @@ Tensor with_leading(const Tensor& x, const Dims& leading) {
 
 Dims leading_axes(const Tensor& x) { return {x.shape().begin(), x.shape().end() - 2}; }
 
+/// Returns x, whose axis of heads, -3, has one element or those of all groups, with an axis of groups and one within.
+Tensor with_groups(const Tensor& x, std::int64_t groups) {
+  if (x.ndim() < 3) return x;
+  const bool all = x.size(-3) != 1;
+  Dims shape(x.shape().begin(), x.shape().end() - 3);
+  for (const std::int64_t size : {all ? groups : 1, all ? x.size(-3) / groups : 1, x.size(-2), x.size(-1)})
+    shape.push_back(size);
+  return reshape(x, shape);
+}
+
 }  // namespace
 
 Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -214,24 +229,41 @@ Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, c
   if (attn_mask && attn_mask->dtype() != DType::Bool && attn_mask->dtype() != query.dtype())
     fail<TypeError>("[", kName, "] attn_mask must be bool or ", query.dtype(), ", got ", attn_mask->dtype());
   check_generator(kName, generator, query.device());
-  Tensor k = enable_gqa ? repeat_heads(key, query.ndim() < 3 ? 1 : query.size(-3)) : key;
-  Tensor v = enable_gqa ? repeat_heads(value, query.ndim() < 3 ? 1 : query.size(-3)) : value;
-  Dims leading = broadcast_shapes(leading_axes(query), leading_axes(k), kName);
-  leading = broadcast_shapes(leading, leading_axes(v), kName);
-  const Tensor q = with_leading(query, leading);
-  k = with_leading(k, leading);
-  v = with_leading(v, leading);
+  Dims leading = leading_axes(query);
+  for (const Tensor* x : {&key, &value}) {
+    Dims axes = leading_axes(*x);
+    if (enable_gqa) {
+      check_heads(*x, heads_of(query));
+      axes.back() = heads_of(query);
+    }
+    leading = broadcast_shapes(leading, axes, kName);
+  }
   if (attn_mask) {
     Dims scores = leading;
-    scores.push_back(q.size(-2));
-    scores.push_back(k.size(-2));
+    scores.push_back(query.size(-2));
+    scores.push_back(key.size(-2));
     if (attn_mask->ndim() > scores.size() || broadcast_shapes(scores, attn_mask->shape(), kName) != scores)
       fail<ValueError>("[", kName, "] attn_mask must broadcast to ", scores, ", got the shape ", attn_mask->shape());
   }
+  const std::int64_t groups = heads_of(key);
+  if (enable_gqa && groups == heads_of(value) && heads_of(query) > groups && !query.device().is_cpu() &&
+      has_attention(query, value)) {
+    // An axis along which keys and values are broadcast, so that they are not repeated in memory.
+    std::optional<Tensor> mask = attn_mask;
+    if (mask) mask = with_groups(*mask, groups);
+    const Tensor out = call(with_groups(query, groups), expand_dims(key, -3), expand_dims(value, -3), mask, dropout_p,
+                            is_causal, scale, false, generator);
+    Dims shape = leading;
+    shape.push_back(out.size(-2));
+    shape.push_back(out.size(-1));
+    return reshape(out, shape);
+  }
+  const Tensor q = with_leading(query, leading);
+  const Tensor k = with_leading(enable_gqa ? repeat_heads(key, heads_of(query)) : key, leading);
+  const Tensor v = with_leading(enable_gqa ? repeat_heads(value, heads_of(query)) : value, leading);
   const double width = static_cast<double>(q.size(-1));
   AttentionSettings settings{scale.value_or(width > 0 ? 1 / std::sqrt(width) : 1), is_causal, dropout_p, 0, 0};
-  const bool low_precision = is_half(q.dtype());
-  if (low_precision && q.device().is_cpu()) {
+  if (is_half(q.dtype()) && q.device().is_cpu()) {
     const auto single = [](const Tensor& x) { return cast(x, DType::Float32); };
     std::optional<Tensor> mask = attn_mask;
     if (mask && mask->dtype() != DType::Bool) mask = single(*mask);
@@ -241,7 +273,7 @@ Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, c
   const Tensor mask_operand[] = {attn_mask.value_or(Tensor())};
   const bool batched = is_batched(q) || is_batched(k) || is_batched(v) || (attn_mask && is_batched(*attn_mask));
   const bool mask_varies = attn_mask && (attn_mask->requires_grad() || autograd::any_dual(mask_operand));
-  if (!q.device().is_cpu() || mask_varies || (batched && dropout_p > 0)) {
+  if (!has_attention(q, v) || mask_varies || (batched && dropout_p > 0)) {
     const Tensor p = probabilities(q, k, attn_mask.value_or(Tensor()), settings);
     return matmul(dropout(p, dropout_p, true, generator), v);
   }

@@ -9,10 +9,14 @@
 #include "engine/core/modes.h"
 #include "engine/runtime/parallel.h"
 #include "engine/runtime/philox.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/compare.h"
+#include "ops/elementwise/where.h"
 #include "ops/movement/cast.h"
 #include "ops/random/fill.h"
 #include "ops/runtime/cpu_loader.h"
 #include "ops/shape/broadcast.h"
+#include "ops/support/device_kernels.h"
 
 // Note [Attention by tiles]
 // A block of queries runs over the keys, one tile of scores at a time, and keeps the largest
@@ -25,6 +29,7 @@
 namespace lamella {
 namespace {
 
+constexpr const char* kAttention = "scaled_dot_product_attention";
 constexpr std::int64_t kQueries = 64;
 constexpr std::int64_t kKeys = 256;
 
@@ -242,9 +247,17 @@ void with_kernels(DType dtype, F&& f) {
 
 }  // namespace
 
+bool has_attention(const Tensor& query, const Tensor& value) {
+  if (query.device().is_cpu()) return query.dtype() == DType::Float32 || query.dtype() == DType::Float64;
+  return has_device_kernel<&DeviceKernels::takes_attention>(query.device()) &&
+         device_kernel<&DeviceKernels::takes_attention>(query.device(), kAttention)(query, value);
+}
+
 AttentionResult attention_forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                                   const AttentionSettings& settings) {
   const autograd::NoGrad scope;
+  if (!query.device().is_cpu())
+    return device_kernel<&DeviceKernels::attention>(query.device(), kAttention)(query, key, value, mask, settings);
   const Problem problem(query, key, value, mask, settings);
   Dims shape(query.shape().begin(), query.shape().end() - 1);
   shape.push_back(2);
@@ -275,6 +288,10 @@ AttentionGradients attention_backward(const Tensor& query, const Tensor& key, co
                                       const AttentionResult& result, const Tensor& dout,
                                       const AttentionSettings& settings) {
   const autograd::NoGrad scope;
+  if (!query.device().is_cpu()) {
+    return device_kernel<&DeviceKernels::attention_gradient>(query.device(), kAttention)(query, key, value, mask,
+                                                                                         result, dout, settings);
+  }
   const Problem problem(query, key, value, mask, settings);
   const Tensor out = contiguous(result.out);
   const Tensor totals = contiguous(result.totals);
@@ -300,11 +317,20 @@ AttentionGradients attention_backward(const Tensor& query, const Tensor& key, co
   return grads;
 }
 
-Tensor attention_dropout(const Dims& shape, DType dtype, const AttentionSettings& settings) {
+Tensor attention_dropout(const Dims& shape, DType dtype, Device device, const AttentionSettings& settings) {
+  if (!device.is_cpu()) {
+    const Tensor drawn = empty(shape, DType::Float32, device);
+    if (drawn.numel() == 0) return cast(drawn, dtype);
+    const random::Fill fill{
+        .kind = random::Fill::Kind::Uniform, .seed = settings.seed, .offset = settings.offset, .top = 1};
+    device_kernel<&DeviceKernels::random>(device, kAttention)(fill, drawn);
+    const double factor = settings.dropout < 1 ? 1 / (1 - settings.dropout) : 0;
+    return where(drawn >= settings.dropout, full({}, factor, dtype, device), 0);
+  }
   const Tensor factors = empty(shape, dtype);
   const std::int64_t keys = shape.back();
   const std::int64_t rows = keys ? factors.numel() / keys : 0;
-  visit<DTypeSet{DType::Float32, DType::Float64}>(dtype, "scaled_dot_product_attention", [&]<class T> {
+  visit<DTypeSet{DType::Float32, DType::Float64}>(dtype, kAttention, [&]<class T> {
     std::fill_n(factors.data<T>(), factors.numel(), T(1));
     drop(factors.data<T>(), rows, keys, keys, 0, static_cast<std::uint64_t>(keys), settings);
   });

@@ -16,6 +16,9 @@
 
 namespace lamella {
 
+struct AttentionGradients;
+struct AttentionResult;
+struct AttentionSettings;
 struct BatchStatistics;
 struct CellArrows;
 struct CellOperands;
@@ -156,6 +159,14 @@ struct DeviceKernels {
                  std::span<const Tensor> parameters, const Tensor& out, const char* op) = nullptr;
   /// Fills the contiguous `out` with numbers a step apart.
   void (*range)(const Range& range, const Tensor& out) = nullptr;
+  /// True if `attention` takes rows of such a dtype and such sizes.
+  bool (*takes_attention)(const Tensor& query, const Tensor& value) = nullptr;
+  /// Computes attention_forward() and attention_backward().
+  AttentionResult (*attention)(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                               const AttentionSettings& settings) = nullptr;
+  AttentionGradients (*attention_gradient)(const Tensor& query, const Tensor& key, const Tensor& value,
+                                           const Tensor& mask, const AttentionResult& result, const Tensor& dout,
+                                           const AttentionSettings& settings) = nullptr;
   /// Normalizes the rows of the contiguous x, or its groups of fewer than 2^31 elements, with weight and bias undefined
   /// or contiguous, of a row's length or one number for each channel; fills `measures` with what the gradient needs.
   Tensor (*normalize_rows)(const Tensor& x, const Tensor& weight, const Tensor& bias, const NormSetting& setting,

@@ -41,12 +41,17 @@ std::int64_t seen_columns(const AttentionTile<T>& tile, std::int64_t r) {
 /// Returns the scaled and masked scores of a vector of row r; minus infinity in lanes beyond the row.
 template <class T>
 Vec<T> score(const AttentionTile<T>& tile, std::int64_t r, std::int64_t i, int lanes) {
-  Vec<T> s = load(tile.scores + r * tile.stride + i, lanes, kLowest<T>) * tile.scale;
+  Vec<T> s = load(tile.scores + r * tile.stride + i, lanes) * tile.scale;
   if (tile.bias) s += load(tile.bias + r * tile.mask_stride + i, lanes);
   if (tile.keep) {
     const bool* keep = tile.keep + r * tile.mask_stride + i;
     s = where(lanes == Vec<T>::size ? Mask<T>::load(keep) : Mask<T>::load_partial(keep, lanes, false), s,
               Vec<T>(kLowest<T>));
+  }
+  if (lanes < Vec<T>::size) {
+    T part[Vec<T>::size];
+    s.store_partial(part, lanes);
+    s = Vec<T>::load_partial(part, lanes, kLowest<T>);
   }
   return s;
 }

@@ -109,6 +109,11 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void**
                            stream);
 }
 
+template <class... P>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute attribute, int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
+}
+
 namespace emulation {
 
 /// A launch as emulating-nvcc writes it: `Launcher(grid, block, shared, stream)(kernel)(arguments)`.

@@ -17,6 +17,7 @@ namespace emulation {
 namespace {
 
 constexpr unsigned kMaxThreads = 1024;
+constexpr std::size_t kPlainSharedBytes = std::size_t{48} << 10;
 constexpr std::size_t kMaxSharedBytes = std::size_t{227} << 10;
 
 /// Locked for a call of the interface, whose errors are noted.
@@ -84,6 +85,16 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   return status != cudaSuccess ? status : sticky_error();
 }
 
+/// How much dynamic shared memory kernels may ask for that may ask for more than others.
+std::map<const void*, std::size_t>& large_kernels() {
+  static auto* const kernels = new std::map<const void*, std::size_t>;
+  return *kernels;
+}
+std::size_t most_shared(const void* kernel) {
+  const auto found = large_kernels().find(kernel);
+  return found == large_kernels().end() ? kPlainSharedBytes : found->second;
+}
+
 bool is_device(int device) { return device >= 0 && device < Memory::instance().device_count(); }
 
 }  // namespace
@@ -97,7 +108,7 @@ cudaError_t launch(Kernel kernel, cudaStream_t stream) {
         grid.x > 0x7fffffffu || grid.y > kMaxBlocks || grid.z > kMaxBlocks) {
       return cudaErrorInvalidConfiguration;
     }
-    if (kernel.shared > kMaxSharedBytes) return cudaErrorInvalidValue;
+    if (kernel.shared > most_shared(kernel.code)) return cudaErrorInvalidValue;
     count(kLaunches);
     const int device = device_of(stream);
     // A kernel runs on its stream's device, which has to be the current one.
@@ -178,6 +189,16 @@ cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
   return call([&] {
     if (!id || !emulation::is_device(device)) return cudaErrorInvalidValue;
     std::snprintf(id, static_cast<std::size_t>(length), "0000:%02x:00.0", device + 1);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  return call([&] {
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+        static_cast<std::size_t>(value) > emulation::kMaxSharedBytes) {
+      return cudaErrorInvalidValue;
+    }
+    emulation::large_kernels()[kernel] = static_cast<std::size_t>(value);
     return cudaSuccess;
   });
 }

@@ -62,6 +62,10 @@ std::string with_launchers(const Program& program) {
   for (std::size_t i = 0; i < program.expressions.size(); ++i) {
     text += "extern \"C\" cudaError_t " + program.symbols[i] +
             "(dim3 grid, dim3 block, void** arguments, std::size_t shared, cudaStream_t stream) {\n"
+            "  if (shared > (48u << 10)) {  // the driver has refused more than the function was allowed\n"
+            "    static_cast<void>(cudaFuncSetAttribute(&(" +
+            program.expressions[i] +
+            "), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));\n  }\n"
             "  return cudaLaunchKernel(&(" +
             program.expressions[i] + "), grid, block, arguments, shared, stream);\n}\n";
   }

@@ -203,3 +203,13 @@ def test_errors() -> None:
     ]:
         with pytest.raises(error, match="scaled_dot_product_attention"):
             call()
+
+
+@pytest.mark.parametrize("scale", [-0.4, 0.0])
+def test_scales_that_are_not_positive(scale: float, rng: np.random.Generator) -> None:
+    """Rows of which the last vector is not full, whose rest counts for nothing."""
+    q, k, v = operands(rng, (7, 11, 4, 3), "float32")
+    for causal in (False, True):
+        got = lm.scaled_dot_product_attention(*(lm.asarray(a) for a in (q, k, v)), is_causal=causal, scale=scale)
+        wide = [a.astype("float64") for a in (q, k, v)]
+        np.testing.assert_allclose(got.numpy(), attention(*wide, causal=causal, scale=scale), rtol=2e-5, atol=2e-6)
