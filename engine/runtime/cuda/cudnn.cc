@@ -13,9 +13,6 @@
 namespace lamella::cuda::cudnn {
 namespace {
 
-/// Proposals of one mode of the heuristics that are looked at.
-constexpr std::size_t kProposals = 16;
-
 std::optional<Api> load() {
   try {
     const SharedLibrary library(
@@ -59,22 +56,25 @@ std::optional<Plan> plan_of(Context* context, const Description& config, const P
   }
 }
 
-/// Returns what a mode of the heuristics proposes for a graph, the best first; nothing where it knows none.
+/// Returns all that a mode of the heuristics proposes for a graph, the best first; nothing where it knows none. There
+/// are dozens: of float32, those that may round come first.
 std::vector<Description> proposals(const Description& graph, HeuristicMode mode, const char* op) {
   std::vector<Description> found;
-  std::vector<Descriptor*> descriptors;
-  for (std::size_t i = 0; i < kProposals; ++i) {
-    descriptors.push_back(found.emplace_back(Kind::EngineConfig, op).get());
-  }
   std::int64_t count = 0;
   try {
     Description heuristics(Kind::Heuristics, op);
     heuristics.set(Attribute::HeuristicsGraph, graph).set(Attribute::HeuristicsMode, mode).finalize();
-    count = heuristics.get<Descriptor*>(Attribute::HeuristicsResults, descriptors);
+    // Without room it says how many there may be.
+    const auto most = heuristics.get<Descriptor*>(Attribute::HeuristicsResults, {});
+    std::vector<Descriptor*> descriptors;
+    for (std::int64_t i = 0; i < most; ++i) {
+      descriptors.push_back(found.emplace_back(Kind::EngineConfig, op).get());
+    }
+    if (most > 0) count = heuristics.get<Descriptor*>(Attribute::HeuristicsResults, descriptors);
   } catch (const RuntimeError&) {
     count = 0;
   }
-  found.erase(found.begin() + static_cast<std::ptrdiff_t>(std::min<std::int64_t>(count, kProposals)), found.end());
+  found.erase(found.begin() + std::min(count, std::ssize(found)), found.end());
   return found;
 }
 
