@@ -273,16 +273,19 @@ Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, c
   const Tensor mask_operand[] = {attn_mask.value_or(Tensor())};
   const bool batched = is_batched(q) || is_batched(k) || is_batched(v) || (attn_mask && is_batched(*attn_mask));
   const bool mask_varies = attn_mask && (attn_mask->requires_grad() || autograd::any_dual(mask_operand));
-  if (!has_attention(q, v) || mask_varies || (batched && dropout_p > 0)) {
-    const Tensor p = probabilities(q, k, attn_mask.value_or(Tensor()), settings);
-    return matmul(dropout(p, dropout_p, true, generator), v);
-  }
-  if (dropout_p > 0) {
+  // Batched tensors draw for each of their parts, as dropout() does.
+  const bool draws = dropout_p > 0 && !batched && !q.device().is_meta();
+  if (draws) {
     Generator& source = generator ? *generator : default_generator(q.device());
     const std::int64_t elements = count_elements(leading) * q.size(-2) * k.size(-2);
     const GeneratorState state = source.reserve(static_cast<std::uint64_t>((elements + 3) / 4));
     settings.seed = state.seed;
     settings.offset = state.offset;
+  }
+  if (!has_attention(q, v) || mask_varies || (batched && dropout_p > 0)) {
+    const Tensor p = probabilities(q, k, attn_mask.value_or(Tensor()), settings);
+    if (!draws) return matmul(dropout(p, dropout_p, true, generator), v);
+    return matmul(p * attention_dropout(p.shape(), p.dtype(), p.device(), settings), v);
   }
   return AttentionFn::apply(q, k, v, attn_mask, settings);
 }
