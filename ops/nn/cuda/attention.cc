@@ -1,15 +1,24 @@
 #include "ops/nn/cuda/attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numbers>
+#include <optional>
 
 #include "engine/core/modes.h"
 #include "engine/runtime/cuda/check.h"
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/draws.h"
 #include "engine/runtime/cuda/stream.h"
+#include "ops/creation/creation.h"
+#include "ops/elementwise/arithmetic.h"
 #include "ops/movement/cast.h"
 #include "ops/nn/attention_tiles.h"
+#include "ops/nn/cuda/attention_cudnn.h"
 #include "ops/shape/broadcast.h"
+#include "ops/shape/join.h"
+#include "ops/shape/reshape.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/dtypes.h"
 
@@ -18,7 +27,9 @@
 // whose results it sums while it runs over the keys; the gradients of keys and values are summed by blocks of keys that
 // run over the queries, those of queries by blocks of these, so that each number is one thread's, always in the same
 // order, at the price of scores that are computed twice. Numbers of 16 bits are multiplied on tensor cores and summed
-// in float32; float32 is not rounded. float64 and long rows are left to the composition of operators.
+// in float32; float32 is not rounded. float64 and long rows are left to the composition of operators. Where cuDNN
+// computes it (Note [Attention by cuDNN]), its result says so by totals of another shape, of which the kernels here
+// compute gradients, too.
 
 namespace lamella::cuda {
 namespace {
@@ -153,6 +164,41 @@ bool widened(const Tensor& query, const Tensor& value) {
 }
 Tensor wide(const Tensor& x) { return x.defined() && is_half(x.dtype()) ? cast(x, DType::Float32) : x; }
 
+/// Returns a tensor without gaps, whose axes follow each other in memory as x's do.
+Tensor empty_in_order_of(const Tensor& x, const Dims& shape) {
+  SmallVector<std::size_t, 5> order;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis) order.push_back(axis);
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t axis) { return x.strides()[axis]; });
+  Dims strides(shape.size(), 1);
+  std::int64_t elements = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    strides[order[i]] = elements;
+    elements *= shape[order[i]];
+  }
+  if (is_contiguous(shape, strides)) return empty(shape, x.dtype(), x.device());
+  // Not a view: a function may write into it in place, which is not recorded for tensors that share memory.
+  auto* const memory = new Tensor(empty({elements}, x.dtype(), x.device()));
+  return from_memory(
+      memory->raw_data(), shape, strides, x.dtype(), x.device(), [](void* held) { delete static_cast<Tensor*>(held); },
+      memory);
+}
+
+/// cuDNN's result, whose totals are natural logarithms of sums, [.., L]; none where it does not compute it.
+std::optional<AttentionResult> forward_by_cudnn(const Tensor& query, const Tensor& key, const Tensor& value,
+                                                const Dims& shape, const AttentionSettings& settings) {
+  const AttentionResult result{empty_in_order_of(query, shape),
+                               empty(Dims(shape.begin(), shape.end() - 1), DType::Float32, query.device())};
+  if (!attention_forward_by_cudnn(query, key, value, settings, result.out, result.totals)) return std::nullopt;
+  return result;
+}
+bool is_of_cudnn(const AttentionResult& result) { return result.totals.ndim() < result.out.ndim(); }
+
+/// Totals of cuDNN's as the kernels here write them: powers of two, in two parts.
+Tensor in_parts(const Tensor& totals) {
+  const Tensor whole = expand_dims(totals, -1) * std::numbers::log2e;
+  return concat({whole, zeros_like(whole)}, -1);
+}
+
 AttentionResult forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
                         const AttentionSettings& settings) {
   if (widened(query, value)) {
@@ -161,10 +207,13 @@ AttentionResult forward(const Tensor& query, const Tensor& key, const Tensor& va
   }
   const DeviceGuard guard(query.device());
   Dims shape(query.shape().begin(), query.shape().end() - 1);
-  shape.push_back(2);
-  const Tensor totals = empty(shape, DType::Float32, query.device());
-  shape.back() = value.size(-1);
+  shape.push_back(value.size(-1));
+  if (!mask.defined()) {
+    if (const auto result = forward_by_cudnn(query, key, value, shape, settings)) return *result;
+  }
   const Tensor out = empty(shape, query.dtype(), query.device());
+  shape.back() = 2;
+  const Tensor totals = empty(shape, DType::Float32, query.device());
   if (totals.numel() == 0) return {out, totals};
   const Operands operands(query, key, value, mask, Tensor(), settings);
   run_attention(operands.problem(), query.dtype(), operands.matrices(), {out.raw_data(), totals.data<float>()},
@@ -180,6 +229,13 @@ AttentionGradients backward(const Tensor& query, const Tensor& key, const Tensor
     return {cast(grads.query, query.dtype()), cast(grads.key, query.dtype()), cast(grads.value, query.dtype())};
   }
   const DeviceGuard guard(query.device());
+  if (is_of_cudnn(result)) {
+    const auto room = [](const Tensor& x) { return empty_in_order_of(x, x.shape()); };
+    const AttentionGradients grads{room(query), room(key), room(value)};
+    const Tensor packed = overlaps_itself(dout.shape(), dout.strides()) ? contiguous(dout) : dout;
+    if (attention_backward_by_cudnn(query, key, value, result, packed, settings, grads)) return grads;
+    return backward(query, key, value, mask, {result.out, in_parts(result.totals)}, dout, settings);
+  }
   const auto room = [&](const Tensor& x) { return empty(x.shape(), x.dtype(), x.device()); };
   const AttentionGradients grads{room(query), room(key), room(value)};
   const Operands operands(query, key, value, mask, dout, settings);
