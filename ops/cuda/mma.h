@@ -71,7 +71,7 @@ __device__ inline void load_matrices(Pair (&to)[4], const void* row) {
                : "memory");
 }
 
-/// The same of the transposed matrices: a lane gets rows t and t + 1 of column g.
+/// Loads four matrices transposed: a lane gets rows t and t + 1 of column g.
 __device__ inline void load_matrices_transposed(Pair (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])

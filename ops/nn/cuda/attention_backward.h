@@ -4,7 +4,7 @@
 
 namespace lamella::cuda {
 
-/// What the gradients are computed from beside the operands: contiguous numbers for each query.
+/// Numbers for each query, contiguous, from which gradients are computed beside the operands.
 struct AttentionTotals {
   /// The largest score, and the logarithm to base 2 of the sum of exponentials of the scores less that one. Scores lack
   /// the scale as those of place_scores() do.
@@ -16,8 +16,8 @@ struct AttentionTotals {
 /// Whose gradients a kernel computes. Of keys and values, the one that is not wanted costs nothing.
 enum class AttentionGradient : std::uint8_t { Query, Key, Value, KeyAndValue };
 
-/// How a kernel of gradients divides its work. Rows are queries for the gradient of queries and keys for the others;
-/// each of kWarps warps has 16 kStrips of them, and runs over kColumns of the others at a time.
+/// The division of the work of a kernel of gradients. Rows are queries for the gradient of queries and keys for the
+/// others; each of kWarps warps has 16 kStrips of them, and runs over kColumns of the others at a time.
 template <class Element, AttentionGradient kGradientGiven, int kWidthGiven, int kColumnsGiven, int kWarpsGiven,
           int kStripsGiven, bool kHoldGiven>
 struct AttentionGradientTiling {

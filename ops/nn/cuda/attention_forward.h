@@ -4,7 +4,7 @@
 
 namespace lamella::cuda {
 
-/// How a kernel divides its work: each of kWarps warps has 16 kStrips rows of queries, and runs over kKeys keys at a
+/// The division of a kernel's work: each of kWarps warps has 16 kStrips rows of queries, and runs over kKeys keys at a
 /// time.
 template <class Element, int kWidthGiven, int kKeysGiven, int kWarpsGiven, int kStripsGiven, bool kHoldGiven>
 struct AttentionTiling {

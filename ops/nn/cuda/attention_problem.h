@@ -25,7 +25,7 @@ struct AttentionMask {
 /// Which elements of the softmax are dropped: those of a 24-bit random number below `threshold`.
 struct AttentionDropout {
   std::uint32_t threshold = 0;
-  /// What is left is multiplied by this.
+  /// Multiplies the elements that are left.
   float factor = 1;
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;

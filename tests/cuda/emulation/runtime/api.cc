@@ -85,7 +85,7 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind k
   return status != cudaSuccess ? status : sticky_error();
 }
 
-/// How much dynamic shared memory kernels may ask for that may ask for more than others.
+/// Bytes of dynamic shared memory for the kernels that may ask for more than others.
 std::map<const void*, std::size_t>& large_kernels() {
   static auto* const kernels = new std::map<const void*, std::size_t>;
   return *kernels;
