@@ -193,10 +193,11 @@ std::optional<AttentionResult> forward_by_cudnn(const Tensor& query, const Tenso
 }
 bool is_of_cudnn(const AttentionResult& result) { return result.totals.ndim() < result.out.ndim(); }
 
-/// Totals of cuDNN's as the kernels here write them: powers of two, in two parts.
+/// Totals of cuDNN's as the kernels here read them: a score to subtract first, of which there is none, and a power of
+/// two.
 Tensor in_parts(const Tensor& totals) {
   const Tensor whole = expand_dims(totals, -1) * std::numbers::log2e;
-  return concat({whole, zeros_like(whole)}, -1);
+  return concat({zeros_like(whole), whole}, -1);
 }
 
 AttentionResult forward(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
