@@ -82,7 +82,7 @@ TEST_F(Spatial, TapsOutsideOfTheImageAreNoProducts) {
   for (const std::int64_t stride : {1, 2}) {
     const Tensor x = ones({1, 1, 4, 4}, DType::Float32);
     const auto f = [&](const std::vector<Tensor>& in) {
-      return conv<2>(in[0], in[1], {}, {stride, stride}, {1, 1}, {1, 1}, 1);
+      return conv<2>(in[0], in[1], {}, {stride, stride}, Dims{1, 1}, {1, 1}, 1);
     };
     const Tensor y = to_device(f({to_device(x, kGpu), to_device(weight, kGpu)}), kCPU);
     EXPECT_EQ(y.data<float>()[0], 4);
