@@ -49,22 +49,6 @@ struct PoolWindows {
   }
   LM_HD double scale_of(std::int64_t count) const { return count > 0 ? factor / static_cast<double>(count) : 0.0; }
 
-  /// Return the first and the last of the windows between whose ends element i lies; contains() tells those that it
-  /// belongs to.
-  LM_HD std::int64_t first_around(std::int64_t i) const {
-    if (adaptive) return share(i, out, in);
-    const std::int64_t beyond = i + pad_low - step * (kernel - 1) - 1;
-    return beyond < 0 ? 0 : beyond / stride + 1;
-  }
-  LM_HD std::int64_t last_around(std::int64_t i) const {
-    if (adaptive) return share_up(i + 1, out, in) - 1;
-    const std::int64_t reached = (i + pad_low) / stride;
-    return reached < out ? reached : out - 1;
-  }
-  LM_HD bool contains(std::int64_t o, std::int64_t i) const {
-    return adaptive || step == 1 || (i + pad_low - o * stride) % step == 0;
-  }
-
  private:
   LM_HD std::int64_t padded_end(std::int64_t o) const {
     const std::int64_t reached = o * stride - pad_low + step * (kernel - 1) + 1;

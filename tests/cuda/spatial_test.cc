@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "tests/cuda/support.h"
 
 // Tests convolutions, pools and other operators on windows on CUDA.
@@ -53,6 +56,37 @@ TEST_F(Spatial, ConvolutionsAgreeWithTheCpu) {
         return conv<2>(in[0], in[1], in[2], shapes.stride, shapes.padding, shapes.dilation, shapes.groups);
       });
     }
+  }
+}
+
+// Sizes that leave parts of strips and of cells, paddings that differ, and examples that are summed in parts.
+TEST_F(Spatial, DepthwiseConvolutionsAgreeWithTheCpu) {
+  for (const std::int64_t stride : {1, 2}) {
+    for (const Dims& padding : {Dims{1, 1}, Dims{0, 2}, Dims{2, 0}}) {
+      for (const Dims& shape : {Dims{2, 5, 9, 10}, Dims{3, 4, 6, 3}, Dims{5, 2, 93, 94}}) {
+        const Tensor x = sample(shape, DType::Float32, -1, 1, 1);
+        const Tensor weight = sample({shape[1], 1, 3, 3}, DType::Float32, -1, 1, 2);
+        const Tensor bias = sample({shape[1]}, DType::Float32, -1, 1, 3);
+        const auto f = [&](const std::vector<Tensor>& in) {
+          return conv<2>(in[0], in[1], in[2], {stride, stride}, padding, {1, 1}, shape[1]);
+        };
+        expect_agreement({x, weight, bias}, 3e-3, f);
+      }
+    }
+  }
+}
+
+TEST_F(Spatial, TapsOutsideOfTheImageAreNoProducts) {
+  Tensor weight = ones({1, 1, 3, 3}, DType::Float32);
+  weight.data<float>()[0] = std::numeric_limits<float>::infinity();
+  for (const std::int64_t stride : {1, 2}) {
+    const Tensor x = ones({1, 1, 4, 4}, DType::Float32);
+    const auto f = [&](const std::vector<Tensor>& in) {
+      return conv<2>(in[0], in[1], {}, {stride, stride}, Dims{1, 1}, {1, 1}, 1);
+    };
+    const Tensor y = to_device(f({to_device(x, kGpu), to_device(weight, kGpu)}), kCPU);
+    EXPECT_EQ(y.data<float>()[0], 4);
+    EXPECT_TRUE(std::isinf(y.data<float>()[y.numel() - 1]));
   }
 }
 
@@ -115,6 +149,19 @@ TEST_F(Spatial, PoolsAgreeWithTheCpu) {
     expect([&](const Tensor& t) { return max_pool<2>(t, {3, 2}, Dims{2, 3}, {1, 1}, {2, 1}, ceil_mode); });
     for (const bool count_padding : {false, true})
       expect([&](const Tensor& t) { return avg_pool<2>(t, {3, 4}, Dims{2, 3}, {1, 2}, ceil_mode, count_padding); });
+  }
+  for (const std::int64_t size : {2, 3}) {
+    for (const std::int64_t stride : {1, 2, 3}) {
+      for (const std::int64_t padding : {0, 1}) {
+        for (const bool ceil_mode : {false, true}) {
+          const Dims strides{stride, stride};
+          const Dims pads{padding, padding};
+          expect([&](const Tensor& t) { return max_pool<2>(t, {size, size}, strides, pads, {1, 1}, ceil_mode); });
+          for (const bool padded : {false, true})
+            expect([&](const Tensor& t) { return avg_pool<2>(t, {size, size}, strides, pads, ceil_mode, padded); });
+        }
+      }
+    }
   }
   expect([&](const Tensor& t) { return adaptive_max_pool<2>(t, Dims{4, 13}); });
   expect([&](const Tensor& t) { return adaptive_avg_pool<2>(t, Dims{4, 13}); });

@@ -18,8 +18,9 @@
 // common. The kernel's size and stride are known when the kernels are compiled, and numbers have 32 bits.
 //
 // The gradient of x with a stride of 1 is the convolution of dy, mirrored along both axes, whose result is mirrored; so
-// the same kernel computes it, and adds in the order of the taps. For the gradient of the weights, a block sums over
-// part of the examples of a channel. Taps outside of the image are left out: infinities times 0 would be NaN.
+// the same kernel computes it, and adds in the order of the taps. With a larger stride a thread computes a cell of
+// stride x stride elements, which read the same windows. For the gradient of the weights, a block sums over part of the
+// examples of a channel. Taps outside of the image are left out: infinities times 0 would be NaN.
 
 namespace lamella::cuda {
 namespace {
@@ -132,6 +133,57 @@ __global__ void __launch_bounds__(kGridThreads)
   }
 }
 
+/// Computes the gradient of x: an element at row kStride i + r, counted from the padding's begin, is the sum over
+/// windows i - a times the rows r + kStride a of the kernel, and so for columns. `images.strips` and `images.columns`
+/// divide by the cells of a column and of a row.
+template <class T, int kSize, int kStride>
+__global__ void __launch_bounds__(kGridThreads)
+    depthwise_cell_kernel(const __grid_constant__ Depthwise images, T* x, const T* weights, const T* y,
+                          std::uint32_t count) {
+  constexpr int kSpan = (kSize + kStride - 1) / kStride;
+  const std::uint32_t i = blockIdx.x * kGridThreads + threadIdx.x;
+  if (i >= count) return;
+  const std::uint32_t row_number = images.columns.quotient(i);
+  const std::uint32_t plane = images.strips.quotient(row_number);
+  const std::uint32_t channel = plane - images.channels.quotient(plane) * images.channels.divisor;
+  const auto cell_w = static_cast<std::int32_t>(i - row_number * images.columns.divisor);
+  const auto cell_h = static_cast<std::int32_t>(row_number - plane * images.strips.divisor);
+  const auto number = static_cast<std::int32_t>(plane);
+  const T* const results = images.plane_of(y, number, images.h.out * images.w.out);
+  Wide<T> around[kSpan][kSpan];
+#pragma unroll
+  for (int a = 0; a < kSpan; ++a) {
+#pragma unroll
+    for (int b = 0; b < kSpan; ++b) {
+      const bool is_there = is_inside(cell_h - a, images.h.out) && is_inside(cell_w - b, images.w.out);
+      around[a][b] = is_there ? widened<Wide<T>>(results[(cell_h - a) * images.w.out + cell_w - b]) : Wide<T>(0);
+    }
+  }
+  T* const elements = images.plane_of(x, number, images.h.in * images.w.in);
+#pragma unroll
+  for (int r = 0; r < kStride; ++r) {
+    const std::int32_t row = cell_h * kStride + r - images.h.pad;
+    if (!is_inside(row, images.h.in)) continue;
+#pragma unroll
+    for (int c = 0; c < kStride; ++c) {
+      const std::int32_t column = cell_w * kStride + c - images.w.pad;
+      if (!is_inside(column, images.w.in)) continue;
+      Wide<T> sum = 0;
+#pragma unroll
+      for (int a = 0; r + a * kStride < kSize; ++a) {
+        if (!is_inside(cell_h - a, images.h.out)) continue;
+#pragma unroll
+        for (int b = 0; c + b * kStride < kSize; ++b) {
+          if (!is_inside(cell_w - b, images.w.out)) continue;
+          const T weight = weights[(channel * kSize + r + a * kStride) * kSize + c + b * kStride];
+          sum = std::fma(widened<Wide<T>>(weight), around[a][b], sum);
+        }
+      }
+      elements[row * images.w.in + column] = rounded<T>(sum);
+    }
+  }
+}
+
 /// Sums over `part` examples of the channel of the block's first index; its second one is that of the part. Writes
 /// `sums_of_parts`, [parts, channels, taps], or the weights where that is null.
 template <class T, int kSize, int kStride>
@@ -215,6 +267,17 @@ void start_weight(const ConvProblem& problem, const Depthwise& images, const Ten
          w.numel(), static_cast<std::int32_t>(parts));
 }
 
+/// True if kernels are compiled for the windows.
+bool are_small(const ImageWindows& windows) {
+  const std::int64_t stride = windows.stride[1];
+  bool small = windows.kernel == ImageWindows::Sizes{1, 3, 3} && (stride == 1 || stride == 2) &&
+               windows.stride[2] == stride && windows.in[0] == 1 && windows.out[0] == 1 && windows.pad[0] == 0;
+  for (std::size_t i = 1; i < ImageWindows::kAxes; ++i) {
+    small = small && windows.dilation[i] == 1 && windows.pad[i] >= 0 && windows.pad[i] < windows.kernel[i];
+  }
+  return small;
+}
+
 }  // namespace
 
 bool convolve_depthwise(const ConvProblem& problem, const Tensor& x, const Tensor& w, const Tensor& y,
@@ -222,19 +285,18 @@ bool convolve_depthwise(const ConvProblem& problem, const Tensor& x, const Tenso
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   const ImageWindows windows = windows_of(problem);
   const std::int64_t stride = windows.stride[1];
-  const ImageWindows::Sizes kernel{1, 3, 3};
   const bool is_input = problem.result == ConvResult::Input;
+  const bool mirrored = is_input && stride == 1;
+  const bool cells = is_input && stride != 1;
   if (problem.groups != problem.c || problem.groups != problem.o || !kOfDepthwise.contains(problem.dtype) ||
-      windows.kernel != kernel || windows.in[0] != 1 || windows.out[0] != 1 || windows.pad[0] != 0 ||
-      windows.dilation[1] != 1 || windows.dilation[2] != 1 || windows.stride[2] != stride || stride < 1 ||
-      stride > (is_input ? 1 : 2) || std::max(x.numel(), y.numel()) >= kMost)
+      !are_small(windows) || std::min(x.numel(), y.numel()) == 0 || std::max(x.numel(), y.numel()) >= kMost)
     return false;
   const auto axis = [&](std::size_t i) -> DepthwiseAxis {
     const auto in = static_cast<std::int32_t>(windows.in[i]);
     const auto out = static_cast<std::int32_t>(windows.out[i]);
     const auto pad = static_cast<std::int32_t>(windows.pad[i]);
     // Mirrored, dy begins as far behind dx as it ends in front of it.
-    return is_input ? DepthwiseAxis{out, in, in - out + pad} : DepthwiseAxis{in, out, pad};
+    return mirrored ? DepthwiseAxis{out, in, in - out + pad} : DepthwiseAxis{in, out, pad};
   };
   Depthwise images{.h = axis(1),
                    .w = axis(2),
@@ -242,18 +304,23 @@ bool convolve_depthwise(const ConvProblem& problem, const Tensor& x, const Tenso
                    .channels = FastDivide(static_cast<std::uint32_t>(problem.c)),
                    .strips = {},
                    .columns = {},
-                   .step = is_input ? -1 : 1};
-  images.strips = FastDivide(static_cast<std::uint32_t>((images.h.out + kStrip - 1) / kStrip));
-  images.columns = FastDivide(static_cast<std::uint32_t>(images.w.out));
-  const auto count = static_cast<std::uint32_t>(problem.n * problem.c * images.strips.divisor * images.columns.divisor);
+                   .step = mirrored ? -1 : 1};
+  const auto cells_along = [&](const DepthwiseAxis& along) { return (along.in - 1 + along.pad) / stride + 1; };
+  images.strips =
+      FastDivide(static_cast<std::uint32_t>(cells ? cells_along(images.h) : (images.h.out + kStrip - 1) / kStrip));
+  images.columns = FastDivide(static_cast<std::uint32_t>(cells ? cells_along(images.w) : images.w.out));
+  const std::int64_t threads = problem.n * problem.c * images.strips.divisor * images.columns.divisor;
+  if (threads >= 2 * kMost) return false;
+  const auto count = static_cast<std::uint32_t>(threads);
   const DeviceGuard guard(y.device());
-  const auto start = [&](auto compiled, const auto& from, const auto& weights, const auto& to, const auto& added) {
+  const auto start = [&](auto compiled, const auto&... arguments) {
     launch(op, compiled, (count + kGridThreads - 1) / kGridThreads, kGridThreads, 0, current_stream(y.device()), images,
-           from, weights, to, added, count);
+           arguments..., count);
   };
   visit<kOfDepthwise>(problem.dtype, op, [&]<class T>() {
     const T* const none = nullptr;
     const T* const weights = w.data<T>();
+    if (cells) return start(depthwise_cell_kernel<T, 3, 2>, x.data<T>(), weights, y.data<T>());
     if (is_input) return start(depthwise_kernel<T, 3, 1>, y.data<T>(), weights, x.data<T>(), none);
     if (problem.result == ConvResult::Weight) {
       if (stride == 1) return start_weight<T, 3, 1>(problem, images, x, w, y, op);

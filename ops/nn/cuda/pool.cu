@@ -39,15 +39,6 @@ __global__ void __launch_bounds__(kGridThreads)
   });
 }
 
-/// Calls f(o) for the windows along an axis that contain element i, in order.
-template <class F>
-__device__ void for_each_window(const PoolWindows& axis, std::int64_t i, F&& f) {
-  const std::int64_t last = axis.last_around(i);
-  for (std::int64_t o = axis.first_around(i); o <= last; ++o) {
-    if (axis.contains(o, i)) f(o);
-  }
-}
-
 /// A window's scale along an axis, computed anew where its divisor differs from that of the window before.
 class Scale {
  public:
@@ -68,9 +59,9 @@ class Scale {
 /// Sums, for each element of x in a thread of its own, the scaled results of the windows that contain it.
 template <class T>
 __global__ void __launch_bounds__(kGridThreads)
-    spread_kernel(const __grid_constant__ PoolShape shape, const __grid_constant__ PlaneSplit in, const T* from, T* to,
-                  std::int64_t count) {
-  const std::int64_t out_plane = shape.d.out * shape.h.out * shape.w.out;
+    spread_kernel(const __grid_constant__ PlaneAround around, const __grid_constant__ PlaneSplit in, const T* from,
+                  T* to, std::int64_t count) {
+  const std::int64_t out_plane = around.d.axis().out * around.h.axis().out * around.w.axis().out;
   for_each_element(count, [&](std::int64_t i) {
     const PlaneSplit::Place at = in(i);
     const Index3& element = at.index;
@@ -79,12 +70,12 @@ __global__ void __launch_bounds__(kGridThreads)
     Scale along_d;
     Scale along_h;
     Scale along_w;
-    for_each_window(shape.d, element.d, [&](std::int64_t d) {
-      for_each_window(shape.h, element.h, [&](std::int64_t h) {
-        const double scale = along_d.of(shape.d, d) * along_h.of(shape.h, h);
-        for_each_window(shape.w, element.w, [&](std::int64_t w) {
-          sum += widened<Wide<T>>(dy[(d * shape.h.out + h) * shape.w.out + w]) *
-                 static_cast<Wide<T>>(scale * along_w.of(shape.w, w));
+    around.d.for_each(element.d, [&](std::int64_t d) {
+      around.h.for_each(element.h, [&](std::int64_t h) {
+        const double scale = along_d.of(around.d.axis(), d) * along_h.of(around.h.axis(), h);
+        around.w.for_each(element.w, [&](std::int64_t w) {
+          sum += widened<Wide<T>>(dy[(d * around.h.axis().out + h) * around.w.axis().out + w]) *
+                 static_cast<Wide<T>>(scale * along_w.of(around.w.axis(), w));
         });
       });
     });
@@ -104,20 +95,20 @@ __global__ void __launch_bounds__(kGridThreads)
 /// Sums, for each element of x in a thread of its own, the results of the windows whose place it is.
 template <class T>
 __global__ void __launch_bounds__(kGridThreads)
-    put_kernel(const __grid_constant__ PoolShape shape, const __grid_constant__ PlaneSplit in, const T* from,
+    put_kernel(const __grid_constant__ PlaneAround around, const __grid_constant__ PlaneSplit in, const T* from,
                const std::int64_t* places, T* to, std::int64_t count) {
-  const std::int64_t in_plane = shape.d.in * shape.h.in * shape.w.in;
-  const std::int64_t out_plane = shape.d.out * shape.h.out * shape.w.out;
+  const std::int64_t in_plane = around.d.axis().in * around.h.axis().in * around.w.axis().in;
+  const std::int64_t out_plane = around.d.axis().out * around.h.axis().out * around.w.axis().out;
   for_each_element(count, [&](std::int64_t i) {
     const PlaneSplit::Place here = in(i);
     const Index3& element = here.index;
     const std::int64_t place = i - here.plane * in_plane;
     const std::int64_t first = here.plane * out_plane;
     Wide<T> sum = 0;
-    for_each_window(shape.d, element.d, [&](std::int64_t d) {
-      for_each_window(shape.h, element.h, [&](std::int64_t h) {
-        for_each_window(shape.w, element.w, [&](std::int64_t w) {
-          const std::int64_t at = first + (d * shape.h.out + h) * shape.w.out + w;
+    around.d.for_each(element.d, [&](std::int64_t d) {
+      around.h.for_each(element.h, [&](std::int64_t h) {
+        around.w.for_each(element.w, [&](std::int64_t w) {
+          const std::int64_t at = first + (d * around.h.axis().out + h) * around.w.axis().out + w;
           if (places[at] == place) sum += widened<Wide<T>>(from[at]);
         });
       });
@@ -142,9 +133,11 @@ void pool(const PoolCall& call, const Tensor& from, const Tensor& to, const Tens
     if constexpr (std::is_integral_v<T>) {
       no_kernel(call.op, to.dtype(), device);
     } else {
-      if (call.step == PoolStep::Spread) return start(spread_kernel<T>, shape, in, from.data<T>(), to.data<T>());
+      if (call.step == PoolStep::Spread)
+        return start(spread_kernel<T>, PlaneAround(shape), in, from.data<T>(), to.data<T>());
       const auto* const at = places.data<std::int64_t>();
-      if (call.step == PoolStep::Put) return start(put_kernel<T>, shape, in, from.data<T>(), at, to.data<T>());
+      if (call.step == PoolStep::Put)
+        return start(put_kernel<T>, PlaneAround(shape), in, from.data<T>(), at, to.data<T>());
       start(pick_kernel<T>, from.data<T>(), at, to.data<T>(), elements_of(shape.in()),
             WideDivide(elements_of(shape.out())));
     }
