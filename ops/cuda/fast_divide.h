@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -32,22 +31,28 @@ struct FastDivide {
   }
 };
 
-/// Divides numbers from 0 on by a divisor above 0: as FastDivide where they are below 2^31 - 1, which a kernel on fewer
-/// elements always takes, else by the device's own division.
+/// Divides numbers from 0 on by a divisor above 0: as FastDivide does, with 64 bits.
 struct WideDivide {
-  static constexpr std::int64_t kLimit = (std::int64_t{1} << 31) - 1;
-
-  FastDivide fast;
   std::int64_t divisor = 1;
+  std::uint64_t multiplier = 1;
+  std::uint32_t shift = 0;
 
   WideDivide() = default;
-  // The quotients of numbers below the limit by the limit are 0, as are those by all that is larger.
   explicit WideDivide(std::int64_t divisor)
-      : fast(static_cast<std::uint32_t>(std::min(divisor, kLimit))), divisor(divisor) {}
+      : divisor(divisor), shift(static_cast<std::uint32_t>(std::bit_width(static_cast<std::uint64_t>(divisor - 1)))) {
+    const auto unsigned_divisor = static_cast<std::uint64_t>(divisor);
+    multiplier = static_cast<std::uint64_t>(
+        (Product{(std::uint64_t{1} << shift) - unsigned_divisor} << 64) / unsigned_divisor + 1);
+  }
 
   LM_HD std::int64_t quotient(std::int64_t n) const {
-    return n < kLimit ? std::int64_t{fast.quotient(static_cast<std::uint32_t>(n))} : n / divisor;
+    const auto number = static_cast<std::uint64_t>(n);
+    const auto high = static_cast<std::uint64_t>((Product{number} * multiplier) >> 64);
+    return static_cast<std::int64_t>((high + number) >> shift);
   }
+
+ private:
+  using Product = unsigned __int128;
 };
 
 }  // namespace lamella::cuda

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "engine/runtime/cuda/cublas.h"
 #include "engine/runtime/cuda/cublas_lt.h"
 #include "engine/runtime/device_query.h"
+#include "ops/cuda/fast_divide.h"
 #include "ops/cuda/strided.h"
 
 // Tests the parts of the CUDA build that need no device.
@@ -34,6 +36,28 @@ TEST(FastDivide, IsTheQuotient) {
       const auto n = static_cast<std::uint32_t>(multiple);
       ASSERT_EQ(divide.quotient(n), factor);
       ASSERT_EQ(divide.quotient(n - 1), factor - 1);
+    }
+  }
+}
+
+TEST(WideDivide, IsTheQuotient) {
+  constexpr std::int64_t kTop = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < 10; ++i) {
+    numbers.push_back(i);
+    numbers.push_back(kTop - i);
+    for (int shift = 5; shift < 63; ++shift) numbers.push_back((std::int64_t{1} << shift) - 5 + i);
+  }
+  for (const std::int64_t divisor : numbers) {
+    if (divisor == 0) continue;
+    const WideDivide divide(divisor);
+    for (const std::int64_t n : numbers) {
+      ASSERT_EQ(divide.quotient(n), n / divisor) << n << " / " << divisor;
+      // Numbers around the multiples show a rounding error.
+      const std::int64_t factor = n / divisor;
+      if (factor == 0) continue;
+      ASSERT_EQ(divide.quotient(factor * divisor), factor);
+      ASSERT_EQ(divide.quotient(factor * divisor - 1), factor - 1);
     }
   }
 }
