@@ -35,6 +35,23 @@ std::optional<Api> load() {
   }
 }
 
+/// True if a proposal has Note::SlicedSum.
+bool has_sliced_sum(const Description& config, const char* op) {
+  std::vector<Description> choices;
+  std::vector<Descriptor*> descriptors;
+  for (std::int64_t i = 0; i < kKnobs; ++i) {
+    descriptors.push_back(choices.emplace_back(Kind::KnobChoice, op).get());
+  }
+  const std::int64_t count = config.get<Descriptor*>(Attribute::EngineConfigKnobs, descriptors);
+  return std::any_of(choices.begin(), choices.begin() + std::min(count, kKnobs), [](const Description& choice) {
+    Knob knob[1];
+    std::int64_t value[1];
+    choice.get<Knob>(Attribute::KnobChoiceKnob, knob);
+    choice.get<std::int64_t>(Attribute::KnobChoiceValue, value);
+    return knob[0] == Knob::Slices && value[0] > 1;
+  });
+}
+
 /// Returns the plan of a proposal, without its parts, or nothing if it is refused, or if cuDNN has none after all.
 std::optional<Plan> plan_of(Context* context, const Description& config, const PlanLimits& limits, const char* op) {
   try {
@@ -45,6 +62,9 @@ std::optional<Plan> plan_of(Context* context, const Description& config, const P
     const std::int64_t count = engine.get<Note>(Attribute::EngineNotes, notes);
     const std::span has(notes, static_cast<std::size_t>(std::min(count, kNotes)));
     if (std::ranges::find_first_of(has, limits.refused) != has.end()) return std::nullopt;
+    if (std::ranges::find(limits.refused, Note::SlicedSum) != limits.refused.end() && has_sliced_sum(config, op)) {
+      return std::nullopt;
+    }
     Description plan(Kind::Plan, op);
     plan.set(Attribute::PlanHandle, context).set(Attribute::PlanEngineConfig, config).finalize();
     std::int64_t workspace[1] = {0};

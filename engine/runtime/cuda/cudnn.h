@@ -47,6 +47,8 @@ template <>
 inline constexpr Type kTypeOf<PointwiseMode> = Type::PointwiseMode;
 template <>
 inline constexpr Type kTypeOf<ReductionMode> = Type::ReductionMode;
+template <>
+inline constexpr Type kTypeOf<Knob> = Type::Knob;
 
 /// A descriptor of cuDNN's, destroyed at the end. Calls that fail throw RuntimeError, which `op` opens.
 class Description {

@@ -37,9 +37,20 @@ enum class Note : int {
   Fft = 3,
   Nondeterministic = 4,
   Winograd = 5,
+  WinogradTile4x4 = 6,
+  WinogradTile6x6 = 7,
+  WinogradTile13x13 = 8,
+  /// None of cuDNN's: an engine's setting by which slices of a sum are added in buffers. There is one buffer less than
+  /// slices, so that one of them is rounded to the result's type before it is added.
+  SlicedSum = 100,
 };
 /// Number of notes that there are, more than these.
 inline constexpr std::int64_t kNotes = 10;
+
+/// Settings of an engine.
+enum class Knob : int { Slices = 17 };
+/// Number of settings that there are, more than these.
+inline constexpr std::int64_t kKnobs = 48;
 
 /// Kinds of descriptors.
 enum class Kind : int {
@@ -49,6 +60,7 @@ enum class Kind : int {
   EngineConfig = 3,
   Heuristics = 4,
   Plan = 5,
+  KnobChoice = 7,
   Forward = 10,
   BackwardFilter = 11,
   BackwardData = 12,
@@ -74,6 +86,7 @@ enum class Type : int {
   Pointer = 6,
   ConvolutionMode = 7,
   HeuristicMode = 8,
+  Knob = 9,
   Note = 11,
   PointwiseMode = 14,
   Descriptor = 15,
@@ -95,9 +108,12 @@ enum class Attribute : int {
   HeuristicsGraph = 201,
   HeuristicsResults = 202,
   EngineConfigEngine = 300,
+  EngineConfigKnobs = 302,
   PlanHandle = 400,
   PlanEngineConfig = 401,
   PlanWorkspaceSize = 402,
+  KnobChoiceKnob = 600,
+  KnobChoiceValue = 601,
   ForwardAlpha = 700,
   ForwardBeta = 701,
   ForwardConvolution = 702,

@@ -20,8 +20,8 @@
 // Of the algorithms that cuDNN's heuristics propose for a problem, the first is taken that gives the same bits each
 // time and that multiplies what it is given: none by transforms (Winograd's and Fourier's, by which an infinity or a
 // large number spoils its neighbors), none that rounds float32 first unless float32_matmul_precision() allows TF32, and
-// none that adds in 16 bits. Each thread keeps the plans that it made, by the problem's sizes: to make one takes up to
-// some milliseconds, to find it less than a microsecond.
+// none that adds in 16 bits, or adds slices of a sum of which one is rounded to 16 bits. Each thread keeps the plans
+// that it made, by the problem's sizes: to make one takes up to some milliseconds, to find it less than a microsecond.
 
 namespace lamella::cuda {
 namespace {
@@ -104,11 +104,14 @@ constexpr std::array<std::int64_t, 3> kIds{'x', 'w', 'y'};
 
 cudnn::Plan plan_of(cudnn::Context* context, const ConvProblem& problem, const Tensor& x, const Tensor& w,
                     const Tensor& y, const char* op) {
-  std::vector<cudnn::Note> refused{cudnn::Note::DownConvertInputs, cudnn::Note::ReducedPrecisionReduction,
-                                   cudnn::Note::Fft, cudnn::Note::Nondeterministic, cudnn::Note::Winograd};
+  using enum cudnn::Note;
+  std::vector<cudnn::Note> refused{
+      DownConvertInputs, ReducedPrecisionReduction, Fft, Nondeterministic, Winograd, WinogradTile4x4,
+      WinogradTile6x6,   WinogradTile13x13};
   if (problem.dtype == DType::Float32 && float32_matmul_precision() == MatmulPrecision::Highest) {
-    refused.push_back(cudnn::Note::TensorCore);
+    refused.push_back(TensorCore);
   }
+  if (is_half(problem.dtype)) refused.push_back(SlicedSum);
   cudnn::GraphParts graph{describe_convolution(problem, x, w, y, op), {}};
   graph.operations.push_back(graph.parts.back().get());
   return cudnn::make_plan(context, std::move(graph), {refused, kMostWorkspace}, op);

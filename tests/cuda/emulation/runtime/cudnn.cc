@@ -77,6 +77,7 @@ std::vector<Field> fields_of(Kind kind) {
     }
     case Kind::Engine:
     case Kind::EngineConfig:
+    case Kind::KnobChoice:
       return {};  // filled by the library
     default:
       return graph_fields(kind);
@@ -87,12 +88,14 @@ std::vector<Field> fields_of(Kind kind) {
 struct Engine {
   std::vector<Note> notes;
   std::size_t workspace;
+  std::int64_t slices = 1;
 };
 /// As cuDNN's heuristics do, these propose many that round float32 before the best that does not. The last one has no
 /// note either, but takes two launches.
 const std::vector<Engine>& engines() {
   static const std::vector<Engine> all = [] {
     std::vector<Engine> found{{{Note::Winograd}, 0}, {{Note::TensorCore, Note::Nondeterministic}, 0}};
+    found.push_back({{Note::TensorCore}, 0, 7});
     found.insert(found.end(), 30, {{Note::TensorCore}, 0});
     found.insert(found.end(), 2, {{}, kWorkspace});
     return found;
@@ -265,15 +268,16 @@ Status execute(Context& context, const Descriptor& plan, const Descriptor& pack)
       return Status::BadParameter;
     }
   }
-  // What an algorithm by transforms does to results, many times over.
-  const bool transforms = std::ranges::find(engine.notes, Note::Winograd) != engine.notes.end() ||
-                          std::ranges::find(engine.notes, Note::Nondeterministic) != engine.notes.end();
-  const bool rounds = std::ranges::find(engine.notes, Note::TensorCore) != engine.notes.end();
+  // What an algorithm by transforms, or one that rounds a part of a sum to 16 bits, does to results, many times over.
+  const auto has = [&](Note note) { return std::ranges::find(engine.notes, note) != engine.notes.end(); };
+  const bool is_half = problem.x.type == DataType::Float16 || problem.x.type == DataType::BFloat16;
+  const bool spoils = has(Note::Winograd) || has(Note::Nondeterministic) || (is_half && engine.slices > 1);
+  const bool rounds = has(Note::TensorCore);
   if (&engine == &engines().back()) {
     if (emulation::launch({[] {}, nullptr, dim3(1), dim3(1), 0}, context.stream) != cudaSuccess) return Status::Failed;
   }
   const auto run = [&]<class T, class A, class M = T>() {
-    return convolve<T, A, M>(problem, data, workspace, engine.workspace, transforms ? A{1.25} : A{1}, context.stream);
+    return convolve<T, A, M>(problem, data, workspace, engine.workspace, spoils ? A{1.25} : A{1}, context.stream);
   };
   cudaError_t error = cudaSuccess;
   switch (problem.x.type) {
@@ -407,6 +411,26 @@ Status cudnnBackendGetAttribute(Descriptor* descriptor, Attribute name, Type typ
     const auto index = static_cast<std::size_t>(value<std::int64_t>(*descriptor, EngineConfigEngine));
     fill<Note>(*engine, EngineNotes, Type::Note, engines()[index].notes);
     engine->is_final = true;
+    *count = 1;
+    return Status::Success;
+  }
+  if (descriptor->kind == Kind::EngineConfig && name == EngineConfigKnobs && type == Type::Descriptor) {
+    auto* const choice = *static_cast<Descriptor**>(to);
+    if (!descriptor->is_final || choice->kind != Kind::KnobChoice) return Status::BadParameter;
+    const auto index = static_cast<std::size_t>(value<std::int64_t>(*descriptor, EngineConfigEngine));
+    fill<Knob>(*choice, KnobChoiceKnob, Type::Knob, {Knob::Slices});
+    fill<std::int64_t>(*choice, KnobChoiceValue, Type::Int64, {engines()[index].slices});
+    choice->is_final = true;
+    *count = 1;
+    return Status::Success;
+  }
+  if (descriptor->kind == Kind::KnobChoice && name == KnobChoiceKnob && type == Type::Knob) {
+    *static_cast<Knob*>(to) = value<Knob>(*descriptor, KnobChoiceKnob);
+    *count = 1;
+    return Status::Success;
+  }
+  if (descriptor->kind == Kind::KnobChoice && name == KnobChoiceValue && type == Type::Int64) {
+    *static_cast<std::int64_t*>(to) = value<std::int64_t>(*descriptor, KnobChoiceValue);
     *count = 1;
     return Status::Success;
   }
