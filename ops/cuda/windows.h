@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "ops/cuda/fast_divide.h"
+#include "ops/cuda/wide_divide.h"
 #include "ops/support/windows.h"
 
 namespace lamella::cuda {

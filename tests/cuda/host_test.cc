@@ -11,6 +11,7 @@
 #include "engine/runtime/device_query.h"
 #include "ops/cuda/fast_divide.h"
 #include "ops/cuda/strided.h"
+#include "ops/cuda/wide_divide.h"
 
 // Tests the parts of the CUDA build that need no device.
 

@@ -6,9 +6,9 @@
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
 #include "ops/cuda/accumulate.h"
-#include "ops/cuda/fast_divide.h"
 #include "ops/cuda/grid.h"
 #include "ops/cuda/rows.h"
+#include "ops/cuda/wide_divide.h"
 #include "ops/cuda/windows.h"
 #include "ops/support/checks.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/cuda/fast_divide.h"
+#include "ops/cuda/wide_divide.h"
 #include "ops/cuda/windows.h"
 #include "ops/nn/pool_layers.h"
 

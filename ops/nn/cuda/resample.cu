@@ -3,9 +3,9 @@
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cuda/launch.h"
 #include "engine/runtime/cuda/stream.h"
-#include "ops/cuda/fast_divide.h"
 #include "ops/cuda/grid.h"
 #include "ops/cuda/pack.h"
+#include "ops/cuda/wide_divide.h"
 #include "ops/support/checks.h"
 #include "ops/support/device_kernels.h"
 
