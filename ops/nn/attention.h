@@ -17,7 +17,8 @@ struct ScaledDotProductAttention {
           "E] and value [.., S, Ev], whose leading axes broadcast. attn_mask broadcasts to [.., L, S]: bools say which "
           "keys a query sees, numbers are added. is_causal lets query i see the keys up to i. scale is 1 / sqrt(E) "
           "unless given. dropout_p is the probability with which an element of the softmax is dropped. enable_gqa lets "
-          "each of fewer heads (axis -3) of key and value serve several of query. A query that sees no key gives 0. The "
+          "each of fewer heads (axis -3) of key and value serve several of query. A query that sees no key gives 0. "
+          "The "
           "matrix of scores is never whole: forward and backward go through it by tiles (Dao et al., 2022). Second "
           "derivatives, and those by attn_mask, do build it, and so do float64 and rows of more than 256 numbers on "
           "CUDA.",

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import lamella as lm
-
 from support import emulation
 
 pytestmark = pytest.mark.skipif(not lm.cuda.is_available(), reason="there is no CUDA device")
