@@ -40,8 +40,8 @@ enum class Note : int {
   WinogradTile4x4 = 6,
   WinogradTile6x6 = 7,
   WinogradTile13x13 = 8,
-  /// None of cuDNN's: an engine's setting by which slices of a sum are added in buffers. There is one buffer less than
-  /// slices, so that one of them is rounded to the result's type before it is added.
+  /// None of cuDNN's: an engine's setting by which slices of a sum are added in buffers. By the memory that such plans
+  /// ask for, there is one buffer less than slices: one of them passes through the result, whose type may round it.
   SlicedSum = 100,
 };
 /// Number of notes that there are, more than these.
