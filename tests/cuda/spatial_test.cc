@@ -59,11 +59,11 @@ TEST_F(Spatial, ConvolutionsAgreeWithTheCpu) {
   }
 }
 
-// Sizes that leave parts of strips and of cells, paddings that differ, and examples that are summed in parts.
+// Sizes that leave parts of strips and of cells, paddings that differ, and images that are summed in parts.
 TEST_F(Spatial, DepthwiseConvolutionsAgreeWithTheCpu) {
   for (const std::int64_t stride : {1, 2}) {
     for (const Dims& padding : {Dims{1, 1}, Dims{0, 2}, Dims{2, 0}}) {
-      for (const Dims& shape : {Dims{2, 5, 9, 10}, Dims{3, 4, 6, 3}, Dims{5, 2, 93, 94}}) {
+      for (const Dims& shape : {Dims{2, 5, 9, 10}, Dims{3, 4, 6, 3}, Dims{5, 2, 93, 94}, Dims{1, 1, 131, 130}}) {
         const Tensor x = sample(shape, DType::Float32, -1, 1, 1);
         const Tensor weight = sample({shape[1], 1, 3, 3}, DType::Float32, -1, 1, 2);
         const Tensor bias = sample({shape[1]}, DType::Float32, -1, 1, 3);

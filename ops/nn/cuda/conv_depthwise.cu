@@ -20,7 +20,7 @@
 // The gradient of x with a stride of 1 is the convolution of dy, mirrored along both axes, whose result is mirrored; so
 // the same kernel computes it, and adds in the order of the taps. With a larger stride a thread computes a cell of
 // stride x stride elements, which read the same windows. For the gradient of the weights, a block sums over part of the
-// examples of a channel. Taps outside of the image are left out: infinities times 0 would be NaN.
+// strips of a channel. Taps outside of the image are left out: infinities times 0 would be NaN.
 
 namespace lamella::cuda {
 namespace {
@@ -41,7 +41,7 @@ struct DepthwiseAxis {
 struct Depthwise {
   DepthwiseAxis h;
   DepthwiseAxis w;
-  std::int32_t examples;
+  std::uint32_t examples;
   FastDivide channels;
   FastDivide strips;   ///< per column
   FastDivide columns;  ///< of results
@@ -184,25 +184,26 @@ __global__ void __launch_bounds__(kGridThreads)
   }
 }
 
-/// Sums over `part` examples of the channel of the block's first index; its second one is that of the part. Writes
-/// `sums_of_parts`, [parts, channels, taps], or the weights where that is null.
+/// Sums over `part` rows of strips, of all examples, of the channel of the block's first index; its second one is that
+/// of the part. Writes `sums_of_parts`, [parts, channels, taps], or the weights where that is null.
 template <class T, int kSize, int kStride>
 __global__ void __launch_bounds__(kLaneThreads)
     depthwise_weight_kernel(const __grid_constant__ Depthwise images, const T* x, T* weights, const T* y,
-                            Wide<T>* sums_of_parts, std::int32_t part) {
+                            Wide<T>* sums_of_parts, std::uint32_t part) {
   __shared__ Wide<T> shared[kLaneThreads];
   const auto channels = static_cast<std::int32_t>(images.channels.divisor);
   const auto channel = static_cast<std::int32_t>(blockIdx.x);
-  const std::int32_t first = static_cast<std::int32_t>(blockIdx.y) * part;
-  const std::int32_t examples = first + part < images.examples ? part : images.examples - first;
+  const std::uint32_t first = blockIdx.y * part;
+  const std::uint32_t all = images.examples * images.strips.divisor;
   Wide<T> sums[kSize][kSize] = {};
-  const std::uint32_t count = static_cast<std::uint32_t>(examples) * images.strips.divisor * images.columns.divisor;
+  const std::uint32_t count = (first + part < all ? part : all - first) * images.columns.divisor;
   for (std::uint32_t i = threadIdx.x; i < count; i += kLaneThreads) {
-    const std::uint32_t strip_number = images.columns.quotient(i);
+    const std::uint32_t of_part = images.columns.quotient(i);
+    const std::uint32_t strip_number = first + of_part;
     const std::uint32_t example = images.strips.quotient(strip_number);
-    const auto column = static_cast<std::int32_t>(i - strip_number * images.columns.divisor);
+    const auto column = static_cast<std::int32_t>(i - of_part * images.columns.divisor);
     const auto row = static_cast<std::int32_t>(strip_number - example * images.strips.divisor) * kStrip;
-    const std::int32_t plane = (first + static_cast<std::int32_t>(example)) * channels + channel;
+    const std::int32_t plane = static_cast<std::int32_t>(example) * channels + channel;
     const T* const results = images.plane_of(y, plane, images.h.out * images.w.out);
     Wide<T> factors[kStrip];
 #pragma unroll
@@ -242,22 +243,23 @@ __global__ void __launch_bounds__(kGridThreads)
   });
 }
 
-/// Returns the number of parts into which the examples are cut for the gradient of the weights: enough for all
+/// Returns the number of parts into which the rows of strips are cut for the gradient of the weights: enough for all
 /// processors of a GPU, but none with little to sum. Depends on the sizes alone.
-std::int64_t parts_for(const ConvProblem& problem, std::int64_t positions) {
+std::int64_t parts_for(const ConvProblem& problem, std::int64_t rows, std::int64_t positions) {
   constexpr std::int64_t kBlocks = 1024;
   constexpr std::int64_t kLeastPositions = 8192;
   const std::int64_t wanted = std::max<std::int64_t>(1, kBlocks / problem.c);
-  return std::clamp<std::int64_t>(problem.n * positions / kLeastPositions, 1, std::min(wanted, problem.n));
+  return std::clamp<std::int64_t>(problem.n * positions / kLeastPositions, 1, std::min(wanted, rows));
 }
 
 template <class T, int kSize, int kStride>
 void start_weight(const ConvProblem& problem, const Depthwise& images, const Tensor& x, const Tensor& w,
                   const Tensor& y, const char* op) {
   const cudaStream_t stream = current_stream(w.device());
-  const std::int64_t wanted = parts_for(problem, std::int64_t{images.h.out} * images.w.out);
-  const auto part = static_cast<std::int32_t>((problem.n + wanted - 1) / wanted);
-  const auto parts = static_cast<unsigned>((problem.n + part - 1) / part);
+  const std::int64_t rows = problem.n * images.strips.divisor;
+  const std::int64_t wanted = parts_for(problem, rows, std::int64_t{images.h.out} * images.w.out);
+  const auto part = static_cast<std::uint32_t>((rows + wanted - 1) / wanted);
+  const auto parts = static_cast<unsigned>((rows + part - 1) / part);
   const dim3 grid(static_cast<unsigned>(problem.c), parts);
   const Tensor sums = parts > 1 ? empty({std::int64_t{parts} * w.numel()}, DType::Float32, w.device()) : Tensor();
   launch(op, depthwise_weight_kernel<T, kSize, kStride>, grid, kLaneThreads, 0, stream, images, x.data<T>(),
@@ -300,7 +302,7 @@ bool convolve_depthwise(const ConvProblem& problem, const Tensor& x, const Tenso
   };
   Depthwise images{.h = axis(1),
                    .w = axis(2),
-                   .examples = static_cast<std::int32_t>(problem.n),
+                   .examples = static_cast<std::uint32_t>(problem.n),
                    .channels = FastDivide(static_cast<std::uint32_t>(problem.c)),
                    .strips = {},
                    .columns = {},
