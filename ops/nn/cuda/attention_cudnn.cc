@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <map>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "engine/runtime/deterministic.h"
 #include "engine/runtime/graphs.h"
 #include "ops/nn/cuda/attention_cudnn_graph.h"
+#include "ops/nn/cuda/cudnn_plans.h"
 #include "ops/support/dtypes.h"
 
 // Note [Attention by cuDNN]
@@ -45,22 +44,10 @@ constexpr std::size_t kOldestVersion = 91600;
 /// Products of a query's and a key's element from which on a plan is worth its price.
 constexpr double kLeastProducts = 1 << 24;
 constexpr int kCallsBeforePlan = 3;
-/// Plans that a thread keeps; beyond it all are dropped.
-constexpr std::size_t kPlans = 1024;
 
-/// The numbers on which a plan depends.
-using PlanKey = std::vector<std::int64_t>;
-
-/// A plan that is made once it is wanted often enough, if there is one.
-struct KeptPlan {
-  int calls = 0;
-  bool is_known = false;
-  std::optional<cudnn::Plan> plan;
-};
-
-PlanKey key_of(const CudnnAttention& problem, Device device, bool is_backward) {
-  PlanKey key{static_cast<std::int64_t>(problem.dtype), device.index, problem.causal, problem.deterministic,
-              is_backward};
+AttentionKey key_of(const CudnnAttention& problem, Device device, bool is_backward) {
+  AttentionKey key{static_cast<std::int64_t>(problem.dtype), device.index, problem.causal, problem.deterministic,
+                   is_backward};
   for (const CudnnAxes* axes : {&problem.query, &problem.key, &problem.value, &problem.out, &problem.dout,
                                 &problem.dquery, &problem.dkey, &problem.dvalue}) {
     key.insert(key.end(), axes->sizes.begin(), axes->sizes.end());
@@ -71,10 +58,9 @@ PlanKey key_of(const CudnnAttention& problem, Device device, bool is_backward) {
 
 /// Returns the thread's plan for a problem; null if there is none, or none yet.
 const cudnn::Plan* plan_of(const CudnnAttention& problem, Device device, bool is_backward) {
-  // A pointer, as memory of threads in a library that is loaded late is scarce: see cmake/check_symbols.py.
-  thread_local const auto held = std::make_unique<std::map<PlanKey, KeptPlan>>();
-  if (held->size() >= kPlans) held->clear();
-  KeptPlan& kept = (*held)[key_of(problem, device, is_backward)];
+  auto& plans = CudnnPlans::of_thread().attention;
+  if (plans.size() >= CudnnPlans::kMost) plans.clear();
+  KeptPlan& kept = plans[key_of(problem, device, is_backward)];
   if (!kept.is_known) {
     if (is_capturing()) return nullptr;
     if (++kept.calls < kCallsBeforePlan && !are_deterministic_algorithms_enabled()) return nullptr;

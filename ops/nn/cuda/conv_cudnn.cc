@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "engine/runtime/cuda/device_guard.h"
 #include "engine/runtime/cudnn_setting.h"
 #include "engine/runtime/matmul_precision.h"
+#include "ops/nn/cuda/cudnn_plans.h"
 #include "ops/support/dtypes.h"
 
 // Note [Convolutions by cuDNN]
@@ -31,11 +30,7 @@ using lamella::detail::ConvResult;
 
 constexpr std::int64_t kMostWorkspace = std::int64_t{1} << 30;
 constexpr std::int64_t kMostAlignment = 16;
-/// Plans that a thread keeps; beyond it all are dropped.
-constexpr std::size_t kPlans = 1024;
-
-/// The numbers on which a plan depends. Lists take three places each; those of fewer axes fill the first ones.
-using Key = std::array<std::int64_t, 11 + 6 * 3>;
+using Key = ConvolutionKey;
 using Sizes = std::vector<std::int64_t>;
 
 std::int64_t alignment_of(const Tensor& x) {
@@ -187,14 +182,12 @@ std::vector<cudnn::Description> describe_convolution(const ConvProblem& problem,
 
 bool convolve_by_cudnn(const ConvProblem& problem, const Tensor& x, const Tensor& w, const Tensor& y, const char* op) {
   if (!is_cudnn_enabled() || !cudnn::api() || !sizes_fit(problem)) return false;
-  // A pointer, as memory of threads in a library that is loaded late is scarce: see cmake/check_symbols.py.
-  thread_local const auto held = std::make_unique<std::map<Key, std::optional<cudnn::Plan>>>();
-  auto& plans = *held;
+  auto& plans = CudnnPlans::of_thread().convolutions;
   const DeviceGuard guard(x.device());  // a context works where it was made
   const Key key = key_of(problem, x, w, y);
   auto found = plans.find(key);
   if (found == plans.end()) {
-    if (plans.size() >= kPlans) plans.clear();
+    if (plans.size() >= CudnnPlans::kMost) plans.clear();
     std::optional<cudnn::Plan> made;
     try {
       made = plan_of(cudnn::context(x.device()), problem, x, w, y, op);
