@@ -99,12 +99,17 @@ function(lamella_cuda_target target)
   if(LAMELLA_CUDA_EMULATION)
     emulate_cuda(${target})
   else()
-    # 1835: nvcc knows not all attributes of the host's compiler.
+    # 1835: nvcc knows not all attributes of the host's compiler. Machine code is a quarter as large compressed, and is
+    # unpacked file by file when a kernel of it is first launched.
+    set(compress "")
+    if(CUDAToolkit_VERSION VERSION_GREATER_EQUAL 13)
+      set(compress ";--compress-mode=size")
+    endif()
     set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Shared)
     target_compile_options(
       ${target}
       PRIVATE
-        "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--extended-lambda;--fmad=false;--diag-suppress=1835;-Xcompiler=-Wall;-Xcompiler=-Wextra>"
+        "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--extended-lambda;--fmad=false;--diag-suppress=1835;-Xcompiler=-Wall;-Xcompiler=-Wextra${compress}>"
         "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${LAMELLA_WERROR}>>:-Werror=all-warnings;-Xcompiler=-Werror>")
   endif()
 endfunction()
