@@ -121,16 +121,25 @@ struct Slope {
   }
 };
 
+/// Loads the elements of the block's channel.
+template <class T>
+struct SlopesOfChannel {
+  const ChannelArgs<T>& args;
+  const T* dy;
+  T mean;
+  T rstd;
+
+  __device__ Slope<T> operator()(std::int64_t i) const {
+    const std::int64_t at = args.at(i);
+    return {dy[at], (args.x[at] - mean) * rstd};
+  }
+};
+
 template <class T>
 __global__ void __launch_bounds__(kLaneThreads, kHeldBlocks)
     sums_kernel(const __grid_constant__ ChannelArgs<T> args, const T* dy, Sums<T>* parts) {
   __shared__ Sums<T> shared[kLaneThreads];
-  const T mean = args.means[blockIdx.x];
-  const T rstd = args.rstds[blockIdx.x];
-  const auto load = [&](std::int64_t i) {
-    const std::int64_t at = args.at(i);
-    return Slope<T>{dy[at], (args.x[at] - mean) * rstd};
-  };
+  const SlopesOfChannel<T> load{args, dy, args.means[blockIdx.x], args.rstds[blockIdx.x]};
   const Sums<T> mine = Slope<T>::sums_of(args.template elements<Slope<T>, kHeldElements<T>>(load));
   const Sums<T> all = combine_lanes(shared, mine, Place(kBlock), kLaneThreads, Sums<T>::join);
   if (threadIdx.x == 0) parts[blockIdx.x * gridDim.y + blockIdx.y] = all;
@@ -142,16 +151,11 @@ __global__ void __launch_bounds__(kLaneThreads, kHeldBlocks)
     backward_kernel(const __grid_constant__ ChannelArgs<T> args, const Sums<T>* parts, const T* dy, T* dx, T* dweight,
                     T* dbias) {
   __shared__ Sums<T> shared[kLaneThreads];
-  const T mean = args.means[blockIdx.x];
-  const T rstd = args.rstds[blockIdx.x];
-  const auto load = [&](std::int64_t i) {
-    const std::int64_t at = args.at(i);
-    return Slope<T>{dy[at], (args.x[at] - mean) * rstd};
-  };
+  const SlopesOfChannel<T> load{args, dy, args.means[blockIdx.x], args.rstds[blockIdx.x]};
   const auto elements = args.template elements<Slope<T>, kHeldElements<T>>(load);
   const Sums<T> none{0, 0};
   const Sums<T> all = join_parts(shared, parts, parts ? none : Slope<T>::sums_of(elements), none, Sums<T>::join);
-  const T factor = rstd * (args.weight ? args.weight[blockIdx.x] : T(1));
+  const T factor = load.rstd * (args.weight ? args.weight[blockIdx.x] : T(1));
   const T slope = all.slopes / static_cast<T>(args.count);
   const T dot = all.dots / static_cast<T>(args.count);
   elements.for_each([&](std::int64_t i, Slope<T> of) { dx[args.at(i)] = factor * (of.dy - slope - of.normal * dot); });
