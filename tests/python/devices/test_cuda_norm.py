@@ -159,3 +159,43 @@ def test_results_do_not_depend_on_the_order_of_threads() -> None:
     first = found()
     with emulation.reversed_order():
         assert found() == first
+
+
+def agree_with_the_cpu(
+    function: str, shape: tuple[int, ...], dtype: str, scale: float = 1.0, tolerance: float = 0.0
+) -> None:
+    """Compares the result and the gradients of x and weight of a normalization or softmax over one axis."""
+    generator = np.random.default_rng(5)
+    given = [generator.normal(0.5, 1, shape) * scale, generator.normal(size=shape), generator.uniform(0.5, 2, shape[1])]
+    found = []
+    for device in ("cuda", "cpu"):
+        x, dy, weight = (lm.asarray(array, dtype="float64", device=device).astype(dtype) for array in given)
+        x.stop_gradient = weight.stop_gradient = False
+        y = {
+            "batch_norm": lambda x=x, weight=weight: lm.nn.functional.batch_norm(x, None, None, weight, training=True),
+            "layer_norm": lambda x=x, weight=weight: lm.layer_norm(x, [shape[1]], weight),
+            "rms_norm": lambda x=x, weight=weight: lm.rms_norm(x, [shape[1]], weight),
+            "softmax": lambda x=x, weight=weight: lm.softmax(x, axis=1) * weight,
+            "log_softmax": lambda x=x, weight=weight: lm.log_softmax(x, axis=1) * weight,
+        }[function]()
+        grads = lm.grad([y], [x, weight], [dy])
+        found.append([t.detach().astype("float64").numpy() for t in (y, *grads)])
+    for got, want in zip(*found, strict=True):
+        allowed = (tolerance or TOLERANCE[dtype]) * max(np.abs(want).max(), 1e-30)
+        np.testing.assert_allclose(got, want, rtol=0, atol=allowed)
+
+
+#: Channels of one part and of several, whose last one is short, with squares beyond the range of float32 and below it.
+@pytest.mark.parametrize("scale", [1.0, 1e25, 1e-25])
+@pytest.mark.parametrize("shape", [(5, 3, 6), (16, 3, 24, 24), (7, 2, 31, 41), (40, 600, 3, 4), (3, 1, 30001)], ids=str)
+def test_channels_of_several_parts(shape: tuple[int, ...], scale: float) -> None:
+    agree_with_the_cpu("batch_norm", shape, "float32", scale)
+    agree_with_the_cpu("batch_norm", shape, "float64", scale)
+
+
+#: Rows that threads hold in registers, whole and in part, and longer ones.
+@pytest.mark.parametrize("width", [3, 31, 2048, 2049, 4096, 4097, 20001])
+@pytest.mark.parametrize("function", ["layer_norm", "rms_norm", "softmax", "log_softmax"])
+def test_rows_of_any_length(function: str, width: int) -> None:
+    for dtype in TOLERANCE:
+        agree_with_the_cpu(function, (3, width), dtype)
