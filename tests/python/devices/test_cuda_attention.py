@@ -176,3 +176,30 @@ def test_it_is_one_launch_and_three_for_the_gradients(dtype: str) -> None:
     with emulation.counted() as backward:
         lm.grad([y], tensors, [seed])
     assert (forward, backward) == ({"launches": 1}, {"launches": 3})
+
+
+@pytest.mark.skipif(emulation.library() is None, reason="this is no build on the emulation of CUDA, with its cuDNN")
+@pytest.mark.parametrize("forward_alone", [0, 3])
+def test_cudnn_takes_attention_of_sizes_that_return(forward_alone: int) -> None:
+    """Its results lie as the queries do; the kernels compute their gradients until there is a plan for these, too."""
+    generator = np.random.default_rng(2)
+    shape = (1, 257 + forward_alone, 2, 128)  # [batch, position, head, element]
+    arrays = [generator.normal(size=shape) for _ in range(4)]
+
+    def run(device: str, wants_gradients: bool = True) -> tuple[lm.Tensor, list[np.ndarray]]:
+        x = [lm.asarray(array, dtype="float32", device=device).astype("bfloat16") for array in arrays]
+        for tensor in x[:3]:
+            tensor.stop_gradient = not wants_gradients
+        y = lm.nn.functional.scaled_dot_product_attention(*(t.swapaxes(1, 2) for t in x[:3]), is_causal=True)
+        grads = lm.grad([y], x[:3], [x[3].swapaxes(1, 2)]) if wants_gradients else []
+        return y, [t.detach().astype("float32").numpy() for t in (y, *grads)]
+
+    _, expected = run("cpu")
+    for _ in range(forward_alone):
+        run("cuda", wants_gradients=False)
+    for call in range(3):
+        y, found = run("cuda")
+        of_cudnn = call + forward_alone >= 2
+        assert (y.strides[1] < y.strides[2]) == of_cudnn
+        for got, want in zip(found, expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=0, atol=0.02 * np.abs(want).max())
