@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <type_traits>
-#include <utility>
 
 #include "ops/cpu/tables/vector_functions.h"
 #include "ops/simd/formulas.h"
@@ -28,16 +27,29 @@ struct Step {
   /// Number of the operand, or of the function that is called.
   int index = 0;
   double number = 0;
-  std::shared_ptr<const Step> of[3] = {};
+  const Step* of[3] = {};
 };
 
-using StepPtr = std::shared_ptr<const Step>;
+/// Owns the steps that formulas of its thread make while it lives. Expressions are pointers into it: code of formulas
+/// that counted references would take three times as long to compile.
+class Steps {
+ public:
+  Steps();
+  ~Steps();
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
 
-inline StepPtr make_step(Step::Kind kind, bool mask, const char* text, StepPtr a, StepPtr b = nullptr,
-                         StepPtr c = nullptr) {
-  return std::make_shared<const Step>(
-      Step{.kind = kind, .mask = mask, .text = text, .of = {std::move(a), std::move(b), std::move(c)}});
-}
+ private:
+  friend const Step* make_step(const Step& step);
+
+  std::deque<Step> all_;
+  Steps* const outer_;
+};
+
+/// Returns a copy of the step that belongs to the thread's innermost Steps, of which there must be one.
+const Step* make_step(const Step& step);
+const Step* make_step(Step::Kind kind, bool mask, const char* text, const Step* a, const Step* b = nullptr,
+                      const Step* c = nullptr);
 
 class Expression;
 
@@ -46,8 +58,8 @@ class Truth {
  public:
   using mask_type = Truth;
 
-  explicit Truth(StepPtr step) : step_(std::move(step)) {}
-  const StepPtr& step() const { return step_; }
+  explicit Truth(const Step* step) : step_(step) {}
+  const Step* step() const { return step_; }
 
   friend Truth operator&(const Truth& a, const Truth& b) { return infix("&", a, b); }
   friend Truth operator|(const Truth& a, const Truth& b) { return infix("|", a, b); }
@@ -60,7 +72,7 @@ class Truth {
     return Truth(make_step(Step::Kind::Infix, true, text, a.step_, b.step_));
   }
 
-  StepPtr step_;
+  const Step* step_;
 };
 
 /// The counterpart of simd::Vec of a floating dtype; see Note [Native formulas].
@@ -72,14 +84,13 @@ class Expression : public simd::FloatFormulas<Expression, Truth, double> {
   using mask_type = Truth;
 
   /// An operand that no formula reads.
-  Expression() = default;
-  explicit Expression(StepPtr step) : step_(std::move(step)) {}
+  Expression() : step_(nullptr) {}
+  explicit Expression(const Step* step) : step_(step) {}
   template <class U>
     requires std::is_arithmetic_v<U>
-  Expression(U value)
-      : step_(std::make_shared<const Step>(Step{.kind = Step::Kind::Number, .number = static_cast<double>(value)})) {}
+  Expression(U value) : step_(make_step({.kind = Step::Kind::Number, .number = static_cast<double>(value)})) {}
 
-  const StepPtr& step() const { return step_; }
+  const Step* step() const { return step_; }
 
   friend X operator+(const X& a, const X& b) { return infix("+", a, b); }
   friend X operator-(const X& a, const X& b) { return infix("-", a, b); }
@@ -137,10 +148,8 @@ class Expression : public simd::FloatFormulas<Expression, Truth, double> {
   friend X zeta(const X& a, const X& b) { return call("zeta", F::Zeta, a, b); }
 
   static X call(const char* name, F function, const X& a, const X& b = {}) {
-    return X(std::make_shared<const Step>(Step{.kind = Step::Kind::Call,
-                                               .text = name,
-                                               .index = static_cast<int>(function),
-                                               .of = {a.step_, b.step_, nullptr}}));
+    return X(make_step(
+        {.kind = Step::Kind::Call, .text = name, .index = static_cast<int>(function), .of = {a.step_, b.step_}}));
   }
 
  private:
@@ -154,7 +163,7 @@ class Expression : public simd::FloatFormulas<Expression, Truth, double> {
     return X(make_step(Step::Kind::Inline, false, text, a.step_, b.step_));
   }
 
-  StepPtr step_;
+  const Step* step_;
 };
 
 inline Expression where(const Truth& mask, const Expression& a, const Expression& b) {

@@ -19,8 +19,8 @@ struct SeenExpression : Expression {
   SeenExpression(const Expression& of) : Expression(of) {}
 };
 
-StepPtr operand(int index, bool mask) {
-  return std::make_shared<const Step>(Step{.kind = Step::Kind::Operand, .mask = mask, .index = index});
+const Step* operand(int index, bool mask) {
+  return make_step({.kind = Step::Kind::Operand, .mask = mask, .index = index});
 }
 
 /// Operands of the formula whose kernel reads those in kOperands.
@@ -40,7 +40,7 @@ struct Operands {
 
 /// gelu_erf looks at the elements before it computes: it is called as a whole.
 template <class Op>
-StepPtr forward_of() {
+const Step* forward_of() {
   if constexpr (std::is_same_v<Op, GeluErf>) {
     return Expression::call("gelu", cpu::VectorFunction::Gelu, Expression(operand(0, false))).step();
   } else {
@@ -49,7 +49,7 @@ StepPtr forward_of() {
 }
 
 template <class Op, int W>
-StepPtr backward_of() {
+const Step* backward_of() {
   if constexpr (kHasBackward<Op, W>) {
     return apply_formula<Op, W>(Operands<Op, kKernelOperands<Op, W>>()).step();
   } else {
@@ -57,7 +57,7 @@ StepPtr backward_of() {
   }
 }
 
-using Row = std::array<StepPtr (*)(), 1 + ElementwiseOp::kMaxInputs>;
+using Row = std::array<const Step* (*)(), 1 + ElementwiseOp::kMaxInputs>;
 
 template <class Op>
 constexpr Row row_of() {
@@ -77,7 +77,7 @@ constexpr auto kRows = [] {
 
 }  // namespace
 
-StepPtr formula_of(const ElementwiseOp& op, int wrt) {
+const Step* formula_of(const ElementwiseOp& op, int wrt) {
   const Row& row = kRows[static_cast<std::size_t>(op.index)];
   const auto formula = wrt < 0 ? row[0] : row[1 + static_cast<std::size_t>(wrt)];
   return formula ? formula() : nullptr;
@@ -92,6 +92,6 @@ Expression power(const Expression& a, const Expression& b, double exponent) {
   return pow(a, b);
 }
 
-StepPtr gelu_formula() { return GeluErf::forward(SeenExpression(Expression(operand(0, false)))).step(); }
+const Step* gelu_formula() { return GeluErf::forward(SeenExpression(Expression(operand(0, false)))).step(); }
 
 }  // namespace lamella::fusion::native

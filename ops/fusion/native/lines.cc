@@ -21,7 +21,7 @@ class Lowering {
   std::optional<Lines> run() {
     for (std::size_t r = 0; r < program_.registers.size(); ++r) add_operand(r);
     for (const Instruction& instruction : program_.instructions) {
-      const StepPtr formula = formula_of(*instruction.op, instruction.wrt);
+      const Step* const formula = formula_of(*instruction.op, instruction.wrt);
       if (!formula) return {};
       std::vector<int> operands;
       for (const int operand : instruction.operands) operands.push_back(line_of_[static_cast<std::size_t>(operand)]);
@@ -51,14 +51,14 @@ class Lowering {
     lines_.push_back(std::move(line));
   }
 
-  int lower_formula(const StepPtr& formula, const std::vector<int>& operands) {
+  int lower_formula(const Step* formula, const std::vector<int>& operands) {
     std::unordered_map<const Step*, int> done;
     return lower(formula, operands, done);
   }
 
-  int lower(const StepPtr& step, const std::vector<int>& operands, std::unordered_map<const Step*, int>& done) {
+  int lower(const Step* step, const std::vector<int>& operands, std::unordered_map<const Step*, int>& done) {
     if (step->kind == Step::Kind::Operand) return operands[static_cast<std::size_t>(step->index)];
-    if (const auto found = done.find(step.get()); found != done.end()) return found->second;
+    if (const auto found = done.find(step); found != done.end()) return found->second;
     Line line{.kind = step->kind,
               .mask = step->mask,
               .text = step->text,
@@ -80,7 +80,7 @@ class Lowering {
     if (calls(line, cpu::VectorFunction::Gelu) && target_ == Target::Device)
       result = lower_formula(gelu_formula(), {line.of[0]});
     if (result < 0) result = add(std::move(line));
-    done.emplace(step.get(), result);
+    done.emplace(step, result);
     return result;
   }
 
@@ -88,10 +88,8 @@ class Lowering {
   int lower_power(int base, int exponent) {
     const std::optional<double> known = at(exponent).known;
     if (!known) return -1;
-    const auto operand = [](int index) {
-      return Expression(std::make_shared<const Step>(Step{.kind = Step::Kind::Operand, .index = index}));
-    };
-    const StepPtr formula = power(operand(0), operand(1), *known).step();
+    const auto operand = [](int index) { return Expression(make_step({.kind = Step::Kind::Operand, .index = index})); };
+    const Step* const formula = power(operand(0), operand(1), *known).step();
     return formula->kind == Step::Kind::Call ? -1 : lower_formula(formula, {base, exponent});
   }
 
@@ -110,6 +108,7 @@ class Lowering {
     return found->second;
   }
 
+  const Steps steps_;
   const Program& program_;
   const Variant& variant_;
   Target target_;
