@@ -113,8 +113,7 @@ class Line {
     }
     if (from_real) return real_to_complex(from, to);
     if (to_real) return complex_to_real(from, to);
-    if (args_.forward) return complex_to_complex<false>(from, to);
-    complex_to_complex<true>(from, to);
+    complex_to_complex(from, to);
   }
 
  private:
@@ -127,10 +126,10 @@ class Line {
   }
   Split<T> line_of(Split<T> x, int l) const { return x + l * (plan_.length + 1); }
 
-  template <bool kSwapped>
-  FromPairs<T, kWidth, kSwapped> pairs(const T* const* from) const {
-    FromPairs<T, kWidth, kSwapped> result;
+  FromPairs<T, kWidth> pairs(const T* const* from, T sign) const {
+    FromPairs<T, kWidth> result;
     std::copy_n(from, kLines, result.starts);
+    result.sign = sign;
     return result;
   }
 
@@ -170,16 +169,18 @@ class Line {
     }
   }
 
-  template <bool kBackward>
+  /// The opposite sign of the exponent is obtained by conjugating both sides.
   void complex_to_complex(const T* const* from, T* const* to) const {
-    const T scale = args_.scale;
-    transform_lines(pairs<kBackward>(from), [&]<class X>(int l, std::int64_t k, Number<X> y) {
-      store_pairs(X(scale) * (kBackward ? Number<X>{y.im, y.re} : y), to[l] + 2 * k);
+    const T sign = args_.forward ? T(1) : T(-1);
+    const T re = args_.scale;
+    const T im = sign * args_.scale;
+    transform_lines(pairs(from, sign), [&]<class X>(int l, std::int64_t k, Number<X> y) {
+      store_pairs(Number<X>{X(re) * y.re, X(im) * y.im}, to[l] + 2 * k);
     });
   }
 
   void real_to_complex(const T* const* from, T* const* to) const {
-    transform_lines(pairs<false>(from),
+    transform_lines(pairs(from, T(1)),
                     [&]<class X>(int l, std::int64_t k, Number<X> y) { store_parts(y, line_of(z_, l), k); });
     for (int l = 0; l < kLines; ++l) {
       const Split<T> z = line_of(z_, l);

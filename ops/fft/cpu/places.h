@@ -68,16 +68,16 @@ simd::Native<T, kBytes> load_joined(const T* const* from, std::int64_t offset) {
   }
 }
 
-/// Lines of pairs in memory, each in rows of kWidth, as many lines as fill a vector; with the parts exchanged if
-/// kSwapped.
-template <class T, int kWidth, bool kSwapped>
+/// Lines of pairs in memory, each in rows of kWidth, as many lines as fill a vector; conjugated where `sign` is -1.
+template <class T, int kWidth>
 struct FromPairs {
   static constexpr int kLines = simd::Vec<T>::size / kWidth;
   const T* starts[kLines];
+  T sign = 1;
 };
-template <class X, class T, int kWidth, bool kSwapped>
-Number<X> load_number(const FromPairs<T, kWidth, kSwapped>& from, std::int64_t at) {
-  constexpr int kLines = FromPairs<T, kWidth, kSwapped>::kLines;
+template <class X, class T, int kWidth>
+Number<X> load_number(const FromPairs<T, kWidth>& from, std::int64_t at) {
+  constexpr int kLines = FromPairs<T, kWidth>::kLines;
   Number<X> x;
   if constexpr (kLines == 1) {
     x = load_pairs_as<X>(from.starts[0] + 2 * at);
@@ -86,7 +86,7 @@ Number<X> load_number(const FromPairs<T, kWidth, kSwapped>& from, std::int64_t a
     x = parts_of<T>(load_joined<simd::kVectorBytes, kLines / 2>(from.starts, offset),
                     load_joined<simd::kVectorBytes, kLines / 2>(from.starts + kLines / 2, offset));
   }
-  return kSwapped ? Number<X>{x.im, x.re} : x;
+  return {x.re, X(from.sign) * x.im};
 }
 /// Lines in buffers with separate parts, each in rows of kWidth, as many lines as fill a vector.
 template <class T, int kWidth>
