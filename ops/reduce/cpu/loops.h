@@ -17,8 +17,9 @@
 // length. All other reductions use the same loops. Where an array is split depends on its length alone.
 //
 // An Op<T> defines the type of its results, `Acc`, `identity()`, `combine(a, b)` of two results and `lift(x)`, which
-// turns an element into a result. If registers hold elements and results alike, `combine` also takes vectors; so does
-// `lift` of an op that changes elements. `kRepeats` says that an element may be taken twice.
+// turns an element into a result, and may depend on the op's `state`. If registers hold elements and results alike,
+// `combine` also takes vectors; so does `lift` of an op that changes elements. `kRepeats` says that an element may be
+// taken twice.
 
 namespace lamella::cpu {
 inline namespace LM_SIMD_ISA {
@@ -70,9 +71,19 @@ void fold_lanes(Vec<T> v, T* kept) {
 template <template <class> class Op, class T>
 inline constexpr bool kWidens = kIsHalf<T> && std::is_same_v<typename Op<T>::Acc, float> && kLoadsWide<T>;
 
+/// Returns the op for elements that were converted to float.
+template <template <class> class Op, class T>
+Op<float> for_float(const Op<T>& op) {
+  if constexpr (requires { op.state; }) {
+    return {.state = op.state};
+  } else {
+    return {};
+  }
+}
+
 /// Loads a vector of contiguous elements as results.
 template <template <class> class Op, class T>
-Vec<typename Op<T>::Acc> load_lifted(const T* x) {
+Vec<typename Op<T>::Acc> load_lifted(const Op<T>& op, const T* x) {
   using Acc = typename Op<T>::Acc;
   const auto elements = [&] {
     if constexpr (kWidens<Op, T>) {
@@ -81,8 +92,8 @@ Vec<typename Op<T>::Acc> load_lifted(const T* x) {
       return Vec<Acc>::load(x);
     }
   }();
-  if constexpr (requires { Op<T>::lift(elements); }) {
-    return Op<T>::lift(elements);
+  if constexpr (requires { op.lift(elements); }) {
+    return op.lift(elements);
   } else {
     return elements;
   }
@@ -160,18 +171,18 @@ std::int64_t reduce_split(const T* x, std::int64_t n, T& result) {
 
 /// Reduces a short contiguous row.
 template <template <class> class Op, class T>
-typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
+typename Op<T>::Acc reduce_block(const Op<T>& op, const T* x, std::int64_t n) {
   using Acc = typename Op<T>::Acc;
   if constexpr (kIsHalf<T> && std::is_same_v<Acc, float> && !kWidens<Op, T>) {
     float values[kReduceBlock];
     widen(x, n, values);
-    return reduce_block<Op, float>(values, n);
+    return reduce_block(for_float(op), values, n);
   } else {
     Acc result = Op<T>::identity();
     std::int64_t i = 0;
     if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
       Acc part;
-      i = reduce_vectors<Op<T>, 1>(n, &part, [&](std::int64_t at) { return load_lifted<Op>(x + at); });
+      i = reduce_vectors<Op<T>, 1>(n, &part, [&](std::int64_t at) { return load_lifted(op, x + at); });
       if (i > 0) result = part;
     } else if constexpr (requires { typename Op<T>::Parts; }) {  // complex numbers whose parts are added separately
       using Part = typename T::value_type;
@@ -184,7 +195,7 @@ typename Op<T>::Acc reduce_block(const T* x, std::int64_t n) {
     } else if constexpr (requires { Op<T>::kSplits; }) {
       i = reduce_split<Op>(x, n, result);
     }
-    for (; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i]));
+    for (; i < n; ++i) result = Op<T>::combine(result, op.lift(x[i]));
     return result;
   }
 }
@@ -197,7 +208,7 @@ Vec<T> load_every_second(const T* x) {
 }
 
 template <template <class> class Op, class T>
-typename Op<T>::Acc reduce_strided_block(const T* x, std::int64_t step, std::int64_t n) {
+typename Op<T>::Acc reduce_strided_block(const Op<T>& op, const T* x, std::int64_t step, std::int64_t n) {
   using Acc = typename Op<T>::Acc;
   if constexpr (kInVectors<Op, T>) {
     Acc result;
@@ -205,30 +216,30 @@ typename Op<T>::Acc reduce_strided_block(const T* x, std::int64_t step, std::int
       // Excludes the last element: there may be no element after it to read.
       std::int64_t i = reduce_vectors<Op<T>, 1>(n - 1, &result, [&](std::int64_t at) {
         const Vec<T> elements = load_every_second(x + 2 * at);
-        if constexpr (requires { Op<T>::lift(elements); }) {
-          return Op<T>::lift(elements);
+        if constexpr (requires { op.lift(elements); }) {
+          return op.lift(elements);
         } else {
           return elements;
         }
       });
       if (i > 0) {
-        for (; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[2 * i]));
+        for (; i < n; ++i) result = Op<T>::combine(result, op.lift(x[2 * i]));
         return result;
       }
     }
   }
   std::int64_t i = 1;
-  Acc result = Op<T>::lift(x[0]);
+  Acc result = op.lift(x[0]);
   if (n >= 2 * kAccumulators) {
     // Several independent chains, because each step waits for the one before it.
     Acc parts[kAccumulators];
-    for (int k = 0; k < kAccumulators; ++k) parts[k] = Op<T>::lift(x[k * step]);
+    for (int k = 0; k < kAccumulators; ++k) parts[k] = op.lift(x[k * step]);
     for (i = kAccumulators; i + kAccumulators <= n; i += kAccumulators) {
-      for (int k = 0; k < kAccumulators; ++k) parts[k] = Op<T>::combine(parts[k], Op<T>::lift(x[(i + k) * step]));
+      for (int k = 0; k < kAccumulators; ++k) parts[k] = Op<T>::combine(parts[k], op.lift(x[(i + k) * step]));
     }
     result = Op<T>::combine(Op<T>::combine(parts[0], parts[1]), Op<T>::combine(parts[2], parts[3]));
   }
-  for (; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i * step]));
+  for (; i < n; ++i) result = Op<T>::combine(result, op.lift(x[i * step]));
   return result;
 }
 
@@ -238,38 +249,38 @@ inline std::int64_t first_half(std::int64_t n, std::int64_t block) { return (n /
 /// Reduces a long contiguous row of whole vectors to one vector of partial results. Folding the lanes after each block
 /// instead would stall the loads of the next one.
 template <template <class> class Op, class T>
-Vec<typename Op<T>::Acc> reduce_to_vector(const T* x, std::int64_t n) {
+Vec<typename Op<T>::Acc> reduce_to_vector(const Op<T>& op, const T* x, std::int64_t n) {
   using Acc = typename Op<T>::Acc;
   if (n <= kReduceBlock) {
     std::int64_t taken = 0;
-    return combined_vectors<Op<T>, Acc>(n, taken, [&](std::int64_t at) { return load_lifted<Op>(x + at); });
+    return combined_vectors<Op<T>, Acc>(n, taken, [&](std::int64_t at) { return load_lifted(op, x + at); });
   }
   const std::int64_t half = first_half(n, kReduceBlock);
-  const Vec<Acc> first = reduce_to_vector<Op, T>(x, half);
-  return Op<T>::combine(first, reduce_to_vector<Op, T>(x + half, n - half));
+  const Vec<Acc> first = reduce_to_vector(op, x, half);
+  return Op<T>::combine(first, reduce_to_vector(op, x + half, n - half));
 }
 
 template <template <class> class Op, class T>
-typename Op<T>::Acc reduce_pairwise(const T* x, std::int64_t step, std::int64_t n) {
+typename Op<T>::Acc reduce_pairwise(const Op<T>& op, const T* x, std::int64_t step, std::int64_t n) {
   using Acc = typename Op<T>::Acc;
-  if (step == 1 && n <= kReduceBlock) return reduce_block<Op, T>(x, n);
+  if (step == 1 && n <= kReduceBlock) return reduce_block(op, x, n);
   if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
     if (step == 1) {
       const std::int64_t whole = n / Vec<Acc>::size * Vec<Acc>::size;
       Acc result;
-      fold_lanes<Op<T>, 1>(reduce_to_vector<Op, T>(x, whole), &result);
-      for (std::int64_t i = whole; i < n; ++i) result = Op<T>::combine(result, Op<T>::lift(x[i]));
+      fold_lanes<Op<T>, 1>(reduce_to_vector(op, x, whole), &result);
+      for (std::int64_t i = whole; i < n; ++i) result = Op<T>::combine(result, op.lift(x[i]));
       return result;
     }
   }
   const bool in_vectors = step == 1 || (step == 2 && kInVectors<Op, T>);
   const std::int64_t block = in_vectors ? kReduceBlock : kStridedBlock;
-  if (n <= block) return reduce_strided_block<Op, T>(x, step, n);
+  if (n <= block) return reduce_strided_block(op, x, step, n);
   const std::int64_t half = first_half(n, block);
   // Evaluated in the order of memory, for the hardware prefetcher; the order in which arguments are evaluated is
   // unspecified.
-  const Acc first = reduce_pairwise<Op, T>(x, step, half);
-  return Op<T>::combine(first, reduce_pairwise<Op, T>(x + half * step, step, n - half));
+  const Acc first = reduce_pairwise(op, x, step, half);
+  return Op<T>::combine(first, reduce_pairwise(op, x + half * step, step, n - half));
 }
 
 /// Returns a vector with the results of the rows of kWidth lanes that the loaded vectors hold; load(at) returns the
@@ -290,11 +301,11 @@ auto reduce_lanes(Load&& load, std::int64_t at) {
 
 /// Reduces short contiguous rows, as many at once as a vector has lanes. The last rows are computed in the same way on
 /// a copy, so that a row's result does not depend on its position.
-template <template <class> class Op, int kWidth, class T>
-void reduce_short_rows(const T* x, std::int64_t rows, typename Op<T>::Acc* out) {
+template <int kWidth, template <class> class Op, class T>
+void reduce_short_rows(const Op<T>& op, const T* x, std::int64_t rows, typename Op<T>::Acc* out) {
   using V = Vec<typename Op<T>::Acc>;
-  const auto reduced = [](const T* from) {
-    return reduce_lanes<Op<T>, kWidth>([from](std::int64_t at) { return load_lifted<Op>(from + at); }, 0);
+  const auto reduced = [&op](const T* from) {
+    return reduce_lanes<Op<T>, kWidth>([&op, from](std::int64_t at) { return load_lifted(op, from + at); }, 0);
   };
   std::int64_t r = 0;
   for (; r + V::size <= rows; r += V::size) reduced(x + r * kWidth).store(out + r);
@@ -308,10 +319,10 @@ void reduce_short_rows(const T* x, std::int64_t rows, typename Op<T>::Acc* out) 
 
 /// Reduces rows of n elements by reduce_short_rows(); returns false if there is no loop for this length.
 template <template <class> class Op, class T>
-bool reduced_short_rows(const T* x, std::int64_t n, std::int64_t rows, typename Op<T>::Acc* out) {
+bool reduced_short_rows(const Op<T>& op, const T* x, std::int64_t n, std::int64_t rows, typename Op<T>::Acc* out) {
   const auto try_width = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
     if constexpr (kWidth <= Vec<typename Op<T>::Acc>::size) {
-      if (n == kWidth) reduce_short_rows<Op, kWidth>(x, rows, out);
+      if (n == kWidth) reduce_short_rows<kWidth>(op, x, rows, out);
       return n == kWidth;
     }
     return false;
@@ -355,7 +366,7 @@ constexpr std::int64_t rows_together() {
 
 /// Reduces rows_together() contiguous rows of at least one vector each; every result equals that of reduce_block().
 template <template <class> class Op, class T>
-void reduce_block_rows(const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
+void reduce_block_rows(const Op<T>& op, const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
   constexpr auto kRows = static_cast<int>(rows_together<Op, T>());
   std::int64_t taken = 0;
   if constexpr (requires { typename Op<T>::Parts; }) {
@@ -374,22 +385,23 @@ void reduce_block_rows(const T* x, std::int64_t n, std::int64_t row_step, typena
     Vec<Acc> totals[kRows];
     for (int r = 0; r < kRows; ++r) {
       const T* const row = x + r * row_step;
-      totals[r] = combined_vectors<Op<T>, Acc>(n, taken, [row](std::int64_t at) { return load_lifted<Op>(row + at); });
+      totals[r] =
+          combined_vectors<Op<T>, Acc>(n, taken, [&op, row](std::int64_t at) { return load_lifted(op, row + at); });
     }
     folded_together<Op<T>>(totals).store(out);
   }
   for (std::int64_t i = taken; i < n; ++i) {
-    for (int r = 0; r < kRows; ++r) out[r] = Op<T>::combine(out[r], Op<T>::lift(x[r * row_step + i]));
+    for (int r = 0; r < kRows; ++r) out[r] = Op<T>::combine(out[r], op.lift(x[r * row_step + i]));
   }
 }
 
 /// Reduces kRows rows of a few elements, interleaved.
 template <int kRows, template <class> class Op, class T>
-void reduce_few_elements(const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
+void reduce_few_elements(const Op<T>& op, const T* x, std::int64_t n, std::int64_t row_step, typename Op<T>::Acc* out) {
   typename Op<T>::Acc results[kRows];
-  for (int k = 0; k < kRows; ++k) results[k] = Op<T>::lift(x[k * row_step]);
+  for (int k = 0; k < kRows; ++k) results[k] = op.lift(x[k * row_step]);
   for (std::int64_t i = 1; i < n; ++i) {
-    for (int k = 0; k < kRows; ++k) results[k] = Op<T>::combine(results[k], Op<T>::lift(x[k * row_step + i]));
+    for (int k = 0; k < kRows; ++k) results[k] = Op<T>::combine(results[k], op.lift(x[k * row_step + i]));
   }
   for (int k = 0; k < kRows; ++k) out[k] = results[k];
 }
@@ -410,43 +422,41 @@ constexpr std::int64_t few_elements() {
 
 /// Reduces contiguous rows. A row's result depends on its elements alone, not on the number of rows.
 template <template <class> class Op, class T>
-void reduce_contiguous_rows(const T* x, std::int64_t n, std::int64_t rows, std::int64_t row_step,
+void reduce_contiguous_rows(const Op<T>& op, const T* x, std::int64_t n, std::int64_t rows, std::int64_t row_step,
                             typename Op<T>::Acc* out) {
   using Acc = typename Op<T>::Acc;
   constexpr bool kVectors = kInVectors<Op, T> || kWidens<Op, T>;
   std::int64_t r = 0;
   if constexpr (kVectors && sizeof(Acc) >= 4) {
-    if (row_step == n && reduced_short_rows<Op>(x, n, rows, out)) return;
+    if (row_step == n && reduced_short_rows(op, x, n, rows, out)) return;
   }
   if constexpr ((kVectors && sizeof(Acc) >= 4) || requires { typename Op<T>::Parts; }) {
     constexpr std::int64_t kRows = rows_together<Op, T>();
     if (n >= kRows && n <= kReduceBlock) {
-      for (; r + kRows <= rows; r += kRows) reduce_block_rows<Op>(x + r * row_step, n, row_step, out + r);
+      for (; r + kRows <= rows; r += kRows) reduce_block_rows(op, x + r * row_step, n, row_step, out + r);
     }
   }
   if constexpr (kVectors || std::is_arithmetic_v<T> || kIsComplex<T>) {
     constexpr std::int64_t kFew = few_elements<Op, T>();
     constexpr std::int64_t kRows = kIsComplex<T> ? 8 : 4;
     if (n < kFew) {
-      for (; r + kRows <= rows; r += kRows) reduce_few_elements<kRows, Op>(x + r * row_step, n, row_step, out + r);
-      for (; r < rows; ++r) reduce_few_elements<1, Op>(x + r * row_step, n, row_step, out + r);
+      for (; r + kRows <= rows; r += kRows) reduce_few_elements<kRows>(op, x + r * row_step, n, row_step, out + r);
+      for (; r < rows; ++r) reduce_few_elements<1>(op, x + r * row_step, n, row_step, out + r);
       return;
     }
   }
   if (n <= kReduceBlock) {
-    for (; r < rows; ++r) out[r] = reduce_block<Op, T>(x + r * row_step, n);
+    for (; r < rows; ++r) out[r] = reduce_block(op, x + r * row_step, n);
   } else {
-    for (; r < rows; ++r) out[r] = reduce_pairwise<Op, T>(x + r * row_step, 1, n);
+    for (; r < rows; ++r) out[r] = reduce_pairwise(op, x + r * row_step, 1, n);
   }
 }
 
 template <template <class> class Op, class T>
-void reduce_rows(const void* x, std::int64_t step, std::int64_t n, std::int64_t rows, std::int64_t row_step,
-                 void* out) {
-  const auto* row = static_cast<const T*>(x);
-  auto* to = static_cast<typename Op<T>::Acc*>(out);
-  if (step == 1) return reduce_contiguous_rows<Op>(row, n, rows, row_step, to);
-  for (std::int64_t r = 0; r < rows; ++r) to[r] = reduce_pairwise<Op, T>(row + r * row_step, step, n);
+void reduce_rows_by(const Op<T>& op, const T* row, std::int64_t step, std::int64_t n, std::int64_t rows,
+                    std::int64_t row_step, typename Op<T>::Acc* to) {
+  if (step == 1) return reduce_contiguous_rows(op, row, n, rows, row_step, to);
+  for (std::int64_t r = 0; r < rows; ++r) to[r] = reduce_pairwise(op, row + r * row_step, step, n);
 }
 
 /// Returns the number of independent chains of rows for so many vectors of columns: with few vectors, each addition
@@ -454,19 +464,20 @@ void reduce_rows(const void* x, std::int64_t step, std::int64_t n, std::int64_t 
 constexpr int row_chains(std::int64_t vectors) { return vectors == 1 ? 4 : vectors == 2 ? 2 : 1; }
 
 /// Reduces kWidth vectors of columns over a few rows; the last vector starts at column `last`.
-template <template <class> class Op, int kWidth, class T, int kChains = row_chains(kWidth)>
-void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, std::int64_t last, typename Op<T>::Acc* out) {
+template <int kWidth, template <class> class Op, class T, int kChains = row_chains(kWidth)>
+void reduce_column_vectors(const Op<T>& op, const T* x, std::int64_t step, std::int64_t n, std::int64_t last,
+                           typename Op<T>::Acc* out) {
   using V = Vec<typename Op<T>::Acc>;
   if constexpr (kChains > 1) {
-    if (n < kChains) return reduce_column_vectors<Op, kWidth, T, 1>(x, step, n, last, out);
+    if (n < kChains) return reduce_column_vectors<kWidth, Op, T, 1>(op, x, step, n, last, out);
   }
   const auto column = [last](int k) { return k + 1 < kWidth ? k * V::size : last; };
   V results[kChains][kWidth];
   for (int h = 0; h < kChains; ++h) {
-    for (int k = 0; k < kWidth; ++k) results[h][k] = load_lifted<Op>(x + h * step + column(k));
+    for (int k = 0; k < kWidth; ++k) results[h][k] = load_lifted(op, x + h * step + column(k));
   }
   const auto add_row = [&](V(&chain)[kWidth], std::int64_t r) {
-    for (int k = 0; k < kWidth; ++k) chain[k] = Op<T>::combine(chain[k], load_lifted<Op>(x + r * step + column(k)));
+    for (int k = 0; k < kWidth; ++k) chain[k] = Op<T>::combine(chain[k], load_lifted(op, x + r * step + column(k)));
   };
   std::int64_t r = kChains;
   for (; r + kChains <= n; r += kChains) {
@@ -484,7 +495,7 @@ void reduce_column_vectors(const T* x, std::int64_t step, std::int64_t n, std::i
 /// Reduces whole vectors of wide rows, a few rows at a time: consecutive reads are neighbors, which suits the
 /// prefetcher, and the results stay in the L1 cache. Returns the number of columns reduced.
 template <template <class> class Op, class T>
-std::int64_t reduce_wide_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+std::int64_t reduce_wide_rows(const Op<T>& op, const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
                               typename Op<T>::Acc* out) {
   using V = Vec<typename Op<T>::Acc>;
   constexpr int kRows = 4;
@@ -493,8 +504,8 @@ std::int64_t reduce_wide_rows(const T* x, std::int64_t step, std::int64_t n, std
   std::int64_t r = 0;
   const auto of_rows = [&](std::int64_t c) {
     const T* const from = x + r * step + c;
-    return Op<T>::combine(Op<T>::combine(load_lifted<Op>(from), load_lifted<Op>(from + step)),
-                          Op<T>::combine(load_lifted<Op>(from + 2 * step), load_lifted<Op>(from + 3 * step)));
+    return Op<T>::combine(Op<T>::combine(load_lifted(op, from), load_lifted(op, from + step)),
+                          Op<T>::combine(load_lifted(op, from + 2 * step), load_lifted(op, from + 3 * step)));
   };
   for (std::int64_t c = 0; c < whole; c += V::size) of_rows(c).store(out + c);
   for (r = kRows; r + kRows <= n; r += kRows) {
@@ -502,47 +513,47 @@ std::int64_t reduce_wide_rows(const T* x, std::int64_t step, std::int64_t n, std
   }
   for (; r < n; ++r) {
     for (std::int64_t c = 0; c < whole; c += V::size)
-      Op<T>::combine(V::load(out + c), load_lifted<Op>(x + r * step + c)).store(out + c);
+      Op<T>::combine(V::load(out + c), load_lifted(op, x + r * step + c)).store(out + c);
   }
   return whole;
 }
 
 /// Reduces all columns (at least one vector of them) over a few rows. The last vector may overlap the one before it.
 template <template <class> class Op, class T>
-void reduce_whole_vectors(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+void reduce_whole_vectors(const Op<T>& op, const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
                           typename Op<T>::Acc* out) {
   constexpr std::int64_t kSize = Vec<typename Op<T>::Acc>::size;
   constexpr int kWidth = 4;
   constexpr std::int64_t kWide = 16 * kSize;
-  std::int64_t c = columns >= kWide ? reduce_wide_rows<Op>(x, step, n, columns, out) : 0;
+  std::int64_t c = columns >= kWide ? reduce_wide_rows(op, x, step, n, columns, out) : 0;
   for (; c + kWidth * kSize <= columns; c += kWidth * kSize)
-    reduce_column_vectors<Op, kWidth>(x + c, step, n, (kWidth - 1) * kSize, out + c);
+    reduce_column_vectors<kWidth>(op, x + c, step, n, (kWidth - 1) * kSize, out + c);
   const std::int64_t vectors = (columns - c + kSize - 1) / kSize;
   // The last vector overlaps the one before it if the columns do not fill whole vectors.
   [&]<int... I>(std::integer_sequence<int, I...>) {
-    ((vectors == I + 1 ? reduce_column_vectors<Op, I + 1>(x + c, step, n, columns - c - kSize, out + c) : void()), ...);
+    ((vectors == I + 1 ? reduce_column_vectors<I + 1>(op, x + c, step, n, columns - c - kSize, out + c) : void()), ...);
   }(std::make_integer_sequence<int, kWidth>());
 }
 
 /// Reduces adjacent rows of kColumns elements each, several rows per vector.
-template <template <class> class Op, int kColumns, class T>
-void reduce_narrow_rows(const T* x, std::int64_t n, typename Op<T>::Acc* out) {
+template <int kColumns, template <class> class Op, class T>
+void reduce_narrow_rows(const Op<T>& op, const T* x, std::int64_t n, typename Op<T>::Acc* out) {
   const std::int64_t taken =
-      reduce_vectors<Op<T>, kColumns>(n * kColumns, out, [&](std::int64_t at) { return load_lifted<Op>(x + at); });
+      reduce_vectors<Op<T>, kColumns>(n * kColumns, out, [&](std::int64_t at) { return load_lifted(op, x + at); });
   std::int64_t r = taken / kColumns;
   if (r == 0) {
-    for (int k = 0; k < kColumns; ++k) out[k] = Op<T>::lift(x[k]);
+    for (int k = 0; k < kColumns; ++k) out[k] = op.lift(x[k]);
     r = 1;
   }
   for (; r < n; ++r) {
-    for (int k = 0; k < kColumns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(x[r * kColumns + k]));
+    for (int k = 0; k < kColumns; ++k) out[k] = Op<T>::combine(out[k], op.lift(x[r * kColumns + k]));
   }
 }
 
 /// Reduces adjacent rows of any number of columns below V::size, few rows. Of each vector, only the lanes of whole rows
 /// count.
 template <template <class> class Op, class T>
-void reduce_rows_in_lanes(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
+void reduce_rows_in_lanes(const Op<T>& op, const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   using Acc = typename Op<T>::Acc;
   using V = Vec<Acc>;
   constexpr int kChains = 4;
@@ -550,12 +561,12 @@ void reduce_rows_in_lanes(const T* x, std::int64_t n, std::int64_t columns, type
   const std::int64_t step = rows * columns;
   const std::int64_t vectors = (n * columns - V::size) / step + 1;
   V sums[kChains];
-  for (std::int64_t v = 0; v < std::min<std::int64_t>(vectors, kChains); ++v) sums[v] = load_lifted<Op>(x + v * step);
+  for (std::int64_t v = 0; v < std::min<std::int64_t>(vectors, kChains); ++v) sums[v] = load_lifted(op, x + v * step);
   std::int64_t v = kChains;
   for (; v + kChains <= vectors; v += kChains) {
-    for (int h = 0; h < kChains; ++h) sums[h] = Op<T>::combine(sums[h], load_lifted<Op>(x + (v + h) * step));
+    for (int h = 0; h < kChains; ++h) sums[h] = Op<T>::combine(sums[h], load_lifted(op, x + (v + h) * step));
   }
-  for (; v < vectors; ++v) sums[0] = Op<T>::combine(sums[0], load_lifted<Op>(x + v * step));
+  for (; v < vectors; ++v) sums[0] = Op<T>::combine(sums[0], load_lifted(op, x + v * step));
   for (int h = 1; h < std::min<std::int64_t>(vectors, kChains); ++h) sums[0] = Op<T>::combine(sums[0], sums[h]);
   Acc lanes[V::size];
   sums[0].store(lanes);
@@ -564,21 +575,21 @@ void reduce_rows_in_lanes(const T* x, std::int64_t n, std::int64_t columns, type
     for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], lanes[r * columns + k]);
   }
   for (std::int64_t r = vectors * rows; r < n; ++r) {
-    for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(x[r * columns + k]));
+    for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], op.lift(x[r * columns + k]));
   }
 }
 
 /// Reduces adjacent rows of any number of columns below V::size, many rows: V::size rows fill whole vectors.
 template <template <class> class Op, class T>
-void reduce_rows_of_part(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
+void reduce_rows_of_part(const Op<T>& op, const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   using Acc = typename Op<T>::Acc;
   using V = Vec<Acc>;
   V sums[V::size];
-  for (std::int64_t v = 0; v < columns; ++v) sums[v] = load_lifted<Op>(x + v * V::size);
+  for (std::int64_t v = 0; v < columns; ++v) sums[v] = load_lifted(op, x + v * V::size);
   std::int64_t r = V::size;
   for (; r + V::size <= n; r += V::size) {
     const T* const rows = x + r * columns;
-    for (std::int64_t v = 0; v < columns; ++v) sums[v] = Op<T>::combine(sums[v], load_lifted<Op>(rows + v * V::size));
+    for (std::int64_t v = 0; v < columns; ++v) sums[v] = Op<T>::combine(sums[v], load_lifted(op, rows + v * V::size));
   }
   Acc lanes[V::size * V::size];
   for (std::int64_t v = 0; v < columns; ++v) sums[v].store(lanes + v * V::size);
@@ -586,7 +597,7 @@ void reduce_rows_of_part(const T* x, std::int64_t n, std::int64_t columns, typen
     for (std::int64_t i = 0; i < half; ++i) lanes[i] = Op<T>::combine(lanes[i], lanes[i + half]);
   }
   for (; r < n; ++r) {
-    for (std::int64_t k = 0; k < columns; ++k) lanes[k] = Op<T>::combine(lanes[k], Op<T>::lift(x[r * columns + k]));
+    for (std::int64_t k = 0; k < columns; ++k) lanes[k] = Op<T>::combine(lanes[k], op.lift(x[r * columns + k]));
   }
   std::copy_n(lanes, columns, out);
 }
@@ -599,10 +610,10 @@ constexpr bool is_narrow(std::int64_t columns) {
 
 /// Reduces adjacent rows if is_narrow(columns); returns false for other widths and for too few rows.
 template <template <class> class Op, class T>
-bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
+bool reduced_narrow_rows(const Op<T>& op, const T* x, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
   const auto try_width = [&]<int kColumns>(std::integral_constant<int, kColumns>) {
     if constexpr (kColumns < Vec<typename Op<T>::Acc>::size) {
-      if (columns == kColumns) reduce_narrow_rows<Op, kColumns>(x, n, out);
+      if (columns == kColumns) reduce_narrow_rows<kColumns>(op, x, n, out);
       return columns == kColumns;
     }
     return false;
@@ -613,9 +624,9 @@ bool reduced_narrow_rows(const T* x, std::int64_t n, std::int64_t columns, typen
   constexpr std::int64_t kSize = Vec<typename Op<T>::Acc>::size;
   if (!is_narrow<typename Op<T>::Acc>(columns) || n * columns < kSize) return false;
   if (n < 16 * kSize) {
-    reduce_rows_in_lanes<Op>(x, n, columns, out);
+    reduce_rows_in_lanes(op, x, n, columns, out);
   } else {
-    reduce_rows_of_part<Op>(x, n, columns, out);
+    reduce_rows_of_part(op, x, n, columns, out);
   }
   return true;
 }
@@ -637,34 +648,35 @@ std::int64_t reduce_split_columns(const T* x, std::int64_t step, std::int64_t n,
 }
 
 template <template <class> class Op, class T>
-void reduce_few_rows(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns, typename Op<T>::Acc* out) {
+void reduce_few_rows(const Op<T>& op, const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+                     typename Op<T>::Acc* out) {
   using Acc = typename Op<T>::Acc;
   if constexpr (kIsHalf<T> && std::is_same_v<Acc, float> && !kWidens<Op, T>) {
     float row[kReduceColumns];
     for (std::int64_t r = 0; r < n; ++r) {
       widen(x + r * step, columns, row);
       for (std::int64_t k = 0; k < columns; ++k) {
-        const float element = Op<float>::lift(row[k]);
+        const float element = for_float(op).lift(row[k]);
         out[k] = r == 0 ? element : Op<float>::combine(out[k], element);
       }
     }
   } else {
     if constexpr (kInVectors<Op, T> || kWidens<Op, T>) {
-      if (step == columns && reduced_narrow_rows<Op>(x, n, columns, out)) return;
-      if (columns >= Vec<Acc>::size) return reduce_whole_vectors<Op>(x, step, n, columns, out);
+      if (step == columns && reduced_narrow_rows(op, x, n, columns, out)) return;
+      if (columns >= Vec<Acc>::size) return reduce_whole_vectors(op, x, step, n, columns, out);
     }
     std::int64_t c = 0;
     if constexpr (requires { Op<T>::kSplits; }) c = reduce_split_columns<Op>(x, step, n, columns, out);
-    for (std::int64_t k = c; k < columns; ++k) out[k] = Op<T>::lift(x[k]);
+    for (std::int64_t k = c; k < columns; ++k) out[k] = op.lift(x[k]);
     for (std::int64_t r = 1; r < n; ++r) {
       const T* row = x + r * step;
-      for (std::int64_t k = c; k < columns; ++k) out[k] = Op<T>::combine(out[k], Op<T>::lift(row[k]));
+      for (std::int64_t k = c; k < columns; ++k) out[k] = Op<T>::combine(out[k], op.lift(row[k]));
     }
   }
 }
 
 template <template <class> class Op, class T>
-void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+void reduce_columns_pairwise(const Op<T>& op, const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
                              typename Op<T>::Acc* out) {
   // More rows at once if several chains or rows share a vector, so that the chains of additions keep their length.
   constexpr std::int64_t kRows = 32;
@@ -678,27 +690,35 @@ void reduce_columns_pairwise(const T* x, std::int64_t step, std::int64_t n, std:
     }
   }
   if (n <= rows_at_once) {
-    reduce_few_rows<Op, T>(x, step, n, columns, out);
+    reduce_few_rows(op, x, step, n, columns, out);
     return;
   }
   const std::int64_t half = (n / 2 + rows_at_once - 1) / rows_at_once * rows_at_once;
   typename Op<T>::Acc rest[kReduceColumns];
-  reduce_columns_pairwise<Op, T>(x, step, half, columns, out);
-  reduce_columns_pairwise<Op, T>(x + half * step, step, n - half, columns, rest);
+  reduce_columns_pairwise(op, x, step, half, columns, out);
+  reduce_columns_pairwise(op, x + half * step, step, n - half, columns, rest);
   for (std::int64_t k = 0; k < columns; ++k) out[k] = Op<T>::combine(out[k], rest[k]);
 }
 
+template <template <class> class Op, class T>
+void reduce_columns_by(const Op<T>& op, const T* x, std::int64_t step, std::int64_t n, std::int64_t columns,
+                       typename Op<T>::Acc* out) {
+  for (std::int64_t c = 0; c < columns; c += kReduceColumns)
+    reduce_columns_pairwise(op, x + c, step, n, std::min(kReduceColumns, columns - c), out + c);
+}
+
+template <template <class> class Op, class T>
+void reduce_rows(const void* x, std::int64_t step, std::int64_t n, std::int64_t rows, std::int64_t row_step,
+                 void* out) {
+  reduce_rows_by(Op<T>(), static_cast<const T*>(x), step, n, rows, row_step, static_cast<typename Op<T>::Acc*>(out));
+}
 template <template <class> class Op, class T>
 void reduce_columns(const void* x, std::int64_t step, std::int64_t n, std::int64_t columns, void* out) {
   if constexpr (requires { typename Op<T>::Parts; }) {
     // The parts of complex numbers are combined separately, so they are columns of their own.
     reduce_columns<Op, typename T::value_type>(x, 2 * step, n, 2 * columns, out);
   } else {
-    const auto* in = static_cast<const T*>(x);
-    auto* to = static_cast<typename Op<T>::Acc*>(out);
-    for (std::int64_t c = 0; c < columns; c += kReduceColumns) {
-      reduce_columns_pairwise<Op, T>(in + c, step, n, std::min(kReduceColumns, columns - c), to + c);
-    }
+    reduce_columns_by(Op<T>(), static_cast<const T*>(x), step, n, columns, static_cast<typename Op<T>::Acc*>(out));
   }
 }
 
