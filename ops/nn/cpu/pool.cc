@@ -208,8 +208,8 @@ struct Largest {
 
   /// Takes one element of each window, `stride` apart. If n is 0, vectors may read beyond the last window; otherwise
   /// only the n windows are read.
-  template <class T, class Stride>
-  void take(const T* x, Stride stride, std::int64_t n) {
+  template <class Stride>
+  void take(const A* x, Stride stride, std::int64_t n) {
     const V tap(static_cast<A>(origins.size()));
     const bool first = origins.empty();
     const auto compare = [&](std::size_t o, V value) {
@@ -218,44 +218,39 @@ struct Largest {
       (first ? value : where(takes, value, best)).store(found.data() + o);
       (first ? tap : where(takes, tap, V::load(taps.data() + o))).store(taps.data() + o);
     };
-    if constexpr (std::is_same_v<T, A>) {
-      if (n == 0) {
-        for (std::size_t o = 0; o < found.size(); o += V::size) {
-          compare(o, load(x + static_cast<std::int64_t>(o) * stride, stride));
-        }
-        return;
+    if (n == 0) {
+      for (std::size_t o = 0; o < found.size(); o += V::size) {
+        compare(o, load(x + static_cast<std::int64_t>(o) * stride, stride));
       }
+      return;
     }
-    const auto count = n == 0 ? static_cast<std::int64_t>(found.size()) : n;
-    for (std::int64_t o = 0; o < count; ++o) values[static_cast<std::size_t>(o)] = static_cast<A>(x[o * stride]);
+    for (std::int64_t o = 0; o < n; ++o) values[static_cast<std::size_t>(o)] = x[o * stride];
     for (std::size_t o = 0; o < found.size(); o += V::size) compare(o, V::load(values.data() + o));
   }
 };
 
 /// Computes a single window.
-template <class T>
-void scan_window(const PoolArgs& args, const T* x, std::int64_t d, std::int64_t h, std::int64_t o, T& y,
+template <class A>
+void scan_window(const PoolArgs& args, const A* x, std::int64_t d, std::int64_t h, std::int64_t o, A& found,
                  std::int64_t& place) {
-  using A = typename Wide<T>::type;
   const PoolAxis& width = args.axes[2];
-  A found = lowest<A>();
+  found = lowest<A>();
   place = -1;
   for_each_input_row(args, d, h, [&](std::int64_t offset) {
     for (std::int64_t i = width.begin[o]; i < width.end[o]; i += width.step) {
-      const A value = static_cast<A>(x[offset + i]);
+      const A value = x[offset + i];
       if (place >= 0 && !(value > found) && (!is_nan(value) || is_nan(found))) continue;
       found = value;
       place = offset + i;
     }
   });
-  y = static_cast<T>(found);
 }
 
 /// Computes a row of outputs and their positions if `run` is not empty: each element of the windows in turn, for all
 /// windows at once. `x` is the plane; `left` elements from there on may be read.
-template <class T, class A>
-void max_row(const PoolArgs& args, const Uniform& run, const T* x, std::int64_t left, std::int64_t d, std::int64_t h,
-             Largest<A>& largest, T* y, std::int64_t* place) {
+template <class A>
+void max_row(const PoolArgs& args, const Uniform& run, const A* x, std::int64_t left, std::int64_t d, std::int64_t h,
+             Largest<A>& largest, A* y, std::int64_t* place) {
   const PoolAxis& width = args.axes[2];
   const std::int64_t n = run.last - run.first;
   const auto whole = static_cast<std::int64_t>(largest.found.size());
@@ -280,7 +275,7 @@ void max_row(const PoolArgs& args, const Uniform& run, const T* x, std::int64_t 
   const bool empty = largest.origins.empty();
   for (std::int64_t o = 0; o < n; ++o) {
     const auto at = static_cast<std::size_t>(o);
-    y[run.first + o] = static_cast<T>(empty ? lowest<A>() : largest.found[at]);
+    y[run.first + o] = empty ? lowest<A>() : largest.found[at];
     place[run.first + o] = empty ? -1 : largest.origins[static_cast<std::size_t>(largest.taps[at])] + o * run.stride;
   }
   for (std::int64_t o = 0; o < run.first; ++o) scan_window(args, x, d, h, o, y[o], place[o]);
@@ -306,20 +301,19 @@ void first_largest(const A* x, std::int64_t begin, std::int64_t end, A& found, s
   place = i;
 }
 
-template <class T>
+template <class A>
 void max_kernel(const PoolArgs& args) {
-  using A = typename Wide<T>::type;
   const PoolAxis& width = args.axes[2];
   std::vector<A> best(static_cast<std::size_t>(width.in));
   std::vector<A> results(static_cast<std::size_t>(width.out));
   std::vector<std::int64_t> rows(args.places ? static_cast<std::size_t>(width.in) : 0);
   const Uniform run = uniform_windows(width);
   Largest<std::conditional_t<std::is_floating_point_v<A>, A, float>> largest(run.last - run.first);
-  const bool squares = std::is_floating_point_v<T> && are_squares(args);
+  const bool squares = std::is_floating_point_v<A> && are_squares(args);
   for (std::int64_t plane = args.first; plane < args.last; ++plane) {
-    const T* const x = static_cast<const T*>(args.from) + plane * plane_in(args);
-    T* const y = static_cast<T*>(args.to) + plane * plane_out(args);
-    if constexpr (std::is_floating_point_v<T>) {
+    const A* const x = static_cast<const A*>(args.from) + plane * plane_in(args);
+    A* const y = static_cast<A*>(args.to) + plane * plane_out(args);
+    if constexpr (std::is_floating_point_v<A>) {
       if (squares) {
         halve_by_maxima(args, x, (args.last - plane) * plane_in(args), y,
                         args.places ? args.places + plane * plane_out(args) : nullptr);
@@ -339,7 +333,7 @@ void max_kernel(const PoolArgs& args) {
                           [&](std::int64_t o, std::int64_t i) { found[o] = larger(found[o], seen[i]); });
         }
         for (std::int64_t o = run.last; o < width.out; ++o) one(o);
-        for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
+        for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = found[o];
         return;
       }
       std::int64_t* const places = args.places + plane * plane_out(args);
@@ -350,24 +344,22 @@ void max_kernel(const PoolArgs& args) {
           return;
         }
       }
-      if constexpr (std::is_same_v<A, T>) {
-        // Large windows of one row need no table of positions per column.
-        if (run.first == run.last && width.step == 1 && is_one_row(args, d, h)) {
-          for_each_input_row(args, d, h, [&](std::int64_t offset) {
-            for (std::int64_t o = 0; o < width.out; ++o) {
-              first_largest(x + offset, width.begin[o], width.end[o], y[at + o], place[o]);
-              if (place[o] >= 0) place[o] += offset;
-            }
-          });
-          return;
-        }
+      // Large windows of one row need no table of positions per column.
+      if (run.first == run.last && width.step == 1 && is_one_row(args, d, h)) {
+        for_each_input_row(args, d, h, [&](std::int64_t offset) {
+          for (std::int64_t o = 0; o < width.out; ++o) {
+            first_largest(x + offset, width.begin[o], width.end[o], y[at + o], place[o]);
+            if (place[o] >= 0) place[o] += offset;
+          }
+        });
+        return;
       }
       std::fill(best.begin(), best.end(), lowest<A>());
       std::int64_t* const row = rows.data();
       std::fill(rows.begin(), rows.end(), -1);
       for_each_input_row(args, d, h, [&](std::int64_t offset) {
         for (std::int64_t i = 0; i < width.in; ++i) {
-          const A value = static_cast<A>(x[offset + i]);
+          const A value = x[offset + i];
           const bool better = value > top[i] || row[i] < 0 || (is_nan(value) && !is_nan(top[i]));
           top[i] = better ? value : top[i];
           row[i] = better ? offset : row[i];
@@ -377,8 +369,39 @@ void max_kernel(const PoolArgs& args) {
       for (std::int64_t o = 0; o < width.out; ++o) {
         place_of_largest(top, row, width.begin[o], width.end[o], width.step, found[o], place[o]);
       }
-      for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = static_cast<T>(found[o]);
+      for (std::int64_t o = 0; o < width.out; ++o) y[at + o] = found[o];
     });
+  }
+}
+
+/// Returns a number as an A in the same order, or back: unsigned integers of 64 bits with the highest bit flipped.
+template <class To, class From>
+To in_order(From x) {
+  if constexpr (std::is_same_v<From, std::uint64_t> || std::is_same_v<To, std::uint64_t>) {
+    return static_cast<To>(static_cast<std::uint64_t>(x) ^ std::uint64_t{1} << 63);
+  } else if constexpr (std::is_integral_v<To> && sizeof(To) < sizeof(From)) {
+    return static_cast<To>(std::max(x, From{lowest<To>()}));  // an empty window's
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+/// Computes the maxima of planes that are converted to A, so that few types have kernels of their own.
+template <class T, class A>
+void max_of_converted(const PoolArgs& args) {
+  std::vector<A> x(static_cast<std::size_t>(plane_in(args)));
+  std::vector<A> y(static_cast<std::size_t>(plane_out(args)));
+  for (std::int64_t plane = args.first; plane < args.last; ++plane) {
+    const T* const from = static_cast<const T*>(args.from) + plane * plane_in(args);
+    std::transform(from, from + plane_in(args), x.begin(), in_order<A, T>);
+    PoolArgs one = args;
+    one.from = x.data();
+    one.to = y.data();
+    if (args.places) one.places = args.places + plane * plane_out(args);
+    one.first = 0;
+    one.last = 1;
+    max_kernel<A>(one);
+    std::transform(y.begin(), y.end(), static_cast<T*>(args.to) + plane * plane_out(args), in_order<T, A>);
   }
 }
 
@@ -516,9 +539,11 @@ void put_kernel(const PoolArgs& args) {
   }
 }
 
-template <class... T>
+/// Sets the kernels of an A and of types that are converted to it.
+template <class A, class... T>
 void fill_max(PoolKernels& kernels) {
-  ((kernels.max[static_cast<std::size_t>(dtype_of<T>)] = max_kernel<T>), ...);
+  kernels.max[static_cast<std::size_t>(dtype_of<A>)] = max_kernel<A>;
+  ((kernels.max[static_cast<std::size_t>(dtype_of<T>)] = max_of_converted<T, A>), ...);
 }
 
 template <class... T>
@@ -533,8 +558,10 @@ void fill_linear(PoolKernels& kernels) {
 }  // namespace
 
 void fill_pool(PoolKernels& kernels) {
-  fill_max<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t,
-           std::uint64_t, Half, BFloat16, float, double>(kernels);
+  fill_max<std::int32_t, std::int8_t, std::int16_t, std::uint8_t, std::uint16_t>(kernels);
+  fill_max<std::int64_t, std::uint32_t, std::uint64_t>(kernels);
+  fill_max<float, Half, BFloat16>(kernels);
+  fill_max<double>(kernels);
   fill_linear<Half, BFloat16, float, double>(kernels);
   kernels.sum[static_cast<std::size_t>(DType::Int64)] = sum_kernel<std::int64_t>;
 }
