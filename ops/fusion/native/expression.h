@@ -30,8 +30,8 @@ struct Step {
   const Step* of[3] = {};
 };
 
-/// Owns the steps that formulas of its thread make while it lives. Expressions are pointers into it: code of formulas
-/// that counted references would take three times as long to compile.
+/// Owns the steps that formulas make while it lives; there is one at a time, for which others wait. Expressions are
+/// pointers into it: code of formulas that counted references would take three times as long to compile.
 class Steps {
  public:
   Steps();
@@ -43,10 +43,9 @@ class Steps {
   friend const Step* make_step(const Step& step);
 
   std::deque<Step> all_;
-  Steps* const outer_;
 };
 
-/// Returns a copy of the step that belongs to the thread's innermost Steps, of which there must be one.
+/// Returns a copy of the step that belongs to the Steps of the calling thread, of which there must be one.
 const Step* make_step(const Step& step);
 const Step* make_step(Step::Kind kind, bool mask, const char* text, const Step* a, const Step* b = nullptr,
                       const Step* c = nullptr);

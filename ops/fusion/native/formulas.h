@@ -6,7 +6,7 @@
 namespace lamella::fusion::native {
 
 /// Returns the formula of an operator for floating operands, or that of the gradient of input `wrt` (-1: the operator
-/// itself), which belongs to the thread's Steps; null if there is none. Its operands are those of a kernel, in that
+/// itself), which belongs to the current Steps; null if there is none. Its operands are those of a kernel, in that
 /// order: see kKernelOperands.
 const Step* formula_of(const ElementwiseOp& op, int wrt);
 

@@ -55,7 +55,7 @@ struct ExtremeOp {
   }
 };
 
-/// What the elements of T are compared as.
+/// The type that elements T are compared in.
 template <class T>
 using Compared = typename std::conditional_t<std::is_integral_v<T>, std::make_signed<T>, std::type_identity<T>>::type;
 

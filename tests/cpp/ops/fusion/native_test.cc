@@ -164,6 +164,7 @@ std::vector<const ElementwiseOp*> operators() {
 }
 
 TEST_F(NativePrograms, HaveAFormulaForEveryOperatorOfFloats) {
+  const native::Steps steps;
   for (const ElementwiseOp* op : operators()) {
     EXPECT_NE(native::formula_of(*op, -1), nullptr) << op->info->name;
     for (int i = 0; i < op->inputs; ++i)
