@@ -123,6 +123,30 @@ def test_large_products(layout: str, rng: np.random.Generator) -> None:
     np.testing.assert_array_equal((a @ b).numpy(), a.numpy() @ b.numpy())
 
 
+@pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(40, 130, 256), (300, 70, 256), (40, 70, 1024), (512, 33, 512), (33, 1024, 40), (256, 512, 256)]
+)
+@pytest.mark.parametrize("bias", [False, True])
+def test_lines_at_distances_that_share_cache_lines(
+    m: int, k: int, n: int, transposed: str, bias: bool, rng: np.random.Generator
+) -> None:
+    """Operands whose lines are quarters of pages apart, and windows in larger matrices that are."""
+    x, y = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    for pad in (0, -m % 256, -n % 1024):
+        wide_x = np.pad(x.T if "a" in transposed else x, ((0, 3), (0, pad)))
+        wide_y = np.pad(y.T if "b" in transposed else y, ((0, 3), (0, pad)))
+        a, b = lm.asarray(wide_x)[:-3], lm.asarray(wide_y)[:-3]
+        a, b = a[:, : a.shape[1] - pad], b[:, : b.shape[1] - pad]
+        a, b = a.T if "a" in transposed else a, b.T if "b" in transposed else b
+        if bias:
+            added = rng.integers(-4, 5, n).astype(np.float32)
+            got, expected = lm.addmm(lm.asarray(added), a, b), x @ y + added
+        else:
+            got, expected = a @ b, x @ y
+        np.testing.assert_array_equal(got.numpy(), expected)
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("transposed", ["", "a", "b", "ab"])
 def test_complex_sizes(transposed: str, dtype: str, rng: np.random.Generator) -> None:
