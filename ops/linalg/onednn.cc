@@ -188,39 +188,45 @@ bool packs_always() {
   return has_avx512;
 }
 
-/// Returns a copy of a float32 matrix, in `memory`, whose rows (columns, if these are contiguous) are a cache line
-/// further apart than they are long.
-MatrixView spread(const MatrixView& x, Tensor& memory) {
+/// Replaces float32 matrices by a copy in `memory` whose rows (columns, if these are contiguous) are a cache line
+/// further apart than they are long. Leaves large ones as they are, which would take as much memory again.
+void spread(MatrixView& x, std::int64_t batches, Tensor& memory) {
   constexpr std::int64_t kLine = 64 / sizeof(float);
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
   const bool by_rows = x.column == 1;
-  const std::int64_t count = by_rows ? x.rows : x.columns;
+  const std::int64_t own = x.batch == 0 ? 1 : batches;
+  const std::int64_t lines = by_rows ? x.rows : x.columns;
   const std::int64_t length = by_rows ? x.columns : x.rows;
   const std::int64_t step = by_rows ? x.row : x.column;
-  memory = empty({count, length + kLine});
+  const std::int64_t new_step = length + kLine;
+  if (own * lines * length > kMost) return;
+  memory = empty({own * lines, new_step});
   const auto* const from = static_cast<const float*>(x.data);
   auto* const to = memory.data<float>();
-  parallel_for(0, count, std::max<std::int64_t>(1, kElementGrain / length), [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i)
-      std::memcpy(to + i * (length + kLine), from + i * step, static_cast<std::size_t>(length) * sizeof(float));
+  const std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / length);
+  parallel_for(0, own * lines, grain, [&, batch = x.batch](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const float* const line = from + i / lines * batch + i % lines * step;
+      std::memcpy(to + i * new_step, line, static_cast<std::size_t>(length) * sizeof(float));
+    }
   });
-  MatrixView y = x;
-  y.data = to;
-  (by_rows ? y.row : y.column) = length + kLine;
-  return y;
+  x.data = to;
+  (by_rows ? x.row : x.column) = new_step;
+  if (x.batch != 0) x.batch = lines * new_step;
 }
 
 /// Replaces operands that oneDNN would read in place and slowly by copies in `memory`: the next element of a sum is in
 /// the next row of b, and of a transposed a, and if these are a multiple of a quarter of a page apart, few lines of the
 /// caches hold all of them. Products of AVX2 then take up to 2.4 times as long; a copy takes a few percent.
-void spread_operands(MatrixView& a, MatrixView& b, Tensor (&memory)[2]) {
+void spread_operands(MatrixView& a, MatrixView& b, std::int64_t batches, Tensor (&memory)[2]) {
   constexpr std::int64_t kApart = 1024 / sizeof(float);
   constexpr std::int64_t kFewest = 32;  // lines of the other operand for which a copy pays
   constexpr std::int64_t kMany = 256;
   const std::int64_t m = a.rows;
   const std::int64_t n = b.columns;
-  if (a.row == 1 && a.column % kApart == 0 && n >= kFewest) a = spread(a, memory[0]);
+  if (a.row == 1 && a.column % kApart == 0 && n >= kFewest) spread(a, batches, memory[0]);
   if (b.column == 1 && b.row % kApart == 0 && m >= (b.row % (2 * kApart) == 0 ? kFewest : kMany))
-    b = spread(b, memory[1]);
+    spread(b, batches, memory[1]);
 }
 
 }  // namespace
@@ -247,8 +253,7 @@ void onednn_product(const MatrixView& given_a, const MatrixView& given_b, const 
   const Type type = dtype == DType::BFloat16 ? Type::bf16 : Type::f32;
   if (is_for_sgemm(a, b, bias, batches, type)) return sgemm(a, b, c);
   Tensor memory[2];
-  if (type == Type::f32 && batches == 1 && !small && work < kWorthMoving && !packs_always())
-    spread_operands(a, b, memory);
+  if (type == Type::f32 && !small && work < kWorthMoving && !packs_always()) spread_operands(a, b, batches, memory);
   const Key key{a.rows,
                 a.columns,
                 b.columns,

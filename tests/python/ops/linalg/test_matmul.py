@@ -145,6 +145,12 @@ def test_lines_at_distances_that_share_cache_lines(
         else:
             got, expected = a @ b, x @ y
         np.testing.assert_array_equal(got.numpy(), expected)
+        if not bias:
+            many = lm.stack([a, a + 1, a * 2])
+            np.testing.assert_array_equal((many @ b).numpy(), np.stack([x, x + 1, x * 2]) @ y)
+            np.testing.assert_array_equal((a @ lm.stack([b, b - 1])).numpy(), x @ np.stack([y, y - 1]))
+            swapped = lm.matrix_transpose(lm.stack([b, b - 1])) @ lm.matrix_transpose(lm.stack([a, a + 1]))
+            np.testing.assert_array_equal(swapped.numpy(), np.stack([y.T @ x.T, (y - 1).T @ (x + 1).T]))
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
