@@ -90,6 +90,7 @@ void run(const ConvProblem& given, const char* op, const Tensor& result, Tensor 
   problem.w = w.raw_data();
   problem.y = y.raw_data();
   const HostRelease release(a.numel() + b.numel() + result.numel());
+  if (detail::is_pointwise(problem)) return detail::pointwise_conv(problem, x, w, y, op);
   if (problem.dtype == DType::Float32 || problem.dtype == DType::BFloat16) {
     if (const detail::Onednn* const library = detail::onednn(); library && library->conv(problem)) return;
   }

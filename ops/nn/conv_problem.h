@@ -54,4 +54,10 @@ inline constexpr DTypeSet kColumnsDTypes{DType::UInt64, DType::Float32, DType::F
 /// number of threads.
 void columns_conv(const ConvProblem& problem);
 
+/// True if a convolution on the CPU is a product of matrices that is faster than a convolution.
+bool is_pointwise(const ConvProblem& problem);
+/// Computes a convolution for which is_pointwise() holds; the tensors are those of the problem, contiguous. `op` is
+/// named in errors.
+void pointwise_conv(const ConvProblem& problem, const Tensor& x, const Tensor& w, const Tensor& y, const char* op);
+
 }  // namespace lamella::detail

@@ -173,6 +173,35 @@ def test_gradients_are_those_of_float64(
         close(ours, exact.numpy(), dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("size", [(127,), (128,), (300,), (12, 11), (9, 16), (5, 5, 6)], ids=str)
+@pytest.mark.parametrize(("n", "c", "o"), [(1, 3, 5), (4, 17, 2), (3, 1, 1), (2, 300, 200)])
+@pytest.mark.parametrize("setting", [{}, {"padding": 1}, {"stride": 2}, {"dilation": 2}], ids=str)
+def test_kernels_of_one_element(
+    n: int, c: int, o: int, size: tuple[int, ...], setting: dict[str, int], dtype: str, rng: np.random.Generator
+) -> None:
+    """Products, where the stride is 1, nothing is padded and there are many positions: sums of integers are exact."""
+    axes, ones = len(size), (1,) * len(size)
+    x, w, b = (rng.integers(-2, 3, shape).astype(dtype) for shape in ((n, c, *size), (o, c, *ones), (o,)))
+    tensors = [lm.asarray(v) for v in (x, w, b)]
+    for tensor in tensors:
+        tensor.stop_gradient = False
+    y = FORWARD[axes](*tensors, **setting)
+    expected = reference(x.astype("float64"), w.astype("float64"), b.astype("float64"), **setting)
+    np.testing.assert_array_equal(y.detach().numpy(), expected.astype(dtype))
+    unbiased = FORWARD[axes](*(v.detach() for v in tensors[:2]), **setting)
+    np.testing.assert_array_equal(unbiased.numpy(), (expected - b[:, *(None,) * axes]))
+    dy = rng.integers(-1, 2, y.shape).astype(dtype)
+    dx, dw, db = lm.grad(y, tensors, lm.asarray(dy))
+    if not setting or "dilation" in setting:
+        wide, flat = dy.astype("float64").reshape(n, o, -1), x.astype("float64").reshape(n, c, -1)
+        np.testing.assert_array_equal(dx.numpy().reshape(n, c, -1), np.einsum("oc,nop->ncp", w.reshape(o, c), wide))
+        np.testing.assert_array_equal(dw.numpy().reshape(o, c), np.einsum("nop,ncp->oc", wide, flat).astype(dtype))
+        np.testing.assert_array_equal(db.numpy(), wide.sum((0, 2)))
+        back = TRANSPOSED[axes](lm.asarray(dy), lm.asarray(w))
+        np.testing.assert_array_equal(back.numpy(), dx.numpy())
+
+
 def test_many_channels_and_sizes(rng: np.random.Generator) -> None:
     """Past the sizes of blocks and tiles."""
     for channels, outputs, size in [(17, 33, 13), (64, 16, 20), (1, 1, 300), (3, 64, 40)]:
