@@ -5,6 +5,7 @@
 #include "ops/nn/conv_problem.h"
 #include "ops/reduce/reduce.h"
 #include "ops/support/strided.h"
+#include "ops/support/transposed.h"
 
 // Note [Pointwise convolutions]
 // A kernel of one element multiplies the channels of every position by the same matrix: w [o, c] by x [n, c,
@@ -20,17 +21,6 @@ constexpr std::int64_t kManyPositions = 128;
 Tensor reshaped(const Tensor& x, std::initializer_list<std::int64_t> sizes) {
   const Dims shape(sizes);
   return make_view(x, shape, contiguous_strides(shape));
-}
-
-/// Returns the transpose of a matrix.
-Tensor transposed(const Tensor& x) {
-  return make_view(x, DimsView{{x.size(1), x.size(0)}}, DimsView{{x.strides()[1], x.strides()[0]}});
-}
-
-/// Returns x [n, a, b] as [n, b, a].
-Tensor matrices_transposed(const Tensor& x) {
-  const DimsView strides = x.strides();
-  return make_view(x, DimsView{{x.size(0), x.size(2), x.size(1)}}, DimsView{{strides[0], strides[2], strides[1]}});
 }
 
 /// Adds to each row of y [n, o, positions] the number of its channel.
@@ -74,7 +64,7 @@ void pointwise_conv(const ConvProblem& problem, const Tensor& x, const Tensor& w
       if (problem.bias) add_along_rows(results, static_cast<const float*>(problem.bias));
       return;
     case ConvResult::Input:
-      return write_product(transposed(weights), results, {}, images, op);
+      return write_product(matrices_transposed(weights), results, {}, images, op);
     case ConvResult::Weight: {
       const Tensor each = problem.n == 1 ? reshaped(w, {1, problem.o, problem.c})
                                          : empty({problem.n, problem.o, problem.c}, problem.dtype);

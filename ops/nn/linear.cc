@@ -17,19 +17,15 @@
 #include "ops/support/fused_products.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
+#include "ops/support/transposed.h"
 
 namespace lamella {
 namespace {
 
-Tensor transposed(const Tensor& weight) {
-  return make_view(weight, DimsView{{weight.size(1), weight.size(0)}},
-                   DimsView{{weight.strides()[1], weight.strides()[0]}});
-}
-
 /// Computes linear on the rows of all examples; see Note [Batched tensors].
 Tensor linear_of_examples(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
   if (is_batched(weight) || (bias && is_batched(*bias))) {
-    const Tensor y = matmul(x, transposed(weight));
+    const Tensor y = matmul(x, matrices_transposed(weight));
     return bias ? add(y, *bias) : y;
   }
   const HiddenAxes axes = *x->hidden;
@@ -38,7 +34,7 @@ Tensor linear_of_examples(const Tensor& x, const Tensor& weight, const std::opti
   shape.back() = weight.size(0);
   const Tensor out = empty(shape, x.dtype(), x.device());
   const Dims flat{count_elements(DimsView(shape).first(shape.size() - 1)), shape.back()};
-  write_product(reshape(rows, {flat[0], x.size(1)}), transposed(weight), bias.value_or(Tensor()),
+  write_product(reshape(rows, {flat[0], x.size(1)}), matrices_transposed(weight), bias.value_or(Tensor()),
                 make_view(out, flat, contiguous_strides(flat)), "linear");
   return hide_in_place(out, axes);
 }
@@ -47,7 +43,7 @@ Tensor rows_times_weight(const Tensor& x, const Tensor& weight, const std::optio
   if (is_batched(x) || is_batched(weight) || (bias && is_batched(*bias))) [[unlikely]]
     return linear_of_examples(x, weight, bias);
   Tensor out = empty({x.size(0), weight.size(0)}, x.dtype(), x.device());
-  write_product(x, transposed(weight), bias.value_or(Tensor()), out, "linear");
+  write_product(x, matrices_transposed(weight), bias.value_or(Tensor()), out, "linear");
   return out;
 }
 
@@ -61,7 +57,7 @@ bool weight_and_bias_gradient(const Tensor& x, const Tensor& dy, TensorList& gra
   if (is_batched(x) || is_batched(dy) || x.numel() == 0 || dy.numel() == 0) return false;
   const Tensor dweight = empty({dy.size(1), x.size(1)}, dy.dtype(), device);
   const Tensor dbias = empty({dy.size(1)}, dy.dtype(), device);
-  if (!matmul_and_sum_on_cuda(transposed(dy), x, dweight, dbias, "linear")) return false;
+  if (!matmul_and_sum_on_cuda(matrices_transposed(dy), x, dweight, dbias, "linear")) return false;
   grads[1] = dweight;
   grads[2] = dbias;
   return true;

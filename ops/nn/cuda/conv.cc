@@ -8,6 +8,7 @@
 #include "ops/reduce/cuda/reduce.h"
 #include "ops/support/device_kernels.h"
 #include "ops/support/dtypes.h"
+#include "ops/support/transposed.h"
 
 // Note [Columns on CUDA]
 // Where cuDNN does not compute a convolution (see Note [Convolutions by cuDNN]), the windows of x are unfolded into
@@ -91,13 +92,14 @@ class Convolution {
   }
 
   void input() const {
-    if (is_pointwise()) return multiply(transposed(weights()), planes(y_, outputs_), planes(x_, channels_), op_);
+    if (is_pointwise())
+      return multiply(matrices_transposed(weights()), planes(y_, outputs_), planes(x_, channels_), op_);
     // Products of 16 bits are rounded after they are folded.
     const auto fold = device_kernel<&DeviceKernels::fold>(x_.device(), op_);
     for_each_part([&](const Part& part) {
       const std::int64_t rows = part.channels * taps_;
       const Tensor columns = empty({part.examples, part.groups, rows, positions_}, wide(), x_.device());
-      multiply(transposed(weights_of(w_, part)),
+      multiply(matrices_transposed(weights_of(w_, part)),
                make_view(y_, Dims{part.examples, part.groups, outputs_, positions_},
                          Dims{problem_.o * positions_, outputs_ * positions_, positions_, 1},
                          (part.first_example * problem_.o + part.first_group * outputs_) * positions_),
@@ -131,7 +133,7 @@ class Convolution {
       const std::int64_t number = part.first_example / examples_per_part();
       const Tensor whole = sums == 1 ? parts : make_view(parts, Dims{1}, Dims{1}, number * problem_.o * rows_);
       multiply(make_view(results, Dims{part.groups, outputs_, terms}, Dims{outputs_ * terms, terms, 1}),
-               transposed(columns), weights_of(whole, part), op_);
+               matrices_transposed(columns), weights_of(whole, part), op_);
     });
     if (sums == 1) return;
     const Tensor total = half() ? empty(w_.shape(), DType::Float32, w_.device()) : w_;
@@ -144,13 +146,6 @@ class Convolution {
   /// Returns the dtype in which results of several products are added.
   DType wide() const { return half() ? DType::Float32 : problem_.dtype; }
 
-  static Tensor transposed(const Tensor& x) {
-    Dims shape = x.shape();
-    Dims strides = x.strides();
-    std::swap(shape.end()[-1], shape.end()[-2]);
-    std::swap(strides.end()[-1], strides.end()[-2]);
-    return make_view(x, shape, strides);
-  }
   /// Returns x or y as [n, groups, channels of a group, elements of a plane].
   Tensor planes(const Tensor& x, std::int64_t channels) const {
     const Dims shape{problem_.n, problem_.groups, channels, x.numel() / problem_.n / problem_.groups / channels};
