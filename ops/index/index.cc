@@ -270,6 +270,14 @@ const Tensor* plain_mask(const Tensor& x, const IndexItems& items) {
   return is_unfollowed(operands) ? mask : nullptr;
 }
 
+/// Returns x with at most `ndim` axes, if its first ones have length 1, as numpy assigns values.
+Tensor without_leading_ones(const Tensor& x, std::size_t ndim) {
+  const DimsView sizes = x.shape();
+  std::size_t dropped = 0;
+  while (sizes.size() - dropped > ndim && sizes[dropped] == 1) ++dropped;
+  return dropped == 0 ? x : reshape(x, Dims(sizes.begin() + dropped, sizes.end()));
+}
+
 }  // namespace
 
 Tensor index(const Tensor& x, const IndexItems& items) {
@@ -291,11 +299,12 @@ void set_index(const Tensor& x, const IndexItems& items, const Operand& value) {
     return;
   }
   check_writable(x, "setitem");
-  const Tensor given = value.is_number() ? number_tensor(value.number(), x.dtype()) : cast(value.tensor(), x.dtype());
+  Tensor given = value.is_number() ? number_tensor(value.number(), x.dtype()) : cast(value.tensor(), x.dtype());
   // A scalar value fits any pick; the items are checked when it is written.
   const bool picks = has_tensor(items);
   if (!picks || given.ndim() != 0) {
     const Dims shape = indexed_shape(x, items);
+    given = without_leading_ones(given, shape.size());
     if (!broadcasts_to(given.shape(), shape)) {
       fail<ValueError>("[setitem] a value of shape ", given.shape(), " does not broadcast to the indexed shape ",
                        shape);

@@ -226,8 +226,17 @@ Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, c
   if (attn_mask && is_causal)
     fail<ValueError>("[", kName, "] takes attn_mask or is_causal, not both: put the one into the other");
   if (attn_mask) check_same_device(query, *attn_mask, kName);
-  if (attn_mask && attn_mask->dtype() != DType::Bool && attn_mask->dtype() != query.dtype())
-    fail<TypeError>("[", kName, "] attn_mask must be bool or ", query.dtype(), ", got ", attn_mask->dtype());
+  if (attn_mask && attn_mask->dtype() != DType::Bool && attn_mask->dtype() != query.dtype()) {
+    if (attn_mask->dtype() != DType::Float32) {
+      fail<TypeError>("[", kName, "] attn_mask must be bool, float32 or the query\'s ", query.dtype(), ", got ",
+                      attn_mask->dtype());
+    }
+    // A mask in 16 bits would not be the one that was given: the least float32 would become -inf.
+    const DType wide = is_half(query.dtype()) ? DType::Float32 : query.dtype();
+    const Tensor result = call(cast(query, wide), cast(key, wide), cast(value, wide), cast(*attn_mask, wide), dropout_p,
+                               is_causal, scale, enable_gqa, generator);
+    return cast(result, query.dtype());
+  }
   check_generator(kName, generator, query.device());
   Dims leading = leading_axes(query);
   for (const Tensor* x : {&key, &value}) {

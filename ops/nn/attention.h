@@ -30,7 +30,8 @@ struct ScaledDotProductAttention {
       .method = false,
       .autocast = Autocast::Lower};
   /// Throws ValueError for shapes that do not fit, a dropout_p outside of [0, 1], or an attn_mask together with
-  /// is_causal; TypeError for different dtypes, or an attn_mask that is neither bool nor of their dtype.
+  /// is_causal; TypeError for different dtypes, or an attn_mask that is neither bool, nor float32, nor of their
+  /// dtype.
   static Tensor call(const Tensor& query, const Tensor& key, const Tensor& value,
                      const std::optional<Tensor>& attn_mask, double dropout_p, bool is_causal,
                      std::optional<double> scale, bool enable_gqa, Generator* generator);

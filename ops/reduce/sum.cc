@@ -49,7 +49,7 @@ Tensor sum_of(const Tensor& x, const Dims& axes, bool keepdims, std::optional<DT
 }  // namespace
 
 Tensor in_accumulation_dtype(const Tensor& x, std::optional<DType> dtype) {
-  const bool cast_first = dtype && (is_differentiable(*dtype) || is_differentiable(x.dtype()));
+  const bool cast_first = dtype && (dtype == DType::Bool || is_differentiable(*dtype) || is_differentiable(x.dtype()));
   return cast_first ? cast(x, *dtype) : x;
 }
 

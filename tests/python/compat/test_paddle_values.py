@@ -628,6 +628,21 @@ SURROUNDINGS = {
 }
 #: Options of layers and optimizers; the numbers are Paddle's.
 OPTIONS = {
+    "groups set the rate's factor and the penalty of their parameters": """
+        for own, of_group, expected in [
+            (dict(learning_rate=0.3), {}, 0.9),
+            (dict(learning_rate=0.3), dict(learning_rate=0.5), 0.95),
+            (dict(learning_rate=0.3), dict(weight_decay=0.2), 0.88),
+            (dict(regularizer=paddle.regularizer.L2Decay(0.5)), dict(weight_decay=0.2), 0.88),
+            (dict(regularizer=paddle.regularizer.L1Decay(0.5)), {}, 0.9),
+        ]:
+            start = paddle.nn.initializer.Constant(1.0)
+            p = paddle.create_parameter([1], "float32", attr=paddle.ParamAttr(**own), default_initializer=start)
+            sgd = paddle.optimizer.SGD(0.1, parameters=[{"params": [p], **of_group}])
+            p.sum().backward()
+            sgd.step()
+            assert abs(p.item() - expected) < 1e-6, (own, of_group, p.item())
+        """,
     "windows behind all elements, and what windows are divided by": """
         x = tensor(np.arange(1, 6).reshape(1, 1, 5))
         low = np.finfo("float32").min
@@ -635,6 +650,9 @@ OPTIONS = {
             (F.max_pool1d(x, 3, None, 1, ceil_mode=True), [2, 5, low]),
             (F.avg_pool1d(x, 3, None, 1, exclusive=True, ceil_mode=True), [1.5, 4, np.nan]),
             (F.avg_pool1d(x, 3, None, 1, exclusive=False, ceil_mode=True), [1, 4, 0]),
+            (F.avg_pool1d(x, 2, 4, 1, exclusive=True, ceil_mode=True), [1, 4.5, 0]),
+            (F.avg_pool1d(paddle.concat([x, x[:, :, :2]], 2), 2, 3, 1, ceil_mode=True), [1, 3.5, 1.5, 0]),
+            (F.lp_pool1d(paddle.concat([x, x[:, :, :2]], 2), 1.0, 2, 3, 1, ceil_mode=True), [1, 7, 3, 0]),
             (F.avg_pool1d(x, 3, 2, [1, 0], exclusive=False, ceil_mode=True), [1, 3, 3]),
             (F.avg_pool1d(x, 3, 2, [0, 1], exclusive=False, ceil_mode=True), [2, 4, 5]),
             (F.max_pool1d(x, 3, 2, "SAME", return_mask=True)[0], [3, 5]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -286,3 +287,18 @@ def test_indices_beyond_int64_do_not_count_from_the_end(name: str, largest: int)
     with pytest.raises(IndexError, match=r"out of range|must lie in|must hold positions|must be among"):
         OF_INDICES[name](x, lm.asarray([largest], dtype="uint64"))
     assert x.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("key", [(1, 2, 3), (0, 0), (slice(None), 1), ([0, 1], [2, 2]), (slice(0, 2), slice(0, 2), 0)])
+@pytest.mark.parametrize("ones", [1, 2, 3])
+def test_values_may_have_leading_axes_of_length_1(key: Any, ones: int, rng: np.random.Generator) -> None:
+    y = rng.normal(size=(2, 3, 4))
+    value = rng.normal(size=(1,) * ones + np.shape(y[key]))
+    x, given = lm.asarray(y), lm.asarray(value)
+    given.stop_gradient = False
+    x[key] = given
+    y[key] = value.reshape(np.shape(y[key]))
+    np.testing.assert_array_equal(x.detach(), y)
+    np.testing.assert_array_equal(lm.grad((x * 3).sum(), given), np.full(value.shape, 3.0))
+    with pytest.raises(ValueError, match="does not broadcast"):
+        lm.asarray(y)[key] = lm.ones([2, *value.shape])

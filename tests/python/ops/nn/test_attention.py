@@ -213,3 +213,19 @@ def test_scales_that_are_not_positive(scale: float, rng: np.random.Generator) ->
         got = lm.scaled_dot_product_attention(*(lm.asarray(a) for a in (q, k, v)), is_causal=causal, scale=scale)
         wide = [a.astype("float64") for a in (q, k, v)]
         np.testing.assert_allclose(got.numpy(), attention(*wide, causal=causal, scale=scale), rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("dtype", [lm.float16, lm.bfloat16, lm.float64])
+def test_a_float32_mask_beside_any_dtype(dtype: Any, rng: np.random.Generator) -> None:
+    least = np.finfo(np.float32).min  # inf in 16 bits
+    mask = np.where(rng.random((5, 6)) < 0.5, least, rng.normal(size=(5, 6))).astype(np.float32)
+    mask[2] = least
+    q, k, v = (lm.asarray(rng.normal(size=(2, n, 8))).astype(dtype) for n in (5, 6, 6))
+    q.stop_gradient = False
+    y = lm.scaled_dot_product_attention(q, k, v, attn_mask=lm.asarray(mask))
+    expected = attention(*(np.asarray(x.detach().astype(lm.float64)) for x in (q, k, v)), mask)
+    assert y.dtype == dtype
+    np.testing.assert_allclose(y.detach().astype(lm.float64), expected, rtol=1e-2, atol=1e-2)
+    assert lm.grad(y.sum(), q).dtype == dtype
+    with pytest.raises(TypeError, match="attn_mask must be bool, float32 or the query's"):
+        lm.scaled_dot_product_attention(q, k, v, attn_mask=lm.ones([5, 6], dtype=lm.int32))

@@ -112,3 +112,14 @@ def test_the_target_may_be_written_to_and_the_logits_may_not(rng: np.random.Gene
 def test_a_number_that_is_no_class(number: int) -> None:
     with pytest.raises(IndexError, match=rf"\[cross_entropy\] index {number} is out of range for axis 1 of size 4"):
         lm.cross_entropy(lm.zeros([2, 4]), lm.asarray([0, number]))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_samples_that_are_all_ignored_have_no_gradient_recorded_or_not(smoothing: float) -> None:
+    x = lm.ones([2, 4])
+    x.stop_gradient = False
+    loss = lm.cross_entropy(x, lm.full([2], IGNORED), label_smoothing=smoothing)
+    assert np.isnan(float(loss))
+    for create_graph in (False, True):
+        dx = lm.grad(loss, x, retain_graph=True, create_graph=create_graph)
+        np.testing.assert_array_equal(dx.detach(), np.zeros([2, 4]))

@@ -171,3 +171,10 @@ def test_the_same_bits_for_any_number_of_threads(rng: np.random.Generator) -> No
     finally:
         lm.set_num_threads(before)
     assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float32", "bfloat16"])
+def test_bools_are_joined_not_the_sums(dtype: str) -> None:
+    x = lm.asarray([[2, -2], [0, 0], [16, 16]]).astype(dtype)
+    assert lm.sum(x, 1, dtype=lm.bool).tolist() == [True, False, True]
+    assert lm.prod(x, 1, dtype=lm.bool).tolist() == [True, False, True]

@@ -167,15 +167,17 @@ def _around(x: Tensor, given: list[tuple[int, int]], value: float = 0.0) -> Tens
     return lm.pad(x, [each for pair in reversed(given) for each in pair], "constant", value)
 
 
-def _lengths(x: Tensor, counts: Any, window: Any, step: Any, given: list[tuple[int, int]]) -> Tensor:
-    """Returns the number of elements that Paddle divides each window by.
+def _lengths(x: Tensor, counts: Any, window: Any, step: Any, given: list[tuple[int, int]], exclusive: bool) -> Tensor:
+    """Returns the number of elements that Paddle divides each window by: of those in ``x`` where ``exclusive``.
 
-    A window ends where as much padding ends as there is in front, however much there is behind.
+    Others end where as much padding ends as there is in front, however much there is behind. That of a window behind
+    all elements is 0 or negative.
     """
     found = lm.ones((), dtype=x.dtype)
     for axis, (count, k, s, (first, _)) in enumerate(zip(counts, window, step, given, strict=True)):
         starts = lm.arange(count) * s - first
-        length = lm.minimum(starts + k, lm.tensor(tuple(x.shape)[2 + axis] + first)) - starts
+        end = tuple(x.shape)[2 + axis] + (0 if exclusive else first)
+        length = lm.minimum(starts + k, lm.tensor(end)) - (lm.relu(starts) if exclusive else starts)
         found = found * lm.reshape(length.astype(x.dtype), (count, *(1,) * (len(counts) - 1 - axis)))
     return found
 
@@ -203,10 +205,7 @@ def average(
         made: Tensor = native(x, window, step, tuple(first for first, _ in given), False, not exclusive)
     else:
         made = native(_around(x, whole), window, step, 0, False, True)
-        if exclusive:
-            made = made / native(_around(lm.ones_like(x[:1, :1]).detach(), whole), window, step, 0, False, True)
-        else:
-            made = made * (math.prod(window) / _lengths(x, tuple(made.shape)[2:], window, step, given))
+        made = made * (math.prod(window) / _lengths(x, tuple(made.shape)[2:], window, step, given, exclusive))
     # As Paddle does: the mean is scaled as if all windows had all elements.
     return made if divisor_override is None else made * (math.prod(window) / divisor_override)
 
@@ -342,10 +341,12 @@ def _power(axes: int) -> Any:
             return largest(x, kernel_size, stride, padding, False, ceil_mode)
         window = sizes(kernel_size, axes)
         step = window if stride is None else sizes(stride, axes)
-        given = pairs(pool.__name__, padding, axes, data_format, window, step, tuple(x.shape)[2:])
-        if any(first or last for first, last in given):
-            x = _around(x, given)
-        made: Tensor = native(x, norm_type, window if axes > 1 else window[0], step if axes > 1 else step[0], ceil_mode)
+        spatial = tuple(x.shape)[2:]
+        given = pairs(pool.__name__, padding, axes, data_format, window, step, spatial)
+        whole = _whole(spatial, window, step, given, ceil_mode)
+        if any(first or last for first, last in whole):
+            x = _around(x, whole)
+        made: Tensor = native(x, norm_type, window if axes > 1 else window[0], step if axes > 1 else step[0])
         return made
 
     pool.__name__ = pool.__qualname__ = name

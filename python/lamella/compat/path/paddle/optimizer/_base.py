@@ -316,14 +316,16 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
     """Returns the parameters, in groups of one factor of the learning rate where there are several.
 
     In a program there may be none, as ``minimize`` takes all that the program trains. A group's ``learning_rate`` is a
-    factor, and so is that of a parameter's ``ParamAttr``.
+    factor, and so is that of a parameter's ``ParamAttr``. As in Paddle, a group sets the factor of its parameters, 1
+    where it names none, and takes their own ``regularizer`` from them.
     """
     if parameters is None:
         if static.in_dynamic_mode():
             raise ValueError(f"[{name}] parameters are needed where graphs are dynamic")
         return [{"params": []}]
     listed: list[Any] = [parameters] if isinstance(parameters, lm.Tensor) else list(parameters)
-    if not any(isinstance(each, dict) for each in listed):
+    are_groups = any(isinstance(each, dict) for each in listed)
+    if not are_groups:
         if len({factor(each) for each in listed}) <= 1:
             return listed
         listed = [{"params": listed}]
@@ -341,8 +343,9 @@ def given(name: str, parameters: Iterable[Any] | None) -> Iterable[Any]:
         members: list[Any] = [group["params"]] if isinstance(group["params"], lm.Tensor) else list(group["params"])
         by_factor: dict[float, list[Any]] = {}
         for parameter in members:
-            if "learning_rate" in group:
-                parameter.optimize_attr = {"learning_rate": float(group["learning_rate"])}
+            if are_groups:
+                parameter.optimize_attr = {"learning_rate": float(group.get("learning_rate", 1.0))}
+                parameter.regularizer = None
             by_factor.setdefault(factor(parameter), []).append(parameter)
         groups += [{"params": each, **options} for each in by_factor.values()]
     return groups
