@@ -295,7 +295,8 @@ Tensor index(const Tensor& x, const IndexItems& items) {
 void set_index(const Tensor& x, const IndexItems& items, const Operand& value) {
   if (!x.is_contiguous() && !has_tensor(items) && !is_batched(x) && has_repeated_elements(x) &&
       std::ranges::find(x.strides(), 0) == x.strides().end()) {
-    copy_(slice(x, basic_region(x.shape(), items)), value);  // within one window, no element repeats
+    const Tensor part = slice(x, basic_region(x.shape(), items));  // within one window, no element repeats
+    copy_(part, value.is_number() ? value : Operand(without_leading_ones(value.tensor(), part.ndim())));
     return;
   }
   check_writable(x, "setitem");

@@ -228,7 +228,7 @@ Tensor ScaledDotProductAttention::call(const Tensor& query, const Tensor& key, c
   if (attn_mask) check_same_device(query, *attn_mask, kName);
   if (attn_mask && attn_mask->dtype() != DType::Bool && attn_mask->dtype() != query.dtype()) {
     if (attn_mask->dtype() != DType::Float32) {
-      fail<TypeError>("[", kName, "] attn_mask must be bool, float32 or the query\'s ", query.dtype(), ", got ",
+      fail<TypeError>("[", kName, "] attn_mask must be bool, float32 or the query's ", query.dtype(), ", got ",
                       attn_mask->dtype());
     }
     // A mask in 16 bits would not be the one that was given: the least float32 would become -inf.

@@ -116,18 +116,15 @@ struct Formula {
   }
 };
 
-/// Returns the gradient of the rows from that of their terms, of which those of rows that do not count may be inf:
-/// where none counts, the mean divides by 0.
-Tensor formula_gradient(const Formula& formula, const Tensor& dterms) {
-  return where(formula.counted(), expand_dims(dterms, -1), 0) * formula.slopes();
-}
-
 /// Returns the gradient of the rows from that of their terms.
 Tensor gradient_of_rows(const Tensor& x, const Tensor& numbers, double smoothing, const Tensor& powers,
                         const Tensor& dterms) {
   const Tensor operands[] = {x, dterms};
-  if (autograd::is_grad_enabled() || autograd::any_dual(operands) || is_batched(x) || is_batched(dterms))
-    return formula_gradient(Formula{x, numbers, smoothing}, dterms);
+  if (autograd::is_grad_enabled() || autograd::any_dual(operands) || is_batched(x) || is_batched(dterms)) {
+    const Formula formula{x, numbers, smoothing};
+    // The gradients of terms that do not count may be inf: where none counts, the mean divides by 0.
+    return where(formula.counted(), expand_dims(dterms, -1), 0) * formula.slopes();
+  }
   const auto kernel = device_kernel<&DeviceKernels::cross_entropy_gradient>(x.device(), kName);
   return kernel(contiguous(x), numbers, smoothing, powers, contiguous(dterms));
 }

@@ -302,3 +302,10 @@ def test_values_may_have_leading_axes_of_length_1(key: Any, ones: int, rng: np.r
     np.testing.assert_array_equal(lm.grad((x * 3).sum(), given), np.full(value.shape, 3.0))
     with pytest.raises(ValueError, match="does not broadcast"):
         lm.asarray(y)[key] = lm.ones([2, *value.shape])
+
+
+def test_a_value_with_a_leading_axis_fits_one_of_the_windows_that_overlap() -> None:
+    x = lm.zeros([6])
+    windows = lm.sliding_window(x, 0, 3, 2)
+    windows[1] = lm.asarray([[1.0, 2.0, 3.0]])
+    assert x.tolist() == [0, 0, 1, 2, 3, 0]
