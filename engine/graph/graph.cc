@@ -1,6 +1,7 @@
 #include "engine/graph/graph.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "engine/core/error.h"
 #include "engine/registry/boxed_types.h"
@@ -295,15 +296,68 @@ Graph Graph::of_any_size() const {
   return graph;
 }
 
+namespace {
+
+/// True if the node is an operator that writes into an argument.
+bool writes(const GraphNode& node) { return node.effects && node.op; }
+
+/// Sets of values that may share memory: as schemas of operators that read do not tell which results are views, each
+/// result of theirs may be one of any argument.
+class Shared {
+ public:
+  explicit Shared(const Graph& graph) : parents_(graph.values().size()) {
+    std::iota(parents_.begin(), parents_.end(), ValueId{0});
+    for (const GraphNode& node : graph.nodes()) {
+      const bool told = writes(node) && node.op->schema().is_mutable();
+      for (const ValueId result : node.results) {
+        if (result == kNoValue) continue;
+        for (std::size_t k = 0; k < node.arguments.size(); ++k) {
+          if (told && !node.op->schema().arguments[k].alias) continue;
+          for (const ValueId id : node.arguments[k].values) {
+            if (id != kNoValue) parents_[set_of(result)] = set_of(id);
+          }
+        }
+      }
+    }
+  }
+
+  ValueId set_of(ValueId id) {
+    while (parents_[id] != id) id = parents_[id] = parents_[parents_[id]];
+    return id;
+  }
+
+ private:
+  std::vector<ValueId> parents_;
+};
+
+/// Calls f(id) for each value that a node writes to.
+template <class F>
+void for_each_written(const GraphNode& node, F&& f) {
+  if (!writes(node)) return;
+  const Schema& schema = node.op->schema();
+  const bool told = schema.is_mutable();
+  for (std::size_t k = 0; k < node.arguments.size(); ++k) {
+    if (told && !schema.arguments[k].is_written()) continue;
+    for (const ValueId id : node.arguments[k].values) {
+      if (id != kNoValue) f(id);
+    }
+  }
+}
+
+}  // namespace
+
 Graph Graph::pruned(std::span<const ValueId> fetches) const {
+  Shared shared(*this);
   std::vector<bool> needed(values_.size(), false);
-  for (const ValueId id : fetches) needed.at(id) = true;
+  std::vector<bool> read(values_.size(), false);  // sets of which a value is read later
+  const auto need = [&](ValueId id) { needed.at(id) = read[shared.set_of(id)] = true; };
+  std::ranges::for_each(fetches, need);
   std::vector<bool> keep(nodes_.size(), false);
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     const GraphNode& node = nodes_[i];
-    const auto is_needed = [&](ValueId id) { return id != kNoValue && needed[id]; };
-    keep[i] = std::ranges::any_of(node.results, is_needed);
-    if (keep[i]) for_each_argument(node, [&](ValueId id) { needed[id] = true; });
+    keep[i] = std::ranges::any_of(node.results, [&](ValueId id) { return id != kNoValue && needed[id]; });
+    for_each_written(node, [&](ValueId id) { keep[i] = keep[i] || read[shared.set_of(id)]; });
+    if (keep[i]) for_each_argument(node, need);
   }
   std::vector<GraphNode> kept;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {

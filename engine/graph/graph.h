@@ -70,7 +70,8 @@ class Graph {
   /// Replaces a captured tensor by another one of the same type.
   void replace_captured(ValueId id, const Tensor& x);
 
-  /// Returns a graph of the nodes that the fetches need, without effects, with the same ids of values.
+  /// Returns a graph of the nodes that the fetches need, with the same ids of values; among them are operators that
+  /// write into memory which may be read after them, but no other effects.
   Graph pruned(std::span<const ValueId> fetches) const;
   /// Returns a graph of the same values with other nodes.
   Graph with_nodes(std::vector<GraphNode> nodes) const;

@@ -25,6 +25,8 @@ bool is_value_of(const Type& type, const Arg& arg) {
       return arg.kind == Arg::Kind::Tensor || arg.kind == Arg::Kind::Scalar;
     case Type::Base::StrOrInts:
       return arg.kind == Arg::Kind::Str || arg.kind == Arg::Kind::Ints;
+    case Type::Base::IntOrInts:
+      return arg.kind == Arg::Kind::Int || arg.kind == Arg::Kind::Ints;
     case Type::Base::Int:
       return arg.kind == Arg::Kind::Int;
     case Type::Base::Float:

@@ -7,8 +7,9 @@ namespace lamella {
 namespace registry {
 namespace {
 
-constexpr std::array<std::string_view, 11> kBases{
-    "Tensor", "int", "float", "bool", "str", "Scalar", "dtype", "Device", "Generator", "Tensor|Scalar", "str|int[]"};
+constexpr std::array<std::string_view, 12> kBases{"Tensor",    "int",           "float",     "bool",
+                                                  "str",       "Scalar",        "dtype",     "Device",
+                                                  "Generator", "Tensor|Scalar", "str|int[]", "int|int[]"};
 
 /// Returns the type with its alias mark behind the base: "Tensor(a!)[]".
 std::string type_text(const Type& type, const std::optional<Schema::Alias>& alias) {

@@ -18,7 +18,7 @@ using registry::Value;
 constexpr std::size_t kMaxArguments = 64;
 constexpr std::size_t kMaxResults = 32;
 
-constexpr std::array<std::pair<std::string_view, Type::Base>, 15> kTypes{{
+constexpr std::array<std::pair<std::string_view, Type::Base>, 16> kTypes{{
     {"Tensor", Type::Base::Tensor},
     {"int", Type::Base::Int},
     {"SymInt", Type::Base::Int},
@@ -34,6 +34,7 @@ constexpr std::array<std::pair<std::string_view, Type::Base>, 15> kTypes{{
     {"Generator", Type::Base::Generator},
     {"Tensor|Scalar", Type::Base::TensorOrScalar},
     {"str|int[]", Type::Base::StrOrInts},
+    {"int|int[]", Type::Base::IntOrInts},
 }};
 
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -158,7 +159,7 @@ class Parser : registry::TextCursor {
     std::string word = read_word("a type");
     if (take("|")) {
       word += "|" + read_word("a type after '|'");
-      if (word == "str|int") {
+      if (word == "str|int" || word == "int|int") {
         expect("[]", "'[]'");
         word += "[]";
       }
@@ -197,9 +198,9 @@ class Parser : registry::TextCursor {
         type.optional = true;
       } else if (take("[")) {
         if (type.list) fail_at(start, "a list of lists is no type of schemas");
-        if (type.base == Type::Base::StrOrInts || type.base == Type::Base::TensorOrScalar ||
-            type.base == Type::Base::DType || type.base == Type::Base::Device || type.base == Type::Base::Scalar ||
-            type.base == Type::Base::Generator) {
+        if (type.base == Type::Base::StrOrInts || type.base == Type::Base::IntOrInts ||
+            type.base == Type::Base::TensorOrScalar || type.base == Type::Base::DType ||
+            type.base == Type::Base::Device || type.base == Type::Base::Scalar || type.base == Type::Base::Generator) {
           fail_at(start, "there are lists of Tensor, int, float, bool and str only");
         }
         if (type.optional && type.base != Type::Base::Tensor) {
@@ -232,7 +233,8 @@ class Parser : registry::TextCursor {
       if (!type.optional) fail_at(start, "None is no value of " + type.str() + "; write " + type.str() + "?");
       return {};
     }
-    if (type.base == Type::Base::StrOrInts && sees("[")) return read_default(registry::list_of(Type::Base::Int));
+    if ((type.base == Type::Base::StrOrInts || type.base == Type::Base::IntOrInts) && sees("["))
+      return read_default(registry::list_of(Type::Base::Int));
     if (!type.list) return read_single(type, start);
     std::vector<Value> values;
     if (take("[")) {
@@ -278,7 +280,8 @@ class Parser : registry::TextCursor {
   /// Reads one value of the type, or of its element type.
   Value read_single(const Type& type, std::size_t start) {
     switch (type.base) {
-      case Type::Base::Int: {
+      case Type::Base::Int:
+      case Type::Base::IntOrInts: {
         const Value number = read_number(start);
         if (number.kind() != Value::Kind::Int) fail_at(start, "expected an int as the default of " + type.str());
         return number;

@@ -23,6 +23,8 @@ struct Type {
     TensorOrScalar,
     /// "str|int[]": a mode by name, or sizes.
     StrOrInts,
+    /// "int|int[]": a number of parts, or sizes.
+    IntOrInts,
   };
 
   Base base = Base::Tensor;

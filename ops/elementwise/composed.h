@@ -14,7 +14,8 @@ struct Positive {
                                .doc = "x itself.",
                                .example = "positive(ones([2]))",
                                .reference = "np.positive(x)",
-                               .dtypes = Numeric};
+                               .dtypes = Numeric,
+                               .out = true};
   static Tensor call(const Tensor& x);
 };
 
@@ -23,7 +24,8 @@ struct Deg2Rad {
                                .doc = "Degrees to radians: x * pi / 180.",
                                .example = "deg2rad(full([2], 90.0))",
                                .reference = "np.deg2rad(x)",
-                               .dtypes = Floating};
+                               .dtypes = Floating,
+                               .out = true};
   static Tensor call(const Tensor& x);
 };
 
@@ -32,7 +34,8 @@ struct Rad2Deg {
                                .doc = "Radians to degrees: x * 180 / pi.",
                                .example = "rad2deg(full([2], 1.5))",
                                .reference = "np.rad2deg(x)",
-                               .dtypes = Floating};
+                               .dtypes = Floating,
+                               .out = true};
   static Tensor call(const Tensor& x);
 };
 
@@ -44,7 +47,8 @@ struct Polygamma {
                                .parameters = "n, x, /",
                                .example = "polygamma(1, full([2], 0.5))",
                                .dtypes = Floating,
-                               .method = false};
+                               .method = false,
+                               .out = true};
   static Tensor call(std::int64_t n, const Tensor& x);
 };
 

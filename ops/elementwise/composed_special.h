@@ -15,7 +15,8 @@ struct IsPosInf {
                                .doc = "True where x is infinity.",
                                .example = "isposinf(full([2], float('inf')))",
                                .reference = "np.isposinf(x)",
-                               .dtypes = Real | Boolean};
+                               .dtypes = Real | Boolean,
+                               .out = true};
   static Tensor call(const Tensor& x);
 };
 
@@ -24,7 +25,8 @@ struct IsNegInf {
                                .doc = "True where x is minus infinity.",
                                .example = "isneginf(full([2], float('-inf')))",
                                .reference = "np.isneginf(x)",
-                               .dtypes = Real | Boolean};
+                               .dtypes = Real | Boolean,
+                               .out = true};
   static Tensor call(const Tensor& x);
 };
 
@@ -32,7 +34,8 @@ struct IsReal {
   static constexpr OpInfo info{.name = "isreal",
                                .doc = "True where x is a real number: its imaginary part is 0, or it has none.",
                                .example = "isreal(full([2], 1j))",
-                               .reference = "np.isreal(x)"};
+                               .reference = "np.isreal(x)",
+                               .out = true};
   static Tensor call(const Tensor& x);
 };
 
@@ -42,7 +45,8 @@ struct Xlog1py {
                                .parameters = "a, b, /",
                                .example = "xlog1py(zeros([2]), full([2], -1.0))",
                                .reference = "sp.xlog1py(a, b)",
-                               .dtypes = Floating};
+                               .dtypes = Floating,
+                               .out = true};
   static Tensor call(const Operand& a, const Operand& b);
 };
 
@@ -50,7 +54,8 @@ struct Entr {
   static constexpr OpInfo info{.name = "entr",
                                .doc = "-x * log(x), a term of an entropy: 0 at 0, minus infinity below.",
                                .reference = "sp.entr(x)",
-                               .dtypes = Floating};
+                               .dtypes = Floating,
+                               .out = true};
   static Tensor call(const Tensor& x);
 };
 
@@ -60,7 +65,8 @@ struct Ndtr {
       .doc = "The distribution function of the standard normal distribution: erfc(-x / sqrt(2)) / 2.",
       .example = "ndtr(zeros([2]))",
       .reference = "sp.ndtr(x)",
-      .dtypes = Floating};
+      .dtypes = Floating,
+      .out = true};
   static Tensor call(const Tensor& x);
 };
 
@@ -73,7 +79,8 @@ struct MvLgamma {
                                .parameters = "x, p, /",
                                .example = "mvlgamma(full([2], 3.0), 2)",
                                .reference = "np.vectorize(lambda v: sp.multigammaln(v, p))(x)",
-                               .dtypes = Floating};
+                               .dtypes = Floating,
+                               .out = true};
   /// Throws ValueError if p is below 1.
   static Tensor call(const Tensor& x, std::int64_t p);
 };
@@ -83,7 +90,8 @@ struct Ldexp {
                                .doc = "x * 2 ** exponent.",
                                .parameters = "x, exponent, /",
                                .example = "ldexp(ones([2]), asarray([1, 3]))",
-                               .dtypes = Floating | Complex};
+                               .dtypes = Floating | Complex,
+                               .out = true};
   static Tensor call(const Tensor& x, const Tensor& exponent);
 };
 
@@ -92,7 +100,8 @@ struct FloatPower {
                                .doc = "a ** b in float64, or in complex128 where one of them is complex.",
                                .parameters = "a, b, /",
                                .example = "float_power(asarray([2, 3]), -1)",
-                               .reference = "np.float_power(a, b)"};
+                               .reference = "np.float_power(a, b)",
+                               .out = true};
   static Tensor call(const Operand& a, const Operand& b);
 };
 
@@ -102,7 +111,8 @@ struct Gcd {
                                .parameters = "a, b, /",
                                .example = "gcd(asarray([4, 6]), asarray([6, 9]))",
                                .reference = "np.gcd(a, b)",
-                               .dtypes = Integral};
+                               .dtypes = Integral,
+                               .out = true};
   static Tensor call(const Tensor& a, const Tensor& b);
 };
 
@@ -112,7 +122,8 @@ struct Lcm {
                                .parameters = "a, b, /",
                                .example = "lcm(asarray([4, 6]), asarray([6, 9]))",
                                .reference = "np.lcm(a, b)",
-                               .dtypes = Integral};
+                               .dtypes = Integral,
+                               .out = true};
   static Tensor call(const Tensor& a, const Tensor& b);
 };
 

@@ -149,6 +149,8 @@ class Fuser {
       dtype = given.dtype;
     }
     if (!dtype || (*dtype != DType::Float32 && *dtype != DType::Float64) || type.shape.empty()) return {};
+    // Other operators raise, or give their argument itself, as conj does of real numbers.
+    if (!op->info->dtypes.contains(*dtype)) return {};
     if (!op->mask_output && type.dtype != *dtype) return {};
     type.dtype = *dtype;
     return type;

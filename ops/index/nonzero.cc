@@ -29,7 +29,7 @@ std::int64_t count_true(const char* mask, std::int64_t begin, std::int64_t end) 
   constexpr std::uint64_t kSumOfBytes = 0x0101010101010101;
   for (; begin + 8 <= end; begin += 8)
     count += static_cast<std::int64_t>((eight_bytes(mask + begin) & kSumOfBytes) * kSumOfBytes >> 56);
-  for (; begin < end; ++begin) count += mask[begin];
+  for (; begin < end; ++begin) count += mask[begin] & 1;
   return count;
 }
 

@@ -13,7 +13,8 @@ struct Relu6 {
                                .example = "relu6(full([2], 7.0))",
                                .reference = "np.minimum(np.maximum(x, 0), 6)",
                                .dtypes = Floating,
-                               .method = false};
+                               .method = false,
+                               .out = true};
   static Tensor call(const Tensor& x);
 };
 

@@ -237,7 +237,7 @@ struct CtcFn : OperatorLayer<CtcFn> {
     Tensor y;
     {
       const autograd::GradMode mode(true);
-      x = own_alias(log_p);
+      x = wanted_alias(log_p);
       y = composed(x, targets, host, blank);
     }
     const Tensor outputs[] = {y};

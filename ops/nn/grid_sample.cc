@@ -315,8 +315,8 @@ struct GridSampleFn : OperatorLayer<GridSampleFn> {
     Tensor y;
     {
       const autograd::GradMode mode(true);
-      const Tensor image = own_alias(x);
-      const Tensor at = own_alias(grid);
+      const Tensor image = want_x ? wanted_alias(x) : x;
+      const Tensor at = want_grid ? wanted_alias(grid) : grid;
       if (want_x) wanted.push_back(image);
       if (want_grid) wanted.push_back(at);
       y = composed(image, at, setting);

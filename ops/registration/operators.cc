@@ -62,13 +62,13 @@ struct Converter<OutputSize> {
   static OutputSize from_arg(const Arg& arg) { return Converter<Dims>::from_arg(arg); }
 };
 
-/// Converts a list of numbers; a list of one number is a number of parts, because a schema cannot tell the two apart.
+/// Converts a number of parts, or a list of numbers.
 template <>
 struct Converter<Cuts> {
-  static constexpr Type type = list_of(Type::Base::Int);
+  static constexpr Type type{.base = Type::Base::IntOrInts};
   static Cuts from_arg(const Arg& arg) {
-    const Dims numbers = Converter<Dims>::from_arg(arg);
-    return numbers.size() == 1 ? Cuts(numbers[0]) : Cuts(numbers);
+    if (arg.kind == Arg::Kind::Int) return Converter<std::int64_t>::from_arg(arg);
+    return Converter<Dims>::from_arg(arg);
   }
 };
 
@@ -77,8 +77,12 @@ template <>
 struct Converter<std::vector<HeldOperand>> {
   static constexpr Type type = list_of(Type::Base::Tensor);
   static std::vector<HeldOperand> from_arg(const Arg& arg) {
-    const std::vector<Tensor> tensors = Converter<std::vector<Tensor>>::from_arg(arg);
-    return {tensors.begin(), tensors.end()};
+    std::vector<HeldOperand> operands;
+    for (Tensor& x : Converter<std::vector<Tensor>>::from_arg(arg)) {
+      if (!x.defined()) fail<ValueError>("a list of operands holds tensors and numbers, not None");
+      operands.emplace_back(std::move(x));
+    }
+    return operands;
   }
 };
 

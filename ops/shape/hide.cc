@@ -1,5 +1,7 @@
 #include "ops/shape/hide.h"
 
+#include <algorithm>
+
 #include "engine/autograd/graph/primitives.h"
 #include "engine/core/thread_state.h"
 #include "ops/shape/permute.h"
@@ -70,8 +72,10 @@ struct ShowFn : OperatorLayer<ShowFn> {
   }
   static Tensor backward(Context& ctx, const Tensor& dy) {
     const Hidden& hidden = ctx.state<Hidden>();
-    return hidden.repeated ? autograd::primitives().sum_to(dy, DimsView(dy.shape()).subspan(1))
-                           : hide_axis(dy, hidden.level);
+    // Within the call of vmap, a tensor that is the same for all examples has a gradient for each of them.
+    const auto& levels = autograd::thread_state().batch_levels;
+    const bool sums = hidden.repeated && std::ranges::find(levels, hidden.level) == levels.end();
+    return sums ? autograd::primitives().sum_to(dy, DimsView(dy.shape()).subspan(1)) : hide_axis(dy, hidden.level);
   }
   static Tensor jvp(Context& ctx, const Tensor& dx) {
     const Hidden& hidden = ctx.state<Hidden>();

@@ -129,7 +129,8 @@ PyMethodDef creation_method_defs[] = {
      "tensor(data, dtype=None, device=None, stop_gradient=True)\n--\n\n"
      "A new tensor, off the tape, that holds a copy of `data`: anything that asarray takes."},
     {"from_numpy", from_numpy, METH_O,
-     "from_numpy(array, /)\n--\n\nA tensor on the memory of a numpy array. Memory that is read-only is copied."},
+     "from_numpy(array, /)\n--\n\nA tensor on the memory of a numpy array. Memory that is read-only is copied, "
+     "and bools that are neither 0 nor 1 are."},
     {"from_dlpack", as_c_function(from_dlpack), METH_FASTCALL | METH_KEYWORDS,
      "from_dlpack(x, /, *, device=None, copy=None)\n--\n\n"
      "A tensor on the memory of another library's array that has `__dlpack__`, or of a DLPack capsule.\n\n"

@@ -192,11 +192,14 @@ Tensor take(PyObject* capsule, const char* name, const char* used_name, const ch
   bool backwards = false;
   for (const std::int64_t stride : strides) backwards |= stride < 0;
   if (read_only) x->storage->set_mark(Storage::kReadOnly);
-  if (!read_only && !backwards) return x;
+  const Tensor clean = with_bools_of_one(x);
+  if (!read_only && !backwards && clean.same(x)) return x;
   if (!may_copy) {
-    buffer_error(op, read_only ? "copy=False, but the array is read-only" : "copy=False, but the array runs backwards");
+    buffer_error(op, read_only   ? "copy=False, but the array is read-only"
+                     : backwards ? "copy=False, but the array runs backwards"
+                                 : "copy=False, but the array has bools that are neither 0 nor 1");
   }
-  return clone(x);
+  return clean.same(x) ? clone(x) : clean;
 }
 
 /// Reads a pair of ints, (device type, index) or (major, minor), as DLPack's arguments have them.

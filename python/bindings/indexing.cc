@@ -44,6 +44,7 @@ IndexItem to_item(PyObject* object) {
   if (object == Py_Ellipsis) return Ellipsis{};
   if (object == Py_None) return NewAxis{};
   if (is_tensor(object)) return tensor_of(object);
+  if (is_numpy_bool(object)) return to_item(checked(PyObject_IsTrue(object)) ? Py_True : Py_False);
   if (PyBool_Check(object) || PyList_Check(object) || PyTuple_Check(object) || is_numpy_array(object)) {
     Tensor x = create_tensor(object, {.op = "index"});
     // An empty list selects nothing; without items it has the default dtype of floats, which is no index.

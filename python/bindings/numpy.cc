@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "engine/autograd/backward/lent.h"
 #include "engine/autograd/layers/host_values.h"
@@ -168,6 +169,12 @@ bool is_numpy_scalar(PyObject* object) noexcept {
   return types.scalar && PyObject_TypeCheck(object, types.scalar);
 }
 
+bool is_numpy_bool(PyObject* object) noexcept {
+  if (!is_numpy_scalar(object)) return false;
+  const std::string_view name = Py_TYPE(object)->tp_name;
+  return name == "numpy.bool" || name == "numpy.bool_";
+}
+
 PyRef numpy_dtype_name(PyObject* object) {
   const NumpyTypes& types = numpy_types();
   if (!types.dtype) return {};
@@ -262,6 +269,18 @@ PyObject* tensor_array(PyObject* self, PyObject* const* args, Py_ssize_t count, 
   });
 }
 
+Tensor with_bools_of_one(const Tensor& x) {
+  if (x.dtype() != DType::Bool || !x.device().is_cpu() || x.numel() == 0) return x;
+  const Tensor dense = x.is_contiguous() ? x : clone(x);
+  const auto count = static_cast<std::size_t>(x.numel());
+  unsigned seen = 0;
+  for (const unsigned char byte : std::span(static_cast<const unsigned char*>(dense.raw_data()), count)) seen |= byte;
+  if (seen <= 1) return x;
+  const Tensor result = dense.same(x) ? clone(x) : dense;
+  for (unsigned char& byte : std::span(static_cast<unsigned char*>(result.raw_data()), count)) byte = byte != 0;
+  return result;
+}
+
 Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
   shared = false;
   std::unique_ptr<Py_buffer, ViewDeleter> view(new Py_buffer());
@@ -297,11 +316,13 @@ Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared) {
     Tensor x = from_memory(view->buf, shape, strides, *dtype, kCPU, free_view, view.get());
     note_imported(x);
     static_cast<void>(view.release());  // owned by the tensor now
-    return x;
+    Tensor clean = with_bools_of_one(x);
+    shared = clean.same(x);
+    return clean;
   }
   Tensor copy = empty(shape, *dtype);
   checked(PyBuffer_ToContiguous(copy.raw_data(), view.get(), view->len, 'C'));
-  return copy;
+  return with_bools_of_one(copy);
 }
 
 PyObject* tensor_item(const Tensor& x, const char* op) {

@@ -13,6 +13,7 @@ namespace lamella::python {
 bool is_numpy_array(PyObject* object) noexcept;
 /// True if the object is a scalar of numpy's (numpy.float32(1)).
 bool is_numpy_scalar(PyObject* object) noexcept;
+bool is_numpy_bool(PyObject* object) noexcept;
 /// Returns the name of a dtype or scalar type of numpy's, for example "float32"; nothing for other objects.
 PyRef numpy_dtype_name(PyObject* object);
 /// Returns a function of numpy's, which it imports.
@@ -27,8 +28,12 @@ PyObject* tensor_to_numpy(PyObject* self);
 /// Implements lm.Tensor.__array__(dtype=None, copy=None).
 PyObject* tensor_array(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords);
 
+/// Returns x; a copy in which true elements are 1 where x is a bool tensor of other libraries' memory with bytes beside
+/// 0 and 1, which they take for true and kernels do not expect.
+Tensor with_bools_of_one(const Tensor& x);
 /// Makes a tensor on the memory of an object with the buffer protocol, which it keeps alive. Sets `shared` to true if
-/// it uses that memory; memory that is read-only, unaligned or runs backwards is copied. TypeError that names `op` for
+/// it uses that memory; memory that is read-only, unaligned or runs backwards, or holds bools that are neither 0 nor 1,
+/// is copied. TypeError that names `op` for
 /// dtypes that Lamella does not have.
 Tensor tensor_from_buffer(PyObject* object, const char* op, bool& shared);
 

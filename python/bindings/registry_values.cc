@@ -237,6 +237,9 @@ Arg read_value(PyObject* object, const Type& type, const ValuePlace& place, Call
     case Type::Base::StrOrInts:
       if (std::string_view value; as_text(object, value)) return value;
       return read_lists(object, type, place, storage);
+    case Type::Base::IntOrInts:
+      if (std::int64_t value = 0; !items_of(object) && as_integer(object, place, value)) return value;
+      return read_lists(object, type, place, storage);
   }
   wrong_type(type, place, object);
 }

@@ -68,6 +68,15 @@ PyObject* show(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* key
   });
 }
 
+PyObject* is_mapped(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded([&]() -> PyObject* {
+    static const Signature signature("_is_mapped", "x, level, /");
+    const auto values = signature.bound<2>(args, count, keywords);
+    return PyBool_FromLong(autograd::VmapRule::is_mapped(read<const Tensor&>(values[0], {signature, 0}),
+                                                         read_level(values[1], {signature, 1})));
+  });
+}
+
 PyObject* hidden_axes(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     static const Signature signature("_hidden_axes", "x, /");
@@ -88,6 +97,8 @@ PyMethodDef vmap_method_defs[] = {
     {"_show_axis", as_c_function(show), METH_FASTCALL | METH_KEYWORDS,
      "_show_axis(x, axis, level, size, /)\n--\n\n"
      "A view of x with the axis that `level` hides at `axis`; broadcast to `size` where there is none."},
+    {"_is_mapped", as_c_function(is_mapped), METH_FASTCALL | METH_KEYWORDS,
+     "_is_mapped(x, level, /)\n--\n\nTrue if a layer's own rule gets x with the axis of `level`."},
     {"_hidden_axes", hidden_axes, METH_O, "_hidden_axes(x, /)\n--\n\nLevel and size of each axis that x hides."},
     {nullptr, nullptr, 0, nullptr},
 };

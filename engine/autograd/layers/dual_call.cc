@@ -23,6 +23,18 @@ bool any_wants(const TensorList& tensors) {
   return std::ranges::any_of(tensors, [](const Tensor& x) { return x.defined() && wants_gradient(x); });
 }
 
+/// Returns ones of y's shape, hidden axes included: one seed for all examples of a batch would get the sum of theirs.
+Tensor ones_like(const Tensor& y) {
+  if (!y->hidden) return primitives().full(y.shape(), y.dtype(), y.device(), 1.0);
+  Dims shape;
+  for (const HiddenAxis& axis : *y->hidden) shape.push_back(axis.size);
+  for (const std::int64_t size : y.shape()) shape.push_back(size);
+  Tensor ones = primitives().full(shape, y.dtype(), y.device(), 1.0);
+  const NoGrad off;
+  for (const HiddenAxis& axis : *y->hidden) ones = primitives().hide_axis(ones, axis.level);
+  return ones;
+}
+
 }  // namespace
 
 DualCall::DualCall(std::span<const Tensor* const> inputs) {
@@ -125,7 +137,7 @@ TensorList DualCall::transpose(Node& node, std::span<Tensor* const> outputs, con
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const Tensor& y = *outputs[k];
       if (!is_differentiable(y.dtype())) continue;
-      const Tensor seed = primitives().full(y.shape(), y.dtype(), y.device(), 1.0);
+      const Tensor seed = ones_like(y);
       seed.set_requires_grad(true);
       grads[k] = primitives().clone(seed);  // a copy, and no leaf: backward may change it in place
       seeds.push_back(seed);

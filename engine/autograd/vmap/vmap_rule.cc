@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/autograd/graph/place.h"
 #include "engine/autograd/graph/primitives.h"
+#include "engine/autograd/tangents/duals.h"
 #include "engine/core/error.h"
+#include "engine/core/modes.h"
 #include "engine/core/thread_state.h"
 
 namespace lamella::autograd {
@@ -39,12 +42,18 @@ std::optional<VmapRule> VmapRule::of(std::span<const Tensor* const> inputs) {
   for (const BatchScope& scope : thread_state().batch_scopes) {
     if (scope.level == rule.level_) rule.info_.randomness = scope.randomness;
   }
-  for (const Tensor* x : inputs) rule.info_.mapped.push_back(find_level((*x)->hidden.get(), rule.level_) != nullptr);
+  for (const Tensor* x : inputs) rule.info_.mapped.push_back(is_mapped(*x, rule.level_));
   return rule;
 }
 
+bool VmapRule::is_mapped(const Tensor& x, std::uint64_t level) {
+  if (find_level(x->hidden.get(), level)) return true;
+  if (!is_differentiable(x.dtype())) return false;
+  return (is_grad_enabled() && wants_gradient(x)) || (duals_active() && is_dual(x));
+}
+
 Tensor VmapRule::shown(const Tensor& x) const {
-  return find_level(x->hidden.get(), level_) ? primitives().show_axis(x, level_, info_.batch_size) : x;
+  return is_mapped(x, level_) ? primitives().show_axis(x, level_, info_.batch_size) : x;
 }
 
 Tensor VmapRule::hidden(const Tensor& y, std::string_view layer) const {

@@ -36,7 +36,8 @@ struct VmapInfo {
   std::int64_t batch_size = 0;
   /// Behavior of random operators that the caller of vmap chose.
   Randomness randomness = Randomness::Error;
-  /// True for each tensor among the arguments, in order, that has the mapped axis, as its axis 0.
+  /// True for each tensor among the arguments, in order, that has the mapped axis, as its axis 0. One that is the same
+  /// for all examples and wants a gradient has it, too, broadcast.
   std::vector<bool> mapped;
 };
 
@@ -47,9 +48,13 @@ class VmapRule {
   /// Returns the call of a rule for these inputs; nothing where no tensor is batched.
   static std::optional<VmapRule> of(std::span<const Tensor* const> inputs);
 
+  /// True if a rule gets x with the axis of `level`: where x has it, and where a gradient or tangent of x has it, which
+  /// may be another one for each example although x is the same for all.
+  static bool is_mapped(const Tensor& x, std::uint64_t level);
+
   const VmapInfo& info() const noexcept { return info_; }
   std::uint64_t level() const noexcept { return level_; }
-  /// Returns x with the axis as its axis 0; x itself where it has none.
+  /// Returns x with the axis as its axis 0; x itself where it is not mapped.
   Tensor shown(const Tensor& x) const;
   /// Returns a result with its axis 0 hidden again; ValueError naming `layer` where it has another size.
   Tensor hidden(const Tensor& y, std::string_view layer) const;

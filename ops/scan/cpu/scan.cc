@@ -282,7 +282,7 @@ template <class Op, class T>
 void scan_columns(const T* x, Result<T>* out, std::int64_t n, std::int64_t step, std::int64_t width, bool reverse,
                   Carry<T>* carries) {
   if constexpr (std::is_floating_point_v<T> && !std::is_same_v<Op, LogSumExpScan>) {
-    if (step == width && width <= kWidestNarrow)
+    if (step == width && width >= kNarrowest && width <= kWidestNarrow)
       return scan_narrow<Op, kInAnyOrder<Op, T>>(x, out, n, width, reverse, carries);
   }
   for (std::int64_t i = 0; i < n; ++i) {

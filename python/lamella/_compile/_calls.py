@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import lamella as lm
-from lamella import _C
-from lamella.graph import _special
+from lamella import _C, _attributes
 from lamella.graph._special import KNOWN
 
 _NUMPY = np.__path__[0] + "/"
@@ -339,11 +338,12 @@ def effect_of(function: Any) -> str | None:
             return None
         return f"{module}.{name}() is called, which may do more than compute"
     kind = _defines(owner, name)
+    # The observer sees what matters of tensors, layers and modes, whatever a front calls them.
+    modes = (lm.no_grad, lm.enable_grad, lm.set_grad_enabled, lm.inference_mode)
+    if issubclass(kind, (lm.Tensor, lm.PyLayer, _C.DType, *modes)):
+        return None
     if module_of(kind).startswith("lamella"):
-        # The observer sees what matters of tensors, layers and modes.
-        modes = (lm.no_grad, lm.enable_grad, lm.set_grad_enabled, lm.inference_mode)
-        seen = issubclass(kind, (lm.Tensor, lm.PyLayer, _C.DType, *modes))
-        return None if seen else f"{kind.__name__}.{name}() is called, which replays cannot repeat"
+        return f"{kind.__name__}.{name}() is called, which replays cannot repeat"
     if module_of(kind).startswith("numpy"):
         random = "random" in module_of(kind)
         return f"{kind.__name__}.{name}() draws random numbers that are not Lamella's" if random else None
@@ -364,7 +364,7 @@ def _passed_by(function: Any, frame: types.FrameType) -> str | None:
     """Returns what a method of tensors does that no observer has seen, as a front has put its own in its place."""
     name = getattr(function, "__name__", "?")
     seen = not isinstance(getattr(function, "__self__", None), lm.Tensor) or name in KNOWN or name in _operator_names()
-    return None if seen or frame.f_code.co_filename == _special.__file__ else f"{name} is asked of a tensor"
+    return None if seen or frame.f_code.co_filename == _attributes.__file__ else f"{name} is asked of a tensor"
 
 
 def _is_extension(function: Any) -> bool:

@@ -32,9 +32,21 @@ class CompileWarning(UserWarning):
     """Calls of a compiled function run as they would without compilation."""
 
 
-def _form(value: Any, tensors: list[Tensor], objects: list[Any], lists: list[Any]) -> tuple[Any, ...]:
-    """Describes a value with tensors in it: see Form in python/bindings/replay.cc."""
+def _form(
+    value: Any,
+    tensors: list[Tensor],
+    objects: list[Any],
+    lists: list[Any],
+    known: Callable[[Any], bool] = lambda value: False,
+) -> tuple[Any, ...]:
+    """Describes a value with tensors in it: see Form in python/bindings/replay.cc.
+
+    Lists and dictionaries that are `known` are objects, and not made anew.
+    """
     kind = type(value)
+    if kind in (list, dict) and known(value):
+        objects.append(value)
+        return ("constant", value)
     # A tensor with attributes of its own is an object like others.
     if isinstance(value, Tensor) and not getattr(value, "__dict__", None):
         tensors.append(value)
@@ -42,14 +54,14 @@ def _form(value: Any, tensors: list[Tensor], objects: list[Any], lists: list[Any
     if kind is list or (
         isinstance(value, tuple) and (kind is tuple or hasattr(kind, "_make") or hasattr(kind, "n_sequence_fields"))
     ):
-        items = [_form(item, tensors, objects, lists) for item in value]
+        items = [_form(item, tensors, objects, lists, known) for item in value]
         if kind is list:
             lists.append(value)
             return ("list", items)
         return ("tuple", kind, items)
     if kind is dict:
         lists.append(value)
-        return ("dict", tuple(value), [_form(item, tensors, objects, lists) for item in value.values()])
+        return ("dict", tuple(value), [_form(item, tensors, objects, lists, known) for item in value.values()])
     if kind not in (int, float, complex, str, bytes, bool, type(None)):
         objects.append(value)
     return ("constant", value)
@@ -300,7 +312,7 @@ class Compiled:
                 Break("it handles exceptions, and may meet one after something that must not happen twice", "")
             )
         if self._after(kind, watch.log):
-            self._add_replay(kind, observer, reading, form, tensors, result)
+            self._add_replay(kind, observer, reading, form, tensors, lists, result)
         return result
 
     def _add_replay(
@@ -310,12 +322,18 @@ class Compiled:
         reading: Reading,
         form: tuple[Any, ...],
         tensors: list[Tensor],
+        lists: list[Any],
         result: Any,
     ) -> None:
         returned: list[Tensor] = []
         objects: list[Any] = []
-        results = _form(result, returned, objects, [])
-        if any(not reading.knows(value) for value in objects):
+        made: list[Any] = []
+        results = _form(result, returned, objects, made, reading.knows)
+        if not {id(x) for x in lists}.isdisjoint(map(id, made)):
+            kind.breaks = [Break("it returns a list or dictionary that it was given", "")]
+        elif len({id(x) for x in made}) < len(made):
+            kind.breaks = [Break("it returns one list or dictionary in two places", "")]
+        elif any(not reading.knows(value) for value in objects):
             kind.breaks = [Break("it returns an object that is neither a tensor nor a number", "")]
         elif any(id(x) not in observer._ids and id(x) not in reading.tensors for x in returned):
             kind.breaks = [Break("it returns a tensor whose making was not seen", "")]

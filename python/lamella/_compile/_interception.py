@@ -13,12 +13,13 @@ from typing import Any
 import lamella as lm
 from lamella import _C, optim
 from lamella._C import Tensor
-from lamella.graph._special import FUNCTIONAL, ORIGINALS, SIZES, exchange_handler
+from lamella.graph._special import FUNCTIONAL, ORIGINALS, SIZES, exchange_handler, means_its_own
 
 from ._observer import MismatchError, Observer
 
 _current = threading.local()
 
+_SUBSCRIPTS = frozenset(["__getitem__", "__setitem__"])
 #: Methods that replays call again, each as one step.
 _STEPS = frozenset(["clear_grad", "retain_grad", "requires_grad_", "detach_"])
 
@@ -58,6 +59,8 @@ class _Eyes:
             return NotImplemented
         if name in SIZES:
             found.reads_sizes = True
+            return NotImplemented
+        if (name in FUNCTIONAL or name in _SUBSCRIPTS) and not means_its_own(name, original):
             return NotImplemented
         if name in FUNCTIONAL:
             return FUNCTIONAL[name](*args)

@@ -141,7 +141,7 @@ class Observer(RecorderBase):
             raise RefusedError("random numbers come from a generator that the call has made")
         if isinstance(value, np.ndarray):
             return self.value_of(self._constant(lm.asarray(value, device="cpu"), value)), True
-        if type_.startswith("Tensor[]"):
+        if type_.startswith("Tensor[]") and value is not None:
             items = value if isinstance(value, (list, tuple)) else [value]
             if not all(item is None or isinstance(item, Tensor) for item in items):
                 raise RefusedError("numbers stand among tensors of a list")

@@ -11,6 +11,7 @@ import fractions
 import functools
 import operator
 import re
+import struct
 import sys
 import types
 import weakref
@@ -47,6 +48,9 @@ class _Enum(enum.Enum):
 #: Number of attributes that each member of an enumeration has.
 _ENUM_ATTRIBUTES = len(vars(_Enum.MEMBER))
 
+#: Bytes of an attribute in an object.
+_POINTER = struct.calcsize("P")
+
 #: Classes of objects whose steps change them, and which replays step as a whole.
 STEPPERS = (lm.optim.Optimizer, lm.optim.lr.LRScheduler)
 
@@ -58,6 +62,26 @@ class UnwatchableError(Exception):
 def _is_constant_class(kind: type) -> bool:
     """True for classes of Python itself, of numpy and of this package, which nobody changes."""
     return module_of(kind).partition(".")[0] in ("builtins", "lamella", "numpy", "typing", "abc", "enum", "collections")
+
+
+#: Classes written in C whose objects are watched, and those whose objects do not change.
+_KNOWN_BASES = (dict, list, tuple, set, frozenset, int, float, str, bytes, complex, BaseException, type)
+_UNCHANGING = (re.Pattern, re.Match, struct.Struct, operator.itemgetter, functools._lru_cache_wrapper)
+
+
+def _is_hiding(kind: type) -> bool:
+    """True for a class whose objects have more memory than attributes that Python shows."""
+    if module_of(kind).partition(".")[0] in ("lamella", "numpy") or kind.__base__ is None:
+        return False
+    shown = sum(isinstance(value, types.MemberDescriptorType) for value in vars(kind).values())
+    shown += ("__dict__" in vars(kind)) + ("__weakref__" in vars(kind))
+    return kind.__basicsize__ > kind.__base__.__basicsize__ + _POINTER * shown
+
+
+def _mangled(kind: type, name: str) -> str:
+    """Returns the attribute that a name of ``__slots__`` stands for."""
+    private = name.startswith("__") and not name.endswith("__")
+    return f"_{kind.__name__.lstrip('_')}{name}" if private else name
 
 
 class Everything:
@@ -223,13 +247,14 @@ class Reading:
     def _instance(self, value: Any, path: str) -> None:
         kind = type(value)
         self._follow(kind, path)
+        self._hidden_state(value, path)
         for base in kind.__mro__:
-            if module_of(base) in ("builtins", "_io", "_random", "_thread") and base is not object:
-                known = (dict, list, tuple, set, frozenset, int, float, str, bytes, complex, BaseException, type)
-                if not issubclass(base, known):
-                    raise UnwatchableError(f"{path} is a {kind.__qualname__}, whose changes cannot be seen")
+            hides = module_of(base) in ("builtins", "_io", "_random", "_thread") and base is not object
+            if hides and not issubclass(base, _KNOWN_BASES):
+                raise UnwatchableError(f"{path} is a {kind.__qualname__}, whose changes cannot be seen")
             slots = vars(base).get("__slots__", ()) if base is not object else ()
             for name in (slots,) if isinstance(slots, str) else slots:
+                name = _mangled(base, name)
                 if (self._dynamic or name in self._names) and name not in ("__dict__", "__weakref__"):
                     self._attribute(value, name, path)
         if isinstance(value, BaseException):
@@ -251,6 +276,19 @@ class Reading:
                 self._follow(item, f"{path}.{name}")
                 if stepper and not isinstance(item, (*STEPPERS, lm.nn.Module, lm.Tensor, types.FunctionType)):
                     self.of_steppers.append(f"{path}.{name}")
+
+    def _hidden_state(self, value: Any, path: str) -> None:
+        """Guards what an object of a class written in C has beside attributes, if its memory can be read."""
+        if isinstance(value, (*_UNCHANGING, *_KNOWN_BASES, lm.Tensor)):
+            return
+        if any(map(_is_hiding, type(value).__mro__[:-1])):
+            try:
+                size = memoryview(value).nbytes
+            except (TypeError, ValueError, BufferError):
+                raise UnwatchableError(
+                    f"{path} is a {type(value).__qualname__}, whose changes cannot be seen"
+                ) from None
+            self._memory(value, size, path)
 
     def _reads_every_attribute(self, kind: type) -> bool:
         """True if code may read attributes whose names are not known: the user's or the standard library's."""

@@ -10,6 +10,7 @@ from .._C import (
     Tensor,
     _hidden_axes,
     _hide_axis,
+    _is_mapped,
     _show_axis,
     _vmap_enter,
     _vmap_leave,
@@ -297,7 +298,7 @@ def call_rule(
         raise RuntimeError(f"[{name}] has generate_vmap_rule=True, and a vmap of its own: only one of them can count")
 
     def is_mapped(value: Any) -> bool:
-        return isinstance(value, Tensor) and any(own == level for own, _ in _hidden_axes(value))
+        return isinstance(value, Tensor) and _is_mapped(value, level)
 
     def show(value: Any, axis: Any, path: object) -> Any:
         return _show_axis(value, 0, level, size) if is_mapped(value) else value

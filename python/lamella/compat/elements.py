@@ -13,8 +13,19 @@ def become(x: Tensor, made: Tensor) -> Tensor:
 
     A leaf that wants a gradient stays one, with its hooks. Its gradient stays where it has the shape of ``made``.
     """
-    if made is not x:
-        _C._exchange_tensors(x, made)
+    if made is x:
+        return x
+    if type(x) is not Tensor or type(made) is not Tensor:
+        from lamella.graph import Symbol  # which programs without graphs do not load
+
+        if isinstance(x, Symbol):
+            x._become(made)
+            return x
+        if isinstance(made, Symbol):
+            raise RuntimeError(
+                f"[data] a tensor cannot become {made.name!r}, which has elements only when a graph runs"
+            )
+    _C._exchange_tensors(x, made)
     return x
 
 

@@ -16,6 +16,9 @@ from lamella._names import Elsewhere
 
 from .names import Names
 
+#: Modules whose calls are those of their callers: methods of a graph's values, and methods that recorders look at.
+_PASSING = frozenset(["lamella.graph._symbol", "lamella._attributes"])
+
 
 def own(name: str) -> Any:
     """Returns what Lamella's tensors have under a name, or None."""
@@ -36,7 +39,9 @@ def of_two_meanings(name: str, method: Callable[..., Any], native: Any = None) -
         return _binding(method)
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        caller = sys._getframe(1).f_globals.get("__name__", "")
+        frame = sys._getframe(1)
+        while (caller := frame.f_globals.get("__name__", "")) in _PASSING and frame.f_back is not None:
+            frame = frame.f_back
         return (kept if caller.startswith("lamella.") else method)(self, *args, **kwargs)
 
     call.__name__ = name

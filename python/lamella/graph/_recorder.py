@@ -15,8 +15,8 @@ import lamella as lm
 from lamella import _C, _tree
 from lamella._C import DType, Tensor
 
-from ._special import FUNCTIONAL, exchange_handler
-from ._symbol import SAMPLE_SIZES, SMALL_SIZES, Symbol, refuse_unknown
+from ._special import FUNCTIONAL, exchange_handler, means_its_own
+from ._symbol import SAMPLE_SIZES, SMALL_SIZES, Symbol, UnknownSize, refuse_unknown
 
 if TYPE_CHECKING:
     from ._graph import Graph
@@ -119,6 +119,18 @@ class RecorderBase:
         return NotImplemented
 
 
+def _with_known_rest(own: Sequence[int], shape: Sequence[int]) -> Sequence[int]:
+    """Returns the shape of ``reshape(x, [x.shape[0], -1])`` with what -1 stands for, if only the other is unknown."""
+    unknown = [size for size in shape if isinstance(size, UnknownSize)]
+    rest = [i for i, size in enumerate(shape) if size == -1 and not isinstance(size, UnknownSize)]
+    if len(unknown) != 1 or len(rest) != 1 or sum(size == -1 for size in own) != 1:
+        return shape
+    known, others = (math.prod(size for size in sizes if size != -1) for sizes in (own, shape))
+    if others == 0 or known % others:
+        return shape
+    return [known // others if i == rest[0] else size for i, size in enumerate(shape)]
+
+
 class Recorder(RecorderBase):
     """Hands the calls of a thread to a graph; the methods without underscore are called by the engine."""
 
@@ -135,6 +147,8 @@ class Recorder(RecorderBase):
             RuntimeError: a number among the arguments is a size that is known only when the graph runs.
         """
         refuse_unknown(values)
+        if name == "reshape" and isinstance(values[1], (list, tuple)):
+            values = [values[0], _with_known_rest(values[0].shape, values[1]), *values[2:]]
         op = self._operator(getattr(lm.ops.lamella, name))
         out = values[-1] if len(values) > len(op.names) else None
         if not self._takes(op, values):
@@ -227,10 +241,11 @@ class Recorder(RecorderBase):
         given = value if isinstance(value, Tensor) else lm.asarray(value, dtype=x.dtype)
         self._record(self._operator(lm.ops.lamella.set_index_), [x, text, tensors, given])
 
-    def special(self, name: str, _original: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def special(self, name: str, original: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Records what Python does with a tensor that is no symbol: arithmetic and subscripts are operators."""
-        if _C._recorder() is None:
-            return NotImplemented  # the recorder itself computes
+        # The recorder itself computes, or what a front's method calls is to be recorded.
+        if _C._recorder() is None or not means_its_own(name, original):
+            return NotImplemented
         if name in FUNCTIONAL and not kwargs:
             return FUNCTIONAL[name](*args)
         if name == "__getitem__" and self._takes_any(args):

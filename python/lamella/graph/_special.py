@@ -6,17 +6,16 @@ thread is such a one; afterwards it has its own again. So nothing is slower whil
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from lamella import _C
 from lamella._C import Tensor, asarray
 
-from .._attributes import replaced
+from .._attributes import Handler, local, replaced, watched
 
 BINARY = {
     "add": "add",
@@ -66,13 +65,6 @@ VIEWS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 _NUMBERS = (Tensor, int, float, complex, np.generic)
-
-
-class Handler(Protocol):
-    """Sees what a thread does with tensors."""
-
-    def special(self, name: str, original: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-        """Takes a call of a special method, or of "get NAME" and "set NAME"; NotImplemented leaves it as it is."""
 
 
 def _binary(name: str, reflected: bool) -> Callable[..., Any]:
@@ -129,30 +121,8 @@ def _functional() -> dict[str, Callable[..., Any]]:
 #: Special methods, and reads of attributes, as calls of operators; a call may return NotImplemented.
 FUNCTIONAL = _functional()
 
-_local = threading.local()
 _lock = threading.Lock()
 _count = 0
-
-
-def _call(name: str, original: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    handler: Handler | None = getattr(_local, "handler", None)
-    result = NotImplemented if handler is None else handler.special(name, original, args, kwargs)
-    return original(*args, **kwargs) if result is NotImplemented else result
-
-
-@functools.cache
-def _wrapped(name: str, original: Any) -> Any:
-    if hasattr(type(original), "__set__"):
-        return property(
-            lambda x: _call("get " + name, original.__get__, (x,), {}),
-            lambda x, value: _call("set " + name, original.__set__, (x, value), {}),
-        )
-
-    @functools.wraps(original)
-    def method(*args: Any, **kwargs: Any) -> Any:
-        return _call(name, original, args, kwargs)
-
-    return method
 
 
 def _own() -> dict[str, Any]:
@@ -177,16 +147,21 @@ ORIGINALS = _own()
 _replaced: dict[str, Any] = {}
 
 
+def means_its_own(name: str, original: Any) -> bool:
+    """False for a method that a front has put in the place of one in C: what that one calls is seen in its turn."""
+    return ORIGINALS.get(name, original) is original
+
+
 def _replace() -> None:
     for name in ORIGINALS:
         _replaced[name] = vars(Tensor)[name]
-        setattr(Tensor, name, _wrapped(name, _replaced[name]))
+        setattr(Tensor, name, watched(name, _replaced[name]))
 
 
 def _put_back() -> None:
     for name, original in _replaced.items():
         # A front that was loaded meanwhile has put its own there.
-        if vars(Tensor)[name] is _wrapped(name, original):
+        if vars(Tensor)[name] is watched(name, original):
             setattr(Tensor, name, original)
     _replaced.clear()
     kinds: list[type] = [Tensor]
@@ -198,7 +173,7 @@ def _put_back() -> None:
 def exchange_handler(handler: Handler | None) -> Handler | None:
     """Makes another handler this thread's, or takes it away; returns the one before."""
     global _count
-    before: Handler | None = getattr(_local, "handler", None)
+    before: Handler | None = getattr(local, "handler", None)
     with _lock:
         change = (handler is not None) - (before is not None)
         _count += change
@@ -206,5 +181,5 @@ def exchange_handler(handler: Handler | None) -> Handler | None:
             _replace()
         elif change < 0 and _count == 0:
             _put_back()
-    _local.handler = handler
+    local.handler = handler
     return before

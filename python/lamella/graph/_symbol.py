@@ -101,9 +101,21 @@ class Symbol(Tensor):
 
     @property
     def size(self) -> int:  # type: ignore[override]
-        """The number of elements; -1 where it is known only when the graph runs."""
+        """The number of elements; -1 where it is known only when the graph runs, with which nothing is computed."""
+        count = self._count()
+        # A front has the attribute of its framework, which is called, in place of the number.
+        front = vars(Tensor)["size"]
+        return front.of(self, count) if hasattr(front, "of") else count
+
+    def _count(self) -> int:
         shape = self._graph._described(self._id).shape
-        return -1 if -1 in shape else math.prod(shape)
+        return _UNKNOWN if -1 in shape else math.prod(shape)
+
+    @property
+    def nbytes(self) -> int:  # type: ignore[override]
+        """The bytes of the elements; -1 where their number is known only when the graph runs, as for :attr:`size`."""
+        count = self._count()
+        return count if count is _UNKNOWN else count * self.dtype.itemsize
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
@@ -125,6 +137,11 @@ class Symbol(Tensor):
         self._graph._core.set_stop_gradient(self._id, bool(stop))
 
     @property
+    def is_leaf(self) -> bool:  # type: ignore[override]
+        """False for the result of a node that gradients flow through."""
+        return self.stop_gradient or self._graph._described(self._id).origin != "result"
+
+    @property
     def requires_grad(self) -> bool:  # type: ignore[override]
         """The opposite of :attr:`stop_gradient`."""
         return not self.stop_gradient
@@ -132,6 +149,12 @@ class Symbol(Tensor):
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         self.stop_gradient = not wanted
+
+    def _become(self, other: Tensor) -> None:
+        """Makes this object stand for another value of the graph, or for a tensor that it captures."""
+        made = other if isinstance(other, Symbol) else self._graph.capture(other)
+        _C._exchange_tensors(self, Tensor.__new__(Symbol, made))
+        self._graph, self._id, self._other = made._graph, made._id, made._other
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnknownValueError(
@@ -166,8 +189,8 @@ class Symbol(Tensor):
         _recording_graph(self)._recorder.set_item(self, key, value)
 
     def detach(self) -> Tensor:
-        """Returns the value with its gradient cut off."""
-        result: Symbol = _recorded(self, _C.clone, self)
+        """Returns the value with its gradient cut off, in the same memory."""
+        result: Any = self[...]
         result.stop_gradient = True
         return result
 
@@ -184,7 +207,8 @@ class Symbol(Tensor):
         """Returns the value in another dtype; it is on the device on which the graph runs."""
         if target is not None and (not isinstance(target, str) or hasattr(_C, target)):
             dtype = target
-        return self if dtype is None else self.astype(dtype)
+        result: Tensor = self if dtype is None else _recorded(self, _C.astype, self, dtype, copy=False)
+        return result
 
     @property
     def T(self) -> Tensor:  # type: ignore[override]  # noqa: N802 (numpy's name)
@@ -230,11 +254,10 @@ def _recorded(symbol: Symbol, function: Callable[..., Any], *args: Any, **kwargs
 
 
 def _method(name: str) -> Callable[..., Any]:
-    original = getattr(Tensor, name)
-
-    @functools.wraps(original)
+    @functools.wraps(getattr(Tensor, name))
     def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
-        return _recorded(self, original, self, *args, **kwargs)
+        # Looked up now, as a front may have been loaded since.
+        return _recorded(self, getattr(Tensor, name), self, *args, **kwargs)
 
     return method
 

@@ -20,6 +20,8 @@ def annotation(type_name: str) -> str:
         return annotation(type_name[:-1]) + " | None"
     if type_name == "str|int[]":
         return "str | Sequence[int]"
+    if type_name == "int|int[]":
+        return "int | Sequence[int]"
     if type_name.endswith("]"):
         element, _, size = type_name[:-1].rpartition("[")
         sequence = f"Sequence[{annotation(element)}]"

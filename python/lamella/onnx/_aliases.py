@@ -19,7 +19,7 @@ VIEWS = frozenset(
         *("view_as_complex", "sliding_window", "atleast_1d", "atleast_2d", "atleast_3d", "contiguous", "astype"),
         *("cast", "to_device", "positive", "conj", "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"),
         *("feature_alpha_dropout", "meshgrid", "rot90", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle"),
-        *("interpolate", "sum_to", "rnn", "lstm", "gru", "flip", "fliplr", "flipud", "diag"),
+        *("einsum", "interpolate", "sum_to", "rnn", "lstm", "gru", "flip", "fliplr", "flipud", "diag"),
     ]
 )
 

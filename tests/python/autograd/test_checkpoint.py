@@ -685,3 +685,31 @@ def test_random_programs(options):
     del function, call, a, b, y, da, db, s
     gc.collect()
     assert lm.memory.memory_allocated() == before
+
+
+@pytest.mark.parametrize("kept", ["checkpoint", "hooks"])
+@pytest.mark.parametrize("name", ["grid_sample", "ctc_loss"])
+def test_batched_gradients_of_compositions_that_are_given_constants(name: str, kept: str) -> None:
+    """Such layers differentiate a composition of saved tensors, which a checkpoint gives back off the tape."""
+    rng = np.random.default_rng(0)
+    image = lm.asarray(rng.normal(size=(1, 1, 4, 4)))
+    shape = (1, 2, 2, 2) if name == "grid_sample" else (5, 2, 4)
+    x = lm.tensor(rng.uniform(-0.8, 0.8, shape), stop_gradient=False)
+    sizes = lm.asarray([5, 4]), lm.asarray([2, 1])
+    labels = lm.asarray([[1, 2], [3, 1]])
+
+    def f(x: lm.Tensor) -> lm.Tensor:
+        if name == "grid_sample":
+            return lm.nn.functional.grid_sample(image, x)
+        return lm.nn.functional.ctc_loss(lm.log_softmax(x, -1), labels, *sizes, reduction="none")
+
+    def gradients(y: lm.Tensor) -> np.ndarray:
+        seeds = lm.stack([lm.ones_like(y), lm.ones_like(y) * 2])
+        return lm.grad([y], [x], [seeds], is_grads_batched=True)[0].numpy()
+
+    if kept == "checkpoint":
+        found = gradients(lm.checkpoint(f, x))
+    else:
+        with lm.autograd.saved_tensors_hooks(lambda t: t.numpy().copy(), lm.asarray):
+            found = gradients(f(x))
+    np.testing.assert_allclose(found, gradients(f(x)), 1e-12)

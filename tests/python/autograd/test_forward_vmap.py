@@ -213,3 +213,44 @@ def test_forward_mode_jacobians_of_a_mapped_function() -> None:
 
 def test_gradcheck_of_a_mapped_function() -> None:
     assert gradcheck(vmap(scalar), lm.tensor(X, stop_gradient=False), check_forward_ad=True)
+
+
+class Numpyless(lm.PyLayer):
+    """x ** 3 without a jvp: forward mode goes through its backward, which calls another layer."""
+
+    @staticmethod
+    def forward(ctx: Any, x: lm.Tensor) -> lm.Tensor:
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx: Any, dy: lm.Tensor) -> lm.Tensor:
+        (x,) = ctx.saved_tensors
+        return 3 * dy * Sine.apply(x) / lm.sin(x) * x * x
+
+
+SQUARES = table(EXAMPLES, 3, 3, seed=7) + 4 * lm.eye(3, dtype="float64")
+OF_BACKWARD: dict[str, tuple[Callable[[lm.Tensor], lm.Tensor], lm.Tensor]] = {
+    "cumprod": (lambda x: lm.cumprod(x, 0), X),
+    "logcumsumexp": (lambda x: lm.logcumsumexp(x, 0), X),
+    "det": (lm.linalg.det, SQUARES),
+    "solve": (lambda x: lm.linalg.solve(x, x @ x), SQUARES),
+    "cholesky": (lambda x: lm.linalg.cholesky(x @ x.T), SQUARES),
+    "qr": (lambda x: lm.linalg.qr(x)[1], SQUARES),
+    "a layer": (Numpyless.apply, X),
+}
+
+
+@pytest.mark.parametrize("name", OF_BACKWARD)
+def test_forward_mode_over_the_backward_pass_of_a_mapped_call(name: str) -> None:
+    """The tangents of one example are not added to those of another one."""
+    f, x = OF_BACKWARD[name]
+    v = lm.asarray(np.random.default_rng(5).normal(size=x.shape))
+
+    def mapped(x: lm.Tensor) -> lm.Tensor:
+        return lm.sum(vmap(f)(x) * 1.5)
+
+    found = jvp(jacrev(mapped), (x,), (v,))[1]
+    rows = [jvp(jacrev(lambda row: lm.sum(f(row) * 1.5)), (x[i],), (v[i],))[1] for i in range(EXAMPLES)]
+    np.testing.assert_allclose(found.numpy(), np.stack([row.numpy() for row in rows]), 1e-9, 1e-9)
+    np.testing.assert_allclose(found.numpy(), hvp(mapped, x, v)[1].numpy(), 1e-9, 1e-9)

@@ -17,6 +17,44 @@ STATIC = """
 """
 
 PROGRAMS = {
+    "writes are saved and compiled": """
+        paddle.disable_static()
+        import lamella as lm
+
+        x = paddle.to_tensor(np.arange(8, dtype="float32").reshape(2, 4))
+        for line in ("y += 1", "y *= 2", "y[0] = 5", "y[:, 1] += 1", "y.add_(x)", "y.exp_()", "y.zero_()",
+                     "paddle.assign(x * 3, y)", "y.set_value(x)", "z = y[1]; z += 2", "z = y[1]; z.add_(x[0])"):
+            names = {"paddle": paddle}
+            exec(f"def f(x):\\n y = x * 2 + 1\\n {line}\\n return y * 3", names)
+            f = names["f"]
+            want = f(x.clone()).numpy()
+
+            class Writes(paddle.nn.Layer):
+                def forward(self, x):
+                    return f(x)
+
+            compiled = lm.compile(f)
+            for _ in range(4):
+                np.testing.assert_allclose(compiled(x.clone()).numpy(), want, 1e-6, err_msg=line)
+            layer = paddle.jit.to_static(Writes(), input_spec=[paddle.static.InputSpec([None, 4], "float32")])
+            paddle.jit.save(layer, "writes")
+            np.testing.assert_allclose(paddle.jit.load("writes")(x.clone()).numpy(), want, 1e-6, err_msg=line)
+        """,
+    "sizes that are open": """
+        v = paddle.static.data("v", [None, 4])
+        scaled = paddle.sum(v) / paddle.shape(v)[0].astype("float32")
+        rows, fours = v.reshape([v.shape[0], -1]) * 2, v.reshape([v.shape[0], -1, 2])
+        fed = np.arange(12, dtype="float32").reshape(3, 4)
+        found = exe.run(feed={"v": fed}, fetch_list=[scaled, rows, fours])
+        assert found[0] == fed.sum() / 3 and found[1].shape == (3, 4) and found[2].shape == (3, 2, 2)
+        for ask in (lambda: paddle.sum(v) / v.size, lambda: paddle.shape(paddle.static.data("w", [None, None]))):
+            try:
+                ask()
+            except RuntimeError as error:
+                assert "known only when" in str(error)
+            else:
+                raise AssertionError
+        """,
     "a classifier": """
         img = paddle.static.data(name="img", shape=[None, 28, 28], dtype="float32")
         label = paddle.static.data(name="label", shape=[None, 1], dtype="int64")

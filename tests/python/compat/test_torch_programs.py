@@ -89,6 +89,116 @@ class Decides(nn.Module):
 decides = torch.jit.trace(Decides(), torch.ones(2))
 assert decides(-torch.ones(2)).tolist() == [1, 1] and "no program" in fails(RuntimeError, lambda: decides.graph)
 """,
+    "writes are recorded": """
+import onnxruntime
+
+WRITES = '''y += 1
+y -= 1
+y *= 2
+y /= 2
+y **= 2
+y[0] = 5
+y[:, 1:] = 0
+y[1] += 2
+y.add_(1)
+y.mul_(2)
+y.zero_()
+y.clamp_(0, 3)
+y.T[0] += 1
+y.view(9)[:2] = 8
+y.detach()[0] = 1
+y.data[0] = 3
+y.data = x + 3
+y.t_()
+y.transpose_(0, 1)
+for r in y: r[0] = 1
+y.unbind(0)[1].zero_()
+torch.add(y, 1, out=y)'''
+x = torch.arange(9.0).reshape(3, 3)
+for line in WRITES.splitlines():
+    for begin in ("y = x * 2 + 1", "y = x.clone()"):
+        names = {"torch": torch}
+        exec(f"def f(x):\\n {begin}\\n {line}\\n return y * 3, y", names)
+        f = names["f"]
+        want = [each.clone() for each in f(x.clone())]
+
+        class Writes(nn.Module):
+            def forward(self, x):
+                return f(x)
+
+        def same(call, what):
+            for _ in range(4):
+                for a, b in zip(call(x.clone()), want, strict=True):
+                    assert torch.equal(a, b), (what, begin, line, a, b)
+
+        same(torch.compile(f), "compile")
+        same(torch.export.export(Writes(), (x.clone(),)).module(), "export")
+        memory = io.BytesIO()
+        try:
+            torch.onnx.export(Writes(), (x.clone(),), memory, input_names=["x"], opset_version=18)
+        except ValueError as error:  # what no model can express is refused
+            assert "may share memory" in str(error) and "view" in line
+            continue
+        session = onnxruntime.InferenceSession(memory.getvalue(), providers=["CPUExecutionProvider"])
+        same(lambda x: map(torch.from_numpy, session.run(None, {"x": x.numpy()})), "onnx")
+weight = torch.zeros(3)
+
+
+@torch.compile
+def moved(x):
+    weight[:] = weight * 0.5 + x
+    return x + 1
+
+
+for _ in range(5):
+    moved(torch.ones(3))
+assert weight.tolist() == [1.9375] * 3
+""",
+    "methods mean what PyTorch's do": """
+import onnxruntime
+
+x = torch.tensor([[1.0, 2.0, 4.0, 9.0], [2.0, 0.0, 1.0, 5.0]])
+for text in (
+    "x.std(1)", "x.var(1)", "x.var(1, False)", "x.min(1)[0]", "x.max(1)[1]", "x.split(2, 1)[0]", "x.split(1)[1]",
+    "x.sort(1)[0]", "x.argsort(1)", "x.argmax(1, keepdim=True)", "x.mean(1, keepdim=True)", "x.triu(1)",
+    "x.repeat(2, 1)", "x.view(x.size(0), -1)", "x.size(1) * x", "x.median(1)[0]", "x.squeeze(0)", "x.chunk(2, 1)[1]",
+    "x.std()", "x.sum(1, True)", "x.flip(1)", "x.expand(2, -1)", "x.size()[0] + x", "x.quantile(0.5, 1)",
+):
+
+    class One(nn.Module):
+        def forward(self, x):
+            return eval(text)
+
+    want = One()(x)
+    assert torch.allclose(torch.export.export(One(), (x,)).module()(x), want), text
+    if "quantile" in text:
+        continue
+    memory = io.BytesIO()
+    torch.onnx.export(One(), (x,), memory, input_names=["x"], opset_version=18)
+    session = onnxruntime.InferenceSession(memory.getvalue(), providers=["CPUExecutionProvider"])
+    assert torch.allclose(torch.from_numpy(session.run(None, {"x": x.numpy()})[0]), want), text
+
+
+class Rows(nn.Module):
+    def forward(self, x):
+        return x.view(x.size(0), -1) * 2
+
+
+memory = io.BytesIO()
+torch.onnx.export(Rows(), (torch.ones(2, 3, 4),), memory, input_names=["x"], dynamic_axes={"x": {0: "n"}})
+session = onnxruntime.InferenceSession(memory.getvalue(), providers=["CPUExecutionProvider"])
+assert session.run(None, {"x": torch.ones(5, 3, 4).numpy()})[0].shape == (5, 12)
+
+
+class Token(nn.Module):
+    def forward(self, x):
+        return torch.ones(1, 1, 4).expand(x.shape[0], -1, -1) + x
+
+
+text = fails(RuntimeError, lambda: torch.onnx.export(Token(), (torch.ones(2, 3, 4),), io.BytesIO(),
+                                                     input_names=["x"], dynamic_axes={"x": {0: "n"}}))
+assert "known only when" in text
+""",
     "export": """
 from torch.export import Dim, ExportedProgram, export, load, save
 

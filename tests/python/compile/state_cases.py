@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import array
 import collections
+import ctypes
 import functools
 import math
 import os
@@ -362,3 +364,50 @@ def partial_and_cached():
         return x_of(i)
 
     return lambda x: box[0](x), arguments
+
+
+@case
+def an_array_of_the_standard_library():
+    numbers = array.array("d", [1.0])
+
+    def arguments(i):
+        numbers[0] = 1.0 + i // 3
+        return x_of(i)
+
+    return lambda x: x * numbers[0], arguments
+
+
+@case
+def a_number_of_ctypes():
+    number = ctypes.c_double(1.0)
+
+    def arguments(i):
+        number.value = 1.0 + i // 3
+        return x_of(i)
+
+    return lambda x: x * number.value, arguments
+
+
+@case
+def private_slots():
+    class Box:
+        __slots__ = ("__scale",)
+
+        def put(self, scale):
+            self.__scale = scale
+
+        def get(self):
+            return self.__scale
+
+    box = Box()
+
+    def arguments(i):
+        box.put(1.0 + i // 3)
+        return x_of(i)
+
+    return lambda x: x * box.get(), arguments
+
+
+@case
+def gradient_without_spacing():
+    return (lambda x: lm.gradient(x)[0]), x_of

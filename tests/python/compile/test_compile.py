@@ -492,3 +492,19 @@ def test_odd_objects_are_taken_as_they_are(name):
             for _ in range(5):
                 assert compiled(*args).tolist() == [2, 2]
             assert str(lm.compile.explain(compiled))
+
+
+def test_containers_keep_their_identity() -> None:
+    known = [lm.ones([2])]
+    given = lm.compile(lambda batch: batch)
+    closed_over = lm.compile(lambda x: (x + 1, known))
+    twice = lm.compile(lambda x: [made := [x * 2], made])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lm.CompileWarning)
+        for _ in range(5):
+            batch = {"x": lm.ones([2])}
+            assert given(batch) is batch
+            assert closed_over(lm.ones([2]))[1] is known
+            first, second = twice(lm.ones([2]))
+            assert first is second
+    assert graphs(closed_over) == 1

@@ -1,5 +1,7 @@
 """Tensors as numpy arrays, buffers and DLPack capsules."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -167,3 +169,63 @@ def test_dlpack_wrongly_used():
     with pytest.raises(ZeroDivisionError):
         lm.from_dlpack(Fails())
     lm.zeros(2).__dlpack__()  # a capsule that nobody takes frees what it holds
+
+
+TRUE_BYTES = np.array([0, 255, 0, 254, 1, 2], "u1")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lm.asarray,
+        lm.tensor,
+        lm.from_numpy,
+        lm.from_dlpack,
+        lambda array: lm.asarray(array, copy=True),
+        lambda array: lm.asarray(memoryview(array)),
+        lambda array: lm.asarray(np.repeat(array, 2)[::2]),
+        lambda array: lm.asarray(np.frombuffer(array.tobytes(), bool)),
+    ],
+)
+def test_true_bytes_other_than_1_are_true(make: Any) -> None:
+    array = TRUE_BYTES.view(bool)
+    mask = make(array)
+    want = TRUE_BYTES != 0
+    assert mask.sum().item() == 4 and (mask == True).tolist() == want.tolist()  # noqa: E712
+    assert (~mask).tolist() == (~want).tolist() and mask.astype("int32").tolist() == want.astype(int).tolist()
+    assert lm.nonzero(mask)[0].tolist() == np.nonzero(want)[0].tolist()
+    assert lm.arange(6)[mask].tolist() == np.arange(6)[want].tolist()
+    assert lm.cumulative_sum(mask).tolist() == np.cumsum(want).tolist()
+
+
+def test_memory_of_bools_that_is_not_shared() -> None:
+    array = TRUE_BYTES.view(bool)
+    with pytest.raises(ValueError, match="copy=False"):
+        lm.asarray(array, copy=False)
+    with pytest.raises(BufferError, match="neither 0 nor 1"):
+        lm.from_dlpack(array, copy=False)
+    clean = np.array([True, False])
+    shared = lm.from_numpy(clean)
+    clean[0] = False
+    assert shared.tolist() == [False, False]
+
+
+def test_bytes_that_a_mask_gets_later_do_no_harm() -> None:
+    """Numpy may write any byte into memory that a mask shares: as many elements are found as there are results."""
+    memory = np.zeros(16384 + 7, "u1")
+    memory[:100] = 1
+    mask = lm.from_numpy(memory.view(bool))
+    memory[-7:] = 255
+    memory[200:300] = 254
+    assert 100 <= lm.arange(memory.size)[mask].shape[0] <= 207
+    assert 100 <= lm.nonzero(mask)[0].shape[0] <= 207
+
+
+def test_numpy_bools_are_indices() -> None:
+    x = lm.asarray([1.0, 2.0])
+    array = x.numpy()
+    for truth in (np.True_, np.False_):
+        assert x[truth].shape == array[truth].shape and x[truth, ...].shape == array[truth, ...].shape
+    x[np.False_] = 7.0
+    x[np.True_] = 5.0
+    assert x.tolist() == [5.0, 5.0]

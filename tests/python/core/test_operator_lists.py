@@ -29,8 +29,8 @@ FRONTS = ("python/lamella/compat/", "python/lamella/onnx/converters/", "python/l
 
 def lists_in_cpp(text):
     """The names in each braced list of texts, of pairs that begin with a text included."""
-    for match in re.finditer(r'\{((?:\s*\{?"\w+"[^{}"]*\}?,?){2,})\}', text):
-        yield re.findall(r'"(\w+)"', match[1])
+    for match in re.finditer(r'(?=\{(\s*(?=\{?")(?:[^{}]|\{[^{}]*\})*)\})', text):
+        yield re.findall(r'(?:^|[{,])\s*"(\w+)"', match[1])
 
 
 def lists_in_python(text):

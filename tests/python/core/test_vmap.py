@@ -683,3 +683,66 @@ def test_nothing_is_kept_alive() -> None:
     for _ in range(50):
         vmap(lambda x: lm.softmax(x) @ lm.ones([64]))(lm.ones([64, 64]))
     assert lm.memory.memory_allocated() <= before + 1024
+
+
+class Scaled(lm.PyLayer):
+    """a * s * s, with a rule for vmap that multiplies whole batches."""
+
+    @staticmethod
+    def forward(ctx: Any, a: lm.Tensor, s: lm.Tensor) -> lm.Tensor:
+        ctx.save_for_backward(a, s)
+        return a * s * s
+
+    @staticmethod
+    def backward(ctx: Any, g: lm.Tensor) -> Any:
+        a, s = ctx.saved_tensor()
+        return g * s * s, 2 * g * a * s
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, a: lm.Tensor, s: lm.Tensor) -> Any:
+        return a * (s * s), 0
+
+
+def _scaled(a: lm.Tensor, s: lm.Tensor) -> lm.Tensor:
+    return a * s * s
+
+
+def _of_each(layer: Any, way: str) -> Any:
+    shared = lm.asarray([0.5, 1.0])
+
+    def one(x: lm.Tensor) -> Any:
+        if way == "hvp":
+            return lm.autograd.hvp(lambda q: layer(q, q).sum(), x, lm.ones([2]))[1]
+        if way == "jvp":
+            return lm.autograd.jvp(lambda s: layer(x, s), (shared,), (x,))[1]
+        if way == "jacrev":
+            return lm.autograd.jacrev(lambda s: layer(x, s).sum())(shared)
+        if way == "vjp":
+            return lm.autograd.vjp(lambda s: layer(x, s), shared)[1](x)
+        own = shared.detach()
+        own.stop_gradient = False
+        return lm.grad([layer(x, own).sum()], [own])[0]
+
+    return one
+
+
+@pytest.mark.parametrize("way", ["grad", "jacrev", "vjp", "hvp", "jvp"])
+def test_gradients_of_what_is_shared_through_a_rule_are_those_of_each_example(way: str) -> None:
+    x = lm.asarray([[1.0, 2.0], [3.0, 4.0]])
+    mapped = vmap(_of_each(Scaled.apply, way))(x)
+    plain = vmap(_of_each(_scaled, way))(x)
+    rows = [_of_each(_scaled, way)(row) for row in x]
+    for found, by_operators, row in zip(lm.unstack(_only(mapped)), lm.unstack(_only(plain)), rows, strict=True):
+        equal(found, _only(row).numpy())
+        equal(by_operators, _only(row).numpy())
+
+
+def _only(found: Any) -> lm.Tensor:
+    result: lm.Tensor = found[0] if isinstance(found, (tuple, list)) else found
+    return result
+
+
+def test_whole_gradients_of_what_is_shared_through_a_rule() -> None:
+    x, weights = table(3, 2), lm.tensor([0.5, 1.0], dtype="float64", stop_gradient=False)
+    vmap(lambda row: Scaled.apply(row, weights))(x).sum().backward()
+    equal(weights.grad, (2 * x.numpy() * weights.detach().numpy()).sum(0))

@@ -398,3 +398,41 @@ def test_results_that_share_memory_are_known(name: str) -> None:
                 for other in given:
                     low, high = memory(values[other])
                     assert end <= low or high <= begin, f"{node.op} shares memory"
+
+
+OF_OPEN_SIZES: dict[str, Callable[[Any], Any]] = {
+    "split": lambda x: lm.split(x, 2)[1],
+    "split of sizes": lambda x: lm.split(x, [1, -1, 1])[1],
+    "tensor_split": lambda x: lm.concat([part + i for i, part in enumerate(lm.tensor_split(x, 3))]),
+    "tensor_split at places": lambda x: lm.tensor_split(x, [1, 3])[2],
+    "chunk": lambda x: lm.chunk(x, 2)[0],
+    "vsplit": lambda x: lm.vsplit(x, 2)[0],
+    "flatten": lambda x: lm.flatten(x, 1),
+    "flatten of the first axes": lambda x: lm.flatten(x, 0, 1),
+    "unflatten": lambda x: lm.unflatten(x, 2, (2, -1)),
+    "reshape": lambda x: lm.reshape(x, [-1, 4]),
+}
+
+
+@pytest.mark.parametrize("name", OF_OPEN_SIZES)
+def test_sizes_of_open_axes_are_computed_when_the_model_runs(name: str) -> None:
+    import onnxruntime
+
+    f = OF_OPEN_SIZES[name]
+    model = lm.onnx.export(f, lm.ones([4, 6, 4]), input_names=["x"], dynamic_axes={"x": [0, 1]})
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for shape in ((4, 6, 4), (8, 3, 4), (6, 1, 4)):
+        x = np.arange(np.prod(shape), dtype="float32").reshape(shape)
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], f(lm.asarray(x)).numpy())
+
+
+def test_squeeze_without_axes_needs_sizes() -> None:
+    with pytest.raises(NotImplementedError, match="squeeze"):
+        lm.onnx.export(lambda x: lm.squeeze(x), lm.ones([2, 1, 3]), input_names=["x"], dynamic_axes={"x": [0]})
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(3, 4), (7, 3), (12, 13)])
+def test_antialiased_images(mode: str, size: tuple[int, int]) -> None:
+    x = lm.asarray(np.random.default_rng(1).normal(size=(1, 2, 8, 9)).astype("float32"))
+    check(lambda x: lm.nn.functional.interpolate(x, size, mode=mode, antialias=True), (x,), opset_version=18)

@@ -474,3 +474,106 @@ def test_writes_into_tensors_that_are_no_symbols() -> None:
     assert not table.any()
     graph.run({"x": lm.tensor([2.0, 3.0])}, [])
     np.testing.assert_array_equal(table.numpy(), [[7, 7], [3, 4], [1, 1]])
+
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "an element": lambda y: y.__setitem__(0, 9.0),
+    "in place": lambda y: y.add_(1),
+    "through a view": lambda y: y.T[0].add_(1),
+    "through what is off the tape": lambda y: y.detach().mul_(3),
+    "through the same dtype": lambda y: y.to(lm.float32).fill_(2),
+    "through conj of real numbers": lambda y: lm.conj(y).__setitem__(0, 7.0),
+    "through einsum that moves axes": lambda y: lm.einsum("ij->ji", y).__setitem__(0, 4.0),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_are_part_of_every_form(name: str) -> None:
+    """What is pruned, fused, saved as text or made for inference writes where the program did."""
+
+    def program(x: Any) -> Any:
+        y = x * 2 + 1
+        WRITES[name](y)
+        return y * 3 + y[1]
+
+    graph = Graph("writes")
+    x = graph.input("x", "float32", [-1, 3])
+    with lm.graph.recording(graph):
+        y = program(x)
+        lm.tanh(y)
+    given = lm.asarray(np.arange(9.0).reshape(3, 3).astype("float32"))
+    want = program(given).numpy()
+    forms = {
+        "as it is": graph,
+        "pruned": graph.prune([y]),
+        "compact": graph.prune([y]).compact([y]),
+        "inference": graph.inference().prune([y.name]),
+        "text": Graph.parse(graph.text(), graph.captured),
+    }
+    for form, one in forms.items():
+        for fuse in (True, False):
+            found = one.run({"x": given}, [y.name], fuse=fuse)[0].numpy()
+            np.testing.assert_allclose(found, want, 1e-6, err_msg=f"{form}, fuse={fuse}")
+    assert not any("tanh" in node.op for node in graph.prune([y]).nodes)
+
+
+def test_writes_that_nothing_reads_are_pruned() -> None:
+    graph = Graph("writes")
+    x = graph.input("x", "float32", [3])
+    counter = lm.zeros([3])
+    with lm.graph.recording(graph):
+        y = x * 2
+        graph.capture(counter).add_(x)
+    assert [node.op.rpartition(":")[2] for node in graph.prune([y]).nodes] == ["multiply"]
+
+
+def test_sizes_that_are_not_known_are_no_numbers() -> None:
+    graph = Graph("sizes")
+    x = graph.input("x", "float32", [-1, 4])
+    for ask in (lambda: x.sum() / x.size, lambda: x.nbytes * 2, lambda: x.size > 3):
+        with pytest.raises(RuntimeError, match="known only when the graph runs"):
+            ask()
+    y = graph.input("y", "float32", [3, 4])
+    assert (y.size, y.nbytes) == (12, 48)
+    with lm.graph.recording(graph):
+        rows = lm.reshape(x, [x.shape[0], -1])
+        pairs = lm.reshape(x, [x.shape[0], -1, 2])
+    assert rows.shape == (-1, 4) and pairs.shape == (-1, 2, 2)
+    assert [r.shape for r in graph.run({"x": lm.ones([5, 4])}, [rows, pairs])] == [(5, 4), (5, 2, 2)]
+
+
+@pytest.mark.parametrize("cuts", [1, 2, [1], [2], [4], [3, 1]])
+@pytest.mark.parametrize("function", ["split", "tensor_split", "vsplit"])
+def test_a_list_of_one_cut_is_no_number_of_parts(function: str, cuts: Any) -> None:
+    def program(x: Any) -> Any:
+        return list(getattr(lm, function)(x, cuts))
+
+    given = lm.asarray(np.arange(12.0).reshape(4, 3).astype("float32"))
+    try:
+        want = [part.tolist() for part in program(given)]
+    except ValueError:
+        return  # sizes that do not add up to the axis
+    graph = Graph("cuts")
+    x = graph.input("x", "float32", [4, 3])
+    with lm.graph.recording(graph):
+        parts = program(x)
+    read = Graph.parse(graph.text(), graph.captured)
+    for one in (graph, read):
+        assert [part.tolist() for part in one.run({"x": given}, [part.name for part in parts])] == want
+    compiled = lm.compile(program)
+    for _ in range(4):
+        assert [part.tolist() for part in compiled(given)] == want
+
+
+@pytest.mark.parametrize("op", ["bitwise_invert", "bitwise_and"])
+def test_text_with_operators_of_other_dtypes_is_refused_when_it_runs(op: str) -> None:
+    second = ", %a" if op == "bitwise_and" else ""
+    text = f"""graph "g"
+input %x: float32[3]
+%a: float32[3] = lamella::multiply(%x, b=2)
+%b: float32[3] = lamella::{op}(%a{second})
+%c: float32[3] = lamella::add(%b, b=1)
+"""
+    graph = Graph.parse(text)
+    with pytest.raises(TypeError, match=op):
+        graph.run({"x": lm.ones([3])}, ["c"])

@@ -93,6 +93,7 @@ def interpolate(
             settings["cubic_coeff_a"] = -0.5 if antialias else -0.75
         if antialias:
             settings["antialias"] = 1
+            settings["exclude_outside"] = 1
     # The kernels of engines for lines want images.
     line = spatial == 1
     y = unsqueeze(y, 2) if line else y

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,29 +37,40 @@ def _list(value: Any) -> list[int]:
     return [int(value)] if isinstance(value, int) else list(value)
 
 
-@builtin("reshape", "flatten", "ravel", "unflatten")
+@builtin("reshape", "ravel")
 def convert_reshape(x: Value, *settings: Any, meta_outputs: Any = None) -> Value:
     """The elements in another shape."""
-    shape = list(meta_outputs.shape)
-    if shape.count(-1) > 1:
-        # One size is computed; the others are those of the axes that stay as they are at both ends.
-        front = _common(x.shape, shape)
-        back = _common(x.shape[::-1], shape[::-1]) if front < len(shape) else 0
-        for i in range(front):
-            shape[i] = size(x, i) if shape[i] < 0 else shape[i]
-        for i in range(1, min(back, len(shape) - front) + 1):
-            shape[-i] = size(x, x.ndim - i) if isinstance(shape[-i], int) and shape[-i] < 0 else shape[-i]
-    return reshape(x, shape)
+    return reshape(x, list(meta_outputs.shape))
 
 
-def _common(a: Sequence[int], b: Sequence[int]) -> int:
-    """Returns how many sizes two shapes have in common at their beginning."""
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+@builtin("flatten")
+def flatten(x: Value, start_axis: int = 0, stop_axis: int = -1, meta_outputs: Any = None) -> Value:
+    """With some axes in a row as one."""
+    if x.ndim == 0:
+        return reshape(x, [1])
+    start, end = axis_of(start_axis, x.ndim), axis_of(stop_axis, x.ndim)
+    return _within(x, start, end, [meta_outputs.shape[start]])
+
+
+@builtin("unflatten")
+def unflatten(x: Value, axis: int, sizes: Any, meta_outputs: Any = None) -> Value:
+    """With an axis as several ones."""
+    axis = axis_of(axis, x.ndim)
+    return _within(x, axis, axis, list(meta_outputs.shape[axis : len(meta_outputs.shape) - x.ndim + axis + 1]))
+
+
+def _within(x: Value, start: int, end: int, shape: list[int]) -> Value:
+    """Returns x with the axes from start to end in another shape, of which one size may be unknown."""
+    sizes = [*x.shape[:start], *shape, *x.shape[end + 1 :]]
+    outside = [size(x, i) if n < 0 and sizes.count(-1) > 1 else n for i, n in enumerate(x.shape)]
+    return reshape(x, [*outside[:start], *shape, *outside[end + 1 :]])
 
 
 @builtin("squeeze")
 def convert_squeeze(x: Value, axis: Any = None) -> Value:
     """Without axes of size 1."""
+    if axis is None and -1 in x.shape:
+        raise NotImplementedError("[squeeze] an exported model needs the axes, as a size that is open may be 1")
     axes = [i for i, n in enumerate(x.shape) if n == 1] if axis is None else [axis_of(a, x.ndim) for a in _list(axis)]
     return squeeze(x, *axes)
 
@@ -184,28 +195,72 @@ def _split_axis(source: str, ndim: int) -> int:
     return {"vsplit": 0, "dsplit": 2}[source]
 
 
-@builtin("split", "chunk", "tensor_split")
-def split(x: Value, sections: Any, axis: int = 0, meta_outputs: Any = None) -> Any:
-    """Parts along an axis, of the sizes that the operator gives."""
+def _parts(x: Value, axis: int, meta_outputs: Any, starts: Callable[[], Sequence[Any]]) -> Any:
+    """Returns parts along an axis: of the sizes that are known, or between starts of which the last is the end."""
     parts = meta_outputs if isinstance(meta_outputs, list) else [meta_outputs]
-    axis = axis_of(axis, x.ndim)
     lengths = [part.shape[axis] for part in parts]
     if len(parts) == 1:
         return [op("Identity", x)]
-    if -1 not in lengths:
+    if -1 not in lengths and x.shape[axis] != -1:
         return list(ops("Split", x, lengths, outputs=len(parts), axis=axis))
-    if not isinstance(sections, int):
-        ends: list[Any] = [*sections, 2**62]
-        return [slice_axis(x, axis, a, b) for a, b in itertools.pairwise([0, *ends])]
-    length = op("Div", op("Add", size(x, axis), sections - 1), sections)
-    starts = [op("Mul", length, i) for i in range(sections + 1)]
-    return [slice_axis(x, axis, a, b) for a, b in itertools.pairwise(starts)]
+    return [slice_axis(x, axis, a, b) for a, b in itertools.pairwise(starts())]
+
+
+def _sum(a: Any, b: Any) -> Any:
+    """Returns the sum of sizes that are numbers or values."""
+    if isinstance(a, int):
+        return a + b if isinstance(b, int) else op("Add", b, a)
+    return op("Add", a, b)
+
+
+@builtin("split")
+def split(x: Value, sections: Any, axis: int = 0, meta_outputs: Any = None) -> Any:
+    """Equal parts along an axis, or parts of sizes of which one may be -1."""
+    axis = axis_of(axis, x.ndim)
+
+    def starts() -> list[Any]:
+        if isinstance(sections, int):
+            length = op("Div", size(x, axis), sections)
+            return [op("Mul", length, i) for i in range(sections + 1)]
+        lengths: list[Any] = list(sections)
+        if -1 in lengths:
+            lengths[lengths.index(-1)] = op("Sub", size(x, axis), sum(n for n in lengths if n != -1))
+        return list(itertools.accumulate(lengths, _sum, initial=0))
+
+    return _parts(x, axis, meta_outputs, starts)
+
+
+@builtin("chunk")
+def chunk(x: Value, chunks: int, axis: int = 0, meta_outputs: Any = None) -> Any:
+    """Parts along an axis, all of the same size but the last."""
+    axis = axis_of(axis, x.ndim)
+
+    def starts() -> list[Any]:
+        length = op("Div", op("Add", size(x, axis), chunks - 1), chunks)
+        return [op("Mul", length, i) for i in range(chunks + 1)]
+
+    return _parts(x, axis, meta_outputs, starts)
+
+
+@builtin("tensor_split")
+def tensor_split(x: Value, sections: Any, axis: int = 0, meta_outputs: Any = None) -> Any:
+    """Parts along an axis, the first ones larger by one where needed, or cut at places."""
+    axis = axis_of(axis, x.ndim)
+
+    def starts() -> list[Any]:
+        if not isinstance(sections, int):
+            return [0, *sections, 2**62]
+        length = op("Div", size(x, axis), sections)
+        longer = op("Sub", size(x, axis), op("Mul", length, sections))
+        return [op("Add", op("Mul", length, i), op("Min", longer, i)) for i in range(sections + 1)]
+
+    return _parts(x, axis, meta_outputs, starts)
 
 
 def _split(name: str) -> None:
     @builtin(name)
     def convert(x: Value, sections: Any, meta_outputs: Any = None) -> Any:
-        return split(x, sections, _split_axis(name, x.ndim), meta_outputs)
+        return tensor_split(x, sections, _split_axis(name, x.ndim), meta_outputs)
 
 
 for _name in ("hsplit", "vsplit", "dsplit"):

@@ -4,6 +4,7 @@ their short rows."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,3 +152,13 @@ def test_long_sums_stay_accurate(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(
             lm.cumprod(lm.asarray(swings), 0).numpy(), np.cumprod(swings, 0, dtype="longdouble").astype(dtype), 1e-5
         )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("width", [1, 9, 255, 256, 257, 258, 513])
+@pytest.mark.parametrize("function", [lm.cumulative_sum, lm.cumulative_prod])
+def test_blocks_of_columns_of_half_floats(function: Any, width: int, dtype: str) -> None:
+    x = lm.asarray((np.arange(5 * width).reshape(5, width) % 3 + 1).astype("float32"))
+    wide = function(x, axis=0).astype(dtype).astype("float32").numpy()
+    for given in (x.astype(dtype), x.astype(dtype).T.contiguous().T):
+        assert np.array_equal(function(given, axis=0).astype("float32").numpy(), wide)

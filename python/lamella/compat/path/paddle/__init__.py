@@ -39,6 +39,7 @@ from lamella import (
     uint32,
     uint64,
 )
+from lamella._attributes import watch as _watch
 from lamella.compat.front import add_paths as _add_paths
 from lamella.compat.front import callable_path as _callable_path
 from lamella.compat.front import close as _close
@@ -64,6 +65,8 @@ newaxis = None
 double, half = float64, float16
 short, long = int16, int64
 cfloat, cdouble = complex64, complex128
+
+_watch(["__getitem__", "__setitem__"])
 
 _missing = _close(
     "paddle",

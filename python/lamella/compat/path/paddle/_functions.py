@@ -358,7 +358,8 @@ def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
         # One axis keeps a size that is known when the program runs: what is left can be told from the other sizes.
         rest = [n for n in old if n != -1]
         known = [n for n in new if n != -1]
-        new[asked.index(-1)] = _product(rest) // (_product(known) or 1)
+        given = [i for i, n in enumerate(asked) if n == -1 and type(n) is int] or [asked.index(-1)]
+        new[given[0]] = _product(rest) // (_product(known) or 1)
     return lm.reshape(x, tuple(new))
 
 
@@ -484,7 +485,7 @@ def allclose(
 
 def numel(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the number of elements, as a tensor."""
-    if x.size < 0:  # known when the program runs
+    if -1 in x.shape:  # known when the program runs
         return lm.sum(lm.ones_like(x, dtype=lm.int64))
     return lm.tensor(x.size)
 
@@ -568,7 +569,8 @@ def is_compiled_with_cuda() -> bool:
 def _shape(shape: Any) -> tuple[int, ...]:
     if isinstance(shape, int):
         return (shape,)
-    return tuple(int(size) for size in shape)
+    # Sizes of graphs that are known only later are numbers of a class of their own.
+    return tuple(size if isinstance(size, int) else int(size) for size in shape)
 
 
 def _cast(x: Tensor, dtype: Any) -> Tensor:

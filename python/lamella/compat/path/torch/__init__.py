@@ -40,6 +40,7 @@ from lamella import (
 from lamella import float16 as half
 from lamella import float32 as float
 from lamella import float64 as double
+from lamella._attributes import watch as _watch
 from lamella.compat.errors import OutOfMemoryError
 from lamella.compat.errors import raise_runtime_errors as _raise_runtime_errors
 from lamella.compat.front import add_paths as _add_paths
@@ -58,6 +59,22 @@ __version__ = "2.6.0+lamella"
 _raise_runtime_errors()
 _lm._C._promote_by_rank(True)
 
+_watch(
+    [
+        *(
+            "T",
+            "__getitem__",
+            "__iadd__",
+            "__imul__",
+            "__index__",
+            "__ipow__",
+            "__isub__",
+            "__itruediv__",
+            "__setitem__",
+        ),
+        *("imag", "is_pinned", "numpy", "pin_memory", "real", "size", "to"),
+    ]
+)
 _missing = _close("torch")
 
 from . import _dtypes, _foreach, _functions, _plain, _storages, _taking_over, _tensor_types, _words, _writing

@@ -26,8 +26,9 @@ from ._writing import written
 def _sizes(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes given one by one, or as one list or tuple."""
     if len(sizes) == 1 and isinstance(sizes[0], Iterable) and not isinstance(sizes[0], Tensor):
-        return tuple(map(int, sizes[0]))
-    return tuple(map(int, sizes))
+        (sizes,) = sizes
+    # Sizes of graphs that are known only later are numbers of a class of their own.
+    return tuple([size if isinstance(size, int) else int(size) for size in sizes])
 
 
 def _check(condition: Any, message: Any = None) -> None:

@@ -117,6 +117,10 @@ def set_data(self: Tensor, value: Tensor) -> None:
         raise RuntimeError(
             "[data] x.data takes a tensor of the shape and dtype of x, which is computed from others: write x = y"
         )
+    if type(self) is not Tensor and isinstance(self, lm.graph.Symbol):
+        with lm.no_grad():
+            self.detach().copy_(value)
+        return
     retained = self.retains_grad
     with lm.enable_grad():
         become(self, _Instead.apply(self, value.detach()))

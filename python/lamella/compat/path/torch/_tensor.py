@@ -7,6 +7,7 @@ been imported. Lamella's own code keeps its methods, see :mod:`lamella.compat.me
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import math
 import sys
@@ -62,12 +63,14 @@ class _Size:
     __name__ = "size"
 
     def __call__(self, x: Tensor, dim: int | None = None) -> Any:
-        return x.shape if dim is None else _native_shape(x)[dim]
+        return x.shape if dim is None else x.shape[dim]
 
     def __get__(self, x: Tensor | None, owner: type) -> Any:
-        if x is None:
-            return self
-        made = _new_int(_SizeOf, _count(x))
+        return self if x is None else self.of(x, _count(x))
+
+    def of(self, x: Tensor, count: int) -> Any:
+        """Returns what a tensor of `count` elements has."""
+        made = _new_int(_SizeOf, count)
         made.tensor = x
         return made
 
@@ -80,7 +83,7 @@ class _SizeOf(int):
     tensor: Tensor
 
     def __call__(self, dim: int | None = None) -> Any:
-        return self.tensor.shape if dim is None else _native_shape(self.tensor)[dim]
+        return self.tensor.shape if dim is None else self.tensor.shape[dim]
 
 
 def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -146,7 +149,9 @@ def _format(self: Tensor, spec: str) -> str:
 def _expand(self: Tensor, *shape: Any) -> Tensor:
     dims = F._sizes(shape)
     if -1 in dims:
-        own = _native_shape(self)
+        if any(type(n) is not int for n in dims):  # a size that is known later is no axis that stays
+            importlib.import_module("lamella.graph._symbol").refuse_unknown(dims)
+        own = self.shape
         added = len(dims) - len(own)
         dims = tuple(own[i - added] if n == -1 else n for i, n in enumerate(dims))
     return F.broadcast_to(self, dims)
@@ -246,6 +251,8 @@ def _data(self: Tensor) -> Tensor:
     What is written there goes unnoticed in the forward of a layer, and for tensors that are computed from others.
     """
     if self.device != "cpu" or (self.is_leaf and getattr(IN_FORWARD, "depth", 0) == 0):
+        return self.detach()
+    if type(self) is not Tensor and isinstance(self, lm.graph.Symbol):
         return self.detach()
     return lm.from_dlpack(self.detach())
 
