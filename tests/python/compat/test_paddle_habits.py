@@ -119,6 +119,10 @@ VALUES = {
     "paddle.grad((y * y).sum(), [x], retain_graph=True, no_grad_vars=[y], allow_unused=True)": [None],
     "paddle.grad((y * y).sum() + x.sum(), [x], retain_graph=True, no_grad_vars=[y])[0].tolist()": [1.0, 1.0],
     "raised(lambda: nn.functional.dropout(x, 0.5, axis=[]))": "ValueError",
+    "(lambda z: [paddle.grad(z, x)[0].tolist() == paddle.grad(z, x)[0].tolist() for _ in range(2)])((x * x).sum())": [
+        True,
+        True,
+    ],
     "raised(lambda: paddle.optimizer.SGD(None, parameters=ps))": "TypeError",
     "raised(lambda: paddle.Model(net).prepare(metrics=[3]))": "TypeError",
     "raised(lambda: paddle.Model(3))": "TypeError",

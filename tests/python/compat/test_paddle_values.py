@@ -36,6 +36,7 @@ CREATION = {
         assert paddle.to_tensor([0.1]).item() == 0.1
         for made in (paddle.to_tensor([1]), paddle.arange(3), paddle.zeros([2], "float32")):
             assert made.dtype != paddle.float64, made
+        assert paddle.to_tensor(1 + 2j).dtype == paddle.to_tensor([1 + 2j]).dtype == paddle.complex128
         assert paddle.to_tensor(np.ones(2, np.float32)).dtype == paddle.float32
         paddle.set_default_dtype("float32")
         assert paddle.zeros([2]).dtype == paddle.float32 and paddle.nn.Linear(2, 3).weight.dtype == paddle.float32

@@ -88,6 +88,13 @@ assert product.dtype == torch.float32
 product.sum().backward()
 assert (a.grad.dtype, b.grad.dtype) == (torch.float32, torch.float64)
 assert b.grad.item() == 2.0 and a.grad.tolist() == [3.0, 3.0]
+
+# The sum of bools is one of bools, whatever it weighs them by.
+p, q = torch.tensor([True, False]), torch.tensor([False, True])
+assert torch.add(p, q, alpha=2).tolist() == [True, True] and p.add(q, alpha=0).tolist() == [True, False]
+assert p.clone().add_(q, alpha=3).tolist() == [True, True]
+assert torch.add(torch.tensor([1]), torch.tensor([True]), alpha=3).tolist() == [4]
+
 compiled = torch.compile(lambda p, q: p * q)
 assert compiled(a.detach(), b.detach()).dtype == compiled(a.detach(), b.detach()).dtype == torch.float32
 assert torch.vmap(lambda row, z: row * z, (0, None))(torch.ones(3, 2), b.detach()).dtype == torch.float32

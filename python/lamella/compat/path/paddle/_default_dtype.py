@@ -48,11 +48,12 @@ def _given(function: Callable[..., Any], dtype: lm.DType) -> Callable[..., Any]:
     def call(*args: Any, **named: Any) -> Any:
         made = function(*args, **named)
         values = (*args, *named.values())
-        if made.dtype != lm.float32 or named.get("dtype") is not None or has_dtype(values, _NAMES):
+        wide = {lm.float32: dtype, lm.complex64: lm.complex128 if dtype == lm.float64 else lm.complex64}.get(made.dtype)
+        if wide in (None, made.dtype) or named.get("dtype") is not None or has_dtype(values, _NAMES):
             return made
         if function.__name__ == "normal":
-            return made.astype(dtype)
-        return function(*args, **{**named, "dtype": dtype})
+            return made.astype(wide)
+        return function(*args, **{**named, "dtype": wide})
 
     return call
 

@@ -507,7 +507,8 @@ def grad(
 ) -> list[Tensor | None]:
     """Returns the gradients of ``outputs`` with respect to ``inputs``, as a list.
 
-    Nothing flows through the tensors of ``no_grad_vars``: on an input behind them the outputs do not depend.
+    Nothing flows through the tensors of ``no_grad_vars``: on an input behind them the outputs do not depend. As in
+    Paddle, the graph can be gone through again unless ``retain_graph`` is False.
 
     Raises:
         ValueError: the outputs do not depend on an input, and ``allow_unused`` is not set, which gives None for it.
@@ -524,7 +525,7 @@ def grad(
     try:
         if begun:
             from_, weights = zip(*begun, strict=True)
-            parts = list(lm.grad(list(from_), wanted, list(weights), retain_graph, create_graph, True))
+            parts = list(lm.grad(list(from_), wanted, list(weights), retain_graph is not False, create_graph, True))
     finally:
         for handle in handles:
             handle.remove()

@@ -174,7 +174,7 @@ def shape(input: Tensor) -> Tensor:
         return lm.tensor(sizes, dtype=lm.int64)
     if sizes.count(-1) > 1 or known == 0:
         raise RuntimeError(
-            f"[shape] the sizes {sizes} of {input.name!r} are known only when the program runs, and only one can be "
+            f"[shape] the sizes {sizes} of {input!r} are known only when the program runs, and only one can be "
             "computed there: give the others"
         )
     # The size of the axis is the number of elements by the other sizes.

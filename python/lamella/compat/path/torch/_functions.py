@@ -289,18 +289,22 @@ def set_float32_matmul_precision(precision: str) -> None:
 # ---- arithmetic
 
 
-def _times(x: Any, alpha: Any) -> Any:
-    return x if type(alpha) is int and alpha == 1 else x * alpha
+def _times(x: Any, alpha: Any, beside: Any) -> Any:
+    if type(alpha) is int and alpha == 1:
+        return x
+    if isinstance(alpha, int) and all(isinstance(each, Tensor) and each.dtype == lm.bool for each in (x, beside)):
+        return lm.logical_and(x, bool(alpha))  # the sum of bools is one of bools, whatever they are weighted by
+    return x * alpha
 
 
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """``input + alpha * other``."""
-    return lm.add(input, _times(other, alpha), out=out)
+    return lm.add(input, _times(other, alpha, input), out=out)
 
 
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """``input - alpha * other``."""
-    return lm.subtract(input, _times(other, alpha), out=out)
+    return lm.subtract(input, _times(other, alpha, input), out=out)
 
 
 subtract = sub

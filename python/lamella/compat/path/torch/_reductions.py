@@ -237,7 +237,7 @@ def _spread(native: Callable[..., Any], name: str) -> Callable[..., Any]:
         less = (1 if unbiased is None else int(unbiased)) if correction is None else correction
         found = native(input, axis=_axes(dim), correction=less, keepdims=keepdim)
         results = (found[0] if isinstance(found, tuple) else found).size
-        if results and input.size // results <= less:
+        if results > 0 and 0 <= input.size // results <= less:
             warn(f"[{name}] of {input.size // results} elements, less the correction {less}, is not defined")
         return written(tuple(found) if isinstance(found, tuple) else found, out)
 

@@ -223,7 +223,7 @@ def _scaled_in_place(native: Any) -> Any:
     def method(self: Tensor, other: Any, *scaled: Any, alpha: Any = 1) -> Tensor:
         if scaled:  # older programs give the factor first
             alpha, (other,) = other, scaled
-        return native(self, F._times(other, alpha))
+        return native(self, F._times(other, alpha, self))
 
     return method
 

@@ -213,6 +213,11 @@ LAYERS_IN_PLACE = replace(
 
 def _choose(optimizer: Any, option: str, value: Any) -> None:
     """Notes which kernel was asked for, which changes nothing here, in the groups."""
+    if option == "differentiable" and value:
+        raise NotImplementedError(
+            f"[{type(optimizer).__name__}] steps are not recorded: compute the new parameters with operators, and call "
+            "the module with them by torch.func.functional_call"
+        )
     optimizer.defaults[option] = value
     for group in optimizer.param_groups:
         group.setdefault(option, value)

@@ -63,6 +63,9 @@ class GradScaler(lm.amp.GradScaler):
             options["enabled"] = False
         super().__init__(**options)
 
+    def _get_growth_tracker(self) -> int:
+        return self._growth_tracker
+
     def get_growth_factor(self) -> float:
         """Returns what the factor grows by."""
         return self._growth_factor
