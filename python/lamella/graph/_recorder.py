@@ -7,7 +7,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -119,6 +119,52 @@ class RecorderBase:
         return NotImplemented
 
 
+def _is_unknown(value: Any) -> bool:
+    """True for a size that is known only when the graph runs, and for shapes with one."""
+    return isinstance(value, UnknownSize) or (
+        isinstance(value, (list, tuple)) and any(isinstance(size, UnknownSize) for size in value)
+    )
+
+
+def _refuse_unknown_bounds(key: Any) -> None:
+    for item in key if isinstance(key, tuple) else (key,):
+        refuse_unknown((item.start, item.stop, item.step) if isinstance(item, slice) else (item,))
+
+
+def _zeros_along(size: UnknownSize, dtype: DType, after: int) -> Tensor:
+    """Returns zeros along an axis of a size that is known only when the graph runs, with so many axes of size 1 behind.
+
+    Raises:
+        RuntimeError: the size is that of no axis.
+    """
+    if size.source is None:
+        refuse_unknown((size,))
+    source, axis = cast("tuple[Symbol, int]", size.source)
+    zeros = lm.zeros_like(source, dtype=lm.int8)
+    others = tuple(i for i in range(source.ndim) if i != axis)
+    row = lm.sum(zeros, axis=others) if others else zeros
+    return lm.reshape(row.astype(dtype), [-1, *[1] * after])
+
+
+def _spread(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """Returns ``x`` broadcast to a shape with sizes that are known only when the graph runs."""
+    own = [1] * (len(shape) - x.ndim) + list(x.shape)
+    known = [n if isinstance(size, UnknownSize) else size for n, size in zip(own, shape, strict=True)]
+    if -1 not in known and known != own:
+        x = lm.broadcast_to(x, known)
+    elif known != own:
+        x = _with_zeros(x, lm.zeros([1 if n == -1 else n for n in known], dtype=x.dtype))
+    for i, (n, size) in enumerate(zip(own, shape, strict=True)):
+        if isinstance(size, UnknownSize) and n == 1:
+            x = _with_zeros(x, _zeros_along(size, x.dtype, len(shape) - 1 - i))
+    return x
+
+
+def _with_zeros(x: Tensor, zeros: Tensor) -> Tensor:
+    """Returns x broadcast to the common shape with zeros of its dtype."""
+    return lm.logical_or(x, zeros) if x.dtype == lm.bool else x + zeros
+
+
 def _with_known_rest(own: Sequence[int], shape: Sequence[int]) -> Sequence[int]:
     """Returns the shape of ``reshape(x, [x.shape[0], -1])`` with what -1 stands for, if only the other is unknown."""
     unknown = [size for size in shape if isinstance(size, UnknownSize)]
@@ -146,9 +192,11 @@ class Recorder(RecorderBase):
         Raises:
             RuntimeError: a number among the arguments is a size that is known only when the graph runs.
         """
+        if any(map(_is_unknown, values)):
+            found = self._of_unknown_sizes(name, values)
+            if found is not NotImplemented:
+                return found
         refuse_unknown(values)
-        if name == "reshape" and isinstance(values[1], (list, tuple)):
-            values = [values[0], _with_known_rest(values[0].shape, values[1]), *values[2:]]
         op = self._operator(getattr(lm.ops.lamella, name))
         out = values[-1] if len(values) > len(op.names) else None
         if not self._takes(op, values):
@@ -164,6 +212,30 @@ class Recorder(RecorderBase):
             return result
         self._record(self._operator(lm.ops.lamella.copy_), [target, result])
         return target
+
+    def _of_unknown_sizes(self, name: str, values: Sequence[Any]) -> Any:
+        """Records an operator that is given sizes which are known only when the graph runs, if it can be."""
+        with recording(self.graph):
+            if name == "reshape":
+                shape = _with_known_rest(values[0].shape, values[1])
+                return lm.reshape(values[0], [int(size) for size in shape])
+            if name == "broadcast_to":
+                return _spread(values[0], values[1])
+            is_shape = not isinstance(values[0], UnknownSize) and not any(map(_is_unknown, values[1:]))
+            if name in ("zeros", "ones", "full", "empty") and is_shape:
+                shape, *numbers, dtype, device = values
+                return _spread(getattr(lm, name)([1] * len(shape), *numbers, dtype=dtype, device=device), shape)
+            if name == "tile" and not isinstance(values[1], UnknownSize):
+                x, counts, *_ = values
+                own = [1] * (len(counts) - x.ndim) + list(x.shape)
+                if all(n == 1 for n, count in zip(own, counts, strict=True) if isinstance(count, UnknownSize)):
+                    x = lm.tile(x, [1 if isinstance(count, UnknownSize) else count for count in counts])
+                    sizes = zip(x.shape, counts, strict=True)
+                    return _spread(x, [count if isinstance(count, UnknownSize) else n for n, count in sizes])
+            if name == "arange" and isinstance(values[0], UnknownSize) and values[1] is None and values[2] == 1:
+                dtype = lm.int64 if values[3] is None else values[3]
+                return lm.cumulative_sum(_zeros_along(values[0], dtype, 0) + 1) - 1
+        return NotImplemented
 
     def registered(self, call: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Records a registered operator, or leaves it to be run now."""
@@ -248,6 +320,8 @@ class Recorder(RecorderBase):
             return NotImplemented
         if name in FUNCTIONAL and not kwargs:
             return FUNCTIONAL[name](*args)
+        if name in ("__getitem__", "__setitem__"):
+            _refuse_unknown_bounds(args[1])
         if name == "__getitem__" and self._takes_any(args):
             return self.get_item(*args)
         if name == "__setitem__" and self._takes_any(args):
@@ -429,15 +503,14 @@ def _index_text(key: Any) -> tuple[str, list[Tensor]]:
         if item is None:
             return "None"
         if isinstance(item, slice):
-            refuse_unknown((item.start, item.stop, item.step))
             parts = ["" if part is None else str(part.__index__()) for part in (item.start, item.stop, item.step)]
             return f"{parts[0]}:{parts[1]}" + (f":{parts[2]}" if parts[2] else "")
         if isinstance(item, (Tensor, list, tuple, np.ndarray, bool)):
             tensors.append(item if isinstance(item, Tensor) else lm.asarray(item))
             return "%"
-        refuse_unknown((item,))
         return str(item.__index__())
 
+    _refuse_unknown_bounds(key)
     items = [text(item) for item in (key if isinstance(key, tuple) else (key,))]
     return ", ".join(items), tensors
 

@@ -35,7 +35,20 @@ class UnknownValueError(RuntimeError):
 
 
 class UnknownSize(int):
-    """The size of an axis that is known only when the graph runs: -1, with which nothing can be computed."""
+    """The size of an axis that is known only when the graph runs: -1, with which nothing can be computed.
+
+    Attributes:
+        source: a value that has such an axis, and its number; None where there is none, as for a number of elements.
+    """
+
+    source: tuple[Symbol, int] | None = None
+
+    @staticmethod
+    def of(symbol: Symbol, axis: int) -> UnknownSize:
+        """Returns the size of an axis of a value."""
+        size = UnknownSize(-1)
+        size.source = symbol, axis
+        return size
 
     def _refuse(self, *_args: Any) -> NoReturn:
         raise UnknownValueError(
@@ -97,7 +110,8 @@ class Symbol(Tensor):
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         """The sizes of the axes; -1 for one that is known only when the graph runs, with which nothing is computed."""
-        return tuple(_UNKNOWN if size < 0 else size for size in self._graph._described(self._id).shape)
+        sizes = enumerate(self._graph._described(self._id).shape)
+        return tuple(UnknownSize.of(self, axis) if size < 0 else size for axis, size in sizes)
 
     @property
     def size(self) -> int:  # type: ignore[override]

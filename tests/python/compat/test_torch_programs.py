@@ -195,8 +195,19 @@ class Token(nn.Module):
         return torch.ones(1, 1, 4).expand(x.shape[0], -1, -1) + x
 
 
-text = fails(RuntimeError, lambda: torch.onnx.export(Token(), (torch.ones(2, 3, 4),), io.BytesIO(),
-                                                     input_names=["x"], dynamic_axes={"x": {0: "n"}}))
+memory = io.BytesIO()
+torch.onnx.export(Token(), (torch.ones(2, 3, 4),), memory, input_names=["x"], dynamic_axes={"x": {0: "n"}})
+session = onnxruntime.InferenceSession(memory.getvalue(), providers=["CPUExecutionProvider"])
+assert (session.run(None, {"x": torch.ones(5, 3, 4).numpy()})[0] == 2).all()
+
+
+class Position(nn.Module):
+    def forward(self, x):
+        return x + torch.ones(1, 8, 4)[:, : x.shape[1]]
+
+
+text = fails(RuntimeError, lambda: torch.onnx.export(Position(), (torch.ones(2, 7, 4),), io.BytesIO(),
+                                                     input_names=["x"], dynamic_axes={"x": {1: "n"}}))
 assert "known only when" in text
 """,
     "export": """

@@ -80,7 +80,7 @@ class TestSymbols:
         uses: list[Callable[[], Any]] = [
             *(lambda: size + 1, lambda: 2 * size, lambda: size // 2, lambda: size**0.5, lambda: -size),
             *(lambda: size > 0, lambda: min(y.shape), lambda: float(size), lambda: lm.fft.ifft(y, axis=0)),
-            *(lambda: y.sum() / size, lambda: lm.full([2], size), lambda: lm.arange(size), lambda: y[:size]),
+            *(lambda: y.sum() / size, lambda: lm.full([2], size), lambda: lm.arange(1, size), lambda: y[:size]),
         ]
         with lm.graph.recording(graph):
             for use in uses:
@@ -540,6 +540,35 @@ def test_sizes_that_are_not_known_are_no_numbers() -> None:
         pairs = lm.reshape(x, [x.shape[0], -1, 2])
     assert rows.shape == (-1, 4) and pairs.shape == (-1, 2, 2)
     assert [r.shape for r in graph.run({"x": lm.ones([5, 4])}, [rows, pairs])] == [(5, 4), (5, 2, 2)]
+
+
+def test_shapes_of_sizes_that_are_not_known() -> None:
+    graph = Graph("shapes")
+    x = graph.input("x", "float32", [-1, 3])
+
+    def program(x: Any) -> list[Any]:
+        rows = x.shape[0]
+        return [
+            lm.zeros([rows, 2]),
+            lm.full([2, rows], 3),
+            lm.ones([rows, rows], dtype="bool"),
+            lm.tril(lm.ones([rows, rows])),
+            lm.broadcast_to(lm.asarray([[1.0], [2.0]])[:1], [rows, 4]),
+            lm.broadcast_to(x, [2, rows, 3]),
+            lm.tile(lm.asarray([[1, 2]]), [rows, 2]),
+            lm.arange(rows),
+            lm.arange(rows, dtype="float32") + x[:, 0],
+        ]
+
+    with lm.graph.recording(graph):
+        results = program(x)
+        for odd in (lambda: lm.arange(1, x.shape[0]), lambda: lm.ones([5])[: x.shape[0]], lambda: lm.eye(x.shape[0])):
+            with pytest.raises(RuntimeError, match="known only when the graph runs"):
+                odd()
+    for rows in (0, 1, 4):
+        given = lm.ones([rows, 3])
+        for found, want in zip(graph.run({"x": given}, results), program(given), strict=True):
+            assert found.dtype == want.dtype and np.array_equal(found.numpy(), want.numpy())
 
 
 @pytest.mark.parametrize("cuts", [1, 2, [1], [2], [4], [3, 1]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,10 +9,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 from lamella.graph import Graph, Symbol, recording
-from lamella.graph._symbol import UnknownSize
 from lamella.nn import Module, Parameter
-
-from ._tensor import _Size
 
 #: The entry by which a file says that it holds a program.
 KIND = "lamella program"
@@ -251,48 +247,3 @@ def _add(graph: Any, nodes: dict[str, Any], step: Any, of: Any) -> None:
             if step.results[place] is not None:
                 nodes[step.results[place].name] = graph.call_function(operator.getitem, (holder, item))
             place += 1
-
-
-class _SizeOfSymbol(_Size):
-    """``x.size()`` and ``x.size(dim)`` of a value of a program."""
-
-    def __get__(self, x: Any, owner: type) -> Any:
-        if x is None:
-            return self
-        return _Count(x)
-
-
-class _Count(int):
-    def __new__(cls, x: Symbol) -> _Count:
-        shape = x._graph._described(x._id).shape
-        made = super().__new__(cls, -1 if -1 in shape else math.prod(shape))
-        made.symbol = x
-        return made
-
-    symbol: Symbol
-
-    def __call__(self, dim: int | None = None) -> Any:
-        shape = self.symbol.shape
-        return shape if dim is None else shape[dim]
-
-
-def _view(self: Symbol, *shape: Any) -> Tensor:
-    """Implements view() and reshape() of a value of a program.
-
-    The number that -1 stands for is found beside one size that is known only in runs.
-    """
-    given = shape if len(shape) != 1 or not isinstance(shape[0], (list, tuple)) else tuple(shape[0])
-    if len(given) == 1 and isinstance(given[0], lm.DType):
-        return tensor_view(self, *given)
-    known = [int(size) for size in given if not isinstance(size, UnknownSize)]
-    if len(known) == len(given) - 1 and -1 in known:
-        of_all = [int(size) for size in self.shape if not isinstance(size, UnknownSize)]
-        if len(of_all) == len(self.shape) - 1:
-            rest = math.prod(of_all) // -math.prod(known)
-            given = tuple(rest if not isinstance(size, UnknownSize) and size == -1 else size for size in given)
-    return lm.reshape(self, tuple(-1 if isinstance(size, UnknownSize) else int(size) for size in given))
-
-
-tensor_view: Any = Tensor.view  # type: ignore[attr-defined]
-Symbol.view = Symbol.reshape = _view  # type: ignore[attr-defined,method-assign,assignment]
-Symbol.size = _SizeOfSymbol()  # type: ignore[assignment,method-assign]

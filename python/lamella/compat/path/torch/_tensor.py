@@ -7,7 +7,6 @@ been imported. Lamella's own code keeps its methods, see :mod:`lamella.compat.me
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import math
 import sys
@@ -149,11 +148,10 @@ def _format(self: Tensor, spec: str) -> str:
 def _expand(self: Tensor, *shape: Any) -> Tensor:
     dims = F._sizes(shape)
     if -1 in dims:
-        if any(type(n) is not int for n in dims):  # a size that is known later is no axis that stays
-            importlib.import_module("lamella.graph._symbol").refuse_unknown(dims)
         own = self.shape
         added = len(dims) - len(own)
-        dims = tuple(own[i - added] if n == -1 else n for i, n in enumerate(dims))
+        # A size of a graph that is known later is -1, too, and no axis that stays.
+        dims = tuple(own[i - added] if n == -1 and type(n) is int else n for i, n in enumerate(dims))
     return F.broadcast_to(self, dims)
 
 
