@@ -163,6 +163,8 @@ Tensor NanSum::call(const Tensor& x, const std::optional<Dims>& axis, bool keepd
 Tensor NanMean::call(const Tensor& x, const std::optional<Dims>& axis, bool keepdims) {
   check_defined(x, info.name);
   check_dtype(x, info.dtypes, info.name);
+  // Sum and count may be beyond 16 bits where the mean is not.
+  if (is_half(x.dtype())) return cast(call(cast(x, DType::Float32), axis, keepdims), x.dtype());
   const Tensor count = cast(sum(equal(x, x), axis, keepdims), x.dtype());
   return divide(nansum(x, axis, keepdims), count);
 }

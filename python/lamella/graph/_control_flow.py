@@ -12,7 +12,7 @@ from lamella._C import Tensor
 
 from ._graph import Graph, Shape
 from ._recorder import Recorder, _where, recording
-from ._symbol import Symbol
+from ._symbol import Symbol, plain_sizes
 
 
 class _Types(NamedTuple):
@@ -35,7 +35,7 @@ class _Types(NamedTuple):
 
 
 def _types_of(x: Tensor) -> _Types:
-    return _Types(x.dtype, tuple(int(size) for size in x.shape))
+    return _Types(x.dtype, plain_sizes(x.shape))
 
 
 def _leaves(op: str, what: str, tree: Any) -> tuple[list[Tensor], _tree.Structure]:

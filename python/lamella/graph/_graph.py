@@ -14,7 +14,7 @@ from lamella.autograd._inspect import Drawing
 
 from ._cpp import save_cpp
 from ._recorder import Recorder, _where
-from ._symbol import SAMPLE_SIZES, Symbol
+from ._symbol import SAMPLE_SIZES, Symbol, plain_sizes
 
 Shape = tuple[int, ...]
 
@@ -137,7 +137,7 @@ class Graph:
         Raises:
             ValueError: the name is taken, or a size is below -1.
         """
-        return self._symbol(self._core.add_input(name, dtype, [int(size) for size in shape]))
+        return self._symbol(self._core.add_input(name, dtype, list(plain_sizes(shape))))
 
     def declare(self, name: str, dtype: Any, shape: Sequence[int]) -> Symbol:
         """Adds a value that is computed later: a node's result becomes it by :meth:`define`.
@@ -145,7 +145,7 @@ class Graph:
         Raises:
             ValueError: the name is taken, or a size is below -1.
         """
-        return self._symbol(self._core.declare(name, dtype, [int(size) for size in shape]))
+        return self._symbol(self._core.declare(name, dtype, list(plain_sizes(shape))))
 
     def define(self, declared: Symbol, computed: Symbol) -> None:
         """Makes a symbol stand for another value from now on, which takes its name."""
@@ -275,7 +275,7 @@ class Graph:
             results: dtype and shape of each result, checked in every run.
             effects: False says that the function only computes its results, so that it may be left out.
         """
-        types = [(dtype, tuple(int(size) for size in shape)) for dtype, shape in results]
+        types = [(dtype, plain_sizes(shape)) for dtype, shape in results]
         symbols = [self._recorder._symbol(x) for x in inputs]
         return self._add_function(name, _Lists(function), symbols, types, effects, _where())
 

@@ -213,12 +213,32 @@ class Recorder(RecorderBase):
         self._record(self._operator(lm.ops.lamella.copy_), [target, result])
         return target
 
+    def _tensor_of(self, function: Callable[..., Tensor], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Records a tensor made of numbers, if sizes are among them that are known only when the graph runs."""
+        if not args or not _is_unknown(args[0]):
+            return NotImplemented
+        data, *rest = args
+        with recording(self.graph):
+            if isinstance(data, UnknownSize):
+                made: Tensor = lm.sum(_zeros_along(data, lm.int64, 0) + 1)
+            else:
+                made = lm.stack([lm.asarray(size) for size in data])
+            return function(made, *rest, **kwargs) if rest or kwargs else made
+
+    def tensor(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A call of :func:`lamella.tensor`."""
+        return self._tensor_of(lm.tensor, args, kwargs)
+
+    def asarray(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A call of :func:`lamella.asarray`."""
+        return self._tensor_of(lm.asarray, args, kwargs)
+
     def _of_unknown_sizes(self, name: str, values: Sequence[Any]) -> Any:
         """Records an operator that is given sizes which are known only when the graph runs, if it can be."""
         with recording(self.graph):
             if name == "reshape":
                 shape = _with_known_rest(values[0].shape, values[1])
-                return lm.reshape(values[0], [int(size) for size in shape])
+                return lm.reshape(values[0], [-1 if isinstance(size, UnknownSize) else size for size in shape])
             if name == "broadcast_to":
                 return _spread(values[0], values[1])
             is_shape = not isinstance(values[0], UnknownSize) and not any(map(_is_unknown, values[1:]))

@@ -34,21 +34,20 @@ class UnknownValueError(RuntimeError):
         self.what = what
 
 
-class UnknownSize(int):
-    """The size of an axis that is known only when the graph runs: -1, with which nothing can be computed.
+class UnknownSize:
+    """The size of an axis that is known only when the graph runs: equal to -1, and no number to compute with.
 
     Attributes:
         source: a value that has such an axis, and its number; None where there is none, as for a number of elements.
     """
 
-    source: tuple[Symbol, int] | None = None
+    __slots__ = ("source",)
 
-    @staticmethod
-    def of(symbol: Symbol, axis: int) -> UnknownSize:
-        """Returns the size of an axis of a value."""
-        size = UnknownSize(-1)
-        size.source = symbol, axis
-        return size
+    #: Tells fronts, which do not import this module, that shapes take such a size as it is.
+    known_later = True
+
+    def __init__(self, source: tuple[Symbol, int] | None = None) -> None:
+        self.source = source
 
     def _refuse(self, *_args: Any) -> NoReturn:
         raise UnknownValueError(
@@ -57,13 +56,27 @@ class UnknownSize(int):
             "or decided with it. A shape takes it as it is (reshape(x, [-1, 3])); otherwise give the input a size",
         )
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __abs__ = _refuse
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnknownSize) or other == -1
+
+    def __hash__(self) -> int:
+        return hash(-1)
+
+    def __repr__(self) -> str:
+        return "-1"
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __pos__ = __abs__ = _refuse
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refuse
     __pow__ = __rpow__ = __lshift__ = __rshift__ = __and__ = __or__ = __xor__ = __float__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __int__ = __index__ = __bool__ = __round__ = _refuse
 
 
-_UNKNOWN = UnknownSize(-1)
+_UNKNOWN = UnknownSize()
+
+
+def plain_sizes(shape: Iterable[Any]) -> tuple[int, ...]:
+    """Returns a shape as numbers, -1 for sizes that are known only when the graph runs."""
+    return tuple(-1 if isinstance(size, UnknownSize) else int(size) for size in shape)
 
 
 def refuse_unknown(values: Iterable[Any]) -> None:
@@ -108,25 +121,25 @@ class Symbol(Tensor):
         self._graph._core.rename(self._id, name)
 
     @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+    def shape(self) -> tuple[Any, ...]:  # type: ignore[override]
         """The sizes of the axes; -1 for one that is known only when the graph runs, with which nothing is computed."""
         sizes = enumerate(self._graph._described(self._id).shape)
-        return tuple(UnknownSize.of(self, axis) if size < 0 else size for axis, size in sizes)
+        return tuple(UnknownSize((self, axis)) if size < 0 else size for axis, size in sizes)
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> Any:  # type: ignore[override]
         """The number of elements; -1 where it is known only when the graph runs, with which nothing is computed."""
         count = self._count()
         # A front has the attribute of its framework, which is called, in place of the number.
         front = vars(Tensor)["size"]
         return front.of(self, count) if hasattr(front, "of") else count
 
-    def _count(self) -> int:
+    def _count(self) -> Any:
         shape = self._graph._described(self._id).shape
         return _UNKNOWN if -1 in shape else math.prod(shape)
 
     @property
-    def nbytes(self) -> int:  # type: ignore[override]
+    def nbytes(self) -> Any:  # type: ignore[override]
         """The bytes of the elements; -1 where their number is known only when the graph runs, as for :attr:`size`."""
         count = self._count()
         return count if count is _UNKNOWN else count * self.dtype.itemsize

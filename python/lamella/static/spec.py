@@ -43,7 +43,7 @@ def checked_shape(op: str, shape: Any, name: str | None = None) -> tuple[int, ..
         raise TypeError(f"[{op}] the shape{of} is a list of ints, not {type(shape).__name__}")
     sizes = []
     for size in shape:
-        if size is None:
+        if size is None or hasattr(size, "known_later"):
             size = -1
         if isinstance(size, bool) or not hasattr(size, "__index__"):
             raise TypeError(f"[{op}] the shape{of} is a list of ints, it holds {type(size).__name__}")

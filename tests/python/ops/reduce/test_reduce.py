@@ -201,3 +201,11 @@ def test_a_number_is_reduced_along_its_one_element(name: str, axis: Any) -> None
             assert y.shape == () and y.dtype == w.dtype and y.item() == w.item()
     with pytest.raises(IndexError, match="out of range"):
         function(x, axis=1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("function", [lm.mean, lm.nanmean, lm.var, lm.std, lm.nanmedian, lm.logsumexp])
+def test_counts_and_sums_beyond_16_bits(function: Any, dtype: str) -> None:
+    x = lm.asarray((np.arange(70000) % 2 * 2 + 1).astype("float32")).astype(dtype)
+    want = function(x.astype("float32")).astype(dtype)
+    assert function(x).item() == want.item()

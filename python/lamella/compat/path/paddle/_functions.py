@@ -568,10 +568,10 @@ def is_compiled_with_cuda() -> bool:
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    if isinstance(shape, int):
+    if isinstance(shape, int) or hasattr(shape, "known_later"):
         return (shape,)
     # Sizes of graphs that are known only later are numbers of a class of their own.
-    return tuple(size if isinstance(size, int) else int(size) for size in shape)
+    return tuple(size if isinstance(size, int) or hasattr(size, "known_later") else int(size) for size in shape)
 
 
 def _cast(x: Tensor, dtype: Any) -> Tensor:

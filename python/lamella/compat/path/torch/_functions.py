@@ -28,7 +28,7 @@ def _sizes(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     if len(sizes) == 1 and isinstance(sizes[0], Iterable) and not isinstance(sizes[0], Tensor):
         (sizes,) = sizes
     # Sizes of graphs that are known only later are numbers of a class of their own.
-    return tuple([size if isinstance(size, int) else int(size) for size in sizes])
+    return tuple([size if isinstance(size, int) or hasattr(size, "known_later") else int(size) for size in sizes])
 
 
 def _check(condition: Any, message: Any = None) -> None:

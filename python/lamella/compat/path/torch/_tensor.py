@@ -69,7 +69,7 @@ class _Size:
 
     def of(self, x: Tensor, count: int) -> Any:
         """Returns what a tensor of `count` elements has."""
-        made = _new_int(_SizeOf, count)
+        made = _new_int(_SizeOf, -1 if hasattr(count, "known_later") else count)
         made.tensor = x
         return made
 
