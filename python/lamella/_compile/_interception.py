@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import sys
 import threading
 import types
@@ -49,6 +50,20 @@ def _read_grad(found: Observer, original: Callable[..., Any], x: Tensor) -> Any:
     return grad if result is NotImplemented else result
 
 
+def _with_numbers(key: Any) -> Any:
+    """Returns a key whose slices have numbers in the place of tensors, which are read and decide what is taken."""
+
+    def plain(item: Any) -> Any:
+        if not isinstance(item, slice):
+            return item
+        bounds = (item.start, item.stop, item.step)
+        if not any(isinstance(bound, Tensor) for bound in bounds):
+            return item
+        return slice(*[operator.index(bound) if isinstance(bound, Tensor) else bound for bound in bounds])
+
+    return tuple(map(plain, key)) if isinstance(key, tuple) else plain(key)
+
+
 class _Eyes:
     """Hands an observer what a thread does with tensors."""
 
@@ -65,9 +80,9 @@ class _Eyes:
         if name in FUNCTIONAL:
             return FUNCTIONAL[name](*args)
         if name == "__getitem__":
-            return found.get_item(*args)
+            return found.get_item(args[0], _with_numbers(args[1]))
         if name == "__setitem__":
-            return found.set_item(*args)
+            return found.set_item(args[0], _with_numbers(args[1]), *args[2:])
         if name in ("__bool__", "__int__", "__index__", "item"):
             x = args[0]
             if (

@@ -15,6 +15,7 @@ import lamella as lm
 from lamella import _C, _tree
 from lamella._C import DType, Tensor
 
+from ._made import Made
 from ._special import FUNCTIONAL, exchange_handler, means_its_own
 from ._symbol import SAMPLE_SIZES, SMALL_SIZES, Symbol, UnknownSize, refuse_unknown
 
@@ -185,6 +186,8 @@ class Recorder(RecorderBase):
         self._operators: dict[str, _Operator] = {}
         #: Takes the calls of custom layers, in place of their nodes, where it is set.
         self.inline_layer: Callable[[Any, Sequence[Any], dict[str, Any]], Any] | None = None
+        #: Follows the tensors that the program makes, where each run is to make them anew.
+        self.made: Made | None = None
 
     def operator(self, name: str, in_place: bool, values: Sequence[Any]) -> Any:
         """Records a built-in operator, or leaves it to be run now.
@@ -200,7 +203,9 @@ class Recorder(RecorderBase):
         op = self._operator(getattr(lm.ops.lamella, name))
         out = values[-1] if len(values) > len(op.names) else None
         if not self._takes(op, values):
-            return NotImplemented
+            if self.made is None or in_place or out is not None:
+                return NotImplemented
+            return self.made.run(lambda: op.run(values[: len(op.names)]), values)
         operands = list(values[: len(op.names)])
         target = values[0] if in_place else out
         if in_place and lm.is_grad_enabled():
@@ -213,25 +218,29 @@ class Recorder(RecorderBase):
         self._record(self._operator(lm.ops.lamella.copy_), [target, result])
         return target
 
-    def _tensor_of(self, function: Callable[..., Tensor], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def _tensor_of(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Records a tensor made of numbers, if sizes are among them that are known only when the graph runs."""
         if not args or not _is_unknown(args[0]):
             return NotImplemented
         data, *rest = args
+        dtype = rest[0] if rest else kwargs.get("dtype")
         with recording(self.graph):
             if isinstance(data, UnknownSize):
                 made: Tensor = lm.sum(_zeros_along(data, lm.int64, 0) + 1)
             else:
                 made = lm.stack([lm.asarray(size) for size in data])
-            return function(made, *rest, **kwargs) if rest or kwargs else made
+            return made if dtype is None else made.astype(dtype)
 
     def tensor(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call of :func:`lamella.tensor`."""
-        return self._tensor_of(lm.tensor, args, kwargs)
+        found = self._tensor_of(args, kwargs)
+        if found is NotImplemented and self.made is not None and not any(True for _ in _symbols(args)):
+            return self.made.run(lambda: lm.tensor(*args, **kwargs), ())
+        return found
 
     def asarray(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call of :func:`lamella.asarray`."""
-        return self._tensor_of(lm.asarray, args, kwargs)
+        return self._tensor_of(args, kwargs)
 
     def _of_unknown_sizes(self, name: str, values: Sequence[Any]) -> Any:
         """Records an operator that is given sizes which are known only when the graph runs, if it can be."""
@@ -342,6 +351,8 @@ class Recorder(RecorderBase):
             return FUNCTIONAL[name](*args)
         if name in ("__getitem__", "__setitem__"):
             _refuse_unknown_bounds(args[1])
+            if name == "__getitem__" and self.made is not None and not self._takes_any(args):
+                return self.made.run(lambda: original(*args), args)
         if name == "__getitem__" and self._takes_any(args):
             return self.get_item(*args)
         if name == "__setitem__" and self._takes_any(args):
@@ -382,7 +393,8 @@ class Recorder(RecorderBase):
 
     def _symbol(self, x: Tensor) -> Symbol:
         if not isinstance(x, Symbol):
-            return self.graph.capture(x)
+            copied = None if self.made is None else self.made.copies.get(id(x))
+            return self.graph.capture(x) if copied is None else cast(Symbol, copied)
         if x._graph is not self.graph:
             raise ValueError(
                 f"{x.name!r} is a value of the graph {x._graph.name!r}, and cannot be used in {self.graph.name!r}"
@@ -424,6 +436,10 @@ class Recorder(RecorderBase):
         return self._symbol(lm.asarray(value, device="cpu")) if isinstance(value, np.ndarray) else value
 
     def _record(self, op: _Operator, values: Sequence[Any]) -> Any:
+        if self.made is not None:
+            for value, alias in zip(values, op.aliases, strict=True):
+                if isinstance(value, Tensor) and not isinstance(value, Symbol) and (alias or "").endswith("!"):
+                    self.made.written(value, lambda x: self._record(self._operator(lm.ops.lamella.clone), [x]))
         arguments = [self._reference(value, type_) for value, type_ in zip(values, op.types, strict=True)]
         try:
             samples = self._infer(op, arguments)

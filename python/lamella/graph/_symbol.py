@@ -97,6 +97,8 @@ class Symbol(Tensor):
     # A symbol is a tensor on `meta` that has the first of the sample sizes.
     _graph: Graph
     _id: int
+    #: Tells fronts, which do not import this module, that the elements are.
+    known_later = True
     #: The same with the other sample sizes.
     _other: Tensor
 
@@ -230,8 +232,15 @@ class Symbol(Tensor):
         result: Tensor = _recorded(self, _C.astype, self, dtype, copy=copy)
         return result
 
-    def to(self, target: Any = None, *, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Tensor:
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """Returns the value in another dtype; it is on the device on which the graph runs."""
+        front = vars(Tensor)["to"]  # takes what tensors of its framework take
+        result: Tensor = (front if hasattr(front, "takes_values") else Symbol._moved)(self, *args, **kwargs)
+        return result
+
+    def _moved(
+        self, target: Any = None, *, dtype: Any = None, device: Any = None, non_blocking: bool = False
+    ) -> Tensor:
         if target is not None and (not isinstance(target, str) or hasattr(_C, target)):
             dtype = target
         result: Tensor = self if dtype is None else _recorded(self, _C.astype, self, dtype, copy=False)

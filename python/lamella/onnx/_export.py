@@ -13,6 +13,7 @@ import numpy as np
 import lamella as lm
 from lamella import Tensor, _tree
 from lamella.graph import Graph, Symbol, recording
+from lamella.graph._made import Made
 
 from . import converters as _families  # noqa: F401 (registers them)
 from ._builder import Builder
@@ -234,12 +235,13 @@ def _record(
             for name, x in [*module.named_parameters(), *module.named_buffers()]:
                 graph.capture(x, name if name not in graph else None)
         graph._recorder.inline_layer = recorder
+        graph._recorder.made = Made()
         with lm.no_grad(), recording(graph):
             results = model(*call_args, **call_kwargs)
     outputs, _ = _tree.flatten(results)
     if not outputs:
         raise ValueError(f"[onnx.export] the model returns no tensor: {type(results).__name__}")
-    return [x if isinstance(x, Symbol) else graph.capture(x) for x in outputs], dims
+    return [graph._recorder._symbol(x) for x in outputs], dims
 
 
 @contextlib.contextmanager

@@ -154,6 +154,85 @@ for _ in range(5):
     moved(torch.ones(3))
 assert weight.tolist() == [1.9375] * 3
 """,
+    "each run makes what the program made": """
+import onnxruntime
+
+
+class Sum(nn.Module):
+    def forward(self, x):
+        total = torch.zeros(4)
+        for row in x:
+            total += row
+        return total
+
+
+class Several(nn.Module):
+    def forward(self, x):
+        out, twos, numbers = x.new_zeros(2, 4), torch.ones(4) * 2, torch.tensor([1.0, 2.0, 3.0, 4.0])
+        out[:, 1] = x[:, 0]
+        numbers.add_(x[0])
+        twos[0] = x[0, 0]
+        return out + numbers * twos + torch.arange(4)[None] + twos
+
+
+class Kept(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(4))
+
+    def forward(self, x):
+        self.count.add_(x[0])
+        return self.count * 1
+
+
+class View(nn.Module):
+    def forward(self, x):
+        whole = torch.zeros(2, 4)
+        row = whole[0]
+        row.add_(x[0])
+        return whole
+
+
+x = torch.ones(2, 4)
+for kind in (Sum, Several):
+    want = kind()(x)
+    exported = torch.export.export(kind(), (x,)).module()
+    torch.jit.save(torch.jit.trace(kind(), x), "program.pt")
+    memory = io.BytesIO()
+    torch.onnx.export(kind(), (x,), memory, input_names=["x"], opset_version=18)
+    session = onnxruntime.InferenceSession(memory.getvalue(), providers=["CPUExecutionProvider"])
+    onnx = lambda x: torch.from_numpy(session.run(None, {"x": x.numpy()})[0])
+    for run in (exported, torch.jit.load("program.pt"), onnx):
+        assert all(torch.equal(run(x), want) for _ in range(3)), (kind, run)
+exported = torch.export.export(Kept(), (x,)).module()
+assert exported(x).tolist() == [1.0] * 4 and exported(x).tolist() == [2.0] * 4
+assert "through a view" in fails(RuntimeError, lambda: torch.export.export(View(), (x,)))
+""",
+    "no number is taken for a size that is open": """
+import numpy as np
+
+for text in (
+    "x * int(x.shape[0])", "x * x.shape[0]", "x + torch.zeros(4).sum() * len(range(x.size(0)))",
+    "x * float(np.prod(x.shape))", "x[: x.size(0) - 1]", "x * max(x.shape)",
+):
+
+    class One(nn.Module):
+        def forward(self, x):
+            return eval(text)
+
+    text_of = fails(RuntimeError, lambda: torch.onnx.export(One(), (torch.ones(2, 4),), io.BytesIO(),
+                                                            input_names=["x"], dynamic_axes={"x": {0: "n"}}))
+    assert "known only when" in text_of, text
+
+
+class Mean(nn.Module):
+    def forward(self, x):
+        return x.sum() / torch.tensor(x.shape[0]) + torch.tensor(x.shape).sum()
+
+
+program = torch.export.export(Mean(), (torch.ones(2, 4),), dynamic_shapes=({0: torch.export.Dim("n")},)).module()
+assert program(torch.ones(5, 4)).item() == 4 + 9
+""",
     "methods mean what PyTorch's do": """
 import onnxruntime
 

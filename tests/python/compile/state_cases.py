@@ -411,3 +411,11 @@ def private_slots():
 @case
 def gradient_without_spacing():
     return (lambda x: lm.gradient(x)[0]), x_of
+
+
+@case
+def slices_by_tensors():
+    def function(x, i):
+        return x[: i + 1] * 2, x[i:]
+
+    return function, lambda i: (x_of(i), lm.asarray(i // 3))

@@ -9,6 +9,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 from lamella.graph import Graph, Symbol, recording
+from lamella.graph._made import Made
 from lamella.nn import Module, Parameter
 
 #: The entry by which a file says that it holds a program.
@@ -150,9 +151,10 @@ def record(
         inputs.append(graph.input(f"x{k}" if len(examples) > 1 else "x", example.dtype, shape))
     given_args, given_kwargs = _made(takes, inputs)
     found: list[Any] = []
+    graph._recorder.made = Made()
     with recording(graph):
         returns = _flat(function(*given_args, **given_kwargs), found)
-    outputs = [x if isinstance(x, Symbol) else graph.capture(x) for x in found]
+    outputs = [graph._recorder._symbol(x) for x in found]
     parameters = []
     names = {id(tensor): name for name, tensor in named_state(module).items()}
     for name, tensor in graph.captured.items():

@@ -85,6 +85,13 @@ class _SizeOf(int):
         return self.tensor.shape if dim is None else self.tensor.shape[dim]
 
 
+def _moved(x: Tensor, *args: Any, **named: Any) -> Tensor:
+    """Returns a tensor in another dtype or on another device; a value of a graph has a method for it."""
+    own = getattr(x, "_moved", None) if type(x) is not Tensor else None
+    result: Tensor = _native_to(x, *args, **named) if own is None else own(*args, **named)
+    return result
+
+
 def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Implements Tensor.to(): a dtype, a device, both, or those of another tensor."""
     non_blocking = bool(kwargs.pop("non_blocking", False)) or args[1:] == (True,)
@@ -95,15 +102,18 @@ def _to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     result = self
     for target in args:
         if isinstance(target, Tensor):
-            result = _native_to(result, dtype=target.dtype, device=target.device, non_blocking=non_blocking)
+            result = _moved(result, dtype=target.dtype, device=target.device, non_blocking=non_blocking)
         elif target is None or isinstance(target, bool):
             continue  # no target; non_blocking
         else:
             target = device(target) if isinstance(target, int) else DOUBLE.get(target, target)
-            result = _native_to(result, target, non_blocking=non_blocking)
+            result = _moved(result, target, non_blocking=non_blocking)
     kwargs = {name: DOUBLE.get(value, value) for name, value in kwargs.items() if value is not None}
-    result = _native_to(result, **kwargs, non_blocking=non_blocking) if kwargs else result
+    result = _moved(result, **kwargs, non_blocking=non_blocking) if kwargs else result
     return result.clone() if copy and result is self else result
+
+
+_to.takes_values = True  # type: ignore[attr-defined]
 
 
 def _view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
@@ -118,6 +128,8 @@ def _view(self: Tensor, *shape: Any, **named: Any) -> Tensor:
 
 def _as_dtype(self: Tensor, dtype: Any) -> Tensor:
     """Returns the memory of a tensor read as elements of another dtype, more or fewer of them along the last axis."""
+    if hasattr(self, "known_later"):
+        raise RuntimeError("[view] a program has no operator that reads the memory of a value as another dtype")
     before, after = self.dtype.itemsize, dtype.itemsize
     shape, strides = list(self.shape), list(self.strides)
     if before != after:
