@@ -373,10 +373,11 @@ bool product_on_cpu(const Tensor& given_a, const Tensor& given_b, const Tensor& 
     const detail::Onednn* const library = detail::onednn();
     MatrixView av = view_of_matrix(a);
     MatrixView bv = view_of_matrix(b);
-    const void* const added = bias.defined() ? bias.raw_data() : nullptr;
+    const Tensor row = bias.defined() ? contiguous(bias) : bias;
+    const void* const added = row.defined() ? row.raw_data() : nullptr;
     const auto a_step = batch_step(a, batch);
     const auto b_step = batch_step(b, batch);
-    if (a_step && b_step) {
+    if (a_step && b_step && *a_step >= 0 && *b_step >= 0) {  // oneDNN has no matrices that run backwards
       av.batch = *a_step;
       bv.batch = *b_step;
       library->product(av, bv, added, out.raw_data(), batches, out.dtype());

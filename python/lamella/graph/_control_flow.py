@@ -416,7 +416,7 @@ def _record_loop(
 ) -> Any:
     recorder = _C._recorder()
     outer = recorder.graph if isinstance(recorder, Recorder) else outer
-    tensors = [outer._recorder._symbol(x) for x in carry]
+    tensors = [outer._recorder.of_each_run(x) for x in carry]
     count = len(tensors)
     others: list[Symbol] = []
     bodies, takes = [], []

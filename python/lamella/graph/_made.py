@@ -63,11 +63,16 @@ class Made:
         Raises:
             RuntimeError: another tensor that the program has made shares the memory.
         """
-        if id(x) in self._viewed or id(x) in self._views:
+        shares = any(other is not x and _overlap(_memory(x), _memory(other)) for other in self._made.values())
+        if id(x) in self._viewed or id(x) in self._views or shares:
             raise RuntimeError(
                 "[graph] a tensor that is made of numbers while a program is recorded is written to through a view, or "
                 "has views made before: write into the tensor itself first, or begin with a clone()"
             )
+        return self.anew(x, copy)
+
+    def anew(self, x: Tensor, copy: Callable[[Tensor], Tensor]) -> Tensor:
+        """Returns a copy for each run, if the program has made ``x``; otherwise ``x`` itself."""
         if id(x) in self._made and id(x) not in self.copies:
             self.copies[id(x)] = copy(x)
         return self.copies.get(id(x), x)

@@ -358,6 +358,8 @@ class Recorder(RecorderBase):
         if name == "__setitem__" and self._takes_any(args):
             self.set_item(*args)
             return None
+        if self.made is not None and name in ("detach", "to", "cpu", "cuda"):
+            return self.made.run(lambda: original(*args, **kwargs), args)
         return NotImplemented
 
     def _operator(self, call: Any) -> _Operator:
@@ -435,11 +437,21 @@ class Recorder(RecorderBase):
             return self._symbol(value)
         return self._symbol(lm.asarray(value, device="cpu")) if isinstance(value, np.ndarray) else value
 
+    def _copy(self, x: Tensor) -> Tensor:
+        copied: Tensor = self._record(self._operator(lm.ops.lamella.clone), [x])
+        return copied
+
+    def of_each_run(self, x: Tensor) -> Symbol:
+        """Returns the value of a tensor for what may write into it; each run makes anew what the program has made."""
+        return self._symbol(x if self.made is None or isinstance(x, Symbol) else self.made.anew(x, self._copy))
+
     def _record(self, op: _Operator, values: Sequence[Any]) -> Any:
         if self.made is not None:
-            for value, alias in zip(values, op.aliases, strict=True):
-                if isinstance(value, Tensor) and not isinstance(value, Symbol) and (alias or "").endswith("!"):
-                    self.made.written(value, lambda x: self._record(self._operator(lm.ops.lamella.clone), [x]))
+            for value, alias, name in zip(values, op.aliases, op.names, strict=True):
+                # Norms move running statistics, which their schemas do not tell.
+                writes = (alias or "").endswith("!") or name in ("running_mean", "running_var")
+                if writes and isinstance(value, Tensor) and not isinstance(value, Symbol):
+                    self.made.written(value, self._copy)
         arguments = [self._reference(value, type_) for value, type_ in zip(values, op.types, strict=True)]
         try:
             samples = self._infer(op, arguments)

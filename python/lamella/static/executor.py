@@ -135,14 +135,14 @@ class Executor:
                     f"[Executor.run] feed: the program takes no '{name}'; it takes "
                     f"{', '.join(program.fed) or 'nothing'}"
                 )
-            feeds[name] = self._fed(name, program.fed[name], value)
+            feeds[name] = self._fed(name, program.fed[name], value, program.writes())
         for name in program.held:
             variable = scope.find_var(name)
             if variable is not None and variable.value is not None:
                 feeds[name] = program.value("Executor.run", name, scope)
         return feeds
 
-    def _fed(self, name: str, variable: Fed, value: Any) -> lm.Tensor:
+    def _fed(self, name: str, variable: Fed, value: Any, writes: bool) -> lm.Tensor:
         """Returns the value that is fed for a variable, checked."""
         if isinstance(value, lm.Tensor):
             if isinstance(value, Symbol):
@@ -169,7 +169,10 @@ class Executor:
                 f"[Executor.run] the feed '{name}' is {tensor.dtype}, the variable {variable.dtype}: convert it, "
                 f"array.astype('{variable.dtype}')"
             )
-        return tensor if self.device == "cpu" and tensor.device == "cpu" else tensor.to(self.device)
+        if self.device != "cpu" or tensor.device != "cpu":
+            return tensor.to(self.device)
+        # A program that writes into its variables leaves the caller's memory alone.
+        return tensor.clone() if writes else tensor
 
 
 _UNSEEDED = contextlib.nullcontext()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import lamella as lm
 from lamella import graph as graphs
 from lamella.graph import Symbol
+from lamella.graph._made import Made
 
 from . import unique_name
 from .scope import Scope, check_scope, global_scope, running_device, running_scope
@@ -74,10 +75,13 @@ class Program:
     def adopt(self, graph: graphs.Graph, held: dict[str, Held]) -> None:
         """Makes this the program of a graph, of which ``held`` are the variables that a scope has."""
         self.graph = graph
+        graph._recorder.made = Made()
         self.random_seed = 0
         self._held = held
         self._data = {symbol.name: Fed.of(symbol) for symbol in graph.inputs if symbol.name not in held}
         self._blocks = [Block(self)]
+        #: Number of values when the program was looked through, and whether an operator wrote then.
+        self._seen_writes = (-1, False)
         #: Names of the variables that were declared as ones through which no gradient flows.
         self.stopped: set[str] = set()
         #: Names of the variables that were declared and that nothing computes yet.
@@ -148,6 +152,13 @@ class Program:
         """Takes note of the names that the program's user has given to variables since they were made."""
         self._data = {each.symbol.name: each for each in self._data.values()}
         self._held = {each.symbol.name: each for each in self._held.values()}
+
+    def writes(self) -> bool:
+        """True if an operator of the program writes into a tensor."""
+        count = self.graph._core.value_count()
+        if self._seen_writes[0] != count:
+            self._seen_writes = count, any(node.effects and node.kind == "operator" for node in self.graph.nodes)
+        return self._seen_writes[1]
 
     def hold(
         self,

@@ -40,6 +40,24 @@ PROGRAMS = {
             paddle.jit.save(layer, "writes")
             np.testing.assert_allclose(paddle.jit.load("writes")(x.clone()).numpy(), want, 1e-6, err_msg=line)
         """,
+    "each run makes what the program made": """
+        i = paddle.zeros([1], "int64")
+        v = paddle.static.data("v", [1], "float32")
+        body = lambda i, y: [paddle.increment(i), y * 2]
+        i, y = paddle.static.nn.while_loop(lambda i, y: (i < 3).all(), body, [i, v])
+        ones = paddle.ones([4])
+        ones[0] = v[0]
+        total = paddle.zeros([1])
+        total.add_(v)
+        x = paddle.static.data("x", [2, 2], "float32")
+        x.add_(paddle.ones([2, 2]))
+        fed = np.zeros((2, 2), "float32")
+        for number in (7.0, 5.0):
+            feed = {"v": np.full(1, number, "float32"), "x": fed}
+            found = exe.run(feed=feed, fetch_list=[i, y, ones * 1, total * 1, x * 2])
+            assert found[0] == 3 and found[1] == number * 8 and found[2].tolist() == [number, 1, 1, 1]
+            assert found[3] == number and (found[4] == 2).all() and not fed.any()
+        """,
     "sizes that are open": """
         v = paddle.static.data("v", [None, 4])
         scaled = paddle.sum(v) / paddle.shape(v)[0].astype("float32")

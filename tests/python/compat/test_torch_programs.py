@@ -185,6 +185,11 @@ class Kept(nn.Module):
         return self.count * 1
 
 
+class Middle(nn.Module):
+    def forward(self, x):
+        return x.median()
+
+
 class View(nn.Module):
     def forward(self, x):
         whole = torch.zeros(2, 4)
@@ -207,6 +212,16 @@ for kind in (Sum, Several):
 exported = torch.export.export(Kept(), (x,)).module()
 assert exported(x).tolist() == [1.0] * 4 and exported(x).tolist() == [2.0] * 4
 assert "through a view" in fails(RuntimeError, lambda: torch.export.export(View(), (x,)))
+for line in ("m.data.add_(x[0])", "m.detach().add_(x[0])", "m[0:2].add_(x[0, :2])"):
+
+    class Shared(nn.Module):
+        def forward(self, x):
+            m = torch.zeros(4)
+            exec(line)
+            return m * 1
+
+    assert "through a view" in fails(RuntimeError, lambda: torch.export.export(Shared(), (x,)))
+assert torch.export.export(Middle(), (x.long(),)).module()(x.long()).dtype == torch.int64
 """,
     "no number is taken for a size that is open": """
 import numpy as np

@@ -81,6 +81,7 @@ def cumulative_prod(
 @builtin("logcumsumexp")
 def logcumsumexp(x: Value, axis: int) -> Value:
     """Logarithms of the sums of exponentials up to each place."""
+    x = x if is_float(x) else cast(x, lm.float32)
     return _scanned(x, axis, "ReduceLogSumExp", -math.inf)
 
 

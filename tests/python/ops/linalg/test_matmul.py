@@ -253,3 +253,12 @@ def test_products_of_rows_on_any_number_of_threads(width: int, rng: np.random.Ge
             np.testing.assert_array_equal(got, want)
     exact = (x.numpy().astype("float64") * y.numpy()).sum(-1)
     np.testing.assert_allclose(results[0][0], exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_batches_that_run_backwards(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    a, b = (lm.asarray(rng.normal(size=shape)).astype(dtype) for shape in ((3, 31, 9), (3, 9, 17)))
+    for left, right in ((a[::-1], b), (a, lm.flip(b, 0)), (a[::-1], b[::-1])):
+        want = lm.matmul(left.contiguous().clone(), right.contiguous().clone())
+        np.testing.assert_array_equal(lm.matmul(left, right).astype("float64").numpy(), want.astype("float64").numpy())

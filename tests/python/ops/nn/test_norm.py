@@ -367,3 +367,18 @@ def test_running_statistics_of_small_planes(rng: np.random.Generator) -> None:
     lm.batch_norm(lm.asarray(x), mean, variance, training=True, momentum=1.0)
     np.testing.assert_allclose(mean.numpy(), x.mean((0, 2)))
     np.testing.assert_allclose(variance.numpy(), x.var((0, 2), ddof=1))
+
+
+@pytest.mark.parametrize("count", [1024, 4097, 16388])
+def test_gradients_of_many_small_planes_are_exact_to_rounding(count: int) -> None:
+    """The sums over the batch do not lose digits as it grows."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(count, 1, 4))
+    dy = np.broadcast_to(rng.normal(size=(1, 1, 4)), x.shape)
+
+    def gradient(dtype: str) -> np.ndarray:
+        leaf = lm.tensor(x.astype(dtype), stop_gradient=False)
+        y = lm.batch_norm(leaf, None, None, training=True)
+        return lm.grad([y], [leaf], [lm.asarray(dy.astype(dtype))])[0].numpy()
+
+    assert np.abs(gradient("float32") - gradient("float64")).max() < 1.5e-6

@@ -246,3 +246,32 @@ def test_a_weight_that_is_written_to_before_backward_is_told(rng: np.random.Gene
         params[1].mul_(2.0)
     with pytest.raises(RuntimeError, match="mul_"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["rnn", "lstm", "gru"])
+@pytest.mark.parametrize("layout", ["broadcast", "every other", "backwards"])
+def test_biases_of_any_layout(name: str, layout: str) -> None:
+    """Products of this size go to a library that reads a row of numbers."""
+    rng = np.random.default_rng(0)
+    gates = {"rnn": 1, "lstm": 4, "gru": 3}[name] * 16
+
+    def table(*shape: int) -> lm.Tensor:
+        return lm.asarray(rng.uniform(-1, 1, shape).astype("float32"))
+
+    numbers = table(2 * gates)
+    bias = {
+        "broadcast": lm.broadcast_to(numbers[:1], [gates]),
+        "every other": numbers[::2],
+        "backwards": numbers[:gates][::-1],
+    }[layout]
+    x, h = table(2, 32, 5), table(1, 32, 16)
+    weights = [table(gates, 5), table(gates, 16), table(gates)]
+    given = (h, h) if name == "lstm" else h
+
+    def results(bias: lm.Tensor) -> list[np.ndarray]:
+        leaf = lm.tensor(x, stop_gradient=False)
+        y = getattr(lm, name)(leaf, given, [*weights, bias])[0]
+        return [y.detach().numpy(), lm.grad([y.sum()], [leaf])[0].numpy()]
+
+    for found, want in zip(results(bias), results(bias.contiguous().clone()), strict=True):
+        np.testing.assert_array_equal(found, want)

@@ -160,7 +160,7 @@ def _of_nothing(input: Tensor) -> Tensor:
 
 def _shared(input: Tensor, value: Tensor) -> Tensor:
     """Returns a value that is found among elements, whose gradient those share that equal it."""
-    if not value.requires_grad:
+    if not value.requires_grad or not F.is_inexact(input.dtype):
         return value
     same = (input == value) | (lm.isnan(input) & lm.isnan(value))
     return amax(lm.where(same, input, -math.inf))  # type: ignore[no-any-return]
