@@ -266,11 +266,11 @@ def test_biases_of_any_layout(name: str, layout: str) -> None:
     }[layout]
     x, h = table(2, 32, 5), table(1, 32, 16)
     weights = [table(gates, 5), table(gates, 16), table(gates)]
-    given = (h, h) if name == "lstm" else h
+    given = [h, h] if name == "lstm" else [h]
 
     def results(bias: lm.Tensor) -> list[np.ndarray]:
         leaf = lm.tensor(x, stop_gradient=False)
-        y = getattr(lm, name)(leaf, given, [*weights, bias])[0]
+        y = getattr(lm, name)(leaf, *given, [*weights, bias])[0]
         return [y.detach().numpy(), lm.grad([y.sum()], [leaf])[0].numpy()]
 
     for found, want in zip(results(bias), results(bias.contiguous().clone()), strict=True):
