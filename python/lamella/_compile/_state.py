@@ -66,7 +66,7 @@ def _is_constant_class(kind: type) -> bool:
 
 #: Classes written in C whose objects are watched, and those whose objects do not change.
 _KNOWN_BASES = (dict, list, tuple, set, frozenset, int, float, str, bytes, complex, BaseException, type)
-_UNCHANGING = (re.Pattern, re.Match, struct.Struct, operator.itemgetter, functools._lru_cache_wrapper)
+_UNCHANGING = (re.Pattern, re.Match, struct.Struct, operator.itemgetter, functools._lru_cache_wrapper, _C._Operator)
 
 
 def _is_hiding(kind: type) -> bool:

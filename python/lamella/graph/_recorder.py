@@ -250,8 +250,10 @@ class Recorder(RecorderBase):
                 return lm.reshape(values[0], [-1 if isinstance(size, UnknownSize) else size for size in shape])
             if name == "broadcast_to":
                 return _spread(values[0], values[1])
+            op = self._operator(getattr(lm.ops.lamella, name))
             is_shape = not isinstance(values[0], UnknownSize) and not any(map(_is_unknown, values[1:]))
-            if name in ("zeros", "ones", "full", "empty") and is_shape:
+            # Those that fill a shape.
+            if op.names[0] == "shape" and op.names[-2:] == ["dtype", "device"] and not op.draws and is_shape:
                 shape, *numbers, dtype, device = values
                 return _spread(getattr(lm, name)([1] * len(shape), *numbers, dtype=dtype, device=device), shape)
             if name == "tile" and not isinstance(values[1], UnknownSize):
