@@ -377,7 +377,8 @@ bool product_on_cpu(const Tensor& given_a, const Tensor& given_b, const Tensor& 
     const void* const added = row.defined() ? row.raw_data() : nullptr;
     const auto a_step = batch_step(a, batch);
     const auto b_step = batch_step(b, batch);
-    if (a_step && b_step && *a_step >= 0 && *b_step >= 0) {  // oneDNN has no matrices that run backwards
+    // oneDNN takes no matrices that run backwards, and none that are all the same on both sides.
+    if (a_step && b_step && *a_step >= 0 && *b_step >= 0 && (batches == 1 || *a_step + *b_step > 0)) {
       av.batch = *a_step;
       bv.batch = *b_step;
       library->product(av, bv, added, out.raw_data(), batches, out.dtype());

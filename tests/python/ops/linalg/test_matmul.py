@@ -256,9 +256,10 @@ def test_products_of_rows_on_any_number_of_threads(width: int, rng: np.random.Ge
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-def test_batches_that_run_backwards(dtype: str) -> None:
+def test_batches_that_run_backwards_or_repeat(dtype: str) -> None:
     rng = np.random.default_rng(0)
     a, b = (lm.asarray(rng.normal(size=shape)).astype(dtype) for shape in ((3, 31, 9), (3, 9, 17)))
-    for left, right in ((a[::-1], b), (a, lm.flip(b, 0)), (a[::-1], b[::-1])):
+    same = lm.broadcast_to(a[0], a.shape), lm.broadcast_to(b[0], b.shape)
+    for left, right in ((a[::-1], b), (a, lm.flip(b, 0)), (a[::-1], b[::-1]), (same[0], b), (a, same[1]), same):
         want = lm.matmul(left.contiguous().clone(), right.contiguous().clone())
         np.testing.assert_array_equal(lm.matmul(left, right).astype("float64").numpy(), want.astype("float64").numpy())
