@@ -67,7 +67,7 @@ struct FromImaginaryLayer : LinearOperatorLayer<FromImaginaryLayer> {
   }
 };
 
-struct PairsLayer : LinearOperatorLayer<PairsLayer> {
+struct PairsLayer : OperatorLayer<PairsLayer> {
   static constexpr std::string_view name = "view_as_complex";
 
   static Tensor forward(Context& ctx, const Tensor& x) {
@@ -81,6 +81,10 @@ struct PairsLayer : LinearOperatorLayer<PairsLayer> {
   static Tensor backward(Context& ctx, const Tensor& dy) {
     static_cast<void>(ctx);
     return parts_of(dy);
+  }
+  static Tensor jvp(Context& ctx, const Tensor& dx) {
+    static_cast<void>(ctx);
+    return joined_pairs(dx);  // a tangent may have strides that its tensor has not
   }
 };
 

@@ -464,3 +464,19 @@ def test_real_tensors_are_their_real_part() -> None:
     zeros = x.imag
     zeros.add_(1)
     assert x.imag.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("layout", ["every other", "backwards", "transposed", "odd rows", "broadcast"])
+def test_tangents_of_pairs_have_any_strides(layout: str) -> None:
+    rng = np.random.default_rng(0)
+    numbers = lm.asarray(rng.normal(size=(5, 4)))
+    tangent = {
+        "every other": numbers[:, ::2],
+        "backwards": numbers[:, 1::-1],
+        "transposed": numbers.T[:2].contiguous().T,
+        "odd rows": lm.asarray(rng.normal(size=(5, 3)))[:, 1:],
+        "broadcast": lm.broadcast_to(numbers[:, :1], [5, 2]),
+    }[layout]
+    x = lm.asarray(rng.normal(size=(5, 2)))
+    found = lm.jvp(lm.view_as_complex, (x,), (tangent,))[1].numpy()
+    np.testing.assert_array_equal(found, tangent.numpy()[:, 0] + 1j * tangent.numpy()[:, 1])
