@@ -241,7 +241,9 @@ def _record(
     outputs, _ = _tree.flatten(results)
     if not outputs:
         raise ValueError(f"[onnx.export] the model returns no tensor: {type(results).__name__}")
-    return [graph._recorder._symbol(x) for x in outputs], dims
+    found = [graph._recorder._symbol(x) for x in outputs]
+    graph._recorder.made = None  # which holds what the model has made
+    return found, dims
 
 
 @contextlib.contextmanager

@@ -155,6 +155,7 @@ def record(
     with recording(graph):
         returns = _flat(function(*given_args, **given_kwargs), found)
     outputs = [graph._recorder._symbol(x) for x in found]
+    graph._recorder.made = None  # which holds what the function has made
     parameters = []
     names = {id(tensor): name for name, tensor in named_state(module).items()}
     for name, tensor in graph.captured.items():
