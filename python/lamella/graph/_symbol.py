@@ -183,6 +183,8 @@ class Symbol(Tensor):
         """Makes this object stand for another value of the graph, or for a tensor that it captures."""
         made = other if isinstance(other, Symbol) else self._graph.capture(other)
         _C._exchange_tensors(self, Tensor.__new__(Symbol, made))
+        if self._graph._symbols.get(self._id) is self:
+            del self._graph._symbols[self._id]
         self._graph, self._id, self._other = made._graph, made._id, made._other
 
     def _refuse(self, what: str) -> NoReturn:

@@ -85,7 +85,7 @@ class LBFGS(Optimizer):
     def check(self, group: Group) -> None:
         """Raises ``TypeError`` or ``ValueError`` on options that make no sense."""
         check_numbers("LBFGS", group, "tolerance_grad", "tolerance_change")
-        check_number("LBFGS", "lr", group["lr"], open_low=True)
+        check_number("LBFGS", "lr", group["lr"])
         for option in ("max_iter", "max_eval", "history_size"):
             value = group[option]
             if value is None and option == "max_eval":

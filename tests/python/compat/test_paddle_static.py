@@ -40,6 +40,24 @@ PROGRAMS = {
             paddle.jit.save(layer, "writes")
             np.testing.assert_allclose(paddle.jit.load("writes")(x.clone()).numpy(), want, 1e-6, err_msg=line)
         """,
+    "comparisons in place are exported": """
+        import onnxruntime
+
+        paddle.disable_static()
+        for name in ("equal_", "not_equal_", "less_than_", "greater_equal_"):
+
+            class Compares(paddle.nn.Layer):
+                def forward(self, x):
+                    y = x.clone()
+                    getattr(y, name)(paddle.full([3], 2, "int64"))
+                    return y
+
+            paddle.onnx.export(Compares(), "compares", input_spec=[paddle.static.InputSpec([3], "int64")])
+            numbers = np.array([0, 2, 3])
+            session = onnxruntime.InferenceSession("compares.onnx", providers=["CPUExecutionProvider"])
+            found = session.run(None, {session.get_inputs()[0].name: numbers})[0]
+            assert found.tolist() == Compares()(paddle.to_tensor(numbers)).tolist(), name
+        """,
     "each run makes what the program made": """
         i = paddle.zeros([1], "int64")
         v = paddle.static.data("v", [1], "float32")
