@@ -298,8 +298,8 @@ Graph Graph::of_any_size() const {
 
 namespace {
 
-/// True if the node is an operator that writes into an argument.
-bool writes(const GraphNode& node) { return node.effects && node.op; }
+/// Returns the schema of an operator that writes into an argument; null for other nodes.
+const Schema* schema_of_writer(const GraphNode& node) { return node.effects && node.op ? &node.op->schema() : nullptr; }
 
 /// Sets of values that may share memory: as schemas of operators that read do not tell which results are views, each
 /// result of theirs may be one of any argument.
@@ -308,11 +308,12 @@ class Shared {
   explicit Shared(const Graph& graph) : parents_(graph.values().size()) {
     std::iota(parents_.begin(), parents_.end(), ValueId{0});
     for (const GraphNode& node : graph.nodes()) {
-      const bool told = writes(node) && node.op->schema().is_mutable();
+      const Schema* const schema = schema_of_writer(node);
+      const bool told = schema && schema->is_mutable();
       for (const ValueId result : node.results) {
         if (result == kNoValue) continue;
         for (std::size_t k = 0; k < node.arguments.size(); ++k) {
-          if (told && !node.op->schema().arguments[k].alias) continue;
+          if (told && !schema->arguments[k].alias) continue;
           for (const ValueId id : node.arguments[k].values) {
             if (id != kNoValue) parents_[set_of(result)] = set_of(id);
           }
@@ -333,11 +334,11 @@ class Shared {
 /// Calls f(id) for each value that a node writes to.
 template <class F>
 void for_each_written(const GraphNode& node, F&& f) {
-  if (!writes(node)) return;
-  const Schema& schema = node.op->schema();
-  const bool told = schema.is_mutable();
+  const Schema* const schema = schema_of_writer(node);
+  if (!schema) return;
+  const bool told = schema->is_mutable();
   for (std::size_t k = 0; k < node.arguments.size(); ++k) {
-    if (told && !schema.arguments[k].is_written()) continue;
+    if (told && !schema->arguments[k].is_written()) continue;
     for (const ValueId id : node.arguments[k].values) {
       if (id != kNoValue) f(id);
     }

@@ -24,6 +24,7 @@
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
 #include "ops/support/checks.h"
+#include "ops/support/dtypes.h"
 #include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
