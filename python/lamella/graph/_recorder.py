@@ -262,7 +262,8 @@ class Recorder(RecorderBase):
                 if all(n == 1 for n, count in zip(own, counts, strict=True) if isinstance(count, UnknownSize)):
                     x = lm.tile(x, [1 if isinstance(count, UnknownSize) else count for count in counts])
                     sizes = zip(x.shape, counts, strict=True)
-                    return _spread(x, [count if isinstance(count, UnknownSize) else n for n, count in sizes])
+                    grown: list[Any] = [count if isinstance(count, UnknownSize) else n for n, count in sizes]
+                    return _spread(x, grown)
             if name == "arange" and isinstance(values[0], UnknownSize) and values[1] is None and values[2] == 1:
                 dtype = lm.int64 if values[3] is None else values[3]
                 return lm.cumulative_sum(_zeros_along(values[0], dtype, 0) + 1) - 1
