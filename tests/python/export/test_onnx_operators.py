@@ -436,3 +436,7 @@ def test_squeeze_without_axes_needs_sizes() -> None:
 def test_antialiased_images(mode: str, size: tuple[int, int]) -> None:
     x = lm.asarray(np.random.default_rng(1).normal(size=(1, 2, 8, 9)).astype("float32"))
     check(lambda x: lm.nn.functional.interpolate(x, size, mode=mode, antialias=True), (x,), opset_version=18)
+
+
+def test_scans_of_integers_that_give_floats() -> None:
+    check(lambda x: lm.logcumsumexp(x, 1), (lm.asarray([[1, 2, 5], [0, 3, 1]]),))

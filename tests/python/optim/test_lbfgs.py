@@ -214,3 +214,11 @@ def test_a_rate_that_is_a_tensor():
         found.append(x.tolist())
         assert float(optimizer.param_groups[0]["lr"]) == 0.5
     assert found[0] == found[1]
+
+
+def test_a_rate_of_zero_is_a_state_like_others() -> None:
+    """Schedules end there."""
+    p = lm.nn.Parameter(lm.ones([2]))
+    optimizer = lm.optim.LBFGS([p], lr=0.1)
+    optimizer.param_groups[0]["lr"] = 0.0
+    lm.optim.LBFGS([p], lr=0.1).load_state_dict(optimizer.state_dict())
