@@ -354,12 +354,6 @@ def reshape(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     new: list[int] = [old[i] if n == 0 and i < len(old) else n for i, n in enumerate(asked)]
     if 0 in old and 0 not in new and -1 not in new:
         new = list(asked)  # without elements a size of 0 may be meant as such
-    if new.count(-1) == 2 and -1 in asked and old.count(-1) == 1:
-        # One axis keeps a size that is known when the program runs: what is left can be told from the other sizes.
-        rest = [n for n in old if n != -1]
-        known = [n for n in new if n != -1]
-        given = [i for i, n in enumerate(asked) if n == -1 and type(n) is int] or [asked.index(-1)]
-        new[given[0]] = _product(rest) // (_product(known) or 1)
     return lm.reshape(x, tuple(new))
 
 
@@ -583,10 +577,3 @@ def _total(sizes: Sequence[int]) -> int:
     for size in sizes:
         total += size
     return total
-
-
-def _product(sizes: Sequence[int]) -> int:
-    product = 1
-    for size in sizes:
-        product *= size
-    return product

@@ -168,18 +168,7 @@ def standard_normal(shape: Any, dtype: Any = None, name: str | None = None) -> T
 
 def shape(input: Tensor) -> Tensor:
     """The sizes of the axes, as a tensor."""
-    sizes = list(input.shape)
-    known = math.prod(size for size in sizes if size != -1)
-    if -1 not in sizes:
-        return lm.tensor(sizes, dtype=lm.int64)
-    if sizes.count(-1) > 1 or known == 0:
-        raise RuntimeError(
-            f"[shape] the sizes {sizes} of {input!r} are known only when the program runs, and only one can be "
-            "computed there: give the others"
-        )
-    # The size of the axis is the number of elements by the other sizes.
-    later = lm.sum(lm.ones_like(input, dtype=lm.int64)) // known
-    return lm.stack([later if size == -1 else lm.tensor(size, dtype=lm.int64) for size in sizes])
+    return lm.tensor(list(input.shape), dtype=lm.int64)
 
 
 def rank(input: Tensor) -> Tensor:

@@ -11,7 +11,6 @@ from lamella.compat.errors import line_of
 from lamella.compat.front import close_module
 from lamella.graph import UnknownValueError
 from lamella.graph._control_flow import Body
-from lamella.graph._made import Made
 from lamella.static.files import state_names
 
 from .nn import Layer
@@ -123,7 +122,6 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
         layer.eval()
     dynamic = static.in_dynamic_mode()
     program, startup = static.Program(), static.Program()
-    program.graph._recorder.made = Made()
     static.enable_static()
     try:
         with static.program_guard(program, startup):

@@ -56,13 +56,17 @@ _device_of = functools.cache(device)
 _native_shape: Any = Tensor.__dict__["shape"].__get__
 
 
+def _size_of(x: Tensor, dim: int) -> Any:
+    return _native_shape(x)[dim] if type(x) is Tensor else x.shape[dim]
+
+
 class _Size:
     """``x.size()`` and ``x.size(dim)``; to Lamella, which counts elements by this name, a number as before."""
 
     __name__ = "size"
 
     def __call__(self, x: Tensor, dim: int | None = None) -> Any:
-        return x.shape if dim is None else x.shape[dim]
+        return x.shape if dim is None else _size_of(x, dim)
 
     def __get__(self, x: Tensor | None, owner: type) -> Any:
         return self if x is None else self.of(x, _count(x))
@@ -82,7 +86,7 @@ class _SizeOf(int):
     tensor: Tensor
 
     def __call__(self, dim: int | None = None) -> Any:
-        return self.tensor.shape if dim is None else self.tensor.shape[dim]
+        return self.tensor.shape if dim is None else _size_of(self.tensor, dim)
 
 
 def _moved(x: Tensor, *args: Any, **named: Any) -> Tensor:
