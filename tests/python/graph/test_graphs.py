@@ -581,7 +581,7 @@ def test_a_list_of_one_cut_is_no_number_of_parts(function: str, cuts: Any) -> No
     try:
         want = [part.tolist() for part in program(given)]
     except ValueError:  # sizes that do not add up to the axis, compiled too
-        with pytest.raises(ValueError, match="add up|needs|split"):
+        with pytest.raises(ValueError, match=r"\[\w*split\]"):
             lm.compile(program)(given)
         return
     graph = Graph("cuts")
