@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Generator
 from typing import Any
@@ -39,7 +40,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure() -> None:
-    """Makes tensors on LAMELLA_TEST_DEVICE, if it is set, before the tests' modules make any."""
+    """Lets programs that tests start be interrupted; makes tensors on LAMELLA_TEST_DEVICE, if it is set."""
+    # A shell has what it runs in the background ignore interrupts, and programs inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Before the tests' modules make any.
     if os.environ.get("LAMELLA_TEST_DEVICE"):
         from support import default_device
 

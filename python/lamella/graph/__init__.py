@@ -16,7 +16,8 @@ of values, with the numbers that :func:`lamella.grad` gives. A graph has a text 
 from ._graph import Graph, Node
 from ._native import NativeStatus, native_status, set_native
 from ._recorder import is_recording, not_recording, recorded_graph, recording, start_recording, stop_recording
-from ._symbol import Symbol, UnknownValueError
+from ._sizes import UnknownValueError
+from ._symbol import Symbol
 
 __all__ = [
     "Graph",

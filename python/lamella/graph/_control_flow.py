@@ -12,7 +12,8 @@ from lamella._C import Tensor
 
 from ._graph import Graph, Shape
 from ._recorder import Recorder, _where, recording
-from ._symbol import Symbol, plain_sizes
+from ._sizes import plain_sizes
+from ._symbol import Symbol
 
 
 class _Types(NamedTuple):

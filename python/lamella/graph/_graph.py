@@ -14,7 +14,8 @@ from lamella.autograd._inspect import Drawing
 
 from ._cpp import save_cpp
 from ._recorder import Recorder, _where
-from ._symbol import SAMPLE_SIZES, Symbol, plain_sizes
+from ._sizes import plain_sizes
+from ._symbol import SAMPLE_SIZES, Symbol
 
 Shape = tuple[int, ...]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import sys
 import threading
@@ -15,16 +16,16 @@ import lamella as lm
 from lamella import _C, _tree
 from lamella._C import DType, Tensor
 
+from ._dynamic import OF_SIZES, cut, filled, is_open
 from ._made import Made
+from ._sizes import FOLDER, UnknownSize, as_sizes, is_unknown, joined, refuse_unknown
 from ._special import FUNCTIONAL, exchange_handler, means_its_own
-from ._symbol import SAMPLE_SIZES, SMALL_SIZES, Symbol, UnknownSize, refuse_unknown
+from ._symbol import SAMPLE_SIZES, SMALL_SIZES, Symbol
 
 if TYPE_CHECKING:
     from ._graph import Graph
 
 _PACKAGE = __name__.partition(".")[0] + "."
-#: The folder of the package, in which fronts of other frameworks have modules of other names.
-_FOLDER = __file__.rpartition("/graph/")[0] + "/"
 _active = threading.local()
 
 
@@ -40,7 +41,7 @@ def _where() -> str:
     """Returns the line of the user's code that runs: "train.py:12"."""
     frame = sys._getframe(1)
     while frame.f_back is not None and (
-        (frame.f_globals.get("__name__", "") + ".").startswith(_PACKAGE) or frame.f_code.co_filename.startswith(_FOLDER)
+        (frame.f_globals.get("__name__", "") + ".").startswith(_PACKAGE) or frame.f_code.co_filename.startswith(FOLDER)
     ):
         frame = frame.f_back
     return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
@@ -120,64 +121,6 @@ class RecorderBase:
         return NotImplemented
 
 
-def _is_unknown(value: Any) -> bool:
-    """True for a size that is known only when the graph runs, and for shapes with one."""
-    return isinstance(value, UnknownSize) or (
-        isinstance(value, (list, tuple)) and any(isinstance(size, UnknownSize) for size in value)
-    )
-
-
-def _refuse_unknown_bounds(key: Any) -> None:
-    for item in key if isinstance(key, tuple) else (key,):
-        refuse_unknown((item.start, item.stop, item.step) if isinstance(item, slice) else (item,))
-
-
-def _zeros_along(size: UnknownSize, dtype: DType, after: int) -> Tensor:
-    """Returns zeros along an axis of a size that is known only when the graph runs, with so many axes of size 1 behind.
-
-    Raises:
-        RuntimeError: the size is that of no axis.
-    """
-    if size.source is None:
-        refuse_unknown((size,))
-    source, axis = cast("tuple[Symbol, int]", size.source)
-    zeros = lm.zeros_like(source, dtype=lm.int8)
-    others = tuple(i for i in range(source.ndim) if i != axis)
-    row = lm.sum(zeros, axis=others) if others else zeros
-    return lm.reshape(row.astype(dtype), [-1, *[1] * after])
-
-
-def _spread(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """Returns ``x`` broadcast to a shape with sizes that are known only when the graph runs."""
-    own = [1] * (len(shape) - x.ndim) + list(x.shape)
-    known = [n if isinstance(size, UnknownSize) else size for n, size in zip(own, shape, strict=True)]
-    if -1 not in known and known != own:
-        x = lm.broadcast_to(x, known)
-    elif known != own:
-        x = _with_zeros(x, lm.zeros([1 if n == -1 else n for n in known], dtype=x.dtype))
-    for i, (n, size) in enumerate(zip(own, shape, strict=True)):
-        if isinstance(size, UnknownSize) and n == 1:
-            x = _with_zeros(x, _zeros_along(size, x.dtype, len(shape) - 1 - i))
-    return x
-
-
-def _with_zeros(x: Tensor, zeros: Tensor) -> Tensor:
-    """Returns x broadcast to the common shape with zeros of its dtype."""
-    return lm.logical_or(x, zeros) if x.dtype == lm.bool else x + zeros
-
-
-def _with_known_rest(own: Sequence[int], shape: Sequence[int]) -> Sequence[int]:
-    """Returns the shape of ``reshape(x, [x.shape[0], -1])`` with what -1 stands for, if only the other is unknown."""
-    unknown = [size for size in shape if isinstance(size, UnknownSize)]
-    rest = [i for i, size in enumerate(shape) if size == -1 and not isinstance(size, UnknownSize)]
-    if len(unknown) != 1 or len(rest) != 1 or sum(size == -1 for size in own) != 1:
-        return shape
-    known, others = (math.prod(size for size in sizes if size != -1) for sizes in (own, shape))
-    if others == 0 or known % others:
-        return shape
-    return [known // others if i == rest[0] else size for i, size in enumerate(shape)]
-
-
 class Recorder(RecorderBase):
     """Hands the calls of a thread to a graph; the methods without underscore are called by the engine."""
 
@@ -195,12 +138,16 @@ class Recorder(RecorderBase):
         Raises:
             RuntimeError: a number among the arguments is a size that is known only when the graph runs.
         """
-        if any(map(_is_unknown, values)):
-            found = self._of_unknown_sizes(name, values)
+        op = self._operator(getattr(lm.ops.lamella, name))
+        values = [
+            value if type_.startswith("Tensor") else as_sizes(value)
+            for value, type_ in itertools.zip_longest(values, op.types, fillvalue="Tensor")
+        ]
+        if any(map(is_unknown, values)):
+            found = self._of_unknown_sizes(op, name, in_place, values)
             if found is not NotImplemented:
                 return found
         refuse_unknown(values)
-        op = self._operator(getattr(lm.ops.lamella, name))
         out = values[-1] if len(values) > len(op.names) else None
         if not self._takes(op, values):
             if self.made is None or in_place or out is not None:
@@ -220,15 +167,12 @@ class Recorder(RecorderBase):
 
     def _tensor_of(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Records a tensor made of numbers, if sizes are among them that are known only when the graph runs."""
-        if not args or not _is_unknown(args[0]):
+        if not args or not is_unknown(args[0]):
             return NotImplemented
         data, *rest = args
         dtype = rest[0] if rest else kwargs.get("dtype")
         with recording(self.graph):
-            if isinstance(data, UnknownSize):
-                made: Tensor = lm.sum(_zeros_along(data, lm.int64, 0) + 1)
-            else:
-                made = lm.stack([lm.asarray(size) for size in data])
+            made = data.tensor() if isinstance(data, UnknownSize) else joined(data)
             return made if dtype is None else made.astype(dtype)
 
     def tensor(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -242,31 +186,25 @@ class Recorder(RecorderBase):
         """A call of :func:`lamella.asarray`."""
         return self._tensor_of(args, kwargs)
 
-    def _of_unknown_sizes(self, name: str, values: Sequence[Any]) -> Any:
+    def _of_unknown_sizes(self, op: _Operator, name: str, in_place: bool, values: Sequence[Any]) -> Any:
         """Records an operator that is given sizes which are known only when the graph runs, if it can be."""
+        given = values[: len(op.names)]
+        has_out = any(value is not None for value in values[len(op.names) :])
         with recording(self.graph):
-            if name == "reshape":
-                shape = _with_known_rest(values[0].shape, values[1])
-                return lm.reshape(values[0], [-1 if isinstance(size, UnknownSize) else size for size in shape])
-            if name == "broadcast_to":
-                return _spread(values[0], values[1])
-            op = self._operator(getattr(lm.ops.lamella, name))
-            is_shape = not isinstance(values[0], UnknownSize) and not any(map(_is_unknown, values[1:]))
+            if name in OF_SIZES and not has_out:
+                return OF_SIZES[name](self, *given)
             # Those that fill a shape.
-            if op.names[0] == "shape" and op.names[-2:] == ["dtype", "device"] and not op.draws and is_shape:
-                shape, *numbers, dtype, device = values
-                return _spread(getattr(lm, name)([1] * len(shape), *numbers, dtype=dtype, device=device), shape)
-            if name == "tile" and not isinstance(values[1], UnknownSize):
-                x, counts, *_ = values
-                own = [1] * (len(counts) - x.ndim) + list(x.shape)
-                if all(n == 1 for n, count in zip(own, counts, strict=True) if isinstance(count, UnknownSize)):
-                    x = lm.tile(x, [1 if isinstance(count, UnknownSize) else count for count in counts])
-                    sizes = zip(x.shape, counts, strict=True)
-                    grown: list[Any] = [count if isinstance(count, UnknownSize) else n for n, count in sizes]
-                    return _spread(x, grown)
-            if name == "arange" and isinstance(values[0], UnknownSize) and values[1] is None and values[2] == 1:
-                dtype = lm.int64 if values[3] is None else values[3]
-                return lm.cumulative_sum(_zeros_along(values[0], dtype, 0) + 1) - 1
+            if op.names[0] == "shape" and op.names[-2:] == ["dtype", "device"] and not (op.draws or has_out):
+                return filled(self, name, *given)
+            tensors = [value for value in given if isinstance(value, Tensor)]
+            numbers = [isinstance(value, UnknownSize) for value in given]
+            types = [type_ for value, type_ in zip(given, op.types, strict=True) if is_unknown(value)]
+            if tensors and any(numbers) and all(type_.startswith("Tensor") for type_ in types):
+                operands = [
+                    self.operand(value, tensors[0]) if number else value
+                    for value, number in zip(given, numbers, strict=True)
+                ]
+                return self.operator(name, in_place, [*operands, *values[len(operands) :]])
         return NotImplemented
 
     def registered(self, call: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -327,20 +265,36 @@ class Recorder(RecorderBase):
         """Returns a tensor on meta in a symbol's place, whose unknown sizes are those of sample ``k``, 0 or 1."""
         return _sample(self._symbol(x), k)
 
-    def operand(self, value: Any) -> Any:
-        """Returns an operand of an arithmetic expression, or NotImplemented."""
+    def shaped(self, name: str, values: Sequence[Any], shape: Sequence[int]) -> Tensor:
+        """Records an operator whose result has the first argument's dtype and a shape, -1 for what runs determine."""
+        x = values[0]
+        sizes = ([SAMPLE_SIZES[k] if size == -1 else size for size in shape] for k in range(2))
+        samples = [lm.empty(sample, dtype=x.dtype, device="meta") for sample in sizes]
+        result: Tensor = self._record(self._operator(getattr(lm.ops.lamella, name)), values, samples)
+        return result
+
+    def operand(self, value: Any, beside: Tensor) -> Any:
+        """Returns an operand of an arithmetic expression with a tensor, or NotImplemented."""
+        if isinstance(value, UnknownSize):
+            return value.beside(beside)
         if isinstance(value, np.ndarray):
             return lm.asarray(value, device="cpu")
         return value if isinstance(value, (Tensor, int, float, complex, np.generic)) else NotImplemented
 
-    def get_item(self, x: Symbol, key: Any) -> Tensor:
+    def get_item(self, x: Tensor, key: Any) -> Tensor:
         """Records ``x[key]``."""
+        if is_open(key):
+            with recording(self.graph):
+                x, key = cut(self, x, key)
         text, tensors = _index_text(key)
         result: Tensor = self._record(self._operator(lm.ops.lamella.index), [x, text, tensors])
         return result
 
-    def set_item(self, x: Symbol, key: Any, value: Any) -> None:
+    def set_item(self, x: Tensor, key: Any, value: Any) -> None:
         """Records ``x[key] = value``."""
+        if is_open(key):
+            with recording(self.graph):
+                x, key = cut(self, x, key)
         text, tensors = _index_text(key)
         given = value if isinstance(value, Tensor) else lm.asarray(value, dtype=x.dtype)
         self._record(self._operator(lm.ops.lamella.set_index_), [x, text, tensors, given])
@@ -353,14 +307,10 @@ class Recorder(RecorderBase):
         if name in FUNCTIONAL and not kwargs:
             return FUNCTIONAL[name](*args)
         if name in ("__getitem__", "__setitem__"):
-            _refuse_unknown_bounds(args[1])
-            if name == "__getitem__" and self.made is not None and not self._takes_any(args):
+            if self._takes_any(args) or is_open(args[1]):
+                return (self.get_item if name == "__getitem__" else self.set_item)(*args)
+            if name == "__getitem__" and self.made is not None:
                 return self.made.run(lambda: original(*args), args)
-        if name == "__getitem__" and self._takes_any(args):
-            return self.get_item(*args)
-        if name == "__setitem__" and self._takes_any(args):
-            self.set_item(*args)
-            return None
         if self.made is not None and name in ("detach", "to", "cpu", "cuda"):
             return self.made.run(lambda: original(*args, **kwargs), args)
         return NotImplemented
@@ -448,7 +398,7 @@ class Recorder(RecorderBase):
         """Returns the value of a tensor for what may write into it; each run makes anew what the program has made."""
         return self._symbol(x if self.made is None or isinstance(x, Symbol) else self.made.anew(x, self._copy))
 
-    def _record(self, op: _Operator, values: Sequence[Any]) -> Any:
+    def _record(self, op: _Operator, values: Sequence[Any], samples: list[Any] | None = None) -> Any:
         if self.made is not None:
             for value, alias, name in zip(values, op.aliases, op.names, strict=True):
                 # Norms move running statistics, which their schemas do not tell.
@@ -457,7 +407,7 @@ class Recorder(RecorderBase):
                     self.made.written(value, self._copy)
         arguments = [self._reference(value, type_) for value, type_ in zip(values, op.types, strict=True)]
         try:
-            samples = self._infer(op, arguments)
+            samples = self._infer(op, arguments) if samples is None else samples
         except Exception as error:
             given = [f"{x.name!r} {x.dtype.name}{list(x.shape)}" for x in _symbols(arguments)]
             error.add_note(
@@ -561,7 +511,6 @@ def _index_text(key: Any) -> tuple[str, list[Tensor]]:
             return "%"
         return str(item.__index__())
 
-    _refuse_unknown_bounds(key)
     items = [text(item) for item in (key if isinstance(key, tuple) else (key,))]
     return ", ".join(items), tensors
 

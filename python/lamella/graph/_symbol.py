@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lamella import _C
 from lamella._C import DType, Tensor
 
+from ._sizes import UnknownSize, UnknownValueError
 from ._special import BINARY, COMPARISONS, IN_PLACE, UNARY
 
 if TYPE_CHECKING:
@@ -20,70 +21,6 @@ if TYPE_CHECKING:
 SAMPLE_SIZES = (5040, 7560)
 #: The same for operators whose results' shapes depend on elements, for which samples have memory.
 SMALL_SIZES = (12, 24)
-
-
-class UnknownValueError(RuntimeError):
-    """Something was asked of a graph's value that is known only when the graph runs.
-
-    Attributes:
-        what: the method that was called: "numpy", "bool", "shape".
-    """
-
-    def __init__(self, what: str, message: str) -> None:
-        super().__init__(f"[{what}] {message}")
-        self.what = what
-
-
-class UnknownSize:
-    """The size of an axis that is known only when the graph runs: equal to -1, and no number to compute with.
-
-    Attributes:
-        source: a value that has such an axis, and its number; None where there is none, as for a number of elements.
-    """
-
-    __slots__ = ("source",)
-
-    #: Tells fronts, which do not import this module, that shapes take such a size as it is.
-    known_later = True
-
-    def __init__(self, source: tuple[Symbol, int] | None = None) -> None:
-        self.source = source
-
-    def _refuse(self, *_args: Any) -> NoReturn:
-        raise UnknownValueError(
-            "shape",
-            "the size of this axis is known only when the graph runs, and is -1 before: nothing is computed "
-            "or decided with it. A shape takes it as it is (reshape(x, [-1, 3])); otherwise give the input a size",
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UnknownSize) or other == -1
-
-    def __hash__(self) -> int:
-        return hash(-1)
-
-    def __repr__(self) -> str:
-        return "-1"
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = __pos__ = __abs__ = _refuse
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _refuse
-    __pow__ = __rpow__ = __lshift__ = __rshift__ = __and__ = __or__ = __xor__ = __float__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __int__ = __index__ = __bool__ = __round__ = _refuse
-
-
-_UNKNOWN = UnknownSize()
-
-
-def plain_sizes(shape: Iterable[Any]) -> tuple[int, ...]:
-    """Returns a shape as numbers, -1 for sizes that are known only when the graph runs."""
-    return tuple(-1 if isinstance(size, UnknownSize) else int(size) for size in shape)
-
-
-def refuse_unknown(values: Iterable[Any]) -> None:
-    """Raises RuntimeError if one of the values is the size of an axis that is known only when the graph runs."""
-    for value in values:
-        if type(value) is UnknownSize:
-            value._refuse()
 
 
 class Symbol(Tensor):
@@ -124,27 +61,29 @@ class Symbol(Tensor):
 
     @property
     def shape(self) -> tuple[Any, ...]:  # type: ignore[override]
-        """The sizes of the axes; -1 for one that is known only when the graph runs, with which nothing is computed."""
+        """The sizes of the axes; -1 for one that is known only when the graph runs, by which nothing is decided."""
         sizes = enumerate(self._graph._described(self._id).shape)
-        return tuple(UnknownSize((self, axis)) if size < 0 else size for axis, size in sizes)
+        return tuple(UnknownSize.of_axis(self, axis) if size < 0 else size for axis, size in sizes)
+
+    def _sizes(self) -> Tensor:
+        result: Tensor = _recorded(self, _C.shape_of, self)
+        return result
 
     @property
     def size(self) -> Any:  # type: ignore[override]
-        """The number of elements; -1 where it is known only when the graph runs, with which nothing is computed."""
+        """The number of elements; -1 where it is known only when the graph runs, by which nothing is decided."""
         count = self._count()
         # A front has the attribute of its framework, which is called, in place of the number.
         front = vars(Tensor)["size"]
         return front.of(self, count) if hasattr(front, "of") else count
 
     def _count(self) -> Any:
-        shape = self._graph._described(self._id).shape
-        return _UNKNOWN if -1 in shape else math.prod(shape)
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> Any:  # type: ignore[override]
         """The bytes of the elements; -1 where their number is known only when the graph runs, as for :attr:`size`."""
-        count = self._count()
-        return count if count is _UNKNOWN else count * self.dtype.itemsize
+        return self._count() * self.dtype.itemsize
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
@@ -200,9 +139,9 @@ class Symbol(Tensor):
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("[len] a 0-d tensor has no length")
-        if self.shape[0] == -1:
+        if isinstance(self.shape[0], UnknownSize):
             self._refuse("len")
-        return self.shape[0]
+        return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
@@ -314,7 +253,7 @@ def _number_method(name: str, reflected: bool) -> Callable[..., Any]:
     function = getattr(_C, name)
 
     def method(self: Symbol, other: Any) -> Any:
-        operand = self._graph._recorder.operand(other)
+        operand = self._graph._recorder.operand(other, self)
         if operand is NotImplemented:
             return NotImplemented
         return _recorded(self, function, *((operand, self) if reflected else (self, operand)))
@@ -324,7 +263,7 @@ def _number_method(name: str, reflected: bool) -> Callable[..., Any]:
 
 def _in_place_method(name: str) -> Callable[..., Any]:
     def method(self: Symbol, other: Any) -> Any:
-        operand = self._graph._recorder.operand(other)
+        operand = self._graph._recorder.operand(other, self)
         return NotImplemented if operand is NotImplemented else getattr(self, name + "_")(operand)
 
     return method

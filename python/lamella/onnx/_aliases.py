@@ -20,9 +20,12 @@ VIEWS = frozenset(
         *("cast", "to_device", "positive", "conj", "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"),
         *("feature_alpha_dropout", "meshgrid", "rot90", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle"),
         *("einsum", "interpolate", "sum_to", "rnn", "lstm", "gru", "flip", "fliplr", "flipud", "diag"),
+        *("dynamic_reshape", "dynamic_broadcast", "dynamic_slice"),
     ]
 )
 
+#: Those of them whose other arguments are sizes.
+_OF_SIZES = frozenset(f"lamella::dynamic_{name}" for name in ("reshape", "broadcast", "slice"))
 
 #: Those of them whose results always share memory, so that a write to one is a write to the other.
 _MOVES = frozenset(
@@ -30,7 +33,7 @@ _MOVES = frozenset(
     for name in [
         *("index", "unflatten", "squeeze", "expand_dims", "permute_dims", "swapaxes", "matrix_transpose", "moveaxis"),
         *("narrow", "select", "split", "chunk", "tensor_split", "unstack", "hsplit", "vsplit", "dsplit", "diagonal"),
-        *("atleast_1d", "atleast_2d", "atleast_3d", "flip", "fliplr", "flipud"),
+        *("atleast_1d", "atleast_2d", "atleast_3d", "flip", "fliplr", "flipud", "dynamic_slice"),
     ]
 )
 
@@ -45,6 +48,12 @@ def _symbols(value: Any) -> Iterator[Symbol]:
 
 def _inputs(node: Node) -> list[str]:
     return [x.name for _, value in node.arguments for x in _symbols(value)]
+
+
+def _viewed(node: Node) -> list[str]:
+    """Returns the names of the arguments whose memory the results of a view may be in."""
+    inputs = _inputs(node)
+    return inputs[:1] if node.op in _OF_SIZES else inputs
 
 
 def schema_of(op: str) -> list[tuple[Any, ...]]:
@@ -70,7 +79,7 @@ def written(node: Node) -> list[str]:
 
 def moves(node: Node) -> bool:
     """True if a node's results are its first argument's elements, in the memory of that."""
-    return node.op in _MOVES and len(_inputs(node)) == 1
+    return node.op in _MOVES and len(_viewed(node)) == 1
 
 
 class Aliases:
@@ -90,9 +99,10 @@ class Aliases:
                 self._last_use[name] = max(i, self._last_use.get(name, -1))
             results = [x.name for x in node.results if x is not None]
             if node.op in VIEWS:
-                _join(self._groups, [*inputs, *results])
+                shared = [*_viewed(node), *results]
+                _join(self._groups, shared)
                 if moves(node):
-                    _join(self._families, [*inputs, *results])
+                    _join(self._families, shared)
         wanted = set(outputs)
         for i in range(len(nodes) - 1, -1, -1):
             names = {x.name for x in nodes[i].results if x is not None}

@@ -10,7 +10,7 @@ from lamella import DType, Tensor, int64
 from lamella import bool as bool_
 from lamella.graph import Graph, Node, Symbol
 from lamella.graph._control_flow import Body, ControlFlow, control_flow_of
-from lamella.graph._symbol import plain_sizes
+from lamella.graph._sizes import plain_sizes
 
 from ._aliases import Aliases, moves, schema_of, written
 from ._builder import Builder, Value, building, cast, op, reshape, sizes, tensor_proto

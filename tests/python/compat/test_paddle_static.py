@@ -85,8 +85,24 @@ PROGRAMS = {
         assert found[0] == fed.sum() / 3 and found[1].shape == (3, 4) and found[2].shape == (3, 2, 2)
         w = paddle.shape(paddle.static.data("w", [None, 3, None]))
         assert exe.run(feed={"v": fed, "w": np.ones((2, 3, 5), "float32")}, fetch_list=[w])[0].tolist() == [2, 3, 5]
+        mean = paddle.sum(v) / v.size
+        sizes = paddle.shape(v)
+        kept = [
+            paddle.reshape(v, [paddle.shape(v)[0], 2, -1]), paddle.reshape(v, paddle.shape(v * 2)),
+            paddle.zeros([v.shape[0], 2]) + 1, paddle.full([sizes[0]], 3.0), paddle.arange(sizes[0]),
+            paddle.expand(paddle.ones([1, 4]), [v.shape[0], -1]), paddle.tile(paddle.ones([1, 2]), [v.shape[0], 1]),
+            v[: sizes[0] // 2], v[sizes[0] - 1], paddle.concat([v, v])[v.shape[0] :], paddle.numel(v),
+        ]
+        want = [
+            fed.reshape(3, 2, 2), fed, np.ones((3, 2)), np.full(3, 3.0), np.arange(3), np.ones((3, 4)), np.ones((3, 2)),
+            fed[:1], fed[2], fed, 12,
+        ]
+        found = exe.run(feed={"v": fed, "w": np.ones((2, 3, 5), "float32")}, fetch_list=[mean, *kept])
+        assert found[0] == fed.mean()
+        for one, other in zip(found[1:], want, strict=True):
+            assert one.shape == np.shape(other) and (one == other).all(), (one, other)
         try:
-            paddle.sum(v) / v.size
+            bool(v.shape[0] > 2)
         except RuntimeError as error:
             assert "known only when" in str(error)
         else:

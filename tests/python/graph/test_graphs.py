@@ -73,21 +73,6 @@ class TestSymbols:
         first, second = x
         assert first.shape == second.shape == (3,) and len(x) == 2
 
-    def test_nothing_is_computed_with_a_size_that_is_not_known(self) -> None:
-        graph, y, _, _ = small_graph()
-        size = y.shape[0]
-        assert size == -1 and y.shape == (-1, 4) and list(y.shape) == [-1, 4] and str(size) == "-1"
-        uses: list[Callable[[], Any]] = [
-            *(lambda: size + 1, lambda: 2 * size, lambda: size // 2, lambda: size**0.5, lambda: -size),
-            *(lambda: size > 0, lambda: min(y.shape), lambda: float(size), lambda: lm.fft.ifft(y, axis=0)),
-            *(lambda: y.sum() / size, lambda: lm.full([2], size), lambda: lm.arange(1, size), lambda: y[:size]),
-        ]
-        with lm.graph.recording(graph):
-            for use in uses:
-                raises(RuntimeError, use, "known only when the graph runs")
-            assert lm.reshape(y, (2, size)).shape == (2, -1)
-        assert y.reshape([size, 2, 2]).shape == (-1, 2, 2)
-
     def test_of_another_graph(self) -> None:
         _, y, _, _ = small_graph()
         other = Graph("other")
@@ -525,50 +510,6 @@ def test_writes_that_nothing_reads_are_pruned() -> None:
         y = x * 2
         graph.capture(counter).add_(x)
     assert [node.op.rpartition(":")[2] for node in graph.prune([y]).nodes] == ["multiply"]
-
-
-def test_sizes_that_are_not_known_are_no_numbers() -> None:
-    graph = Graph("sizes")
-    x = graph.input("x", "float32", [-1, 4])
-    for ask in (lambda: x.sum() / x.size, lambda: x.nbytes * 2, lambda: x.size > 3):
-        with pytest.raises(RuntimeError, match="known only when the graph runs"):
-            ask()
-    y = graph.input("y", "float32", [3, 4])
-    assert (y.size, y.nbytes) == (12, 48)
-    with lm.graph.recording(graph):
-        rows = lm.reshape(x, [x.shape[0], -1])
-        pairs = lm.reshape(x, [x.shape[0], -1, 2])
-    assert rows.shape == (-1, 4) and pairs.shape == (-1, 2, 2)
-    assert [r.shape for r in graph.run({"x": lm.ones([5, 4])}, [rows, pairs])] == [(5, 4), (5, 2, 2)]
-
-
-def test_shapes_of_sizes_that_are_not_known() -> None:
-    graph = Graph("shapes")
-    x = graph.input("x", "float32", [-1, 3])
-
-    def program(x: Any) -> list[Any]:
-        rows = x.shape[0]
-        return [
-            lm.zeros([rows, 2]),
-            lm.full([2, rows], 3),
-            lm.ones([rows, rows], dtype="bool"),
-            lm.tril(lm.ones([rows, rows])),
-            lm.broadcast_to(lm.asarray([[1.0], [2.0]])[:1], [rows, 4]),
-            lm.broadcast_to(x, [2, rows, 3]),
-            lm.tile(lm.asarray([[1, 2]]), [rows, 2]),
-            lm.arange(rows),
-            lm.arange(rows, dtype="float32") + x[:, 0],
-        ]
-
-    with lm.graph.recording(graph):
-        results = program(x)
-        for odd in (lambda: lm.arange(1, x.shape[0]), lambda: lm.ones([5])[: x.shape[0]], lambda: lm.eye(x.shape[0])):
-            with pytest.raises(RuntimeError, match="known only when the graph runs"):
-                odd()
-    for rows in (0, 1, 4):
-        given = lm.ones([rows, 3])
-        for found, want in zip(graph.run({"x": given}, results), program(given), strict=True):
-            assert found.dtype == want.dtype and np.array_equal(found.numpy(), want.numpy())
 
 
 @pytest.mark.parametrize("cuts", [1, 2, [1], [2], [4], [3, 1]])

@@ -40,6 +40,12 @@ CALLS: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     "rot90": [(lambda a, k=k: lm.rot90(a * a, k), [x(2, 3)]) for k in range(4)],
     "ravel": [(lambda a: lm.ravel(a * a), [x(2, 3)])],
     "unflatten": [(lambda a: lm.unflatten(a * a, 1, [2, -1]), [x(2, 4)])],
+    "dynamic_reshape": [(lambda a: lm.dynamic_reshape(a * a, lm.asarray([-1, 4])), [x(2, 6)])],
+    "dynamic_broadcast": [(lambda a: lm.dynamic_broadcast(a * a, lm.asarray([2, 3])), [x(2, 1)])],
+    "dynamic_slice": [
+        (lambda a: lm.dynamic_slice(a * a, lm.asarray(1), lm.asarray([-1]), axis=1), [x(2, 4)]),
+        (lambda a: lm.dynamic_slice(a * a, lm.asarray(9), lm.asarray(-9), step=-2), [x(4)]),
+    ],
     "sliding_window": [
         (lambda a: lm.sliding_window(a * a, 0, 3, 2), [x(7, 2)]),
         (lambda a: lm.sliding_window(a * a, 1, 2), [x(2, 4)]),

@@ -87,6 +87,39 @@ def broadcast_to(x: Value, shape: Any) -> Value:
     return op("Expand", x, [1 if n < 0 else n for n in _list(shape)])
 
 
+@builtin("shape_of")
+def shape_of(x: Value) -> Value:
+    """The sizes of the axes."""
+    return op("Shape", x)
+
+
+@builtin("dynamic_shape")
+def dynamic_shape(sizes: list[Value], shape: Any) -> Value:
+    """A shape as a vector."""
+    given = iter(sizes)
+    parts = [cast(reshape(next(given), [1]), lm.int64) if n == -2 else constant([n], lm.int64) for n in shape]
+    return concat(parts, 0)
+
+
+@builtin("dynamic_reshape")
+def dynamic_reshape(x: Value, shape: Value, meta_outputs: Any = None) -> Value:
+    """The elements in a shape that a vector holds."""
+    return op("Reshape", x, cast(shape, lm.int64), allowzero=1).refine(list(meta_outputs.shape))
+
+
+@builtin("dynamic_broadcast")
+def dynamic_broadcast(x: Value, shape: Value, meta_outputs: Any = None) -> Value:
+    """Broadcast to a shape that a vector holds."""
+    return op("Expand", x, cast(shape, lm.int64)).refine(list(meta_outputs.shape))
+
+
+@builtin("dynamic_slice")
+def dynamic_slice(x: Value, start: Any, stop: Any, *, axis: int = 0, step: int = 1) -> Value:
+    """The part of an axis between bounds, which tensors may hold."""
+    first, end = (reshape(cast(b, lm.int64), [1]) if isinstance(b, Value) else b for b in (start, stop))
+    return slice_axis(x, axis_of(axis, x.ndim), first, end, step)
+
+
 @builtin("sum_to")
 def sum_to(x: Value, shape: Any) -> Value:
     """Summed over the axes along which a value of that shape is repeated."""

@@ -396,10 +396,8 @@ def broadcast_to(x: Tensor, shape: Any, name: str | None = None) -> Tensor:
     sizes = tuple(x.shape)
     new = _shape(shape)
     shift = len(new) - len(sizes)
-    if -1 in [sizes[i - shift] for i, n in enumerate(new) if n == -1 and i >= shift]:
-        # A size that is known when the program runs stays, as in the sum with zeros of size 1 there.
-        return x + lm.zeros([1 if n == -1 else n for n in new], dtype=x.dtype)
-    kept = tuple(sizes[i - shift] if n == -1 and i >= shift else n for i, n in enumerate(new))
+    # A size that is known when the program runs is -1, too, and is no axis that stays.
+    kept = tuple(sizes[i - shift] if type(n) is int and n == -1 and i >= shift else n for i, n in enumerate(new))
     return lm.broadcast_to(x, kept).clone()
 
 
@@ -479,8 +477,6 @@ def allclose(
 
 def numel(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the number of elements, as a tensor."""
-    if -1 in x.shape:  # known when the program runs
-        return lm.sum(lm.ones_like(x, dtype=lm.int64))
     return lm.tensor(x.size)
 
 
@@ -562,10 +558,15 @@ def is_compiled_with_cuda() -> bool:
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    if isinstance(shape, int) or hasattr(shape, "known_later"):
+    if isinstance(shape, int):
         return (shape,)
-    # Sizes of graphs that are known only later are numbers of a class of their own.
-    return tuple(size if isinstance(size, int) or hasattr(size, "known_later") else int(size) for size in shape)
+    if any(hasattr(size, "known_later") for size in [shape, *([] if isinstance(shape, Tensor) else shape)]):
+        # Of graphs, which have a class of their own for them.
+        from lamella.graph._sizes import as_sizes
+
+        sizes = as_sizes(shape)
+        return tuple(sizes) if isinstance(sizes, list) else (sizes,)
+    return tuple([size if isinstance(size, int) else int(size) for size in shape])
 
 
 def _cast(x: Tensor, dtype: Any) -> Tensor:

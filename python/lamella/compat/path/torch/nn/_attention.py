@@ -31,7 +31,7 @@ def _get_activation_fn(activation: str) -> Callable[[lm.Tensor], lm.Tensor]:
 
 def _agree(one: list[int], other: list[int]) -> bool:
     """True of equal shapes; a size of -1 is one that only the run of a graph tells."""
-    return len(one) == len(other) and all(a == b or -1 in (a, b) for a, b in zip(one, other, strict=True))
+    return len(one) == len(other) and all(-1 in (a, b) or a == b for a, b in zip(one, other, strict=True))
 
 
 class MultiheadAttention(lm.nn.MultiheadAttention, metaclass=AdaptedType):
