@@ -2,7 +2,6 @@
 
 #include "ops/op_info.h"
 #include "ops/shape/broadcast.h"
-#include "ops/shape/dynamic.h"
 #include "ops/shape/join.h"
 #include "ops/shape/permute.h"
 #include "ops/shape/reshape.h"
@@ -10,12 +9,11 @@
 namespace lamella {
 
 /// Operators that change shapes, join tensors and cut them up: views, and the copies that these need.
-using ShapeOps = OpList<                                                    //
-    BroadcastTo,                                                            // broadcast
-    ShapeOf, DynamicShape, DynamicReshape, DynamicBroadcast, DynamicSlice,  // dynamic
-    Concat, Stack, Split, Flip, Roll,                                       // join
-    PermuteDims, MatrixTranspose, SwapAxes,                                 // permute
-    Reshape, Flatten, Squeeze, ExpandDims                                   // reshape
+using ShapeOps = OpList<                     //
+    BroadcastTo,                             // broadcast
+    Concat, Stack, Split, Flip, Roll,        // join
+    PermuteDims, MatrixTranspose, SwapAxes,  // permute
+    Reshape, Flatten, Squeeze, ExpandDims    // reshape
     >;
 
 }  // namespace lamella

@@ -1,4 +1,4 @@
-#include "ops/shape/dynamic.h"
+#include "ops/arrange/dynamic.h"
 
 #include <algorithm>
 
