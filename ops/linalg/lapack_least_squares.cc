@@ -142,8 +142,12 @@ void least_squares(const Tensor& columns, const Tensor& b_columns, const Tensor&
           lacks_rank = true;
         }
       }
-      Problem<T> problem(all.columns, all.rows, right.rows, driver, op);
-      const int info = problem.solve(a, b_columns.data<T>() + i * right.size(), rcond.data<double>()[i]);
+      // Without a right side there are still a rank and singular values. Several versions of gelss and gelsd fail for
+      // no columns, and write beyond them: they get one of zeros.
+      std::vector<T> zeros(right.rows == 0 ? static_cast<std::size_t>(std::max(all.columns, all.rows)) : 0);
+      T* const b = zeros.empty() ? b_columns.data<T>() + i * right.size() : zeros.data();
+      Problem<T> problem(all.columns, all.rows, std::max<std::int64_t>(right.rows, 1), driver, op);
+      const int info = problem.solve(a, b, rcond.data<double>()[i]);
       if ((info > 0 || lacks_rank) && driver == LeastSquaresDriver::Gels) {
         fail<ValueError>("[", op, "] ", which(i, all.count),
                          " does not have full rank, which driver='gels' requires: use driver='gelsy'");

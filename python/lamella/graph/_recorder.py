@@ -41,7 +41,8 @@ def _where() -> str:
     """Returns the line of the user's code that runs: "train.py:12"."""
     frame = sys._getframe(1)
     while frame.f_back is not None and (
-        (frame.f_globals.get("__name__", "") + ".").startswith(_PACKAGE) or frame.f_code.co_filename.startswith(FOLDER)
+        (frame.f_globals.get("__name__", "") + ".").startswith((_PACKAGE, "contextlib."))
+        or frame.f_code.co_filename.startswith(FOLDER)
     ):
         frame = frame.f_back
     return f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
@@ -129,6 +130,8 @@ class Recorder(RecorderBase):
         self._operators: dict[str, _Operator] = {}
         #: Takes the calls of custom layers, in place of their nodes, where it is set.
         self.inline_layer: Callable[[Any, Sequence[Any], dict[str, Any]], Any] | None = None
+        #: Ids of the buffers of the module that is recorded: what is computed of them is no constant.
+        self.buffers: set[int] = set()
         #: Follows the tensors that the program makes, where each run is to make them anew.
         self.made: Made | None = None
 
@@ -344,7 +347,10 @@ class Recorder(RecorderBase):
         if any(True for _ in _symbols(values)):
             return True
         flat = [item for value in values for item in (value if isinstance(value, (list, tuple)) else [value])]
-        return any(isinstance(x, Tensor) and (not x.stop_gradient or self.graph._holds(x)) for x in flat)
+        return any(
+            isinstance(x, Tensor) and (not x.stop_gradient or id(x) in self.buffers or self.graph._holds(x))
+            for x in flat
+        )
 
     def _symbol(self, x: Tensor) -> Symbol:
         if not isinstance(x, Symbol):

@@ -14,6 +14,7 @@ import lamella as lm
 from lamella import Tensor, _tree
 from lamella.graph import Graph, Symbol, recording
 from lamella.graph._made import Made
+from lamella.graph._modules import modules_kept
 
 from . import converters as _families  # noqa: F401 (registers them)
 from ._builder import Builder
@@ -236,7 +237,7 @@ def _record(
                 graph.capture(x, name if name not in graph else None)
         graph._recorder.inline_layer = recorder
         graph._recorder.made = Made()
-        with lm.no_grad(), recording(graph):
+        with lm.no_grad(), recording(graph), modules_kept(graph, module):
             results = model(*call_args, **call_kwargs)
     outputs, _ = _tree.flatten(results)
     if not outputs:

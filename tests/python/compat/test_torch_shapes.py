@@ -178,6 +178,9 @@ assert torch.linalg.solve(torch.eye(5), torch.ones(5, 2)).shape == (5, 2)
 x = torch.randn(4, 3)
 for _ in range(2):
     assert torch.fft.fftn(x, s=5, dim=0).equal(torch.fft.fft(x, 5, 0))
+    assert torch.fft.fftn(x, (-1, 3)).equal(torch.fft.fftn(x, (x.shape[-2], 3)))
+    whole = 2 * (x.shape[-1] - 1)
+    assert torch.fft.irfftn(x, (2, -1)).equal(torch.fft.irfftn(x, (2, whole)))
     assert torch.fft.ifftn(x, None, 0).equal(torch.fft.ifft(x, dim=0))
     assert torch.fft.rfft2(x, None, (-2, -1), "ortho").equal(torch.fft.rfft2(x, norm="ortho"))
 """,

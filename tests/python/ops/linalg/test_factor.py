@@ -177,6 +177,19 @@ def test_least_squares_of_nothing() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("driver", ["gelsy", "gels", "gelsd", "gelss"])
+def test_least_squares_without_a_right_side(driver: str, dtype: str, rng: np.random.Generator) -> None:
+    for shape in ((3, 3), (2, 5, 3), (3, 7)):
+        a = lm.asarray(draw(shape, dtype, rng))
+        for _ in range(20):  # what is written beyond an empty memory is seen later
+            got = la.lstsq(a, lm.zeros([*shape[:-1], 0], dtype=dtype), driver=driver)
+            beside = la.lstsq(a, lm.zeros([*shape[:-1], 1], dtype=dtype), driver=driver)
+            assert got.solution.shape == (*shape[:-2], shape[-1], 0)
+            for found, wanted in ((got.rank, beside.rank), (got.singular_values, beside.singular_values)):
+                np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [1e-9, 0.3, 1.0, 7.0])
 @pytest.mark.parametrize("shape", [(1, 1), (4, 4), (3, 5, 5), (30, 30)], ids=str)
 def test_matrix_exp(shape: tuple[int, ...], scale: float, dtype: str, rng: np.random.Generator) -> None:

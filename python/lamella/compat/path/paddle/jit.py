@@ -11,6 +11,7 @@ from lamella.compat.errors import line_of
 from lamella.compat.front import close_module
 from lamella.graph import UnknownValueError
 from lamella.graph._control_flow import Body
+from lamella.graph._modules import modules_kept
 from lamella.static.files import state_names
 
 from .nn import Layer
@@ -126,7 +127,8 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     try:
         with static.program_guard(program, startup):
             feeds = [_variable(spec, place) for place, spec in enumerate(specs)]
-            made = layer(*feeds)
+            with modules_kept(program.graph, layer):
+                made = layer(*feeds)
             fetches = list(made) if isinstance(made, (list, tuple)) else [made]
         buffers = layer.buffers() if isinstance(layer, lm.nn.Module) else ()
         static.save_inference_model(path, feeds, fetches, static.Executor(), program=program, buffers=buffers)

@@ -10,6 +10,7 @@ import lamella as lm
 from lamella import Tensor
 from lamella.graph import Graph, Symbol, recording
 from lamella.graph._made import Made
+from lamella.graph._modules import modules_kept
 from lamella.nn import Module, Parameter
 
 #: The entry by which a file says that it holds a program.
@@ -152,7 +153,7 @@ def record(
     given_args, given_kwargs = _made(takes, inputs)
     found: list[Any] = []
     graph._recorder.made = Made()
-    with recording(graph):
+    with recording(graph), modules_kept(graph, module):
         returns = _flat(function(*given_args, **given_kwargs), found)
     outputs = [graph._recorder._symbol(x) for x in found]
     graph._recorder.made = None  # which holds what the function has made
@@ -217,6 +218,12 @@ def as_fx(program: Program, lifted: Mapping[str, str] | None = None) -> Any:
     return made
 
 
+def without_gradient(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Calls an operator off the tape, as a program does that has recorded it under ``no_grad``."""
+    with lm.no_grad():
+        return function(*args, **kwargs)
+
+
 def _add(graph: Any, nodes: dict[str, Any], step: Any, of: Any) -> None:
     """Adds a step of a program to a graph of ``torch.fx``, and its results to ``nodes``."""
     namespace, _, name = step.op.partition("::")
@@ -232,7 +239,10 @@ def _add(graph: Any, nodes: dict[str, Any], step: Any, of: Any) -> None:
             kwargs[argument] = of(value)
         else:
             args.append(of(value))
-    made = graph.call_function(call, tuple(args), kwargs)
+    if step.no_grad:
+        made = graph.call_function(without_gradient, (call, *args), kwargs)
+    else:
+        made = graph.call_function(call, tuple(args), kwargs)
     made.meta["where"] = step.where
     if len(step.list_sizes) == 1 and step.list_sizes[0] < 0:
         if step.results[0] is not None:
