@@ -90,6 +90,8 @@ class Aliases:
         #: Numbers of the nodes that outputs depend on, by their results or by what they write.
         self.needed: set[int] = set()
         self._last_use: dict[str, int] = dict.fromkeys(outputs, len(nodes))
+        #: Numbers of the last nodes that move a value's elements.
+        self._last_view: dict[str, int] = {}
         #: Values that may share memory, and those that do.
         self._groups: dict[str, set[str]] = {}
         self._families: dict[str, set[str]] = {}
@@ -103,6 +105,7 @@ class Aliases:
                 _join(self._groups, shared)
                 if moves(node):
                     _join(self._families, shared)
+                    self._last_view[shared[0]] = i
         wanted = set(outputs)
         for i in range(len(nodes) - 1, -1, -1):
             names = {x.name for x in nodes[i].results if x is not None}
@@ -115,6 +118,10 @@ class Aliases:
     def used_after(self, name: str, i: int) -> bool:
         """True if a value is used behind node ``i``."""
         return self._last_use.get(name, -1) > i
+
+    def viewed_after(self, name: str, i: int) -> bool:
+        """True if a node behind node ``i`` makes a view of a value."""
+        return self._last_view.get(name, -1) > i
 
     def check(self, i: int, node: Node) -> None:
         """Raises ValueError where node ``i`` writes to what ONNX's values cannot stand for."""

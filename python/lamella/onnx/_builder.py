@@ -424,7 +424,11 @@ def reshape(x: Value, dims: Sequence[int | Value]) -> Value:
     """Returns the elements in another shape, of which one size may be -1."""
     if list(dims) == list(x.shape) and -1 not in x.shape:
         return x
-    y = op("Reshape", x, shape_value(dims), allowzero=int(any(isinstance(d, int) and d == 0 for d in dims)))
+    # Otherwise a size of 0, which one that a run determines may be, stands for the size that x has there.
+    has_zero = any(isinstance(d, int) and d == 0 for d in dims)
+    computed = any(isinstance(d, Value) for d in dims)
+    has_rest = any(isinstance(d, int) and d == -1 for d in dims)
+    y = op("Reshape", x, shape_value(dims), allowzero=int(has_zero or (computed and not has_rest)))
     return y.refine([d if isinstance(d, int) else -1 for d in dims])
 
 

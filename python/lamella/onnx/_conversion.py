@@ -83,7 +83,8 @@ class Conversion:
         root = self._root(name)
         self.values[name] = new
         family = {root, *(view for view in self.views if self._root(view) == root)}
-        if len(family) == 1 or not any(aliases.used_after(x, i) for x in family - {name}):
+        # A view that is made later may be written to, and is then part of the whole again.
+        if not (aliases.viewed_after(name, i) or any(aliases.used_after(x, i) for x in family - {name})):
             return
         if name != root:
             whole = self.values[root]
