@@ -300,7 +300,10 @@ class Recorder(RecorderBase):
                 x, key = cut(self, x, key)
         text, tensors = _index_text(key)
         given = value if isinstance(value, Tensor) else lm.asarray(value, dtype=x.dtype)
-        self._record(self._operator(lm.ops.lamella.set_index_), [x, text, tensors, given])
+        # As many values as a mask has elements: samples of each would disagree.
+        of_mask = any(t.dtype == lm.bool for t in tensors) and any(map(is_unknown, given.shape))
+        samples = [_sample(self._symbol(x), k) for k in range(2)] if of_mask else None
+        self._record(self._operator(lm.ops.lamella.set_index_), [x, text, tensors, given], samples)
 
     def special(self, name: str, original: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Records what Python does with a tensor that is no symbol: arithmetic and subscripts are operators."""

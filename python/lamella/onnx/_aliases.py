@@ -51,8 +51,10 @@ def _inputs(node: Node) -> list[str]:
 
 
 def _viewed(node: Node) -> list[str]:
-    """Returns the names of the arguments whose memory the results of a view may be in."""
+    """Returns the names of the arguments whose memory the results of a node may be in."""
     inputs = _inputs(node)
+    if node.op not in VIEWS or (node.op == "lamella::index" and len(inputs) > 1):
+        return []  # tensors in an index pick elements, which are copied
     return inputs[:1] if node.op in _OF_SIZES else inputs
 
 
@@ -100,8 +102,8 @@ class Aliases:
             for name in inputs:
                 self._last_use[name] = max(i, self._last_use.get(name, -1))
             results = [x.name for x in node.results if x is not None]
-            if node.op in VIEWS:
-                shared = [*_viewed(node), *results]
+            if viewed := _viewed(node):
+                shared = [*viewed, *results]
                 _join(self._groups, shared)
                 if moves(node):
                     _join(self._families, shared)

@@ -39,6 +39,14 @@ def written(x: Any) -> Any:
     return buffer
 
 
+def masked(x: Any) -> Any:
+    """Elements that a mask picks are written to, from themselves."""
+    y = x + 0
+    y[y > 0.5] *= 2
+    y[y < 0] += x[y < 0]
+    return y
+
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "reshape": lambda x: lm.reshape(x, [x.shape[0], x.shape[1], 2, 3]),
     "reshape with a rest": lambda x: lm.reshape(x, [x.shape[0], x.shape[1], -1, 3]),
@@ -81,6 +89,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "tile with a new axis": lambda x: lm.tile(x, [1, x.shape[0], 1, 2]),
     "tensor": lambda x: lm.tensor([x.shape[0], 3, x.shape[1]]),
     "buffer": written,
+    "write through a mask": masked,
 }
 
 
