@@ -83,6 +83,8 @@ class Graph:
         self._symbols: weakref.WeakValueDictionary[int, Symbol] = weakref.WeakValueDictionary()
         self._held: list[Symbol] = []
         self._recorder = Recorder(self)
+        #: The number of unknown sizes of the value that has most.
+        self._most_open = 0
         #: The graph around it, of a branch or of the body of a loop.
         self._outer: Graph | None = None
 
@@ -111,16 +113,20 @@ class Graph:
     def _holds(self, x: Tensor) -> bool:
         return bool(self._core.find_captured(x) >= 0)
 
+    @property
+    def _sample_sizes(self) -> tuple[int, int]:
+        return SAMPLE_SIZES[min(self._most_open, len(SAMPLE_SIZES) - 1)]
+
+    def _sample(self, shape: Sequence[int], dtype: DType, k: int) -> Tensor:
+        """Returns a tensor on meta whose unknown sizes, -1, are those of sample ``k``, 0 or 1."""
+        self._most_open = max(self._most_open, sum(size < 0 for size in shape))
+        return lm.empty([self._sample_sizes[k] if n < 0 else n for n in shape], dtype=dtype, device="meta")
+
     def _symbol(self, id_: int) -> Symbol:
         symbol = self._symbols.get(id_)
         if symbol is None:
             described = self._described(id_)
-            samples = [
-                lm.empty([SAMPLE_SIZES[k] if size < 0 else size for size in described.shape], dtype=described.dtype,
-                         device="meta")
-                for k in range(2)
-            ]  # fmt: skip
-            symbol = Symbol._make(self, id_, (samples[0], samples[1]))
+            symbol = Symbol._make(self, id_, self._sample(described.shape, described.dtype, 0))
             self._symbols[id_] = symbol
         return symbol
 
@@ -153,7 +159,7 @@ class Graph:
         for symbol in (declared, computed):
             self._recorder._symbol(symbol)
         self._core.define(declared._id, computed._id)
-        declared._id, declared._other = computed._id, computed._other
+        declared._id = computed._id
         self._symbols[computed._id] = declared
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Symbol:

@@ -20,7 +20,7 @@ from ._dynamic import OF_SIZES, cut, filled, is_open
 from ._made import Made
 from ._sizes import FOLDER, UnknownSize, as_sizes, is_unknown, joined, refuse_unknown
 from ._special import FUNCTIONAL, exchange_handler, means_its_own
-from ._symbol import SAMPLE_SIZES, SMALL_SIZES, Symbol
+from ._symbol import SMALL_SIZES, Symbol
 
 if TYPE_CHECKING:
     from ._graph import Graph
@@ -271,8 +271,7 @@ class Recorder(RecorderBase):
     def shaped(self, name: str, values: Sequence[Any], shape: Sequence[int]) -> Tensor:
         """Records an operator whose result has the first argument's dtype and a shape, -1 for what runs determine."""
         x = values[0]
-        sizes = ([SAMPLE_SIZES[k] if size == -1 else size for size in shape] for k in range(2))
-        samples = [lm.empty(sample, dtype=x.dtype, device="meta") for sample in sizes]
+        samples = [self.graph._sample(shape, x.dtype, k) for k in range(2)]
         result: Tensor = self._record(self._operator(getattr(lm.ops.lamella, name)), values, samples)
         return result
 
@@ -421,7 +420,7 @@ class Recorder(RecorderBase):
             given = [f"{x.name!r} {x.dtype.name}{list(x.shape)}" for x in _symbols(arguments)]
             error.add_note(
                 f"in {op.name!r} of {', '.join(given)} ({_where()}) of the graph {self.graph.name!r}; "
-                f"sizes that are known later are tried as {SAMPLE_SIZES[0]} and {SAMPLE_SIZES[1]}"
+                f"sizes that are known later are tried as {' and '.join(map(str, self.graph._sample_sizes))}"
             )
             raise
         if len(op.results) == 1:
@@ -463,7 +462,8 @@ class Recorder(RecorderBase):
 
 
 def _sample(x: Symbol, k: int) -> Tensor:
-    return x._other if k else Tensor.__new__(Tensor, x)
+    described = x._graph._described(x._id)
+    return x._graph._sample(described.shape, described.dtype, k) if -1 in described.shape else Tensor.__new__(Tensor, x)
 
 
 def _sampled(value: Any, k: int) -> Any:

@@ -16,9 +16,10 @@ from ._special import BINARY, COMPARISONS, IN_PLACE, UNARY
 if TYPE_CHECKING:
     from ._graph import Graph
 
-#: Sizes that stand for -1 while shapes are inferred. A size that differs between the two is unknown; they have many
-#: divisors, so that an axis can be split.
-SAMPLE_SIZES = (5040, 7560)
+#: Sizes that stand for -1 while shapes are inferred, by the number of axes of the value in the graph that has most such
+#: axes, and for more: the elements are counted in 63 bits. A size that differs between the two is unknown; they have
+#: many divisors, so that an axis can be split or halved often.
+SAMPLE_SIZES = ((20160, 40320), (20160, 40320), (20160, 40320), (960, 1440))
 #: The same for operators whose results' shapes depend on elements, for which samples have memory.
 SMALL_SIZES = (12, 24)
 
@@ -36,13 +37,11 @@ class Symbol(Tensor):
     _id: int
     #: Tells fronts, which do not import this module, that the elements are.
     known_later = True
-    #: The same with the other sample sizes.
-    _other: Tensor
 
     @staticmethod
-    def _make(graph: Graph, id_: int, samples: tuple[Tensor, Tensor]) -> Symbol:
-        symbol: Symbol = Tensor.__new__(Symbol, samples[0])
-        symbol._graph, symbol._id, symbol._other = graph, id_, samples[1]
+    def _make(graph: Graph, id_: int, sample: Tensor) -> Symbol:
+        symbol: Symbol = Tensor.__new__(Symbol, sample)
+        symbol._graph, symbol._id = graph, id_
         return symbol
 
     @property
@@ -124,7 +123,7 @@ class Symbol(Tensor):
         _C._exchange_tensors(self, Tensor.__new__(Symbol, made))
         if self._graph._symbols.get(self._id) is self:
             del self._graph._symbols[self._id]
-        self._graph, self._id, self._other = made._graph, made._id, made._other
+        self._graph, self._id = made._graph, made._id
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnknownValueError(

@@ -312,7 +312,7 @@ program = export(net, (x,), dynamic_shapes={"x": {0: Dim("batch", min=1)}})
 assert isinstance(program, ExportedProgram) and program.range_constraints == {"batch": (1, None)}
 signature = program.graph_signature
 assert set(signature.parameters) == set(dict(net.named_parameters())) and signature.user_inputs == ("x",)
-assert set(signature.buffers) == {"norm.running_mean", "norm.running_var", "shift"}
+assert set(signature.buffers) == {"norm.running_mean", "norm.running_var", "norm.num_batches_tracked", "shift"}
 kinds = [node.op for node in program.graph.nodes]
 assert kinds.count("placeholder") == len(program.state_dict) + 1 and "linear" in program.graph_module.code
 module = program.module()
@@ -333,6 +333,108 @@ open_ = export(Sizes(), (x,), dynamic_shapes=({0: Dim("n")},)).module()
 assert open_(torch.ones(5, *x.shape[1:])).item() == x[0].numel()
 assert export(Sizes(), (x,), dynamic_shapes=({0: Dim.AUTO},)).module()(x).item() == (x.sum() / 2).item()
 fails(TypeError, lambda: export(len, (x,)))
+""",
+    "buffers that are set, attributes, and no_grad": """
+import warnings
+
+
+class Counts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(3))
+        self.last, self.log, self.linear = None, [], nn.Linear(3, 3)
+
+    def forward(self, x):
+        self.seen = self.seen * 0.5 + x.detach().mean(0)
+        self.last = x * 2
+        self.log.append(x)
+        return self.linear(x) * self.seen
+
+
+x = torch.ones(2, 3)
+module = Counts()
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    program = torch.export.export(module, (x,)).module()
+assert sorted(str(each.message).split("'")[1] for each in told) == ["last", "log"]
+assert type(module.seen) is type(x) and not module.seen.any() and module.last is None and module.log == []
+warnings.simplefilter("ignore")
+eager = Counts()
+eager.load_state_dict(module.state_dict())
+for _ in range(3):
+    assert torch.allclose(program(x), eager(x)) and torch.equal(program.seen, eager.seen)
+module = Counts()
+traced = torch.jit.trace(module, x)
+assert type(module.seen) is type(x) and not traced.seen.any()
+module(x), traced(x)
+torch.jit.save(traced, "counts.pt")
+loaded = torch.jit.load("counts.pt")
+before = loaded.seen.clone()
+loaded(x)
+assert torch.equal(loaded.seen, before * 0.5 + 1)
+assert "'seen'" in fails(ValueError, lambda: torch.onnx.export(module, (x,), io.BytesIO()))
+assert type(module.seen) is type(x)
+
+
+class Grows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("all", torch.zeros(0, 3))
+
+    def forward(self, x):
+        self.all = torch.cat([self.all, x])
+        return self.all
+
+
+assert "'all'" in fails(RuntimeError, lambda: torch.export.export(Grows(), (x,)))
+
+
+class Frozen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x):
+        with torch.no_grad():
+            x = self.first(x)
+        return self.second(x)
+
+
+program = torch.export.export(Frozen(), (x,)).module()
+again = copy.deepcopy(program)
+for one in (program, again):
+    given = torch.ones(2, 3, requires_grad=True)
+    one(given).sum().backward()
+    assert given.grad is None and one.first.weight.grad is None and one.second.weight.grad is not None
+""",
+    "names of state": """
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.norm = nn.Linear(3, 3), nn.Linear(3, 3, bias=False), nn.BatchNorm1d(3)
+        self.b.weight, self.unused, self.rnn = self.a.weight, nn.Linear(2, 2), nn.LSTM(3, 3)
+        self.register_buffer("t", torch.ones(3), persistent=False)
+
+    def forward(self, x):
+        return self.rnn(self.norm(self.b(self.a(x))) * self.t)[0]
+
+
+module, x = Tied(), torch.randn(4, 3)
+for training in (True, False):
+    module.train(training)
+    names = list(module.state_dict())
+    program = torch.export.export(module, (x,))
+    torch.export.save(program, "tied.pt2")
+    traced = torch.jit.trace(module, x)
+    torch.jit.save(traced, "tied.pt")
+    assert list(program.state_dict) == names
+    for one in (program.module(), torch.export.load("tied.pt2").module(), torch.jit.load("tied.pt")):
+        assert list(one.state_dict()) == names and one.b.weight is one.a.weight
+        one.load_state_dict(module.state_dict())
+        count = int(one.norm.num_batches_tracked)
+        result = one(x)
+        assert int(one.norm.num_batches_tracked) == count + training
+        assert torch.allclose(result, copy.deepcopy(module)(x), atol=1e-6)
 """,
 }
 

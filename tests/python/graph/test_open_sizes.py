@@ -203,3 +203,20 @@ def test_sizes_of_the_program_stay_numbers() -> None:
     assert [node.op for node in graph.nodes] == ["lamella::reshape"] * 2
     assert x.shape == (-1, 4) and list(x.shape) == [-1, 4] and str(x.shape[0]) == "-1" and x.shape[0] == -1
     assert [r.shape for r in graph.run({"x": lm.ones([5, 4])}, [rows, pairs])] == [(5, 4), (5, 2, 2)]
+
+
+def test_values_with_many_open_axes() -> None:
+    weight = lm.asarray(np.random.default_rng(3).standard_normal((512, 2, 1, 1, 1)).astype("float32"))
+
+    def program(x: Any) -> Any:
+        wide = lm.conv3d(x, weight)
+        return lm.nn.functional.interpolate(wide, scale_factor=2).mean(axis=1) + lm.sum(x)
+
+    graph = Graph("many")
+    x = graph.input("x", "float32", [-1, 2, -1, -1, -1])
+    y = graph.input("y", "float32", [-1, -1, -1, -1, -1])
+    with lm.graph.recording(graph):
+        results = [program(x), y * 2]
+    given = lm.asarray(np.random.default_rng(4).standard_normal((2, 2, 3, 1, 2)).astype("float32"))
+    for found, want in zip(graph.run({"x": given, "y": given}, results), [program(given), given * 2], strict=True):
+        np.testing.assert_allclose(found.numpy(), want.numpy(), 1e-5)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import lamella as lm
+
 from .fx.graph_module import _assign_attr
 from .jit import ScriptModule
 
@@ -20,8 +22,11 @@ class LoadedModule(ScriptModule):
         super().__init__()
         self.__dict__["_recorded"] = program
         if not frozen:
-            for name, tensor in program.state.items():
+            for name, tensor in {**program.named, **program.constants}.items():
                 _assign_attr(tensor, self, name)
+                if name not in program.state_dict and not isinstance(tensor, lm.nn.Parameter):
+                    path, _, own = name.rpartition(".")
+                    self.get_submodule(path).register_buffer(own, tensor, persistent=False)
         self.training = False
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import lamella as lm
@@ -54,7 +54,10 @@ class Program:
         outputs: names of the values that it returns.
         takes: the structure of the arguments, a tuple of positional ones and a dict of named ones.
         returns: the structure of the result.
-        parameters: names of the captured tensors that are parameters.
+        parameters: names of the tensors that are parameters.
+        named: parameters and buffers of the module by name, also those that the program does not refer to, and one that
+            has several names by each.
+        transient: names of those that are not saved.
     """
 
     def __init__(
@@ -64,10 +67,13 @@ class Program:
         outputs: list[str],
         takes: Spec,
         returns: Spec,
-        parameters: Sequence[str] = (),
+        parameters: Iterable[str] = (),
+        named: Mapping[str, Tensor] | None = None,
+        transient: Iterable[str] = (),
     ) -> None:
         self.graph, self.inputs, self.outputs = graph, inputs, outputs
         self.takes, self.returns, self.parameters = takes, returns, set(parameters)
+        self.named, self.transient = dict(named or {}), set(transient)
         #: The tensors that the program refers to, by name.
         self.state: dict[str, Tensor] = dict(graph.captured)
         self._steps: Any = None
@@ -96,10 +102,31 @@ class Program:
             self._steps = as_fx(self)
         return self._steps
 
+    @property
+    def state_dict(self) -> dict[str, Tensor]:
+        """Parameters and persistent buffers by name."""
+        return {name: x for name, x in self.named.items() if name not in self.transient}
+
+    @property
+    def constants(self) -> dict[str, Tensor]:
+        """The other tensors that the program refers to."""
+        own = {id(x) for x in self.named.values()}
+        return {name: x for name, x in self.state.items() if id(x) not in own}
+
+    def key_of(self, name: str) -> str:
+        """Returns the name in the steps of a tensor that the program refers to, or of a parameter or buffer."""
+        x = self.named.get(name)
+        return next((key for key, held in self.state.items() if held is x), name)
+
     def plain(self) -> dict[str, Any]:
         """Returns the program as plain data, which files hold."""
+        keys = {id(tensor): name for name, tensor in self.state.items()}
+        others = {keys.setdefault(id(x), name): x.detach() for name, x in self.named.items() if id(x) not in keys}
         return {
             KIND: 1,
+            "named": {name: keys[id(x)] for name, x in self.named.items()},
+            "others": others,
+            "transient": sorted(self.transient),
             "text": self.graph.text(),
             "state": {name: tensor.detach() for name, tensor in self.state.items()},
             "inputs": self.inputs,
@@ -113,17 +140,31 @@ class Program:
     def from_plain(data: Mapping[str, Any]) -> Program:
         """Returns the program that :meth:`plain` made data of."""
         parameters = set(data["parameters"])
-        state = {name: Parameter(x) if name in parameters else x for name, x in data["state"].items()}
-        graph = Graph.parse(data["text"], state)
-        return Program(graph, data["inputs"], data["outputs"], data["takes"], data["returns"], sorted(parameters))
+        held = {name: Parameter(x) if name in parameters else x for name, x in (data["state"] | data["others"]).items()}
+        graph = Graph.parse(data["text"], {name: held[name] for name in data["state"]})
+        named = {name: held[key] for name, key in data["named"].items()}
+        steps = (data["inputs"], data["outputs"], data["takes"], data["returns"])
+        return Program(graph, *steps, parameters, named, data["transient"])
+
+
+def _module_of(function: Any) -> Module | None:
+    """Returns a module itself, and that of which a function is a method."""
+    owner = function if isinstance(function, Module) else getattr(function, "__self__", None)
+    return owner if isinstance(owner, Module) else None
 
 
 def named_state(function: Any) -> dict[str, Tensor]:
-    """Returns the parameters and buffers of a module by their names; nothing of a function."""
-    owner = function if isinstance(function, Module) else getattr(function, "__self__", None)
-    if not isinstance(owner, Module):
+    """Returns the parameters and buffers of a module by all their names; nothing of a function."""
+    owner = _module_of(function)
+    if owner is None:
         return {}
-    return {**dict(owner.named_parameters()), **dict(owner.named_buffers())}
+    found = {**_named(owner, "parameters"), **_named(owner, "buffers")}
+    # In the order of what is saved, and what is not behind it.
+    return {name: found[name] for name in (*(n for n in owner.state_dict() if n in found), *found)}
+
+
+def _named(owner: Module, what: str) -> dict[str, Tensor]:
+    return dict(getattr(owner, f"named_{what}")(remove_duplicate=False))
 
 
 def record(
@@ -143,7 +184,7 @@ def record(
     """
     examples: list[Tensor] = []
     takes = _flat((tuple(args), dict(kwargs)), examples)
-    module = function if isinstance(function, Module) else getattr(function, "__self__", None)
+    module = _module_of(function)
     graph = Graph(getattr(function, "__name__", type(function).__name__))
     inputs = []
     for k, example in enumerate(examples):
@@ -157,16 +198,18 @@ def record(
         returns = _flat(function(*given_args, **given_kwargs), found)
     outputs = [graph._recorder._symbol(x) for x in found]
     graph._recorder.made = None  # which holds what the function has made
-    parameters = []
-    names = {id(tensor): name for name, tensor in named_state(module).items()}
+    named = named_state(module)
+    names: dict[int, str] = {}
+    for name, tensor in named.items():
+        names.setdefault(id(tensor), name)
     for name, tensor in graph.captured.items():
         wanted = names.get(id(tensor))
-        symbol = graph.symbol(name)
         if wanted is not None and wanted not in graph:
-            symbol.name = name = wanted
-        if isinstance(tensor, Parameter):
-            parameters.append(name)
-    return Program(graph, [x.name for x in inputs], [x.name for x in outputs], takes, returns, parameters)
+            graph.symbol(name).name = wanted
+    parameters = [name for name, x in {**graph.captured, **named}.items() if isinstance(x, Parameter)]
+    transient = named.keys() - (module.state_dict().keys() if module is not None else ())
+    spec = ([x.name for x in inputs], [x.name for x in outputs], takes, returns)
+    return Program(graph, *spec, parameters, named, transient)
 
 
 def record_widely(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Program:
@@ -186,7 +229,8 @@ def as_fx(program: Program, lifted: Mapping[str, str] | None = None) -> Any:
 
     Args:
         program: the program.
-        lifted: names of inputs by those of tensors that are inputs, before the others; by default none are.
+        lifted: names of inputs by those of tensors that are inputs, before the others; by default none are, and the
+            tensors are attributes.
 
     Raises:
         NotImplementedError: a step is a function of Python's, or a gradient.
@@ -195,11 +239,11 @@ def as_fx(program: Program, lifted: Mapping[str, str] | None = None) -> Any:
 
     graph = fx.Graph()
     nodes: dict[str, Any] = {}
-    for name in program.state if lifted else ():
-        nodes[name] = graph.placeholder((lifted or {})[name])
+    for name, word in (lifted or {}).items():
+        nodes[name] = graph.placeholder(word)
     for name in program.inputs:
         nodes[name] = graph.placeholder(name)
-    for name in program.state if not lifted else ():
+    for name in program.state if lifted is None else ():
         nodes[name] = graph.get_attr(name)
 
     def of(value: Any) -> Any:
@@ -213,7 +257,7 @@ def as_fx(program: Program, lifted: Mapping[str, str] | None = None) -> Any:
         _add(graph, nodes, step, of)
     result = _made(program.returns, [nodes[name] for name in program.outputs])
     graph.output(result)
-    made = fx.GraphModule({} if lifted else program.state, graph, program.graph.name)
+    made = fx.GraphModule(program.state if lifted is None else {}, graph, program.graph.name)
     made.train(False)
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lamella import Tensor
@@ -107,7 +107,6 @@ class ExportedProgram:
         program: what was recorded.
         example_inputs: the arguments that it was recorded with.
         range_constraints: the axes of any size.
-        buffers: names of buffers.
 
     Attributes:
         graph_module: the program as a module of ``torch.fx`` whose first inputs are the parameters and buffers; its
@@ -115,19 +114,20 @@ class ExportedProgram:
         graph_signature: what the inputs are.
     """
 
-    def __init__(
-        self, program: Any, example_inputs: Any = None, range_constraints: Any = None, buffers: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, program: Any, example_inputs: Any = None, range_constraints: Any = None) -> None:
         from ._programs import as_fx
 
-        self._program, self._buffers = program, set(buffers)
+        self._program = program
         self.example_inputs, self.range_constraints = example_inputs, dict(range_constraints or {})
         lifted, specs = {}, []
-        for name in program.state:
-            kind = InputKind.BUFFER if name in self._buffers else InputKind.CONSTANT_TENSOR
-            kind = InputKind.PARAMETER if name in program.parameters else kind
-            lifted[name] = f"{kind.name[0].lower()}_{name}".replace(".", "_")
-            specs.append(InputSpec(kind, lifted[name], name))
+        # Also those that no step refers to; one with several names by the first.
+        of_module = {id(x): name for name, x in reversed(program.named.items())}
+        kinds = {name: InputKind.BUFFER for name in program.named if of_module[id(program.named[name])] == name}
+        kinds |= {name: InputKind.PARAMETER for name in kinds if name in program.parameters}
+        for name, kind in {**kinds, **dict.fromkeys(program.constants, InputKind.CONSTANT_TENSOR)}.items():
+            word = f"{kind.name[0].lower()}_{name}".replace(".", "_")
+            lifted[program.key_of(name)] = word
+            specs.append(InputSpec(kind, word, name))
         specs += [InputSpec(InputKind.USER_INPUT, name, None) for name in program.inputs]
         self.graph_module = as_fx(program, lifted)
         self.graph_signature = ExportGraphSignature(specs, program.outputs)
@@ -140,16 +140,18 @@ class ExportedProgram:
     @property
     def state_dict(self) -> dict[str, Tensor]:
         """Parameters and buffers by name."""
-        return {name: x for name, x in self._program.state.items() if name in self._program.parameters | self._buffers}
+        found: dict[str, Tensor] = self._program.state_dict
+        return found
 
     @property
     def constants(self) -> dict[str, Tensor]:
         """Other tensors that the program refers to."""
-        return {name: x for name, x in self._program.state.items() if name not in self.state_dict}
+        found: dict[str, Tensor] = self._program.constants
+        return found
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Yields names and parameters."""
-        return ((name, x) for name, x in self.state_dict.items() if name in self._program.parameters)
+        return ((name, x) for name, x in self._program.named.items() if name in self._program.parameters)
 
     def parameters(self) -> Iterator[Tensor]:
         """Yields the parameters."""
@@ -157,7 +159,7 @@ class ExportedProgram:
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
         """Yields names and buffers."""
-        return ((name, x) for name, x in self.state_dict.items() if name in self._buffers)
+        return ((name, x) for name, x in self._program.named.items() if name not in self._program.parameters)
 
     def buffers(self) -> Iterator[Tensor]:
         """Yields the buffers."""
@@ -261,7 +263,7 @@ def export(
     except Exception as error:
         raise RuntimeError(f"[export] the module cannot be recorded with these arguments: {error}") from error
     limits = {dim.__name__: (dim.min, dim.max) for each in asked for _, dim in each if isinstance(dim, Dim)}
-    return ExportedProgram(program, (tuple(args), named), limits, [name for name, _ in mod.named_buffers()])
+    return ExportedProgram(program, (tuple(args), named), limits)
 
 
 export_for_training = draft_export = export
@@ -277,7 +279,7 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: Mapping[str, Any] | None =
         options: not used.
     """
     limits = {name: list(bounds) for name, bounds in ep.range_constraints.items()}
-    held = {"program": ep._program.plain(), "limits": limits, "buffers": sorted(ep._buffers)}
+    held = {"program": ep._program.plain(), "limits": limits}
     serialization.save({_FILE: held, "extra": dict(extra_files or {})}, f)
 
 
@@ -305,7 +307,7 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -
             extra_files[name] = data["extra"][name]
     held = data[_FILE]
     limits = {name: tuple(bounds) for name, bounds in held["limits"].items()}
-    return ExportedProgram(Program.from_plain(held["program"]), None, limits, held["buffers"])
+    return ExportedProgram(Program.from_plain(held["program"]), None, limits)
 
 
 __getattr__ = close_module(__name__)
