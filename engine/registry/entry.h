@@ -76,7 +76,7 @@ class OperatorEntry {
 
   const Record* implementation(DispatchKey key) const {
     const auto& all = implementations[static_cast<std::size_t>(key)];
-    return all.empty() ? nullptr : all.front().record;
+    return all.empty() ? nullptr : all.back().record;
   }
   /// Rebuilds the plan and the table from the registrations.
   void update();

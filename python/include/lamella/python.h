@@ -71,6 +71,24 @@ inline const ExtensionApi& extension_api() {
   return *api;
 }
 
+namespace detail {
+
+/// Has an extension's exceptions translated from the start, also in functions that take no tensor. Without Python, or
+/// where Lamella cannot be imported, the first use of a tensor tells.
+inline bool prepared_at_load() noexcept {
+  if (!Py_IsInitialized() || !PyGILState_Check() || PyErr_Occurred()) return false;
+  try {
+    extension_api();
+    return true;
+  } catch (...) {
+    PyErr_Clear();
+    return false;
+  }
+}
+[[maybe_unused]] static const bool prepared = prepared_at_load();
+
+}  // namespace detail
+
 /// Prepares the extension for tensors. Call it first in a PYBIND11_MODULE that binds no layer, so that a wrong ABI
 /// version is found at import.
 inline void init() { extension_api(); }

@@ -97,4 +97,54 @@ class type_caster<c10::Scalar> {
   }
 };
 
+/// torch.float32 and its like, by the names that they print as.
+template <>
+class type_caster<c10::ScalarType> {
+ public:
+  PYBIND11_TYPE_CASTER(c10::ScalarType, const_name("torch.dtype"));
+
+  bool load(handle source, bool) {
+    if (!source || PyUnicode_Check(source.ptr()) || !hasattr(source, "itemsize")) return false;
+    const std::string text = str(source);
+    const std::string name = text.substr(text.rfind('.') + 1);
+    for (std::size_t i = 0; i < lamella::kDTypeCount; ++i) {
+      if (lamella::kDTypeNames[i] == name) {
+        value = c10::to_scalar_type(static_cast<lamella::DType>(i));
+        return true;
+      }
+    }
+    return false;
+  }
+  static handle cast(c10::ScalarType x, return_value_policy, handle) {
+    const std::string name(lamella::name(c10::to_dtype(x)));
+    return object(module_::import("torch").attr(name.c_str())).release();
+  }
+};
+
+/// torch.device, and its texts.
+template <>
+class type_caster<c10::Device> {
+ public:
+  static constexpr auto name = const_name("torch.device");
+  template <class T>
+  using cast_op_type = pybind11::detail::movable_cast_op_type<T>;
+  operator c10::Device*() { return &value_; }
+  operator c10::Device&() { return value_; }
+  operator c10::Device&&() && { return std::move(value_); }
+
+  bool load(handle source, bool) {
+    if (!source || !(PyUnicode_Check(source.ptr()) || (hasattr(source, "type") && hasattr(source, "index")))) {
+      return false;
+    }
+    value_ = c10::Device(std::string(str(source)));
+    return true;
+  }
+  static handle cast(const c10::Device& x, return_value_policy, handle) {
+    return module_::import("torch").attr("device")(x.str()).release();
+  }
+
+ private:
+  c10::Device value_ = c10::DeviceType::CPU;  // a device has no value of its own to begin with
+};
+
 }  // namespace pybind11::detail

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <ostream>
 
+#include "c10/util/ReducedFloat.h"
 #include "engine/core/dtype.h"
 
 namespace c10 {
@@ -28,8 +29,6 @@ enum class ScalarType : std::int8_t {
   Undefined = 46,
 };
 
-using Half = lamella::Half;
-using BFloat16 = lamella::BFloat16;
 template <class T>
 using complex = std::complex<T>;
 
@@ -108,9 +107,14 @@ struct CppTypeToScalarType {
 
 namespace impl {
 template <ScalarType Type>
-struct ScalarTypeToCPPType {
-  using type = lamella::cpp_type<to_dtype(Type)>;
-};
+struct ScalarTypeToCPPType;
+#define C10_TYPE_(name, cpp, dtype)              \
+  template <>                                    \
+  struct ScalarTypeToCPPType<ScalarType::name> { \
+    using type = cpp;                            \
+  };
+C10_FORALL_SCALAR_TYPES(C10_TYPE_)
+#undef C10_TYPE_
 template <ScalarType Type>
 using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<Type>::type;
 }  // namespace impl
