@@ -194,3 +194,16 @@ def test_sizes_of_the_program_stay_numbers() -> None:
     assert [node.op for node in graph.nodes] == ["lamella::reshape"] * 2
     assert x.shape == (-1, 4) and list(x.shape) == [-1, 4] and str(x.shape[0]) == "-1" and x.shape[0] == -1
     assert [r.shape for r in graph.run({"x": lm.ones([5, 4])}, [rows, pairs])] == [(5, 4), (5, 2, 2)]
+
+
+def test_pools_keep_sizes_that_are_known() -> None:
+    graph = Graph("pooled")
+    x = graph.input("x", "float32", [-1, 2, 6, 5])
+    image = graph.input("image", "float32", [1, 2, -1, 5])
+    with lm.graph.recording(graph):
+        y = lm.adaptive_max_pool2d(x, (None, 2))
+        with pytest.raises(RuntimeError, match=r"\[adaptive_avg_pool2d\] output_size keeps the size .* by None"):
+            lm.adaptive_avg_pool2d(image, (None, 2))
+    assert y.shape == (-1, 2, 6, 2)
+    given = lm.randn([3, 2, 6, 5])
+    assert lm.all(graph.run({"x": given}, [y])[0] == lm.adaptive_max_pool2d(given, (None, 2)))
