@@ -18,7 +18,7 @@ from lamella._C import DType, Tensor
 
 from ._dynamic import OF_SIZES, cut, filled, is_open
 from ._made import Made
-from ._sizes import FOLDER, UnknownSize, as_sizes, is_unknown, joined, refuse_unknown
+from ._sizes import FOLDER, UnknownSize, as_sizes, is_unknown, joined, refuse_unknown, with_kept_sizes
 from ._special import FUNCTIONAL, exchange_handler, means_its_own
 from ._symbol import SMALL_SIZES, Symbol
 
@@ -146,6 +146,9 @@ class Recorder(RecorderBase):
             value if type_.startswith("Tensor") else as_sizes(value)
             for value, type_ in itertools.zip_longest(values, op.types, fillvalue="Tensor")
         ]
+        if "output_size" in op.names:
+            place = op.names.index("output_size")
+            values[place] = with_kept_sizes(name, values[0], values[place])
         if any(map(is_unknown, values)):
             found = self._of_unknown_sizes(op, name, in_place, values)
             if found is not NotImplemented:

@@ -163,6 +163,25 @@ def refuse_unknown(values: Iterable[Any]) -> None:
             value._refuse()
 
 
+def with_kept_sizes(op: str, x: Tensor, output_size: Any) -> Any:
+    """Returns the sizes of a pool's result, with those of x in place of each None.
+
+    Raises:
+        UnknownValueError: a size of x that is asked for is known only when the graph runs.
+    """
+    if not isinstance(output_size, (list, tuple)) or None not in output_size or x.ndim < len(output_size):
+        return output_size
+    own = list(x.shape)[-len(output_size) :]
+    sizes = [n if size is None else size for n, size in zip(own, output_size, strict=True)]
+    if is_unknown(sizes):
+        raise UnknownValueError(
+            op,
+            "output_size keeps the size of an axis by None, which is known only when the graph runs: give the input a "
+            "size along this axis",
+        )
+    return sizes
+
+
 def joined(shape: Iterable[Any]) -> Tensor:
     """Adds a shape to the graph, as a vector: of numbers, and of sizes that are known later."""
     sizes = list(shape)

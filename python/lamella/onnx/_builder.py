@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -393,6 +394,14 @@ def result_type(*operands: Any) -> DType:
     return dtype
 
 
+def beyond(number: Any, dtype: DType) -> int:
+    """Returns -1 for a Python number below all whole numbers of a dtype, 1 for one above all of them, and else 0."""
+    if isinstance(number, Value) or not isinstance(number, int) or "int" not in dtype.name:
+        return 0
+    limits = lm.iinfo(dtype)
+    return int(number > limits.max) - int(number < limits.min)
+
+
 # Moving elements
 
 
@@ -411,6 +420,15 @@ def size(x: Value, axis: int) -> int | Value:
 def sizes(x: Value) -> list[int | Value]:
     """Returns the sizes of the axes."""
     return [size(x, axis) for axis in range(x.ndim)]
+
+
+def product(dims: Sequence[int | Value]) -> int | Value:
+    """Returns the product of sizes."""
+    total: Any = math.prod(d for d in dims if isinstance(d, int))
+    for d in dims:
+        if isinstance(d, Value):
+            total = d * total
+    return total
 
 
 def shape_value(dims: Sequence[int | Value]) -> Any:

@@ -271,3 +271,13 @@ def test_hooks_and_saved_tensors():
         expected = (2 * 2 * lm.ones([3, 4])) @ W.detach().T
         np.testing.assert_allclose(x.grad.tolist(), expected.tolist(), 1e-5)
     W.grad = None
+
+
+def test_pools_that_keep_an_axis_are_recorded() -> None:
+    layer = lm.nn.AdaptiveAvgPool2d((None, 2))
+    compiled = lm.compile(layer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", lm.CompileWarning)
+        for n in (4, 6):
+            x = lm.randn([1, 2, n, 5])
+            assert lm.allclose(compiled(x), layer(x))

@@ -220,3 +220,16 @@ def test_values_with_many_open_axes() -> None:
     given = lm.asarray(np.random.default_rng(4).standard_normal((2, 2, 3, 1, 2)).astype("float32"))
     for found, want in zip(graph.run({"x": given, "y": given}, results), [program(given), given * 2], strict=True):
         np.testing.assert_allclose(found.numpy(), want.numpy(), 1e-5)
+
+
+def test_pools_keep_sizes_that_are_known() -> None:
+    graph = Graph("pooled")
+    x = graph.input("x", "float32", [-1, 2, 6, 5])
+    image = graph.input("image", "float32", [1, 2, -1, 5])
+    with lm.graph.recording(graph):
+        y = lm.adaptive_max_pool2d(x, (None, 2))
+        with pytest.raises(RuntimeError, match=r"\[adaptive_avg_pool2d\] output_size keeps the size .* by None"):
+            lm.adaptive_avg_pool2d(image, (None, 2))
+    assert y.shape == (-1, 2, 6, 2)
+    given = lm.randn([3, 2, 6, 5])
+    assert lm.all(graph.run({"x": given}, [y])[0] == lm.adaptive_max_pool2d(given, (None, 2)))

@@ -6,7 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .._builder import Value, cast, op
+import lamella as lm
+
+from .._builder import Value, cast, current, op
 from .._registry import builtin
 
 Function = Callable[..., Value]
@@ -75,8 +77,15 @@ def isnan(x: Value) -> Value:
     return op("IsNaN", x) if is_float(x) else ~x.eq(x)
 
 
+def isinf(x: Value, **signs: Any) -> Value:
+    """Returns where the value is infinite; ``signs`` are the attributes of ONNX's operator."""
+    if not is_float(x):
+        return ~x.eq(x)
+    # Up to opset 19 the operator has no dtypes of 16 bits.
+    short = current().opset_version < 20 and x.dtype.itemsize < 4
+    return op("IsInf", cast(x, lm.float32) if short else x, **signs)
+
+
 def nonzero(x: Value) -> Value:
     """Returns the value as bool."""
-    import lamella as lm
-
     return cast(x, lm.bool)

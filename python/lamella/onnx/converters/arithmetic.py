@@ -7,9 +7,9 @@ from typing import Any
 
 import lamella as lm
 
-from .._builder import Value, cast, op, where
+from .._builder import Value, beyond, cast, op, where
 from .._registry import builtin
-from ._pointwise import direct, expm1, is_bool, is_float, isnan, log1p, nonzero, pointwise, trunc
+from ._pointwise import direct, expm1, is_bool, is_float, isinf, isnan, log1p, nonzero, pointwise, trunc
 
 direct(
     {
@@ -241,7 +241,7 @@ def atan2(a: Any, b: Any) -> Value:
     """The angle of the point (b, a)."""
     a, b = _pair(a, b)
     both_zero = op("And", a.eq(0.0), b.eq(0.0))
-    both_infinite = op("And", op("IsInf", a), op("IsInf", b))
+    both_infinite = op("And", isinf(a), isinf(b))
     ratio = op("Where", both_infinite, op("Sign", a) * op("Sign", b), a / where(both_zero, 1.0, b))
     angle = op("Atan", ratio)
     behind = signbit_of(b)
@@ -330,8 +330,8 @@ def clip_between(x: Any, low: Any = -1.0, high: Any = 1.0) -> Value:
 @pointwise("clip")
 def clip(x: Value, min: Any = None, max: Any = None) -> Value:
     """The value, and the bounds where it is beyond them."""
-    low = x if min is None else maximum_of(x, min)
-    return low if max is None else minimum_of(low, max)
+    low = x if min is None or beyond(min, x.dtype) < 0 else maximum_of(x, min)
+    return low if max is None or beyond(max, x.dtype) > 0 else minimum_of(low, max)
 
 
 @pointwise("heaviside")
@@ -372,7 +372,7 @@ def threshold(x: Any, threshold: Any, value: Any) -> Value:
 def replace_nonfinite(x: Any, nan: Any, largest: Any) -> Value:
     """Numbers for NaN and for the infinities."""
     x, largest = _pair(x, largest)
-    finite = op("Where", op("IsInf", x), op("Where", x < 0.0, -largest, largest), x) if is_float(x) else x
+    finite = op("Where", isinf(x), op("Where", x < 0.0, -largest, largest), x) if is_float(x) else x
     return where(isnan(x), nan, finite)
 
 
@@ -384,9 +384,8 @@ def nan_to_num(x: Value, nan: float = 0.0, posinf: float | None = None, neginf: 
     limits = lm.finfo(x.dtype)
     top = limits.max if posinf is None else posinf
     bottom = limits.min if neginf is None else neginf
-    infinite = op("IsInf", x)
     ends = where(x < 0.0, cast(float(bottom), x.dtype), float(top))
-    return where(isnan(x), float(nan), op("Where", infinite, ends, x))
+    return where(isnan(x), float(nan), op("Where", isinf(x), ends, x))
 
 
 # Writing in place

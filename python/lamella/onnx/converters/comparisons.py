@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import lamella as lm
 
-from .._builder import Value, cast, op, reduce, result_type
+from .._builder import Value, beyond, cast, dtype_promote, op, result_type
 from .._registry import builtin
-from ._pointwise import is_bool, is_float, isnan, nonzero, pointwise
+from ._pointwise import is_bool, is_float, isinf, isnan, nonzero, pointwise
 from .arithmetic import floor_divide
+from .creation import full
+from .reductions import all_of
 
-
-def _promoted(a: Any, b: Any) -> tuple[Value, Value]:
-    dtype = result_type(a, b)
-    return cast(a, dtype), cast(b, dtype)
+_OF_NUMBERS = {
+    "Equal": operator.eq,
+    "Less": operator.lt,
+    "LessOrEqual": operator.le,
+    "Greater": operator.gt,
+    "GreaterOrEqual": operator.ge,
+}
 
 
 def compared(name: str, a: Any, b: Any) -> Value:
     """Returns a comparison in the common dtype; bools are ordered as 0 and 1."""
-    a, b = _promoted(a, b)
+    dtype = result_type(a, b)
+    left, right = beyond(a, dtype), beyond(b, dtype)
+    if left or right:
+        x = b if left else a
+        shape = op("Shape", x) if -1 in x.shape else list(x.shape)
+        return full(shape, _OF_NUMBERS[name](left, right), lm.bool)
+    a, b = cast(a, dtype), cast(b, dtype)
     if is_bool(a) and name != "Equal":
         a, b = cast(a, lm.int32), cast(b, lm.int32)
     return op(name, a, b)
@@ -54,32 +66,28 @@ def convert_isnan(x: Value) -> Value:
     return isnan(x)
 
 
-def _infinite(x: Value, **signs: Any) -> Value:
-    return op("IsInf", x, **signs) if is_float(x) else ~x.eq(x)
-
-
 @builtin("isinf")
-def isinf(x: Value) -> Value:
+def convert_isinf(x: Value) -> Value:
     """Where a value is infinite."""
-    return _infinite(x)
+    return isinf(x)
 
 
 @builtin("isposinf")
 def isposinf(x: Value) -> Value:
     """Where a value is infinite and positive."""
-    return _infinite(x, detect_negative=0)
+    return isinf(x, detect_negative=0)
 
 
 @builtin("isneginf")
 def isneginf(x: Value) -> Value:
     """Where a value is infinite and negative."""
-    return _infinite(x, detect_positive=0)
+    return isinf(x, detect_positive=0)
 
 
 @builtin("isfinite")
 def isfinite(x: Value) -> Value:
     """Where a value is a finite number."""
-    return ~op("Or", isnan(x), _infinite(x)) if is_float(x) else x.eq(x)
+    return ~op("Or", isnan(x), isinf(x)) if is_float(x) else x.eq(x)
 
 
 @builtin("isreal")
@@ -91,12 +99,11 @@ def isreal(x: Value) -> Value:
 @builtin("isclose")
 def isclose(a: Any, b: Any, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     """Where ``|a - b| <= atol + rtol * |b|``."""
-    a, b = _promoted(a, b)
-    if not is_float(a):
-        a, b = cast(a, lm.float64), cast(b, lm.float64)
+    dtype = result_type(a, b)
+    dtype = dtype if "float" in dtype.name else lm.float64
+    a, b = cast(a, dtype), cast(b, dtype)
     near = abs(a - b) <= abs(b) * rtol + atol
-    finite = ~op("IsInf", b)
-    same = op("Or", a.eq(b), op("And", near, finite))
+    same = op("Or", a.eq(b), op("And", near, ~isinf(b)))
     return op("Or", same, op("And", isnan(a), isnan(b))) if equal_nan else same
 
 
@@ -104,7 +111,7 @@ def isclose(a: Any, b: Any, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan
 def allclose(a: Any, b: Any, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     """True if all are close."""
     close = isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
-    return cast(reduce("ReduceMin", cast(close, lm.int32), None), lm.bool)
+    return all_of(close, None)
 
 
 def _logic(name: str, target: str) -> None:
@@ -149,14 +156,14 @@ def _power_of_two(shift: Any, like: Value) -> Value:
 @pointwise("bitwise_left_shift")
 def bitwise_left_shift(a: Any, b: Any) -> Value:
     """Moves bits up: of signed numbers, a product."""
-    a, b = _promoted(a, b)
+    a, b = dtype_promote(a, b, target_dtype=result_type(a, b))
     return op("BitShift", a, b, direction="LEFT") if a.dtype.name.startswith("u") else a * _power_of_two(b, a)
 
 
 @pointwise("bitwise_right_shift")
 def bitwise_right_shift(a: Any, b: Any) -> Value:
     """Moves bits down: of signed numbers, a quotient that is rounded down."""
-    a, b = _promoted(a, b)
+    a, b = dtype_promote(a, b, target_dtype=result_type(a, b))
     if a.dtype.name.startswith("u"):
         return op("BitShift", a, b, direction="RIGHT")
     return floor_divide(a, _power_of_two(b, a))

@@ -201,7 +201,7 @@ def one_hot(x: Value, num_classes: int = -1, meta_outputs: Any = None) -> Value:
     count = num_classes
     if count < 0:
         raise NotImplementedError("[one_hot] an exported model needs num_classes, as the shape depends on it")
-    return cast(op("Unsqueeze", x, [-1]).eq(constant(np.arange(count), x.dtype)), meta_outputs.dtype)
+    return cast(op("Unsqueeze", cast(x, lm.int64), [-1]).eq(constant(np.arange(count))), meta_outputs.dtype)
 
 
 @builtin("affine_grid")

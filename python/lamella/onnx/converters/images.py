@@ -44,23 +44,25 @@ def pad(x: Value, pad: Any, mode: str = "constant", value: Any = 0.0) -> Value:
     before, after = [0] * x.ndim, [0] * x.ndim
     for i, axis in enumerate(axes):
         before[axis], after[axis] = amounts[2 * i], amounts[2 * i + 1]
-    if is_bool(x):
-        return cast(op("Pad", cast(x, lm.int32), [*before, *after], constant(int(bool(value)), lm.int32)), lm.bool)
+    y = cast(x, lm.int32) if is_bool(x) else x
     if mode == "constant":
-        return op("Pad", x, [*before, *after], constant(value, x.dtype))
-    return op("Pad", x, [*before, *after], mode=_PAD_MODES[mode])
+        y = op("Pad", y, [*before, *after], constant(bool(value) if is_bool(x) else value, y.dtype))
+    else:
+        y = op("Pad", y, [*before, *after], mode=_PAD_MODES[mode])
+    return cast(y, x.dtype)
 
 
 def _around(x: Value, axis: int, before: int, after: int) -> Value:
-    """Returns an axis with elements from its other end in front and behind."""
+    """Returns an axis with elements from its other end in front and behind, after those that are cut off."""
+    low, high = max(-before, 0), max(-after, 0)
+    if low or high:
+        x = slice_axis(x, axis, low, -high if high else 2**62)
     parts = [x]
     if before > 0:
         parts.insert(0, slice_axis(x, axis, -before, 2**62))
     if after > 0:
         parts.append(slice_axis(x, axis, 0, after))
-    y = concat(parts, axis)
-    low, high = max(-before, 0), max(-after, 0)
-    return slice_axis(y, axis, low, -high if high else 2**62) if low or high else y
+    return concat(parts, axis)
 
 
 @builtin("interpolate")
@@ -77,6 +79,8 @@ def interpolate(
     """An image in another size."""
     spatial = x.ndim - 2
     target = list(meta_outputs.shape[2:])
+    if size is None and -1 in x.shape[2:]:
+        target = [-1] * spatial
     if mode == "area":
         return averaged(x, target) if -1 not in target else _needs_sizes()
     y = x if is_float(x) or mode.startswith("nearest") else cast(x, lm.float32)
@@ -101,13 +105,37 @@ def interpolate(
     if scale_factor is not None and not recompute_scale_factor:
         scales = [float(s) for s in (scale_factor if isinstance(scale_factor, (list, tuple)) else [scale_factor])]
         scales = scales * spatial if len(scales) == 1 else scales
-        y = op("Resize", y, None, constant(np.array([*ones, *scales], dtype="float32")), **settings)
+        axes = list(zip(x.shape[2:], scales, target, strict=True))
+        # Sizes give a scale, too: where it is the same one, the engine need not round its product with the old size.
+        by_size = [not _gives(n, np.float32(s), t) and np.float32(t / n) == np.float32(s) for n, s, t in axes]
+        if any(by_size):
+            lengths = [t if given else n for given, t, n in zip(by_size, target, sizes(y)[2 + line :], strict=True)]
+            y = op("Resize", y, None, None, shape_value([*sizes(y)[: 2 + line], *lengths]), **settings)
+        if not all(by_size):
+            near = [1.0 if given else _near(*axis) for given, axis in zip(by_size, axes, strict=True)]
+            y = op("Resize", y, None, constant(np.array([*ones, *near], dtype="float32")), **settings)
     elif -1 in target:
         _needs_sizes()
     else:
         y = op("Resize", y, None, None, shape_value([*sizes(y)[: 2 + line], *target]), **settings)
     y = squeeze(y, 2) if line else y
     return op("Round", y) if x.dtype == lm.uint8 and not mode.startswith("nearest") else y
+
+
+def _gives(n: int, scale: Any, wanted: int) -> bool:
+    """True unless ``n`` times a scale in float32 is not ``wanted``: for engines, or for the inference of shapes."""
+    return n < 0 or wanted < 0 or math.floor(np.float32(n) * scale) == math.floor(n * float(scale)) == wanted
+
+
+def _near(n: int, scale: float, wanted: int) -> Any:
+    """Returns the scale in float32, or a neighbor that gives the size of a scale in float64."""
+    up = down = first = np.float32(scale)
+    for _ in range(4):
+        for near in (up, down):
+            if _gives(n, near, wanted):
+                return near
+        up, down = np.nextafter(up, np.float32(math.inf)), np.nextafter(down, np.float32(0.0))
+    return first
 
 
 def _needs_sizes() -> Any:
@@ -164,7 +192,8 @@ def fold(x: Value, output_size: Any, kernel_size: Any, dilation: Any = 1, paddin
     y, alone = with_batch(x, 1)
     image, edge = numbers(output_size, 2), numbers(padding, 2)
     table, padded = _patches(image, numbers(kernel_size, 2), numbers(dilation, 2), edge, numbers(stride, 2))
-    channels = y.shape[1] // table.shape[0]
+    channels = size(y, 1)
+    channels = channels // table.shape[0] if isinstance(channels, int) else op("Div", channels, table.shape[0])
     total = math.prod(padded)
     values = reshape(y, [size(y, 0), channels, table.size])
     places = op("Expand", constant(table.reshape(-1)), op("Shape", values))

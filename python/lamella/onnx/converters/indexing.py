@@ -31,7 +31,9 @@ from .._builder import (
     where,
 )
 from .._registry import builtin
-from ._pointwise import is_float
+from ._pointwise import is_bool, is_float
+from .comparisons import compared
+from .reductions import any_of
 
 _END = 2**62
 
@@ -267,7 +269,9 @@ _REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "mu
 
 
 def scatter_reduced(x: Value, axis: int, index: Value, src: Any, reduce_: str, include_self: bool) -> Value:
-    """Returns a value with elements reduced into places along an axis."""
+    """Returns a value with elements reduced into places along an axis; of bools by way of integers."""
+    if is_bool(x):
+        return cast(scatter_reduced(cast(x, lm.int32), axis, index, src, reduce_, include_self), lm.bool)
     src = _like_index(src, index, x)
     if reduce_ == "assign":
         return op("ScatterElements", x, index, src, axis=axis)
@@ -443,6 +447,7 @@ def masked_scatter(x: Value, mask: Value, source: Value) -> Value:
 def unravel_index(indices: Value, shape: Any) -> list[Value]:
     """Places in a shape, axis by axis."""
     parts = []
+    indices = cast(indices, lm.int64)
     for n in reversed(list(shape)):
         parts.append(op("Mod", indices, n))
         indices = op("Div", indices - parts[-1], n)
@@ -452,8 +457,8 @@ def unravel_index(indices: Value, shape: Any) -> list[Value]:
 @builtin("ravel_multi_index")
 def ravel_multi_index(multi_index: list[Value], shape: Any) -> Value:
     """Places in a flat value."""
-    place = multi_index[0]
-    for part, n in zip(multi_index[1:], list(shape)[1:], strict=True):
+    place, *parts = (cast(part, lm.int64) for part in multi_index)
+    for part, n in zip(parts, list(shape)[1:], strict=True):
         place = op("Add", place * n, part)
     return place
 
@@ -485,11 +490,10 @@ def searchsorted(x1: Value, x2: Any, *, side: str = "left", sorter: Value | None
 @builtin("isin")
 def isin(x1: Any, x2: Any, *, invert: bool = False) -> Value:
     """Where values are among others."""
-    dtype = lm.result_type(*(x.dtype if isinstance(x, Value) else x for x in (x1, x2)))
-    a = cast(x1, dtype)
-    found = unsqueeze(a, a.ndim).eq(reshape(cast(x2, dtype), [-1]))
-    any_ = cast(reduce("ReduceMax", cast(found, lm.int32), [-1]), lm.bool)
-    return ~any_ if invert else any_
+    each = unsqueeze(x1, x1.ndim) if isinstance(x1, Value) else x1
+    found = compared("Equal", each, reshape(x2, [-1]) if isinstance(x2, Value) else x2)
+    among = any_of(found, [found.ndim - 1])
+    return ~among if invert else among
 
 
 @builtin("embedding")
@@ -511,18 +515,23 @@ def embedding_bag(
 ) -> Value:
     """Rows of a matrix, reduced by bags."""
     rows = op("Gather", weight, x, axis=0)
-    counted = cast(x.eq(x), weight.dtype) if padding_idx is None else cast(~x.eq(padding_idx), weight.dtype)
+    skipped: Any = padding_idx
+    if padding_idx is not None and padding_idx < 0:
+        skipped = size(weight, 0) + padding_idx
+    x = cast(x, lm.int64)
+    counted = cast(x.eq(x) if skipped is None else ~x.eq(skipped), weight.dtype)
     if offsets is None:
         inside, rows = unsqueeze(counted, x.ndim), rows
         if per_sample_weights is not None:
             rows = rows * unsqueeze(cast(per_sample_weights, weight.dtype), x.ndim)
         return _bagged(rows, inside, x.ndim - 1, mode)
     # A row for each bag, in which each number belongs to the bag that begins at or before it.
-    starts = slice_axis(offsets, 0, 0, -1) if include_last_offset else offsets
     places = unsqueeze(range_value(size(x, 0)), 0)
-    begins = unsqueeze(cast(starts, lm.int64), 1)
-    after = op("Pad", begins, [0, 0, 1, 0], reshape(op("Size", x), []))
-    ends = slice_axis(after, 0, 1, _END)
+    begins = unsqueeze(cast(offsets, lm.int64), 1)
+    if include_last_offset:
+        begins, ends = slice_axis(begins, 0, 0, -1), slice_axis(begins, 0, 1, _END)
+    else:
+        ends = slice_axis(op("Pad", begins, [0, 0, 1, 0], reshape(op("Size", x), [])), 0, 1, _END)
     belongs = cast(op("And", begins <= places, places < ends), weight.dtype)
     inside = unsqueeze(belongs * unsqueeze(counted, 0), 2)
     if per_sample_weights is not None:

@@ -9,11 +9,25 @@ import numpy as np
 
 import lamella as lm
 
-from .._builder import Value, axis_of, cast, constant, op, reduce, reshape, size, squeeze, unsqueeze, where
+from .._builder import (
+    Value,
+    axis_of,
+    cast,
+    constant,
+    op,
+    range_value,
+    reduce,
+    reshape,
+    size,
+    squeeze,
+    unsqueeze,
+    where,
+)
 from .._registry import builtin
-from ._pointwise import is_float, log1p
+from ._pointwise import is_float, isinf, log1p
 from .activations import log_loss, log_sigmoid_of, smooth_l1
 from .norms import cosine, pair_distance
+from .reductions import any_of, count, mean_of
 
 
 def reduced(x: Value, reduction: str) -> Value:
@@ -21,10 +35,8 @@ def reduced(x: Value, reduction: str) -> Value:
     if reduction == "none":
         return x
     if reduction == "batchmean":
-        total = reduce("ReduceSum", x, None)
-        n = size(x, 0)
-        return total / (float(n) if isinstance(n, int) else cast(reshape(n, []), x.dtype))
-    return reduce("ReduceSum" if reduction == "sum" else "ReduceMean", x, None)
+        return reduce("ReduceSum", x, None) / count(x, [0], x.dtype)
+    return reduce("ReduceSum", x, None) if reduction == "sum" else mean_of(x, None)
 
 
 def _all(meta: Any, *values: Any) -> list[Any]:
@@ -104,7 +116,7 @@ def multilabel_soft_margin_loss(
     x, t, w = _all(meta_outputs, input, target, weight)
     loss = _logit_loss(x, t)
     loss = loss if w is None else loss * w
-    return reduced(reduce("ReduceMean", loss, [loss.ndim - 1]), reduction)
+    return reduced(mean_of(loss, [loss.ndim - 1]), reduction)
 
 
 @builtin("kl_div")
@@ -252,7 +264,7 @@ def _nll(
         if weight is not None:
             along = logp * reshape(weight, [-1 if i == axis else 1 for i in range(logp.ndim)])
         spread = -reduce("ReduceSum", along, [axis]) * cast(counts, logp.dtype)
-        loss = loss * (1.0 - smoothing) + spread * (smoothing / logp.shape[axis])
+        loss = loss * (1.0 - smoothing) + spread * (smoothing / count(logp, [axis], logp.dtype))
     if reduction == "mean":
         return reduce("ReduceSum", loss, None) / reduce("ReduceSum", share, None)
     return reduced(loss, reduction)
@@ -294,10 +306,9 @@ def cross_entropy(
     logp = op("LogSoftmax", x, axis=axis)
     if not is_float(target):
         return _nll(logp, target, w, ignore_index, reduction, axis, label_smoothing)
-    classes = x.shape[axis]
     t = cast(target, x.dtype)
     if label_smoothing:
-        t = t * (1.0 - label_smoothing) + label_smoothing / classes
+        t = t * (1.0 - label_smoothing) + label_smoothing / count(x, [axis], x.dtype)
     terms = logp * t
     if w is not None:
         terms = terms * reshape(w, [-1 if i == axis else 1 for i in range(x.ndim)])
@@ -326,9 +337,8 @@ def multi_margin_loss(
     lacking = lacking if p == 1 else lacking * lacking
     if w is not None:
         lacking = lacking * op("Gather", w, column, axis=0)
-    classes = x.shape[1]
-    others = ~column.eq(constant(np.arange(classes)))
-    loss = reduce("ReduceSum", where(others, lacking, 0.0), [1]) / float(classes)
+    others = ~column.eq(range_value(size(x, 1)))
+    loss = reduce("ReduceSum", where(others, lacking, 0.0), [1]) / count(x, [1], x.dtype)
     return reduced(squeeze(loss, 0) if alone and reduction == "none" else loss, reduction)
 
 
@@ -340,16 +350,15 @@ def multilabel_margin_loss(input: Value, target: Value, reduction: str = "mean",
     alone = x.ndim == 1
     if alone:
         x, labels = unsqueeze(x, 0), unsqueeze(labels, 0)
-    classes = x.shape[1]
     # Labels count up to the first -1.
     valid = op("CumSum", cast(labels < 0, lm.int64), constant(1, lm.int64)).eq(0)
     safe = where(valid, labels, 0)
-    hits = op("And", unsqueeze(safe, 2).eq(constant(np.arange(classes))), unsqueeze(valid, 2))
-    is_label = cast(reduce("ReduceMax", cast(hits, lm.int32), [1]), lm.bool)
+    hits = op("And", unsqueeze(safe, 2).eq(range_value(size(x, 1))), unsqueeze(valid, 2))
+    is_label = any_of(hits, [1])
     own = unsqueeze(op("GatherElements", x, safe, axis=1), 2)
     lacking = op("Relu", unsqueeze(x, 1) - own + 1.0)
     counted = op("And", unsqueeze(valid, 2), ~unsqueeze(is_label, 1))
-    loss = reduce("ReduceSum", where(counted, lacking, 0.0), [1, 2]) / float(classes)
+    loss = reduce("ReduceSum", where(counted, lacking, 0.0), [1, 2]) / count(x, [1], x.dtype)
     return reduced(squeeze(loss, 0) if alone and reduction == "none" else loss, reduction)
 
 
@@ -406,9 +415,9 @@ def ctc_loss(
     total = _log_sum(end, op("Where", last.eq(0), low, before_end))
     loss = -squeeze(total, 1)
     if zero_infinity:
-        loss = where(op("IsInf", loss), 0.0, loss)
+        loss = where(isinf(loss), 0.0, loss)
     if reduction == "mean":
-        return reduce("ReduceMean", loss / cast(op("Max", lengths, 1), loss.dtype), None)
+        return mean_of(loss / cast(op("Max", lengths, 1), loss.dtype), None)
     return reduced(squeeze(loss, 0) if alone and reduction == "none" else loss, reduction)
 
 

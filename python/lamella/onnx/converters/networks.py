@@ -9,18 +9,32 @@ import numpy as np
 
 import lamella as lm
 
-from .._builder import Value, cast, constant, op, range_value, reduce, reshape, size, sizes, swap, unsqueeze, where
+from .._builder import (
+    Value,
+    cast,
+    constant,
+    op,
+    range_value,
+    reduce,
+    reshape,
+    shape_value,
+    size,
+    sizes,
+    swap,
+    unsqueeze,
+    where,
+)
 from .._registry import builtin
 
 
 def _repeated_heads(x: Value, query: Value) -> Value:
     """Returns keys or values with each head as often as queries' heads need it."""
-    heads, wanted = x.shape[-3], query.shape[-3]
-    if heads == wanted:
+    heads, wanted = size(x, -3), size(query, -3)
+    if isinstance(heads, int) and heads == wanted:
         return x
-    times = wanted // heads
+    times = wanted // heads if isinstance(heads, int) and isinstance(wanted, int) else op("Div", wanted, heads)
     shape = sizes(x)
-    wide = op("Expand", unsqueeze(x, x.ndim - 2), [1] * (x.ndim - 2) + [times, 1, 1])
+    wide = op("Expand", unsqueeze(x, x.ndim - 2), shape_value([*[1] * (x.ndim - 2), times, 1, 1]))
     return reshape(wide, [*shape[:-3], wanted, *shape[-2:]])
 
 

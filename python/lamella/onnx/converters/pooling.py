@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
 import lamella as lm
 
-from .._builder import Value, cast, constant, op, ops, reshape, shape_value, size, sizes, squeeze
+from .._builder import (
+    Value,
+    cast,
+    constant,
+    op,
+    ops,
+    product,
+    reshape,
+    shape_value,
+    sizes,
+    slice_axis,
+    squeeze,
+)
 from .._registry import builtin
 from ._pointwise import is_float
 from .convolutions import numbers, with_batch
@@ -20,26 +34,63 @@ def _max_pooled(
     x: Value, spatial: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, places: bool
 ) -> list[Value]:
     window = numbers(kernel, spatial)
-    y, alone = with_batch(x if is_float(x) else cast(x, lm.float32), spatial)
+    strides = numbers(stride, spatial) if stride else window
+    steps = numbers(dilation, spatial)
+    # Whole numbers of 32 and more bits have no kernels in engines, and float32 holds fewer of them.
+    y, alone = with_batch(x if is_float(x) else cast(x, lm.float32 if x.dtype.itemsize < 4 else lm.float64), spatial)
+    whole = sizes(y)[2:]
+    before = numbers(padding, spatial)
+    after = before
+    if ceil_mode:
+        reach = [d * (k - 1) + 1 for d, k in zip(steps, window, strict=True)]
+        y, after = _without_windows_behind(y, reach, strides, before)
     found = ops(
         "MaxPool",
         y,
         outputs=2 if places else 1,
         kernel_shape=window,
-        strides=numbers(stride, spatial) if stride else window,
-        pads=numbers(padding, spatial) * 2,
-        dilations=numbers(dilation, spatial),
+        strides=strides,
+        pads=[*before, *after],
+        dilations=steps,
         ceil_mode=int(ceil_mode),
     )
     results = [cast(found[0], x.dtype)]
     if places:
-        # ONNX counts through the whole value, Lamella through the spatial axes.
-        lengths = [size(y, axis) for axis in range(2, y.ndim)]
-        total: Any = math.prod(n for n in lengths if isinstance(n, int))
-        for n in lengths:
-            total = op("Mul", n, total) if isinstance(n, Value) else total
-        results.append(op("Mod", found[1], total))
+        results.append(_places(found[1], sizes(y)[2:], whole))
     return [squeeze(part, 0) for part in results] if alone else results
+
+
+def _without_windows_behind(
+    y: Value, reach: list[int], strides: list[int], padding: list[int]
+) -> tuple[Value, list[int]]:
+    """Returns an image and its padding behind, so that with ceil_mode no window begins behind the image.
+
+    Lamella and engines leave out such windows, but ONNX's inference of shapes counts them.
+    """
+    after = list(padding)
+    for i, (n, k, s, p) in enumerate(zip(y.shape[2:], reach, strides, padding, strict=True)):
+        count = _windows(n, k, s, p, True)
+        if n < 0 or (count - 1) * s + k >= n + 2 * p:
+            continue
+        beyond = (count - 1) * s + k - n - p
+        after[i] = max(beyond, 0)
+        if beyond < 0:
+            y = slice_axis(y, 2 + i, 0, n + beyond)
+    return y, after
+
+
+def _places(found: Value, part: list[Any], whole: list[Any]) -> Value:
+    """Returns places in images of the sizes ``whole``, of those that ONNX counts through parts of all images."""
+    rest = op("Mod", found, product(part))
+    if all(isinstance(m, Value) or m == n for m, n in zip(part, whole, strict=True)):
+        return rest
+    along = []
+    stride: Any = 1
+    for m, n in zip(part[::-1], whole[::-1], strict=True):
+        along.append(op("Mod", rest, m) * stride)
+        rest = op("Div", rest, m)
+        stride = n * stride
+    return functools.reduce(operator.add, along)
 
 
 def _max_pool(spatial: int) -> None:
@@ -170,22 +221,16 @@ def averaged(y: Value, sizes_: list[int]) -> Value:
     return y
 
 
-def _wanted(output_size: Any, x: Value, spatial: int) -> list[int]:
-    given = numbers(output_size, spatial)
-    lengths = x.shape[x.ndim - spatial :]
-    return [n if count is None or count < 0 else count for count, n in zip(given, lengths, strict=True)]
-
-
 def _adaptive(spatial: int) -> None:
     @builtin(f"adaptive_avg_pool{spatial}d")
     def convert_avg(x: Value, output_size: Any) -> Value:
         y, alone = with_batch(x, spatial)
-        z = averaged(y, _wanted(output_size, x, spatial))
+        z = averaged(y, numbers(output_size, spatial))
         return squeeze(z, 0) if alone else z
 
     def largest(x: Value, output_size: Any) -> list[Value]:
         y, alone = with_batch(x, spatial)
-        wanted = _wanted(output_size, x, spatial)
+        wanted = numbers(output_size, spatial)
         known = y.shape[2:]
         if -1 in known:
             raise NotImplementedError("[adaptive_max_pool] an exported model needs the sizes of the image")

@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
+import lamella as lm
+
 from .._builder import (
     Value,
     axis_of,
     cast,
     constant,
     op,
+    range_value,
     reduce,
     reshape,
+    size,
     sizes,
     swap,
     transpose,
@@ -49,7 +53,7 @@ def inner(x1: Value, x2: Value, meta_outputs: Any = None) -> Value:
     a, b = _cast_all(meta_outputs, x1, x2)
     if not a.ndim or not b.ndim:
         return a * b
-    rows = op("MatMul", reshape(a, [-1, a.shape[-1]]), swap(reshape(b, [-1, b.shape[-1]]), 0, 1))
+    rows = op("MatMul", reshape(a, [-1, size(a, -1)]), swap(reshape(b, [-1, size(b, -1)]), 0, 1))
     return reshape(rows, [*sizes(a)[:-1], *sizes(b)[:-1]])
 
 
@@ -150,6 +154,8 @@ def matrix_power(x: Value, n: int) -> Value:
         raise NotImplementedError("[matrix_power] ONNX has no inverse")
     if n == 0:
         rows = x.shape[-1]
+        if rows < 0:
+            raise NotImplementedError("[matrix_power] an exported model needs the size of the matrix")
         return op("Expand", constant(np.eye(rows), x.dtype), op("Shape", x))
     return functools.reduce(lambda y, _: op("MatMul", y, x), range(n - 1), x)
 
@@ -171,14 +177,14 @@ def diagonal_of(x: Value, offset: int, axis1: int, axis2: int) -> Value:
     """Returns a diagonal as a last axis."""
     a, b = axis_of(axis1, x.ndim), axis_of(axis2, x.ndim)
     moved = transpose(x, [i for i in range(x.ndim) if i not in (a, b)] + [a, b])
-    rows, columns = moved.shape[-2:]
-    if rows < 0 or columns < 0:
-        if offset or rows != columns:
-            raise NotImplementedError("[diagonal] an exported model needs the sizes of the matrix")
-        return op("Einsum", moved, equation="...ii->...i")
-    first, second = np.nonzero(np.eye(rows, columns, offset, dtype=bool))
-    flat = reshape(moved, [*sizes(moved)[:-2], rows * columns])
-    return op("Gather", flat, constant(first.astype("int64") * columns + second), axis=-1)
+    *outside, rows, columns = sizes(moved)
+    flat = reshape(moved, [*outside, rows * columns])
+    if isinstance(rows, int) and isinstance(columns, int):
+        first, second = np.nonzero(np.eye(rows, columns, offset, dtype=bool))
+        return op("Gather", flat, constant(first.astype("int64") * columns + second), axis=-1)
+    below, beside = max(-offset, 0), max(offset, 0)
+    length = op("Max", op("Min", *(reshape(cast(n, lm.int64), [1]) for n in (rows - below, columns - beside))), 0)
+    return op("Gather", flat, range_value(length) * (columns + 1) + (columns * below + beside), axis=-1)
 
 
 @builtin("diagonal")

@@ -32,6 +32,8 @@ def _gates(x: Value, weight: Value, bias: Value | None, dtype: Any) -> Value:
 
 def _parts(x: Value, count: int) -> tuple[Value, ...]:
     width = x.shape[-1] // count
+    if width < 0:
+        raise NotImplementedError("[rnn] an exported model needs the sizes of the weights")
     return ops("Split", x, [width] * count, outputs=count, axis=-1)
 
 
@@ -121,6 +123,8 @@ def _network(
     if alone:
         x, states = unsqueeze(x, 1), [unsqueeze(s, 1) for s in states]
     hidden = params[1].shape[-1]
+    if hidden < 0:
+        raise NotImplementedError("[rnn] an exported model needs the sizes of the weights")
     each = 4 if has_biases else 2
     lasts: list[list[Value]] = [[] for _ in states]
     for layer in range(num_layers):

@@ -7,27 +7,62 @@ from typing import Any
 
 import lamella as lm
 
-from .._builder import Value, axis_of, cast, concat, constant, op, reduce, reshape, size, slice_axis, unsqueeze, where
+from .._builder import (
+    Value,
+    axis_of,
+    cast,
+    concat,
+    constant,
+    op,
+    product,
+    reduce,
+    reshape,
+    size,
+    slice_axis,
+    squeeze,
+    unsqueeze,
+    where,
+)
 from .._registry import builtin
 from ._pointwise import is_bool, isnan, nonzero
 
 
 def axes_of(x: Value, axis: Any) -> list[int] | None:
-    """Returns axes counted from the front, None for all."""
+    """Returns axes counted from the front, None for all; without axes of a value without any."""
     if axis is None:
         return None
+    if not x.ndim:
+        return []
     return [axis_of(a, x.ndim) for a in ([axis] if isinstance(axis, int) else axis)]
 
 
 def count(x: Value, axes: list[int] | None, dtype: Any) -> Any:
     """Returns how many elements a reduction takes together: a number, or a value."""
-    lengths = [size(x, axis) for axis in (range(x.ndim) if axes is None else axes)]
-    known = math.prod(n for n in lengths if isinstance(n, int))
-    product: Any = known
-    for n in lengths:
-        if isinstance(n, Value):
-            product = op("Mul", n, product)
-    return cast(reshape(product, []), dtype) if isinstance(product, Value) else product
+    total = product([size(x, axis) for axis in (range(x.ndim) if axes is None else axes)])
+    return cast(reshape(total, []), dtype) if isinstance(total, Value) else total
+
+
+def mean_of(x: Value, axes: list[int] | None, keepdims: bool = False) -> Value:
+    """Returns means, which of no elements are NaN: ONNX does not say what they are."""
+    mean = reduce("ReduceMean", x, axes, keepdims)
+    if all(x.shape[axis] > 0 for axis in (range(x.ndim) if axes is None else axes)):
+        return mean
+    return where(cast(count(x, axes, lm.int64), lm.int64).eq(0), math.nan, mean)
+
+
+def any_of(x: Value, axes: list[int] | None, keepdims: bool = False) -> Value:
+    """Returns whether any of some bools is true: where there are none, the largest integer is below 0."""
+    return reduce("ReduceMax", cast(x, lm.int32), axes, keepdims) > 0
+
+
+def all_of(x: Value, axes: list[int] | None, keepdims: bool = False) -> Value:
+    """Returns whether all of some bools are true: where there are none, the smallest integer is above 0."""
+    return reduce("ReduceMin", cast(x, lm.int32), axes, keepdims) > 0
+
+
+def freedom_of(number: Any, correction: float) -> Any:
+    """Returns a number of elements less a correction, and not less than 0."""
+    return op("Max", number - float(correction), 0.0) if isinstance(number, Value) else max(number - correction, 0.0)
 
 
 def _plain(name: str, target: str) -> None:
@@ -38,17 +73,22 @@ def _plain(name: str, target: str) -> None:
 
 for _name, _target in {
     "sum": "ReduceSum",
-    "mean": "ReduceMean",
     "prod": "ReduceProd",
     "logsumexp": "ReduceLogSumExp",
 }.items():
     _plain(_name, _target)
 
 
+@builtin("mean")
+def mean(x: Value, axis: Any = None, keepdims: bool = False, *, meta_outputs: Any = None) -> Value:
+    """The mean."""
+    return mean_of(cast(x, meta_outputs.dtype), axes_of(x, axis), keepdims)
+
+
 def extremum(x: Value, target: str, axes: list[int] | None, keepdims: bool) -> Value:
-    """Returns the largest or smallest elements; of bools by way of integers."""
+    """Returns the largest or smallest elements."""
     if is_bool(x):
-        return cast(reduce(target, cast(x, lm.int32), axes, keepdims), lm.bool)
+        return (any_of if target == "ReduceMax" else all_of)(x, axes, keepdims)
     return reduce(target, x, axes, keepdims)
 
 
@@ -111,14 +151,11 @@ def nanmean(x: Value, axis: Any = None, keepdims: bool = False, *, meta_outputs:
 def moments(x: Value, axes: list[int] | None, correction: float, keepdims: bool) -> tuple[Value, Value]:
     """Returns variance and mean."""
     every = list(range(x.ndim)) if axes is None else axes
-    mean = reduce("ReduceMean", x, every, keepdims=True)
+    mean = mean_of(x, every, keepdims=True)
     distance = x - mean
     total = reduce("ReduceSum", distance * distance, every, keepdims)
-    number = count(x, axes, x.dtype)
-    freedom = number - correction if not isinstance(number, Value) else number - float(correction)
-    if not isinstance(freedom, Value):
-        freedom = max(freedom, 0.0)
-    return total / freedom, mean if keepdims else op("Squeeze", mean, every) if every else mean
+    freedom = freedom_of(count(x, axes, x.dtype), correction)
+    return total / freedom, mean if keepdims else squeeze(mean, *every)
 
 
 def _spread(name: str, root: bool, with_mean: bool) -> None:
@@ -218,8 +255,8 @@ def covariances(x: Value, correction: float, fweights: Value | None = None, awei
             weight = cast(part, x.dtype) if weight is None else weight * cast(part, x.dtype)
     if weight is None:
         number = count(rows, [1], x.dtype)
-        distance = rows - reduce("ReduceMean", rows, [1], keepdims=True)
-        weighted, freedom = distance, number - correction
+        distance = rows - mean_of(rows, [1], keepdims=True)
+        weighted, freedom = distance, freedom_of(number, correction)
     else:
         total = reduce("ReduceSum", weight, [0])
         mean = reduce("ReduceSum", rows * weight, [1], keepdims=True) / total
@@ -228,9 +265,9 @@ def covariances(x: Value, correction: float, fweights: Value | None = None, awei
         excess: Any = correction
         if aweights is not None:
             excess = reduce("ReduceSum", weight * cast(aweights, x.dtype), [0]) / total * correction
-        freedom = total - excess
-    product = op("MatMul", weighted, op("Transpose", distance, perm=[1, 0])) / freedom
-    return reshape(product, []) if x.ndim < 2 or x.shape[0] == 1 else product
+        freedom = op("Max", total - excess, 0.0)
+    covariance = op("MatMul", weighted, op("Transpose", distance, perm=[1, 0])) / freedom
+    return reshape(covariance, []) if x.ndim < 2 or x.shape[0] == 1 else covariance
 
 
 @builtin("cov")
@@ -250,12 +287,12 @@ def cov(
 def corrcoef(x: Value, meta_outputs: Any = None) -> Value:
     """The correlations of rows."""
     x = cast(x, meta_outputs.dtype)
-    product = covariances(x, 1.0)
-    if not product.ndim:
-        return product / product
-    variance = covariance_diagonal(product)
+    covariance = covariances(x, 1.0)
+    if not covariance.ndim:
+        return covariance / covariance
+    variance = covariance_diagonal(covariance)
     deviation = op("Sqrt", variance)
-    scaled = product / unsqueeze(deviation, 1) / unsqueeze(deviation, 0)
+    scaled = covariance / unsqueeze(deviation, 1) / unsqueeze(deviation, 0)
     return op("Min", op("Max", scaled, -1.0), 1.0)
 
 

@@ -11,18 +11,32 @@ from typing import Any
 
 import lamella as lm
 
-from .._builder import Value, axis_of, cast, concat, constant, op, range_value, reduce, size, swap, unsqueeze, where
+from .._builder import (
+    Value,
+    axis_of,
+    cast,
+    concat,
+    constant,
+    op,
+    range_value,
+    reduce,
+    shape_value,
+    size,
+    sizes,
+    swap,
+    unsqueeze,
+    where,
+)
 from .._registry import builtin
 from ._pointwise import is_float
 from .creation import full
+from .sorting import signed
 
 
 def _initial(x: Value, axis: int, value: Any) -> Value:
     """Returns a value with one more element in front of an axis."""
-    first = op("Slice", x, [0], [1], [axis], [1])
-    if x.shape[axis] == 0:
-        raise NotImplementedError("[onnx] a scan of an axis without elements")
-    return concat([full(op("Shape", first) if -1 in first.shape else list(first.shape), value, x.dtype), x], axis)
+    shape = [1 if i == axis else n for i, n in enumerate(sizes(x))]
+    return concat([full(shape_value(shape), value, x.dtype), x], axis)
 
 
 def _summed(x: Value, axis: int) -> Value:
@@ -90,10 +104,12 @@ def _running(name: str, target: str, sign: int) -> None:
     def convert(x: Value, axis: int) -> list[Value]:
         if not x.ndim:
             return [x, constant(0, lm.int64)]
-        values = x if is_float(x) else cast(x, lm.int64)
+        values = x if is_float(x) else signed(x)
         limit = -math.inf * sign if is_float(x) else (-(2**63) if sign > 0 else 2**63 - 1)
         square = _square(values, axis, limit)
-        found = swap(op(target, square, axis=-1, keepdims=0, select_last_index=1), axis, -1)
+        found = op(target, square, axis=-1, keepdims=0, select_last_index=1)
+        # Where no element up to a place is beyond the limit, which stands behind it too, the place itself is the last.
+        found = swap(op("Min", found, range_value(size(found, -1))), axis, -1)
         return [op("GatherElements", x, found, axis=axis), found]
 
 

@@ -20,6 +20,7 @@ from .._builder import (
     gather,
     op,
     ops,
+    product,
     reduce,
     reshape,
     size,
@@ -37,26 +38,37 @@ def _list(value: Any) -> list[int]:
     return [int(value)] if isinstance(value, int) else list(value)
 
 
-@builtin("reshape", "ravel")
-def convert_reshape(x: Value, *settings: Any, meta_outputs: Any = None) -> Value:
+@builtin("reshape")
+def convert_reshape(x: Value, shape: Any, *settings: Any, meta_outputs: Any = None) -> Value:
     """The elements in another shape."""
-    return reshape(x, list(meta_outputs.shape))
+    wanted = _list(shape)
+    return reshape(x, list(meta_outputs.shape) if -1 not in x.shape or 0 in wanted else wanted)
+
+
+@builtin("ravel")
+def ravel(x: Value, *settings: Any) -> Value:
+    """The elements along one axis."""
+    return reshape(x, [-1])
 
 
 @builtin("flatten")
-def flatten(x: Value, start_axis: int = 0, stop_axis: int = -1, meta_outputs: Any = None) -> Value:
+def flatten(x: Value, start_axis: int = 0, stop_axis: int = -1) -> Value:
     """With some axes in a row as one."""
     if x.ndim == 0:
         return reshape(x, [1])
     start, end = axis_of(start_axis, x.ndim), axis_of(stop_axis, x.ndim)
-    return _within(x, start, end, [meta_outputs.shape[start]])
+    length = product([size(x, axis) for axis in range(start, end + 1)])
+    return _within(x, start, end, [length if isinstance(length, int) else -1])
 
 
 @builtin("unflatten")
 def unflatten(x: Value, axis: int, sizes: Any, meta_outputs: Any = None) -> Value:
     """With an axis as several ones."""
     axis = axis_of(axis, x.ndim)
-    return _within(x, axis, axis, list(meta_outputs.shape[axis : len(meta_outputs.shape) - x.ndim + axis + 1]))
+    wanted = _list(sizes)
+    if x.shape[axis] >= 0 or 0 in wanted:
+        wanted = list(meta_outputs.shape[axis : axis + len(wanted)])
+    return _within(x, axis, axis, wanted)
 
 
 def _within(x: Value, start: int, end: int, shape: list[int]) -> Value:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import lamella as lm
+from lamella import DType
 
 from .._builder import (
     Value,
@@ -29,14 +30,31 @@ from .._builder import (
 )
 from .._registry import builtin
 from ._pointwise import is_float, isnan
+from .reductions import any_of
+
+_LOWEST = -(2**63)
+
+
+def signed(x: Value) -> Value:
+    """Returns whole numbers as int64 in the same order: those of uint64 less 2^63, which wraps around."""
+    return cast(x, lm.int64) + _LOWEST if x.dtype == lm.uint64 else cast(x, lm.int64)
+
+
+def unsigned(x: Value, dtype: DType) -> Value:
+    """Returns what :func:`signed` was given."""
+    return cast(x + _LOWEST if dtype == lm.uint64 else x, dtype)
 
 
 def ordered(x: Value, k: Any, axis: int, largest: bool) -> tuple[Value, Value]:
-    """Returns the first ``k`` elements in order, and their positions."""
-    values = x if is_float(x) or x.dtype.name in ("int32", "int64") else cast(x, lm.int64)
+    """Returns the first ``k`` elements in order, and their positions; a value without axes is one element."""
+    if not x.ndim:
+        found, places = ordered(reshape(x, [1]), k, 0, largest)
+        return reshape(found, []), reshape(places, [])
+    direct = is_float(x) or x.dtype.name in ("int32", "int64")
+    values = x if direct else signed(x)
     k = k if isinstance(k, Value) else [k]
     found, places = ops("TopK", values, k, outputs=2, axis=axis, largest=int(largest), sorted=1)
-    return cast(found, x.dtype), places
+    return found if direct else unsigned(found, x.dtype), places
 
 
 @builtin("sort")
@@ -60,6 +78,8 @@ def topk(x: Value, k: int, axis: int = -1, largest: bool = True, sorted: bool = 
 @builtin("kthvalue")
 def kthvalue(x: Value, k: int, axis: int = -1, keepdims: bool = False) -> list[Value]:
     """The k-th smallest element, and its position."""
+    if not x.ndim:
+        return list(ordered(x, k, axis, False))
     parts = [slice_axis(part, axis_of(axis, x.ndim), k - 1, k) for part in ordered(x, k, axis, False)]
     return parts if keepdims else [squeeze(part, axis) for part in parts]
 
@@ -67,6 +87,8 @@ def kthvalue(x: Value, k: int, axis: int = -1, keepdims: bool = False) -> list[V
 @builtin("mode")
 def mode(x: Value, axis: int = -1, keepdims: bool = False) -> list[Value]:
     """The most frequent element, and its first position."""
+    if not x.ndim:
+        return [x, constant(0, lm.int64)]
     axis = axis_of(axis, x.ndim)
     in_order, _ = ordered(x, size(x, axis), axis, False)
     last = swap(in_order, axis, -1)
@@ -79,7 +101,7 @@ def mode(x: Value, axis: int = -1, keepdims: bool = False) -> list[Value]:
 
 def _lanes(x: Value, axis: int | None) -> tuple[Value, int]:
     """Returns a value whose last axis is the one to reduce, and where that was."""
-    if axis is None:
+    if axis is None or not x.ndim:
         return reshape(x, [-1]), 0
     axis = axis_of(axis, x.ndim)
     order = [i for i in range(x.ndim) if i != axis] + [axis]
@@ -90,7 +112,7 @@ def _in_shape(y: Value, x: Value, axis: int | None, keepdims: bool) -> Value:
     """Returns a result of lanes with the reduced axes as axes of size 1, if they are kept."""
     if not keepdims:
         return y
-    return reshape(y, [1] * x.ndim) if axis is None else unsqueeze(y, axis_of(axis, x.ndim))
+    return reshape(y, [1] * x.ndim) if axis is None or not x.ndim else unsqueeze(y, axis_of(axis, x.ndim))
 
 
 def _sorted_lanes(lanes: Value) -> tuple[Value, Value]:
@@ -154,7 +176,9 @@ def _quantile(name: str, scale: float, skips: bool) -> None:
         y = transpose(y, order)
         if not keepdims:
             return y
-        return reshape(y, [-1] + [1] * x.ndim) if axis is None else unsqueeze(y, axis_of(axis, x.ndim) + 1)
+        if axis is None or not x.ndim:
+            return reshape(y, [-1] + [1] * x.ndim)
+        return unsqueeze(y, axis_of(axis, x.ndim) + 1)
 
 
 _quantile("quantile", 1.0, False)
@@ -165,10 +189,11 @@ _quantile("nanpercentile", 100.0, True)
 
 def _unique(x: Value, axis: int | None) -> tuple[Value, Value, Value, Value]:
     settings: dict[str, Any] = {} if axis is None else {"axis": axis}
-    given = x if x.dtype.name in ("float32", "float64", "int64", "int8") else cast(x, lm.int64)
+    direct = x.dtype.name in ("float32", "float64", "int64", "int8")
+    given = x if direct else cast(x, lm.float32) if is_float(x) else signed(x)
     values, first, inverse, counts = ops("Unique", given, outputs=4, sorted=1, **settings)
     inverse = reshape(inverse, sizes(x)) if axis is None else inverse
-    return cast(values, x.dtype), first, inverse, counts
+    return cast(values, x.dtype) if direct or is_float(x) else unsigned(values, x.dtype), first, inverse, counts
 
 
 @builtin("unique_values")
@@ -214,8 +239,7 @@ def unique_consecutive(
     flat = reshape(x, [-1]) if axis is None else x
     along = axis_of(axis or 0, flat.ndim)
     low, high = slice_axis(flat, along, 0, -1), slice_axis(flat, along, 1, 2**62)
-    changed = cast(~low.eq(high), lm.int64)
-    changed = reduce("ReduceMax", changed, [i for i in range(flat.ndim) if i != along])
+    changed = cast(any_of(~low.eq(high), [i for i in range(flat.ndim) if i != along]), lm.int64)
     first = op("Shape", slice_axis(flat, along, 0, 1), start=along, end=along + 1)
     begins = concat([first, changed], 0)
     values = op("Compress", flat, cast(begins, lm.bool), axis=along)
