@@ -216,7 +216,7 @@ Library& Library::implement(std::string_view name, DispatchKey key, Kernel kerne
   auto& all = entry.implementations[static_cast<std::size_t>(key)];
   auto record = std::make_unique<Record>(Record{std::move(kernel), key, std::move(place)});
   if (!all.empty()) {
-    const Record& other = *all.back().record;
+    const Record& other = *all.front().record;
     if (other.place != record->place && !other.function.is_same(record->function)) {
       fail<RuntimeError>("[", entry.full_name, "] has a kernel for ", lamella::name(key), " from ", other.place.str(),
                          ", and gets another at ", record->place.str());

@@ -268,6 +268,12 @@ std::pair<Tensor, Tensor> promoted(const Operand& a, const Operand& b, const cha
   return {cast(x, dtype), cast(y, dtype)};
 }
 
+/// True if elements of the dtype can be equal to a number.
+bool may_equal(const Scalar& number, DType dtype) {
+  if (dtype != DType::Bool || number.kind() != Scalar::Kind::Int) return fits_into(number, dtype);
+  return number.to<double>() == 0 || number.to<double>() == 1;
+}
+
 }  // namespace
 
 Tensor SearchSorted::call(const Tensor& x1, const Operand& x2, std::string_view side,
@@ -293,9 +299,9 @@ Tensor SearchSorted::call(const Tensor& x1, const Operand& x2, std::string_view 
 Tensor IsIn::call(const Operand& x1, const Operand& x2, bool invert) {
   const autograd::NoGrad no_grad;
   // No tensor has an element equal to an integer that its dtype does not hold.
-  if (!x1.is_number() && x2.is_number() && x1.tensor().defined() && !fits_into(x2.number(), x1.tensor().dtype()))
+  if (!x1.is_number() && x2.is_number() && x1.tensor().defined() && !may_equal(x2.number(), x1.tensor().dtype()))
     return invert ? not_equal(x1, x2) : equal(x1, x2);
-  if (x1.is_number() && !x2.is_number() && x2.tensor().defined() && !fits_into(x1.number(), x2.tensor().dtype()))
+  if (x1.is_number() && !x2.is_number() && x2.tensor().defined() && !may_equal(x1.number(), x2.tensor().dtype()))
     return full({}, invert, DType::Bool, x2.tensor().device());
   const auto [values, among] = promoted(x1, x2, info.name);
   return is_among(values, reshape(among, Dims{-1}), invert);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from lamella._C import DType, Tensor
 from lamella.autograd._inspect import Drawing
 
 from ._cpp import save_cpp
+from ._known import Known
 from ._recorder import Recorder, _where
 from ._sizes import plain_sizes
 from ._symbol import SAMPLE_SIZES, Symbol
@@ -83,6 +85,9 @@ class Graph:
         self._symbols: weakref.WeakValueDictionary[int, Symbol] = weakref.WeakValueDictionary()
         self._held: list[Symbol] = []
         self._recorder = Recorder(self)
+        #: True decides ``if n > 3`` by the sizes of examples, with a warning, where the inputs' limits do not.
+        self.follows_examples = False
+        self._known_sizes: dict[tuple[int, int], Known] = {}
         #: The number of unknown sizes of the value that has most.
         self._most_open = 0
         #: The graph around it, of a branch or of the body of a loop.
@@ -145,6 +150,22 @@ class Graph:
             ValueError: the name is taken, or a size is below -1.
         """
         return self._symbol(self._core.add_input(name, dtype, list(plain_sizes(shape))))
+
+    def tell_size(
+        self, x: Symbol, axis: int, low: float = 0, high: float = math.inf, example: int | None = None
+    ) -> None:
+        """Tells of an input's size that a run determines which numbers it is between, both included.
+
+        What a program decides with it then need not wait for a run. Runs do not check it.
+
+        Args:
+            x: the input.
+            axis: its axis, counted from the front.
+            low: the smallest number.
+            high: the largest number.
+            example: one of them, which counts where the graph follows its examples.
+        """
+        self._known_sizes[x._id, axis] = Known(low, high, example)
 
     def declare(self, name: str, dtype: Any, shape: Sequence[int]) -> Symbol:
         """Adds a value that is computed later: a node's result becomes it by :meth:`define`.

@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import operator
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from lamella import _C
 from lamella._C import Tensor
+
+from ._known import ANY, Known, combined
 
 if TYPE_CHECKING:
     from ._graph import Graph
@@ -31,21 +34,26 @@ class UnknownValueError(RuntimeError):
         self.what = what
 
 
+def _known(value: UnknownSize | int) -> Known:
+    return value.known if isinstance(value, UnknownSize) else Known(value, value, value)
+
+
 class UnknownSize:
     """A size that is known only when the graph runs: equal to -1 before.
 
     Sums, differences, products, integer quotients and remainders of it and numbers are such sizes. Shapes, bounds of
-    slices and operators of tensors take them; what Python would decide with them is refused.
+    slices and operators of tensors take them. What Python decides with them, ``if n > 3``, follows from what is known
+    of the graph's inputs, or from their examples where the graph follows these, and is refused otherwise.
     """
 
-    __slots__ = ("_made", "source")
+    __slots__ = ("_made", "graph", "known", "source")
 
     #: Tells fronts, which do not import this module, that shapes take such a size as it is.
     known_later = True
 
-    def __init__(self, made: Callable[[], Tensor], source: tuple[Graph, int, int] | None = None) -> None:
-        self._made = made
-        #: Graph, number and axis of the value whose size it is; None for one that is computed.
+    def __init__(self, graph: Graph, made: Callable[[], Tensor], known: Known, source: tuple[int, int] | None = None):
+        self.graph, self._made, self.known = graph, made, known
+        #: Number and axis of the value whose size it is; None for one that is computed.
         self.source = source
 
     @staticmethod
@@ -53,7 +61,8 @@ class UnknownSize:
         """Returns the size of an axis of a value."""
         # The object may stand for another value later.
         graph, id_ = x._graph, x._id
-        return UnknownSize(lambda: graph._symbol(id_)._sizes()[axis], (graph, id_, axis))
+        known = graph._known_sizes.get((id_, axis), Known())
+        return UnknownSize(graph, lambda: graph._symbol(id_)._sizes()[axis], known, (id_, axis))
 
     def tensor(self) -> Tensor:
         """Adds the size to the graph, as a value without axes."""
@@ -72,12 +81,31 @@ class UnknownSize:
             "and operators take it as it is (reshape(x, [n, -1]), x[:n // 2]); otherwise give the input a size",
         )
 
+    def decided(self, name: str, other: UnknownSize | int) -> bool:
+        """Returns whether the size compares so with another one or a number.
+
+        Raises:
+            RuntimeError: only runs tell.
+        """
+        known = self.known.decides(name, _known(other))
+        if known is not None:
+            return known
+        one, two = self.known.example, _known(other).example
+        if not self.graph.follows_examples or one is None or two is None:
+            self._refuse()
+        result = bool(getattr(operator, name)(one, two))
+        warnings.warn(
+            f"[graph] the program decides by a size of its example ({one} {_SIGNS[name]} {two} is {result}): what is "
+            "recorded is wrong for sizes that decide otherwise",
+            stacklevel=4,
+        )
+        return result
+
     def _is(self, other: object, depth: int) -> bool:
         if isinstance(other, int) and other >= 0:
             # The package itself asks which sizes are known to be some number.
-            if not sys._getframe(depth).f_code.co_filename.startswith(FOLDER):
-                self._refuse()
-            return False
+            inside = sys._getframe(depth).f_code.co_filename.startswith(FOLDER)
+            return self.known.decides("eq", _known(other)) is True if inside else self.decided("eq", other)
         return isinstance(other, UnknownSize) or other == -1
 
     def __eq__(self, other: object) -> Any:
@@ -96,15 +124,24 @@ class UnknownSize:
         return self
 
     def __neg__(self) -> UnknownSize:
-        return UnknownSize(lambda: -self.tensor())
+        return UnknownSize(self.graph, lambda: -self.tensor(), combined("sub", Known(0, 0, 0), self.known))
+
+    def __bool__(self) -> bool:
+        return self.decided("ne", 0)
 
     __divmod__ = __rdivmod__ = __abs__ = __round__ = _refuse
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = _refuse
-    __int__ = __float__ = __index__ = __bool__ = _refuse
+    __int__ = __float__ = __index__ = _refuse
 
 
-def _computed(function: Callable[[Any, Any], Any], reflected: bool, stays: bool) -> Callable[[UnknownSize, Any], Any]:
-    """Returns a method; with numbers and sizes it gives a size if that `stays` one, and is refused otherwise."""
+#: Operators that compare, as Python writes them.
+_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+#: Operators of sizes that give sizes.
+_OF_SIZES = ("add", "sub", "mul", "floordiv", "mod")
+
+
+def _method(name: str, reflected: bool) -> Callable[[UnknownSize, Any], Any]:
+    function = getattr(operator, name)
 
     def method(self: UnknownSize, other: Any) -> Any:
         def made() -> Any:
@@ -113,19 +150,23 @@ def _computed(function: Callable[[Any, Any], Any], reflected: bool, stays: bool)
 
         if isinstance(other, Tensor):
             return made()
-        if not isinstance(other, (int, UnknownSize, float)):
-            return NotImplemented
-        return UnknownSize(made) if stays and not isinstance(other, float) else self._refuse()
+        if not isinstance(other, (int, UnknownSize)):
+            return self._refuse() if isinstance(other, float) else NotImplemented
+        if name in _SIGNS:
+            return self.decided(name, other)
+        if name not in _OF_SIZES:
+            return self._refuse()
+        known = (self.known, _known(other))
+        return UnknownSize(self.graph, made, combined(name, *(reversed(known) if reflected else known)))
 
     return method
 
 
-for _name in ("add", "sub", "mul", "floordiv", "mod", "truediv", "pow"):
-    for _reflected in (False, True):
-        _method = _computed(getattr(operator, _name), _reflected, _name not in ("truediv", "pow"))
-        setattr(UnknownSize, f"__{'r' if _reflected else ''}{_name}__", _method)
+for _name in (*_OF_SIZES, "truediv", "pow"):
+    setattr(UnknownSize, f"__{_name}__", _method(_name, False))
+    setattr(UnknownSize, f"__r{_name}__", _method(_name, True))
 for _name in ("lt", "le", "gt", "ge"):
-    setattr(UnknownSize, f"__{_name}__", _computed(getattr(operator, _name), False, False))
+    setattr(UnknownSize, f"__{_name}__", _method(_name, False))
 
 
 def as_operand(value: Any) -> Any:
@@ -137,11 +178,12 @@ def as_sizes(value: Any) -> Any:
     """Returns what an operator takes for sizes, with values of a graph among them as sizes that are known later."""
     if isinstance(value, (list, tuple)):
         return [as_sizes(size) for size in value]
-    if not isinstance(value, Tensor) or not hasattr(value, "known_later") or not _C.isdtype(value.dtype, "integral"):
+    if not isinstance(value, Tensor) or not hasattr(value, "graph") or not _C.isdtype(value.dtype, "integral"):
         return value
     if value.ndim == 1 and -1 not in value.shape:
-        return [UnknownSize(functools.partial(value.__getitem__, i)) for i in range(len(value))]
-    return UnknownSize(lambda: value) if value.ndim == 0 else value
+        items = [functools.partial(value.__getitem__, i) for i in range(len(value))]
+        return [UnknownSize(value.graph, item, ANY) for item in items]
+    return UnknownSize(value.graph, lambda: value, ANY) if value.ndim == 0 else value
 
 
 def is_unknown(value: Any) -> bool:

@@ -229,8 +229,12 @@ def _record(
             sizes[axis] = label
         dims[name] = sizes
         symbols.append(graph.input(name, x.dtype, [d if isinstance(d, int) else -1 for d in sizes]))
+        for axis, size in enumerate(sizes):
+            if not isinstance(size, int):
+                graph.tell_size(symbols[-1], axis, example=x.shape[axis])
     given = iter(symbols)
     call_args, call_kwargs = _replaced((positional, kwargs), given)
+    graph.follows_examples = True
     with _eval_mode(model) as module:
         if module is not None:
             for name, x in [*module.named_parameters(), *module.named_buffers()]:

@@ -235,9 +235,24 @@ for text in (
         def forward(self, x):
             return eval(text)
 
-    text_of = fails(RuntimeError, lambda: torch.onnx.export(One(), (torch.ones(2, 4),), io.BytesIO(),
-                                                            input_names=["x"], dynamic_axes={"x": {0: "n"}}))
+    text_of = fails(RuntimeError, lambda: torch.export.export(One(), (torch.ones(2, 4),),
+                                                              dynamic_shapes=({0: torch.export.Dim("n")},)))
     assert "known only when" in text_of, text
+
+
+class Limited(nn.Module):
+    def forward(self, x):
+        assert x.shape[0] <= 5 and x.shape[0] * 2 > 2
+        return x[: x.shape[0] // 2]
+
+
+shapes = ({0: torch.export.Dim("n", min=2, max=5)},)
+limited = torch.export.export(Limited(), (torch.ones(2, 4),), dynamic_shapes=shapes)
+torch.export.save(limited, "limited.pt2")
+for program in (limited.module(), torch.export.load("limited.pt2").module()):
+    assert program(torch.ones(5, 4)).shape == (2, 4)
+    for rows in (1, 6):
+        assert f"size {rows}" in fails(RuntimeError, lambda: program(torch.ones(rows, 4)))
 
 
 class Mean(nn.Module):

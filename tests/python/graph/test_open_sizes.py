@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,51 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
 def test_what_cannot_wait_is_refused(name: str) -> None:
     with pytest.raises(RuntimeError, match="known only when the graph runs"):
         recorded(REFUSED[name])
+
+
+DECISIONS: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "below": (lambda n: n < 9, True),
+    "the largest": (lambda n: n <= 8, True),
+    "above": (lambda n: n > 8, False),
+    "the smallest": (lambda n: n >= 2, True),
+    "below the smallest": (lambda n: n < 2, False),
+    "equal": (lambda n: n == 9, False),
+    "unequal": (lambda n: n != 1, True),
+    "true": (lambda n: bool(n), True),
+    "sum": (lambda n: n + 3 >= 5, True),
+    "difference": (lambda n: 10 - n < 2, False),
+    "product": (lambda n: n * n * 2 > 7, True),
+    "quotient": (lambda n: n // 2 <= 4, True),
+    "remainder": (lambda n: n % 4 < 4, True),
+    "opposite": (lambda n: -n < 0, True),
+}
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_decisions_follow_from_limits(name: str) -> None:
+    decide, wanted = DECISIONS[name]
+    graph = Graph("limits")
+    x = graph.input("x", "float32", [-1])
+    graph.tell_size(x, 0, 2, 8)
+    assert decide(x.shape[0]) is wanted
+    assert all(decide(n) is wanted for n in range(2, 9))
+
+
+def test_decisions_follow_examples_with_a_warning(tmp_path: Path) -> None:
+    def program(x: Any) -> Any:
+        assert x.shape[1] <= 16
+        return x * 2 if x.shape[1] // 2 == 1 else x
+
+    x = lm.ones([4, 3])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = lm.onnx.export(program, x, dynamic_axes={"x": [1]})
+    assert len(told) == 2 and "(3 <= 16 is True)" in str(told[0].message) and "test_open" in told[0].filename
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert session.run(None, {"x": np.ones((4, 2), "float32")})[0].tolist() == [[2, 2]] * 4
+    graph = Graph("limits")
+    with pytest.raises(RuntimeError, match="known only when"):
+        program(graph.input("x", "float32", [4, -1]))
 
 
 def test_sizes_that_do_not_fit_are_errors_of_the_run() -> None:

@@ -66,6 +66,21 @@ TEST(Library, TheSameTwiceIsFineAndAnotherIsNot) {
   EXPECT_EQ(op.kernels().size(), 1u);  // the first library's kernel remains
 }
 
+TEST(Library, OfAKernelThatIsBuiltAnewTheLastOneCounts) {
+  Library first = fragment();
+  first.define("anew(Tensor x) -> Tensor", Place("a.cc", 1));
+  first.implement("anew", DispatchKey::CPU, identity, Place("a.cc", 2));
+  const auto op = Dispatcher::singleton().find_schema_or_throw("library_test::anew").typed<Tensor(const Tensor&)>();
+  const Tensor x = empty({1});
+  {
+    Library again = fragment();
+    again.define("anew(Tensor x) -> Tensor", Place("a.cc", 1));
+    again.implement("anew", DispatchKey::CPU, another, Place("a.cc", 2));
+    EXPECT_FALSE(op.call(x).same(x));
+  }
+  EXPECT_TRUE(op.call(x).same(x));
+}
+
 TEST(Library, GoesWithWhatItRegistered) {
   std::optional<Library> library(fragment());
   library->def("gone(Tensor x) -> Tensor", identity);

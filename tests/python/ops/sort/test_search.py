@@ -74,6 +74,8 @@ def test_isin_of_special_input() -> None:
     nan = float("nan")
     assert lm.isin(lm.asarray([1.0, nan, 0.0]), lm.asarray([nan, -0.0])).tolist() == [False, False, True]
     assert lm.isin(lm.asarray([1, 2]), 2).tolist() == [False, True]
+    assert lm.isin(lm.asarray([True, False]), 300).tolist() == lm.isin(lm.asarray([True, False]), -1).tolist() == [0, 0]
+    assert lm.isin(lm.asarray([True, False]), 1).tolist() == [True, False] and not lm.isin(2, lm.asarray([True]))
     assert lm.isin(2, lm.asarray([1, 2])).item() is True
     assert lm.isin(lm.asarray([1, 2]), lm.zeros([0], dtype="int64")).tolist() == [False, False]
     with pytest.raises(TypeError, match=r"\[isin\]"):

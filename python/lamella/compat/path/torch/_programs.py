@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from lamella.nn import Module, Parameter
 #: The entry by which a file says that it holds a program.
 KIND = "lamella program"
 Spec = tuple[str, Any]
+Limits = Mapping[int, tuple[int | None, int | None]]
 
 
 def _flat(value: Any, tensors: list[Any]) -> Spec:
@@ -58,6 +60,7 @@ class Program:
         named: parameters and buffers of the module by name, also those that the program does not refer to, and one that
             has several names by each.
         transient: names of those that are not saved.
+        limits: for inputs, the least and the largest size of axes by their numbers; None for no limit.
     """
 
     def __init__(
@@ -70,10 +73,11 @@ class Program:
         parameters: Iterable[str] = (),
         named: Mapping[str, Tensor] | None = None,
         transient: Iterable[str] = (),
+        limits: Mapping[str, Limits] | None = None,
     ) -> None:
         self.graph, self.inputs, self.outputs = graph, inputs, outputs
         self.takes, self.returns, self.parameters = takes, returns, set(parameters)
-        self.named, self.transient = dict(named or {}), set(transient)
+        self.named, self.transient, self.limits = dict(named or {}), set(transient), dict(limits or {})
         #: The tensors that the program refers to, by name.
         self.state: dict[str, Tensor] = dict(graph.captured)
         self._steps: Any = None
@@ -83,6 +87,7 @@ class Program:
 
         Raises:
             ValueError: the arguments are others than those that it was recorded with, or of other shapes.
+            RuntimeError: a size is beyond its limits.
         """
         given: list[Tensor] = []
         spec = _flat((args, kwargs), given)
@@ -91,6 +96,13 @@ class Program:
                 f"[{self.graph.name}] the program takes {len(self.inputs)} tensors and the other arguments that it "
                 f"was recorded with, not {len(given)} tensors in this form"
             )
+        for name, x in zip(self.inputs, given, strict=True):
+            for axis, (low, high) in self.limits.get(name, {}).items():
+                if not (low or 0) <= x.shape[axis] <= (math.inf if high is None else high):
+                    raise RuntimeError(
+                        f"[{self.graph.name}] axis {axis} of the input '{name}' has size {x.shape[axis]}, and the "
+                        f"program was recorded for sizes from {low or 0} to {'any' if high is None else high}"
+                    )
         if lm.is_grad_enabled() and any(x.requires_grad for x in (*given, *self.state.values())):
             return self.steps(*given)  # runs of graphs are off the tape
         return _made(self.returns, self.graph.run(dict(zip(self.inputs, given, strict=True)), self.outputs))
@@ -127,6 +139,7 @@ class Program:
             "named": {name: keys[id(x)] for name, x in self.named.items()},
             "others": others,
             "transient": sorted(self.transient),
+            "limits": {name: dict(limits) for name, limits in self.limits.items()},
             "text": self.graph.text(),
             "state": {name: tensor.detach() for name, tensor in self.state.items()},
             "inputs": self.inputs,
@@ -144,7 +157,7 @@ class Program:
         graph = Graph.parse(data["text"], {name: held[name] for name in data["state"]})
         named = {name: held[key] for name, key in data["named"].items()}
         steps = (data["inputs"], data["outputs"], data["takes"], data["returns"])
-        return Program(graph, *steps, parameters, named, data["transient"])
+        return Program(graph, *steps, parameters, named, data["transient"], data["limits"])
 
 
 def _module_of(function: Any) -> Module | None:
@@ -168,7 +181,7 @@ def _named(owner: Module, what: str) -> dict[str, Tensor]:
 
 
 def record(
-    function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], open_axes: Sequence[Sequence[int]] = ()
+    function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], open_axes: Sequence[Limits] = ()
 ) -> Program:
     """Records what a function does with arguments like those given.
 
@@ -176,7 +189,8 @@ def record(
         function: the function or module.
         args: positional arguments.
         kwargs: named arguments.
-        open_axes: for each of the tensors among them, its axes of any size; the others have the size that they have.
+        open_axes: for each of the tensors among them, its axes of any size within limits; the others have the size
+            that they have.
 
     Raises:
         TypeError: an argument or a result is neither a tensor nor plain data.
@@ -188,9 +202,11 @@ def record(
     graph = Graph(getattr(function, "__name__", type(function).__name__))
     inputs = []
     for k, example in enumerate(examples):
-        free = open_axes[k] if k < len(open_axes) else ()
+        free = open_axes[k] if k < len(open_axes) else {}
         shape = [-1 if axis in free else size for axis, size in enumerate(example.shape)]
         inputs.append(graph.input(f"x{k}" if len(examples) > 1 else "x", example.dtype, shape))
+        for axis, (low, high) in free.items():
+            graph.tell_size(inputs[-1], axis, low or 0, math.inf if high is None else high)
     given_args, given_kwargs = _made(takes, inputs)
     found: list[Any] = []
     graph._recorder.made = Made()
@@ -209,7 +225,8 @@ def record(
     parameters = [name for name, x in {**graph.captured, **named}.items() if isinstance(x, Parameter)]
     transient = named.keys() - (module.state_dict().keys() if module is not None else ())
     spec = ([x.name for x in inputs], [x.name for x in outputs], takes, returns)
-    return Program(graph, *spec, parameters, named, transient)
+    limits = {x.name: free for x, free in zip(inputs, open_axes, strict=False)}
+    return Program(graph, *spec, parameters, named, transient, limits)
 
 
 def record_widely(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Program:
@@ -218,7 +235,7 @@ def record_widely(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
     _flat((args, dict(kwargs)), tensors)
     if any(x.ndim for x in tensors):
         try:
-            return record(function, args, kwargs, [(0,) if x.ndim else () for x in tensors])
+            return record(function, args, kwargs, [{0: (None, None)} if x.ndim else {} for x in tensors])
         except Exception:  # the function asks for a size, in one of many ways
             pass
     return record(function, args, kwargs)

@@ -250,7 +250,10 @@ def export(
     asked = list(_axes_of(structure, _by_place(mod, tuple(args), named, dynamic_shapes)))
 
     def recorded(but: tuple[_Hint, ...]) -> Any:
-        axes = [[axis for axis, dim in each if dim not in but] for each in asked]
+        axes = [
+            {axis: (getattr(dim, "min", None), getattr(dim, "max", None)) for axis, dim in each if dim not in but}
+            for each in asked
+        ]
         return record(mod, tuple(args), named, axes)
 
     try:
