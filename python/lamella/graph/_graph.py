@@ -87,6 +87,9 @@ class Graph:
         self._recorder = Recorder(self)
         #: True decides ``if n > 3`` by the sizes of examples, with a warning, where the inputs' limits do not.
         self.follows_examples = False
+        #: Pairs of inputs' axes, by number of the value and axis, that a program has taken to have one size, as their
+        #: examples have; None where runs do not check that.
+        self.equal_axes: list[Any] | None = None
         self._known_sizes: dict[tuple[int, int], Known] = {}
         #: The number of unknown sizes of the value that has most.
         self._most_open = 0

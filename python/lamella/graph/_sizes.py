@@ -81,8 +81,13 @@ class UnknownSize:
             "and operators take it as it is (reshape(x, [n, -1]), x[:n // 2]); otherwise give the input a size",
         )
 
-    def decided(self, name: str, other: UnknownSize | int) -> bool:
+    def decided(self, name: str, other: UnknownSize | int, depth: int = 3) -> bool:
         """Returns whether the size compares so with another one or a number.
+
+        Args:
+            name: the operator's name.
+            other: the other one.
+            depth: the number of calls between the program and the warning.
 
         Raises:
             RuntimeError: only runs tell.
@@ -97,16 +102,26 @@ class UnknownSize:
         warnings.warn(
             f"[graph] the program decides by a size of its example ({one} {_SIGNS[name]} {two} is {result}): what is "
             "recorded is wrong for sizes that decide otherwise",
-            stacklevel=4,
+            stacklevel=depth,
         )
         return result
 
     def _is(self, other: object, depth: int) -> bool:
+        # The package itself asks which sizes are known to be some number.
+        inside = sys._getframe(depth).f_code.co_filename.startswith(FOLDER)
         if isinstance(other, int) and other >= 0:
-            # The package itself asks which sizes are known to be some number.
-            inside = sys._getframe(depth).f_code.co_filename.startswith(FOLDER)
-            return self.known.decides("eq", _known(other)) is True if inside else self.decided("eq", other)
-        return isinstance(other, UnknownSize) or other == -1
+            return self.known.decides("eq", _known(other)) is True if inside else self.decided("eq", other, depth + 2)
+        if not isinstance(other, UnknownSize):
+            return other == -1
+        if inside or other is self or (self.source is not None and self.source == other.source):
+            return True
+        if self.known.example is None or other.known.example is None:
+            return True  # only the result of an operator can tell, which runs check
+        pair = (self.source, other.source)
+        if self.graph.equal_axes is not None and None not in pair and self.known.example == other.known.example:
+            self.graph.equal_axes.append(pair)
+            return True
+        return self.decided("eq", other, depth + 2)
 
     def __eq__(self, other: object) -> Any:
         return other == self.beside(other) if isinstance(other, Tensor) else self._is(other, 2)

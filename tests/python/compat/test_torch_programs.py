@@ -255,6 +255,30 @@ for program in (limited.module(), torch.export.load("limited.pt2").module()):
         assert f"size {rows}" in fails(RuntimeError, lambda: program(torch.ones(rows, 4)))
 
 
+class Same(nn.Module):
+    def forward(self, x, y):
+        return x + y if x.shape[0] == y.shape[0] else x * 2 + y.mean(0)
+
+
+n, m = torch.export.Dim("n"), torch.export.Dim("m")
+same = torch.export.export(Same(), (torch.ones(2, 4), torch.ones(2, 4)), dynamic_shapes=({0: n}, {0: n})).module()
+assert torch.equal(same(torch.ones(3, 4), torch.ones(3, 4)), torch.full((3, 4), 2.0))
+assert "one size" in fails(RuntimeError, lambda: same(torch.ones(1, 4), torch.ones(3, 4)))
+text_of = fails(RuntimeError, lambda: torch.export.export(Same(), (torch.ones(2, 4), torch.ones(3, 4)),
+                                                          dynamic_shapes=({0: n}, {0: m})))
+assert "known only when" in text_of
+
+
+class Half(nn.Module):
+    def forward(self, x):
+        rows, columns = x.shape
+        return x * 0 if rows // 2 == columns else x
+
+
+assert "known only when" in fails(RuntimeError, lambda: torch.export.export(Half(), (torch.ones(4, 3),),
+                                                                            dynamic_shapes=({0: n, 1: m},)))
+
+
 class Mean(nn.Module):
     def forward(self, x):
         return x.sum() / torch.tensor(x.shape[0]) + torch.tensor(x.shape).sum()

@@ -61,6 +61,7 @@ class Program:
             has several names by each.
         transient: names of those that are not saved.
         limits: for inputs, the least and the largest size of axes by their numbers; None for no limit.
+        equal: pairs of inputs' axes that have one size: numbers of the input and the axis, for each of both.
     """
 
     def __init__(
@@ -74,10 +75,12 @@ class Program:
         named: Mapping[str, Tensor] | None = None,
         transient: Iterable[str] = (),
         limits: Mapping[str, Limits] | None = None,
+        equal: Iterable[Sequence[Sequence[int]]] = (),
     ) -> None:
         self.graph, self.inputs, self.outputs = graph, inputs, outputs
         self.takes, self.returns, self.parameters = takes, returns, set(parameters)
         self.named, self.transient, self.limits = dict(named or {}), set(transient), dict(limits or {})
+        self.equal = list(equal)
         #: The tensors that the program refers to, by name.
         self.state: dict[str, Tensor] = dict(graph.captured)
         self._steps: Any = None
@@ -103,6 +106,12 @@ class Program:
                         f"[{self.graph.name}] axis {axis} of the input '{name}' has size {x.shape[axis]}, and the "
                         f"program was recorded for sizes from {low or 0} to {'any' if high is None else high}"
                     )
+        for (k, axis), (other, other_axis) in self.equal:
+            if given[k].shape[axis] != given[other].shape[other_axis]:
+                raise RuntimeError(
+                    f"[{self.graph.name}] the program was recorded for one size of axis {axis} of "
+                    f"'{self.inputs[k]}' and of axis {other_axis} of '{self.inputs[other]}'"
+                )
         if lm.is_grad_enabled() and any(x.requires_grad for x in (*given, *self.state.values())):
             return self.steps(*given)  # runs of graphs are off the tape
         return _made(self.returns, self.graph.run(dict(zip(self.inputs, given, strict=True)), self.outputs))
@@ -139,6 +148,7 @@ class Program:
             "named": {name: keys[id(x)] for name, x in self.named.items()},
             "others": others,
             "transient": sorted(self.transient),
+            "equal": self.equal,
             "limits": {name: dict(limits) for name, limits in self.limits.items()},
             "text": self.graph.text(),
             "state": {name: tensor.detach() for name, tensor in self.state.items()},
@@ -157,7 +167,7 @@ class Program:
         graph = Graph.parse(data["text"], {name: held[name] for name in data["state"]})
         named = {name: held[key] for name, key in data["named"].items()}
         steps = (data["inputs"], data["outputs"], data["takes"], data["returns"])
-        return Program(graph, *steps, parameters, named, data["transient"], data["limits"])
+        return Program(graph, *steps, parameters, named, data["transient"], data["limits"], data["equal"])
 
 
 def _module_of(function: Any) -> Module | None:
@@ -206,7 +216,8 @@ def record(
         shape = [-1 if axis in free else size for axis, size in enumerate(example.shape)]
         inputs.append(graph.input(f"x{k}" if len(examples) > 1 else "x", example.dtype, shape))
         for axis, (low, high) in free.items():
-            graph.tell_size(inputs[-1], axis, low or 0, math.inf if high is None else high)
+            graph.tell_size(inputs[-1], axis, low or 0, math.inf if high is None else high, example.shape[axis])
+    graph.equal_axes = []
     given_args, given_kwargs = _made(takes, inputs)
     found: list[Any] = []
     graph._recorder.made = Made()
@@ -226,7 +237,9 @@ def record(
     transient = named.keys() - (module.state_dict().keys() if module is not None else ())
     spec = ([x.name for x in inputs], [x.name for x in outputs], takes, returns)
     limits = {x.name: free for x, free in zip(inputs, open_axes, strict=False)}
-    return Program(graph, *spec, parameters, named, transient, limits)
+    places = {x._id: k for k, x in enumerate(inputs)}
+    equal = [[(places[id_], axis) for id_, axis in pair] for pair in graph.equal_axes]
+    return Program(graph, *spec, parameters, named, transient, limits, equal)
 
 
 def record_widely(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Program:
