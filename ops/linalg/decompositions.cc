@@ -189,10 +189,10 @@ struct SvdLayer : OperatorLayer<SvdLayer> {
       if (vh.size(-2) != k) vh = narrow(vh, -2, 0, k);
       return matmul(multiply(u, expand_dims(ds, -2)), vh);
     }
-    if (u.size(-1) != k || vh.size(-2) != k) {
-      fail<RuntimeError>("[linalg_svd] the singular vectors of matrices that are not square (", m, " x ", n,
-                         ") have a gradient with full_matrices=False only");
-    }
+    const Tensor left = of_first(du, -1, k);
+    const Tensor right = of_first(dvh, -2, k);
+    if (u.size(-1) != k) u = narrow(u, -1, 0, k);
+    if (vh.size(-2) != k) vh = narrow(vh, -2, 0, k);
     // With singular values near 1, as their squares may be beyond the range of numbers.
     const Tensor scale = power_of_two_near(expand_dims(s, -2));
     const Tensor row = divide(expand_dims(s, -2), scale);
@@ -201,25 +201,25 @@ struct SvdLayer : OperatorLayer<SvdLayer> {
     // (s[j] - s[i]) (s[j] + s[i]) is more accurate than the difference of squares.
     const Tensor gaps = add(multiply(subtract(row, column), add(row, column)), unit);
     Tensor inner;
-    if (du.defined()) {
-      const Tensor difference = skew(matmul(adjoint(u), du));
+    if (left.defined()) {
+      const Tensor difference = skew(matmul(adjoint(u), left));
       inner = multiply(divide(off_diagonal(difference), gaps), row);
       if (is_complex(u.dtype())) inner = add(inner, divide(multiply(difference, unit), multiply(row, 2)));
     }
-    if (dvh.defined()) {
-      const Tensor difference = skew(matmul(vh, adjoint(dvh)));
+    if (right.defined()) {
+      const Tensor difference = skew(matmul(vh, adjoint(right)));
       inner = plus(inner, multiply(divide(off_diagonal(difference), gaps), column));
     }
     inner = divide(inner, scale);
     if (ds.defined()) inner = add(inner, multiply(column_of(ds), unit));
     Tensor dx = matmul(matmul(u, inner), vh);
-    if (du.defined() && m > k) {
-      const Tensor scaled = divide(du, expand_dims(s, -2));
+    if (left.defined() && m > k) {
+      const Tensor scaled = divide(left, expand_dims(s, -2));
       const Tensor outside = subtract(scaled, matmul(u, matmul(adjoint(u), scaled)));
       dx = add(dx, matmul(outside, vh));
     }
-    if (dvh.defined() && n > k) {
-      const Tensor scaled = divide(dvh, column_of(s));
+    if (right.defined() && n > k) {
+      const Tensor scaled = divide(right, column_of(s));
       const Tensor outside = subtract(scaled, matmul(matmul(scaled, adjoint(vh)), vh));
       dx = add(dx, matmul(u, outside));
     }
@@ -228,6 +228,20 @@ struct SvdLayer : OperatorLayer<SvdLayer> {
 
  private:
   static Tensor column_of(const Tensor& v) { return expand_dims(v, -1); }
+
+  /// Returns the gradient of the first k singular vectors. The others are any that complete the space, and have none:
+  /// throws RuntimeError unless theirs is 0, as it is where only singular values are used.
+  static Tensor of_first(const Tensor& gradient, std::int64_t axis, std::int64_t k) {
+    if (!gradient.defined() || gradient.size(axis) == k) return gradient;
+    const Tensor others = narrow(gradient.detach(), axis, k, gradient.size(axis) - k);
+    if (is_batched(others) || (!others.device().is_meta() && any_nonzero(others))) {
+      fail<RuntimeError>(
+          "[linalg_svd] the singular vectors of matrices that are not square have a gradient with "
+          "full_matrices=False only");
+    }
+    return narrow(gradient, axis, 0, k);
+  }
+  static bool any_nonzero(const Tensor& x) { return *to_device(any(not_equal(x, 0)), kCPU).data<bool>(); }
 };
 
 /// Computes without vectors and without recording; used if x requires no gradient.

@@ -33,6 +33,10 @@ void cholesky(const Tensor& a, const Tensor& infos, const char* op) {
       int info = 0;
       // LAPACK sees the transpose of a Hermitian matrix, which is u.mH @ u, with u the transpose of the lower triangle.
       Routines<T>::potrf("U", &n, matrix, &lda, &info, 1);
+      // Some implementations of LAPACK go on with NaN.
+      for (int row = 0; info == 0 && row < n; ++row) {
+        if (matrix[row * all.rows + row] != matrix[row * all.rows + row]) info = row + 1;
+      }
       if (infos.defined()) {
         infos.data<std::int32_t>()[i] = info;
       } else if (info > 0) {

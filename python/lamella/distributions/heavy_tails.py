@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import lamella as lm
@@ -79,6 +80,21 @@ class Pareto(Distribution):
         return lm.log(self.scale / self.alpha) + (1 + 1 / self.alpha)
 
 
+#: Coefficients of the power series of expm1(x) / x and of log1p(x) / x, as many as float64 has digits for below 0.1.
+_OF_EXPM1 = [1 / math.factorial(k + 1) for k in range(14)]
+_OF_LOG1P = [(-1) ** k / (k + 1) for k in range(14)]
+
+
+def _ratio(function: Callable[[Tensor], Tensor], coefficients: Sequence[float], x: Tensor) -> Tensor:
+    """Returns ``function(x) / x`` and its derivatives, at 0, too: near it by a power series."""
+    near = lm.abs(x) < 0.1
+    small, large = lm.where(near, x, 0.0), lm.where(near, 1.0, x)
+    series = lm.full_like(small, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        series = series * small + coefficient
+    return lm.where(near, series, function(large) / large)
+
+
 class GeneralizedPareto(Distribution):
     """The generalized Pareto distribution: ``(1 + c z) ** (-1 / c - 1) / scale``, z = (x - loc) / scale >= 0.
 
@@ -116,14 +132,6 @@ class GeneralizedPareto(Distribution):
         upper = self.loc - self.scale / lm.where(negative, self.concentration, -1.0)
         return constraints.interval(self.loc, lm.where(negative, upper, math.inf))
 
-    def _nonzero(self) -> tuple[Tensor, Tensor]:
-        """Returns True where the exponential distribution stands in, and the concentration, 1 there.
-
-        Between eps and 0 the exponential distribution differs from this one by less than rounding.
-        """
-        zero = lm.abs(self.concentration) < lm.finfo(self.concentration.dtype).eps
-        return zero, lm.where(zero, 1.0, self.concentration)
-
     @property
     def mean(self) -> Tensor:
         """The mean, infinite for a concentration from 1 on."""
@@ -149,14 +157,12 @@ class GeneralizedPareto(Distribution):
 
     def _after(self, wait: Tensor) -> Tensor:
         """Returns the quantile of ``1 - exp(-wait)``."""
-        zero, c = self._nonzero()
-        return self.loc + self.scale * lm.where(zero, wait, lm.expm1(c * lm.where(zero, 0.0, wait)) / c)
+        return self.loc + self.scale * wait * _ratio(lm.expm1, _OF_EXPM1, self.concentration * wait)
 
     def _wait(self, value: Tensor) -> Tensor:
         """Returns minus the logarithm of the probability of numbers above `value`."""
-        zero, c = self._nonzero()
         z = (value - self.loc) / self.scale
-        return lm.where(zero, z, lm.log1p(c * lm.where(zero, 0.0, z)) / c)
+        return z * _ratio(lm.log1p, _OF_LOG1P, self.concentration * z)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Returns the logarithm of the density."""

@@ -173,6 +173,33 @@ for _ in range(2):
 # A batch of as many matrices as they have rows: each row is a vector, too.
 assert torch.linalg.solve(torch.diag_embed(vectors + 1), vectors).equal(vectors / (vectors + 1))
 assert torch.linalg.solve(torch.eye(5), torch.ones(5, 2)).shape == (5, 2)
+for rows, columns in ((3, 3), (5, 3), (3, 5)):
+    for driver in (None, "gelsd"):
+        found = torch.linalg.lstsq(torch.randn(2, rows, columns), torch.randn(2, rows), driver=driver)
+        assert found[0].shape == (2, columns) and found[1].shape in ((0,), (2, 1))
+assert torch.linalg.lu_factor(torch.eye(2)).pivots.tolist() == [1, 2]
+for singular in (torch.zeros(2, 2), torch.stack([torch.eye(2), torch.ones(2, 2)])):
+    try:
+        torch.linalg.lu_factor(singular)
+    except RuntimeError as error:
+        assert "is zero" in str(error)
+    else:
+        raise AssertionError
+    assert torch.linalg.lu_factor_ex(singular).info.max() > 0
+for dtype in (torch.float32, torch.float64, torch.complex64):
+    bad = torch.eye(3, dtype=dtype)
+    bad[1, 1] = float("nan")
+    assert torch.linalg.cholesky_ex(bad).info == 2
+    try:
+        torch.linalg.cholesky(torch.stack([torch.eye(3, dtype=dtype), bad]))
+    except RuntimeError as error:
+        assert "not positive" in str(error)
+    else:
+        raise AssertionError
+x = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
+for full in (True, False):
+    for wide in (x, x.mT):
+        assert torch.autograd.gradgradcheck(lambda y: torch.linalg.svd(y, full_matrices=full)[1].pow(3).sum(), (wide,))
 """,
     "transforms": """
 x = torch.randn(4, 3)

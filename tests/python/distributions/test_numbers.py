@@ -320,3 +320,24 @@ def test_student_with_many_degrees_of_freedom(df):
         entropy = (v + 1) / 2 * slope + mpmath.log(v * mpmath.pi) / 2 - ratio
     np.testing.assert_allclose(distribution.log_prob(wide([0.0, 1.5, 4.0])).numpy(), [float(x) for x in at], rtol=4e-14)
     np.testing.assert_allclose(distribution.entropy().item(), float(entropy), rtol=4e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradients_by_a_concentration_of_0(dtype: str) -> None:
+    """The functions are smooth there: values and two derivatives are those of the formulas' power series."""
+    z, p = np.array([0.5, 2.0, 40.0]), np.array([0.3, 0.8, 0.999])
+    for concentration in (0.0, 1e-12, -1e-12, 1e-20):
+        c = lm.tensor(concentration, dtype=dtype, stop_gradient=False)
+        one, zero = lm.ones([], dtype=dtype), lm.zeros([], dtype=dtype)
+        distribution = D.GeneralizedPareto(zero, one, c, validate_args=False)
+        wait = -np.log1p(-p)
+        cases = [
+            (distribution.log_prob(lm.asarray(z.astype(dtype))), -z, z**2 / 2 - z, z**2 - 2 * z**3 / 3),
+            (distribution.icdf(lm.asarray(p.astype(dtype))), wait, wait**2 / 2, wait**3 / 3),
+        ]
+        for values, *wanted in cases:
+            np.testing.assert_allclose(values.detach().numpy(), wanted[0], 1e-5)
+            for i, (first, second) in enumerate(zip(*wanted[1:], strict=True)):
+                [slope] = lm.grad(values[i], [c], create_graph=True)
+                np.testing.assert_allclose(slope.item(), first, 1e-5)
+                np.testing.assert_allclose(lm.grad(slope, [c], retain_graph=True)[0].item(), second, 1e-5)

@@ -142,10 +142,10 @@ class PowerTransform(Transform):
         return lm.pow(y, 1 / self.exponent)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """Returns ``log(|exponent y / x|)``, computed from the logarithm of x."""
+        """Returns ``log(|exponent y / x|)``, computed from the logarithm of ``|x|``."""
         size: Any = abs(self.exponent)
         log_size = lm.log(size) if isinstance(size, Tensor) else math.log(size)
-        return log_size + (self.exponent - 1) * lm.log(x)
+        return log_size + (self.exponent - 1) * lm.log(lm.abs(x))
 
     def forward_shape(self, shape: Shape) -> tuple[int, ...]:
         """Returns the shape with that of the exponent broadcast to it."""

@@ -217,7 +217,12 @@ def test_full_singular_vectors_leave_values_their_gradient(rng: np.random.Genera
     la.svdvals(reduced).sum().backward()
     np.testing.assert_allclose(full.grad.numpy(), reduced.grad.numpy(), rtol=1e-12)
     with pytest.raises(RuntimeError, match="full_matrices=False"):
-        la.svd(lm.tensor(values, stop_gradient=False)).U.sum().backward()
+        la.svd(lm.tensor(values, stop_gradient=False)).Vh.sum().backward()
+    full, reduced = (lm.tensor(values, stop_gradient=False) for _ in range(2))
+    for x, whole in ((full, True), (reduced, False)):
+        found = la.svd(x, full_matrices=whole)
+        (lm.square(found.U[0, 0]) + lm.square(found.Vh[0, 0])).backward()
+    np.testing.assert_allclose(full.grad.numpy(), reduced.grad.numpy(), rtol=1e-12)
     with pytest.raises(RuntimeError, match="mode='reduced'"):
         la.qr(lm.tensor(values.T, stop_gradient=False), mode="complete").Q.sum().backward()
 

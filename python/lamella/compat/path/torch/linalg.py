@@ -168,8 +168,30 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:  # noqa: N803 
     return written(factors, out)
 
 
+def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:  # noqa: N803 (PyTorch's name)
+    """Returns the triangular factors in one matrix, and the exchanges of rows.
+
+    Raises:
+        LinAlgError: a matrix is singular, with which lu_solve would divide by 0; lu_factor_ex factors that, too.
+    """
+    info = _made("lu_factor_ex")(A, pivot=pivot)[2]
+    if not info.is_meta and bool(lm.any(info > 0)):
+        place = int(lm.max(info))
+        raise LinAlgError(
+            f"torch.linalg.lu_factor: U[{place},{place}] is zero and using it on lu_solve would result in a division "
+            "by zero: call linalg.lu_factor_ex(A) for the factors of singular matrices"
+        )
+    return written(_made("lu_factor")(A, pivot=pivot), out)
+
+
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:  # noqa: N803 (PyTorch's names)
-    """Returns what solves best, with residuals where there are more equations than unknowns."""
+    """Returns what solves best, with residuals where there are more equations than unknowns.
+
+    ``B`` of the shape of ``A`` without its last axis is a batch of vectors.
+    """
+    if isinstance(B, Tensor) and B.ndim > 1 and list(B.shape) == list(A.shape)[:-1]:
+        found = lstsq(A, lm.expand_dims(B, -1), rcond, driver=driver)
+        return type(found)((lm.squeeze(found[0], -1), *found[1:]))
     found = _made("lstsq")(A, B, rcond, driver=driver)
     if A.shape[-2] > A.shape[-1]:
         return found
