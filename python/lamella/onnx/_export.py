@@ -13,6 +13,7 @@ import numpy as np
 import lamella as lm
 from lamella import Tensor, _tree
 from lamella.graph import Graph, Symbol, recording
+from lamella.graph._inlined import inlined
 from lamella.graph._made import Made
 from lamella.graph._modules import modules_kept
 
@@ -154,26 +155,6 @@ def _fetched(graph: Graph, fetches: Any) -> list[Symbol]:
     return [graph.symbol(x) if isinstance(x, str) else x for x in wanted]
 
 
-class _Context:
-    """The context of a custom layer whose backward is never called."""
-
-    def __init__(self, inputs: int) -> None:
-        self.needs_input_grad = (False,) * inputs
-        self.saved_tensors: tuple[Any, ...] = ()
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        self.saved_tensors = tensors
-
-    def saved_tensor(self) -> tuple[Any, ...]:
-        return self.saved_tensors
-
-    def _ignored(self, *_: Any) -> None:
-        """Says something about gradients."""
-
-    mark_dirty = mark_non_differentiable = mark_not_inplace = _ignored
-    set_materialize_grads = set_grad_in_dtype_consistent = _ignored
-
-
 class _LayerRecorder:
     """Records calls of custom layers: their forward, or one node where the layer has a converter."""
 
@@ -189,8 +170,7 @@ class _LayerRecorder:
             self.calls[first.name] = (layer, args, kwargs)
             return results
         try:
-            with recording(self.graph):
-                return layer.forward(_Context(len(args)), *args, **kwargs)
+            return inlined(self.graph, layer, args, kwargs)
         except Exception as error:
             error.add_note(
                 f"[onnx.export] the forward of {layer.__name__} is exported as the operators that it calls; a layer "

@@ -446,6 +446,84 @@ for one in (program, again):
     one(given).sum().backward()
     assert given.grad is None and one.first.weight.grad is None and one.second.weight.grad is not None
 """,
+    "custom functions": """
+import warnings
+import onnxruntime
+
+
+class Sign(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return x.sign() * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+class Two(torch.autograd.Function):
+    @staticmethod
+    def forward(x, scale):
+        return x.exp() * scale, x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g + h, None
+
+
+class Numpy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.from_numpy(x.detach().numpy() * 2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+class Uses(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x):
+        a, b = Two.apply(self.linear(x), 3.0)
+        return Sign.apply(a + b, 2.0) + a
+
+
+module, x = Uses(), torch.randn(2, 4)
+want = module(x)
+memory = io.BytesIO()
+torch.onnx.export(module, (x,), memory, input_names=["x"])
+session = onnxruntime.InferenceSession(memory.getvalue(), providers=["CPUExecutionProvider"])
+assert torch.allclose(torch.from_numpy(session.run(None, {"x": x.numpy()})[0]), want, atol=1e-5)
+torch.export.save(torch.export.export(module, (x,)), "uses.pt2")
+torch.jit.save(torch.jit.trace(module, (x,)), "uses.pt")
+for one in (torch.export.load("uses.pt2").module(), torch.jit.load("uses.pt")):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with torch.no_grad():
+            assert torch.allclose(one(x), want, atol=1e-6)
+        assert not told
+        assert torch.allclose(one(x), want, atol=1e-6) and torch.allclose(one(x), want, atol=1e-6)
+    assert len(told) == 1 and "Two, Sign" in str(told[0].message)
+
+
+class UsesNumpy(nn.Module):
+    def forward(self, x):
+        return Numpy.apply(x)
+
+
+torch.jit.save(torch.jit.trace(UsesNumpy(), (x,)), "numpy.pt")  # the module itself
+assert torch.equal(torch.jit.load("numpy.pt")(x), x * 2)
+assert "Numpy" in fails((RuntimeError, NotImplementedError), lambda: torch.export.export(UsesNumpy(), (x,)))
+""",
     "names of state": """
 class Tied(nn.Module):
     def __init__(self):

@@ -11,6 +11,7 @@ from lamella.compat.errors import line_of
 from lamella.compat.front import close_module
 from lamella.graph import UnknownValueError
 from lamella.graph._control_flow import Body
+from lamella.graph._inlined import Inlining
 from lamella.graph._modules import modules_kept
 from lamella.static.files import state_names
 
@@ -127,6 +128,7 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     try:
         with static.program_guard(program, startup):
             feeds = [_variable(spec, place) for place, spec in enumerate(specs)]
+            program.graph._recorder.inline_layer = Inlining(program.graph)
             with modules_kept(program.graph, layer):
                 made = layer(*feeds)
             fetches = list(made) if isinstance(made, (list, tuple)) else [made]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import lamella as lm
 from lamella import Tensor
 from lamella.graph import Graph, Symbol, recording
+from lamella.graph._inlined import Inlining
 from lamella.graph._made import Made
 from lamella.graph._modules import modules_kept
 from lamella.nn import Module, Parameter
@@ -62,6 +64,7 @@ class Program:
         transient: names of those that are not saved.
         limits: for inputs, the least and the largest size of axes by their numbers; None for no limit.
         equal: pairs of inputs' axes that have one size: numbers of the input and the axis, for each of both.
+        inlined: names of custom layers whose forward's operators are steps, without their backward.
     """
 
     def __init__(
@@ -76,11 +79,13 @@ class Program:
         transient: Iterable[str] = (),
         limits: Mapping[str, Limits] | None = None,
         equal: Iterable[Sequence[Sequence[int]]] = (),
+        inlined: Iterable[str] = (),
     ) -> None:
         self.graph, self.inputs, self.outputs = graph, inputs, outputs
         self.takes, self.returns, self.parameters = takes, returns, set(parameters)
         self.named, self.transient, self.limits = dict(named or {}), set(transient), dict(limits or {})
-        self.equal = list(equal)
+        self.equal, self.inlined = list(equal), list(inlined)
+        self._told = not self.inlined
         #: The tensors that the program refers to, by name.
         self.state: dict[str, Tensor] = dict(graph.captured)
         self._steps: Any = None
@@ -113,6 +118,13 @@ class Program:
                     f"'{self.inputs[k]}' and of axis {other_axis} of '{self.inputs[other]}'"
                 )
         if lm.is_grad_enabled() and any(x.requires_grad for x in (*given, *self.state.values())):
+            if not self._told:
+                self._told = True
+                warnings.warn(
+                    f"[{self.graph.name}] gradients through {', '.join(self.inlined)} are those of the operators of "
+                    "forward: a recorded program does not have the backward of custom functions",
+                    stacklevel=2,
+                )
             return self.steps(*given)  # runs of graphs are off the tape
         return _made(self.returns, self.graph.run(dict(zip(self.inputs, given, strict=True)), self.outputs))
 
@@ -140,7 +152,16 @@ class Program:
         return next((key for key, held in self.state.items() if held is x), name)
 
     def plain(self) -> dict[str, Any]:
-        """Returns the program as plain data, which files hold."""
+        """Returns the program as plain data, which files hold.
+
+        Raises:
+            RuntimeError: a step is a function of Python's.
+        """
+        for step in self.graph.nodes:
+            if step.kind != "operator":
+                raise RuntimeError(
+                    f"[{self.graph.name}] the step '{step.op}' ({step.where}) is a {step.kind}, which no file can hold"
+                )
         keys = {id(tensor): name for name, tensor in self.state.items()}
         others = {keys.setdefault(id(x), name): x.detach() for name, x in self.named.items() if id(x) not in keys}
         return {
@@ -149,6 +170,7 @@ class Program:
             "others": others,
             "transient": sorted(self.transient),
             "equal": self.equal,
+            "inlined": self.inlined,
             "limits": {name: dict(limits) for name, limits in self.limits.items()},
             "text": self.graph.text(),
             "state": {name: tensor.detach() for name, tensor in self.state.items()},
@@ -167,7 +189,9 @@ class Program:
         graph = Graph.parse(data["text"], {name: held[name] for name in data["state"]})
         named = {name: held[key] for name, key in data["named"].items()}
         steps = (data["inputs"], data["outputs"], data["takes"], data["returns"])
-        return Program(graph, *steps, parameters, named, data["transient"], data["limits"], data["equal"])
+        return Program(
+            graph, *steps, parameters, named, data["transient"], data["limits"], data["equal"], data["inlined"]
+        )
 
 
 def _module_of(function: Any) -> Module | None:
@@ -220,7 +244,8 @@ def record(
     graph.equal_axes = []
     given_args, given_kwargs = _made(takes, inputs)
     found: list[Any] = []
-    graph._recorder.made = Made()
+    layers = Inlining(graph)
+    graph._recorder.made, graph._recorder.inline_layer = Made(), layers
     with recording(graph), modules_kept(graph, module):
         returns = _flat(function(*given_args, **given_kwargs), found)
     outputs = [graph._recorder._symbol(x) for x in found]
@@ -239,7 +264,7 @@ def record(
     limits = {x.name: free for x, free in zip(inputs, open_axes, strict=False)}
     places = {x._id: k for k, x in enumerate(inputs)}
     equal = [[(places[id_], axis) for id_, axis in pair] for pair in graph.equal_axes]
-    return Program(graph, *spec, parameters, named, transient, limits, equal)
+    return Program(graph, *spec, parameters, named, transient, limits, equal, layers.names)
 
 
 def record_widely(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Program:
