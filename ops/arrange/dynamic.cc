@@ -27,12 +27,6 @@ Dims integers_of(const Tensor& x, std::string_view argument, const char* op) {
   return result;
 }
 
-Dims shape_in(const Tensor& shape, const char* op) {
-  if (shape.defined() && shape.ndim() != 1)
-    fail<ValueError>("[", op, "] shape must be a vector of integers, got shape ", shape.shape());
-  return integers_of(shape, "shape", op);
-}
-
 std::int64_t integer_in(const Operand& x, const char* argument, const char* op) {
   if (x.is_number()) {
     if (x.number().kind() != Scalar::Kind::Int) fail<TypeError>("[", op, "] ", argument, " must be an integer");
@@ -45,6 +39,12 @@ std::int64_t integer_in(const Operand& x, const char* argument, const char* op) 
 }
 
 }  // namespace
+
+Dims sizes_in(const Tensor& sizes, const char* op) {
+  if (sizes.defined() && sizes.ndim() != 1)
+    fail<ValueError>("[", op, "] sizes must be a vector of integers, got shape ", sizes.shape());
+  return integers_of(sizes, "sizes", op);
+}
 
 Tensor ShapeOf::call(const Tensor& x) {
   check_defined(x, info.name);
@@ -64,10 +64,10 @@ Tensor DynamicShape::call(const std::vector<Tensor>& sizes, const Dims& shape) {
   return result;
 }
 
-Tensor DynamicReshape::call(const Tensor& x, const Tensor& shape) { return reshape(x, shape_in(shape, info.name)); }
+Tensor DynamicReshape::call(const Tensor& x, const Tensor& shape) { return reshape(x, sizes_in(shape, info.name)); }
 
 Tensor DynamicBroadcast::call(const Tensor& x, const Tensor& shape) {
-  return broadcast_to(x, shape_in(shape, info.name));
+  return broadcast_to(x, sizes_in(shape, info.name));
 }
 
 Tensor DynamicSlice::call(const Tensor& x, const Operand& start, const Operand& stop, std::int64_t axis,

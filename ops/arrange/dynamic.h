@@ -61,4 +61,8 @@ struct DynamicSlice {
   static Tensor call(const Tensor& x, const Operand& start, const Operand& stop, std::int64_t axis, std::int64_t step);
 };
 
+/// Returns the sizes that a vector of integers holds; throws ValueError or TypeError that names `op` for another
+/// tensor.
+Dims sizes_in(const Tensor& sizes, const char* op);
+
 }  // namespace lamella

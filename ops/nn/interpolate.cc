@@ -6,6 +6,7 @@
 
 #include "engine/core/host.h"
 #include "engine/runtime/parallel.h"
+#include "ops/arrange/dynamic.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/rounding.h"
 #include "ops/extension/extension.h"
@@ -229,6 +230,11 @@ Tensor Interpolate::call(const Tensor& x, const std::optional<Dims>& size,
   });
   // Byte images stay bytes, halves rounded up; the cast clamps cubic results that exceed the range.
   return x.dtype() == DType::UInt8 ? cast(floor(result + 0.5), DType::UInt8) : result;
+}
+
+Tensor DynamicInterpolate::call(const Tensor& x, const Tensor& size, std::string_view mode,
+                                std::optional<bool> align_corners, bool antialias) {
+  return Interpolate::call(x, sizes_in(size, info.name), std::nullopt, mode, align_corners, std::nullopt, antialias);
 }
 
 }  // namespace lamella

@@ -37,6 +37,16 @@ struct Interpolate {
                      std::optional<bool> align_corners, std::optional<bool> recompute_scale_factor, bool antialias);
 };
 
+struct DynamicInterpolate {
+  static constexpr OpInfo info{.name = "dynamic_interpolate",
+                               .doc = "interpolate() to the sizes that a vector of integers holds.",
+                               .parameters = "x, size, *, mode='nearest', align_corners=None, antialias=False",
+                               .example = "dynamic_interpolate(ones([1, 1, 2, 2]), asarray([4, 3]))",
+                               .method = false};
+  static Tensor call(const Tensor& x, const Tensor& size, std::string_view mode, std::optional<bool> align_corners,
+                     bool antialias);
+};
+
 inline Tensor interpolate(const Tensor& x, const std::optional<Dims>& size,
                           const std::optional<std::vector<double>>& scale_factor = std::nullopt,
                           std::string_view mode = "nearest", bool align_corners = false, bool antialias = false) {

@@ -39,7 +39,7 @@ using NnOps = OpList<                                                           
     Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout,      // dropout
     Embedding, EmbeddingBag,                                                          // embedding
     GridSample, AffineGrid,                                                           // grid_sample
-    Interpolate,                                                                      // interpolate
+    Interpolate, DynamicInterpolate,                                                  // interpolate
     MultiLabelMarginLoss, MultiLabelSoftMarginLoss,                                   // label_losses
     Linear,                                                                           // linear
     MseLoss, L1Loss, SmoothL1Loss, HuberLoss, BinaryCrossEntropy, BinaryCrossEntropyWithLogits, KlDiv, PoissonNllLoss,

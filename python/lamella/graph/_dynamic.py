@@ -102,6 +102,26 @@ def _arange(
     return result if dtype is None else result.astype(dtype)
 
 
+def _interpolate(
+    recorder: Recorder,
+    x: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    sizes = list(size) if isinstance(size, (list, tuple)) else [size]
+    if scale_factor is not None or mode == "area":
+        refuse_unknown(sizes)
+    sizes = sizes * (x.ndim - 2) if len(sizes) == 1 else sizes
+    settings = [mode, align_corners, antialias]
+    return recorder.shaped(
+        "dynamic_interpolate", [x, joined(sizes), *settings], [*plain_sizes(x.shape)[:2], *plain_sizes(sizes)]
+    )
+
+
 #: By the operator's name. Each takes the recorder and the operator's arguments in their order.
 OF_SIZES: dict[str, Callable[..., Tensor]] = {
     "reshape": _reshape,
@@ -109,6 +129,7 @@ OF_SIZES: dict[str, Callable[..., Tensor]] = {
     "broadcast_to": _broadcast_to,
     "tile": _tile,
     "arange": _arange,
+    "interpolate": _interpolate,
 }
 
 

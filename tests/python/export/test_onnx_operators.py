@@ -61,6 +61,10 @@ MORE: dict[str, list[tuple[Callable[..., Any], list[lm.Tensor]]]] = {
     "full_like": [(lambda a: lm.full_like(a, 2.5), [ROWS])],
     "empty_like": [(lambda a: lm.empty_like(a) * 0, [ROWS])],
     "shape_of": [(lm.shape_of, [ROWS])],
+    "dynamic_interpolate": [
+        (lambda a: lm.dynamic_interpolate(a[None, None], lm.asarray([5, 2]), mode="bilinear"), [ROWS]),
+        (lambda a: lm.dynamic_interpolate(a[None], lm.asarray([7])), [ROWS]),
+    ],
     "dynamic_shape": [(lambda a: lm.dynamic_shape([lm.shape_of(a)[0], lm.asarray(2)], [-2, 4, -2]), [ROWS])],
     "argmax": [(lambda a: lm.argmax(a, axis=1, keepdims=True), [ROWS]), (lm.argmax, [ROWS])],
     "argmin": [(lambda a: lm.argmin(a, axis=0), [ROWS]), (lambda a: lm.argmin(a, keepdims=True), [ROWS])],

@@ -16,6 +16,7 @@ from lamella.graph import Graph
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
+interpolate: Callable[..., Any] = lm.nn.functional.interpolate
 PLACES = lm.asarray(np.random.default_rng(1).standard_normal((1, 16, 6)).astype("float32"))
 MASK = lm.tril(lm.ones([1, 1, 16, 16]))
 #: The sizes of the input, of which the first two are open.
@@ -89,6 +90,9 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "tile": lambda x: lm.tile(x, [x.shape[1], 1, 2]),
     "tile with a new axis": lambda x: lm.tile(x, [1, x.shape[0], 1, 2]),
     "tensor": lambda x: lm.tensor([x.shape[0], 3, x.shape[1]]),
+    "interpolation of lines": lambda x: interpolate(x, size=x.shape[1] * 2, mode="linear"),
+    "interpolation": lambda x: interpolate(x[None], size=[x.shape[1] + 1, 4], mode="bilinear", align_corners=False),
+    "interpolation of one size": lambda x: interpolate(x[None], size=x.shape[0]),
     "buffer": written,
     "write through a mask": masked,
 }
@@ -170,6 +174,7 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "transform": lambda x: lm.fft.ifft(x, axis=0),
     "number in full": lambda x: lm.full([2], x.shape[0]),
     "step of a range": lambda x: lm.arange(0, 10, x.shape[0] * 0.5),
+    "areas": lambda x: interpolate(x, size=x.shape[1] * 2, mode="area"),
     "draw": lambda x: lm.random.normal(shape=[x.shape[0]]),
 }
 

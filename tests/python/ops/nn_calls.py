@@ -166,6 +166,9 @@ NN_CALLS: Calls = {
     "fold": [(lambda a: lm.fold(a * a, (3, 4), 2, stride=1), [x(8, 6)])],
     "pixel_shuffle": [(lambda a: lm.pixel_shuffle(a * a, 2), [x(1, 4, 2, 1)])],
     "pixel_unshuffle": [(lambda a: lm.pixel_unshuffle(a * a, 2), [x(1, 1, 2, 4)])],
+    "dynamic_interpolate": [
+        (lambda a: lm.dynamic_interpolate(a * a, lm.asarray([3, 2]), mode="bilinear"), [x(1, 2, 2, 3)])
+    ],
     "interpolate": [
         (lambda a: lm.interpolate(a * a, (3, 7)), [IMAGE]),
         (lambda a: lm.interpolate(a * a, (3, 7), mode="area"), [IMAGE]),

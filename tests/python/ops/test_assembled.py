@@ -305,7 +305,7 @@ BAD: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: lm.dynamic_shape([lm.asarray(3)], [4]), ValueError, r"has not a -2 for each"),
     (lambda: lm.dynamic_shape([lm.ones([1])], [-2]), TypeError, r"dynamic_shape"),
     (lambda: lm.dynamic_shape([lm.arange(2)], [-2]), ValueError, r"a size must be one integer"),
-    (lambda: lm.dynamic_reshape(lm.ones([6]), lm.asarray(6)), ValueError, r"shape must be a vector"),
+    (lambda: lm.dynamic_reshape(lm.ones([6]), lm.asarray(6)), ValueError, r"sizes must be a vector"),
     (lambda: lm.dynamic_reshape(lm.ones([6]), lm.ones([1])), TypeError, r"dynamic_reshape"),
     (lambda: lm.dynamic_reshape(lm.ones([6]), lm.asarray([4])), ValueError, r"\[reshape\] a tensor of shape"),
     (lambda: lm.dynamic_broadcast(lm.ones([6]), lm.asarray([4])), ValueError, r"broadcast"),
