@@ -48,7 +48,8 @@ def _reshape(recorder: Recorder, x: Tensor, shape: Sequence[Any], copy: bool | N
         rest = _rest(x, shape)
         shape = [rest if _is_rest(size) else size for size in shape]
     open_, own = ([size for size in sizes if isinstance(size, UnknownSize)] for sizes in (shape, x.shape))
-    if len(open_) == len(own) == 1 and open_[0].source == own[0].source and _known(shape) == _known(x.shape) != 0:
+    same = len(open_) == len(own) == 1 and open_[0].is_same_axis(own[0])
+    if same and _known(shape) == _known(x.shape) != 0:
         return lm.reshape(x, plain_sizes(shape), copy=copy)
     result = recorder.shaped("dynamic_reshape", [x, joined(shape)], plain_sizes(shape))
     return lm.clone(result) if copy else result

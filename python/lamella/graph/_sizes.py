@@ -64,6 +64,10 @@ class UnknownSize:
         known = graph._known_sizes.get((id_, axis), Known())
         return UnknownSize(graph, lambda: graph._symbol(id_)._sizes()[axis], known, (id_, axis))
 
+    def is_same_axis(self, other: UnknownSize) -> bool:
+        """True for the size of the same axis of the same value."""
+        return other is self or (self.graph is other.graph and self.source is not None and self.source == other.source)
+
     def tensor(self) -> Tensor:
         """Adds the size to the graph, as a value without axes."""
         return self._made()
@@ -113,7 +117,7 @@ class UnknownSize:
             return self.known.decides("eq", _known(other)) is True if inside else self.decided("eq", other, depth + 2)
         if not isinstance(other, UnknownSize):
             return other == -1
-        if inside or other is self or (self.source is not None and self.source == other.source):
+        if inside or self.is_same_axis(other):
             return True
         if self.known.example is None or other.known.example is None:
             return True  # only the result of an operator can tell, which runs check

@@ -49,6 +49,16 @@ def masked(x: Any) -> Any:
     return y
 
 
+def looped(x: Any) -> Any:
+    """The body of a loop takes sizes of its own values and of one around it."""
+
+    def body(i: Any, h: Any) -> Any:
+        grown = lm.concat([h, h])[: h.shape[0]]
+        return i + 1, lm.reshape(grown * x.shape[0] + x[: h.shape[0] // 2].sum(), [h.shape[0], x.shape[1], -1])
+
+    return lm.while_loop(lambda i, h: i < 3, body, (lm.sum(x * 0), x))[1]
+
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "reshape": lambda x: lm.reshape(x, [x.shape[0], x.shape[1], 2, 3]),
     "reshape with a rest": lambda x: lm.reshape(x, [x.shape[0], x.shape[1], -1, 3]),
@@ -130,6 +140,17 @@ def test_runs_are_as_eager_ones(name: str, tmp_path: Path) -> None:
             for fuse in (False, True):
                 [found] = one.run({"x": x}, [y.name], fuse=fuse)
                 check(found.numpy(), want, f"{form}, fuse={fuse}, {sizes}")
+        check(session.run(None, {"x": x.numpy()})[0], want, f"ONNX, {sizes}")
+
+
+def test_bodies_of_loops_take_them(tmp_path: Path) -> None:
+    graph, y = recorded(looped)
+    lm.onnx.export(looped, given((2, 3)), tmp_path / "m.onnx", input_names=["x"], dynamic_axes={"x": [0, 1]})
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    for sizes in SIZES:
+        x = given(sizes)
+        want = looped(x)
+        check(graph.run({"x": x}, [y])[0].numpy(), want, f"{sizes}")
         check(session.run(None, {"x": x.numpy()})[0], want, f"ONNX, {sizes}")
 
 
