@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
+from lamella._arguments import expect_tensors
+
 from .. import _C
 from .._C import Tensor
 from .._C import _ProcessGroup as ProcessGroup
@@ -355,6 +357,8 @@ def scatter(
         ValueError: There is no such rank, `x` is None on process `root`, or `sizes` do not add up.
         DistributedError: A process has died or did not answer within the group's timeout.
     """
+    if x is not None:
+        expect_tensors("scatter", x=x)
     if x is not None and x.device == "meta":
         return _C.distributed_scatter(x, root=root, axis=axis, sizes=sizes, group=name_of(group))
     here = _C._distributed_group(name_of(group)).rank

@@ -27,6 +27,10 @@ class Independent(Distribution):
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:
+        if not isinstance(base_distribution, Distribution):
+            raise TypeError(
+                f"[Independent] base_distribution: expected a Distribution, got {type(base_distribution).__name__}"
+            )
         count = len(base_distribution.batch_shape)
         if not 0 <= reinterpreted_batch_ndims <= count:
             raise ValueError(

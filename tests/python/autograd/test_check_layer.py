@@ -310,6 +310,8 @@ def test_options() -> None:
     assert "use float64" in check_layer(lm.exp, x, raise_exception=False)["gradcheck"]
     assert check_layer(lm.exp, x, check_options={"eps": 1e-2, "atol": 1e-2, "rtol": 1e-2}).ok
     assert check_layer(lm.exp, A, check_options={"fast_mode": True}).ok
+    with pytest.raises(TypeError, match="check_options is a dict of settings, not list"):
+        lm.autograd.check_layer(lm.nn.Linear(2, 2), lm.ones([1, 2]), check_options=[1])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="unknown option 'step'"):
         check_layer(lm.exp, A, check_options={"step": 1})
     with pytest.raises(ValueError, match="no tensor among the arguments wants a gradient"):

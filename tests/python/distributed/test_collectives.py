@@ -82,6 +82,7 @@ def test_shapes_alone_follow_from_the_group(request: pytest.FixtureRequest) -> N
         (lambda x: dist.all_to_all(x, sizes=[1, 1], group="self"), ValueError, "for each of the 1 processes"),
         (lambda x: dist.send(x, 0, tag=-1, group="self"), ValueError, "tag is at least 0"),
         (lambda x: dist.recv(x, 0, tag=99, group="self"), RuntimeError, "nothing was sent"),
+        (lambda x: dist.scatter([1.0], group="self"), TypeError, "x: expected a Tensor, got list"),
         (lambda x: dist.scatter(None, group="self"), ValueError, "x is a tensor on process 0"),
         (lambda x: dist.all_reduce(x.requires_grad_(), group="self", async_op=True), ValueError, "without a gradient"),
         (lambda x: dist.reduce_scatter(x, "max", group="self", async_op=True), ValueError, "'sum' or 'mean' where"),

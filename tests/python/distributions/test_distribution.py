@@ -182,6 +182,7 @@ REFUSED = [
     (D.LKJCholesky, (1,), ValueError, r"\[LKJCholesky\] dim: .* at least 2, got 1"),
     (D.LogisticNormal, (0.0, 1.0), ValueError, r"\[LogisticNormal\] loc"),
     (D.LowRankMultivariateNormal, (lm.zeros([2]), lm.zeros([3, 1]), lm.ones([2])), ValueError, r"\[2\], \[3, 1\]"),
+    (D.Independent, (lm.ones([2]), 1), TypeError, "expected a Distribution, got Tensor"),
     (D.MixtureSameFamily, (D.Normal(0.0, 1.0), D.Normal(0.0, 1.0)), TypeError, "expected a Categorical, got Normal"),
     (
         D.MixtureSameFamily,

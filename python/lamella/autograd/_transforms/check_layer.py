@@ -83,6 +83,8 @@ def check_layer(
         ValueError: no tensor among the arguments wants a gradient.
     """
     options = dict(_DEFAULTS)
+    if not isinstance(check_options, (Mapping, type(None))):
+        raise TypeError(f"[check_layer] check_options is a dict of settings, not {type(check_options).__name__}")
     for name, value in (check_options or {}).items():
         if name not in options:
             raise TypeError(f"[check_layer] unknown option '{name}': expected {', '.join(options)}")
