@@ -51,7 +51,6 @@ inline Tensor amin(const Tensor& x, IntArrayRef axes = {}, bool keepdim = false)
 inline Tensor amin(const Tensor& x, std::int64_t axis, bool keepdim = false) { return x.amin(axis, keepdim); }
 inline Tensor logsumexp(const Tensor& x, std::int64_t axis, bool keepdim = false) { return x.logsumexp(axis, keepdim); }
 inline Tensor logsumexp(const Tensor& x, IntArrayRef axes, bool keepdim = false) { return x.logsumexp(axes, keepdim); }
-inline Tensor norm(const Tensor& x, const Scalar& p) { return x.abs().pow(p).sum().pow(1.0 / p.toDouble()); }
 inline Tensor std(const Tensor& x, bool unbiased = true) { return x.std(unbiased); }
 inline Tensor var(const Tensor& x, bool unbiased = true) { return x.var(unbiased); }
 inline Tensor std(const Tensor& x, std::int64_t axis, bool unbiased, bool keepdim = false) {
@@ -68,6 +67,10 @@ inline Tensor argmin(const Tensor& x, std::optional<std::int64_t> axis = std::nu
 inline std::tuple<Tensor, Tensor> sort(const Tensor& x, std::int64_t axis = -1, bool descending = false) {
   return x.sort(axis, descending);
 }
+inline std::tuple<Tensor, Tensor> sort(const Tensor& x, std::optional<bool> stable, std::int64_t axis = -1,
+                                       bool descending = false) {
+  return x.sort(stable, axis, descending);
+}
 inline Tensor argsort(const Tensor& x, std::int64_t axis = -1, bool descending = false) {
   return x.argsort(axis, descending);
 }
@@ -80,6 +83,9 @@ inline Tensor tril(const Tensor& x, std::int64_t k = 0) { return x.tril(k); }
 inline Tensor triu(const Tensor& x, std::int64_t k = 0) { return x.triu(k); }
 inline Tensor flip(const Tensor& x, IntArrayRef axes) { return x.flip(axes); }
 inline Tensor roll(const Tensor& x, std::int64_t shift, std::int64_t axis) { return x.roll(shift, axis); }
+inline Tensor repeat_interleave(const Tensor& x, const Tensor& times, std::optional<std::int64_t> axis = std::nullopt) {
+  return x.repeat_interleave(times, axis);
+}
 inline Tensor repeat_interleave(const Tensor& x, std::int64_t times, std::optional<std::int64_t> axis = std::nullopt) {
   return x.repeat_interleave(times, axis);
 }
@@ -96,7 +102,18 @@ inline Tensor index_select(const Tensor& x, std::int64_t axis, const Tensor& pla
 }
 inline Tensor masked_select(const Tensor& x, const Tensor& mask) { return x.masked_select(mask); }
 inline std::vector<Tensor> unbind(const Tensor& x, std::int64_t axis = 0) { return x.unbind(axis); }
-inline Tensor cross(const Tensor& a, const Tensor& b, std::int64_t axis = -1) { return a.cross(b, axis); }
+inline Tensor cross(const Tensor& a, const Tensor& b, std::optional<std::int64_t> axis = std::nullopt) {
+  return a.cross(b, axis);
+}
+inline Tensor index_copy(const Tensor& x, std::int64_t axis, const Tensor& places, const Tensor& source) {
+  return x.index_copy(axis, places, source);
+}
+inline Tensor scatter_reduce(const Tensor& x, std::int64_t axis, const Tensor& places, const Tensor& source,
+                             std::string_view reduce, bool include_self = true) {
+  return x.scatter_reduce(axis, places, source, reduce, include_self);
+}
+inline Tensor vstack(TensorList tensors) { return lamella::vstack(native_list(tensors)); }
+inline Tensor hstack(TensorList tensors) { return lamella::hstack(native_list(tensors)); }
 
 // Layers.
 inline Tensor selu(const Tensor& x) { return lamella::selu(x); }
@@ -134,10 +151,12 @@ inline Tensor einsum(std::string_view equation, TensorList tensors) {
 
 // Losses.
 inline Tensor mse_loss(const Tensor& x, const Tensor& target, std::int64_t reduction = Reduction::Mean) {
-  return lamella::mse_loss(x, target, Reduction::name(reduction));
+  const auto both = lamella::broadcast_arrays({x, target});
+  return lamella::mse_loss(both[0], both[1], Reduction::name(reduction));
 }
 inline Tensor l1_loss(const Tensor& x, const Tensor& target, std::int64_t reduction = Reduction::Mean) {
-  return lamella::l1_loss(x, target, Reduction::name(reduction));
+  const auto both = lamella::broadcast_arrays({x, target});
+  return lamella::l1_loss(both[0], both[1], Reduction::name(reduction));
 }
 inline Tensor binary_cross_entropy(const Tensor& x, const Tensor& target,
                                    const std::optional<Tensor>& weight = std::nullopt,
@@ -157,17 +176,23 @@ inline Tensor linspace(const Scalar& start, const Scalar& end, std::int64_t step
   return detail::marked(lamella::linspace(start, end, steps, options.native_dtype(), options.native_device()), options);
 }
 inline Tensor randint(std::int64_t low, std::int64_t high, IntArrayRef shape, const TensorOptions& options = {}) {
-  return lamella::randint(low, high, to_dims(shape), options.native_dtype(), options.native_device());
+  return detail::marked(lamella::randint(low, high, to_dims(shape), options.native_dtype(), options.native_device()),
+                        options);
 }
 inline Tensor randint(std::int64_t high, IntArrayRef shape, const TensorOptions& options = {}) {
   return randint(0, high, shape, options);
 }
 inline Tensor randperm(std::int64_t n, const TensorOptions& options = {}) {
-  return lamella::randperm(n, options.native_dtype(), options.native_device());
+  return detail::marked(lamella::randperm(n, options.native_dtype(), options.native_device()), options);
 }
 inline Tensor bernoulli(const Tensor& x) { return lamella::bernoulli(x); }
 inline Tensor normal(double mean, double std, IntArrayRef shape, const TensorOptions& options = {}) {
-  return lamella::normal(to_dims(shape), mean, std, options.native_dtype(), options.native_device());
+  return detail::marked(lamella::normal(to_dims(shape), mean, std, options.native_dtype(), options.native_device()),
+                        options);
+}
+inline Tensor normal(double mean, double std, IntArrayRef shape, std::nullopt_t /*generator*/,
+                     const TensorOptions& options = {}) {
+  return normal(mean, std, shape, options);
 }
 inline ScalarType promote_types(ScalarType a, ScalarType b) {
   return to_scalar_type(lamella::promote_types(to_dtype(a), to_dtype(b)));
