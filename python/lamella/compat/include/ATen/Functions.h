@@ -56,7 +56,7 @@ inline Tensor Tensor::data() const {
 }
 
 inline Tensor Tensor::narrow(std::int64_t axis, std::int64_t start, std::int64_t length) const {
-  const std::int64_t whole = size(axis);
+  const std::int64_t whole = known("narrow").size(axis);
   if (length < 0) lamella::fail<lamella::RuntimeError>("[narrow] expected a length of 0 or more, got ", length);
   if (start < -whole || start > whole) {
     lamella::fail<lamella::IndexError>("[narrow] start ", start, " is not in [", -whole, ", ", whole, "]");
@@ -172,7 +172,7 @@ inline Tensor& Tensor::resize_(IntArrayRef shape, std::optional<MemoryFormat>) c
 
 inline Tensor Tensor::expand(IntArrayRef shape, bool) const {
   lamella::Dims dims = to_dims(shape);
-  if (dims.size() < ndim()) {
+  if (dims.size() < known("expand").ndim()) {
     lamella::fail<lamella::ValueError>("[expand] ", lamella::describe(*this), " has more axes than ", shape);
   }
   const std::size_t added = dims.size() - ndim();
@@ -264,6 +264,14 @@ inline Tensor clamp(const Tensor& x, const std::optional<Scalar>& min,
                     const std::optional<Scalar>& max = std::nullopt) {
   return x.clamp(min, max);
 }
+inline Tensor clip(const Tensor& x, const std::optional<Scalar>& min, const std::optional<Scalar>& max = std::nullopt) {
+  return x.clamp(min, max);
+}
+inline Tensor where(const Tensor& condition, const Scalar& a, const Scalar& b) {
+  return lamella::where(condition, a, b);
+}
+/// Returns the places where the condition holds: a tensor for each axis.
+inline std::vector<Tensor> where(const Tensor& condition) { return condition.nonzero().unbind(1); }
 inline Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   return lamella::where(condition, a, b);
 }
@@ -427,6 +435,17 @@ inline Tensor empty_like(const Tensor& x, const TensorOptions& options = {}) {
 }
 inline Tensor full(IntArrayRef shape, const Scalar& value, const TensorOptions& options = {}) {
   return detail::marked(lamella::full(to_dims(shape), value, options.native_dtype(), options.native_device()), options);
+}
+/// Returns a new tensor of those strides, which leave no elements out.
+inline Tensor empty_strided(IntArrayRef shape, IntArrayRef strides, const TensorOptions& options = {}) {
+  std::int64_t last = 0;
+  bool none = false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    none = none || shape[i] == 0;
+    last += (shape[i] - 1) * strides.at(i);
+  }
+  const Tensor memory = empty({none ? 0 : last + 1}, TensorOptions(options).requires_grad(false));
+  return detail::marked(lamella::make_view(memory, shape, strides), options);
 }
 inline Tensor full_like(const Tensor& x, const Scalar& value, const TensorOptions& options = {}) {
   return detail::like(x, detail::filled(x, options),

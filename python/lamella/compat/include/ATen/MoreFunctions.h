@@ -10,6 +10,9 @@
 
 #include "ATen/Functions.h"
 #include "engine/runtime/generator.h"
+#include "ops/elementwise/complex.h"
+#include "ops/elementwise/complex_forms.h"
+#include "ops/support/promotion.h"
 
 namespace at {
 
@@ -90,7 +93,10 @@ inline Tensor repeat_interleave(const Tensor& x, std::int64_t times, std::option
   return x.repeat_interleave(times, axis);
 }
 inline Tensor select(const Tensor& x, std::int64_t axis, std::int64_t i) { return x.select(axis, i); }
-inline Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& places) { return x.gather(axis, places); }
+inline Tensor gather(const Tensor& x, std::int64_t axis, const Tensor& places, bool sparse_grad = false) {
+  return x.gather(axis, places, sparse_grad);
+}
+inline Tensor take(const Tensor& x, const Tensor& places) { return x.take(places); }
 inline Tensor scatter(const Tensor& x, std::int64_t axis, const Tensor& places, const Tensor& source) {
   return x.scatter(axis, places, source);
 }
@@ -112,6 +118,26 @@ inline Tensor scatter_reduce(const Tensor& x, std::int64_t axis, const Tensor& p
                              std::string_view reduce, bool include_self = true) {
   return x.scatter_reduce(axis, places, source, reduce, include_self);
 }
+inline Tensor isclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8,
+                      bool equal_nan = false) {
+  return lamella::isclose(a, b, rtol, atol, equal_nan);
+}
+inline Tensor nan_to_num(const Tensor& x, std::optional<double> nan = std::nullopt,
+                         std::optional<double> posinf = std::nullopt, std::optional<double> neginf = std::nullopt) {
+  return x.nan_to_num(nan, posinf, neginf);
+}
+inline Tensor fmax(const Tensor& a, const Tensor& b) { return lamella::fmax(a, b); }
+inline Tensor fmin(const Tensor& a, const Tensor& b) { return lamella::fmin(a, b); }
+inline Tensor hypot(const Tensor& a, const Tensor& b) { return lamella::hypot(a, b); }
+inline Tensor copysign(const Tensor& a, const Tensor& b) { return lamella::copysign(a, b); }
+inline Tensor copysign(const Tensor& a, const Scalar& b) { return lamella::copysign(a, b); }
+inline Tensor tensordot(const Tensor& a, const Tensor& b, IntArrayRef axes_a, IntArrayRef axes_b) {
+  return lamella::tensordot(a, b, to_dims(axes_a), to_dims(axes_b));
+}
+/// Makes complex numbers of their parts; without it, `complex` would name the class alone.
+inline Tensor complex(const Tensor& real, const Tensor& imaginary) { return lamella::make_complex(real, imaginary); }
+inline Tensor real(const Tensor& x) { return x.is_complex() ? Tensor(lamella::real(x)) : x; }
+inline Tensor imag(const Tensor& x) { return lamella::imag(x); }
 inline Tensor vstack(TensorList tensors) { return lamella::vstack(native_list(tensors)); }
 inline Tensor hstack(TensorList tensors) { return lamella::hstack(native_list(tensors)); }
 
@@ -124,7 +150,22 @@ inline Tensor hardtanh(const Tensor& x, const Scalar& min = -1, const Scalar& ma
 }
 inline Tensor dropout(const Tensor& x, double p, bool train) { return lamella::dropout(x, p, train); }
 inline Tensor embedding(const Tensor& weight, const Tensor& places) { return lamella::embedding(places, weight); }
-inline Tensor one_hot(const Tensor& x, std::int64_t classes = -1) { return lamella::one_hot(x, classes); }
+inline Tensor one_hot(const Tensor& x, std::int64_t classes = -1) {
+  if (!x.defined()) detail::refuse_undefined("one_hot");
+  return lamella::one_hot(x, classes);
+}
+inline Tensor prelu(const Tensor& x, const Tensor& weight) { return lamella::prelu(x, weight); }
+inline Tensor celu(const Tensor& x, const Scalar& alpha = 1.0) { return lamella::celu(x, alpha); }
+inline Tensor relu6(const Tensor& x) { return lamella::relu6(x); }
+inline Tensor glu(const Tensor& x, std::int64_t axis = -1) { return lamella::glu(x, axis); }
+inline Tensor threshold(const Tensor& x, const Scalar& threshold, const Scalar& value) {
+  return lamella::threshold(x, threshold, value);
+}
+inline Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                           const std::optional<Tensor>& mask = std::nullopt, double dropout = 0,
+                                           bool is_causal = false, std::optional<double> scale = std::nullopt) {
+  return lamella::scaled_dot_product_attention(query, key, value, detail::given(mask), dropout, is_causal, scale);
+}
 inline Tensor layer_norm(const Tensor& x, IntArrayRef shape, const std::optional<Tensor>& weight = std::nullopt,
                          const std::optional<Tensor>& bias = std::nullopt, double eps = 1e-5) {
   return lamella::layer_norm(x, to_dims(shape), detail::given(weight), detail::given(bias), eps);
@@ -185,7 +226,10 @@ inline Tensor randint(std::int64_t high, IntArrayRef shape, const TensorOptions&
 inline Tensor randperm(std::int64_t n, const TensorOptions& options = {}) {
   return detail::marked(lamella::randperm(n, options.native_dtype(), options.native_device()), options);
 }
-inline Tensor bernoulli(const Tensor& x) { return lamella::bernoulli(x); }
+inline Tensor bernoulli(const Tensor& x) {
+  if (!x.defined()) detail::refuse_undefined("bernoulli");
+  return lamella::bernoulli(x);
+}
 inline Tensor normal(double mean, double std, IntArrayRef shape, const TensorOptions& options = {}) {
   return detail::marked(lamella::normal(to_dims(shape), mean, std, options.native_dtype(), options.native_device()),
                         options);
@@ -194,6 +238,10 @@ inline Tensor normal(double mean, double std, IntArrayRef shape, std::nullopt_t 
                      const TensorOptions& options = {}) {
   return normal(mean, std, shape, options);
 }
+inline ScalarType get_default_dtype_as_scalartype() {
+  return to_scalar_type(lamella::default_dtype(lamella::Scalar::Kind::Float));
+}
+inline ScalarType get_default_dtype() { return get_default_dtype_as_scalartype(); }
 inline ScalarType promote_types(ScalarType a, ScalarType b) {
   return to_scalar_type(lamella::promote_types(to_dtype(a), to_dtype(b)));
 }

@@ -23,11 +23,11 @@ inline thread_local Range range;
 /// Makes the worker of a range record as the caller does, and know its number.
 class RangeScope {
  public:
-  RangeScope(const lamella::autograd::Modes& caller, int number)
+  RangeScope(const lamella::autograd::Modes& caller, int number, bool alone)
       : before_(range), grad_(modes().grad_enabled), inference_(modes().inference) {
     modes().grad_enabled = caller.grad_enabled;
     modes().inference = caller.inference;
-    range = {number, true};
+    range = {number, before_.inside || !alone};
   }
   ~RangeScope() {
     modes().grad_enabled = grad_;
@@ -66,7 +66,7 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain, cons
   // A copy, as the caller's own range changes what it was made of.
   const lamella::autograd::Modes caller = lamella::autograd::modes();
   lamella::parallel_for(begin, end, each, [&](std::int64_t first, std::int64_t last) {
-    const internal::RangeScope scope(caller, static_cast<int>((first - begin) / each));
+    const internal::RangeScope scope(caller, static_cast<int>((first - begin) / each), each >= end - begin);
     f(first, last);
   });
 }

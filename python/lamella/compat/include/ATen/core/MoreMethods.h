@@ -28,6 +28,10 @@ using c10::SymIntArrayRef;
 using c10::TensorOptions;
 using c10::to_dims;
 
+[[noreturn, gnu::cold]] inline void refuse_undefined(const char* method) {
+  lamella::fail<lamella::RuntimeError>("[", method, "] expected a tensor, got an undefined one");
+}
+
 /// Base of T, at::Tensor, which is complete when the methods are compiled.
 template <class T>
 class MoreMethods {
@@ -160,6 +164,21 @@ class MoreMethods {
   T repeat_interleave(const T& times, std::optional<std::int64_t> axis = std::nullopt) const {
     return lamella::repeat(x(), times, axis);
   }
+  T nan_to_num(std::optional<double> nan = std::nullopt, std::optional<double> posinf = std::nullopt,
+               std::optional<double> neginf = std::nullopt) const {
+    return lamella::nan_to_num(x(), nan.value_or(0), posinf, neginf);
+  }
+  T logcumsumexp(std::int64_t axis) const { return lamella::logcumsumexp(x(), axis); }
+  std::tuple<T, T> cummax(std::int64_t axis) const {
+    const auto found = lamella::cummax(x(), axis);
+    return {found.at(0), found.at(1)};
+  }
+  std::tuple<T, T> cummin(std::int64_t axis) const {
+    const auto found = lamella::cummin(x(), axis);
+    return {found.at(0), found.at(1)};
+  }
+  T masked_scatter(const T& mask, const T& source) const { return lamella::masked_scatter(x(), mask, source); }
+  T swapaxes(std::int64_t a, std::int64_t b) const { return x().transpose(a, b); }
   T tile(IntArrayRef times) const { return lamella::tile(x(), to_dims(times)); }
   T ravel() const { return x().reshape({-1}); }
   T half() const { return x().to(c10::kHalf); }
@@ -348,6 +367,11 @@ class MoreMethods {
   T& index_copy_(std::int64_t axis, const T& places, const T& source) const {
     return check_source(source, "index_copy_"), written(index_copy(axis, places, source));
   }
+  T& masked_scatter_(const T& mask, const T& source) const {
+    return check_source(source, "masked_scatter_"), written(masked_scatter(mask, source));
+  }
+  T& true_divide_(const T& other) const { return x().div_(other); }
+  T& fill_diagonal_(const Scalar& value) const { return diagonal().fill_(value), self(); }
   T& index_fill_(std::int64_t axis, const T& places, const Scalar& value) const {
     return written(index_fill(axis, places, value));
   }
@@ -381,8 +405,14 @@ class MoreMethods {
   }
 
  private:
-  const T& x() const noexcept { return static_cast<const T&>(*this); }
-  T& self() const noexcept { return const_cast<T&>(x()); }
+  const T& handle() const noexcept { return static_cast<const T&>(*this); }
+  /// Returns the tensor; RuntimeError if it is undefined.
+  const T& x() const {
+    if (!handle().defined()) [[unlikely]]
+      refuse_undefined("method");
+    return handle();
+  }
+  T& self() const noexcept { return const_cast<T&>(handle()); }
   static bool is(const Scalar& value, double number) { return !value.isComplex() && value.toDouble() == number; }
   static T times(const T& value, const Scalar& factor) { return is(factor, 1) ? value : value * factor; }
   /// Returns beta * x + value, of value's shape.
@@ -392,7 +422,8 @@ class MoreMethods {
   static lamella::IndexItems items_of(const std::vector<Place>& places) {
     lamella::IndexItems items;
     bool found = false;
-    for (const std::optional<T> place : places) {
+    for (const Place& each : places) {
+      const std::optional<T> place = each;
       const bool given = place && place->defined();
       items.push_back(given ? item_of(*place) : lamella::IndexItem(lamella::Slice{}));
       found = found || given;

@@ -66,9 +66,6 @@ class DeprecatedTypeProperties {
 // clang-format on
 
 namespace detail {
-[[noreturn, gnu::cold]] inline void refuse_undefined(const char* method) {
-  lamella::fail<lamella::RuntimeError>("[", method, "] expected a tensor, got an undefined one");
-}
 template <class Make>
 Tensor made_like(const Tensor& x, Make make);
 }  // namespace detail
@@ -350,6 +347,12 @@ class Tensor : public lamella::Tensor, public detail::MoreMethods<Tensor> {
   Tensor std(std::int64_t axis, bool unbiased, bool keepdim = false) const {
     return lamella::standard_deviation(*this, lamella::Dims{axis}, unbiased ? 1 : 0, keepdim);
   }
+  Tensor var(OptionalIntArrayRef axes, bool unbiased, bool keepdim = false) const {
+    return lamella::var(*this, over(axes), unbiased ? 1 : 0, keepdim);
+  }
+  Tensor std(OptionalIntArrayRef axes, bool unbiased, bool keepdim = false) const {
+    return lamella::standard_deviation(*this, over(axes), unbiased ? 1 : 0, keepdim);
+  }
   Tensor var(bool unbiased = true) const { return lamella::var(*this, std::nullopt, unbiased ? 1 : 0); }
   Tensor std(bool unbiased = true) const { return lamella::standard_deviation(*this, std::nullopt, unbiased ? 1 : 0); }
   Tensor norm(const Scalar& p = 2) const {
@@ -402,7 +405,7 @@ class Tensor : public lamella::Tensor, public detail::MoreMethods<Tensor> {
   Tensor flatten(std::int64_t first = 0, std::int64_t last = -1) const { return lamella::flatten(*this, first, last); }
   Tensor squeeze() const { return lamella::squeeze(*this); }
   Tensor squeeze(std::int64_t axis) const {
-    if (ndim() == 0 && (axis == 0 || axis == -1)) return *this;
+    if (known("squeeze").ndim() == 0 && (axis == 0 || axis == -1)) return *this;
     return size(axis) == 1 ? Tensor(lamella::squeeze(*this, axis)) : *this;
   }
   Tensor unsqueeze(std::int64_t axis) const { return lamella::expand_dims(*this, axis); }
@@ -412,7 +415,7 @@ class Tensor : public lamella::Tensor, public detail::MoreMethods<Tensor> {
   Tensor permute(IntArrayRef axes) const { return lamella::permute_dims(*this, to_dims(axes)); }
   Tensor transpose(std::int64_t a, std::int64_t b) const { return lamella::swapaxes(*this, a, b); }
   /// Returns the transpose of a matrix; a vector as it is.
-  Tensor t() const { return ndim() < 2 ? *this : transpose(0, 1); }
+  Tensor t() const { return known("t").ndim() < 2 ? *this : transpose(0, 1); }
   Tensor mT() const { return lamella::matrix_transpose(*this); }
   Tensor repeat(IntArrayRef times) const {
     if (times.size() < known("repeat").ndim()) {
