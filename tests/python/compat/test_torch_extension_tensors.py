@@ -256,6 +256,35 @@ CASES = {
         [0, 0, 1],
         True,
     ],
+    "auto g = torch::ones({3}); auto v = x[0] - 1; R(at::hardtanh_backward(g, v, -1, 1));"
+    "R(at::elu_backward(g, 2, 1, 1, true, v)); R(at::softplus_backward(g, v, 1, 0.5).slice(0, 1));"
+    "R(at::softplus(v, 1, 0.5).slice(0, 2)); R(at::hardshrink(x)[0]); R(at::softshrink(x)[0]);"
+    "R(at::hardsigmoid(v * 4)); R(at::log_sigmoid(v * 0));"
+    "R(at::binary_cross_entropy_with_logits(v * 0, g, {}, g * 2, at::Reduction::None));": [
+        [0, 1, 0],
+        [1, 2, 1],
+        [0.5, 1],
+        [1],
+        [0, 1, 2],
+        [0, 0.5, 1.5],
+        [0, 0.5, 1],
+        [-math.log(2)] * 3,
+        [2 * math.log(2)] * 3,
+    ],
+    "R(at::smooth_l1_loss(x, x + 2)); R(at::huber_loss(x, x[0], at::Reduction::Sum)); R(at::roll(x, {1, 1}, {0, 1}));"
+    "R(at::kl_div(torch::zeros({2}), torch::ones({2}))); R(at::constant_pad_nd(x[0], {1, 0}, 7));"
+    "R(at::group_norm(x, 1)[0].sum()); R(at::batch_norm(x, {}, {}, {}, {}, true, 0.1, 0, true).round());"
+    "R(at::result_type(x, i) == at::kFloat); R(x.permute({1, 0}).roll(1, 0));": [
+        1.5,
+        7.5,
+        [[5, 3, 4], [2, 0, 1]],
+        0,
+        [7, 0, 1, 2],
+        0,
+        [[-1, -1, -1], [1, 1, 1]],
+        True,
+        [[2, 5], [0, 3], [1, 4]],
+    ],
     # Loops and helpers.
     "at::set_num_threads(4); std::atomic<int> recorded{0}, wrong{0}; auto a = G(x);"
     "{ torch::NoGradGuard guard; at::parallel_for(0, 8, 1, [&](int64_t b, int64_t e) {"
@@ -273,6 +302,13 @@ CASES = {
         True,
         True,
     ],
+    'at::TensorArg a(x, "x", 1), b(i, "i", 2); at::checkDim("f", a, 2); at::checkSize("f", a, {2, 3});'
+    'at::checkSameSize("f", a, b); at::checkAllDefined("f", {a, b}); at::checkContiguous("f", a);'
+    'at::checkScalarType("f", b, at::kLong); R(a->numel()); R(c10::multiply_integers(x.sizes()));'
+    "at::DimVector d(x.sizes().begin(), x.sizes().end()); d.push_back(1); R(x.view(d).dim());"
+    "std::optional<at::Tensor> none, some = x; R(at::borrow_from_optional_tensor(none)->defined());"
+    "auto held = at::borrow_from_optional_tensor(some); R(held->is_same(x)); R(at::OptionalTensorRef().has_value());"
+    "R(at::OptionalTensorRef(x)->dim());": [6, 6, 3, False, True, False, 2],
     'AT_DISPATCH_INDEX_TYPES(i.scalar_type(), "f", [&] { R(sizeof(index_t)); });'
     'AT_DISPATCH_ALL_TYPES_AND3(at::kBool, at::kHalf, at::kBFloat16, x.scalar_type(), "f", [&] {'
     '  R(sizeof(scalar_t)); }); AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(at::kBool, at::kHalf, at::kComplexFloat, "f",'
@@ -287,6 +323,8 @@ ERRORS = {
     "i.addcmul_(x, x)": "can't be cast",
     "i.index_put_({torch::tensor({0})}, torch::tensor({1.5f}))": "expected values of Long, got Float",
     "x.index_add_(0, torch::tensor({0}), torch::ones({1, 3}, at::kDouble))": "expected values of Float, got Double",
+    'at::checkDim("f", at::TensorArg(x, "x", 1), 1)': r"1-dimensional .* for argument #1 'x' .*arguments for f",
+    'at::checkSameType("f", at::TensorArg(x, "x", 1), at::TensorArg(i, "i", 2))': "the same type",
     "x.narrow(0, 1, 9)": "go beyond the size, 2",
     "x.narrow(0, 0, -1)": "expected a length of 0 or more",
     "x.narrow(0, 3, 1)": r"start 3 is not in \[-2, 2\]",

@@ -285,7 +285,9 @@ inline Tensor where(const Tensor& condition, const Scalar& a, const Tensor& b) {
 inline Tensor elu(const Tensor& x, const Scalar& alpha = 1.0) { return lamella::elu(x, alpha); }
 inline Tensor gelu(const Tensor& x, std::string_view approximate = "none") { return lamella::gelu(x, approximate); }
 inline Tensor silu(const Tensor& x) { return lamella::silu(x); }
-inline Tensor softplus(const Tensor& x) { return lamella::softplus(x); }
+inline Tensor softplus(const Tensor& x, const Scalar& beta = 1, const Scalar& threshold = 20) {
+  return lamella::softplus(x, beta, threshold);
+}
 inline Tensor leaky_relu(const Tensor& x, const Scalar& slope = 0.01) { return lamella::leaky_relu(x, slope); }
 inline Tensor softmax(const Tensor& x, std::int64_t axis, std::optional<ScalarType> type = std::nullopt) {
   return x.softmax(axis, type);

@@ -85,6 +85,7 @@ inline Tensor nonzero(const Tensor& x) { return x.nonzero(); }
 inline Tensor tril(const Tensor& x, std::int64_t k = 0) { return x.tril(k); }
 inline Tensor triu(const Tensor& x, std::int64_t k = 0) { return x.triu(k); }
 inline Tensor flip(const Tensor& x, IntArrayRef axes) { return x.flip(axes); }
+inline Tensor roll(const Tensor& x, IntArrayRef shifts, IntArrayRef axes) { return x.roll(shifts, axes); }
 inline Tensor roll(const Tensor& x, std::int64_t shift, std::int64_t axis) { return x.roll(shift, axis); }
 inline Tensor repeat_interleave(const Tensor& x, const Tensor& times, std::optional<std::int64_t> axis = std::nullopt) {
   return x.repeat_interleave(times, axis);
@@ -156,6 +157,10 @@ inline Tensor one_hot(const Tensor& x, std::int64_t classes = -1) {
 }
 inline Tensor prelu(const Tensor& x, const Tensor& weight) { return lamella::prelu(x, weight); }
 inline Tensor celu(const Tensor& x, const Scalar& alpha = 1.0) { return lamella::celu(x, alpha); }
+inline Tensor log_sigmoid(const Tensor& x) { return lamella::log_sigmoid(x); }
+inline Tensor hardsigmoid(const Tensor& x) { return lamella::hardsigmoid(x); }
+inline Tensor hardshrink(const Tensor& x, const Scalar& lambda = 0.5) { return lamella::hardshrink(x, lambda); }
+inline Tensor softshrink(const Tensor& x, const Scalar& lambda = 0.5) { return lamella::softshrink(x, lambda); }
 inline Tensor relu6(const Tensor& x) { return lamella::relu6(x); }
 inline Tensor glu(const Tensor& x, std::int64_t axis = -1) { return lamella::glu(x, axis); }
 inline Tensor threshold(const Tensor& x, const Scalar& threshold, const Scalar& value) {
@@ -169,6 +174,19 @@ inline Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& ke
 inline Tensor layer_norm(const Tensor& x, IntArrayRef shape, const std::optional<Tensor>& weight = std::nullopt,
                          const std::optional<Tensor>& bias = std::nullopt, double eps = 1e-5) {
   return lamella::layer_norm(x, to_dims(shape), detail::given(weight), detail::given(bias), eps);
+}
+inline Tensor group_norm(const Tensor& x, std::int64_t groups, const std::optional<Tensor>& weight = std::nullopt,
+                         const std::optional<Tensor>& bias = std::nullopt, double eps = 1e-5, bool /*cudnn*/ = true) {
+  return lamella::group_norm(x, groups, detail::given(weight), detail::given(bias), eps);
+}
+inline Tensor batch_norm(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                         const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
+                         bool training, double momentum, double eps, bool /*cudnn*/) {
+  return lamella::batch_norm(x, detail::given(running_mean), detail::given(running_var), detail::given(weight),
+                             detail::given(bias), training, momentum, eps);
+}
+inline Tensor constant_pad_nd(const Tensor& x, IntArrayRef pad, const Scalar& value = 0) {
+  return lamella::pad(x, to_dims(pad), "constant", value);
 }
 inline Tensor conv1d(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt,
                      IntArrayRef stride = {1}, IntArrayRef padding = {0}, IntArrayRef dilation = {1},
@@ -199,14 +217,31 @@ inline Tensor l1_loss(const Tensor& x, const Tensor& target, std::int64_t reduct
   const auto both = lamella::broadcast_arrays({x, target});
   return lamella::l1_loss(both[0], both[1], Reduction::name(reduction));
 }
+inline Tensor smooth_l1_loss(const Tensor& x, const Tensor& target, std::int64_t reduction = Reduction::Mean,
+                             double beta = 1) {
+  const auto both = lamella::broadcast_arrays({x, target});
+  return lamella::smooth_l1_loss(both[0], both[1], Reduction::name(reduction), beta);
+}
+inline Tensor huber_loss(const Tensor& x, const Tensor& target, std::int64_t reduction = Reduction::Mean,
+                         double delta = 1) {
+  const auto both = lamella::broadcast_arrays({x, target});
+  return lamella::huber_loss(both[0], both[1], Reduction::name(reduction), delta);
+}
+inline Tensor kl_div(const Tensor& x, const Tensor& target, std::int64_t reduction = Reduction::Mean,
+                     bool log_target = false) {
+  return lamella::kl_div(x, target, Reduction::name(reduction), log_target);
+}
 inline Tensor binary_cross_entropy(const Tensor& x, const Tensor& target,
                                    const std::optional<Tensor>& weight = std::nullopt,
                                    std::int64_t reduction = Reduction::Mean) {
   return lamella::binary_cross_entropy(x, target, detail::given(weight), Reduction::name(reduction));
 }
 inline Tensor binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target,
-                                               const std::optional<Tensor>& weight = std::nullopt) {
-  return lamella::binary_cross_entropy_with_logits(x, target, detail::given(weight));
+                                               const std::optional<Tensor>& weight = std::nullopt,
+                                               const std::optional<Tensor>& pos_weight = std::nullopt,
+                                               std::int64_t reduction = Reduction::Mean) {
+  return lamella::binary_cross_entropy_with_logits(x, target, detail::given(weight), Reduction::name(reduction),
+                                                   detail::given(pos_weight));
 }
 inline Tensor nll_loss(const Tensor& x, const Tensor& target) { return lamella::nll_loss(x, target); }
 inline Tensor cross_entropy_loss(const Tensor& x, const Tensor& target) { return lamella::cross_entropy(x, target); }
@@ -242,6 +277,12 @@ inline ScalarType get_default_dtype_as_scalartype() {
   return to_scalar_type(lamella::default_dtype(lamella::Scalar::Kind::Float));
 }
 inline ScalarType get_default_dtype() { return get_default_dtype_as_scalartype(); }
+/// Returns the dtype that an operator of the two has.
+inline ScalarType result_type(const Tensor& a, const Tensor& b) {
+  const lamella::Operand first(a), second(b);
+  const lamella::Operand* const both[] = {&first, &second};
+  return to_scalar_type(lamella::promoted_dtype(both));
+}
 inline ScalarType promote_types(ScalarType a, ScalarType b) {
   return to_scalar_type(lamella::promote_types(to_dtype(a), to_dtype(b)));
 }

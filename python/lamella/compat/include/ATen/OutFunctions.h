@@ -70,6 +70,20 @@ inline Tensor threshold_backward(const Tensor& gradient, const Tensor& x, const 
 inline Tensor leaky_relu_backward(const Tensor& gradient, const Tensor& x, const Scalar& slope, bool /*is_result*/) {
   return where(x > 0, gradient, gradient * slope);
 }
+inline Tensor hardtanh_backward(const Tensor& gradient, const Tensor& x, const Scalar& min, const Scalar& max) {
+  return where((x > min).logical_and(x < max), gradient, Scalar(0));
+}
+inline Tensor softplus_backward(const Tensor& gradient, const Tensor& x, const Scalar& beta, const Scalar& threshold) {
+  const Tensor scaled = x * beta;
+  return where(scaled > threshold, gradient, gradient * scaled.sigmoid());
+}
+/// `value` is the result if `is_result`, otherwise the argument.
+inline Tensor elu_backward(const Tensor& gradient, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
+                           bool is_result, const Tensor& value) {
+  const double slope = alpha.toDouble() * scale.toDouble();
+  const Tensor below = is_result ? value + slope : (value * input_scale).exp() * slope;
+  return where(value <= 0, gradient * input_scale * below, gradient * scale);
+}
 inline Tensor silu_backward(const Tensor& gradient, const Tensor& x) {
   const Tensor s = x.sigmoid();
   return gradient * s * (1 + x * (1 - s));

@@ -155,6 +155,15 @@ class MoreMethods {
 
   // Shapes.
   T roll(std::int64_t shift, std::int64_t axis) const { return lamella::roll(x(), shift, axis); }
+  /// Rolls along several axes, one after the other.
+  T roll(IntArrayRef shifts, IntArrayRef axes) const {
+    if (shifts.size() != axes.size()) {
+      lamella::fail<lamella::RuntimeError>("[roll] shifts ", shifts, " and axes ", axes, " differ in number");
+    }
+    T made = x();
+    for (std::size_t i = 0; i < axes.size(); ++i) made = made.roll(shifts[i], axes[i]);
+    return made;
+  }
   T movedim(std::int64_t from, std::int64_t to) const {
     return lamella::moveaxis(x(), lamella::Dims{from}, lamella::Dims{to});
   }
