@@ -55,14 +55,16 @@ class DeprecatedTypeProperties {
   _(erfinv) _(exp) _(exp2) _(expm1) _(floor) _(frac) _(isfinite) _(isinf) _(isnan) _(lgamma) _(log)          \
   _(log10) _(log1p) _(log2) _(logical_not) _(reciprocal) _(relu) _(round) _(rsqrt) _(sigmoid) _(sign)        \
   _(signbit) _(sin) _(sinc) _(sinh) _(sqrt) _(square) _(tan) _(tanh) _(trunc) _(conj)
-// Methods of a tensor and another or a number: PyTorch's name and Lamella's.
-#define AT_BINARY_METHODS(_)                                                                       \
-  _(mul, lamella::multiply) _(multiply, lamella::multiply) _(div, lamella::divide) _(divide, lamella::divide) _(pow, lamella::pow) _(eq, lamella::equal) \
-  _(ne, lamella::not_equal) _(lt, lamella::less) _(le, lamella::less_equal) _(gt, lamella::greater) _(ge, lamella::greater_equal)               \
-  _(fmod, detail::checked_fmod) _(remainder, detail::checked_remainder) _(floor_divide, detail::checked_floor_divide)      \
-  _(maximum, lamella::maximum) _(minimum, lamella::minimum) _(atan2, lamella::atan2) _(logical_and, lamella::logical_and)              \
-  _(logical_or, lamella::logical_or) _(logical_xor, lamella::logical_xor) _(bitwise_and, lamella::bitwise_and)                \
-  _(bitwise_or, lamella::bitwise_or) _(bitwise_xor, lamella::bitwise_xor)
+// Methods of a tensor and another or a number: PyTorch's name and the function behind it.
+#define AT_BINARY_METHODS(_)                                                                                   \
+  _(mul, lamella::multiply) _(multiply, lamella::multiply) _(div, lamella::divide) _(divide, lamella::divide)  \
+  _(pow, lamella::pow) _(eq, lamella::equal) _(ne, lamella::not_equal) _(lt, lamella::less)                    \
+  _(le, lamella::less_equal) _(gt, lamella::greater) _(ge, lamella::greater_equal)                             \
+  _(fmod, detail::checked_fmod) _(remainder, detail::checked_remainder)                                        \
+  _(floor_divide, detail::checked_floor_divide) _(maximum, lamella::maximum) _(minimum, lamella::minimum)      \
+  _(atan2, lamella::atan2) _(logical_and, lamella::logical_and) _(logical_or, lamella::logical_or)             \
+  _(logical_xor, lamella::logical_xor) _(bitwise_and, lamella::bitwise_and) _(bitwise_or, lamella::bitwise_or) \
+  _(bitwise_xor, lamella::bitwise_xor)
 // clang-format on
 
 namespace detail {
@@ -314,9 +316,9 @@ class Tensor : public lamella::Tensor, public detail::MoreMethods<Tensor> {
 
   // Products.
   Tensor matmul(const Tensor& other) const { return lamella::matmul(*this, other); }
-  Tensor mm(const Tensor& other) const { return matmul(other); }
-  Tensor bmm(const Tensor& other) const { return matmul(other); }
-  Tensor mv(const Tensor& other) const { return matmul(other); }
+  Tensor mm(const Tensor& other) const { return product("mm", 2, other, 2); }
+  Tensor bmm(const Tensor& other) const { return product("bmm", 3, other, 3); }
+  Tensor mv(const Tensor& other) const { return product("mv", 2, other, 1); }
   Tensor dot(const Tensor& other) const { return lamella::dot(*this, other); }
   Tensor outer(const Tensor& other) const { return lamella::outer(*this, other); }
 
@@ -415,7 +417,12 @@ class Tensor : public lamella::Tensor, public detail::MoreMethods<Tensor> {
   Tensor permute(IntArrayRef axes) const { return lamella::permute_dims(*this, to_dims(axes)); }
   Tensor transpose(std::int64_t a, std::int64_t b) const { return lamella::swapaxes(*this, a, b); }
   /// Returns the transpose of a matrix; a vector as it is.
-  Tensor t() const { return known("t").ndim() < 2 ? *this : transpose(0, 1); }
+  Tensor t() const {
+    if (known("t").ndim() > 2) {
+      lamella::fail<lamella::RuntimeError>("[t] expected at most 2 axes, got ", lamella::describe(*this));
+    }
+    return ndim() < 2 ? *this : transpose(0, 1);
+  }
   Tensor mT() const { return lamella::matrix_transpose(*this); }
   Tensor repeat(IntArrayRef times) const {
     if (times.size() < known("repeat").ndim()) {
@@ -498,6 +505,14 @@ class Tensor : public lamella::Tensor, public detail::MoreMethods<Tensor> {
     if (!defined()) [[unlikely]]
       detail::refuse_undefined(method);
     return *this;
+  }
+  /// Returns a product of tensors of so many axes; RuntimeError for others.
+  Tensor product(const char* method, std::size_t axes, const Tensor& other, std::size_t other_axes) const {
+    if (known(method).ndim() != axes || other.known(method).ndim() != other_axes) {
+      lamella::fail<lamella::RuntimeError>("[", method, "] expected ", axes, " and ", other_axes, " axes, got ",
+                                           lamella::describe(*this), " and ", lamella::describe(other));
+    }
+    return matmul(other);
   }
   Tensor& self() const noexcept { return const_cast<Tensor&>(*this); }
   static bool is_one(const Scalar& value) { return !value.isComplex() && value.toDouble() == 1; }
