@@ -1,7 +1,17 @@
 #pragma once
 
+#include "ATen/AccumulateType.h"
+#include "ATen/DimVector.h"
 #include "ATen/Dispatch.h"
 #include "ATen/Functions.h"
 #include "ATen/MoreFunctions.h"
+#include "ATen/OpMathType.h"
+#include "ATen/OutFunctions.h"
+#include "ATen/TensorIndexing.h"
+#include "ATen/TensorUtils.h"
 #include "ATen/core/LegacyTypeDispatch.h"
+#include "ATen/core/OptionalTensorRef.h"
 #include "c10/core/DeviceGuard.h"
+#include "c10/core/WrapDimMinimal.h"
+#include "c10/util/StringUtil.h"
+#include "c10/util/accumulate.h"

@@ -75,3 +75,27 @@ inline ScalarType scalar_type_of(const DeprecatedTypeProperties& type) { return 
                          AT_DISPATCH_CASE(B, __VA_ARGS__))
 #define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(TYPE, NAME, ...) \
   AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(__VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND3(A, B, C, TYPE, NAME, ...)                                  \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                              \
+                     AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND(A, TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(A, B, TYPE, NAME, ...)                                     \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                          \
+                     AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(A, B, C, TYPE, NAME, ...)                                  \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                          \
+                     AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__))
+// In the lambda, `index_t` is the type of indices: int or int64_t.
+#define AT_DISPATCH_INDEX_CASE(TYPE, ...)                                     \
+  case TYPE: {                                                                \
+    using index_t [[maybe_unused]] = ::c10::impl::ScalarTypeToCPPTypeT<TYPE>; \
+    return __VA_ARGS__();                                                     \
+  }
+#define AT_DISPATCH_INDEX_TYPES(TYPE, NAME, ...)                                 \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                 \
+                     AT_DISPATCH_INDEX_CASE(::c10::ScalarType::Int, __VA_ARGS__) \
+                         AT_DISPATCH_INDEX_CASE(::c10::ScalarType::Long, __VA_ARGS__))

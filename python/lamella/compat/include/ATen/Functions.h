@@ -10,7 +10,7 @@
 namespace at {
 
 inline Scalar Tensor::item() const {
-  if (numel() != 1) {
+  if (known("item").numel() != 1) {
     lamella::fail<lamella::ValueError>("[item] expected a tensor with one element, got ", lamella::describe(*this));
   }
   const lamella::Tensor x = lamella::to_device(Native::detach(), lamella::kCPU);
@@ -35,8 +35,103 @@ inline Tensor Tensor::view(IntArrayRef shape) const {
   return result;
 }
 
-inline const Tensor& Tensor::resize_(IntArrayRef shape, std::optional<MemoryFormat>) const {
-  if (sizes() == shape) return *this;
+inline Tensor& Tensor::fill_(const Scalar& value) const {
+  // A tensor of the tape stays on it, with a gradient of 0 for what it was computed from.
+  if (!lamella::autograd::is_grad_enabled() || !requires_grad()) return lamella::fill_(*this, value), self();
+  const lamella::Tensor nowhere = lamella::full({}, false, lamella::DType::Bool, Native::device());
+  return copy_(lamella::where(nowhere, *this, value));
+}
+inline Tensor& Tensor::fill_(const Tensor& value) const {
+  if (value.dim() != 0) {
+    lamella::fail<lamella::RuntimeError>("[fill_] expected a value without axes, got ", lamella::describe(value));
+  }
+  return copy_(value);
+}
+
+inline Tensor Tensor::data() const {
+  if (!known("data").impl()->storage || impl()->hidden || is_meta()) return detach();
+  const auto release = [](void* kept) { delete static_cast<Native*>(kept); };
+  return lamella::from_memory(raw_data(), shape(), Native::strides(), Native::dtype(), Native::device(), release,
+                              new Native(Native::detach()));
+}
+
+inline Tensor Tensor::narrow(std::int64_t axis, std::int64_t start, std::int64_t length) const {
+  const std::int64_t whole = known("narrow").size(axis);
+  if (length < 0) lamella::fail<lamella::RuntimeError>("[narrow] expected a length of 0 or more, got ", length);
+  if (start < -whole || start > whole) {
+    lamella::fail<lamella::IndexError>("[narrow] start ", start, " is not in [", -whole, ", ", whole, "]");
+  }
+  if (start < 0) start += whole;
+  if (start + length > whole) {
+    lamella::fail<lamella::RuntimeError>("[narrow] start ", start, " and length ", length, " go beyond the size, ",
+                                         whole);
+  }
+  return lamella::narrow(*this, axis, start, length);
+}
+
+inline lamella::Dims Tensor::channels_last(bool to_end) const {
+  const std::int64_t axes = dim();
+  if (axes != 4 && axes != 5) {
+    lamella::fail<lamella::RuntimeError>("[channels_last] expected 4 or 5 axes, got ", lamella::describe(*this));
+  }
+  lamella::Dims order{0};
+  if (!to_end) order.push_back(axes - 1);
+  for (std::int64_t axis = to_end ? 2 : 1; axis < axes - (to_end ? 0 : 1); ++axis) order.push_back(axis);
+  if (to_end) order.push_back(1);
+  return order;
+}
+
+inline std::optional<lamella::Dims> Tensor::order_in_memory() const {
+  const lamella::Dims& strides = known("order_in_memory").strides();
+  lamella::Dims order;
+  for (std::int64_t axis = 0; axis < dim(); ++axis) order.push_back(axis);
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return strides[a] > strides[b]; });
+  std::int64_t expected = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const std::int64_t axis = order[i];
+    if (shape()[axis] == 1) continue;
+    if (strides[axis] != expected) return std::nullopt;
+    expected *= shape()[axis];
+  }
+  return order;
+}
+
+inline std::tuple<Tensor, Tensor> Tensor::picked(const Tensor& places, std::int64_t axis, bool keepdim) const {
+  if (dim() == 0) return {clone(), places};
+  const Tensor values = gather(axis, places);
+  return keepdim ? std::tuple(values, places) : std::tuple(values.squeeze(axis), places.squeeze(axis));
+}
+
+namespace detail {
+/// Returns what make(shape) returns, with its elements in the order of x's memory.
+template <class Make>
+Tensor made_like(const Tensor& x, Make make) {
+  if (x.is_contiguous()) return make(x.sizes());
+  const auto order = x.order_in_memory();
+  if (!order) return make(x.sizes());
+  lamella::Dims shape, back(order->size(), 0), strides(order->size(), 0);
+  for (const std::int64_t axis : *order) shape.push_back(x.sizes()[static_cast<std::size_t>(axis)]);
+  for (std::size_t i = 0; i < back.size(); ++i) back[static_cast<std::size_t>((*order)[i])] = std::int64_t(i);
+  const Tensor made = make(shape);
+  for (std::size_t i = 0; i < back.size(); ++i) strides[i] = made.strides()[static_cast<std::size_t>(back[i])];
+  return lamella::make_view(made, x.shape(), strides);
+}
+}  // namespace detail
+
+inline Tensor Tensor::clone(std::optional<MemoryFormat> format) const {
+  if (format && is_channels_last(*format)) {
+    return Tensor(lamella::clone(permute(channels_last(true)))).permute(channels_last(false));
+  }
+  if (!defined() || Native::is_contiguous() || format == MemoryFormat::Contiguous) return lamella::clone(*this);
+  const auto order = order_in_memory();
+  if (!order) return lamella::clone(*this);
+  lamella::Dims back(order->size(), 0);
+  for (std::size_t i = 0; i < back.size(); ++i) back[static_cast<std::size_t>((*order)[i])] = std::int64_t(i);
+  return Tensor(lamella::clone(permute(*order))).permute(back);
+}
+
+inline Tensor& Tensor::resize_(IntArrayRef shape, std::optional<MemoryFormat>) const {
+  if (known("resize_").shape() == to_dims(shape)) return self();
   lamella::TensorImpl& own = *impl();
   lamella::Storage& memory = *own.storage;
   const bool known = (own.flags & ~lamella::TensorImpl::kInference) != 0 || own.listed || own.base || own.hidden ||
@@ -72,12 +167,12 @@ inline const Tensor& Tensor::resize_(IntArrayRef shape, std::optional<MemoryForm
   own.contiguous = true;
   own.shape = dims;
   lamella::set_contiguous_strides(own.shape, own.strides);
-  return *this;
+  return self();
 }
 
 inline Tensor Tensor::expand(IntArrayRef shape, bool) const {
   lamella::Dims dims = to_dims(shape);
-  if (dims.size() < ndim()) {
+  if (dims.size() < known("expand").ndim()) {
     lamella::fail<lamella::ValueError>("[expand] ", lamella::describe(*this), " has more axes than ", shape);
   }
   const std::size_t added = dims.size() - ndim();
@@ -99,39 +194,46 @@ inline std::vector<Tensor> Tensor::split(std::int64_t size, std::int64_t axis) c
 
 inline Tensor Tensor::slice(std::int64_t axis, std::optional<std::int64_t> start, std::optional<std::int64_t> end,
                             std::int64_t step) const {
-  const std::int64_t at = lamella::normalize_axis(axis, ndim(), "slice");
+  if (step <= 0) lamella::fail<lamella::RuntimeError>("[slice] expected a step above 0, got ", step);
+  const std::int64_t at = lamella::normalize_axis(axis, known("slice").ndim(), "slice");
   lamella::IndexItems items(static_cast<std::size_t>(at), lamella::IndexItem(lamella::Slice{}));
   items.emplace_back(lamella::Slice{start, end, step});
   return lamella::index(*this, items);
 }
 
 inline Tensor Tensor::to(const TensorOptions& options, bool, bool copy) const {
-  lamella::Tensor x = *this;
+  lamella::Tensor x = known("to");
   if (options.has_device()) x = lamella::to_device(x, options.device().native());
   if (options.has_dtype() && to_dtype(options.dtype()) != x.dtype()) x = lamella::astype(x, to_dtype(options.dtype()));
-  return copy && x.same(*this) ? Tensor(lamella::clone(x)) : Tensor(x);
+  if (options.memory_format_opt() && is_channels_last(*options.memory_format_opt())) {
+    x = Tensor(x).contiguous(*options.memory_format_opt());
+  }
+  return copy && x.same(*this) ? clone(options.memory_format_opt()) : Tensor(x);
 }
 
 // Operators, which match at::Tensor better than Lamella's own, which take whatever converts to a tensor or number.
-#define AT_OPERATOR_(op, native)                                                                \
-  inline Tensor operator op(const Tensor& a, const Tensor& b) { return lamella::native(a, b); } \
-  inline Tensor operator op(const Tensor& a, const Scalar& b) { return lamella::native(a, b); } \
-  inline Tensor operator op(const Scalar& a, const Tensor& b) { return lamella::native(a, b); }
-AT_OPERATOR_(+, add)
-AT_OPERATOR_(-, subtract)
-AT_OPERATOR_(*, multiply)
-AT_OPERATOR_(/, divide)
-AT_OPERATOR_(%, remainder)
-AT_OPERATOR_(==, equal)
-AT_OPERATOR_(!=, not_equal)
-AT_OPERATOR_(<, less)
-AT_OPERATOR_(<=, less_equal)
-AT_OPERATOR_(>, greater)
-AT_OPERATOR_(>=, greater_equal)
-AT_OPERATOR_(&, bitwise_and)
-AT_OPERATOR_(|, bitwise_or)
-AT_OPERATOR_(^, bitwise_xor)
+#define AT_OPERATOR_(op, native)                                                       \
+  inline Tensor operator op(const Tensor& a, const Tensor& b) { return native(a, b); } \
+  inline Tensor operator op(const Tensor& a, const Scalar& b) { return native(a, b); } \
+  inline Tensor operator op(const Scalar& a, const Tensor& b) { return native(a, b); }
+AT_OPERATOR_(+, lamella::add)
+AT_OPERATOR_(-, lamella::subtract)
+AT_OPERATOR_(*, lamella::multiply)
+AT_OPERATOR_(/, lamella::divide)
+AT_OPERATOR_(==, lamella::equal)
+AT_OPERATOR_(!=, lamella::not_equal)
+AT_OPERATOR_(<, lamella::less)
+AT_OPERATOR_(<=, lamella::less_equal)
+AT_OPERATOR_(>, lamella::greater)
+AT_OPERATOR_(>=, lamella::greater_equal)
+AT_OPERATOR_(&, lamella::bitwise_and)
+AT_OPERATOR_(|, lamella::bitwise_or)
+AT_OPERATOR_(^, lamella::bitwise_xor)
 #undef AT_OPERATOR_
+
+inline Tensor operator%(const Tensor& a, const Tensor& b) { return a.remainder(b); }
+inline Tensor operator%(const Tensor& a, const Scalar& b) { return a.remainder(b); }
+inline Tensor operator%(const Scalar& a, const Tensor& b) { return lamella::remainder(a, b); }
 
 // Functions for the methods.
 #define AT_UNARY_FUNCTION_(name) \
@@ -146,6 +248,13 @@ AT_BINARY_METHODS(AT_BINARY_FUNCTION_)
 #undef AT_SAME_UNARY_METHODS
 #undef AT_BINARY_METHODS
 
+inline Tensor div(const Tensor& a, const Tensor& b, std::optional<std::string_view> rounding_mode) {
+  return a.div(b, rounding_mode);
+}
+inline Tensor div(const Tensor& a, const Scalar& b, std::optional<std::string_view> rounding_mode) {
+  return a.div(b, rounding_mode);
+}
+inline Tensor pow(const Scalar& a, const Tensor& b) { return lamella::pow(a, b); }
 inline Tensor add(const Tensor& a, const Tensor& b, const Scalar& alpha = 1) { return a.add(b, alpha); }
 inline Tensor add(const Tensor& a, const Scalar& b, const Scalar& alpha = 1) { return a.add(b, alpha); }
 inline Tensor sub(const Tensor& a, const Tensor& b, const Scalar& alpha = 1) { return a.sub(b, alpha); }
@@ -155,6 +264,14 @@ inline Tensor clamp(const Tensor& x, const std::optional<Scalar>& min,
                     const std::optional<Scalar>& max = std::nullopt) {
   return x.clamp(min, max);
 }
+inline Tensor clip(const Tensor& x, const std::optional<Scalar>& min, const std::optional<Scalar>& max = std::nullopt) {
+  return x.clamp(min, max);
+}
+inline Tensor where(const Tensor& condition, const Scalar& a, const Scalar& b) {
+  return lamella::where(condition, a, b);
+}
+/// Returns the places where the condition holds: a tensor for each axis.
+inline std::vector<Tensor> where(const Tensor& condition) { return condition.nonzero().unbind(1); }
 inline Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
   return lamella::where(condition, a, b);
 }
@@ -166,24 +283,20 @@ inline Tensor where(const Tensor& condition, const Scalar& a, const Tensor& b) {
 }
 
 inline Tensor elu(const Tensor& x, const Scalar& alpha = 1.0) { return lamella::elu(x, alpha); }
-inline Tensor gelu(const Tensor& x) { return lamella::gelu(x); }
+inline Tensor gelu(const Tensor& x, std::string_view approximate = "none") { return lamella::gelu(x, approximate); }
 inline Tensor silu(const Tensor& x) { return lamella::silu(x); }
-inline Tensor softplus(const Tensor& x) { return lamella::softplus(x); }
+inline Tensor softplus(const Tensor& x, const Scalar& beta = 1, const Scalar& threshold = 20) {
+  return lamella::softplus(x, beta, threshold);
+}
 inline Tensor leaky_relu(const Tensor& x, const Scalar& slope = 0.01) { return lamella::leaky_relu(x, slope); }
-inline Tensor softmax(const Tensor& x, std::int64_t axis) { return x.softmax(axis); }
-inline Tensor log_softmax(const Tensor& x, std::int64_t axis) { return x.log_softmax(axis); }
+inline Tensor softmax(const Tensor& x, std::int64_t axis, std::optional<ScalarType> type = std::nullopt) {
+  return x.softmax(axis, type);
+}
+inline Tensor log_softmax(const Tensor& x, std::int64_t axis, std::optional<ScalarType> type = std::nullopt) {
+  return x.log_softmax(axis, type);
+}
 
 inline Tensor matmul(const Tensor& a, const Tensor& b) { return a.matmul(b); }
-// Functions that write into a given tensor of the result's shape.
-inline Tensor& add_out(Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha = 1) {
-  return out.copy_(a.add(b, alpha)), out;
-}
-inline Tensor& sub_out(Tensor& out, const Tensor& a, const Tensor& b, const Scalar& alpha = 1) {
-  return out.copy_(a.sub(b, alpha)), out;
-}
-inline Tensor& mul_out(Tensor& out, const Tensor& a, const Tensor& b) { return out.copy_(a.mul(b)), out; }
-inline Tensor& div_out(Tensor& out, const Tensor& a, const Tensor& b) { return out.copy_(a.div(b)), out; }
-inline Tensor& mm_out(Tensor& out, const Tensor& a, const Tensor& b) { return out.copy_(a.mm(b)), out; }
 inline Tensor mm(const Tensor& a, const Tensor& b) { return a.mm(b); }
 inline Tensor bmm(const Tensor& a, const Tensor& b) { return a.bmm(b); }
 inline Tensor mv(const Tensor& a, const Tensor& b) { return a.mv(b); }
@@ -192,15 +305,17 @@ inline Tensor outer(const Tensor& a, const Tensor& b) { return a.outer(b); }
 /// Returns beta * x + alpha * (a @ b).
 inline Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, const Scalar& beta = 1,
                     const Scalar& alpha = 1) {
-  const Tensor product = a.mm(b);
-  return (beta.toDouble() == 1 ? x : x * beta) + (alpha.toDouble() == 1 ? product : product * alpha);
+  return x.addmm(a, b, beta, alpha);
 }
 inline Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias = std::nullopt) {
   return lamella::linear(x, weight, bias && bias->defined() ? std::optional<lamella::Tensor>(*bias) : std::nullopt);
 }
 
 inline Tensor sum(const Tensor& x, std::optional<ScalarType> type = std::nullopt) { return x.sum(type); }
-inline Tensor sum(const Tensor& x, std::int64_t axis, bool keepdim = false) { return x.sum(axis, keepdim); }
+inline Tensor sum(const Tensor& x, std::int64_t axis, bool keepdim = false,
+                  std::optional<ScalarType> type = std::nullopt) {
+  return x.sum(axis, keepdim, type);
+}
 inline Tensor sum(const Tensor& x, OptionalIntArrayRef axes, bool keepdim = false,
                   std::optional<ScalarType> type = std::nullopt) {
   return x.sum(axes, keepdim, type);
@@ -209,7 +324,11 @@ inline Tensor mean(const Tensor& x) { return x.mean(); }
 inline Tensor mean(const Tensor& x, std::int64_t axis, bool keepdim = false) { return x.mean(axis, keepdim); }
 inline Tensor mean(const Tensor& x, OptionalIntArrayRef axes, bool keepdim = false) { return x.mean(axes, keepdim); }
 inline Tensor prod(const Tensor& x) { return x.prod(); }
-inline Tensor norm(const Tensor& x) { return x.norm(); }
+inline Tensor prod(const Tensor& x, std::int64_t axis, bool keepdim = false) { return x.prod(axis, keepdim); }
+inline Tensor norm(const Tensor& x, const Scalar& p = 2) { return x.norm(p); }
+inline Tensor norm(const Tensor& x, const std::optional<Scalar>& p, IntArrayRef axes, bool keepdim = false) {
+  return x.norm(p, axes, keepdim);
+}
 inline Tensor max(const Tensor& x) { return x.max(); }
 inline Tensor min(const Tensor& x) { return x.min(); }
 inline std::tuple<Tensor, Tensor> max(const Tensor& x, std::int64_t axis, bool keepdim = false) {
@@ -248,16 +367,39 @@ inline std::vector<Tensor> split(const Tensor& x, std::int64_t size, std::int64_
 inline std::vector<lamella::Tensor> native_list(TensorList tensors) {
   return std::vector<lamella::Tensor>(tensors.begin(), tensors.end());
 }
-inline Tensor cat(TensorList tensors, std::int64_t axis = 0) { return lamella::concat(native_list(tensors), axis); }
+/// Joins tensors along an axis. Undefined ones are left out and, among tensors of more axes, those of the shape [0],
+/// which count for the dtype alone: lists are begun with them.
+inline Tensor cat(TensorList tensors, std::int64_t axis = 0) {
+  const auto is_start = [](const Tensor& x) { return x.dim() == 1 && x.numel() == 0; };
+  const bool all_starts = std::all_of(tensors.begin(), tensors.end(), is_start);
+  std::vector<lamella::Tensor> joined;
+  std::optional<lamella::DType> type;
+  for (const Tensor& x : tensors) {
+    if (!x.defined()) continue;
+    const lamella::DType own = to_dtype(x.scalar_type());
+    type = type ? lamella::promote_types(*type, own) : own;
+    if (all_starts || !is_start(x)) joined.push_back(x);
+  }
+  const lamella::Tensor made = lamella::concat(joined, axis);
+  return type && made.dtype() != *type ? lamella::astype(made, *type) : made;
+}
 inline Tensor concat(TensorList tensors, std::int64_t axis = 0) { return cat(tensors, axis); }
 inline Tensor stack(TensorList tensors, std::int64_t axis = 0) { return lamella::stack(native_list(tensors), axis); }
-inline Tensor clone(const Tensor& x) { return x.clone(); }
+inline Tensor clone(const Tensor& x, std::optional<MemoryFormat> format = std::nullopt) { return x.clone(format); }
 
 // New tensors.
 namespace detail {
 inline Tensor marked(Tensor x, const TensorOptions& options) {
   if (options.requires_grad()) x.set_requires_grad(true);
   return x;
+}
+/// Returns make(shape, options) for the shape of x, in the order of its memory unless the options say otherwise.
+template <class Make>
+Tensor like(const Tensor& x, const TensorOptions& options, Make make) {
+  const TensorOptions own = TensorOptions(options).requires_grad(false);
+  const auto format = options.memory_format_opt();
+  if (format && *format != MemoryFormat::Preserve) return marked(make(x.sizes(), own), options);
+  return marked(made_like(x, [&](IntArrayRef shape) { return make(shape, own); }), options);
 }
 /// Returns the options, with those of x for whatever is not given.
 inline TensorOptions filled(const Tensor& x, const TensorOptions& options) {
@@ -273,7 +415,8 @@ inline TensorOptions filled(const Tensor& x, const TensorOptions& options) {
     return detail::marked(lamella::name(to_dims(shape), options.native_dtype(), options.native_device()), options); \
   }                                                                                                                 \
   inline Tensor name##_like(const Tensor& x, const TensorOptions& options = {}) {                                   \
-    return name(x.sizes(), detail::filled(x, options));                                                             \
+    return detail::like(x, detail::filled(x, options),                                                              \
+                        [](IntArrayRef s, const TensorOptions& o) { return name(s, o); });                          \
   }
 AT_FACTORY_(zeros)
 AT_FACTORY_(ones)
@@ -281,16 +424,34 @@ AT_FACTORY_(rand)
 AT_FACTORY_(randn)
 #undef AT_FACTORY_
 inline Tensor empty(IntArrayRef shape, const TensorOptions& options = {}) {
-  return detail::marked(lamella::empty(to_dims(shape), to_dtype(options.dtype()), options.device().native()), options);
+  const Tensor x = lamella::empty(to_dims(shape), to_dtype(options.dtype()), options.device().native());
+  const auto format = options.memory_format_opt();
+  return detail::marked(format ? x.contiguous(*format) : x, options);
+}
+inline Tensor empty(IntArrayRef shape, const TensorOptions& options, std::optional<MemoryFormat> format) {
+  return empty(shape, options.memory_format(format));
 }
 inline Tensor empty_like(const Tensor& x, const TensorOptions& options = {}) {
-  return empty(x.sizes(), detail::filled(x, options));
+  return detail::like(x, detail::filled(x, options),
+                      [](IntArrayRef shape, const TensorOptions& all) { return empty(shape, all); });
 }
 inline Tensor full(IntArrayRef shape, const Scalar& value, const TensorOptions& options = {}) {
   return detail::marked(lamella::full(to_dims(shape), value, options.native_dtype(), options.native_device()), options);
 }
+/// Returns a new tensor of those strides, which leave no elements out.
+inline Tensor empty_strided(IntArrayRef shape, IntArrayRef strides, const TensorOptions& options = {}) {
+  std::int64_t last = 0;
+  bool none = false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    none = none || shape[i] == 0;
+    last += (shape[i] - 1) * strides.at(i);
+  }
+  const Tensor memory = empty({none ? 0 : last + 1}, TensorOptions(options).requires_grad(false));
+  return detail::marked(lamella::make_view(memory, shape, strides), options);
+}
 inline Tensor full_like(const Tensor& x, const Scalar& value, const TensorOptions& options = {}) {
-  return full(x.sizes(), value, detail::filled(x, options));
+  return detail::like(x, detail::filled(x, options),
+                      [&](IntArrayRef shape, const TensorOptions& all) { return full(shape, value, all); });
 }
 inline Tensor empty_symint(SymIntArrayRef shape, const TensorOptions& options = {}) {
   return empty(asIntArrayRefUnchecked(shape), options);
@@ -311,43 +472,84 @@ inline Tensor arange(const Scalar& end, const TensorOptions& options = {}) {
 inline Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options = {}) {
   return detail::marked(lamella::arange(start, end, 1, options.native_dtype(), options.native_device()), options);
 }
+inline Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& options = {}) {
+  return detail::marked(lamella::arange(start, end, step, options.native_dtype(), options.native_device()), options);
+}
+inline Tensor eye(std::int64_t n, std::int64_t m, const TensorOptions& options = {}) {
+  return detail::marked(lamella::eye(n, m, 0, options.native_dtype(), options.native_device()), options);
+}
 inline Tensor eye(std::int64_t n, const TensorOptions& options = {}) {
   return detail::marked(lamella::eye(n, std::nullopt, 0, options.native_dtype(), options.native_device()), options);
 }
-inline Tensor scalar_tensor(const Scalar& value, const TensorOptions& options = {}) { return full({}, value, options); }
+inline Tensor scalar_tensor(const Scalar& value, const TensorOptions& options = {}) {
+  return full({}, value, options.has_dtype() || value.isComplex() ? options : options.dtype(kFloat));
+}
 
-/// Makes a tensor of the values of a braced list, in their own dtype unless another is given.
-template <class T>
-Tensor tensor(ArrayRef<T> values, const TensorOptions& options = {}) {
-  Tensor x = empty({static_cast<std::int64_t>(values.size())}, TensorOptions(CppTypeToScalarType<T>::value));
-  std::copy(values.begin(), values.end(), x.template data_ptr<T>());
-  return detail::marked(x.to(options), options);
-}
-// Integers become int64 and other numbers the default dtype, as in PyTorch.
-inline Tensor tensor(std::initializer_list<double> values, const TensorOptions& options = {}) {
-  return tensor(ArrayRef<double>(values), options.has_dtype() ? options : options.dtype(kFloat));
-}
-inline Tensor tensor(std::initializer_list<float> values, const TensorOptions& options = {}) {
-  return tensor(ArrayRef<float>(values), options);
-}
-inline Tensor tensor(std::initializer_list<int> values, const TensorOptions& options = {}) {
-  return tensor(ArrayRef<int>(values), options.has_dtype() ? options : options.dtype(kLong));
-}
-template <class T>
-Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
-  return tensor(ArrayRef<T>(values), options);
-}
-template <class T>
-  requires std::is_arithmetic_v<T>
-Tensor tensor(T value, const TensorOptions& options = {}) {
-  const ScalarType natural = std::is_same_v<T, bool> ? kBool : std::is_integral_v<T> ? kLong : kFloat;
-  return full({}, value, options.has_dtype() ? options : options.dtype(natural));
+namespace detail {
+/// Values of a new tensor: a number, a list, or a braced list of such. Integers of int and int64 become int64, and
+/// float and double the default dtype; others keep theirs.
+class TensorData {
+ public:
+  TensorData() : value_(at::empty({0})) {}
+  template <class T>
+    requires(std::is_arithmetic_v<T>)
+  TensorData(T value) : value_(full({}, value, CppTypeToScalarType<T>::value)), type_(type_for<T>()) {}
+  TensorData(std::complex<double> value) : value_(full({}, value, kComplexDouble)), type_(kComplexFloat) {}
+  template <class T>
+  TensorData(ArrayRef<T> values) {
+    const Tensor own = at::empty({static_cast<std::int64_t>(values.size())}, CppTypeToScalarType<T>::value);
+    std::copy(values.begin(), values.end(), own.data_ptr<T>());
+    value_ = own;
+    type_ = type_for<T>();
+  }
+  template <class T>
+  TensorData(const std::vector<T>& values) : TensorData(ArrayRef<T>(values)) {}
+  TensorData(const std::vector<bool>& values)
+      : value_(at::empty({static_cast<std::int64_t>(values.size())}, kBool)), type_(kBool) {
+    std::copy(values.begin(), values.end(), value_.data_ptr<bool>());
+  }
+  TensorData(std::initializer_list<TensorData> rows) {
+    std::vector<lamella::Tensor> parts;
+    for (const TensorData& row : rows) {
+      if (row.type_ != rows.begin()->type_) {
+        lamella::fail<lamella::RuntimeError>("[tensor] expected values of one dtype, got ", rows.begin()->type_,
+                                             " and ", row.type_);
+      }
+      type_ = row.type_;
+      parts.push_back(row.value_);
+    }
+    value_ = parts.empty() ? at::empty({0}) : Tensor(lamella::stack(parts));
+  }
+  /// Returns the tensor with the given options, which have a natural dtype if they name none.
+  Tensor with(const TensorOptions& options) const {
+    return value_.to(options.has_dtype() ? options : options.dtype(type_));
+  }
+
+ private:
+  template <class T>
+  static ScalarType type_for() {
+    if constexpr (std::is_same_v<T, bool>) return kBool;
+    const ScalarType own = CppTypeToScalarType<T>::value;
+    if (own == kInt || own == kLong) return kLong;
+    return own == kDouble || own == kFloat ? kFloat : own;
+  }
+
+  Tensor value_;
+  ScalarType type_ = kFloat;
+};
+}  // namespace detail
+
+/// Makes a tensor of a number, a list or nested braces.
+inline Tensor tensor(const detail::TensorData& data, const TensorOptions& options = {}) {
+  const TensorOptions wanted = TensorOptions(options).requires_grad(false);
+  return detail::marked(data.with(wanted), options);
 }
 
 /// Makes a tensor on memory of the caller, with strides in elements.
 inline Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {}) {
-  return lamella::from_memory(data, sizes, strides, to_dtype(options.dtype()), options.device().native(), nullptr,
-                              nullptr);
+  return detail::marked(lamella::from_memory(data, sizes, strides, to_dtype(options.dtype()), options.device().native(),
+                                             nullptr, nullptr),
+                        options);
 }
 inline Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {}) {
   const lamella::Dims strides = lamella::contiguous_strides(sizes);
@@ -362,13 +564,13 @@ Tensor from_blob(void* data, IntArrayRef sizes, Deleter deleter, const TensorOpt
     void* data;
   };
   const lamella::Dims strides = lamella::contiguous_strides(sizes);
-  return lamella::from_memory(
-      data, sizes, strides, to_dtype(options.dtype()), options.device().native(),
-      [](void* context) {
-        const std::unique_ptr<Held> held(static_cast<Held*>(context));
-        held->deleter(held->data);
-      },
-      new Held{std::move(deleter), data});
+  const auto release = [](void* context) {
+    const std::unique_ptr<Held> held(static_cast<Held*>(context));
+    held->deleter(held->data);
+  };
+  return detail::marked(lamella::from_memory(data, sizes, strides, to_dtype(options.dtype()), options.device().native(),
+                                             release, new Held{std::move(deleter), data}),
+                        options);
 }
 
 /// Prints "float32[2, 3] on cpu" and, for a small tensor, its elements.

@@ -8,6 +8,8 @@
 #include "ATen/Dispatch.h"
 #include "ATen/Functions.h"
 #include "ATen/MoreFunctions.h"
+#include "ATen/OutFunctions.h"
+#include "ATen/TensorIndexing.h"
 #include "ATen/core/LegacyTypeDispatch.h"
 
 namespace c10 {

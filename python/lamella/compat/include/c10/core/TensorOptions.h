@@ -11,8 +11,8 @@ namespace c10 {
 enum class Layout : std::int8_t { Strided };
 inline constexpr Layout kStrided = Layout::Strided;
 
-/// Memory format. Preserve and Contiguous are the same: a new tensor is contiguous.
-enum class MemoryFormat : std::int8_t { Contiguous, Preserve };
+/// Order of a tensor's elements in its memory; Preserve is that of the tensor which another is made of.
+enum class MemoryFormat : std::int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 
 /// Options of a new tensor: dtype, device, and whether it wants a gradient.
 class TensorOptions {
@@ -22,7 +22,7 @@ class TensorOptions {
   TensorOptions(Device device) : device_(device) {}
   TensorOptions(DeviceType type) : device_(Device(type)) {}
   TensorOptions(Layout) {}
-  TensorOptions(MemoryFormat) {}
+  TensorOptions(MemoryFormat format) : format_(format) {}
 
   [[nodiscard]] TensorOptions dtype(std::optional<ScalarType> type) const {
     TensorOptions other = *this;
@@ -43,11 +43,17 @@ class TensorOptions {
     return other;
   }
   [[nodiscard]] TensorOptions layout(Layout) const { return *this; }
-  [[nodiscard]] TensorOptions memory_format(MemoryFormat) const { return *this; }
+  [[nodiscard]] TensorOptions memory_format(std::optional<MemoryFormat> format) const {
+    TensorOptions other = *this;
+    other.format_ = format;
+    return other;
+  }
+  [[nodiscard]] TensorOptions pinned_memory(bool) const { return *this; }
 
   ScalarType dtype() const { return dtype_.value_or(ScalarType::Float); }
   Device device() const { return device_.value_or(Device(DeviceType::CPU)); }
   Layout layout() const { return Layout::Strided; }
+  std::optional<MemoryFormat> memory_format_opt() const { return format_; }
   bool requires_grad() const { return requires_grad_; }
   bool has_dtype() const { return dtype_.has_value(); }
   bool has_device() const { return device_.has_value(); }
@@ -63,6 +69,7 @@ class TensorOptions {
  private:
   std::optional<ScalarType> dtype_;
   std::optional<Device> device_;
+  std::optional<MemoryFormat> format_;
   bool requires_grad_ = false;
 };
 
