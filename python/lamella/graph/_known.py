@@ -1,4 +1,4 @@
-"""What is known, before a graph runs, of the sizes that a run determines."""
+"""Bounds and examples of the sizes that only a run of a graph determines."""
 
 from __future__ import annotations
 

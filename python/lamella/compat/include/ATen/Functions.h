@@ -583,6 +583,8 @@ inline std::ostream& operator<<(std::ostream& out, const Tensor& x) {
       const Scalar value = flat[i].item();
       if (value.isIntegral(true)) {
         out << value.toLong() << " ";
+      } else if (value.isComplex()) {
+        out << value.toComplexDouble() << " ";
       } else {
         out << value.toDouble() << " ";
       }

@@ -13,7 +13,7 @@ namespace internal {
 /// Grain of loops that do little work per element.
 inline constexpr std::int64_t GRAIN_SIZE = 32768;
 
-/// What a range of a loop knows about itself.
+/// State of a range of a loop on the thread that runs it.
 struct Range {
   int number = 0;
   bool inside = false;

@@ -92,7 +92,10 @@ class type_caster<c10::Scalar> {
   static handle cast(const c10::Scalar& x, return_value_policy, handle) {
     if (x.isBoolean()) return PyBool_FromLong(x.toBool());
     if (x.isIntegral(false)) return PyLong_FromLongLong(x.toLong());
-    if (x.isComplex()) return PyComplex_FromDoubles(x.toDouble(), x.imaginary());
+    if (x.isComplex()) {
+      const std::complex<double> value = x.toComplexDouble();
+      return PyComplex_FromDoubles(value.real(), value.imag());
+    }
     return PyFloat_FromDouble(x.toDouble());
   }
 };

@@ -64,8 +64,7 @@ class Scalar : public lamella::Scalar {
   bool isIntegral(bool include_bool) const { return kind() == Kind::Int || (include_bool && kind() == Kind::Bool); }
   bool isBoolean() const { return kind() == Kind::Bool; }
   bool isComplex() const { return kind() == Kind::Complex; }
-  /// Returns the value as the number type T; RuntimeError if it does not fit. What is not 0 is true, and the double of
-  /// a complex number is its real part, of which with imaginary() the number can be put together.
+  /// Returns the value as the number type T; RuntimeError if it does not fit. What is not 0 is true.
   template <class T>
   T to() const {
     if constexpr (std::is_same_v<T, bool>) {
@@ -76,8 +75,7 @@ class Scalar : public lamella::Scalar {
       if constexpr (std::is_arithmetic_v<T>) {
         const bool beyond = isIntegral(true) && !beyond_int64()
                                 ? detail::is_beyond<T>(lamella::Scalar::to<std::int64_t>())
-                                : detail::is_beyond<T>(lamella::Scalar::to<double>()) ||
-                                      (imaginary() != 0 && !std::is_same_v<T, double>);
+                                : detail::is_beyond<T>(lamella::Scalar::to<double>()) || imaginary() != 0;
         if (beyond) {
           lamella::fail<lamella::RuntimeError>("value cannot be converted to type ", detail::number_name<T>(),
                                                " without overflow");
