@@ -18,6 +18,7 @@ from ._known import Known
 from ._recorder import Recorder, _where
 from ._sizes import plain_sizes
 from ._symbol import SAMPLE_SIZES, Symbol
+from ._told import Told
 
 Shape = tuple[int, ...]
 
@@ -88,6 +89,8 @@ class Graph:
         #: True decides ``if n > 3`` by the sizes of examples, with a warning, where the inputs' limits do not.
         self.follows_examples = False
         self._known_sizes: dict[tuple[int, int], Known] = {}
+        #: The sizes that are the elements of values.
+        self._told = Told()
         #: The number of unknown sizes of the value that has most.
         self._most_open = 0
         #: The graph around it, of a branch or of the body of a loop.

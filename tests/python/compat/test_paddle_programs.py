@@ -109,6 +109,74 @@ CASES = {
             found.append(float(value))
         assert found[1] < found[0] and found[2] == 0 and found[3] < found[1] - 0.4
         """,
+    "elements of a shape are the sizes that are known": """
+        def halves(x):
+            n, m = paddle.shape(x)
+            return paddle.concat([x[:, : m // 2] * paddle.ones([2]), paddle.zeros([n // 2, m - 2])])
+
+        def last(x):
+            n, m = paddle.shape(x)
+            y = x * 2
+            y[n - 1] = paddle.zeros([m])
+            return y
+
+        def written(x):
+            sizes = paddle.shape(x)
+            sizes[1] = 2
+            return paddle.ones(sizes) * sizes[1].astype("float32")
+
+        def through_a_view(x):
+            sizes = paddle.shape(x)
+            paddle.assign(paddle.to_tensor([3]), sizes[1:2])
+            return paddle.ones([sizes[0], sizes[1]])
+
+        def branches(x):
+            n, m = sizes = paddle.shape(x).astype("int32")
+            return static.nn.cond(x.sum() > 0, lambda: paddle.zeros([n, m]) + x, lambda: paddle.ones(sizes) * x)
+
+        half = lambda v: np.concatenate([v[:, :2], np.zeros((len(v) // 2, 2))])
+        ended = lambda v: np.concatenate([v[:-1] * 2, v[:1] * 0])
+        check(lambda x: paddle.zeros(paddle.shape(x)) + x, lambda v: v, [-1, 4])
+        check(halves, half, [-1, 2])
+        check(last, ended, [-1, 4])
+        check(lambda x: x.reshape([paddle.shape(x)[0], 2, paddle.shape(x)[1] // 2]), lambda v: v.reshape(-1, 2, 2))
+        check(lambda x: paddle.arange(paddle.shape(x)[1]).astype("float32") + x, lambda v: v + np.arange(4), [-1, 4])
+        check(lambda x: paddle.to_tensor([1.0, 2.0, 3.0, 4.0, 5.0])[: paddle.shape(x)[1]] + x, lambda v: v + np.r_[1:5])
+        check(branches, lambda v: v, [-1, 4])
+        check(written, lambda v: np.full((len(v), 2), 2.0))
+        # In Lamella a slice is a view.
+        check(through_a_view, lambda v: np.ones((len(v), 3)))
+        """,
+    "tensors of variables": """
+        check(lambda x: paddle.to_tensor(paddle.shape(x)[0]), lambda v: np.int64(len(v)))
+        check(lambda x: paddle.to_tensor([paddle.shape(x)[0], 2]), lambda v: np.array([len(v), 2]))
+        check(lambda x: paddle.to_tensor([x.shape[0], paddle.shape(x)[1]]), lambda v: np.array(v.shape))
+        check(lambda x: paddle.to_tensor(x), lambda v: v, [-1, 4])
+        check(lambda x: paddle.to_tensor([x.sum(), 1.5]), lambda v: np.array([v.sum(), 1.5]))
+        nested = lambda x: paddle.to_tensor([[x.sum(), 1.5], [2, x.mean()]], dtype="float64")
+        check(nested, lambda v: np.array([[v.sum(), 1.5], [2, v.mean()]]), [2, 2])
+        check(lambda x: paddle.ones([paddle.to_tensor(paddle.shape(x)[1])]) + x, lambda v: v + 1, [-1, 4])
+        paddle.enable_static()
+        x = static.data("x", [None, 4])
+        x.stop_gradient = False
+        assert paddle.to_tensor(x).stop_gradient and paddle.to_tensor([x.sum(), 2.0]).stop_gradient
+        assert not paddle.to_tensor(x, stop_gradient=False).stop_gradient and not x.stop_gradient
+        """,
+    "elements are repeated as often as a size": """
+        half = lambda x: paddle.repeat_interleave(x, paddle.shape(x)[0] // 2, axis=0)
+        check(half, lambda v: v.repeat(len(v) // 2, 0))
+        check(lambda x: paddle.repeat_interleave(x, x.shape[0], axis=1), lambda v: v.repeat(len(v), 1))
+        check(lambda x: paddle.repeat_interleave(x, x.shape[0]), lambda v: v.repeat(len(v)))
+        check(lambda x: paddle.repeat_interleave(x, paddle.shape(x)[1:], axis=-1), lambda v: v.repeat(4, 1), [-1, 16])
+        """,
+    "variables are printed": """
+        paddle.enable_static()
+        x = static.data("x", [None, 4])
+        for text in (str(x), f"{x}", "%s" % x, repr(x)):
+            assert text == "Symbol('x', shape=[-1, 4], dtype=float32)"
+        assert "shape=[]" in f"{x.sum()}" and "shape=[]" in str(x.sum())
+        raises(RuntimeError, lambda: f"{x.sum():.2f}", "item", "when the graph runs")
+        """,
 }
 
 
@@ -119,5 +187,17 @@ def test_programs(case):
 
         main, startup, exe = static.default_main_program(), static.default_startup_program(), static.Executor()
         rng = np.random.default_rng(0)
+
+        def check(program, want, shape=None):
+            paddle.enable_static()
+            with static.program_guard(static.Program(), static.Program()):
+                y = program(static.data("x", [None, 4]))
+                assert shape is None or list(y.shape) == shape
+                for n in (3, 2, 6):
+                    x = np.arange(1, 4 * n + 1, dtype="float32").reshape(n, 4)
+                    (found,) = exe.run(feed={"x": x}, fetch_list=[y])
+                    assert found.shape == np.shape(want(x))
+                    np.testing.assert_allclose(found, want(x), 1e-6)
+            paddle.disable_static()
 """
     run(head + CASES[case])
