@@ -207,11 +207,12 @@ def normalized_by_batch(
 ) -> lm.Tensor:
     """Records a norm by the batch that moves ``variance`` by the mean of squares, not by the unbiased estimate.
 
-    ``momentum`` is what remains of the statistics. Copies of the program for inference normalize by them.
+    ``momentum`` is what remains of the statistics. Copies of the program for inference normalize by them. Where nothing
+    is recorded, as while the results of a function are tried, it is Lamella's own norm.
     """
     graph = graphs.recorded_graph()
     if graph is None:
-        raise RuntimeError("[batch_norm] no graph is recorded")
+        return lm.batch_norm(x, mean, variance, scale, shift, True, 1.0 - momentum, epsilon)
     kept = graph._recorder.of_each_run(variance)
     with lm.no_grad():
         moved = lm.stack([kept])[0]

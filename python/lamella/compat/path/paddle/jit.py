@@ -136,13 +136,16 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     program, startup = static.Program(), static.Program()
     static.enable_static()
     try:
-        with static.program_guard(program, startup), in_evaluation(module) if module else contextlib.nullcontext():
+        with (
+            static.program_guard(program, startup),
+            in_evaluation(module) if module is not None else contextlib.nullcontext(),
+        ):
             feeds: list[Any] = []
             arguments = [_argument(spec, feeds) for spec in specs]
             with modules_kept(program.graph, owner):
                 fetches = [x for x in _flat(layer(*arguments)) if isinstance(x, lm.Tensor)]
             fetches = [program.graph.capture(x) for x in fetches]
-        buffers = module.buffers() if module else ()
+        buffers = module.buffers() if module is not None else ()
         static.save_inference_model(path, feeds, fetches, program=program, buffers=buffers, methods=methods)
     except UnknownValueError as error:
         advice = _ADVICE.get(error.what, "compute with operators of paddle, and leave this out of what is saved")
