@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import lamella as lm
 from lamella import _C, _tree
@@ -442,3 +443,71 @@ def control_flow_of(graph: Graph, name: str) -> ControlFlow | None:
     """Returns the branches or the loop that a function node of that name runs; None for other functions."""
     found = [function for function, own in zip(graph._functions, graph._function_names, strict=True) if own == name]
     return found[0] if found and isinstance(found[0], ControlFlow) else None
+
+
+# As text
+
+
+def described(graph: Graph) -> dict[str, Any]:
+    """Returns the branches and loops that a graph's nodes run, by the nodes' names, as what JSON can hold.
+
+    Raises:
+        ValueError: a node calls another function in Python, or the graph of a branch refers to a tensor.
+    """
+    found: dict[str, Any] = {}
+    for node in graph.nodes:
+        if node.kind != "function":
+            continue
+        flow = control_flow_of(graph, node.op)
+        if flow is None:
+            raise ValueError(f"the Python function '{node.op}' ({node.where})")
+        bodies = []
+        for body in flow.bodies:
+            if body.graph.captured:
+                raise ValueError(f"tensors that a part of '{node.op}' ({node.where}) refers to")
+            names = {key: [x.name for x in getattr(body, key)] for key in ("inputs", "outputs")}
+            bodies.append({"text": body.graph.text(), **names, "control_flow": described(body.graph)})
+        found[node.op] = {"kind": flow.kind, "takes": flow.takes, "count": flow.count, "bodies": bodies}
+    return found
+
+
+def parsed(text: str, captured: dict[str, Tensor], flows: Any) -> Graph:
+    """Returns the graph of a text, and of the branches and loops in it as :func:`described` gives them.
+
+    Raises:
+        ValueError: the text, or what describes a branch or a loop, is wrong.
+    """
+    if not isinstance(flows, dict):
+        raise ValueError("what describes branches and loops is no mapping")
+    made = {name: _flow(name, flow) for name, flow in flows.items()}
+    graph = Graph.parse(text, captured, made)
+    # Nodes find their branches by the functions themselves.
+    for i, name in enumerate(graph._function_names):
+        graph._functions[i] = cast(Any, made[name])
+    graph.verify()
+    for node in graph.nodes:
+        if node.kind == "function":
+            flow, given = made[node.op], node.arguments[0][1]
+            results = flow.count or len(flow.bodies[0].outputs)
+            if len(node.results) != results or any(i >= len(given) for take in flow.takes for i in take):
+                raise ValueError(f"'{node.op}' takes or gives another number of values than its parts")
+    return graph
+
+
+def _flow(name: str, flow: Any) -> ControlFlow:
+    bodies, takes = [], []
+    try:
+        kind, count = flow["kind"], flow["count"]
+        for described_body, take in zip(flow["bodies"], flow["takes"], strict=True):
+            graph = parsed(described_body["text"], {}, described_body["control_flow"])
+            inputs, outputs = ([graph.symbol(x) for x in described_body[key]] for key in ("inputs", "outputs"))
+            bodies.append(Body(graph, inputs, outputs))
+            takes.append([operator.index(i) for i in take])
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"'{name}' is no branch and no loop: {error}") from error
+    results = [len(body.outputs) for body in bodies]
+    fits = all(len(body.inputs) == len(take) and min([0, *take]) == 0 for body, take in zip(bodies, takes, strict=True))
+    wanted = {"cond": (0, results[:1] * 2), "while_loop": (count, [1, count])}
+    if not fits or wanted.get(kind) != (count, results):
+        raise ValueError(f"'{name}' is no branch and no loop: its parts do not fit")
+    return ControlFlow(kind, bodies, takes, count)

@@ -123,12 +123,23 @@ def _interpolate(
     )
 
 
+def _repeat(recorder: Recorder, x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
+    if axis is None:
+        x, axis = lm.reshape(x, [-1]), 0
+    own = list(x.shape)
+    axis = range(len(own))[axis]
+    # An axis behind it takes the copies, and is then joined to it.
+    wide = _broadcast_to(recorder, lm.expand_dims(x, axis + 1), [*own[: axis + 1], repeats, *own[axis + 1 :]])
+    return lm.reshape(wide, [*own[:axis], own[axis] * repeats, *own[axis + 1 :]])
+
+
 #: By the operator's name. Each takes the recorder and the operator's arguments in their order.
 OF_SIZES: dict[str, Callable[..., Tensor]] = {
     "reshape": _reshape,
     "unflatten": _unflatten,
     "broadcast_to": _broadcast_to,
     "tile": _tile,
+    "repeat": _repeat,
     "arange": _arange,
     "interpolate": _interpolate,
 }
@@ -147,9 +158,16 @@ def _width(item: Any) -> int:
 def is_open(key: Any) -> bool:
     """True for an index with a bound or a number that is known only when the graph runs."""
     return any(
-        is_unknown(as_sizes((item.start, item.stop, item.step)) if isinstance(item, slice) else item)
+        is_unknown((item.start, item.stop, item.step) if isinstance(item, slice) else item)
         for item in (key if isinstance(key, tuple) else (key,))
     )
+
+
+def with_numbers(key: Any) -> Any:
+    """Returns an index in which the bounds of slices are numbers, where they are elements of a shape that are known."""
+    if isinstance(key, tuple):
+        return tuple(map(with_numbers, key))
+    return slice(*as_sizes((key.start, key.stop, key.step))) if isinstance(key, slice) else key
 
 
 def cut(recorder: Recorder, x: Tensor, key: Any) -> tuple[Tensor, Any]:
@@ -167,7 +185,7 @@ def cut(recorder: Recorder, x: Tensor, key: Any) -> tuple[Tensor, Any]:
         if isinstance(item, UnknownSize):
             part = item.tensor()
         elif isinstance(item, slice) and is_open(item):
-            start, stop, step = as_sizes((item.start, item.stop, item.step))
+            start, stop, step = item.start, item.stop, item.step
             refuse_unknown([step])
             step = 1 if step is None else step
             ends = (0, _LAST) if step > 0 else (_LAST, -_LAST)

@@ -18,6 +18,7 @@ from ._known import Known
 from ._recorder import Recorder, _where
 from ._sizes import plain_sizes
 from ._symbol import SAMPLE_SIZES, Symbol
+from ._told import Told
 
 Shape = tuple[int, ...]
 
@@ -91,6 +92,8 @@ class Graph:
         #: examples have; None where runs do not check that.
         self.equal_axes: list[Any] | None = None
         self._known_sizes: dict[tuple[int, int], Known] = {}
+        #: The sizes that are the elements of values.
+        self._told = Told()
         #: The number of unknown sizes of the value that has most.
         self._most_open = 0
         #: The graph around it, of a branch or of the body of a loop.
@@ -342,8 +345,28 @@ class Graph:
         input_list = [to(x) for x in ([inputs] if isinstance(inputs, Tensor) else inputs)]
         begin = [-1 if x is None else to(x)._id for x in target_gradients or []]
         self._prepare()
-        ids = self._core.add_gradients([x._id for x in target_list], [x._id for x in input_list], begin, _where())
-        return [self._optional(i) for i in ids]
+        ids = [[x._id for x in symbols] for symbols in (target_list, input_list)]
+        if self._functions:
+            self._add_reached(ids, begin)
+        return [self._optional(i) for i in self._core.add_gradients(*ids, begin, _where())]
+
+    def _add_reached(self, ids: list[list[int]], begin: list[int]) -> None:
+        """Adds an input to the targets, with zeros as its gradient, if there is one that targets depend on.
+
+        In a run the branch that is taken, a loop that ends at once or a function in Python may depend on no input: the
+        gradients are zeros then.
+        """
+        targets, inputs = ids
+        found = self._core.clone().add_gradients(targets, inputs, begin, "")
+        reached = [self._symbol(i) for i, gradient in zip(inputs, found, strict=True) if gradient >= 0]
+        if not reached:
+            return
+        least = min(reached, key=lambda x: math.prod(abs(n) for n in plain_sizes(x.shape)))
+        with lm.no_grad():
+            zeros = self._recorder._record(self._recorder._operator(lm.ops.lamella.zeros_like), [least, None, None])
+        begin[:] = [*(begin or [-1] * len(targets)), zeros._id]
+        targets.append(least._id)
+        self._prepare()
 
     @property
     def nodes(self) -> list[Node]:

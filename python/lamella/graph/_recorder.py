@@ -16,7 +16,7 @@ import lamella as lm
 from lamella import _C, _tree
 from lamella._C import DType, Tensor
 
-from ._dynamic import OF_SIZES, cut, filled, is_open
+from ._dynamic import OF_SIZES, cut, filled, is_open, with_numbers
 from ._made import Made
 from ._sizes import FOLDER, UnknownSize, as_sizes, is_unknown, joined, refuse_unknown, with_kept_sizes
 from ._special import FUNCTIONAL, exchange_handler, means_its_own
@@ -35,6 +35,24 @@ def _symbols(value: Any) -> Iterator[Symbol]:
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _symbols(item)
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _holds(value: Any) -> bool:
+    """True for a list with a value of a graph in it, or a size that is known later, however deep."""
+    return isinstance(value, (list, tuple)) and any(
+        isinstance(item, (Symbol, UnknownSize)) or _holds(item) for item in value
+    )
+
+
+def _stacked(data: Sequence[Any], dtype: Any) -> Tensor:
+    """Returns the tensor of a list of lists, tensors and numbers."""
+    items = [_stacked(item, None) if _holds(item) else lm.asarray(item) for item in data]
+    kind = lm.result_type(*items) if dtype is None else dtype
+    return lm.stack([item.astype(kind) for item in items])
 
 
 def _where() -> str:
@@ -146,6 +164,9 @@ class Recorder(RecorderBase):
             value if type_.startswith("Tensor") else as_sizes(value)
             for value, type_ in itertools.zip_longest(values, op.types, fillvalue="Tensor")
         ]
+        if name == "repeat" and isinstance(values[1], Symbol) and all(n == 1 for n in values[1].shape):
+            counts = as_sizes(values[1])
+            values[1] = counts[0] if isinstance(counts, list) else counts
         if "output_size" in op.names:
             place = op.names.index("output_size")
             values[place] = with_kept_sizes(name, values[0], values[place])
@@ -172,18 +193,28 @@ class Recorder(RecorderBase):
         return target
 
     def _tensor_of(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Records a tensor made of numbers, if sizes are among them that are known only when the graph runs."""
-        if not args or not is_unknown(args[0]):
+        """Records a tensor made of a list, if values of the graph or sizes that it determines are in it."""
+        if not args or not (isinstance(args[0], UnknownSize) or _holds(args[0])):
             return NotImplemented
         data, *rest = args
         dtype = rest[0] if rest else kwargs.get("dtype")
         with recording(self.graph):
-            made = data.tensor() if isinstance(data, UnknownSize) else joined(data)
+            if any(type(size) is not int and not isinstance(size, UnknownSize) for size in _listed(data)):
+                return _stacked(data, dtype)
+            made: Any = data.tensor() if isinstance(data, UnknownSize) else joined(data)
+            self.graph._told.tell(made._id, data if isinstance(data, UnknownSize) else list(data))
             return made if dtype is None else made.astype(dtype)
 
     def tensor(self, _module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A call of :func:`lamella.tensor`."""
         found = self._tensor_of(args, kwargs)
+        if found is NotImplemented and args and isinstance(args[0], Symbol):
+            dtype = args[1] if len(args) > 1 else kwargs.get("dtype")
+            with recording(self.graph), lm.no_grad():
+                found = lm.clone(args[0]) if dtype is None else args[0].astype(dtype)
+        if found is not NotImplemented:
+            found.stop_gradient = True
+            return found
         if found is NotImplemented and self.made is not None and not any(True for _ in _symbols(args)):
             return self.made.run(lambda: lm.tensor(*args, **kwargs), ())
         return found
@@ -288,15 +319,19 @@ class Recorder(RecorderBase):
 
     def get_item(self, x: Tensor, key: Any) -> Tensor:
         """Records ``x[key]``."""
+        key, whole = with_numbers(key), x
         if is_open(key):
             with recording(self.graph):
                 x, key = cut(self, x, key)
         text, tensors = _index_text(key)
-        result: Tensor = self._record(self._operator(lm.ops.lamella.index), [x, text, tensors])
-        return result
+        result: Any = self._record(self._operator(lm.ops.lamella.index), [x, text, tensors])
+        if x is whole and isinstance(x, Symbol):
+            self.graph._told.subscript(x, key, result)
+        return cast(Tensor, result)
 
     def set_item(self, x: Tensor, key: Any, value: Any) -> None:
         """Records ``x[key] = value``."""
+        key = with_numbers(key)
         if is_open(key):
             with recording(self.graph):
                 x, key = cut(self, x, key)
@@ -315,6 +350,7 @@ class Recorder(RecorderBase):
         if name in FUNCTIONAL and not kwargs:
             return FUNCTIONAL[name](*args)
         if name in ("__getitem__", "__setitem__"):
+            args = [args[0], with_numbers(args[1]), *args[2:]]
             if self._takes_any(args) or is_open(args[1]):
                 return (self.get_item if name == "__getitem__" else self.set_item)(*args)
             if name == "__getitem__" and self.made is not None:
@@ -442,7 +478,19 @@ class Recorder(RecorderBase):
             else:
                 raise TypeError(f"[{op.name}] gives {type(first).__name__}, and a graph has tensors only as results")
         results = self.graph._add_operator(op.name, arguments, types, sizes, _where())
+        self._tell(op, values, results)
         return self._results(op, values, samples[0], sizes, results)
+
+    def _tell(self, op: _Operator, values: Sequence[Any], results: Sequence[Symbol]) -> None:
+        """Notes what is known of the elements of a node's result, or what is no longer known as it has written."""
+        written = [x for x, alias in zip(values, op.aliases, strict=True) if (alias or "").endswith("!")]
+        if any(isinstance(x, Symbol) and _C.isdtype(x.dtype, "integral") for x in written):
+            graph: Graph | None = self.graph
+            while graph is not None:
+                graph._told.forget()
+                graph = graph._outer
+        elif not written and len(results) == 1:
+            self.graph._told.computed(op.name, values, results[0])
 
     def _results(
         self, op: _Operator, values: Sequence[Any], sample: Any, sizes: list[int], symbols: list[Symbol]

@@ -13,6 +13,7 @@ from lamella import _C
 from lamella._C import Tensor
 
 from ._known import ANY, Known, combined
+from ._told import sizes_in
 
 if TYPE_CHECKING:
     from ._graph import Graph
@@ -194,11 +195,17 @@ def as_operand(value: Any) -> Any:
 
 
 def as_sizes(value: Any) -> Any:
-    """Returns what an operator takes for sizes, with values of a graph among them as sizes that are known later."""
+    """Returns what an operator takes for sizes, with values of a graph among them as sizes that are known later.
+
+    Values that were made of shapes give the sizes that are known as numbers.
+    """
     if isinstance(value, (list, tuple)):
         return [as_sizes(size) for size in value]
     if not isinstance(value, Tensor) or not hasattr(value, "graph") or not _C.isdtype(value.dtype, "integral"):
         return value
+    told = sizes_in(value)
+    if told is not None:
+        return told
     if value.ndim == 1 and -1 not in value.shape:
         items = [functools.partial(value.__getitem__, i) for i in range(len(value))]
         return [UnknownSize(value.graph, item, ANY) for item in items]

@@ -135,6 +135,11 @@ class Stateful(Hooked):
         """
         if not isinstance(state, Mapping):
             raise TypeError(f"[load_state_dict] the state is a mapping of names to tensors, not {type(state).__name__}")
+        # The state is taken over now, also while a program is recorded, whose runs would take it over again.
+        with lm.graph.not_recording():
+            return self._load_state(state, strict, assign)
+
+    def _load_state(self, state: Mapping[str, Any], strict: bool, assign: bool) -> IncompatibleKeys:
         given = dict(state)
         missing: list[str] = []
         unexpected: list[str] = []

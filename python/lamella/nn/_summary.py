@@ -8,6 +8,7 @@ import lamella as lm
 from lamella import _tree
 
 from .._html import table
+from ._modes import in_evaluation
 from .module import Module
 
 
@@ -98,17 +99,13 @@ def _outputs(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> di
     def note(module: Module, _args: Any, output: Any) -> None:
         outputs.setdefault(id(module), _described(output))
 
-    modes = [(module, module.training) for module in model.modules()]
-    handles = [module.register_forward_hook(note) for module, _ in modes]
+    handles = [module.register_forward_hook(note) for module in model.modules()]
     try:
-        model.eval()
-        with lm.no_grad():
+        with in_evaluation(model), lm.no_grad():
             model(*args, **kwargs)
     finally:
         for handle in handles:
             handle.remove()
-        for module, training in modes:
-            module.training = training
     return outputs
 
 

@@ -16,6 +16,7 @@ from lamella.graph import Graph, Symbol, recording
 from lamella.graph._inlined import inlined
 from lamella.graph._made import Made
 from lamella.graph._modules import modules_kept
+from lamella.nn._modes import in_evaluation
 
 from . import converters as _families  # noqa: F401 (registers them)
 from ._builder import Builder
@@ -236,13 +237,8 @@ def _eval_mode(model: Any) -> Iterator[lm.nn.Module | None]:
     if not isinstance(model, lm.nn.Module):
         yield None
         return
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
+    with in_evaluation(model):
         yield model
-    finally:
-        for module, mode in modes:
-            module.training = mode
 
 
 def _leaves(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lamella import graph as graphs
 from lamella import io
 from lamella.graph import Symbol
+from lamella.graph._control_flow import described, parsed
 from lamella.nn import Parameter
 
 from .executor import Executor
@@ -24,6 +24,10 @@ _MODEL = ".model.safetensors"
 _KEYS = ("lamella.program", "lamella.feeds", "lamella.fetches", "lamella.held")
 #: Key of the names of captured tensors that are trained, which files of earlier versions lack.
 _TRAINED = "lamella.trained"
+#: Key of the branches and loops that nodes run, which files of earlier versions lack.
+_FLOWS = "lamella.control_flow"
+#: Key of the names of methods whose programs are in files of their own, which files of earlier versions lack.
+_METHODS = "lamella.methods"
 #: Key of the names of captured parameters and buffers that are not trained.
 _FIXED = "lamella.fixed"
 
@@ -112,6 +116,7 @@ def save_inference_model(
     *,
     program: Program | None = None,
     buffers: Iterable[Any] = (),
+    methods: Iterable[str] = (),
     **configs: Any,
 ) -> None:
     """Writes what computes ``fetch_vars`` from ``feed_vars``, with its parameters, to one file.
@@ -123,6 +128,7 @@ def save_inference_model(
         executor: not used.
         program: the program; by default that of ``fetch_vars``.
         buffers: tensors of a module beside its parameters, which a layer made of the file has in its state.
+        methods: names of methods of the module whose programs are in files of their own.
         configs: not used.
 
     Raises:
@@ -141,11 +147,6 @@ def save_inference_model(
     graph = test.graph.prune([test.graph.symbol(name) for name in names]).compact([*fed, *names])
     used = {*names, *fed}
     for node in graph.nodes:
-        if node.kind == "function":
-            raise ValueError(
-                f"[save_inference_model] the results depend on the Python function '{node.op}' ({node.where}), which "
-                "no file can hold: fetch what it is given, or use operators in its place"
-            )
         used |= {each.name for _, value in node.arguments for each in _symbols(value)}
     held = {name: test.held[name].is_parameter for name in test.held if name in used}
     for symbol in graph.inputs:
@@ -157,12 +158,21 @@ def save_inference_model(
     tensors = {name: test.value("save_inference_model", name, scope) for name in held}
     tensors.update(graph.captured)
     text = (graph.text(), json.dumps(fed), json.dumps(names), json.dumps(held))
+    try:
+        flows = described(graph)
+    except ValueError as error:
+        raise ValueError(
+            f"[save_inference_model] the results depend on {error}, which no file can hold: fetch what it is given, or "
+            "use operators in its place"
+        ) from None
     kept = {id(each) for each in buffers}
     state = {name: each for name, each in graph.captured.items() if isinstance(each, Parameter) or id(each) in kept}
     trained = [name for name, each in state.items() if isinstance(each, Parameter) and not each.stop_gradient]
     names_of_state = {
         _TRAINED: json.dumps(trained),
         _FIXED: json.dumps([each for each in state if each not in trained]),
+        _FLOWS: json.dumps(flows),
+        _METHODS: json.dumps(list(methods)),
     }
     io.save(tensors, prefix + _MODEL, {**dict(zip(_KEYS, text, strict=True)), **names_of_state})
 
@@ -172,6 +182,12 @@ def state_names(path_prefix: str | os.PathLike[str]) -> dict[str, bool]:
     text = io.metadata(Path(_prefix("state_names", path_prefix) + _MODEL))
     listed = {trained: json.loads(text.get(key, "[]")) for key, trained in ((_TRAINED, True), (_FIXED, False))}
     return {str(name): trained for trained, names in listed.items() for name in names}
+
+
+def method_names(path_prefix: str | os.PathLike[str]) -> list[str]:
+    """Returns the names of methods that were written with an inference program, in files of their own."""
+    text = io.metadata(Path(_prefix("method_names", path_prefix) + _MODEL))
+    return [str(name) for name in json.loads(text.get(_METHODS, "[]"))]
 
 
 def load_inference_model(
@@ -208,10 +224,9 @@ def load_inference_model(
         raise damaged(f"the names of its variables cannot be read: {error}") from error
     captured = {name: tensor for name, tensor in tensors.items() if name not in held}
     try:
-        graph = graphs.Graph.parse(text[_KEYS[0]], captured)
-        graph.verify()
+        graph = parsed(text[_KEYS[0]], captured, json.loads(text.get(_FLOWS, "{}")))
         found = {symbol.name: symbol for symbol in graph.symbols}
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (ValueError, TypeError, RuntimeError, RecursionError) as error:
         raise damaged(f"the program cannot be read: {error}") from error
     inputs = {symbol.name for symbol in graph.inputs}
     for name in names:

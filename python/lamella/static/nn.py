@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import lamella as lm
+from lamella import graph as graphs
 from lamella.graph import Symbol
 from lamella.nn import init
 
@@ -156,7 +157,8 @@ def batch_norm(
     """Normalizes each channel over the batch, see :func:`lamella.batch_norm`.
 
     Every run moves the running mean and variance: they are ``momentum`` times themselves plus ``1 - momentum`` times
-    those of the batch. A program's ``clone(for_test=True)`` normalizes by them, and leaves them as they are.
+    those of the batch, whose variance is the mean of squares. A program's ``clone(for_test=True)`` normalizes by them,
+    and leaves them as they are.
 
     Args:
         input: shape ``(n, channels, ...)``.
@@ -187,9 +189,42 @@ def batch_norm(
     shift = layer_parameter("batch_norm", layer, "b_0", channels, dtype, bias_attr, init.zeros_)
     mean = layer_statistic("batch_norm", moving_mean_name or f"{layer}.mean", channels, dtype, init.zeros_)
     variance = layer_statistic("batch_norm", moving_variance_name or f"{layer}.var", channels, dtype, init.ones_)
-    training = not (is_test or use_global_stats)
-    result = lm.batch_norm(input, mean, variance, scale, shift, training, 1.0 - momentum, epsilon)
+    if is_test or use_global_stats:
+        result = lm.batch_norm(input, mean, variance, scale, shift, False, 1.0 - momentum, epsilon)
+    else:
+        result = normalized_by_batch(input, mean, variance, scale, shift, momentum, epsilon)
     return _activated("batch_norm", result, act)
+
+
+def normalized_by_batch(
+    x: lm.Tensor,
+    mean: lm.Tensor,
+    variance: lm.Tensor,
+    scale: lm.Tensor | None,
+    shift: lm.Tensor | None,
+    momentum: float,
+    epsilon: float,
+) -> lm.Tensor:
+    """Records a norm by the batch that moves ``variance`` by the mean of squares, not by the unbiased estimate.
+
+    ``momentum`` is what remains of the statistics. Copies of the program for inference normalize by them. Where nothing
+    is recorded, as while the results of a function are tried, it is Lamella's own norm.
+    """
+    graph = graphs.recorded_graph()
+    if graph is None:
+        return lm.batch_norm(x, mean, variance, scale, shift, True, 1.0 - momentum, epsilon)
+    kept = graph._recorder.of_each_run(variance)
+    with lm.no_grad():
+        moved = lm.stack([kept])[0]
+    y = lm.batch_norm(x, mean, moved, scale, shift, True, 1.0 - momentum, epsilon)
+    with lm.no_grad():
+        count = lm.asarray(math.prod([size for axis, size in enumerate(x.shape) if axis != 1]))
+        both = lm.stack([moved, kept])
+        wanted = both[0] + (both[1] * momentum - both[0]) / count.astype(kept.dtype)
+        # A norm of a batch whose mean is the wanted value: in copies for inference it leaves the variance as it is.
+        lm.batch_norm(lm.stack([wanted, wanted]), kept, lm.ones_like(wanted), None, None, True, 1.0)
+        graph._core.mark_required()
+    return y
 
 
 def layer_norm(

@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+from .test_paddle import run
+
 HEADER = """
 import numpy as np
 import paddle
@@ -104,3 +106,71 @@ def test_reductions(program):
     command = [sys.executable, "-m", "lamella.compat", "-c", HEADER + textwrap.dedent(PROGRAMS[program])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
+
+
+def test_axes_that_are_not_there_are_refused():
+    run(
+        """
+        x, F = paddle.to_tensor([[1.0, 5.0, 2.0], [7.0, 3.0, 4.0]]), paddle.nn.functional
+        assert paddle.median(x, axis=-1).tolist() == [2, 4] and paddle.nanmedian(x, axis=[1, 0]).item() == 3.5
+        for call in (
+            lambda axis: paddle.median(x, axis=axis),
+            lambda axis: x.median(axis),
+            lambda axis: paddle.nanmedian(x, axis=[0, axis]),
+            lambda axis: paddle.quantile(x, 0.5, axis=axis),
+            lambda axis: paddle.nanquantile(x, 0.5, axis=[axis, 1]),
+            lambda axis: F.dropout(x, 0.5, axis=axis),
+            lambda axis: F.cross_entropy(x, paddle.to_tensor([0, 1]), axis=axis),
+        ):
+            for axis in (2, 5, -3):
+                raises(ValueError, lambda: call(axis), "2 axes", str(axis))
+        raises(ValueError, lambda: paddle.nanmedian(x, axis=[0, -2]), "nanmedian", "twice")
+        """
+    )
+
+
+def test_second_names_of_parameters():
+    run(
+        """
+        x = paddle.to_tensor([[1.0, 5.0, 2.0], [7.0, 3.0, 4.0]])
+        for name in ("sum", "mean", "prod", "max", "min", "amax", "logsumexp", "std", "median", "nansum"):
+            function = getattr(paddle, name)
+            want = function(x, axis=0).numpy()
+            np.testing.assert_array_equal(function(input=x, dim=0).numpy(), want)
+            np.testing.assert_array_equal(getattr(x, name)(dim=0).numpy(), want)
+        for name in ("topk", "kthvalue"):
+            want = getattr(paddle, name)(x, 1, axis=0)[0].numpy()
+            np.testing.assert_array_equal(getattr(paddle, name)(input=x, k=1, dim=0)[0].numpy(), want)
+        raises(TypeError, lambda: paddle.sum(x=x, input=x), "both 'x' and 'input'")
+        for name in ("zeros_like", "ones_like", "empty_like"):
+            function = getattr(paddle, name)
+            assert function(x, "int32").dtype == function(input=x, dtype="int32").dtype == paddle.int32
+            assert function(x).dtype == paddle.float32
+        rows = x.reshape([1, 2, 3])
+        assert rows.squeeze(dim=0).shape == paddle.squeeze(input=rows, axis=0).shape == [2, 3]
+        assert x.unsqueeze(dim=0).shape == [1, 2, 3]
+        for times in ((2, 1), ([2, 1],), ((2, 1),), (paddle.to_tensor([2, 1]),)):
+            assert x.tile(*times).shape == [4, 3]
+        assert x.tile(repeat_times=[2, 1]).shape == [4, 3] and x.tile(2).shape == [2, 6]
+        """
+    )
+
+
+def test_solutions_of_batches_of_vectors():
+    run(
+        """
+        rng = np.random.default_rng(0)
+        sizes = [((2, 2, 2), (2, 2)), ((2, 2, 2, 2), (2, 2, 2)), ((2, 3, 3), (2, 3)), ((3, 3), (3,)), ((3, 3), (3, 2)),
+                 ((2, 3, 3), (2, 3, 1)), ((5, 1, 3, 3), (5, 2, 3))]
+        for of_matrices, of_others in sizes:
+            a, b = rng.normal(size=of_matrices), rng.normal(size=of_others)
+            vectors = b.ndim == a.ndim - 1
+            want = np.linalg.solve(a, b[..., None])[..., 0] if vectors else np.linalg.solve(a, b)
+            x, y = paddle.to_tensor(a), paddle.to_tensor(b)
+            np.testing.assert_allclose(paddle.linalg.solve(x, y).numpy(), want, 1e-6)
+            np.testing.assert_allclose(x.solve(y).numpy(), want, 1e-6)
+            if vectors:
+                turned = np.linalg.solve(np.swapaxes(a, -1, -2), b[..., None])[..., 0]
+                np.testing.assert_allclose(paddle.linalg.solve(x, y, left=False).numpy(), turned, 1e-6)
+        """
+    )

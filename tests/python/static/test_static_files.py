@@ -109,6 +109,33 @@ def test_a_python_function_is_not_saved(bench, tmp_path):
     static.save_inference_model(str(tmp_path / "m"), [x], [x * 2])
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"a": []},
+        {},
+        {"kind": "other"},
+        {"count": 1},
+        {"takes": [[0, 1], [0, 7]]},
+        {"takes": [[0, -1], [0, 1]]},
+        {"bodies": []},
+        {"bodies": [{"text": "nothing"}]},
+        [],
+    ],
+)
+def test_damaged_branches(bench, tmp_path, damage):
+    x = static.data("x", [-1, 2])
+    y = static.nn.cond(lm.sum(x) > 0, lambda: x * 2, lambda: x - 1)
+    static.save_inference_model(str(tmp_path / "m"), [x], [y])
+    path = tmp_path / "m.model.safetensors"
+    tensors, text = io.load(path), io.metadata(path)
+    flows = json.loads(text["lamella.control_flow"])
+    changed = {"cond": {**flows["cond"], **damage}} if damage and "a" not in damage else damage
+    io.save(tensors, path, {**text, "lamella.control_flow": json.dumps(changed)})
+    with pytest.raises(ValueError, match=r"\[load_inference_model\] m.model.safetensors: the program cannot be read"):
+        static.load_inference_model(str(tmp_path / "m"))
+
+
 ERRORS = {
     "a missing feed": (ValueError, ["'label'", "feed_vars"], lambda b, p: save(p, [b.x], [b.loss])),
     "no fetch": (ValueError, ["fetch_vars"], lambda b, p: save(p, [b.x], [])),

@@ -89,26 +89,30 @@ def test_conv2d(bench, rng, options):
     assert tuple(y.shape) == (-1, *expected.shape[1:])
 
 
-def test_batch_norm(bench, rng):
-    y = nn.batch_norm(static.data("x", [-1, 3, 4]), momentum=0.8)
+@pytest.mark.parametrize("shape", [[-1, 3, 4], [6, 3, 4], [-1, 3, -1]])
+@pytest.mark.parametrize("use_prune", [False, True])
+def test_batch_norm(bench, rng, shape, use_prune):
+    y = nn.batch_norm(static.data("x", shape), momentum=0.8)
     test = bench.main.clone(for_test=True)
     bench.start()
     with static.program.paused():
         layer = lm.nn.BatchNorm1d(3, momentum=0.2)
+    variance = 1.0
     for _ in range(3):
         values = rng.normal(size=(6, 3, 4)).astype("float32") * 2 + 1
-        (found,) = bench.run({"x": values}, [y])
+        variance = 0.8 * variance + 0.2 * values.var((0, 2))
+        (found,) = bench.run({"x": values}, [y], use_prune=use_prune)
         with static.program.paused():
             expected = layer(lm.tensor(values)).detach().numpy()
         np.testing.assert_allclose(found, expected, 1e-5, 1e-5)
-    for name, buffer in (("mean", layer.running_mean), ("var", layer.running_var)):
-        np.testing.assert_allclose(bench.array(f"batch_norm_0.{name}"), buffer.numpy(), 1e-5)
-    before = bench.array("batch_norm_0.mean")
+    before = [bench.array(f"batch_norm_0.{name}").copy() for name in ("mean", "var")]
+    np.testing.assert_allclose(before, [layer.running_mean.numpy(), variance], 1e-5)
     (found,) = bench.run({"x": values}, [y], program=test)
     with static.program.paused():
+        layer.running_var.copy_(lm.asarray(before[1]))
         expected = layer.eval()(lm.tensor(values)).detach().numpy()
     np.testing.assert_allclose(found, expected, 1e-5, 1e-5)
-    np.testing.assert_array_equal(bench.array("batch_norm_0.mean"), before)
+    np.testing.assert_array_equal([bench.array(f"batch_norm_0.{name}") for name in ("mean", "var")], before)
     assert {p.name for p in bench.main.all_parameters()} == {"batch_norm_0.w_0", "batch_norm_0.b_0"}
 
 

@@ -119,7 +119,6 @@ inverse(x) -> inv
 matrix_exp(x)
 matrix_power(x, n)
 multi_dot(x)
-solve(x, y, left=True)
 svdvals(x)
 svd(x, full_matrices=False)
 matrix_transpose(x)

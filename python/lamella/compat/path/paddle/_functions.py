@@ -14,6 +14,7 @@ from lamella.graph import Symbol
 from ._files import of_bits
 from ._matrices import matmul  # noqa: F401
 from ._reaching import reached
+from ._second_names import with_second_names
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -182,13 +183,32 @@ def placed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-empty_like = placed(_named(lm.empty_like))
 _full_like = _named(lm.full_like)
-ones_like = placed(_named(lm.ones_like))
-zeros_like = placed(_named(lm.zeros_like))
 
 
 @placed
+@with_second_names
+def empty_like(x: Tensor, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Returns a tensor in the shape of ``x`` whose elements are anything."""
+    return lm.empty_like(x, dtype=dtype)
+
+
+@placed
+@with_second_names
+def ones_like(x: Tensor, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Returns a tensor of ones in the shape of ``x``."""
+    return lm.ones_like(x, dtype=dtype)
+
+
+@placed
+@with_second_names
+def zeros_like(x: Tensor, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Returns a tensor of zeros in the shape of ``x``."""
+    return lm.zeros_like(x, dtype=dtype)
+
+
+@placed
+@with_second_names
 def full_like(x: Tensor, fill_value: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor of ``fill_value``, which may be text, in the shape of ``x``."""
     return _full_like(x, float(fill_value) if isinstance(fill_value, str) else fill_value, dtype=dtype)
@@ -373,6 +393,7 @@ def flatten(x: Tensor, start_axis: int = 0, stop_axis: int = -1, name: str | Non
     return lm.flatten(x, start_axis, stop_axis)
 
 
+@with_second_names
 def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
     """``x`` without its axes of size 1, or without those of ``axis`` that have it."""
     if isinstance(axis, Tensor):
@@ -382,6 +403,7 @@ def squeeze(x: Tensor, axis: Any = None, name: str | None = None) -> Tensor:
     return lm.squeeze(x, tuple(a for a in axes if sizes[a] == 1))
 
 
+@with_second_names
 def unsqueeze(x: Tensor, axis: Any, name: str | None = None) -> Tensor:
     """``x`` with axes of size 1 put in, one after the other."""
     if isinstance(axis, Tensor):

@@ -51,6 +51,17 @@ def lu_solve(b: Tensor, lu: Tensor, pivots: Tensor, trans: str = "N", name: str 
     return lm.linalg.lu_solve(lu, pivots, b, adjoint=trans == "C")
 
 
+def solve(x: Tensor, y: Tensor, left: bool = True, name: str | None = None) -> Tensor:
+    """Returns the z with ``x @ z == y``, or with ``z @ x == y`` where ``left`` is false.
+
+    Where ``y`` has one axis less than ``x``, it is a vector for each matrix; otherwise it is matrices.
+    """
+    if y.ndim != x.ndim - 1:
+        return lm.linalg.solve(x, y, left=left)
+    axis = -1 if left else -2
+    return lm.squeeze(lm.linalg.solve(x, lm.expand_dims(y, axis), left=left), axis)
+
+
 def lstsq(x: Tensor, y: Tensor, rcond: float | None = None, driver: str | None = None, name: Any = None) -> Any:
     """Returns the solution that makes ``x @ solution - y`` least, its squared residuals, ranks and singular values."""
     solution, residuals, rank, values = lm.linalg.lstsq(x, y, rtol=rcond, driver=driver or "gelsy")  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import lamella as lm
+from lamella.nn._modes import in_evaluation
 from lamella.static import InputSpec
 
 from . import _summary
@@ -394,16 +395,12 @@ def flops(net: Any, input_size: Any, custom_ops: Any = None, print_detail: bool 
     for layer in net.modules():
         if not list(layer.children()):
             handles.append(layer.register_forward_hook(hook))
-    training = net.training
-    net.eval()
     try:
-        with lm.no_grad():
+        with in_evaluation(net), lm.no_grad():
             net(lm.zeros(tuple(1 if size in (None, -1) else int(size) for size in input_size)))
     finally:
         for handle in handles:
             handle.remove()
-        if training:
-            net.train()
     for name, count in counted if print_detail else ():
         print(f"{name:<30} {count}")
     total = sum(count for _, count in counted)

@@ -10,6 +10,7 @@ from lamella import Tensor
 
 from ._files import bits_of, of_bits
 from ._functions import _named, copies, normal, placed
+from ._second_names import with_second_names
 
 
 def in_place(name: str) -> Callable[..., Tensor] | None:
@@ -226,6 +227,7 @@ def repeat_interleave(
     return lm.repeat(x, repeats, axis=axis)
 
 
+@with_second_names
 def topk(
     x: Tensor, k: Any, axis: int | None = None, largest: bool = True, sorted: bool = True, name: Any = None
 ) -> tuple[Tensor, Tensor]:
@@ -234,6 +236,7 @@ def topk(
     return values, places
 
 
+@with_second_names
 def kthvalue(
     x: Tensor, k: int, axis: int | None = None, keepdim: bool = False, name: str | None = None
 ) -> tuple[Tensor, Tensor]:

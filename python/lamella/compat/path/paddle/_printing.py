@@ -143,7 +143,9 @@ def text_of(native: Callable[[Tensor], str]) -> Callable[[Tensor], str]:
     """Returns the function of a tensor's text; ``native`` writes those that have no elements to show."""
 
     def text(self: Tensor) -> str:
-        if str(self.device) == "meta" or isinstance(self, lm.graph.Symbol):
+        if isinstance(self, lm.graph.Symbol):
+            return repr(self)
+        if str(self.device) == "meta":
             return native(self)
         place = str(place_of(self)).replace("cuda", "gpu")
         head = f"shape={list(self.shape)}, dtype={self.dtype.name}, place={place}"
@@ -158,6 +160,8 @@ def format_of(native: Callable[[Tensor, str], str]) -> Callable[[Tensor, str], s
     """Returns the function that formats the number of a tensor without axes, and others as ``native`` does."""
 
     def formatted(self: Tensor, spec: str) -> str:
+        if isinstance(self, lm.graph.Symbol) and not spec:
+            return repr(self)
         return format(self.item(), spec) if not self.ndim and str(self.device) != "meta" else native(self, spec)
 
     return formatted

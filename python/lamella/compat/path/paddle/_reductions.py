@@ -10,6 +10,8 @@ import lamella as lm
 from lamella import Tensor
 from lamella.compat.elements import become
 
+from ._second_names import checked_axes, with_second_names
+
 
 def axes_of(axis: Any) -> Any:
     """Returns an axis, or several as a tuple; none in a list are all axes."""
@@ -29,10 +31,11 @@ def _in_own(made: Tensor, x: Tensor) -> Tensor:
 
 def _takes_out(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Returns a function that can write what it gives into ``out``: numpy's functions name it, as ``np.sum(x)``."""
+    renamed = with_second_names(function)
 
     @functools.wraps(function)
     def call(*args: Any, out: Tensor | None = None, **named: Any) -> Tensor:
-        made = function(*args, **named)
+        made = renamed(*args, **named)
         return made if out is None else become(out, made)
 
     return call
@@ -46,7 +49,7 @@ def _reduction(name: str) -> Callable[..., Tensor]:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = native.__doc__
-    return call
+    return with_second_names(call)
 
 
 all, any, max, min, amax, amin, logsumexp, count_nonzero = map(
@@ -55,6 +58,7 @@ all, any, max, min, amax, amin, logsumexp, count_nonzero = map(
 all, any = _takes_out(all), _takes_out(any)
 
 
+@with_second_names
 def nanmean(x: Tensor, axis: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The mean of the elements that are numbers, along axes or of all; float32 for integers."""
     if lm.isdtype(x.dtype, "complex floating"):
@@ -80,6 +84,7 @@ def sum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, n
     return _in_dtype(made, dtype)
 
 
+@with_second_names
 def nansum(x: Tensor, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> Tensor:
     """The sum of the elements that are numbers, see :func:`sum`."""
     if lm.isdtype(x.dtype, "complex floating"):
@@ -94,6 +99,7 @@ def prod(x: Tensor, axis: Any = None, keepdim: bool = False, dtype: Any = None, 
     return _in_own(lm.prod(x, axis=axes_of(axis), keepdims=keepdim), x)
 
 
+@with_second_names
 def std(
     x: Tensor,
     axis: Any = None,
@@ -107,6 +113,7 @@ def std(
     return lm.std(x, axes_of(axis), _correction(unbiased, correction), keepdim)
 
 
+@with_second_names
 def var(
     x: Tensor,
     axis: Any = None,
@@ -142,6 +149,7 @@ def _flat(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
 
 
 @_takes_out
+@with_second_names
 def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """The sums up to each element along an axis, or of all elements in their order."""
     made = lm.cumsum(*_flat(x, axis), dtype=dtype)
@@ -150,6 +158,7 @@ def cumsum(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | No
 
 
 @_takes_out
+@with_second_names
 def cumprod(x: Tensor, dim: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """The products up to each element along an axis, or of all elements in their order."""
     return (
@@ -159,28 +168,31 @@ def cumprod(x: Tensor, dim: int | None = None, dtype: Any = None, name: str | No
     )
 
 
+@with_second_names
 def logcumsumexp(x: Tensor, axis: int | None = None, dtype: Any = None, name: str | None = None) -> Tensor:
     """The logarithms of the sums of exponentials up to each element."""
     return lm.logcumsumexp(*_flat(_in_dtype(x, dtype), axis))
 
 
+@with_second_names
 def cummax(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> tuple[Tensor, Tensor]:
     """The largest elements up to each, and their places."""
     values, places = lm.cummax(*_flat(x, axis))
     return values, places.astype(dtype)
 
 
+@with_second_names
 def cummin(x: Tensor, axis: int | None = None, dtype: Any = "int64", name: str | None = None) -> tuple[Tensor, Tensor]:
     """The smallest elements up to each, and their places."""
     values, places = lm.cummin(*_flat(x, axis))
     return values, places.astype(dtype)
 
 
-def _joined(x: Tensor, axis: Any) -> tuple[Tensor, list[int]]:
+def _joined(op: str, x: Tensor, axis: Any) -> tuple[Tensor, list[int]]:
     """Returns the tensor with axes joined into a last one, and the axes."""
     given = axes_of(axis)
     axes = list(range(x.ndim)) if given is None else [given] if isinstance(given, int) else list(given)
-    axes = sorted(each % x.ndim for each in axes) if x.ndim else []
+    axes = sorted(checked_axes(op, axes, x.ndim)) if x.ndim else []
     kept = [each for each in range(x.ndim) if each not in axes]
     turned = lm.permute_dims(x, tuple(kept + axes)) if x.ndim else x
     return lm.reshape(turned, (*[tuple(x.shape)[each] for each in kept], -1)), axes
@@ -192,6 +204,7 @@ def _with_axes(x: Tensor, axes: list[int], keepdim: bool) -> Tensor:
     return x
 
 
+@with_second_names
 def median(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Any:
     """The middle element along an axis, or of all: the mean of the two middle ones of an even number.
 
@@ -212,7 +225,7 @@ def median(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg"
         x = x.astype(lm.float32)
     if not x.size:
         return _of_nothing(x, axis, keepdim, mode)
-    rows, axes = _joined(x, axis)
+    rows, axes = _joined("median", x, axis)
     order, count = lm.argsort(rows, axis=-1, stable=True), tuple(rows.shape)[-1]
     places = [order[..., (count - 1) // 2], order[..., count // 2]]
     if lm.isdtype(x.dtype, "real floating"):
@@ -247,6 +260,7 @@ def _of_nothing(x: Tensor, axis: Any, keepdim: bool, mode: str) -> Any:
     return (made, lm.zeros_like(made, dtype="int64")) if mode == "min" and isinstance(axis, int) else made
 
 
+@with_second_names
 def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "avg", name: str | None = None) -> Any:
     """The middle of the elements that are numbers, see :func:`median`."""
     if mode not in ("avg", "min"):
@@ -256,7 +270,7 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
         return made.astype(x.dtype) if mode == "avg" else made
     if not x.size:
         return _of_nothing(x, axis, keepdim, mode)
-    rows, axes = _joined(x, axis)
+    rows, axes = _joined("nanmedian", x, axis)
     # Numbers come first in order; the middle depends on how many there are.
     order = lm.argsort(rows, axis=-1, stable=True)
     count = lm.sum(lm.logical_not(lm.isnan(rows)).astype("int64"), axis=-1, keepdims=True)
@@ -266,6 +280,7 @@ def nanmedian(x: Tensor, axis: Any = None, keepdim: bool = False, mode: str = "a
     return _of_middle(rows, found, axes, keepdim, mode, isinstance(axis, int))
 
 
+@with_second_names
 def mode(x: Tensor, axis: int = -1, keepdim: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
     """The most frequent elements, the smallest of several, and the last places where they are."""
     if not x.ndim:
@@ -285,7 +300,7 @@ def _quantile(native: Callable[..., Tensor]) -> Callable[..., Tensor]:
         interpolation: str = "linear",
         name: str | None = None,
     ) -> Tensor:
-        rows, axes = _joined(x, axis)
+        rows, axes = _joined(native.__name__, x, axis)
         if isinstance(q, Tensor) and q.ndim:
             q = q.tolist()
         if isinstance(q, (list, tuple)):
@@ -294,7 +309,7 @@ def _quantile(native: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return _with_axes(native(rows, q, axis=-1, interpolation=interpolation), axes, keepdim)
 
     call.__doc__ = "The elements below which lie the shares ``q``: a number, or several along a new first axis."
-    return call
+    return with_second_names(call)
 
 
 quantile, nanquantile = _quantile(lm.quantile), _quantile(lm.nanquantile)

@@ -10,6 +10,7 @@ import numpy as np
 
 import lamella as lm
 from lamella import Tensor
+from lamella.nn._modes import in_evaluation
 
 _MEGABYTE = 1024.0**2
 _HEADS = ("Layer (type)", "Input Shape", "Output Shape", "Param #")
@@ -95,16 +96,12 @@ def _rows(net: Any, inputs: tuple[Any, ...]) -> list[_Row]:
         if not isinstance(layer, (nn.Sequential, nn.LayerList)) and (layer is not net or len(parts) == 1)
     ]
     handles = [layer.register_forward_hook(hook) for layer in shown]
-    training = [layer for layer in parts if layer.training]
-    net.eval()
     try:
-        with lm.no_grad():
+        with in_evaluation(net), lm.no_grad():
             net(*inputs)
     finally:
         for handle in handles:
             handle.remove()
-        for layer in training:
-            layer.training = True
     return list(rows.values())
 
 

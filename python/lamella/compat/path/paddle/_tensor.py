@@ -250,6 +250,7 @@ for _name in (
 for _name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum"):
     _operator(_name, of_two_meanings(_name, getattr(R, _name)))
 _operator("reshape", lambda self, *shape, name=None, **named: F.reshape(self, F.sized(shape, named, "shape")))
+_operator("tile", lambda self, *times, name=None, **named: lm.tile(self, F.sized(times, named, "repeat_times")))
 _item("backward", _backward)
 _item("numpy", _numpy)
 _item("__array__", _array)

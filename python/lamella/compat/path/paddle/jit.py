@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import lamella as lm
@@ -13,7 +14,8 @@ from lamella.graph import UnknownValueError
 from lamella.graph._control_flow import Body
 from lamella.graph._inlined import Inlining
 from lamella.graph._modules import modules_kept
-from lamella.static.files import state_names
+from lamella.nn._modes import in_evaluation
+from lamella.static.files import method_names, state_names
 
 from .nn import Layer
 
@@ -77,26 +79,32 @@ class TranslatedLayer(Layer):
     them, such as running statistics and buffers, are parameters that are not trained, as in Paddle.
     """
 
-    def __init__(self, program: Any, feeds: list[str], fetches: list[Any], state: dict[str, bool]) -> None:
+    def __init__(self, program: Any, feeds: list[str], fetches: list[Any], state: dict[str, bool], owner: Any = None):
         super().__init__()
         self.__dict__.update(_program=program, _feeds=feeds)
+        owner = self if owner is None else owner
         captured = program.graph.captured
         for name, trained in state.items():
-            parameter = lm.nn.Parameter(captured[name], stop_gradient=not trained)
-            program.graph.replace(name, parameter)
-            self.add_parameter(name.replace(".", "_"), parameter)
+            own = name.replace(".", "_")
+            if own not in owner._parameters:
+                owner.add_parameter(own, lm.nn.Parameter(captured[name], stop_gradient=not trained))
+            program.graph.replace(name, owner._parameters[own])
         self.__dict__["_held"] = {name: program.value("load", name, static.global_scope()) for name in program.held}
         self.__dict__["_body"] = Body(program.graph, program.graph.inputs, fetches)
 
     def forward(self, *inputs: Any) -> Any:
-        """Returns what the program computes of the inputs.
+        """Returns what the program computes of the inputs: a list, where the layer that was saved gave several results.
+
+        Args:
+            inputs: a tensor for each spec; those of lists and dicts may be given in lists and dicts, too.
 
         Raises:
             ValueError: there are fewer or more than the program takes.
         """
-        if len(inputs) != len(self._feeds):
-            raise ValueError(f"[TranslatedLayer] the program takes {len(self._feeds)} inputs, got {len(inputs)}")
-        given = {name: lm.asarray(value) for name, value in zip(self._feeds, inputs, strict=True)} | self._held
+        flat = list(_flat(inputs))
+        if len(flat) != len(self._feeds):
+            raise ValueError(f"[TranslatedLayer] the program takes {len(self._feeds)} inputs, got {len(flat)}")
+        given = {name: lm.asarray(value) for name, value in zip(self._feeds, flat, strict=True)} | self._held
         made = self._body([given[each.name] for each in self._body.inputs])
         return made[0] if len(made) == 1 else made
 
@@ -105,10 +113,11 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     """Writes the program of a layer's or a function's results, with its weights, for :func:`load`.
 
     Args:
-        layer: the layer or function; a layer is recorded in evaluation mode.
+        layer: the layer or function; a layer is recorded in evaluation mode. Its methods that have specs of their own
+            from :func:`to_static` are written as well.
         path: the files' common beginning.
         input_spec: an ``InputSpec``, or a tensor like it, for each argument; those given to :func:`to_static` by
-            default.
+            default. Lists and dicts may hold them. Anything else is an argument that stays what it is: None, a number.
         configs: not used.
 
     Raises:
@@ -119,21 +128,27 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     specs = input_spec or getattr(layer, "_input_spec", None) or getattr(forward, "_input_spec", None)
     if not specs:
         raise ValueError("[save] input_spec: give the shapes and dtypes of the arguments")
-    training = getattr(layer, "training", False)
-    if training:
-        layer.eval()
+    owner = getattr(layer, "__self__", layer)
+    module = owner if isinstance(owner, lm.nn.Module) else None
+    methods = _methods(layer) if layer is module else {}
+    for name, method in methods.items():
+        save(method, f"{path}.{name}")
     dynamic = static.in_dynamic_mode()
     program, startup = static.Program(), static.Program()
     static.enable_static()
     try:
-        with static.program_guard(program, startup):
-            feeds = [_variable(spec, place) for place, spec in enumerate(specs)]
+        with (
+            static.program_guard(program, startup),
+            in_evaluation(module) if module is not None else contextlib.nullcontext(),
+        ):
+            feeds: list[Any] = []
+            arguments = [_argument(spec, feeds) for spec in specs]
             program.graph._recorder.inline_layer = Inlining(program.graph)
-            with modules_kept(program.graph, layer):
-                made = layer(*feeds)
-            fetches = list(made) if isinstance(made, (list, tuple)) else [made]
-        buffers = layer.buffers() if isinstance(layer, lm.nn.Module) else ()
-        static.save_inference_model(path, feeds, fetches, static.Executor(), program=program, buffers=buffers)
+            with modules_kept(program.graph, owner):
+                fetches = [x for x in _flat(layer(*arguments)) if isinstance(x, lm.Tensor)]
+            fetches = [program.graph.capture(x) for x in fetches]
+        buffers = module.buffers() if module is not None else ()
+        static.save_inference_model(path, feeds, fetches, program=program, buffers=buffers, methods=methods)
     except UnknownValueError as error:
         advice = _ADVICE.get(error.what, "compute with operators of paddle, and leave this out of what is saved")
         raise RuntimeError(
@@ -143,19 +158,49 @@ def save(layer: Any, path: str, input_spec: Any = None, **configs: Any) -> None:
     finally:
         if dynamic:
             static.disable_static()
-        if training:
-            layer.train()
 
 
-def _variable(spec: Any, place: int) -> Any:
+def _methods(layer: Any) -> dict[str, Any]:
+    """Returns the methods of a layer, but for ``forward``, that :func:`to_static` has given specs."""
+    own = {name: getattr(type(layer), name, None) for name in dir(type(layer)) if name != "forward"}
+    return {
+        name: getattr(layer, name) for name, value in own.items() if "_input_spec" in getattr(value, "__dict__", ())
+    }
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """Yields what lists, tuples and dicts hold, in order, however deep."""
+    if isinstance(value, (list, tuple, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _flat(each)
+    else:
+        yield value
+
+
+def _argument(spec: Any, feeds: list[Any]) -> Any:
+    """Returns an argument for a spec, and adds the variables in it to those that are fed."""
+    if isinstance(spec, (list, tuple)):
+        return type(spec)([_argument(each, feeds) for each in spec])
+    if isinstance(spec, dict):
+        return {key: _argument(each, feeds) for key, each in spec.items()}
+    if not (hasattr(spec, "shape") and hasattr(spec, "dtype")):
+        return spec
     sizes = [-1 if size is None else int(size) for size in spec.shape]
-    return static.data(getattr(spec, "name", None) or f"x{place}", sizes, spec.dtype)
+    feeds.append(static.data(getattr(spec, "name", None) or f"x{len(feeds)}", sizes, spec.dtype))
+    return feeds[-1]
 
 
 def load(path: str, **configs: Any) -> TranslatedLayer:
     """Reads a layer that :func:`save` wrote."""
+    layer = _read(path)
+    for name in method_names(path):
+        layer.__dict__[name] = _read(f"{path}.{name}", layer)
+    return layer
+
+
+def _read(path: str, owner: Any = None) -> TranslatedLayer:
     program, feeds, fetches = static.load_inference_model(path, static.Executor())
-    return TranslatedLayer(program, feeds, fetches, state_names(path))
+    return TranslatedLayer(program, feeds, fetches, state_names(path), owner)
 
 
 __getattr__ = close_module(__name__)

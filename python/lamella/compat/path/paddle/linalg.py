@@ -20,6 +20,7 @@ from ._matrices import (  # noqa: F401
     pinv,
     qr,
     slogdet,
+    solve,
     svd_lowrank,
     triangular_solve,
     vector_norm,

@@ -7,6 +7,8 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 
+from .._second_names import checked_axes
+
 
 def cross_entropy(
     input: Tensor,
@@ -31,7 +33,7 @@ def cross_entropy(
     """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"[cross_entropy] reduction is 'mean', 'sum' or 'none', not {reduction!r}")
-    axis = axis % input.ndim
+    (axis,) = checked_axes("cross_entropy", [axis], input.ndim)
     soft_label = soft_label or (label_smoothing > 0 and label.shape == input.shape and label.shape[axis] != 1)
     if soft_label or label_smoothing:
         return _soft(input, label, weight, ignore_index, reduction, soft_label, axis, use_softmax, label_smoothing)

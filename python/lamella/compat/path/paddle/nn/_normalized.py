@@ -8,6 +8,7 @@ from typing import Any
 import lamella as lm
 from lamella import Tensor
 from lamella.static import in_dynamic_mode
+from lamella.static.nn import normalized_by_batch
 
 from ._layouts import LAST, of_any_layout
 
@@ -31,8 +32,9 @@ def batch_norm(
     ``use_global_stats`` chooses for both: by the running ones where it is true, by the batch where it is false.
     """
     by_batch = training if use_global_stats is None else not use_global_stats
-    # A program knows no count before it runs, and keeps Lamella's estimate.
-    kept = running_var * momentum if by_batch and in_dynamic_mode() else None
+    if by_batch and not in_dynamic_mode():
+        return normalized_by_batch(x, running_mean, running_var, weight, bias, momentum, epsilon)
+    kept = running_var * momentum if by_batch else None
     y = lm.batch_norm(x, running_mean, running_var, weight, bias, by_batch, 1.0 - momentum, epsilon)
     if kept is not None:
         # Of a batch's variance Paddle keeps the mean of squares, PyTorch and Lamella the unbiased estimate.

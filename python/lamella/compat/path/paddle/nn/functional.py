@@ -12,6 +12,7 @@ from lamella.compat.tables.paddle_nn import FUNCTIONAL as _TABLE
 
 from .. import _words
 from .._attributes import give
+from .._second_names import checked_axes
 from ._classes import (  # noqa: F401
     adaptive_log_softmax_with_loss,
     class_center_sample,
@@ -202,7 +203,7 @@ def dropout(
     if axis is None and not later:
         return lm.dropout(x, p, True)
     axes = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-    kept = [each % x.ndim for each in axes]
+    kept = checked_axes("dropout", axes, x.ndim)
     mask = lm.ones(tuple(n if a in kept else 1 for a, n in enumerate(tuple(x.shape))), dtype=x.dtype)
     # The others are divided by 1 - p, unless evaluation multiplies.
     return x * lm.dropout(mask, p, True) * ((1 - p) if later else 1.0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import lamella as lm
 from lamella.compat.front import close_module
 from lamella.nn import utils as _native
 from lamella.nn.utils import vector_to_parameters  # noqa: F401
+from lamella.static.program import paused
 
 
 def clip_grad_norm_(
@@ -40,16 +41,15 @@ class _WeightNorm:
         axes = None if self.dim is None else tuple(axis for axis in range(v.ndim) if axis != self.dim)
         return lm.sqrt(lm.sum(lm.square(v), axis=axes) + 1e-12)
 
-    def weight(self, layer: Any) -> lm.Tensor:
-        """Returns the weight of the layer's parameters."""
-        v, g = getattr(layer, f"{self.name}_v"), getattr(layer, f"{self.name}_g")
+    def product(self, v: lm.Tensor, g: lm.Tensor) -> lm.Tensor:
+        """Returns the weight of the direction of ``v`` and the length ``g``."""
         ratio = g / self.length(v)
         if self.dim is not None:
             ratio = lm.reshape(ratio, tuple(-1 if axis == self.dim else 1 for axis in range(v.ndim)))
         return v * ratio
 
     def __call__(self, layer: Any, inputs: Any) -> None:
-        setattr(layer, self.name, self.weight(layer))
+        setattr(layer, self.name, self.product(getattr(layer, f"{self.name}_v"), getattr(layer, f"{self.name}_g")))
 
 
 def _norms(layer: Any) -> dict[str, _WeightNorm]:
@@ -58,9 +58,9 @@ def _norms(layer: Any) -> dict[str, _WeightNorm]:
     return found
 
 
-def _parameter(layer: Any, value: lm.Tensor) -> Any:
-    with lm.no_grad():
-        return layer.create_parameter(tuple(value.shape), None, value.dtype).copy_(value)
+def _parameter(layer: Any, like: lm.Tensor, made: Callable[[], lm.Tensor]) -> Any:
+    """Returns a parameter whose starting value is what ``made`` returns, now and whenever a start-up program runs."""
+    return layer.create_parameter(tuple(like.shape), lambda parameter: parameter.copy_(made()), like.dtype)
 
 
 def weight_norm(layer: Any, name: str = "weight", dim: int | None = 0) -> Any:
@@ -87,8 +87,10 @@ def weight_norm(layer: Any, name: str = "weight", dim: int | None = 0) -> Any:
         raise ValueError(f"[weight_norm] dim is an axis of {weight.ndim}, or None, not {dim}")
     norm = _WeightNorm(name, None if dim in (None, -1) else dim % weight.ndim)
     delattr(layer, name)
-    layer.add_parameter(f"{name}_v", _parameter(layer, weight))
-    layer.add_parameter(f"{name}_g", _parameter(layer, norm.length(weight)))
+    with paused():
+        length = norm.length(weight.detach())
+    layer.add_parameter(f"{name}_v", _parameter(layer, weight, lambda: weight))
+    layer.add_parameter(f"{name}_g", _parameter(layer, length, lambda: norm.length(weight)))
     norm(layer, None)
     norm.handle = layer.register_forward_pre_hook(norm)
     _norms(layer)[name] = norm
@@ -105,10 +107,11 @@ def remove_weight_norm(layer: Any, name: str = "weight") -> Any:
     if norm is None:
         raise ValueError(f"[remove_weight_norm] {name} of {type(layer).__name__} has no weight_norm")
     norm.handle.remove()
-    weight = norm.weight(layer)
+    v, g = getattr(layer, f"{name}_v"), getattr(layer, f"{name}_g")
+    weight = _parameter(layer, v, lambda: norm.product(v, g))
     for each in (name, f"{name}_v", f"{name}_g"):
         delattr(layer, each)
-    layer.add_parameter(name, _parameter(layer, weight))
+    layer.add_parameter(name, weight)
     return layer
 
 
@@ -179,8 +182,10 @@ def spectral_norm(
     delattr(layer, name)
     layer.add_parameter(f"{name}_orig", weight)
     setattr(layer, name, weight * 1.0)
-    for word, size in zip("uv", sizes, strict=True):
-        layer.register_buffer(f"{name}_{word}", _unit(lm.randn((size,), dtype=weight.dtype, device=weight.device), eps))
+    with paused():
+        for word, size in zip("uv", sizes, strict=True):
+            drawn = lm.randn((size,), dtype=weight.dtype, device=weight.device)
+            layer.register_buffer(f"{name}_{word}", _unit(drawn, eps))
     layer.register_forward_pre_hook(norm)
     return layer
 

@@ -11,6 +11,7 @@ from lamella import Tensor
 from lamella.compat.front import close_module
 
 from .._functions import to_tensor
+from .._second_names import checked_axes
 from ._tensor import SparseTensor, of_dense, unflat
 
 
@@ -223,7 +224,7 @@ def masked_matmul(x: Tensor, y: Tensor, mask: SparseTensor, name: str | None = N
 
 def transpose(x: SparseTensor, perm: Any, name: str | None = None) -> SparseTensor:
     """The tensor with its axes in another order."""
-    order = [int(each) % _sparse("transpose", x).ndim for each in perm]
+    order = checked_axes("sparse.transpose", perm, _sparse("transpose", x).ndim)
     if sorted(order) != list(range(x.ndim)) or x.dense_dim():
         raise ValueError(f"[sparse.transpose] perm names all {x.ndim} axes, which are sparse, not {list(perm)}")
     made = SparseTensor(x._places[order], x.values(), [x.shape[axis] for axis in order])
