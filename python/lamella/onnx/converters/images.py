@@ -75,7 +75,7 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
     meta_outputs: Any = None,
-    lengths: Value | None = None,
+    told: Value | None = None,
 ) -> Value:
     """An image in another size, which a vector may hold."""
     spatial = x.ndim - 2
@@ -115,9 +115,8 @@ def interpolate(
         if not all(by_size):
             near = [1.0 if given else _near(*axis) for given, axis in zip(by_size, axes, strict=True)]
             y = op("Resize", y, None, constant(np.array([*ones, *near], dtype="float32")), **settings)
-    elif lengths is not None:
-        before = shape_value([*sizes(y)[: 2 + line], lengths])
-        y = op("Resize", y, None, None, before, **settings)
+    elif told is not None:
+        y = op("Resize", y, None, None, shape_value([*sizes(y)[: 2 + line], told]), **settings)
     elif -1 in target:
         _needs_sizes()
     else:
@@ -129,7 +128,7 @@ def interpolate(
 @builtin("dynamic_interpolate")
 def dynamic_interpolate(x: Value, size: Value, meta_outputs: Any = None, **settings: Any) -> Value:
     """An image in a size that a vector holds."""
-    return interpolate(x, [-1], meta_outputs=meta_outputs, lengths=cast(size, lm.int64), **settings)
+    return interpolate(x, [-1], meta_outputs=meta_outputs, told=cast(size, lm.int64), **settings)
 
 
 def _gives(n: int, scale: Any, wanted: int) -> bool:
