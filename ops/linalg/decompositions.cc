@@ -5,15 +5,18 @@
 #include "ops/arrange/triangle.h"
 #include "ops/creation/creation.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/compare.h"
 #include "ops/elementwise/complex.h"
 #include "ops/linalg/adjoint.h"
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
 #include "ops/reduce/common_divisor.h"
+#include "ops/reduce/extremum.h"
 #include "ops/shape/join.h"
 #include "ops/shape/reshape.h"
 #include "ops/support/along.h"
+#include "ops/support/hidden.h"
 #include "ops/support/layer.h"
 
 namespace lamella {
