@@ -11,6 +11,7 @@
 #include "ops/linalg/diagonal.h"
 #include "ops/linalg/matmul.h"
 #include "ops/linalg/solve.h"
+#include "ops/movement/cast.h"
 #include "ops/reduce/common_divisor.h"
 #include "ops/reduce/extremum.h"
 #include "ops/shape/join.h"
