@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Sizes that stand for -1 while shapes are inferred, by the number of axes of the value in the graph that has most such
 #: axes, and for more: the elements are counted in 63 bits. A size that differs between the two is unknown; they have
 #: many divisors, so that an axis can be split or halved often.
-SAMPLE_SIZES = ((20160, 40320), (20160, 40320), (20160, 40320), (960, 1440))
+SAMPLE_SIZES = (*[(20160, 40320)] * 3, *[(960, 1440)] * 3, (60, 120))
 #: The same for operators whose results' shapes depend on elements, for which samples have memory.
 SMALL_SIZES = (12, 24)
 
